@@ -1,5 +1,5 @@
-//! What it costs to bound every person: the table beside an undefended count of the same records, and beside a bound that
-//! is written down in five lines.
+//! The time of contribution bounding: the table beside an undefended count of the same records, and beside a
+//! bound that is written down in five lines.
 //!
 //! One thread; windows of 500,000 records, people uniform, 1,000 keys by Zipf(1), at most 4 keys a person and 2 records a
 //! key. The floor is a hash map from keys to counts with a hash like the table's. The five lines are a hash map from people
@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The floor: records a key, nobody bounded.
+/// The floor: records by key, without contribution bounding.
 fn count<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) {
     let mut counts: Map<K, u64> = Map::default();
     for key in keys {
@@ -110,7 +110,7 @@ where
     black_box(table.totals(|_| true).len());
 }
 
-/// What one would write: the first four keys of a person.
+/// The naive bound: the first four keys of a person.
 fn first_come(window: &[(u64, u32)]) {
     let mut people: Map<u64, Vec<(u32, u32)>> = Map::default();
     for (person, key) in window {
@@ -128,10 +128,10 @@ fn first_come(window: &[(u64, u32)]) {
     black_box(counts.len());
 }
 
-/// What is done with each window.
+/// The work on each window.
 type Work<'a, R> = &'a mut dyn FnMut(&[R]);
 
-/// CPU nanoseconds a record of each work, the best of five rounds in which they take turns.
+/// The CPU nanoseconds a record of each work, the best of five rounds in which they take turns.
 fn measure<R, const N: usize>(windows: &[Vec<R>], mut works: [Work<'_, R>; N]) -> [f64; N] {
     let mut best = [f64::INFINITY; N];
     for round in 0..6 {
@@ -149,7 +149,7 @@ fn measure<R, const N: usize>(windows: &[Vec<R>], mut works: [Work<'_, R>; N]) -
     best
 }
 
-/// Nanoseconds that this thread has run.
+/// The nanoseconds that this thread has run.
 fn cpu() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0)

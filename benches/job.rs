@@ -102,7 +102,7 @@ fn write(path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One replay into a new ledger and a new file: seconds.
+/// The seconds of one replay into a new ledger and a new file.
 fn replay(directory: &Path, run: usize) -> Result<f64, Box<dyn Error>> {
     let text = format!(
         r#"
@@ -150,7 +150,7 @@ fn replay(directory: &Path, run: usize) -> Result<f64, Box<dyn Error>> {
     Ok(seconds)
 }
 
-/// The same file, counted and added up by key with nobody protected: seconds.
+/// The seconds of counting and adding up the same file by key with nobody protected.
 fn undefended(path: &Path) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
     let text = fs::read(path)?;

@@ -1,5 +1,4 @@
-//! What durability costs: windows sealed a second, alone and in groups, and whether the millionth costs what the first
-//! did.
+//! The cost of durability: windows sealed a second, alone and in groups, and the millionth beside the first.
 //!
 //! The floor of a single seal is one synced append to a file in the same directory, measured beside it. What limits it
 //! is the disk's sync for single seals, and SQLite's inserts with their index and triggers for groups.
@@ -86,7 +85,7 @@ impl Pipeline {
         Ok(Pipeline { ledger, claim, cost: ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1e-6)?) })
     }
 
-    /// Seals so many windows, from the `first` on, in groups; how many a second.
+    /// Seals `count` windows, from the `first` on, in groups; returns the number sealed a second.
     fn rate(&mut self, first: i64, count: i64, group: i64) -> Result<f64, Box<dyn Error>> {
         let start = Instant::now();
         for from in (first..first + count).step_by(group as usize) {

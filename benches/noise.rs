@@ -1,4 +1,4 @@
-//! What a draw costs, beside its floor and its peers, all in one run on the same generator.
+//! The time of a draw, beside its floor and its peers, all in one run on the same generator.
 //!
 //! The floor is the ChaCha20 word that every draw consumes. The peers are inexact noise, which may leak what it hides
 //! (rand_distr's Normal, an inverse-CDF Laplace), and OpenDP 0.16's exact noise, from a crate of its own beside this
@@ -82,7 +82,7 @@ fn main() {
     }
 }
 
-/// Draws so many values and gives back something that depends on all of them.
+/// Draws that many values and returns a number that depends on all of them.
 type Subject = Box<dyn FnMut(usize) -> u64>;
 
 /// The best nanoseconds a draw of each subject, over rounds in which all take turns.

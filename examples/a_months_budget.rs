@@ -1,5 +1,5 @@
-//! A count every day, for months, under a promise about any thirty days: who pays, what is refused, and when there is
-//! room again.
+//! A count every day, for months, under a promise about any thirty days: which account pays, which windows
+//! are refused, and when budget becomes free again.
 //!
 //! The lesson: a charge is indexed by the time of the data, decided before the release, and never given back; and a
 //! list that is fixed beforehand is cheaper than the same list charged piece by piece.
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The exact price of so many uses, which holds only if all of them are decided beforehand.
+/// The exact privacy cost of `count` uses, which holds only if all of them are decided beforehand.
 fn together(noise: &DiscreteGaussianCost, count: u64) -> Result<f64, Invalid> {
     let use_once = Pair::discrete_gaussian(noise.sigma(), 1)?;
     Bundle::new(Adjacency::PERSON).add(&use_once, count)?.epsilon(1e-6)

@@ -1,10 +1,11 @@
-//! An analyst who looks for patterns until there is one: each question is built from the answers before. Everybody has a
-//! bucket and a coin, which have nothing to do with each other, so every rule that guesses coins from buckets is right half
-//! of the time. By the records that it was made from, it is right more often.
+//! An analyst who looks for patterns until there is one: each query is built from the answers before. Every
+//! person has a bucket and a coin, which have nothing to do with each other, so every rule that guesses coins
+//! from buckets is right half of the time. On the records that it was made from, it is right more often.
 //!
-//! The lesson: answers with bounded noise never are farther from the records than is said, and the rule that is made of
-//! them is no better than it is. That what was found also holds for people who are not in the records is not hoped for,
-//! but a theorem (`accounting::transfer`); without noise it fails, and by more the more was asked.
+//! The lesson: answers with bounded noise are never farther from the records than their stated bound, and the
+//! rule that is made of them is no better than it is. That a finding also holds for people who are not in the
+//! records is not hoped for, but a theorem (`accounting::transfer`); without noise it fails, and by more the
+//! more queries were asked.
 //!
 //! ```text
 //! cargo run --release --example a_pattern_that_is_not_there [-- PICTURE.svg]
@@ -37,7 +38,8 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// The secret: somebody's code, from which buckets are made, and their coin. All bits are independent of each other.
+/// The secret: a person's code, from which buckets are made, and their coin. All bits are independent of each
+/// other.
 fn person(number: u64) -> (u64, bool) {
     let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for shift in [30, 27, 31] {
@@ -46,13 +48,14 @@ fn person(number: u64) -> (u64, bool) {
     (mixed >> 20, mixed >> 19 & 1 == 1)
 }
 
-/// In how many records a rule is right: that coins are heads in the buckets that it has, and tails in the others.
+/// The number of records in which a rule is right: that coins are heads in its buckets, and tails in the
+/// others.
 fn right(records: &[(u64, bool)], rule: &[bool]) -> u64 {
     let buckets = rule.len() as u64;
     records.iter().filter(|(code, heads)| rule[(code % buckets) as usize] == *heads).count() as u64
 }
 
-/// How many records of each bucket are heads.
+/// The number of heads among the records of each bucket.
 fn heads(records: &[(u64, bool)], buckets: usize) -> Vec<u64> {
     let mut heads = vec![0; buckets];
     for (code, _) in records.iter().filter(|(_, heads)| *heads) {
@@ -66,14 +69,14 @@ fn heads(records: &[(u64, bool)], buckets: usize) -> Vec<u64> {
 const PEOPLE: u64 = 20_000;
 const BUCKETS: usize = 800;
 
-/// Asks for the heads of each bucket, and when all of that is answered, how often the rule is right that the answers make.
+/// Queries the heads of each bucket, and then, from the answers, how often the rule that they make is right.
 struct Analyst {
     schema: Schema,
     asked: usize,
     told: Told,
 }
 
-/// The lines that came back, by the number of their question.
+/// The released lines, by the number of their query.
 type Told = Arc<Mutex<BTreeMap<usize, Value>>>;
 
 impl Analyst {
@@ -94,7 +97,7 @@ impl Analyst {
     }
 }
 
-/// Heads are guessed in the buckets that have more of them than they should.
+/// A rule that guesses heads in the buckets with more of them than expected.
 fn rule(heads: impl Iterator<Item = f64>, people: u64) -> Vec<bool> {
     let heads: Vec<f64> = heads.collect();
     let usual = people as f64 / (2 * heads.len()) as f64;
@@ -166,7 +169,7 @@ fn row(number: &u64) -> QueryRow {
     QueryRow::from([(code as i64 % BUCKETS as i64).into(), i64::from(heads).into()])
 }
 
-/// What was told beside what is so, which nobody sees.
+/// Compares the released answers with the truth, which nobody sees in a real run.
 fn compare(told: &BTreeMap<usize, Value>) -> Outcome<()> {
     let records: Vec<(u64, bool)> = (0..PEOPLE).map(person).collect();
     let exact = heads(&records, BUCKETS);
@@ -177,7 +180,7 @@ fn compare(told: &BTreeMap<usize, Value>) -> Outcome<()> {
     let found = rule(noised.iter().copied(), PEOPLE);
     let worst = noised.iter().zip(&exact).map(|(told, exact)| (told - *exact as f64).abs());
     let worst = worst.fold((last - right(&records, &found) as f64).abs(), f64::max);
-    // It is told to a digit or two behind the point.
+    // A released answer is rounded to a digit or two behind the point.
     assert!(worst <= bound + 0.01, "an answer is off by {worst}");
     let share = |right: f64| 100.0 * right / PEOPLE as f64;
     let plainly = share(right(&records, &rule(exact.iter().map(|heads| *heads as f64), PEOPLE)) as f64);
@@ -203,12 +206,13 @@ fn compare(told: &BTreeMap<usize, Value>) -> Outcome<()> {
     Ok(())
 }
 
-// Then: the promise, with as many people and questions as it takes to break it without noise.
+// Then: the promise, with enough people and queries to break it without noise.
 
 const MANY: u64 = 3_000_000;
 const ERROR: f64 = 0.12;
 
-/// Looks for patterns among more and more buckets, of each as the analyst above, until all questions of the plan are asked.
+/// Looks for patterns among more and more buckets, in each number of them as the analyst above, until all
+/// queries of the plan are used.
 fn promised() -> Outcome<(Vec<picture::Point>, f64)> {
     let (plan, noise) = Goal::new(MANY, ERROR, 0.05)?.plan_bounded()?;
     let (bound, shift) = (noise.bound(), noise.shift() as f64);

@@ -1,7 +1,8 @@
-//! What people search for, of which nobody has a list.
+//! Partition selection: the terms that people search for, of which nobody has a list.
 //!
-//! The lesson: a key is told once so many people have it that none of them is given away. Whoever is alone with a key
-//! stays unseen, on every day. What was told once is public, and is told on every later day, also when nobody asked.
+//! The lesson: a key is released once enough people have it that none of them is given away. A person who is
+//! alone with a key stays unseen, on every day. A key that was released once is public, and is released on
+//! every later day, also on a day without searches for it.
 //!
 //! ```text
 //! cargo run --release --example keys_nobody_listed
@@ -10,7 +11,7 @@
 
 use discreet::prelude::*;
 
-/// The secret: how many people searched for it, on each of three days.
+/// The secret: the number of people who searched for each term, on each of three days.
 const SEARCHES: [(&str, [u64; 3]); 4] =
     [("weather", [900, 870, 910]), ("flood", [12, 640, 0]), ("parrot", [9, 14, 11]), ("my illness", [1; 3])];
 
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .tumbling(days(1), |(_, _, day)| day * DAY)
                 .between(0, 3 * DAY)
                 .bound(Bound::keys(2))
-                // What one person alone searches for is told with a probability of at most 1e-6 a day.
+                // A term of one person alone is released with a probability of at most 1e-6 a day.
                 .people_by(|(_, term, _)| term.clone(), Keys::discover(1e-6))
                 .release(&gate, "searches", Gaussian::rho(0.01))
                 .deliver(|release| {
@@ -49,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 const DAY: Time = 86_400_000_000;
 
-/// A person, what for, and on which day.
+/// The searches of a day: a person, a term, and the time.
 fn searches_of(day: Time) -> impl Iterator<Item = (u64, String, Time)> {
     let people = move |(term, people): &(&str, [u64; 3])| {
         let term = (*term).to_owned();

@@ -1,5 +1,5 @@
-//! The mean of two numbers at once, on two real logs: clipped, shaped and stable, each beside what it promises, what it errs by,
-//! and the least that an unbiased mean errs by.
+//! The mean of two numbers at once, on two real logs: clipped, shaped and stable, each beside the error that
+//! it promises, its actual error, and the least error of an unbiased mean.
 //!
 //! The lesson: a shape saves where the numbers that can occur lie in a thin set, and bounds that are known beat whatever must
 //! find them out. A stable mean needs no bounds but many people; where there are too few it says so before it looks.
@@ -29,12 +29,12 @@ use serde_json::Value;
 
 const RHO: f64 = 0.01;
 
-/// A log, and what is known of it before it is read.
+/// A log, and the facts about it that are known before it is read.
 struct Log {
     file: &'static str,
     person: &'static str,
     fields: [&'static str; 2],
-    /// A step is so much of each.
+    /// The size of a step, for each number.
     steps: [f64; 2],
     ranges: [(i64, i64); 2],
     /// In steps; every vector is somewhere between these points.
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How two numbers are bounded.
+/// The method by which two numbers are bounded.
 enum How {
     Clipped([(i64, i64); 2]),
     Shaped(Vectors),
@@ -83,7 +83,7 @@ enum How {
 type Record = (u64, [i64; 2]);
 
 impl Log {
-    /// Of each person the first record.
+    /// The first record of each person.
     fn records(&self, data: &Path) -> Result<Option<Vec<Record>>, Box<dyn Error>> {
         let Ok(file) = File::open(data.join(self.file)) else { return Ok(None) };
         let plain: Box<dyn Read> = match self.file.ends_with("gz") {
@@ -134,7 +134,7 @@ impl Log {
         self.stable(records, truth, people)
     }
 
-    /// Its price is of a kind of its own, and so is its ledger.
+    /// Releases the stable mean; its privacy cost has a currency of its own, and so its ledger has.
     fn stable(&self, records: Vec<Record>, truth: [f64; 2], people: u64) -> Result<(), Box<dyn Error>> {
         let stable = Stable::epsilon(2.0, 1e-6).people(people);
         let sides = [(-1_000_000, 1_000_000); 2];
@@ -157,7 +157,7 @@ impl Log {
         println!("  {name:18} {:>9} {:>9}  {also}", told(0), told(1));
     }
 
-    /// Runs a sentence over all records in one window, and says what it told and by how much that is off.
+    /// Runs a pipeline over all records in one window, and prints the released mean and its error.
     fn released(
         &self,
         name: &str,

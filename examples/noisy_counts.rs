@@ -1,7 +1,7 @@
 //! Visitors by the hour, published so that nobody can tell whether any one person was there.
 //!
-//! The lesson: a budget says how much noise is needed, the noise is an exact integer law, and what is published carries
-//! its own error bar.
+//! The lesson: a budget determines the noise, the noise is an exact distribution over integers, and each
+//! published number carries its own error bar.
 //!
 //! ```text
 //! cargo run --release --example noisy_counts
@@ -13,7 +13,7 @@ use std::error::Error;
 use discreet::accounting::{self, Budget};
 use discreet::noise::{DiscreteGaussian, DiscreteLaplace, NoiseDistribution, NoiseSource};
 
-/// The secret: how many people came in each hour from nine to five. Nobody is counted twice in a day.
+/// The secret: the number of visitors in each hour from nine to five. Nobody is counted twice in a day.
 const VISITORS: [i64; 8] = [12, 48, 131, 296, 402, 377, 188, 64];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     publish(&law, price.interval(0.9)?)
 }
 
-/// One source of randomness for one release, erased at its end.
+/// Publishes one hour, with one source of randomness for one release, erased at its end.
 fn publish(law: &impl NoiseDistribution, interval: u64) -> Result<(), Box<dyn Error>> {
     let mut noise = [0; VISITORS.len()];
     law.fill(&mut NoiseSource::from_os()?, &mut noise);

@@ -1,9 +1,9 @@
 //! A year of hourly totals, of the year so far and of the last seven days, which are paid for once: with noise that is fresh at
 //! every hour, with the binary tree, and with the strategy that is taken where none is named. All three spend the same.
 //!
-//! The lesson: who came once is in every total after. Noise that is drawn anew each hour adds up in them; noise whose hours
-//! know of each other nearly cancels, and what is promised is no less. A total of the last days is not the difference of two
-//! totals so far: it has a strategy of its own.
+//! The lesson: a person who came once is in every later total. Noise that is drawn anew each hour adds up in
+//! them; noise that is correlated between hours nearly cancels, and the promise is no weaker. A total of the
+//! last days is not the difference of two totals so far: it has a strategy of its own.
 //!
 //! ```text
 //! cargo run --release --example paid_for_once [-- DIRECTORY [PICTURE.svg]]
@@ -32,9 +32,9 @@ use serde_json::Value;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// What each of the statements below costs, for all of its totals together.
+/// The privacy cost of each of the statements below, for all of its totals together.
 const RHO: f64 = 0.0625;
-/// How many reviews of a person count, in the whole year.
+/// The number of reviews of a person that count, in the whole year.
 const EACH: u64 = 4;
 const FROM: &str = "2007-01-01";
 const HOURS: usize = 8760;
@@ -58,7 +58,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// What is told of a year, hour by hour, and what is so.
+/// The released totals of a year, hour by hour, and the true ones.
 struct Year {
     so_far: Totals,
     last: Totals,
@@ -71,7 +71,8 @@ struct Totals {
     best: Told,
 }
 
-/// All totals of a statement, and what is said of each: how far from the truth it is, nine times in ten.
+/// All totals of a statement, and the stated error of each: the distance from the truth that it keeps, nine
+/// times in ten.
 struct Told {
     totals: Vec<f64>,
     within: Option<f64>,
@@ -91,7 +92,7 @@ impl Year {
         };
         let [fresh, tree, best] = [take("fresh")?, take("tree")?, take("so_far")?];
         let so_far = Totals { exact: log::summed(&counted, hours), fresh, tree, best };
-        // Of a tree all that can be had is what there was then, subtracted.
+        // The tree has no windowed totals of its own: the difference of two totals so far.
         let totals = &so_far.tree.totals;
         let before = |at: usize| at.checked_sub(WIDTH).map_or(0.0, |at| totals[at]);
         let tree = totals.iter().enumerate().map(|(at, told)| told - before(at)).collect();
@@ -128,7 +129,7 @@ impl Year {
     }
 }
 
-/// A strategy, as it is told and drawn.
+/// A strategy, with its name and its style in the picture.
 #[derive(Clone, Copy)]
 struct How {
     class: &'static str,
@@ -142,7 +143,7 @@ const HOW: [How; 3] = [
     How { class: "best", name: "by itself", head: "this: .running() and .over_last(168)" },
 ];
 
-/// How far totals are from what is so: the root of the mean square, and the farthest.
+/// The errors of totals: the root of the mean square, and the largest.
 struct Off {
     usual: f64,
     most: f64,
@@ -162,7 +163,7 @@ impl Totals {
     }
 }
 
-/// Each total of each statement, by its name, in order of hours.
+/// Every total of each statement, by its name, in order of hours.
 fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Told>> {
     let (from, until) = (at(FROM)?, at(FROM)? + count as Time * HOUR);
     let directory = std::env::temp_dir().join(format!("discreet-paid-for-once-{}", std::process::id()));

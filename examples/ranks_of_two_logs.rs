@@ -1,8 +1,9 @@
-//! The largest basket and the dearest prices of a shop month by month, and the usual rating of a site of reviews: what a
-//! budget buys on two real logs, beside the truth.
+//! The largest basket and the dearest prices of a shop month by month, and the usual rating of a site of
+//! reviews: the results that a budget buys on two real logs, beside the truth.
 //!
-//! The lesson: a largest value and a quantile are as good as the people are many. Of a thousand customers a month the largest
-//! basket is that of about the sixtieth; of a hundred thousand reviewers the median is exact.
+//! The lesson: a largest value and a quantile are as good as the people are many. Of a thousand customers a
+//! month the released largest basket is about the sixtieth; of a hundred thousand reviewers the median is
+//! exact.
 //!
 //! ```text
 //! cargo run --release --example ranks_of_two_logs -- DIRECTORY
@@ -91,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs a job beside its data, and says what came of it.
+/// Runs a job beside its data, and prints its releases.
 fn replay(data: &Path, text: &str) -> Result<(), Box<dyn Error>> {
     let directory = std::env::temp_dir().join(format!("discreet-two-logs-{}", std::process::id()));
     fs::create_dir_all(&directory)?;
@@ -108,7 +109,7 @@ fn replay(data: &Path, text: &str) -> Result<(), Box<dyn Error>> {
     lines.into_iter().try_for_each(say)
 }
 
-/// What a line tells, what it promises, and what is so.
+/// Prints the value of a line, its promise, and the truth.
 fn say(line: &str) -> Result<(), Box<dyn Error>> {
     let told: Value = serde_json::from_str(line)?;
     let Some(value) = told["value"].as_f64() else { return Ok(()) };

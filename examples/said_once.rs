@@ -1,7 +1,9 @@
-//! A job that is killed in the middle, and started again: what it said is said again, to the byte, and paid for once.
+//! A job that is killed in the middle, and started again: its releases are repeated, to the byte, and paid
+//! for once.
 //!
-//! The lesson: noise is drawn after the ledger was asked, and what leaves was read back from the commit that charged for
-//! it. So a restart needs nothing but the same input, from its start. This program starts itself twice, and kills the first.
+//! The lesson: noise is drawn after the ledger has admitted the charge, and every released line was read back
+//! from the commit that charged for it. So a restart needs nothing but the same input, from its start. This
+//! program starts itself twice, and kills the first.
 //!
 //! ```text
 //! cargo run --release --example said_once

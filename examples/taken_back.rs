@@ -1,7 +1,8 @@
 //! Orders that may be cancelled, as a differential collection: how many people ordered something, hour by hour.
 //!
-//! The lesson: what was taken back while its window was open never counted, and a window that is released is final. What
-//! happens before `protect` must keep each person's records their own; the bound holds for what is left of them.
+//! The lesson: an order that was taken back while its window was open never counted, and a window that is
+//! released is final. The stages before `protect` must keep each person's records their own; the bound holds
+//! for the records that remain.
 //!
 //! ```text
 //! cargo run --release --example taken_back
@@ -12,7 +13,7 @@ use std::io::Write;
 
 use discreet::prelude::*;
 
-/// Who ordered, and when; once more, or once less.
+/// An order, by its person and time; added once, or removed once.
 type Change = ((u64, Time), isize);
 
 /// Batches of changes, and what is complete after each.

@@ -1,7 +1,8 @@
 //! Two statistics on two workers share one budget, until it is spent.
 //!
-//! The lesson: the cap holds whatever asks, from however many workers, and what does not fit is refused before anything
-//! is drawn, for good and at no cost. A refusal is a line like any other, and the process tells its parent.
+//! The lesson: the cap holds for every statistic, from however many workers, and a release that does not fit
+//! is refused before anything is drawn, for good and at no cost. A refusal is a line like any other, and the
+//! process reports it in its exit code.
 //!
 //! ```text
 //! cargo run --release --example until_it_is_spent
@@ -27,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .tumbling(hours(1), |(_, time)| *time)
                 .between(0, 6 * HOUR)
                 .bound(Bound::keys(1).per_key(3));
-            // Both come from what was bounded once; each pays its own price.
+            // Both statistics share the same bounded records; each pays its own privacy cost.
             people.clone().count().release(&gate, "visits", Gaussian::rho(0.02)).deliver(tell);
             people.people().release(&gate, "visitors", Gaussian::rho(0.01)).deliver(tell);
         });

@@ -1,8 +1,9 @@
 //! What shoppers spend, month by month, in cents: the dearest purchase, the largest basket, the median and the 95th
 //! percentile. Half of all purchases cost less than 18.00, and a few more than 10,000.00.
 //!
-//! The lesson: nothing bounds these numbers, so what is promised is a rank and not a value. A private maximum is too small
-//! by design, by people and never mind how much those have; too few people give none; a quantile is off by ranks.
+//! The lesson: nothing bounds these numbers, so the promise is about a rank and not a value. A private
+//! maximum is too small by design, by a number of people, whatever their values; too few people give none; a
+//! quantile is off by ranks.
 //!
 //! ```text
 //! cargo run --release --example what_a_maximum_hides
@@ -14,7 +15,7 @@ use std::collections::HashMap;
 use discreet::prelude::*;
 use serde_json::Value;
 
-/// How many people come in each month. In March hardly anybody does.
+/// The number of people in each month. In March there are hardly any.
 const MONTHS: [(&str, u64); 3] = [("2026-01", 20_000), ("2026-02", 15_000), ("2026-03", 12)];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,7 +55,7 @@ What to say beside such numbers:
 - A quantile is off by ranks, not by values: by little money where many purchases cost about the same, by much where few do.
 - All of it holds 99 times in 100. What is wrong the hundredth time may be so by any amount; more confidence costs more people.";
 
-/// What was told, what is promised of it, and the truth, which a real release never shows.
+/// Prints the released value, its promise, and the truth, which a real release never shows.
 fn tell(release: &LeavingRelease) -> std::io::Result<()> {
     for line in release.line().lines() {
         let told: Value = serde_json::from_str(line)?;
@@ -107,7 +108,8 @@ fn tell(release: &LeavingRelease) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The secret: who spent how much, and when; up to three purchases a person and month, of which one in `n` costs 9.00 `n`.
+/// The secret: the purchases, with person, amount and time; up to three a person and month, of which one in
+/// `n` costs 9.00 `n`.
 fn purchases((month, people): (&'static str, u64)) -> impl Iterator<Item = (u64, i64, Time)> {
     let time = at(&format!("{month}-15T12:00:00Z")).unwrap_or(0);
     (0..people).flat_map(move |person| {

@@ -1,4 +1,4 @@
-//! What one charge against a filter costs, early and late in a stream.
+//! The time of one charge against a filter, early and late in a stream.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! What accounting takes: the epsilon of a composition by its privacy-loss distribution, beside dp-accounting 0.6; and
-//! a charge against a filter.
+//! The time of accounting: the epsilon of a composition by its privacy-loss distribution, beside
+//! dp-accounting 0.6; and a charge against a filter.
 //!
 //! Prints one line for each setting, then `figure` and `ratio` lines with the worst of them.
 
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Milliseconds for one call, the median of nine; and what it returned.
+/// The milliseconds of one call, the median of nine; and its result.
 fn milliseconds<T>(mut call: impl FnMut() -> Result<T, Box<dyn Error>>) -> Result<(f64, T), Box<dyn Error>> {
     let mut times = Vec::new();
     loop {
@@ -59,8 +59,8 @@ fn million_gaussians() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The library's own laws and the continuous ones, from ten uses to a million; the noise grows with the root of the
-/// count, so that epsilon stays near 1.
+/// Measures the library's own noise distributions and the continuous ones, from ten uses to a million; the
+/// noise grows with the root of the count, so that epsilon stays near 1.
 fn as_counts_grow() -> Result<(), Box<dyn Error>> {
     let mut worst = 0.0_f64;
     for count in [10, 1_000, 100_000, 1_000_000] {

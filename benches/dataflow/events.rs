@@ -1,4 +1,4 @@
-//! What is counted: events of 32 bytes, laid out before any clock starts.
+//! The events that are counted: of 32 bytes, laid out before any clock starts.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use discreet::dataflow::{BATCH, Pulled, Source, SourceError};
 use discreet::time::Time;
 
-/// How many windows there are.
+/// The number of windows.
 pub(crate) const WINDOWS: usize = 20;
-/// Events in each of them.
+/// The number of events in each of them.
 pub(crate) const WINDOW: usize = 500_000;
 /// From the start of one window to the start of the next: ten minutes.
 pub(crate) const SPAN: Time = 600_000_000;
-/// How many keys there are; the share of the `n`th is as `1 / n`.
+/// The number of keys; the share of the `n`th is as `1 / n`.
 pub(crate) const KEYS: u32 = 1_000;
-/// How often a window's source declares how far it is complete.
+/// The number of steps in which a window's source declares it complete.
 const EPOCHS: usize = 10;
 const EPOCH: usize = WINDOW / EPOCHS;
 
-/// Who did what, when, and with what value.
+/// An event: its person, key, time and value.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Event {
     pub(crate) person: u64,
@@ -36,7 +36,7 @@ const _: () = assert!(size_of::<Event>() == 32);
 pub(crate) struct Events(Arc<[Event]>);
 
 impl Events {
-    /// Of so many people a window, who are told by 64 bits that say nothing of each other.
+    /// The events of this many people a window, with independent ids of 64 bits.
     pub(crate) fn of(people: u64) -> Events {
         let mut random = Random(88_172_645_463_325_252);
         let total: f64 = (1..=KEYS).map(|rank| 1.0 / f64::from(rank)).sum();
@@ -65,12 +65,12 @@ impl Events {
         &self.0[..WINDOW]
     }
 
-    /// How many there are.
+    /// The number of events.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The part of one of several workers: of each epoch as much as the others have.
+    /// The part of one of several workers: of each epoch an equal share.
     pub(crate) fn part(&self, worker: usize, workers: usize) -> Part {
         let share = EPOCH / workers;
         Part { events: Arc::clone(&self.0), offset: worker * share, share, epoch: 0, given: 0 }
@@ -105,7 +105,7 @@ impl Source for Part {
     }
 }
 
-/// The same sequence every time.
+/// A random sequence, the same every time.
 struct Random(u64);
 
 impl Random {

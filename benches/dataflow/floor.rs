@@ -16,7 +16,7 @@ use super::events::{Event, SPAN};
 use super::hash::Fast;
 use super::run::Work;
 
-/// They are counted.
+/// The count without protection.
 pub(crate) const FLOOR: Work = Work { build: count, releases: false };
 
 type Counts = HashMap<u32, u64, BuildHasherDefault<Fast>>;

@@ -1,4 +1,4 @@
-//! A hash for what is undefended: as fast as that of the tables, and without a key.
+//! A hash for undefended maps: as fast as that of the tables, and without a key.
 
 use std::hash::Hasher;
 

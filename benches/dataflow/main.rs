@@ -1,4 +1,4 @@
-//! What it costs to protect every person of a stream: the sentence beside the count that protects nobody.
+//! The time of protecting every person of a stream: the pipeline beside the count that protects nobody.
 //!
 //! Ten million events of 32 bytes, 100 thousand people with ids of 64 bits and 1,000 keys by Zipf(1) a window, in 20 windows
 //! of 500 thousand events, each declared complete in ten steps. At most 4 keys a person and 2 records a key. Events lie
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     outcome
 }
 
-/// What is measured: a name, how many people and workers, and the work.
+/// A setting: a name, the numbers of people and workers, and the work.
 type Setting = (&'static str, u64, usize, Work);
 
 const SETTINGS: [Setting; 7] = [

@@ -1,4 +1,4 @@
-//! What an open window holds.
+//! The memory of an open window.
 
 use std::error::Error;
 

@@ -18,7 +18,8 @@ const PROCESSES: usize = 2;
 const WORKS: [Work; 2] = [FLOOR, PERSON];
 const TOLD: &str = "spent";
 
-/// What the floor and the sentence take on two processes, the best of so many rounds in which they take turns.
+/// The time of the floor and of the pipeline on two processes, the best of `rounds` rounds in which they take
+/// turns.
 pub(crate) fn measure(directory: &Path, people: u64, rounds: usize) -> Result<[Spent; 2], Box<dyn Error>> {
     for place in 0..rounds * WORKS.len() {
         lay_down(&ledger(directory, place))?;
@@ -55,7 +56,7 @@ pub(crate) fn measure(directory: &Path, people: u64, rounds: usize) -> Result<[S
     Ok(best)
 }
 
-/// What a process does, and tells on its standard output, if it was started as one of these.
+/// Does the work of one process, and prints its time, if the program was started as one; returns true then.
 pub(crate) fn is_one_of_them() -> Result<bool, Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
     if words.next().as_deref() != Some("process") {
@@ -79,7 +80,7 @@ pub(crate) fn is_one_of_them() -> Result<bool, Box<dyn Error>> {
     Ok(true)
 }
 
-/// What two processes took together.
+/// The time of two processes together.
 fn beside(one: Spent, other: Spent) -> Spent {
     Spent { cpu: one.cpu + other.cpu, wall: one.wall.max(other.wall) }
 }

@@ -1,4 +1,4 @@
-//! One run of one work, and what it takes.
+//! One run of one work, and its time.
 
 use std::error::Error;
 use std::sync::{Arc, OnceLock};
@@ -11,20 +11,21 @@ use discreet::gate::Gate;
 
 use super::events::{Event, Events, WINDOWS};
 
-/// What is done with the events.
+/// A work on the events.
 #[derive(Clone, Copy)]
 pub(crate) struct Work {
     pub(crate) build: fn(Fed<'_, Event>, &Gate),
-    /// Whether every window is released.
+    /// True where every window is released.
     pub(crate) releases: bool,
 }
 
-/// What one process took, in nanoseconds, from the moment its workers began to build until everything was released.
+/// The time of one process, in nanoseconds, from the moment its workers began to build until everything was
+/// released.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
-    /// Of all threads, the gate's among them.
+    /// The CPU time of all threads, the gate's among them.
     pub(crate) cpu: u64,
-    /// By the clock on the wall.
+    /// The wall-clock time.
     pub(crate) wall: u64,
 }
 
@@ -32,7 +33,7 @@ impl Spent {
     /// The least of everything: what else runs on the machine only adds.
     pub(crate) const MOST: Spent = Spent { cpu: u64::MAX, wall: u64::MAX };
 
-    /// The better of each.
+    /// The smaller of each time.
     pub(crate) fn best(self, other: Spent) -> Spent {
         Spent { cpu: self.cpu.min(other.cpu), wall: self.wall.min(other.wall) }
     }
@@ -64,7 +65,7 @@ pub(crate) fn run(
     Ok(spent)
 }
 
-/// Nanoseconds that all threads of this process have run, those that have ended included.
+/// The nanoseconds that all threads of this process have run, ended ones included.
 fn cpu() -> u64 {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64

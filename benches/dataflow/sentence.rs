@@ -1,4 +1,4 @@
-//! The work that is measured: two sentences, and the ledgers that pay for them.
+//! The work that is measured: two pipelines, and the ledgers that pay for them.
 
 use std::error::Error;
 use std::path::Path;
@@ -13,9 +13,9 @@ use discreet::time::{Time, minutes};
 use super::events::{Event, KEYS, SPAN, WINDOWS};
 use super::run::Work;
 
-/// They are counted, and every person is protected.
+/// The count that protects every person (user-level).
 pub(crate) const PERSON: Work = Work { build: person, releases: true };
-/// They are counted, and every record is protected.
+/// The count that protects every record (event-level).
 pub(crate) const RECORD: Work = Work { build: record, releases: true };
 
 /// The job that every ledger here is for.
@@ -23,7 +23,7 @@ pub(crate) const JOB: &str = "bench";
 
 const END: Time = WINDOWS as Time * SPAN;
 
-/// A ledger that can pay for every window of either sentence.
+/// Creates a ledger that can pay for every window of either pipeline.
 pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
     let name = |name| Name::new("domain", name);
     let record = Adjacency { unit: PrivacyUnit::Record, ..Adjacency::PERSON };
@@ -34,7 +34,7 @@ pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// At most four keys of a person, and two records in each.
+/// Counts at most four keys of a person, and two records in each.
 fn person(events: Fed<'_, Event>, gate: &Gate) {
     events
         .protect(|event| event.person)
@@ -46,7 +46,7 @@ fn person(events: Fed<'_, Event>, gate: &Gate) {
         .deliver(|_| Ok(()));
 }
 
-/// Every record by itself.
+/// Counts every record by itself.
 fn record(events: Fed<'_, Event>, gate: &Gate) {
     events
         .protect_each()

@@ -1,4 +1,5 @@
-//! What waiting for durability costs the worker that does not wait: the time of its steps while the gate is slow.
+//! The cost of durability to a worker that does not wait for it: the time of its steps while the gate is
+//! slow.
 //!
 //! The same job runs twice, with the same windows and records. In one the gate's thread takes 20 ms longer over each
 //! window, as it would with a slow disk. The floor is the other one: what the feed, the exchange and the hand-over cost.
@@ -24,7 +25,7 @@ const BATCHES_A_WINDOW: u64 = 400;
 const SLOW: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 9;
 
-/// Prints what a step costs.
+/// Prints the time of a step.
 pub(crate) fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
     let mut best = [Duration::MAX; 2];
     for round in 0..ROUNDS {
@@ -43,7 +44,7 @@ pub(crate) fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How long it takes to feed all windows, one turn and one step a batch; and how long until the last is released.
+/// The time to feed all windows, one turn and one step a batch; and the time until the last is released.
 fn run(ledger: &Path, slow: Duration) -> Result<(Duration, Duration), Box<dyn Error>> {
     let word = |word| Name::new("name", word);
     let title = Title {
@@ -100,7 +101,7 @@ impl Source for Turns {
     }
 }
 
-/// How many records there are, told by a gate that is in no hurry.
+/// The number of records in a window, sealed `slow` later than it could be.
 struct Sums {
     slow: Duration,
     cost: ReleaseCost,

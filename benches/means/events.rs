@@ -11,12 +11,12 @@ use discreet::time::Time;
 
 /// From the start of one window to the start of the next: ten minutes.
 pub(crate) const SPAN: Time = 600_000_000;
-/// In how many steps a source declares a window complete.
+/// The number of steps in which a source declares a window complete.
 const EPOCHS: usize = 10;
-/// What the numbers are drawn from: `0..RANGE`.
+/// The range of the numbers: `0..RANGE`.
 pub(crate) const RANGE: i64 = 10_000;
 
-/// Who, when, and what.
+/// An event: person, time, and numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct Event<const D: usize> {
     pub(crate) person: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Event<const D: usize> {
 pub(crate) struct Events<const D: usize>(Arc<[Event<D>]>);
 
 impl<const D: usize> Events<D> {
-    /// One of each person.
+    /// One event of each person.
     pub(crate) fn of(people: usize) -> Events<D> {
         let mut random = 88_172_645_463_325_252u64;
         let mut next = move || {
@@ -54,14 +54,14 @@ impl<const D: usize> Events<D> {
         self.0.len()
     }
 
-    /// One worker's part of so many windows.
+    /// One worker's part of this many windows.
     pub(crate) fn part(&self, worker: usize, workers: usize, windows: usize) -> Part<D> {
         let epoch = self.len().div_ceil(EPOCHS);
         Part { events: Arc::clone(&self.0), worker, workers, epoch, at: 0, given: 0, end: windows * EPOCHS }
     }
 }
 
-/// What one worker reads: of each epoch as much as the others.
+/// The events that one worker reads: of each epoch an equal share.
 pub(crate) struct Part<const D: usize> {
     events: Arc<[Event<D>]>,
     worker: usize,

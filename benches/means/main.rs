@@ -1,4 +1,4 @@
-//! What means of vectors take, and what the shape of their noise saves.
+//! The time of means of vectors, and the error that the shape of their noise saves.
 //!
 //! **Windows.** So many people with a record each, of so many numbers, in three windows on two workers; CPU time of all threads,
 //! the gate's among them, the best of rounds in which the settings take turns. The floor, `plain`, has the same source and the

@@ -6,7 +6,7 @@ use std::time::Instant;
 use discreet::accounting::Relation::{self, AddRemove, Replace};
 use discreet::accounting::shape::{DataDomain, MeanError, Norm, Shape};
 
-/// How many points, in how many coordinates, for whom.
+/// The numbers of points and of coordinates, and the adjacency.
 const LISTS: [(usize, usize, Relation, &str); 4] = [
     (200, 8, AddRemove, "200x8"),
     (200, 8, Replace, "200x8_differences"),

@@ -1,4 +1,4 @@
-//! The stable mean beside a clipped one and beside none that is private: how far each is from the truth, and how long it takes.
+//! The stable mean beside a clipped one and beside one without privacy: the error of each, and its time.
 //!
 //! Records are Gaussian with a covariance of condition number 10^6 whose axes are no coordinates'. The clipped mean is given a range
 //! for each coordinate that is two or ten times too wide, and coordinate-wise discrete Gaussian noise at the same epsilon and delta; nothing of its
@@ -19,7 +19,7 @@ const DELTA: f64 = 1e-6;
 const fn rounds(dimension: usize) -> usize {
     if dimension > 8 { 5 } else { 60 / dimension }
 }
-/// Where the mean is, and the smallest and the largest deviation of the records along an axis of their own.
+/// The true mean, and the smallest and the largest deviation of the records along an axis of their own.
 const CENTRE: i64 = 1 << 30;
 const DEVIATIONS: (f64, f64) = (1e6, 1e9);
 /// A public box that knows no scale.
@@ -172,7 +172,7 @@ pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the system says of this process, in bytes, where it does; and, if asked, lets it forget the most that there was.
+/// The memory that the system reports of this process, in bytes; if `forget`, the peak is reset first.
 fn memory(field: &str, forget: bool) -> Option<u64> {
     if forget {
         std::fs::write("/proc/self/clear_refs", "5").ok()?;

@@ -1,4 +1,4 @@
-//! What a window of a mean takes: by way of a sentence, beside the mean that protects nobody.
+//! The time of a window of a mean: by a pipeline, beside the mean that protects nobody.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,7 +27,7 @@ const END: Time = WINDOWS as Time * SPAN;
 
 type Build<const D: usize> = fn(Fed<'_, Event<D>>, &Gate);
 
-/// Prints what each mean takes of so many people, of so many numbers each.
+/// Prints the time of each mean of this many people, of `D` numbers each.
 pub(crate) fn measure<const D: usize>(directory: &Path, people: usize) -> Result<(), Box<dyn Error>> {
     let events = Events::<D>::of(people);
     let settings: [(&str, Build<D>); 6] = [
@@ -65,8 +65,8 @@ pub(crate) fn measure<const D: usize>(directory: &Path, people: usize) -> Result
     Ok(())
 }
 
-/// What a worker holds of a window until it closes, if it is alone. A mean whose bounds are found, or that is stable, then has the
-/// numbers of all people once more, with those that are whitened or told apart.
+/// The memory of a worker for a window until it closes, if it is alone. A mean whose bounds are found, or
+/// that is stable, then holds the numbers of all people once more, with the whitened or separated ones.
 fn held<const D: usize>(events: &Events<D>) -> Result<usize, Box<dyn Error>> {
     let kept = KeptRecords::new(Values::<[i64; D]>::new());
     let table: PersonTable<u64, (), _> =
@@ -138,7 +138,7 @@ fn plain<const D: usize>(events: Fed<'_, Event<D>>, _: &Gate) {
     added!(events, Pipeline, D);
 }
 
-/// The same, where all records of a person meet.
+/// Each worker adds up the records of its persons, after an exchange by person.
 fn plain_by_person<const D: usize>(events: Fed<'_, Event<D>>, _: &Gate) {
     added!(events, Exchange::new(|event: &Event<D>| event.person), D);
 }
@@ -155,7 +155,7 @@ fn clipped_records<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
         .deliver(|_| Ok(()));
 }
 
-/// The mean of everybody's numbers, by one of the words for what bounds them.
+/// The mean of all persons' numbers, by one of the stages that bound them.
 macro_rules! of_people {
     ($events:ident, $gate:ident, $word:ident($($bound:expr),+)) => {
         $events

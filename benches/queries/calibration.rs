@@ -1,4 +1,4 @@
-//! How long a calibration takes, and what it finds, beside the calibration that was published with the noise.
+//! The time of a calibration, and its result, beside the calibration that was published with the noise.
 //!
 //! Numbers of answers from one to a million. What takes the time: of few answers, to look for a shape among blends, a
 //! hundred sketches of a millisecond; of many, at a small delta, the contour of a sum whose tail is a few large losses. The
@@ -50,7 +50,7 @@ pub(crate) fn calibration() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a call returned, and the median of its milliseconds of CPU time in three: others use the machine too.
+/// The result of a call, and the median of its milliseconds of CPU time in three: others use the machine too.
 fn median<T, E: Into<Box<dyn Error>>>(call: impl Fn() -> Result<T, E>) -> Result<(T, f64), Box<dyn Error>> {
     let mut times = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Questions that meet a stream: what an answer costs, new and again, and what it costs that windows move.
+//! Queries on a stream: the time of an answer, new and repeated, and the time of moving windows.
 
 use std::error::Error;
 use std::fs;
@@ -16,12 +16,12 @@ use discreet::mechanisms::queries::{ColumnStore, Field, Query, QueryRow, Schema,
 use discreet::prelude::*;
 
 const PEOPLE: u64 = 1_000_000;
-/// How many questions are asked at once.
+/// The number of queries in a batch.
 const ASKED: usize = 500;
 const COUNTRIES: [&str; 8] = ["AT", "BE", "CH", "DE", "ES", "FR", "IT", "NL"];
 const MINUTE: i64 = 60_000_000;
 
-/// A visitor: who, when, how old, from where, and what was spent.
+/// A visitor: id, time, age, origin, and amount spent.
 #[derive(Clone, Serialize, Deserialize)]
 struct Visitor(u64, i64, i64, u8, i64);
 
@@ -42,7 +42,7 @@ fn schema() -> Result<Schema, Invalid> {
         .of_person("visitor")
 }
 
-/// Questions by three fields, a quarter of them means.
+/// Queries by three fields, a quarter of them means.
 fn questions(schema: &Schema, first: usize, at: i64) -> Result<Vec<Query>, Invalid> {
     (first..first + ASKED)
         .map(|number| {
@@ -56,7 +56,7 @@ fn questions(schema: &Schema, first: usize, at: i64) -> Result<Vec<Query>, Inval
         .collect()
 }
 
-/// Asks a batch when the one before was answered, and notes how long that took.
+/// Sends a batch once the one before was answered, and records its time.
 struct Analyst {
     batches: std::vec::IntoIter<Vec<Query>>,
     asked: usize,
@@ -85,7 +85,7 @@ impl Source for Analyst {
     }
 }
 
-/// Windows, and how their versions are kept.
+/// A setting: the windows, and the storage of their versions.
 #[derive(Clone, Copy)]
 struct Setting {
     workers: usize,
@@ -96,8 +96,8 @@ struct Setting {
     together: bool,
 }
 
-/// Runs batches of questions to their end: the seconds that each took, the seconds of processor time that the whole run
-/// took, and of the wall's clock.
+/// Runs batches of queries to their end: the seconds of each, the seconds of processor time of the whole run,
+/// and of the wall's clock.
 fn run(
     directory: &Path,
     setting: Setting,
@@ -143,7 +143,7 @@ fn run(
     Ok((took, cpu() - before, start.elapsed().as_secs_f64()))
 }
 
-/// Prints what answers cost.
+/// Prints the time of answers.
 pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     let directory = std::env::temp_dir().join(format!("discreet-bench-answers-{}", std::process::id()));
     let (schema, hour) = (schema()?, 60 * MINUTE);

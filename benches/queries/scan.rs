@@ -1,8 +1,8 @@
-//! Looking through a million records: what a question costs beside the same condition written by hand.
+//! The scan of a million records: the time of a query beside the same condition written by hand.
 //!
-//! The floor is a loop over records that lie in a vector of structs, with the condition compiled into it. It knows what is
-//! asked before the program is built; a question is known when it comes. One thread, the best of rounds in which both take
-//! turns.
+//! The floor is a loop over records that lie in a vector of structs, with the condition compiled into it. Its
+//! condition is known before the program is built; a query's is known when it comes. One thread, the best of
+//! rounds in which both take turns.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ struct Record {
     country: Option<String>,
 }
 
-/// What is asked: its name, how many comparisons it makes of a record, the question, and the same by hand.
+/// A subject: its name, the number of comparisons that it makes of a record, the query, and the same by hand.
 struct Asked {
     name: &'static str,
     comparisons: f64,

@@ -1,4 +1,4 @@
-//! What an answer costs the gate, from what two workers know of a million people in one key.
+//! The gate's time for an answer, from two workers' summaries of a million people in one key.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -13,11 +13,11 @@ use discreet::noise::NoiseSource;
 
 const PEOPLE: usize = 1_000_000;
 const ROUNDS: usize = 15;
-/// How many answers there are, as a power of two.
+/// The number of possible answers, as a power of two.
 const GRIDS: [u32; 3] = [10, 20, 32];
 const SEVEN: [f64; 7] = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95];
 
-/// Prints the milliseconds of each answer, and which of them are not the draw's.
+/// Prints the milliseconds of each answer, and the part of them that is not the draw's.
 pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     let mut worst = [0.0f64; 4];
     for power in GRIDS {
@@ -53,7 +53,7 @@ pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// From the workers' parts to an answer, the best of so many rounds.
+/// The milliseconds from the workers' parts to an answer, the best of several rounds.
 fn milliseconds<V: Summary + Clone>(
     ready: &impl Ready<Tally = Cells<(), V>>,
     parts: &[V],
@@ -76,7 +76,7 @@ fn cpu() -> u64 {
     spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
 }
 
-/// What each of two workers sends.
+/// The summaries that two workers send, each of one half.
 fn halves<V>(values: &[i64], known: impl Fn(&[i64]) -> V) -> Vec<V> {
     values.chunks(PEOPLE / 2).map(known).collect()
 }

@@ -50,7 +50,7 @@ use sentence::{LARGEST, QUANTILE};
 const PEOPLE: u64 = 100_000;
 const ROUNDS: usize = 6;
 
-/// What is measured: a name, how many workers, and the work.
+/// The settings: a name, the number of workers, and the work.
 const SETTINGS: [(&str, usize, Work); 6] = [
     ("plain, 1 worker", 1, PLAIN),
     ("largest, 1 worker", 1, LARGEST),

@@ -1,4 +1,4 @@
-//! What a window holds: of each person while it is open, and of each key when it is told.
+//! The memory of a window: of each person while it is open, and of each key when it is released.
 
 use std::error::Error;
 

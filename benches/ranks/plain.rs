@@ -17,7 +17,7 @@ use super::hash::Fast;
 use super::run::Work;
 use super::sentence::value;
 
-/// The largest of them is found.
+/// The largest value by key, without protection.
 pub(crate) const PLAIN: Work = Work { build: largest, releases: false };
 
 type Largest = HashMap<u32, i64, BuildHasherDefault<Fast>>;

@@ -1,4 +1,4 @@
-//! The work that is measured: sentences about ranks, and the ledger that pays for them.
+//! The work that is measured: pipelines about ranks, and the ledger that pays for them.
 
 use std::error::Error;
 use std::path::Path;
@@ -15,21 +15,21 @@ use super::run::Work;
 
 /// The job that every ledger here is for.
 pub(crate) const JOB: &str = "bench";
-/// How many keys count of a person, and how many records in each of them for a quantile.
+/// The numbers of keys that count of a person, and of records in each of them for a quantile.
 pub(crate) const BOUND: (u64, u64) = (4, 2);
-/// Of a window.
+/// The zCDP cost of a window.
 pub(crate) const RHO: f64 = 0.1;
 
-/// Every person is protected, and the largest value searched for.
+/// The search for the largest value, with every person protected.
 pub(crate) const LARGEST: Work = Work { build: largest, releases: true };
-/// Every person is protected, and a quantile chosen.
+/// The choice of a quantile, with every person protected.
 pub(crate) const QUANTILE: Work = Work { build: quantile, releases: true };
 
 const END: Time = WINDOWS as Time * SPAN;
 /// One more than any value.
 const ABOVE: i64 = 1 << 20;
 
-/// A ledger that can pay for every window of either sentence.
+/// Creates a ledger that can pay for every window of either pipeline.
 pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
     Ok(Ledger::create(ledger)?
         .register(&AccountSpec::lifetime("people", Budget::zcdp(2.0 * RHO * WINDOWS as f64))?)?)

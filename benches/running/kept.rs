@@ -1,4 +1,4 @@
-//! What a key keeps, in memory and as it is written, and what writing and reading it take.
+//! The state of a key, in memory and as it is written, and the time to write and to read it.
 
 use std::error::Error;
 use std::fs;
@@ -11,9 +11,9 @@ use super::subject::cpu;
 
 const ROUNDS: usize = 9;
 
-/// Of one strategy, a key.
+/// The state of one strategy, for one key.
 pub(crate) struct Kept {
-    /// Bytes of memory, where the system tells.
+    /// The bytes of memory, where the system reports them.
     pub(crate) held: Option<f64>,
     /// Bytes of a written state.
     pub(crate) written: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Kept {
     pub(crate) read: f64,
 }
 
-/// So many keys after so many ticks.
+/// The states of many keys after many ticks.
 pub(crate) struct Keys {
     running: PreparedRunning,
     states: Vec<TotalState>,
@@ -30,7 +30,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// What they hold is not given back before all of them are there, so that one strategy has nothing of another.
+    /// The states are all allocated before any is freed, so that one strategy reuses nothing of another.
     pub(crate) fn new(running: PreparedRunning, keys: usize, ticks: u64) -> Result<Keys, Box<dyn Error>> {
         let mut noise = NoiseSource::from_os()?;
         let before = resident();

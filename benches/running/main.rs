@@ -1,5 +1,5 @@
-//! What a total costs that is told at every tick, by each strategy: beside the same total undefended, and beside the draws
-//! that it takes.
+//! The time of a running total that is released at every tick, by each strategy: beside the same total
+//! undefended, and beside the draws that it takes.
 //!
 //! One key for a million ticks, and many for fewer, at each tick all of them one after the other, from empty states to the last
 //! total; totals so far up to the last tick, and over the last 60. The floor adds up as many numbers: so far in one number a
@@ -38,12 +38,12 @@ const SHAPES: [Shape; 3] = [
 ];
 /// As many ticks as the square root remembers, and few keys, for they take long.
 const LONGEST: Shape = Shape { keys: 20, ticks: REMEMBERED };
-/// How far back totals over the last ticks reach: an hour of minutes.
+/// The width of totals over the last ticks: an hour of minutes.
 const WIDTH: u64 = 60;
 const RHO: f64 = 0.1;
 const ROUNDS: usize = 5;
 
-/// What is told, and of what.
+/// The kind of totals: so far, or over the last ticks.
 #[derive(Clone, Copy)]
 enum Totals {
     SoFar(Strategy),
@@ -72,7 +72,7 @@ impl Totals {
         })
     }
 
-    /// A node of the tree is drawn when it is complete: as many as leaves, but for one.
+    /// The number of draws. A node of the tree is drawn when it is complete: as many as leaves, but for one.
     fn draws(self) -> f64 {
         if matches!(self, SoFar(Strategy::Tree)) { 2.0 } else { 1.0 }
     }
@@ -120,7 +120,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What is kept of totals so far of a million ticks, and of others when they are as wide as they get.
+/// The state of totals so far of a million ticks, and of the others at their widest.
 fn kept() -> Result<Vec<(&'static str, Kept)>, Box<dyn Error>> {
     let mut all = Vec::new();
     for (name, totals) in ALL {

@@ -1,4 +1,4 @@
-//! What is timed: every total of every key, from empty states to the last tick.
+//! The work that is timed: every total of every key, from empty states to the last tick.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use discreet::mechanisms::running::{PreparedRunning, TotalState};
 use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
-/// How many keys are told, at how many ticks: at each tick all keys, one after the other, as they come in a stream.
+/// The numbers of keys and of ticks: at each tick all keys, one after the other, as they come in a stream.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) keys: usize,
@@ -23,7 +23,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Something that is told, and the least nanoseconds of a key and tick so far.
+/// A work that is timed, and the least nanoseconds of a key and tick so far.
 pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) best: f64,
@@ -112,7 +112,7 @@ impl Subject {
     }
 }
 
-/// Few hundred a tick, the same every time.
+/// A few hundred a tick, the same every time.
 fn count(tick: u64, key: usize) -> i64 {
     ((tick.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize ^ key) as i64 & 255
 }

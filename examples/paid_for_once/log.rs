@@ -1,4 +1,4 @@
-//! Who wrote a review and when, in a year; and what is so of it, which nobody sees.
+//! The reviews of a year, with person and time; and their exact totals, which nobody sees in a real run.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,10 +8,10 @@ use discreet::prelude::*;
 
 use super::{EACH, FROM, HOUR, Outcome};
 
-/// Who wrote a review, and when.
+/// A review: its person, and its time.
 pub(crate) type Review = (u64, Time);
 
-/// The reviews of the year, where there are any.
+/// The reviews of the year; `None` where the log is missing.
 pub(crate) fn reviews(data: &Path) -> Outcome<Option<Vec<Review>>> {
     let Ok(file) = File::open(data.join("reviews.csv.bz2")) else { return Ok(None) };
     let mut rows = csv::Reader::from_reader(bzip2::read::BzDecoder::new(file));
@@ -25,7 +25,7 @@ pub(crate) fn reviews(data: &Path) -> Outcome<Option<Vec<Review>>> {
     Ok(Some(log))
 }
 
-/// As many reviews with days, weeks and a slack season, of people who come by chance.
+/// A synthetic log of the same size, with days, weeks and a slack season, of people who come by chance.
 pub(crate) fn made_up(hours: usize) -> Outcome<Vec<Review>> {
     let (start, mut seed) = (at(FROM)?, 7u64);
     let mut random = move |below: u64| {
@@ -45,7 +45,7 @@ pub(crate) fn made_up(hours: usize) -> Outcome<Vec<Review>> {
     Ok(log)
 }
 
-/// How many reviews of each hour count: of a person the first few.
+/// The number of reviews of each hour that count: the first few of each person.
 pub(crate) fn counted(log: &[Review], hours: usize) -> Outcome<Vec<f64>> {
     let start = at(FROM)?;
     let mut log = log.to_vec();
@@ -64,7 +64,7 @@ pub(crate) fn counted(log: &[Review], hours: usize) -> Outcome<Vec<f64>> {
     Ok(counted)
 }
 
-/// The totals of the last so many, at each.
+/// The totals over the last `width` hours, at each hour.
 pub(crate) fn summed(counted: &[f64], width: usize) -> Vec<f64> {
     (1..=counted.len()).map(|end| counted[end.saturating_sub(width)..end].iter().sum()).collect()
 }

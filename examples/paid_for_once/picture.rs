@@ -30,7 +30,8 @@ impl Year {
 }
 
 impl Totals {
-    /// How far off all totals are. Hours are a prime number apart, so that of the tree good ones and bad ones are shown.
+    /// The errors of all totals. Hours are a prime number apart, so that of the tree good ones and bad ones
+    /// are shown.
     fn errors(&self) -> Row {
         let drawn = self.each().map(|(How { class, .. }, told)| {
             let off = |at: usize| (at as f64, told.totals[at] - self.exact[at]);
@@ -46,7 +47,7 @@ impl Totals {
         self.row("Reviews of the year so far: by how many each total is off", drawn, because, across, marks)
     }
 
-    /// What is told when there is least.
+    /// The released totals of the slack season.
     fn slack(&self) -> Row {
         let (from, until) = (BEGINS[8] as usize + 192, BEGINS[9] as usize + 264);
         let shown =

@@ -1,8 +1,8 @@
-//! How far answers are from the population, by how many were asked for: a small picture.
+//! The distance of answers from the population, by the number of queries: a small picture.
 
 use std::fmt::Write;
 
-/// How far the last of so many answers is off.
+/// The error of the last of this many answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
     pub(crate) asked: f64,
@@ -15,7 +15,7 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#1b1f24}.grid{stro
      @media(prefers-color-scheme:dark){text{fill:#e6e9ed}.grid{stroke:#272d35}.a{stroke:#ef8a80}.b{stroke:#58b9dc}\
      .c{stroke:#a2abb5}.dot.a{fill:#ef8a80}.dot.b{fill:#58b9dc}}";
 
-/// Its class, its name, and how high it is at a point.
+/// A curve's class, its name, and its height at a point.
 type Curve = (&'static str, &'static str, fn(&Point) -> f64);
 
 /// The picture: questions by powers of ten, from left to right; errors in parts of one, from below.

@@ -8,7 +8,7 @@ pub(crate) struct Curve {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// One plot, and what is said below it: large what it comes to, small the rest.
+/// One plot, and the text below it: large the result, small the rest.
 pub(crate) struct Panel {
     pub(crate) curves: Vec<Curve>,
     pub(crate) comes_to: String,

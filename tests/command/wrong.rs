@@ -23,7 +23,7 @@ const GOOD: [&str; 14] = [
 
 const WRONG: [&str; 9] = ["0", "-1", "NaN", "1e400", "1e-400", "", "abc", "/", "/nowhere/file"];
 
-/// What is a value of its option after all.
+/// The values that an option accepts after all.
 const RIGHT: [(&str, &str); 3] = [("--goal", "0"), ("--skew", "0"), ("--seed", "0")];
 
 #[test]

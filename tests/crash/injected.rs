@@ -12,7 +12,7 @@ use crate::plan;
 use crate::scene::{Scene, Stage, was_killed};
 use crate::{in_parallel, size};
 
-/// What a ledger, an anchor and a sink are written with.
+/// The system calls by which a ledger, an anchor and a sink are written.
 const CALLS: [&str; 6] = ["pwrite64", "write", "fsync", "fdatasync", "ftruncate", "unlink"];
 
 const FAULTS: [&str; 4] = ["signal=SIGKILL", "error=EIO", "error=ENOSPC", "error=EINTR"];
@@ -26,7 +26,7 @@ fn sensible(call: &str, fault: &str) -> bool {
     }
 }
 
-/// Whether strace is here and may trace; says so where it is not.
+/// Returns true if strace is installed and may trace; prints a message otherwise.
 fn strace_works() -> bool {
     let works = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     let works = works.is_ok_and(|output| output.status.success());
@@ -90,7 +90,7 @@ pub(crate) fn every_call() {
     }
 }
 
-/// How often the busiest thread makes each call: strace counts them by thread.
+/// The number of times that the busiest thread makes each call: strace counts them by thread.
 fn count_calls(scene: &Scene) -> BTreeMap<String, usize> {
     let log = scene.path("calls");
     let trace = format!("trace={}", CALLS.join(","));
@@ -111,7 +111,7 @@ fn count_calls(scene: &Scene) -> BTreeMap<String, usize> {
     most
 }
 
-/// Whether the fault happened.
+/// Returns true if the fault happened.
 fn injected(stage: &Stage, injection: &Injection) -> Result<bool, String> {
     let Injection { call, fault, nth, delivery } = injection;
     let scene = stage.scene(delivery, "resume");

@@ -7,7 +7,7 @@ use crate::oracle::{Ends, Past, judge};
 use crate::scene::{Life, Scene, Stage, was_killed};
 use crate::{Chance, in_parallel, size};
 
-/// What holds at a point.
+/// The expectation at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// The process boots, over what an earlier one left.
@@ -57,7 +57,8 @@ const STARTS: [&str; 2] = ["resume", "replay"];
 /// A process that leaves rows behind whose delivery is not known.
 const PRELUDE: &str = "after-commit-before-ack:3:abort";
 
-/// How a transaction that is refused thrice loses its line; the fourth time not even that can be written.
+/// The number of faults by which a transaction that is refused thrice loses its line; the fourth time not
+/// even the loss can be written.
 const BUSY: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -73,7 +74,7 @@ struct Run {
     then: Option<&'static str>,
 }
 
-/// What became of the runs of one point.
+/// The outcomes of the runs of one point.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     runs: usize,
@@ -122,7 +123,7 @@ pub(crate) fn run() {
     report(&results);
 }
 
-/// How often each point is reached by a life without faults, after nothing and after a crash.
+/// The number of times that a life without faults reaches each point, after nothing and after a crash.
 fn count_hits(stage: &Stage) -> BTreeMap<(&'static str, bool), BTreeMap<String, usize>> {
     let mut all = BTreeMap::new();
     for delivery in DELIVERIES {

@@ -9,16 +9,16 @@ use discreet::ledger::{Journal, Ledger, ReleaseStatus, Row};
 use crate::plan;
 use crate::scene::Scene;
 
-/// What is known of how a scene came about.
+/// The history of a scene.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Past {
-    /// How many lives did not end well.
+    /// The number of lives that did not end well.
     pub(crate) bad_ends: usize,
-    /// Whether two lives overlapped: then the order of draws says nothing.
+    /// True where two lives overlapped: then the order of draws proves nothing.
     pub(crate) overlapped: bool,
 }
 
-/// How the windows ended.
+/// The ends of the windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ends {
     pub(crate) sealed: usize,
@@ -88,7 +88,8 @@ fn nothing_else_was_written(ledger: &mut Ledger, scene: &Scene, rows: usize) -> 
     claim(generations.is_sorted(), || format!("a process that was fenced off has written: {generations:?}"))
 }
 
-/// What visible lines cost is at most what is spent, which is the sum of all rows, which is within the cap.
+/// Checks that the cost of the visible lines is at most the amount spent, which is the sum of all rows, which
+/// is within the cap.
 fn budgets_add_up(ledger: &mut Ledger, rows: &[Row]) -> Result<(), String> {
     let bits = |amount: &PrivacyCost| match amount {
         PrivacyCost::Zcdp { rho, .. } => rho.to_bits(),

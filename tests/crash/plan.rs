@@ -15,7 +15,7 @@ pub(crate) const AMENDED: i64 = 6;
 /// In units: first for the total and three windows of counts, then for two more, so that windows are refused before the
 /// amendment and after it.
 pub(crate) const CAPS: [u64; 2] = [5, 7];
-/// How many windows are on their way at once.
+/// The number of windows that are on their way at once.
 pub(crate) const PACE: i64 = 2;
 
 /// A power of two, so that sums of costs are exact whatever adds them.

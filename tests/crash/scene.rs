@@ -18,7 +18,7 @@ use crate::plan;
 
 const SUBJECT: &str = env!("CARGO_BIN_EXE_crash-subject");
 
-/// How long a life may take before it counts as hanging: an order of magnitude above the longest wait inside one.
+/// The time after which a life counts as hanging: an order of magnitude above the longest wait inside one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The recorder, a ledger to copy, and a directory for all scenes.
@@ -116,7 +116,7 @@ impl Scene {
         Life { child, said, complained }
     }
 
-    /// What an operator does who believes that the job is dead.
+    /// Breaks the lock, as an operator does who believes that the job is dead.
     pub(crate) fn break_lock(&self) {
         let inode = fs::metadata(self.path("ledger")).map_or(0, |file| file.ino());
         let _ = fs::remove_file(self.path(&format!("ledger-{inode}.{}.lock", plan::JOB)));
@@ -133,7 +133,7 @@ impl Scene {
         }
     }
 
-    /// Whether it drew anything.
+    /// Returns true if the life drew any noise.
     pub(crate) fn drew(&self, life: &Life) -> bool {
         let own = format!("{} ", life.child.id());
         fs::read_to_string(self.path("draws"))
@@ -200,7 +200,7 @@ impl Life {
         kill_process(pid, Signal::CONT).unwrap();
     }
 
-    /// Whether it came to its point.
+    /// Returns true if the life came to its point.
     pub(crate) fn fired(&self) -> bool {
         self.complaint().contains(MARKER)
     }
@@ -209,7 +209,7 @@ impl Life {
         fs::read_to_string(&self.complained).unwrap()
     }
 
-    /// What it printed.
+    /// Its output.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.said).unwrap()
     }

@@ -67,7 +67,7 @@ fn work(directory: &Path, socket: &Path, delivery: &str, start: &str) -> Result<
     }
 }
 
-/// What stands where a dataflow will: it knows when a window is complete, and hands releases to the sink.
+/// A stand-in for the dataflow: it completes windows, and hands releases to the sink.
 struct Driver {
     desks: Vec<(&'static str, GateHandle)>,
     woken: Receiver<()>,
@@ -123,7 +123,8 @@ impl Driver {
         self.settle(&mut pending)
     }
 
-    /// Where a source goes on that is told what was delivered, and reads none of it again.
+    /// The position at which a source resumes that is notified of delivered releases, and reads none of their
+    /// input again.
     fn offset(&mut self) -> Result<i64, Failure> {
         for release in plan::schedule() {
             if !self.ledger.look_up(&release)?.is_some_and(|row| row.is_delivered()) {

@@ -45,7 +45,7 @@ impl Scratch {
         self.0.join("visits.ledger")
     }
 
-    /// What the ledger says of each window of the schedule.
+    /// The ledger's status of each window of the schedule.
     fn fates(&self) -> Vec<Option<ReleaseStatus>> {
         let mut ledger = Ledger::open(self.ledger()).unwrap();
         let windows = (0..).map_while(|number| schedule().window(number));

@@ -19,11 +19,11 @@ pub(crate) struct Edit {
     to: Option<&'static str>,
     /// The jobs that it is tried on; all that state the field where none are named.
     on: &'static [&'static str],
-    /// How a refusal names it, where that is not its last name.
+    /// The name of the field in a refusal, where that is not its last name.
     pub(crate) named: Option<&'static str>,
-    /// Whether there may be more windows than before.
+    /// True where there may be more windows than before.
     pub(crate) more: bool,
-    /// What must be changed with it for the file to be a job.
+    /// The further changes that are needed for the file to be a job.
     with: &'static [(&'static str, Option<&'static str>)],
 }
 

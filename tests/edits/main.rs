@@ -79,7 +79,7 @@ fn by_window(lines: &str) -> BTreeMap<String, Vec<String>> {
     windows
 }
 
-/// What a run leaves, and where it is kept.
+/// The files that a run leaves, and the places where they are kept.
 const KEPT: [(&str, &str); 3] =
     [("job.ledger", "kept"), ("job.ledger.key", "kept.key"), ("job.anchor", "kept.anchor")];
 
@@ -119,7 +119,7 @@ impl Released {
         }
     }
 
-    /// What is wrong with the outcome of an edit, if anything is.
+    /// The fault in the outcome of an edit, if there is one.
     fn differs(&self, edit: &Edit, due: Outcome) -> Option<String> {
         self.again();
         self.scene.write("edited.toml", &self.job.edited(edit).text());
@@ -177,7 +177,7 @@ fn every_edit_of_a_job_file_ends_as_the_table_says() {
     assert!(untried.is_empty(), "rows of the table that no edit tries: {untried:?}");
 }
 
-/// What is against the table of each edit that a job has.
+/// The disagreement with the table, if any, of each edit that a job has.
 fn edited(job: Job, table: &Table) -> Vec<(&'static Edit, Option<String>)> {
     let released = Released::new(job);
     let edits = EDITS.iter().filter(|edit| edit.is_of(&released.job));

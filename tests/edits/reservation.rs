@@ -21,7 +21,7 @@ struct Windows {
 }
 
 impl Windows {
-    /// Whether the next window of this version was charged.
+    /// Returns true if the next window of this version was charged.
     fn charged(&mut self, version: u32, keeps: bool) -> bool {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.25).unwrap());
         let release = ReleaseId {
@@ -42,7 +42,7 @@ impl Windows {
         rows[0].cost().is_some()
     }
 
-    /// Why a version of the statistic may not go on, if it may not.
+    /// The reason why a version of the statistic may not go on, if it may not.
     fn refused(&mut self, version: u32) -> Option<String> {
         let trouble =
             self.ledger.agree(&self.claim, version, &name("by_path"), &Digest::of(b"parameters")).err()?;

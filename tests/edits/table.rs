@@ -2,7 +2,7 @@
 
 use crate::jobs::Edit;
 
-/// What comes of an edit under the same version.
+/// The outcome of an edit under the same version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is refused, and a new version is demanded.

@@ -27,7 +27,7 @@ struct Files {
     other: Scene,
 }
 
-/// What is put back after a run that failed.
+/// The files that are restored after a run that failed.
 const FILES: [&str; 4] = ["job.ledger", "job.ledger.key", "told.jsonl", "visits.csv"];
 
 const REPLAY: [&str; 4] = ["replay", "job.toml", "--out", "told.jsonl"];
@@ -69,7 +69,8 @@ impl Files {
     }
 }
 
-/// What is done, how the next run ends, a part of what it says, and whether its output holds every window.
+/// An edit of a file, with the expected end of the next run, a part of its message, and a flag for an output
+/// that holds every window.
 struct Edit {
     name: &'static str,
     edit: fn(&Files),
@@ -227,7 +228,7 @@ fn tear_the_first_window(files: &Files) {
 
 type Values = BTreeMap<(String, String, String), Value>;
 
-/// What a file of releases says that is whole, and nothing where it is something else.
+/// The values in a whole file of releases; empty where it is something else.
 fn values(scene: &Scene, name: &str) -> Values {
     let told = scene.read(name);
     let closed = told.rfind("\"closed\"").and_then(|at| Some(at + told[at..].find('\n')? + 1));
@@ -246,7 +247,7 @@ fn charged(scene: &Scene) -> Option<f64> {
 }
 
 impl Edit {
-    /// What is against the table.
+    /// The disagreement with the table.
     fn complaint(&self) -> Result<(), String> {
         let files = Files::new();
         let scene = &files.scene;

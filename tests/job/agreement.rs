@@ -17,7 +17,7 @@ fn copies(path: &str) -> Scene {
     scene
 }
 
-/// How both processes end.
+/// Runs both processes and returns their ends.
 fn both(scene: &Scene, command: &str) -> [Said; 2] {
     let jobs = ["job.toml", "job-1.toml"];
     [0, 1]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::jobs::{HEADER, PAGES, SECOND, exact, line, log, tallies};
 use crate::scene::{Life, Said, Scene, Told, now, until};
 
-/// When the windows of these jobs are: all of them are over.
+/// The start of these jobs' windows: all of them are over.
 const FROM: i64 = 1_500_000_000 * SECOND;
 pub(crate) const WINDOWS: i64 = 6;
 

@@ -11,7 +11,7 @@ use crate::scene::{Said, Scene};
 /// A scene that ends with some code.
 type Ending = fn(&Scene) -> Said;
 
-/// How each code is reached, but for those below.
+/// A way to reach each exit code, except for those below.
 const REACHED: [(i32, Ending); 7] = [
     (0, |scene| scene.run(&["replay", "job.toml"])),
     (2, |scene| scene.run(&["replay", "job.toml", "--no-such-option"])),
@@ -60,7 +60,7 @@ fn every_exit_code_is_reached_and_is_in_every_page() {
     }
 }
 
-/// What a shell makes of a line of it: the code of `discreet`, and standard error.
+/// Runs a line in a shell; returns the exit code of `discreet`, and standard error.
 fn shell(scene: &Scene, line: &str) -> (i32, String) {
     let line = line.replace("discreet", env!("CARGO_BIN_EXE_discreet"));
     let directory = scene.at(".");

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::scene::moment;
 
-/// What one window costs. Noise of scale 1/20 is zero but for a chance of 2 / (e^20 + 1) = 4e-9 a cell, so that the values
-/// of these jobs are exact tallies: in a million of ordinary test runs, a few fail for it.
+/// The privacy cost of one window. Noise of scale 1/20 is zero but for a chance of 2 / (e^20 + 1) = 4e-9 a
+/// cell, so that the values of these jobs are exact tallies: in a million of ordinary test runs, a few fail
+/// for it.
 pub(crate) const COST: f64 = 20.0;
 
 /// The keys of these jobs, all of them public.
@@ -78,7 +79,7 @@ pub(crate) fn log(from: i64, windows: i64, people: i64) -> (String, BTreeMap<(St
     (text, tallies)
 }
 
-/// What was told, as tallies are written.
+/// The released values, in the form of tallies.
 pub(crate) fn tallies(values: &BTreeMap<(String, String, String), Value>) -> BTreeMap<(String, String), i64> {
     let cells = values.iter().map(|((_, start, key), value)| ((start.clone(), key.clone()), value));
     cells.map(|(at, value)| (at, value.as_i64().unwrap())).collect()

@@ -15,13 +15,13 @@ use crate::jobs::{COST, HEADER, PAGES, SECOND, exact, line, log, tallies};
 use crate::scene::{Life, PATIENCE, Scene, Told, moment, now, until};
 use crate::{Chance, in_parallel, size};
 
-/// When the windows of a replay are.
+/// The start of a replay's windows.
 pub(crate) const FROM: i64 = 1_500_000_000 * SECOND;
 
 /// As many as the budget pays for.
 const WINDOWS: i64 = 24;
 
-/// What was seen in a file of releases, whenever a life ended: whole lines only, for the last may be torn.
+/// The lines seen in a file of releases at the end of each life: whole lines only, for the last may be torn.
 #[derive(Default)]
 pub(crate) struct Seen(BTreeSet<String>);
 
@@ -55,7 +55,7 @@ pub(crate) fn killed(mut life: Life, after: Duration) -> bool {
     life.kill().code.is_none()
 }
 
-/// How many windows are sealed, each of which was paid for once.
+/// The number of sealed windows, each of which was paid for once.
 fn sealed(scene: &Scene) -> usize {
     scene.verify("job.ledger");
     let (windows, spent) = scene.standing("job.ledger");
@@ -102,7 +102,7 @@ fn a_replay_that_is_killed_says_once_what_it_says() {
     println!("killed: {} replays in the middle", hit.into_inner());
 }
 
-/// What was written of each window, and the windows of which nobody knows whether a line came in time.
+/// The lines written of each window, and the windows for which it is unknown if a line came in time.
 #[derive(Default)]
 struct Written {
     tallies: BTreeMap<(String, String), i64>,

@@ -23,7 +23,7 @@ fn limited(job: &str, limit: u64) -> String {
     text.replace("[privacy]", &format!("[limits]\nmemory = \"{} MB\"\n\n[privacy]", limit / 1_000_000))
 }
 
-/// What a process holds, now and at most since it began.
+/// The memory of a process, now and at most since it began.
 fn held(life: &Life) -> Option<[u64; 2]> {
     let text = fs::read_to_string(format!("/proc/{}/status", life.child.id())).ok()?;
     let field = |name: &str| {

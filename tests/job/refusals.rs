@@ -9,17 +9,17 @@ use crate::scene::{Said, Scene};
 /// Stands in every record that a refusal could be about.
 pub(crate) const SECRET: &str = "s3cr3t";
 
-/// When the windows of these jobs are: two of them.
+/// The start of these jobs' windows: two of them.
 pub(crate) const FROM: i64 = 1_500_000_000_000_000;
 const UNTIL: i64 = FROM + 2_000_000;
 
 struct Case {
     name: &'static str,
-    /// What is wrong; the job, its log and its ledger are there.
+    /// Introduces the fault; the job, its log and its ledger exist.
     prepare: fn(&Scene),
     arguments: &'static [&'static str],
     code: i32,
-    /// What standard error holds.
+    /// The texts that standard error contains.
     says: &'static [&'static str],
 }
 

@@ -56,7 +56,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// Whether what is promised is kept.
+    /// Returns true if the promised interval contains the tally.
     fn kept(&self, tally: f64) -> bool {
         // Of a quantile the interval is where the answers end; of a largest value it begins where somebody is above.
         let within = self.low <= tally && tally <= self.high;
@@ -107,7 +107,7 @@ fn demo(scene: &Scene, workers: &str) -> Cells {
     cells
 }
 
-/// How many cells there were, and in how many of them the interval held the tally.
+/// The number of cells, and of those whose interval contained the tally.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     cells: u64,
@@ -115,7 +115,8 @@ struct Held {
 }
 
 impl Held {
-    /// Whether the promise of 0.9 is refuted: it would be seldom, one time in a million, if it were kept.
+    /// Returns true if the promise of 0.9 is refuted: this happens one time in a million where the promise is
+    /// kept.
     fn refuted(self) -> bool {
         at_most(self.cells, 0.9, self.hits) < ALPHA
     }
@@ -278,7 +279,7 @@ fn a_file_that_begins_late_is_told_of() {
     assert_eq!(scene.read("new.jsonl"), all);
 }
 
-/// What each line says: release, start of the window, key, and value or number of cells.
+/// The content of a line: release, start of the window, key, and value or number of cells.
 type Said = (String, String, String, String);
 
 fn lines(text: &str) -> Vec<Said> {

@@ -11,8 +11,8 @@ use crate::refusals::{FROM, change};
 use crate::scene::Scene;
 use crate::size;
 
-/// What a line says apart from what is drawn or counted: its window, its key where keys are listed, its noise and what the
-/// noise is worth, its price, its id.
+/// The parts of a line that are neither drawn nor counted: its window, its key where keys are listed, its
+/// noise with its error bound, its privacy cost, its id.
 fn settled(line: &str, listed: &BTreeSet<String>) -> Option<String> {
     let Value::Object(line) = serde_json::from_str(line).unwrap() else { panic!("{line}") };
     let release = line["release"].as_str().unwrap();

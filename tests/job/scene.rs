@@ -31,7 +31,7 @@ impl Scene {
         fs::write(self.at(name), text).unwrap();
     }
 
-    /// What a file holds; nothing where there is none.
+    /// The content of a file; empty where there is none.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read(self.at(name)).map(|bytes| String::from_utf8(bytes).unwrap()).unwrap_or_default()
     }
@@ -73,7 +73,8 @@ impl Scene {
         self.done(&["ledger", "init", "job.ledger", "--config", "job.toml"]);
     }
 
-    /// How the one domain of a ledger stands: how many windows are sealed, and what was spent in which currency.
+    /// The state of a ledger's one account: the number of sealed windows, and the amount spent in each
+    /// currency.
     pub(crate) fn standing(&self, ledger: &str) -> (u64, BTreeMap<String, f64>) {
         let said = self.done(&["ledger", "show", ledger, "--json"]);
         let page: Value = serde_json::from_str(&said.out).unwrap();
@@ -97,7 +98,7 @@ pub(crate) struct Life {
     since: Instant,
 }
 
-/// How a process ended, and all that it said.
+/// The end of a process, with its whole output.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// `None` where a signal ended it.
@@ -128,7 +129,7 @@ impl Life {
         Said { code: status.code(), out, err, took: self.since.elapsed() }
     }
 
-    /// What it has said so far.
+    /// Its output so far.
     pub(crate) fn said(&self) -> (String, String) {
         let read = |path: &Path| String::from_utf8(fs::read(path).unwrap()).unwrap();
         (read(&self.out), read(&self.err))
@@ -176,7 +177,8 @@ pub(crate) fn moment(microseconds: i64) -> String {
     jiff::Timestamp::from_microsecond(microseconds).unwrap().to_string()
 }
 
-/// What a file of releases says, and only that: each window once, whole, with as many cells as its end says.
+/// The content of a file of releases, strictly checked: each window once, whole, with as many cells as its
+/// closing line states.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Told(pub(crate) BTreeMap<(String, String), BTreeMap<String, Value>>);
 

@@ -32,7 +32,7 @@ fn example(name: &str, data: Option<&str>) -> Option<Scene> {
     Some(scene)
 }
 
-/// What is exact in the lines of a demonstration: after the bound and before it, of each cell.
+/// The exact numbers in the lines of a demonstration: after the bound and before it, of each cell.
 type Exact = BTreeMap<[String; 5], [Value; 2]>;
 
 fn exact(lines: &str) -> Exact {

@@ -34,7 +34,7 @@ pub(crate) fn hosts() -> String {
     taken.iter().map(|taken| taken.local_addr().unwrap().to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// How a child ended, in time, and what it said.
+/// Waits for the end of a child, with a time limit; returns its status and its output.
 pub(crate) fn end(mut child: Child) -> (ExitStatus, String) {
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {

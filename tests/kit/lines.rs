@@ -10,12 +10,12 @@ pub(crate) type Window = (String, String, String);
 /// A cell of a window: its key, with the quantile where it is one.
 pub(crate) type CellKey = String;
 
-/// What a file of releases says of its windows.
+/// The windows of a file of releases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Lines {
     /// The cells of each window that has its closing line.
     pub(crate) closed: BTreeMap<Window, BTreeMap<CellKey, Cell>>,
-    /// The windows that were refused, skipped or lost, with the word.
+    /// The windows that were refused, skipped or lost, with their status.
     pub(crate) others: BTreeMap<Window, String>,
 }
 
@@ -29,8 +29,8 @@ pub(crate) struct Cell {
 }
 
 impl Lines {
-    /// Reads whole lines; says what is wrong about the first that is not as it should be. A torn window at the end is one
-    /// only where `torn` allows it.
+    /// Reads whole lines; returns the fault of the first malformed one. A torn window at the end is one only
+    /// where `torn` allows it.
     pub(crate) fn of(text: &str, is_csv: bool, torn: bool) -> Result<Lines, String> {
         let text = match text.rsplit_once('\n') {
             Some((_, rest)) if !torn && !rest.is_empty() => return Err(format!("a torn line: {rest}")),

@@ -106,7 +106,7 @@ impl Server {
         guardian.wait().unwrap();
     }
 
-    /// Where its files are.
+    /// The directory of its files.
     pub(crate) fn data(&self) -> PathBuf {
         self.directory.join("data")
     }

@@ -50,7 +50,7 @@ fn tail(sigma: f64, least: i64) -> f64 {
     (least..200).map(weight).sum::<f64>() / (-200..200).map(weight).sum::<f64>()
 }
 
-/// How many standard deviations a number of successes is from what it should be.
+/// The distance of a number of successes from its expectation, in standard deviations.
 fn deviations(found: usize, of: usize, p: f64) -> f64 {
     let n = of as f64;
     (found as f64 - n * p) / (n * p * (1.0 - p)).sqrt()

@@ -47,7 +47,7 @@ impl Source for Acting {
     }
 }
 
-/// How many windows have left.
+/// The number of windows that have left.
 fn told(out: &Path) -> usize {
     let out = fs::read_to_string(out).unwrap_or_default();
     out.lines().filter(|line| line.contains("\"closed\"")).count()

@@ -89,7 +89,7 @@ pub(crate) fn child(words: &str, directory: PathBuf) -> Result<Finished, RunErro
     job(config, gate, words.to_owned(), directory)
 }
 
-/// What was told of each question, by analyst and id: its line.
+/// The released line of each query, by analyst and id.
 fn told(scratch: &Scratch) -> BTreeMap<String, Vec<Json>> {
     let mut told: BTreeMap<String, Vec<Json>> = BTreeMap::new();
     for line in scratch.lines().iter().map(|line| json(line)).filter(|line| line.get("closed").is_none()) {
@@ -99,7 +99,8 @@ fn told(scratch: &Scratch) -> BTreeMap<String, Vec<Json>> {
     told
 }
 
-/// Whether the truth is where it is said to be, and a count no farther from it than its bound: below 0, it may be.
+/// Returns true if the truth is within the line's interval, and a count no farther from it than its bound:
+/// below 0, it may be.
 fn holds(line: &Json, truth: f64) -> bool {
     let [low, high] = [0, 1].map(|end| line["interval"][end].as_f64().unwrap());
     let value = line["value"].as_f64().unwrap();

@@ -93,7 +93,7 @@ fn kill_after(scratch: &Scratch, task: &str, windows: usize) {
     victim.wait().unwrap();
 }
 
-/// What was told is what the ledger holds, and that is what happened, paid once.
+/// Checks that the released lines equal the ledger's and the true history, and that each was paid for once.
 fn check(scratch: &Scratch, what: &str) {
     let rows = scratch.rows();
     let windows: Vec<Time> = rows.iter().map(|row| row.window.0).collect();

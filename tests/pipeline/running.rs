@@ -93,7 +93,7 @@ fn run_to_the_end(scratch: &Scratch, workers: usize) {
 /// A release, a window, and what is told of each key.
 type Told = (String, Time, Vec<(u64, i64)>);
 
-/// What the rows of each release tell, in order of windows.
+/// The rows of each release, in order of windows.
 fn told(scratch: &Scratch) -> Vec<Told> {
     let mut told: Vec<_> =
         scratch.rows().iter().map(|row| (row.name.clone(), row.window.0, row.values())).collect();
@@ -101,7 +101,8 @@ fn told(scratch: &Scratch) -> Vec<Told> {
     told
 }
 
-/// Whether the same is told of the same windows, but for noise; a key that few have may be found some windows later.
+/// Returns true if both released the same windows, but for noise; a key that few people have may be found
+/// some windows later.
 fn are_alike(one: &[Told], other: &[Told]) -> bool {
     let of_all = |values: &[(u64, i64)]| -> Vec<(u64, i64)> {
         values.iter().filter(|(key, _)| *key != 7).copied().collect()

@@ -55,7 +55,7 @@ impl Scratch {
         ledger(&self.0)
     }
 
-    /// What was charged in all.
+    /// The total charge.
     pub(crate) fn spent(&self) -> PrivacyCost {
         let window = discreet::accounting::Interval::new(0, 1).unwrap();
         Ledger::open(self.ledger()).unwrap().spent(&domain(), window).unwrap().0
@@ -90,7 +90,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// What it tells, by key.
+    /// The released values, by key.
     pub(crate) fn values(&self) -> Vec<(u64, i64)> {
         let told = |line: &str| {
             let line = json(line);
@@ -120,7 +120,7 @@ fn key(directory: &Path) -> PathBuf {
     directory.join("visits.ledger.key")
 }
 
-/// How a child is run, and its gate: alone, or as the process that its environment says.
+/// The configuration and the gate of a child: alone, or as the process that its environment names.
 pub(crate) fn cast(directory: &Path, threads: usize) -> (Config, Gate) {
     let Ok(hosts) = std::env::var("HOSTS") else {
         return (Config::threads(threads).unwrap(), Gate::open(ledger(directory), JOB).unwrap());
@@ -147,7 +147,7 @@ pub(crate) fn write_down(releases: StreamVec<'_, Time, LeavingRelease>, director
     });
 }
 
-/// What a source gives, a step at a time.
+/// The batches of a source, a step at a time.
 pub(crate) struct Script(std::vec::IntoIter<(Vec<Visit>, Pulled)>);
 
 impl Script {

@@ -15,14 +15,15 @@ use crate::scene::{Random, Row, Scratch, Script, Visit, cast, pure, span, write_
 const HORIZON: Time = 120;
 const LATE: Time = 5;
 const LISTED: [u32; 4] = [0, 1, 2, 77];
-/// What a person may have in a window where nothing is left out: see [`History::new`].
+/// A contribution bound that leaves nothing out in a window: see [`History::new`].
 const WIDE: Bound = Bound::keys(2).per_key(2);
 const TIGHT: Bound = Bound::keys(1);
 /// One person moves a window by 4 at most: noise of scale 4 / 500, which is not zero with probability 2 exp(-125).
 const COST: f64 = 500.0;
 
-/// What happened, in the order in which it is told: all visits of a phase, and the time that is complete then. Workers
-/// share a phase as they like, so that which visits come late is the same for any number of them.
+/// The history of visits, in the order in which the source gives it: all visits of a phase, and the time that
+/// is complete then. Workers share a phase in any way, so that the set of late visits is the same for any
+/// number of them.
 struct History {
     phases: Vec<(Vec<Visit>, Time)>,
     schedule: Schedule,

@@ -170,7 +170,7 @@ fn rival_processes_are_granted_exactly_the_cap() {
     rivals(size(1, 100), |scratch, round| scratch.join(format!("round-{round}.ledger")));
 }
 
-/// What was said of each window, by whichever process.
+/// The line released of each window, by any process.
 #[derive(Default)]
 struct Said(BTreeMap<i64, String>);
 

@@ -63,7 +63,7 @@ fn end_sessions(server: &Server, ledger: &str, rest: &str) {
     server.sql("public", &format!("{end} = 'discreet {ledger} web' {rest}")).unwrap();
 }
 
-/// What a gate told, while something was done to its server; each window was asked for twice.
+/// The releases of a gate during an action on its server; each window was requested twice.
 struct Told {
     rows: BTreeMap<i64, Row>,
     draws: Vec<u32>,

@@ -13,7 +13,7 @@ use crate::kit::process::{Ended, Process};
 use crate::kit::{Directory, Random};
 use crate::row::{Row, Scenario};
 
-/// What the checks of a row came to.
+/// The results of the checks of a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Done {
     pub(crate) kills: u32,
@@ -186,7 +186,7 @@ fn compared(scenario: &Scenario, lines: &Lines) -> Checked<()> {
     Ok(())
 }
 
-/// What the account has spent, and how many windows it has.
+/// The amount that the account has spent, and its number of windows.
 fn spent(directory: &Directory) -> Checked<String> {
     let page = well(directory.run(&["ledger", "show", "job.ledger", "--json"]))?.out;
     let page: Value = serde_json::from_str(&page).map_err(|error| error.to_string())?;

@@ -73,7 +73,8 @@ impl Space {
         }
     }
 
-    /// Whether a rule forbids the values so far, of which this factor has the last one; `free` is a rule that does not count.
+    /// Returns true if a rule forbids the values so far, of which this factor has the last one; `free` is a
+    /// rule that does not count.
     fn forbidden(&self, row: &[Option<usize>], factor: usize, free: Option<usize>) -> bool {
         let holds = |rule: &usize| {
             Some(*rule) != free
@@ -84,7 +85,8 @@ impl Space {
         self.naming[factor].iter().any(holds)
     }
 
-    /// Whether a value can be given to a factor, and leaves one for each factor that shares a rule with it.
+    /// Returns true if a value can be given to a factor, and leaves one for each factor that shares a rule
+    /// with it.
     fn fits(&self, row: &mut [Option<usize>], factor: usize, value: usize, free: Option<usize>) -> bool {
         row[factor] = Some(value);
         if self.forbidden(row, factor, free) {

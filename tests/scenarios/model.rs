@@ -42,7 +42,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("report", &["no", "html"]),
 ];
 
-/// What becomes of a combination.
+/// The expected outcome of a combination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Because {
     /// `discreet check` refuses it with 78 and names this field.
@@ -178,7 +178,7 @@ pub(crate) const TRIPLES: &[Combination] = &[
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) combination: Combination,
-    /// How to see it.
+    /// The steps to reproduce it.
     pub(crate) reproduction: &'static str,
 }
 

@@ -55,7 +55,7 @@ impl Row {
         }
     }
 
-    /// Whether windows are added up.
+    /// Returns true if windows are added up.
     pub(crate) fn runs(&self) -> bool {
         !self.is("running", &["no", "false"])
     }
@@ -140,7 +140,7 @@ impl Scenario {
         }
     }
 
-    /// Whether standard input is the log.
+    /// Returns true if standard input is the log.
     pub(crate) fn reads_stdin(&self) -> bool {
         self.row.is("place", &["stdin"])
     }
@@ -273,7 +273,7 @@ impl Scenario {
         keys.iter().map(|key| (key.clone(), number(key))).collect()
     }
 
-    /// Whether no bound keeps anything back, so that the tally is the truth.
+    /// Returns true if no bound keeps anything back, so that the tally is the truth.
     pub(crate) fn is_unbounded(&self) -> bool {
         self.row.is("bound", &["wide"])
             && self.row.is("windows", &["no"])

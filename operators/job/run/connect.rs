@@ -1,5 +1,5 @@
-//! What a job needs beside its file: a ledger that states the same budget, with its key. A check and a run look at it by
-//! the same function, so that a job that passes one is not refused by the other.
+//! The connection of a job to its ledger: one that states the same budget, with its key. A check and a run
+//! inspect it by the same function, so that a job that passes one is not refused by the other.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -17,26 +17,27 @@ use crate::ledger::{
 use crate::time::in_utc;
 use crate::words::meant;
 
-/// How many windows of each release are looked at, where they go on without end.
+/// The number of windows of each release that are examined, where they go on without end.
 const LOOKED_AT: u64 = 10_000;
 
-/// A rest that does not pay for one part in a thousand of a price is called nothing.
+/// A rest that does not pay for one part in a thousand of a charge is reported as nothing.
 const NEGLIGIBLE: u64 = 1_000;
 
-/// What was found of a job that can run.
+/// The result of connecting a job that can run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Connected {
-    /// The windows that would be refused because of what is spent, by release.
+    /// The windows that would be refused for want of budget, by release.
     pub refused: Vec<Shortfall>,
-    /// The key that the first start will bind the ledger to; none where the ledger is bound to it already.
+    /// The key that the first start will bind the ledger to; `None` where the ledger is bound to it already.
     pub unbound: Option<PathBuf>,
     /// The moment of the last repair, where a window of the job starts before it.
     pub lost: Option<Time>,
 }
 
 impl Connected {
-    /// Sentences that say whether the ledger has its key yet, which windows would be refused, and what would fit.
+    /// The warnings for the operator: a ledger without its key yet, windows that would be refused, and the
+    /// charge that would fit.
     pub fn warnings(&self) -> Vec<String> {
         let unbound = self.unbound.iter().map(|key| {
             format!(
@@ -61,7 +62,7 @@ fn warning(shortfall: &Shortfall) -> String {
     let (start, end) = (in_utc(first.window.start()), in_utc(first.window.end()));
     let (domain, name) = (&first.domain, &first.name);
     let left = match limit.less(spent) {
-        // What rounding leaves pays for nothing.
+        // A rest that is left by rounding pays for nothing.
         Ok(left) if left.times(NEGLIGIBLE).is_ok_and(|many| asked.within(&many)) => format!("{left} is left"),
         // A repair charges what was lost, fitting or not.
         _ => format!("the budget of {domain} is spent"),
@@ -77,17 +78,18 @@ fn warning(shortfall: &Shortfall) -> String {
     )
 }
 
-/// What an output knows of a ledger: the newest row that it holds, and its last window where that is torn.
+/// The contents of an output that concern a ledger: the newest row that it holds, and its last window where
+/// that is torn.
 type Witness = (Option<Anchor>, Option<Published>);
 
 impl Job {
-    /// Looks at the ledger and its key as a run does at its start, and at what is spent. Changes nothing, and reads no
-    /// record.
+    /// Examines the ledger and its key as a run does at its start, and the budget that is spent. Changes
+    /// nothing, and reads no record.
     ///
     /// # Errors
     ///
-    /// Anything that would refuse a run that writes to `out`: no ledger, one that is behind its anchor or that file, another
-    /// key, a domain that the ledger states otherwise, no directory for the anchor.
+    /// Any reason to refuse a run that writes to `out`: no ledger, one that is behind its anchor or that
+    /// file, another key, an account that the ledger states otherwise, no directory for the anchor.
     pub fn connect(&self, out: Option<&Path>) -> Result<Connected, RunError> {
         let (mut ledger, out) = (self.ledger()?, publish::named(out));
         // In the order of a run.
@@ -111,7 +113,7 @@ impl Job {
                 },
             ));
         }
-        // These are lost, and nothing is asked for them.
+        // These windows are lost, and nothing is charged for them.
         let floor = ledger.floor()?.unwrap_or(Time::MIN);
         let lost = asked.iter().any(|(release, _)| release.window.start() < floor).then_some(floor);
         asked.retain(|(release, _)| release.window.start() >= floor);
@@ -121,13 +123,14 @@ impl Job {
         Ok(Connected { refused: ledger.shortfalls(domain, asked)?, unbound, lost })
     }
 
-    /// Looks at the output of a run, and returns the newest row that it holds, and its last window where that is torn.
+    /// Examines the output of a run, and returns the newest row that it holds, and its last window where that
+    /// is torn.
     fn would_go_on(&self, out: &Path, ledger: &Ledger) -> Result<Witness, RunError> {
         self.keeps_apart("--out", out, None)?;
         sinks::newest_in(out, ledger.name()).map_err(of_out)
     }
 
-    /// Compares the ledger with its anchor and with the newest row of an output, where they are there.
+    /// Compares the ledger with its anchor and with the newest row of an output, where they exist.
     fn would_follow(
         &self,
         ledger: &mut Ledger,
@@ -171,8 +174,9 @@ impl Job {
             )));
         };
         self.is_charged_to(known)?;
-        // A cap that was raised since is the same budget: a job goes on with the words that it began with. So are the same
-        // words of a job that charges a delta now and did not then, or the other way round.
+        // A cap that was raised since is the same budget: a job goes on with the settings that it began with.
+        // So are the same settings of a job that charges a delta now and did not then, or the other way
+        // round.
         let caps = ledger.caps(name)?;
         let words = [true, false].map(|charges| self.privacy.budget.cap(charges));
         if !words.into_iter().flatten().any(|cap| caps.contains(&cap)) {
@@ -192,8 +196,8 @@ impl Job {
     }
 }
 
-/// The remedy for a domain that the ledger does not state: the names that it states come first, for a second domain doubles
-/// what may be spent on the people who are in both.
+/// The remedy for an account that the ledger does not state: the names that it states come first, for a
+/// second account doubles the budget that may be spent on the people who are in both.
 fn unstated(name: &str, stated: &[AccountSpec], init: &str) -> String {
     let names: Vec<&str> = stated.iter().map(|domain| domain.name().as_str()).collect();
     if names.is_empty() {
@@ -208,32 +212,33 @@ fn unstated(name: &str, stated: &[AccountSpec], init: &str) -> String {
     )
 }
 
-// The processes of a job that is more than one: who they are, and what they must agree on before they begin.
+// The processes of a job that has several: their addresses, and the facts that they must agree on before
+// they begin.
 
-/// The processes of a job that is more than one.
+/// The processes of a job that has several.
 #[derive(Clone, Debug)]
 pub struct Processes {
-    /// Which of them this is.
+    /// The index of this process.
     pub process: usize,
-    /// Where each is reached, `host:port`, in one order for all.
+    /// The address of each, `host:port`, in one order for all.
     pub addresses: Vec<String>,
-    /// Whether records may cross a network in the clear.
+    /// True where records may cross a network in the clear.
     pub insecure: bool,
 }
 
 impl Processes {
-    /// Tells the other processes that this one has failed before it could join them, so that they need not wait for it. A
-    /// job that fails after its file was read says so by itself.
+    /// Notifies the other processes that this one has failed before it could join them, so that they need not
+    /// wait for it. A job that fails after its file was read does so by itself.
     pub fn announce_end(&self) {
         announce_end(&self.addresses, self.process);
     }
 }
 
-/// What is called with words for the operator.
+/// A function that is called with a message for the operator.
 pub type OperatorNotice = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Job {
-    /// Who shares the work of a run.
+    /// The processes and threads that share the work of a run.
     pub(super) fn crew(&self, workers: usize, processes: Option<&Processes>) -> Result<Crew, RunError> {
         let crew = Crew {
             process: processes.map_or(0, |processes| processes.process),
@@ -255,7 +260,7 @@ impl Job {
         Ok(crew)
     }
 
-    /// How a run of this job is shared.
+    /// The crew of this job, with the links between its processes.
     pub(super) fn crewed(
         &self,
         workers: usize,
@@ -266,8 +271,8 @@ impl Job {
         let Some(Processes { process, addresses, .. }) = processes else {
             return Ok(Config::threads(workers)?);
         };
-        // By the key it is decided which worker bounds whom: with two of them, a person would be bounded twice. The same files
-        // may lie elsewhere on another machine.
+        // The key decides which worker bounds which person: with two keys, a person would be bounded twice.
+        // The same files may lie elsewhere on another machine.
         let source = &self.source;
         let records = match &source.records {
             RecordFormat::Csv(_) => "csv".to_owned(),
@@ -287,7 +292,7 @@ impl Job {
     }
 }
 
-/// Tells the others of a run that fails before it could join them.
+/// Passes a result on, and notifies the other processes of a run that fails before it could join them.
 pub(super) fn announced<T>(
     processes: Option<&Processes>,
     prepared: Result<T, RunError>,
@@ -298,7 +303,7 @@ pub(super) fn announced<T>(
     prepared
 }
 
-/// Refuses an address that somebody else could listen at: what passes between processes is private, and in the clear.
+/// Refuses an address at which others could listen: the data between processes is private, and in the clear.
 fn private(address: &str) -> Result<(), RunError> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
     let loopback = match address.parse::<SocketAddr>() {

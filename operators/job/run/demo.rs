@@ -1,7 +1,7 @@
 //! A demonstration: the truth beside the noise, charged to a ledger that is thrown away.
 //!
-//! Its key is made of the job file, so that what is kept of people, and with it every tally, is the same each time. It
-//! protects nobody: it is for data that may be shown, and every line of it says so.
+//! Its key is made of the job file, so that the records kept of each person, and with them every tally, are
+//! the same each time. It protects nobody: it is for data that may be shown, and every line of it says so.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,9 +25,9 @@ use crate::time::Time;
 use crate::told;
 use crate::told::{LineKey, ReleaseLine, Says};
 
-/// The exact numbers of a demonstration, by offer.
+/// The exact numbers of a demonstration, by release plan.
 pub(crate) struct Demo {
-    /// What chooses the records that are kept.
+    /// The key by which the kept records are selected.
     pub(crate) secret: [u8; 32],
     shown: Vec<Shown>,
 }
@@ -38,12 +38,13 @@ impl Demo {
         Demo { secret: *gate.key().derive(crate::dataflow::CHOICE), shown }
     }
 
-    /// Where the exact cells of an offer are put.
+    /// The collector of the exact cells of a release plan.
     pub(crate) fn shown(&self, offer: usize) -> Shown {
         self.shown.get(offer).cloned().unwrap_or_default()
     }
 
-    /// The lines of a window as a demonstration tells them: each with its exact numbers, and all with the word.
+    /// The lines of a window as a demonstration writes them: each with its exact numbers, and all marked as a
+    /// demonstration's.
     pub(crate) fn tell(&self, offer: usize, of: &ReleasePlan, window: Interval, lines: &str) -> String {
         let told: Vec<String> = lines.lines().map(|line| self.line(offer, of, window, line)).collect();
         told.join("\n")
@@ -59,11 +60,11 @@ impl Demo {
     }
 }
 
-/// A ledger that is gone when this is.
+/// A ledger that is removed when this is dropped.
 pub(crate) struct ThrownAway(PathBuf);
 
 impl ThrownAway {
-    /// Makes one that holds the job's domain, in a directory of its own.
+    /// Makes a ledger with the job's account, in a directory of its own.
     pub(crate) fn make(job: &Job) -> Result<ThrownAway, RunError> {
         let seed = Digest::of(format!("{job:?}").as_bytes());
         let named = format!("discreet-demo-{}-{}", std::process::id(), &seed.to_string()[..8]);
@@ -92,7 +93,8 @@ impl ThrownAway {
         LedgerKey::beside(&self.ledger())
     }
 
-    /// A gate to it. Of several processes each has the same key, and the ledger of the first is the one that is charged.
+    /// Opens a gate to it. Of several processes each has the same key, and the ledger of the first is the one
+    /// that is charged.
     pub(crate) fn open(&self, job: &Job, crew: Crew) -> Result<Gate, RunError> {
         if crew.process > 0 {
             return Ok(Gate::elsewhere(job.name.as_str(), self.key())?.with_version(job.numbered()));
@@ -103,25 +105,26 @@ impl ThrownAway {
 
 impl Drop for ThrownAway {
     fn drop(&mut self) {
-        // What cannot be removed lies in a directory for temporary files, and protects nothing.
+        // A ledger that cannot be removed lies in a directory for temporary files, and protects nothing.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-// The exact numbers that a demonstration tells beside a noised one: after the bound, and before it; of windows that are added
-// up, their sums; and where an answer is found by its rank, by how many people it is off.
+// The exact numbers that a demonstration shows beside a noised one: after contribution bounding, and before
+// it; of windows that are added up, their sums; and of an answer that is found by its rank, the number of
+// people by which it is off.
 
-/// Of one release. What it is not asked stays empty.
+/// The exact numbers of one release. Unused parts stay empty.
 #[derive(Clone, Default)]
 pub(crate) struct Shown {
     pub(crate) sums: Both<Cell>,
     pub(crate) tops: Both<Tops>,
     pub(crate) values: Both<RankedValues>,
-    /// The sums over windows, where they are added up: made when first asked for, after the run.
+    /// The sums over windows, where they are added up: made at their first use, after the run.
     added: Arc<OnceLock<[AddedUp; 2]>>,
 }
 
-/// After the bound, and before it.
+/// One value after contribution bounding, and one before it.
 #[derive(Clone)]
 pub(crate) struct Both<C> {
     pub(crate) tally: ExactCells<CellKey, C>,
@@ -141,7 +144,7 @@ impl<C: Summary + Clone> Both<C> {
 }
 
 impl Shown {
-    /// What is put behind a line's last field.
+    /// The fields that are appended to a line.
     pub(super) fn of(
         &self,
         offer: &ReleasePlan,
@@ -177,8 +180,8 @@ impl Shown {
     }
 }
 
-/// Of the cell after the bound and of that before it, the number, and by how many people the answer is off: after the
-/// bound, for that is what is promised.
+/// The exact number of the cell after contribution bounding and of that before it, and the number of people
+/// by which the answer is off: after bounding, for that is what is promised.
 fn ranked(offer: &ReleasePlan, [(tally, off), (truth, _)]: [(Option<i64>, u64); 2]) -> String {
     let shown =
         |number: Option<i64>| number.map_or("null".to_owned(), |number| offer.point().shown(number.into()));
@@ -186,7 +189,7 @@ fn ranked(offer: &ReleasePlan, [(tally, off), (truth, _)]: [(Option<i64>, u64); 
 }
 
 impl ReleasePlan {
-    /// The key that is told so.
+    /// The cell's key for the key of a released line.
     fn key_told_as(&self, told: Option<&LineKey<'_>>) -> Option<CellKey> {
         match (&self.query, told) {
             (_, None) => Some(CellKey::Whole),
@@ -200,7 +203,7 @@ impl ReleasePlan {
         }
     }
 
-    /// The number of a bounded cell, as it is told.
+    /// The number of a bounded cell, in the form of a released one.
     fn number_after(&self, [people, records, sum]: [i128; 3]) -> String {
         let mean = |range: &Range| {
             let middle = (range.low() as f64 + range.high() as f64) / 2.0;
@@ -215,7 +218,7 @@ impl ReleasePlan {
         }
     }
 
-    /// The same of a cell in which nobody was bounded, whose sum is of the values themselves.
+    /// The number of a cell before contribution bounding, whose sum is of the values themselves.
     fn number_before(&self, [people, records, sum]: [i128; 3]) -> String {
         match &self.query {
             WindowQuery::Mean(..) if records == 0 => "null".to_owned(),
@@ -225,13 +228,13 @@ impl ReleasePlan {
     }
 }
 
-// The exact numbers of windows, added up: what a running total is of.
+// The exact numbers of windows, added up: the truth beside a running total.
 
-/// People, records and sum of each key, of all windows that end by then, at each end of a window in which something is.
+/// People, records and sum of each key over all windows up to each end of a window that is not empty.
 pub(super) struct AddedUp(BTreeMap<CellKey, Vec<(Time, [i128; 3])>>);
 
 impl AddedUp {
-    /// Of all that is known, so once everything is.
+    /// Adds up all cells that are known, so it is called once everything is.
     pub(super) fn new(exact: &ExactCells<CellKey, Cell>) -> AddedUp {
         let summed = |cells: Vec<(Time, Cell)>| {
             let mut sum = [0; 3];
@@ -244,7 +247,7 @@ impl AddedUp {
         AddedUp(exact.by_key().into_iter().map(|(key, cells)| (key, summed(cells))).collect())
     }
 
-    /// Of the windows of a total that is told at this one.
+    /// The sums over the windows of the total that is released at this window.
     pub(super) fn over(
         &self,
         span: TotalSpan,
@@ -271,12 +274,13 @@ impl AddedUp {
     }
 }
 
-// Which windows hold the data: asked by a demonstration alone, for what exists is public everywhere else.
+// The span of the data, from which the windows are inferred: for a demonstration alone, for the set of
+// windows is public everywhere else.
 
-/// No window is longer: with this much room before and behind, the first and the last record have theirs.
+/// The margin before and behind the data. No window is longer, so the first and the last record have theirs.
 const ROOM: Time = 3_700 * 86_400_000_000;
 
-/// The ends that the file leaves out, from the first and the last record.
+/// The horizon, with its missing ends taken from the first and the last record.
 pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, RunError> {
     if let RecordFormat::Csv(SourcePlace::Stdin)
     | RecordFormat::Jsonl(SourcePlace::Stdin)
@@ -310,7 +314,7 @@ pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, RunError> 
     Ok(Horizon { from, until })
 }
 
-/// When the first record happened, and the last.
+/// The times of the first and of the last record.
 fn ends(job: &Job) -> Result<Option<(Time, Time)>, RunError> {
     let group = Group { key: None, value: None };
     let survey = Survey::none();

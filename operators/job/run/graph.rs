@@ -1,4 +1,5 @@
-//! From offers to a dataflow: the same sentence that people write, built from a file.
+//! The dataflow of a job, built from its release plans: the same pipeline that people write in Rust, from a
+//! file.
 
 use crossbeam_channel::Sender;
 
@@ -20,36 +21,36 @@ use crate::time::{Span, Time};
 /// A job, ready to be built on every worker.
 pub(crate) struct Graph {
     pub(crate) offers: Vec<ReleasePlan>,
-    /// The statistic of each.
+    /// The plan of each release's statistic.
     pub(crate) settled: Vec<PreparedStatistic>,
     pub(crate) bundles: Vec<ReleaseGroup>,
     pub(crate) shape: RecordFields,
-    /// The budget that pays.
+    /// The budget account that pays.
     pub(crate) domain: String,
     pub(crate) late: Option<Span>,
-    /// Whether nothing is released before the input has ended.
+    /// True where nothing is released before the input has ended.
     pub(crate) at_end: bool,
-    /// After which nothing is in time for any window.
+    /// The time after which no record is in time for any window.
     pub(crate) last: Option<Time>,
     pub(crate) gate: Gate,
     pub(crate) demo: Option<Demo>,
-    /// Where releases go.
+    /// The channel that releases leave by.
     pub(crate) releases: Sender<LeavingRelease>,
 }
 
-/// What the records of a job say of themselves.
+/// The optional fields of a job's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordFields {
-    /// Whose they are: otherwise each is protected by itself.
+    /// True where records carry a person: otherwise each record is protected by itself.
     pub(crate) person: bool,
-    /// Which they are: otherwise equal ones are different.
+    /// True where records carry an id: otherwise equal records are different.
     pub(crate) id: bool,
 }
 
 type Timed<P, I> = fn(&SourceRecord<P, I>) -> Time;
 
 impl Graph {
-    /// Builds it on one worker.
+    /// Builds the dataflow on one worker.
     pub(crate) fn build(
         &self,
         worker: &mut Worker,
@@ -156,7 +157,8 @@ impl Graph {
                 self.release(people.ask(key(offer), value, question), offer, at, sums)?;
             }
             (_, Some(PreparedStatistic::Mean(..))) => return Ok(()),
-            // What is found by its rank is asked of everybody in the same words.
+            // A statistic that is found by its rank has the same stages for the demonstration's exact
+            // numbers.
             (_, Some(PreparedStatistic::Largest(largest, _))) => {
                 let question = Ok(Searching::new((**largest).clone()));
                 let exact = |shown: &Shown| (shown.tops.tally.clone(), Some(shown.tops.truth.clone()));
@@ -170,7 +172,8 @@ impl Graph {
         }
         let Some(demo) = &self.demo else { return Ok(()) };
         if let (WindowQuery::People(keys), Some(adding)) = (&offer.query, offer.running) {
-            // Whoever comes again has come before, so windows do not say how many there were: everybody is remembered.
+            // A returning person appears in earlier windows, so windows alone do not give the number of
+            // people: everybody is remembered.
             let limits = Bound::keys(MOST).checked()?;
             let people = Total::people(limits, keys.clone()).and_then(|people| adding.total(people));
             let question = people.map(|statistic| KeyedAggregation { statistic, measure: Count });
@@ -208,24 +211,24 @@ impl Graph {
         let tallied = tallied.charged_to(&self.domain).stating(offer.version_terms.clone());
         let releases = tallied.release(&self.gate, offer.name.as_str(), offer.noise.clone());
         let sender = self.releases.clone();
-        // Who takes releases is there until the run is over.
+        // The receiver of releases exists until the run is over.
         hand_over(releases, move |release| _ = sender.send(release));
         Ok(())
     }
 }
 
-/// More keys than anybody has.
+/// More keys than any person has.
 const MOST: u64 = 1 << 31;
 
-/// Where exact cells are put: after the bound, and before it where that is asked in the same words.
+/// The collectors of exact cells: after contribution bounding, and before it where that has the same stages.
 type AfterAndBefore<C> = (ExactCells<CellKey, C>, Option<ExactCells<CellKey, C>>);
 
-/// Sums of everybody are asked in other words.
+/// The collectors for sums; the one before contribution bounding has stages of its own.
 fn sums(shown: &Shown) -> AfterAndBefore<Cell> {
     (shown.sums.tally.clone(), None)
 }
 
-/// How a record gets its key, where it has what the offer reads.
+/// The function from a record to its key, with the parts that the release plan reads.
 fn key<P, I>(offer: &ReleasePlan) -> impl Fn(&SourceRecord<P, I>) -> CellKey + 'static {
     let (needs_key, needs_value) = (offer.key.is_some(), offer.value.is_some());
     let buckets = match &offer.query {

@@ -10,23 +10,24 @@ use crate::dataflow::{Clock, Pulled, Source, SourceError, SystemClock};
 use crate::job::release_plan::ReleasePlan;
 use crate::time::{Span, Time};
 
-/// How a job is run for as long as its stream goes on.
+/// The settings of a live run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Live {
-    /// How many threads of this process share the work.
+    /// The number of threads of this process that share the work.
     pub workers: usize,
-    /// The other processes, where there are some.
+    /// The other processes, if any.
     pub processes: Option<Processes>,
-    /// The file that lines go to; standard output where there is none.
+    /// The file that lines are written to; standard output where it is `None`.
     pub out: Option<PathBuf>,
-    /// What stops it.
+    /// The switch that stops the run.
     pub stop: Stop,
-    /// What makes it go on in a new file of the output's name, where the old one was moved away.
+    /// The switch that makes the run go on in a new file of the output's name, where the old one was moved
+    /// away.
     pub reopen: Reopen,
-    /// Who looks on.
+    /// The observer of the run.
     pub onlooker: Onlooker,
-    /// What an operator may see of it while it runs.
+    /// The vital signs that an operator may read while it runs.
     pub vitals: Vitals,
 }
 
@@ -40,10 +41,11 @@ impl Default for Live {
 type Prepared = (Horizon, Crew, Option<Sink>, Vec<ReleasePlan>, Gate, Config);
 
 impl Job {
-    /// Runs the job until it is stopped, its source is gone, or its last window is told.
+    /// Runs the job until it is stopped, its source is gone, or its last window is released.
     ///
-    /// Windows close by the clock: each is told at its end, its lateness and the slack after it, or at the next whole slack
-    /// if it was not ready. A job that is started again reads its input anew; what was told stays as it was.
+    /// Windows close by the clock: each is released at its end, its lateness and the slack after it, or at
+    /// the next whole slack if it was not ready. A job that is started again reads its input anew; earlier
+    /// releases stay as they were.
     ///
     /// # Errors
     ///
@@ -83,7 +85,7 @@ impl Job {
         run.go(way).map(|(finished, _, _)| finished)
     }
 
-    /// All that can be wrong with a live run before it joins the others.
+    /// Prepares all parts of a live run that can fail, before it joins the others.
     fn prepared(
         &self,
         workers: usize,
@@ -98,7 +100,7 @@ impl Job {
         }
         let offers = self.release_plans(horizon)?;
         let crew = self.crew(workers, processes)?;
-        // The first process holds the ledger and tells the lines; the others count.
+        // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, false, wait)?) } else { None };
         let gate = self.gate_of(crew, sink.as_mut())?;
@@ -107,7 +109,7 @@ impl Job {
     }
 }
 
-/// Takes note of what was told.
+/// Adds each release to the vitals.
 fn watched(mut told: Option<ReleaseListener>, vitals: Vitals) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
         vitals.told(release.standing(), release.took());
@@ -117,8 +119,8 @@ fn watched(mut told: Option<ReleaseListener>, vitals: Vitals) -> Box<dyn FnMut(&
     })
 }
 
-// Where every window has an end, so has what a live run reads for them: after it, each process is done by itself, and no
-// process has to tell the others.
+// The end of a live run all of whose windows have one: after it, each process is done by itself, without a
+// message from the others.
 
 /// A source that ends once nothing can be in time for any window.
 pub(super) struct Ending<S> {
@@ -127,7 +129,7 @@ pub(super) struct Ending<S> {
 }
 
 impl<S> Ending<S> {
-    /// Where there is no last moment, what the source says is said.
+    /// Ends `source` after `last`; without a last moment, it is passed on unchanged.
     pub(super) fn after(last: Option<Time>, source: S) -> Ending<S> {
         Ending { source, last }
     }
@@ -144,7 +146,7 @@ impl<S: Source> Source for Ending<S> {
     }
 }
 
-/// When the last window of all closes; never where some release has no last one.
+/// The time at which the last window of all closes; `None` where some release has no last window.
 pub(super) fn last_close(offers: &[ReleasePlan], late: Option<Span>) -> Option<Time> {
     let late = late.map_or(0, Span::as_microseconds);
     let mut last = None;

@@ -1,7 +1,8 @@
 //! Jobs that run: a bounded replay, and a live run for as long as its stream does.
 //!
-//! Both are the same dataflow ([`graph`]), from the same offers that a plan speaks of. They differ in who says that input
-//! is complete (its end, or a clock), in when lines leave ([`publish`]), and in nothing that privacy depends on.
+//! Both are the same dataflow ([`graph`]), from the same release plans that a plan is printed of. They differ
+//! in the sign that input is complete (its end, or a clock), in when lines leave ([`publish`]), and in
+//! nothing that privacy depends on.
 
 mod connect;
 mod demo;
@@ -40,28 +41,30 @@ pub use publish::Reopen;
 pub use replay::Replay;
 pub use vitals::Vitals;
 
-/// Whoever looks on: at lines that have left, and at how far the input is read. Nothing else is shown of a run.
+/// The observer of a run: it sees lines that have left, and how far the input is read. Nothing else is shown
+/// of a run.
 #[derive(Default)]
 pub struct Onlooker {
-    /// Called with all lines of a window once its sink has them, and with how its budget stands.
+    /// Called with all lines of a window once its sink has them, and with the status of its budget.
     pub told: Option<ReleaseListener>,
     /// Called once, when reading begins.
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
-    /// Called with each sentence that the operator should read now; a run goes on after it.
+    /// Called with each warning that the operator should read now; a run goes on after it.
     pub warning: Option<Warn>,
-    /// Called at the end of a demonstration, with what its fields were found to hold.
+    /// Called at the end of a demonstration, with the survey of its fields.
     pub surveyed: Option<Surveyed>,
-    /// Called where the process must end at once, with what to say and the exit code; it does not return to a run.
+    /// Called where the process must end at once, with a message and the exit code; it does not return to a
+    /// run.
     pub ending: Option<Box<dyn FnOnce(String, u8) + Send>>,
-    /// Called with words for the operator: which process has not come, does not answer, or answers again; and that the file
-    /// for the lines cannot be opened anew.
+    /// Called with a notice for the operator: a process has not come, does not answer, or answers again; or
+    /// the file for the lines cannot be opened anew.
     pub notice: Option<OperatorNotice>,
 }
 
-/// What is called with the counts of a demonstration.
+/// A function that is called with the survey of a demonstration.
 pub type Surveyed = Box<dyn FnOnce(&Survey) + Send>;
 
-/// What is called with a window's lines.
+/// A function that is called with a window's lines.
 pub type ReleaseListener = Box<dyn FnMut(&str, &BudgetStatus) + Send>;
 
 impl fmt::Debug for Onlooker {
@@ -74,11 +77,11 @@ impl fmt::Debug for Onlooker {
 const NAMES: &str = "discreet-dataflow 2026-11 people whose names are long";
 
 impl Job {
-    /// Reads the records of another place: a file, or `-` for standard input.
+    /// Sets the place that records are read from: a file, or `-` for standard input.
     ///
     /// # Errors
     ///
-    /// Where its records are made up.
+    /// If the job's records are synthetic.
     pub fn read_from(&mut self, path: &Path) -> Result<(), RunError> {
         let place =
             if path == Path::new("-") { SourcePlace::Stdin } else { SourcePlace::Files(path.to_owned()) };
@@ -94,12 +97,12 @@ impl Job {
         Ok(())
     }
 
-    /// Whether it has windows of time: then somebody must say which of them exist.
+    /// Returns true if a release has windows of time: then the job file or the data must bound them.
     pub(crate) fn is_timed(&self) -> bool {
         self.releases.iter().any(|release| release.every != Every::All)
     }
 
-    /// Opens its ledger for a sink.
+    /// Opens the job's ledger for a sink.
     fn open_gate(&self, mut sink: Option<&mut Sink>) -> Result<Gate, RunError> {
         let privacy = &self.privacy;
         let ledger = self.ledger()?;
@@ -130,12 +133,12 @@ impl Job {
         Ok(opening.over(ledger)?)
     }
 
-    /// Compares the account that the file states with the ledger's: who is protected, and what is promised. A cap may have been
-    /// raised since.
+    /// Compares the account that the file states with the ledger's: its privacy unit and its promise. A cap
+    /// may have been raised since.
     ///
     /// # Errors
     ///
-    /// Where one cap would speak about different people, or about another promise.
+    /// If one cap would cover different people, or another promise.
     pub fn is_charged_to(&self, known: &AccountSpec) -> Result<(), RunError> {
         let (asked, name) = (self.account(), known.name());
         let remedy = "one cap would speak about different people: put back what it was; or state another account, with another \
@@ -173,7 +176,7 @@ impl Job {
         }
     }
 
-    /// Its version: the file allows no other.
+    /// The job's version: the file allows no other.
     pub(in crate::job) fn numbered(&self) -> u32 {
         u32::try_from(self.version).unwrap_or(u32::MAX)
     }
@@ -190,7 +193,7 @@ struct JobRun<'j> {
     survey: Arc<Survey>,
 }
 
-/// How it is run.
+/// The context in which a job runs.
 struct RunContext {
     config: Config,
     stop: Stop,
@@ -202,14 +205,14 @@ struct RunContext {
 }
 
 impl JobRun<'_> {
-    /// Runs it to its end; gives back what its truth was, where it is a demonstration.
+    /// Runs the job to its end; returns the truth, too, where it is a demonstration.
     fn go(self, way: RunContext) -> Result<(Finished, Vec<ReleasePlan>, Option<Demo>), RunError> {
         let Some(joined) = way.config.clone().stopped_by(&way.stop).join()? else {
             return Ok((Finished::stopped(), self.offers, self.demo));
         };
         let peers = joined.peers().cloned();
         let ended = self.go_with(way, joined);
-        // What failed before the dataflow ran, nobody else has told the other processes.
+        // The other processes have no notice yet of a failure before the dataflow ran.
         if let (Some(peers), Err(failure)) = (peers, &ended) {
             peers.leave(Some(failure));
         }
@@ -228,7 +231,7 @@ impl JobRun<'_> {
         let wanted = Wanted {
             groups: bundles.iter().map(|bundle| bundle.source_fields()).collect(),
             secret: *gate.key().derive(NAMES),
-            // One window of everything has ends, too, where the file states them.
+            // A single window over everything has ends, too, where the file states them.
             time: job.is_timed() || horizon.from.is_some() || horizon.until.is_some(),
             span: horizon.from.zip(horizon.until),
             survey: Arc::clone(&survey),
@@ -265,7 +268,7 @@ impl JobRun<'_> {
         });
         let (building, reading) = (Arc::clone(&graph), Arc::clone(&input));
         let finished = joined.execute(move |worker, feeds| building.build(worker, feeds, &reading));
-        // Lines leave while the gate can still hear that they have.
+        // Lines leave while the gate can still receive their acknowledgement.
         survey.end();
         // A sink may fail after the workers have ended.
         let refused = publisher.end(finished.as_ref().map_or(true, Finished::is_stopped));
@@ -277,5 +280,5 @@ impl JobRun<'_> {
     }
 }
 
-/// An internal fault, or the memory limit.
+/// The exit code of an internal fault, or of the memory limit.
 const INTERNAL_FAULT: u8 = 70;

@@ -1,9 +1,11 @@
-//! How releases leave: on a thread of their own, into a sink, at once or by a public clock.
+//! The publication of releases: on a thread of its own, into a sink, at once or by a public clock.
 //!
-//! A replay tells what it knows. A live run tells a window at its end, its lateness and the slack after it; what is not
-//! ready then waits for the next whole slack. So when a line comes out says nothing of what is in it.
+//! A replay releases a window as soon as it is ready. A live run releases a window at its end, its lateness
+//! and the slack after it; a window that is not ready then waits for the next whole slack. So the time at
+//! which a line comes out reveals nothing of its content.
 //!
-//! Lines of several releases come in the order in which the gate gave out their rows, whichever reaches this thread first.
+//! Lines of several releases come in the order in which the gate gave out their rows, whichever reaches this
+//! thread first.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -27,7 +29,7 @@ use crate::job::sinks::Sink;
 use crate::ledger::place::{beside, directory};
 use crate::time::{Span, Time};
 
-/// When a release may leave.
+/// The time at which a release may leave.
 pub(crate) enum When {
     AtOnce,
     OnTime { clock: Arc<dyn Clock>, late: Option<Span>, slack: Span },
@@ -43,7 +45,7 @@ impl Reopen {
         Reopen::default()
     }
 
-    /// Asks for it, once.
+    /// Requests it, once.
     pub fn ask(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -53,46 +55,46 @@ impl Reopen {
     }
 }
 
-/// What it takes to go on in another file.
+/// The parts that are needed to go on in another file.
 pub(crate) struct Rotation {
     pub(crate) reopen: Reopen,
     pub(crate) path: PathBuf,
     pub(crate) notice: Option<OperatorNotice>,
 }
 
-/// What a release goes to.
+/// The destination of releases.
 pub(crate) struct Outlet {
     pub(crate) sink: Option<Sink>,
-    /// Where the sink may be given another file.
+    /// The rotation, where the sink may be given another file.
     pub(crate) rotation: Option<Rotation>,
     /// Called once where the file of the sink begins after a row that was delivered elsewhere.
     pub(crate) left_out: Option<OperatorNotice>,
-    /// Whether what was delivered before is left out: of a sink that cannot tell what it holds.
+    /// True where releases that were delivered before are left out: of a sink that cannot report its content.
     pub(crate) only_news: bool,
     pub(crate) when: When,
     /// Called with each release after the sink has it.
     pub(crate) told: Box<dyn FnMut(&LeavingRelease) + Send>,
 }
 
-/// The thread.
+/// The publishing thread.
 pub(crate) struct Publisher {
     releases: Sender<LeavingRelease>,
     over: Sender<RunEnd>,
     thread: JoinHandle<Option<RunError>>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RunEnd {
-    /// All that was asked for is on its way.
+    /// The run is complete, and all its releases are on their way.
     Ended,
-    /// What is not due stays with the ledger, and is told by the next process.
+    /// Releases that are not due stay with the ledger, and the next process publishes them.
     Stopped,
 }
 
-/// Releases that are made durable together.
+/// The number of releases that are made durable together.
 const GROUP: usize = 256;
-/// How long a clock that may be set is trusted.
+/// The time for which a reading of a clock that may be set is trusted.
 const GLANCE: Duration = Duration::from_millis(20);
 
 impl Publisher {
@@ -105,12 +107,13 @@ impl Publisher {
         Ok(Publisher { releases, over, thread })
     }
 
-    /// Where releases go in.
+    /// The channel into the thread.
     pub(crate) fn inlet(&self) -> Sender<LeavingRelease> {
         self.releases.clone()
     }
 
-    /// Waits until everything has left that may; the failure of the sink that kept something back, if one did.
+    /// Waits until every release has left that may; returns the error of the sink, if one kept a release
+    /// back.
     pub(crate) fn end(self, stopped: bool) -> Option<RunError> {
         let _ = self.over.send(if stopped { RunEnd::Stopped } else { RunEnd::Ended });
         self.thread.join().ok().flatten()
@@ -124,9 +127,9 @@ struct Shelf {
     early: BTreeMap<u64, LeavingRelease>,
     /// The number of the release that is next.
     next: u64,
-    /// In the order in which the gate gave them out, and so in order of their time.
+    /// The waiting releases in the order in which the gate gave them out, and so in order of their time.
     waiting: Vec<(Time, LeavingRelease)>,
-    /// Why the sink took no more.
+    /// The error for which the sink took no more.
     refused: Option<RunError>,
 }
 
@@ -146,7 +149,7 @@ impl Shelf {
                 }
             }
             if over == Some(RunEnd::Ended) && inbox.is_empty() {
-                // What has not come by now, after its worker has ended, never comes.
+                // A release that has not come by now, after its worker has ended, never comes.
                 std::mem::take(&mut self.early).into_values().for_each(|release| self.shelve(release));
             }
             inbox.try_iter().take(GROUP).for_each(|release| self.receive(release));
@@ -177,7 +180,7 @@ impl Shelf {
             When::AtOnce => Time::MIN,
             When::OnTime { clock, late, slack } => due(&release, clock.now(), *late, *slack),
         };
-        // Never before one that the gate gave out earlier.
+        // Never before a release that the gate gave out earlier.
         let due = self.waiting.last().map_or(due, |(last, _)| due.max(*last));
         self.waiting.push((due, release));
     }
@@ -186,7 +189,7 @@ impl Shelf {
         if self.waiting.is_empty() { 5 * GLANCE } else { GLANCE }
     }
 
-    /// Whether there is any use in going on.
+    /// Publishes the due releases; returns false once the sink has failed.
     fn tell_what_is_due(&mut self) -> bool {
         let now = match &self.outlet.when {
             When::AtOnce => Time::MAX,
@@ -196,7 +199,7 @@ impl Shelf {
         let leaving: Vec<LeavingRelease> = self.waiting.drain(..due).map(|(_, release)| release).collect();
         let Some(last) = leaving.last() else { return true };
         if last.is_run_over() {
-            // A sink takes releases in order: what comes after a failure stays undelivered.
+            // A sink takes releases in order: the ones after a failure stay undelivered.
             return true;
         }
         match self.outlet.take(&leaving) {
@@ -215,7 +218,7 @@ impl Shelf {
 }
 
 impl Outlet {
-    /// One without a sink, which releases leave at once.
+    /// An outlet without a sink, which releases leave at once.
     pub(crate) fn at_once(told: Box<dyn FnMut(&LeavingRelease) + Send>) -> Outlet {
         Outlet { sink: None, rotation: None, left_out: None, only_news: false, when: When::AtOnce, told }
     }
@@ -279,7 +282,7 @@ pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) ->
     let Some(path) = named(out) else { return Sink::stdout(demo).map_err(|error| RunError::sink(&error)) };
     job.keeps_apart("--out", path, None)?;
     if !demo && is_pipe(path) {
-        // What is wrong with the ledger is said before a reader is waited for.
+        // An error of the ledger is reported before the wait for a reader.
         job.ledger()?;
     }
     // Open until the sink is: a pipe whose last writer has left is at its end.
@@ -291,7 +294,7 @@ fn is_pipe(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.file_type().is_fifo())
 }
 
-/// The file that an output is to go to; none where it is standard output, by the name `-` too.
+/// The file of an output; `None` where it is standard output, by the name `-` too.
 pub(super) fn named(out: Option<&Path>) -> Option<&Path> {
     out.filter(|path| *path != Path::new("-"))
 }
@@ -303,7 +306,8 @@ pub(super) struct Wait<'w> {
 }
 
 impl Wait<'_> {
-    /// Opens a named pipe once it has a reader: opening it otherwise would wait for one, and hear no signal.
+    /// Opens a named pipe once it has a reader: opening it otherwise would wait for one, and notice no
+    /// signal.
     fn for_a_reader(&self, path: &Path) -> Result<Option<File>, RunError> {
         if !is_pipe(path) {
             return Ok(None);
@@ -313,7 +317,7 @@ impl Wait<'_> {
         loop {
             match OpenOptions::new().write(true).custom_flags(at_once).open(path) {
                 Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {}
-                // What else is wrong with it, the sink says.
+                // The sink reports any other error.
                 opened => return Ok(opened.ok()),
             }
             if self.stop.is_stopped() {
@@ -380,7 +384,7 @@ impl Job {
     }
 }
 
-/// Names the option that a refusal of an output is about.
+/// Names the option in the refusal of an output.
 pub(super) fn of_out(trouble: LedgerError) -> RunError {
     LedgerError::refused(format!("--out {trouble}")).into()
 }
@@ -389,7 +393,7 @@ pub(super) fn of_out(trouble: LedgerError) -> RunError {
 mod tests {
     use super::*;
 
-    // Refutes a line that leaves when it is ready, which is a matter of the data.
+    // Refutes a line that leaves when it is ready, which depends on the data.
     #[test]
     fn what_is_not_ready_waits_for_the_next_whole_slack() {
         for (now, due) in [(0, 110), (109, 110), (110, 110), (111, 120), (120, 120), (121, 130), (999, 1000)]

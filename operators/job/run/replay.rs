@@ -1,4 +1,4 @@
-//! A bounded run, in event time: what a budget buys, or has bought.
+//! A bounded run, in event time: the releases that a budget buys, or has bought.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,21 @@ use super::vitals::uses;
 use super::*;
 use crate::ledger::Row;
 
-/// How a job is replayed.
+/// The settings of a replay.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Replay {
-    /// How many threads of this process share the work.
+    /// The number of threads of this process that share the work.
     pub workers: usize,
-    /// The other processes, where there are some.
+    /// The other processes, if any.
     pub processes: Option<Processes>,
-    /// Whether it is a demonstration: charged to a ledger that is thrown away, with the truth beside the noise.
+    /// True for a demonstration: charged to a ledger that is thrown away, with the truth beside the noise.
     pub demo: bool,
-    /// The file that lines go to; standard output where there is none.
+    /// The file that lines are written to; standard output where it is `None`.
     pub out: Option<PathBuf>,
-    /// What stops it before its end.
+    /// The switch that stops it before its end.
     pub stop: Stop,
-    /// Who looks on.
+    /// The observer of the run.
     pub onlooker: Onlooker,
 }
 
@@ -45,14 +45,14 @@ struct PreparedReplay {
     thrown_away: Option<ThrownAway>,
 }
 
-/// What a demonstration was told, until its truth is known.
+/// The rows of a demonstration, until its truth is known.
 type ReplayedRows = Arc<Mutex<Vec<(Row, BudgetStatus)>>>;
 
 impl Job {
     /// Runs the job over all of its input, which ends, and releases every window of its horizon then.
     ///
-    /// It is a real release, charged to the ledger, unless it is a demonstration. To replay it again tells the same
-    /// lines, and charges nothing.
+    /// It is a real release, charged to the ledger, unless it is a demonstration. A second replay releases
+    /// the same lines, and charges nothing.
     ///
     /// # Errors
     ///
@@ -85,7 +85,8 @@ impl Job {
         let run =
             JobRun { job: self, offers, horizon, gate, demo, at_end: true, survey: Arc::clone(&survey) };
         let ended = run.go(way(outlet));
-        // What could not be read is said above all where it has ended the run; of a source that was never read there is nothing.
+        // Unreadable lines are reported first where they have ended the run; a source that was never read has
+        // none.
         let was_read = ended.is_ok() || survey.lines() > 0 || survey.bad() > 0;
         if let Some(surveyed) = surveyed.filter(|_| was_read) {
             surveyed(&survey);
@@ -99,7 +100,7 @@ impl Job {
         Ok(finished)
     }
 
-    /// All that can be wrong with a replay before it joins the others.
+    /// Prepares all parts of a replay that can fail, before it joins the others.
     fn ready(
         &self,
         workers: usize,
@@ -110,7 +111,7 @@ impl Job {
         let crew = self.crew(workers, processes)?;
         let horizon = self.replayed(demo, crew.processes)?;
         let offers = self.release_plans(horizon)?;
-        // The first process holds the ledger and tells the lines; the others count.
+        // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, demo, wait)?) } else { None };
         let thrown_away = demo.then(|| ThrownAway::make(self)).transpose()?;
@@ -154,7 +155,7 @@ fn tell(told: Option<ReleaseListener>) -> Box<dyn FnMut(&LeavingRelease) + Send>
     }
 }
 
-/// Tells a demonstration, now that everything is known of it.
+/// Shows a demonstration to its observer, once all of its truth is known.
 fn show(
     mut sink: Sink,
     mut told: Option<ReleaseListener>,

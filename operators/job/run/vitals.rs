@@ -1,5 +1,5 @@
-//! What an operator may see of a job while it runs. It is of the process and its input, so it is for whoever runs the
-//! job, and no part of what is published.
+//! The vital signs of a running job, for its operator. They are of the process and its input, and no part of
+//! the published data.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::job::release_plan::{ReleasePlan, WindowQuery};
 use crate::job::sources::{Brake, Progress, SourcePart, Survey, SurveyedKind, Use};
 use crate::time::{Span, Time};
 
-/// How a live job is: prints as one line.
+/// The condition of a live job: prints as one line.
 #[derive(Clone, Default)]
 pub struct Vitals(Arc<Mutex<KnownVitals>>);
 
@@ -23,14 +23,14 @@ struct KnownVitals {
     late: Time,
     schedules: Vec<Schedule>,
     progress: Option<Arc<Progress>>,
-    /// How long the ledger took with the last window.
+    /// The time that the ledger took for the last window.
     ledger: Option<Duration>,
     standing: Option<BudgetStatus>,
     told: u64,
 }
 
 impl Vitals {
-    /// Of a job that has not begun.
+    /// The vitals of a job that has not begun.
     pub fn new() -> Vitals {
         Vitals::default()
     }
@@ -58,7 +58,7 @@ impl Vitals {
 }
 
 impl KnownVitals {
-    /// Windows that have begun and are not closed, by the clock.
+    /// The number of windows that have begun and are not closed, by the clock.
     fn open(&self, now: Time) -> u64 {
         let begun = |schedule: &Schedule| {
             // Windows are in the order of their end, and so of their start.
@@ -97,9 +97,9 @@ impl fmt::Debug for Vitals {
     }
 }
 
-// What is counted of the records of a job, for its operator: in a run, a demonstration, and a sample.
+// Surveys of a job's records, for its operator: in a run, a demonstration, and a sample.
 
-/// What a job reads of each field, in the order of its file.
+/// The uses of each field by a job, in the order of its file.
 pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
     let mut uses = Vec::new();
     let mut uses_as =
@@ -135,9 +135,10 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
 }
 
 impl Job {
-    /// Reads the first `most` records, and says of each field of the job how often it was found, readable and within its
-    /// range. It is for the operator of the records to see, and outside of the promise; nothing is spent or released.
-    /// With `names`, the names of all fields of lines of JSON are told as well.
+    /// Reads the first `most` records, and counts for each field of the job how often it was found, readable
+    /// and within its range. It is for the operator of the records to see, and outside of the promise;
+    /// nothing is spent or released. With `names`, the names of all fields of lines of JSON are reported as
+    /// well.
     ///
     /// # Errors
     ///
@@ -191,14 +192,15 @@ impl Job {
     }
 }
 
-// `[limits] memory`: kept by reading no further, never by forgetting somebody.
+// The limit `[limits] memory`: kept by pausing the reading, never by forgetting somebody.
 
-/// How often memory is looked at: reading fills less than a fifth of any sensible limit in that time.
+/// The interval at which memory is measured: reading fills less than a fifth of any sensible limit in that
+/// time.
 const GLANCE: Duration = Duration::from_millis(10);
 /// From here on nothing is read, as a part of the limit in percent; and up to here it is again.
 const HIGH: u64 = 80;
 const LOW: u64 = 75;
-/// For how long nothing may become of what was read.
+/// The time for which the held memory may fail to shrink while nothing is read.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Watches the memory of this process until it is dropped.
@@ -208,8 +210,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Pulls the brake where there is little left, and calls `exceeded` with the reason where there is none, or where
-    /// what is held does not become less though nothing more is read.
+    /// Pulls the brake where little memory is left, and calls `exceeded` with the reason where there is none,
+    /// or where the held memory does not become less though nothing more is read.
     pub(crate) fn watch(
         limit: u64,
         brake: Arc<Brake>,
@@ -257,10 +259,10 @@ enum Verdict {
     End(&'static str),
 }
 
-/// What follows from how much is held, and for how long.
+/// The decision that follows from the memory held, and its history.
 struct Judge {
     limit: u64,
-    /// Since when nothing is read, and the least that was held since.
+    /// The time since which nothing is read, and the least that was held since.
     waiting: Option<(Instant, u64)>,
 }
 

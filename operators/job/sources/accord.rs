@@ -1,17 +1,18 @@
-//! Whether the processes of a cluster read the same input: compared before anything that they read is complete.
+//! The agreement of a cluster's processes on their input, checked before anything that they read is complete.
 //!
-//! Each process reads every file, for itself, and keeps the chunks of its own workers. Two that read different files, or
-//! different bytes, would cut them elsewhere: lines would count twice, or not at all, and nobody would see it. So each hashes
-//! the bytes that it reads, unpacked, and reports lengths and digests to all others.
+//! Each process reads every file, for itself, and keeps the chunks of its own workers. Two that read
+//! different files, or different bytes, would cut them elsewhere: lines would count twice, or not at all, and
+//! nobody would see it. So each hashes the bytes that it reads, unpacked, and reports lengths and digests to
+//! all others.
 //!
 //! * **An input that ends** is compared twice: how many files there are and how long, before they are read; and the digest
 //!   of all of each file, when it has been read and before the end is declared. What is compared is what was read, so a file
 //!   that changes in between is found, too.
-//! * **An input that grows** is compared in rounds. In each, a process reads what is there, reports where it is in each
-//!   file, and waits for the reports of the others. Whoever is behind reads on to each place that was reported, and
-//!   compares the digest there: of any two processes one does, or both are at the same place. Only then the moment is
-//!   declared complete, the earliest that a process reported. A file that is not there for one process, or stays shorter
-//!   for [`LAG`], ends all.
+//! * **An input that grows** is compared in rounds. In each, a process reads the bytes that are present,
+//!   reports its position in each file, and waits for the reports of the others. A process that is behind
+//!   reads on to each position that was reported, and compares the digest there: of any two processes one
+//!   does, or both are at the same position. Only then the moment is declared complete, the earliest that a
+//!   process reported. A file that is missing for one process, or stays shorter for [`LAG`], ends all.
 //!
 //! The cost is one BLAKE3 of what is read, on the reading thread, and none where there is one process; an input that grows
 //! is read by all processes at the pace of the slowest.
@@ -28,19 +29,19 @@ use super::reader::ReadStop;
 use crate::dataflow::{Peers, SourceError};
 use crate::time::Time;
 
-/// For how long a file of one process may be behind that of another without growing.
+/// The longest time that a file of one process may be behind that of another without growing.
 pub(super) const LAG: Duration = Duration::from_secs(10);
 
-/// How often a process that waits for the others looks whether anybody still wants its input.
+/// The interval at which a process that waits for the others checks that its input is still wanted.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// How the processes are reached.
+/// The links to the other processes of the cluster.
 pub(crate) trait Others: Send {
-    /// Sends a note to all others.
+    /// Sends a message to all others.
     fn tell(&self, note: &[u8]);
-    /// The notes of the others, in the order of each.
+    /// The messages of the others, in the order in which each sent them.
     fn notes(&self) -> &Receiver<(usize, Vec<u8>)>;
-    /// How a process is named to the operator.
+    /// The name of a process in messages to the operator.
     fn name(&self, process: usize) -> String;
 }
 
@@ -58,34 +59,35 @@ impl Others for Arc<Peers> {
     }
 }
 
-/// How long a file is that is packed, before it is read.
+/// The length of a packed file before it is read.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
-/// What one process has read of a file.
+/// A report on one file by one process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Read {
-    /// Which of the files it is, by a name that is the same for all processes.
+    /// The file, by a name that is the same for all processes.
     pub(super) file: String,
-    /// How many bytes it has read; before it reads, how many there are, or [`UNKNOWN`] where that says nothing.
+    /// The number of bytes read; before the file is read, its length, or [`UNKNOWN`] where the length on the
+    /// disk is not that of the text.
     pub(super) length: u64,
-    /// Of these bytes; `None` before they are read.
+    /// The digest of the bytes read; `None` before they are read.
     pub(super) digest: Option<[u8; 32]>,
-    /// Whether nothing is to follow.
+    /// True where the file is read to its end.
     pub(super) whole: bool,
 }
 
-/// What one process has read, at one moment.
+/// A report of one process on its files, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ProcessReport {
     pub(super) time: Time,
     pub(super) files: Vec<Read>,
 }
 
-/// The reports of all processes, one after the other.
+/// The exchange and comparison of the reports of all processes.
 pub(super) struct Accord {
     others: Box<dyn Others>,
     own: usize,
-    /// By process, those that have come before they were waited for.
+    /// By process, the reports that arrived before this process waited for them.
     come: Vec<VecDeque<ProcessReport>>,
 }
 
@@ -94,13 +96,13 @@ impl Accord {
         Accord { others, own, come: vec![VecDeque::new(); processes] }
     }
 
-    /// Reports to the others, and waits for the next report of each.
+    /// Sends a report to the others, and waits for the next report of each.
     pub(super) fn exchange(
         &mut self,
         report: &ProcessReport,
         dealer: &Dealer,
     ) -> Result<Vec<(usize, ProcessReport)>, ReadStop> {
-        // Numbers and names: there is nothing that JSON has no words for.
+        // Numbers and names only: JSON can express all of them.
         self.others.tell(&serde_json::to_vec(report).unwrap_or_default());
         let others = |process: &usize| *process != self.own;
         while (0..self.come.len()).filter(others).any(|process| self.come[process].is_empty()) {
@@ -108,8 +110,8 @@ impl Accord {
             let (process, note) = match self.others.notes().recv_timeout(GLANCE) {
                 Ok(note) => note,
                 Err(RecvTimeoutError::Timeout) => continue,
-                // The others say nothing more, so the run ends. Workers that saw the reading end first would take it for
-                // the reason.
+                // The channel is closed, so the run ends. Workers that saw the reading end first would take
+                // it for the reason.
                 Err(RecvTimeoutError::Disconnected) => {
                     std::thread::sleep(GLANCE);
                     continue;
@@ -163,14 +165,14 @@ impl Accord {
             return Err(self.differ(place(), bytes(own), (process, bytes(other))));
         }
         if own.digest != other.digest {
-            // A digest of what people did is about people, and no part of a message.
+            // A digest of people's data is about people, and no part of a message.
             let some = |read: &Read| format!("other bytes among its first {}", read.length);
             return Err(self.differ(place(), some(own), (process, some(other))));
         }
         Ok(())
     }
 
-    /// What this process has at a place, and what another has.
+    /// The error for a place at which this process and another differ.
     pub(super) fn differ(
         &self,
         place: String,
@@ -190,7 +192,7 @@ impl Accord {
     }
 }
 
-/// How long a file has been behind without growing.
+/// The time since which a file has been behind without growing.
 pub(super) struct Behind {
     length: u64,
     since: Instant,
@@ -201,7 +203,7 @@ impl Behind {
         Behind { length, since: Instant::now() }
     }
 
-    /// Whether it has been for longer than it may, now that it is so long.
+    /// Returns true once the file has been behind for longer than allowed, given its present length.
     pub(super) fn is_too_late(&mut self, length: u64) -> bool {
         if length > self.length {
             *self = Behind::new(length);

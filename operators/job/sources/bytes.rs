@@ -1,4 +1,4 @@
-//! The bytes of a file, whatever they are packed in.
+//! The unpacked bytes of a file, in any compression.
 
 use std::fs::File;
 use std::io;
@@ -12,10 +12,10 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::dealer::Progress;
 
-/// How much is read from a file at once.
+/// The number of bytes read from a file at once.
 const BLOCK: usize = 64 << 10;
 
-/// What bytes are packed in.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packing {
     Plain,
@@ -25,7 +25,7 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    /// By a file's name.
+    /// The compression by a file's name.
     pub(super) fn of(path: &Path) -> Packing {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Packing::Gzip,
@@ -35,7 +35,7 @@ impl Packing {
         }
     }
 
-    /// By how it begins, where there is no name.
+    /// The compression by the first bytes, where there is no name.
     fn sniffed(head: &[u8]) -> Packing {
         match head {
             [0x1f, 0x8b, 0x08, ..] => Packing::Gzip,
@@ -45,7 +45,7 @@ impl Packing {
         }
     }
 
-    /// What is packed in these bytes. All of it streams: a decoder holds a window, of 32 MB at the most.
+    /// Unpacks these bytes. All of it streams: a decoder holds a window, of 32 MB at the most.
     fn open(self, packed: impl BufRead + Send + 'static) -> Box<dyn Read + Send> {
         match self {
             Packing::Plain => Box::new(packed),
@@ -60,7 +60,7 @@ impl Packing {
 pub(super) fn of_file(path: &Path, progress: &Arc<Progress>) -> io::Result<Box<dyn Read + Send>> {
     let counted = CountedReader { inner: File::open(path)?, progress: Arc::clone(progress) };
     Ok(match Packing::of(path) {
-        // Blocks are read into their place.
+        // Blocks are read directly into the caller's buffer.
         Packing::Plain => Box::new(counted),
         packing => packing.open(BufReader::with_capacity(BLOCK, counted)),
     })
@@ -87,7 +87,7 @@ fn of_stream(
     })
 }
 
-/// Tells how much was read.
+/// A reader that adds the bytes read to the progress.
 struct CountedReader<R> {
     inner: R,
     progress: Arc<Progress>,
@@ -103,11 +103,11 @@ impl<R: Read> Read for CountedReader<R> {
 
 // Zstandard: the frames of a stream, one after the other (RFC 8878 §3).
 
-/// The largest window that is decoded. The decoder lays out as much as a frame's head asks for, so that is read before
-/// it is.
+/// The largest window that is decoded, in bytes. The decoder allocates the size that a frame's header
+/// declares, so the header is read first.
 const LARGEST: u64 = 32 << 20;
 
-/// What the frames of a stream hold together.
+/// The content of all frames of a stream, as one reader.
 pub(super) struct Frames<R> {
     packed: R,
     decoder: FrameDecoder,
@@ -119,7 +119,7 @@ impl<R: BufRead> Frames<R> {
         Frames { packed, decoder: FrameDecoder::new(), inside: false }
     }
 
-    /// Goes on to the next frame; false where there is none.
+    /// Goes on to the next frame; false at the end of the stream.
     fn enter(&mut self) -> io::Result<bool> {
         loop {
             if self.packed.fill_buf()?.is_empty() {
@@ -129,7 +129,7 @@ impl<R: BufRead> Frames<R> {
             let magic = self.take(&mut head, 0, 4)?;
             match magic {
                 0xfd2f_b528 => break self.enter_frame(&mut head),
-                // A skippable frame: its length, and so many bytes that are not for us.
+                // A skippable frame: its length, and that many bytes for other programs.
                 0x184d_2a50..=0x184d_2a5f => {
                     let length = self.take(&mut head, 4, 4)?;
                     let skipped = io::copy(&mut self.packed.by_ref().take(length), &mut io::sink())?;

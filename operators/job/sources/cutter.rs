@@ -1,18 +1,19 @@
-//! Where one chunk of lines ends and the next begins. It depends on nothing but a file's text: every process that reads
-//! the file finds the same chunks, and no two of them the same line.
+//! Cutting of a text into chunks of whole lines. The cuts depend on nothing but a file's text: every process
+//! that reads the file finds the same chunks, and no two of them the same line.
 //!
-//! A line end is one between quotation marks too: otherwise one person's open mark would hide the lines of others.
+//! A line end between quotation marks ends the line too: otherwise one person's open mark would hide the
+//! lines of others.
 
 use memchr::{memchr, memrchr};
 
-/// How large things may be.
+/// The limits of chunks, lines and blocks, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// The lines that begin in so many bytes are one chunk.
+    /// The size of a chunk: it holds the lines that begin within this many bytes.
     pub(super) chunk: usize,
-    /// A longer line is bad, and is not held.
+    /// The longest line; a longer one is bad, and is not held.
     pub(super) line: usize,
-    /// How much is read at once.
+    /// The number of bytes read at once.
     pub(super) block: usize,
 }
 
@@ -24,11 +25,11 @@ impl Sizes {
 #[derive(Default)]
 pub(super) struct Piece {
     pub(super) lines: Vec<u8>,
-    /// Which chunk of the file.
+    /// The number of the chunk in its file.
     pub(super) chunk: u64,
-    /// Whether there is a quotation mark in it.
+    /// True where a quotation mark is among the bytes.
     pub(super) quotes: bool,
-    /// Lines of this chunk that were too long; they are not in it.
+    /// The number of lines of this chunk that were too long; they are not in it.
     pub(super) too_long: u64,
 }
 
@@ -37,15 +38,16 @@ pub(super) struct Cutter {
     sizes: Sizes,
     /// True where pieces are to be searched for quotation marks.
     quoting: bool,
-    /// What has been read, from the beginning of a line on; or, in a line that is too long, from anywhere in it.
+    /// The bytes read, from the beginning of a line on; or, in a line that is too long, from anywhere in it.
     held: Vec<u8>,
-    /// Where in the text that begins.
+    /// The position in the text at which the held bytes begin.
     offset: u64,
     in_long_line: bool,
     scan: Scan,
 }
 
-/// The end of what was searched of the held text, and the beginning of the last line that is known to begin.
+/// The progress of the search for line ends in the held text: the end of the searched part, and the beginning
+/// of the last known line.
 #[derive(Clone, Copy, Default)]
 struct Scan {
     to: usize,
@@ -57,7 +59,7 @@ impl Cutter {
         Cutter { sizes, quoting, held: Vec::new(), offset: 0, in_long_line: false, scan: Scan::default() }
     }
 
-    /// Appends what `read` reads into the place that it is given; how much that was.
+    /// Appends the bytes that `read` puts into the given buffer; returns their number.
     pub(super) fn fill<E>(&mut self, read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<usize, E> {
         let before = self.held.len();
         self.held.resize(before + self.sizes.block, 0);
@@ -66,8 +68,8 @@ impl Cutter {
         read
     }
 
-    /// The first line of the text without its end, once it is there; at the end of the text, whatever is left. An `Err`
-    /// where it is too long.
+    /// Returns the first line of the text without its end, once all of it is held; at the end of the text,
+    /// the remaining bytes. An `Err` where it is too long.
     pub(super) fn first_line(&mut self, ended: bool) -> Result<Option<Vec<u8>>, TooLong> {
         let end = match self.find(0) {
             Some(end) => end,
@@ -80,7 +82,7 @@ impl Cutter {
         Ok(line)
     }
 
-    /// Leaves out the mark of its encoding with which some programs begin a text.
+    /// Skips the byte order mark with which some programs begin a text.
     pub(super) fn skip_mark(&mut self, ended: bool) -> bool {
         const MARK: &[u8] = b"\xef\xbb\xbf";
         if self.held.starts_with(MARK) {
@@ -89,12 +91,13 @@ impl Cutter {
         ended || self.held.len() >= MARK.len() || !MARK.starts_with(&self.held)
     }
 
-    /// Whether nothing is held.
+    /// Returns true if nothing is held.
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// The rest of a chunk, if all of it has been read; `spare` becomes the room of what follows.
+    /// Returns the rest of a chunk, if all of it has been read; `spare` becomes the buffer of the text that
+    /// follows.
     pub(super) fn cut(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Piece> {
         if self.in_long_line {
             let end = self.find(0);
@@ -124,7 +127,7 @@ impl Cutter {
         None
     }
 
-    /// The whole lines that there are, of which more may come in the same chunk.
+    /// Returns the whole lines that are held, of which more may come in the same chunk.
     pub(super) fn cut_lines(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Piece> {
         if self.in_long_line || self.scan.line == 0 {
             return None;
@@ -133,7 +136,7 @@ impl Cutter {
         Some(self.split(self.scan.line, chunk, 0, spare))
     }
 
-    /// What is left at the end of the text: lines, and a last one without an end.
+    /// Returns the rest at the end of the text: lines, and a last one without an end.
     pub(super) fn finish(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Piece> {
         if self.in_long_line || self.held.is_empty() {
             return None;
@@ -160,14 +163,14 @@ impl Cutter {
         self.scan = Scan::default();
     }
 
-    /// Forgets all that is held, in the middle of a line.
+    /// Drops all held bytes, in the middle of a line.
     fn forget_all(&mut self) {
         self.offset += self.held.len() as u64;
         self.held.clear();
         self.scan = Scan::default();
     }
 
-    /// Where the first line ends that ends at or after `from`.
+    /// The position of the first line end at or after `from`.
     fn find(&mut self, from: usize) -> Option<usize> {
         let held = &self.held[..];
         let start = self.scan.to.max(from);
@@ -181,11 +184,11 @@ impl Cutter {
     }
 }
 
-/// A line is longer than it may be.
+/// The error for a line that is longer than allowed.
 #[derive(Debug)]
 pub(super) struct TooLong;
 
-/// A line without its end: a line feed, and the carriage return that may stand before it.
+/// Returns a line without its end: a line feed, and the carriage return that may stand before it.
 #[inline]
 pub(super) fn without_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);

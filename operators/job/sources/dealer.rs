@@ -1,4 +1,4 @@
-//! Chunks on their way from the reading thread to the workers.
+//! The distribution of chunks from the reading thread to the workers.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -13,51 +13,51 @@ use super::lines::CsvColumns;
 use crate::dataflow::SourceError;
 use crate::time::Time;
 
-/// How many messages wait for a worker before the reading does.
+/// The number of messages that may wait for a worker before the reading waits.
 pub(super) const WAITING: usize = 4;
 
-/// What a worker is given.
+/// A message to a worker.
 pub(super) enum DealerMessage {
     Chunk(LineChunk),
-    /// All that was there at this time has been given.
+    /// All data that was present at this time has been dealt.
     Mark(Time),
     End,
 }
 
-/// Whole lines.
+/// Whole lines of one chunk.
 pub(super) struct LineChunk {
     pub(super) lines: Vec<u8>,
     pub(super) quotes: bool,
-    /// Of the file that they are of; `None` where lines name their own.
+    /// The columns of their file; `None` where each line names its fields.
     pub(super) columns: Option<Arc<CsvColumns>>,
-    /// Which of the chunks that this thread has given.
+    /// The number of the chunk among those that this thread has dealt.
     pub(super) number: u64,
-    /// Of which file, and the number of its first line, where places are told.
+    /// The file, and the number of its first line, where places are reported.
     pub(super) place: Option<(Arc<str>, u64)>,
 }
 
-/// Nobody takes chunks any more.
+/// The error of the reading thread once no worker takes chunks any more.
 #[derive(Debug)]
 pub(super) struct DealerGone;
 
 /// The reading thread's side.
 pub(super) struct Dealer {
     pub(super) workers: Vec<Sender<DealerMessage>>,
-    /// Buffers that come back.
+    /// Buffers that the workers return for reuse.
     pub(super) spare: Receiver<Vec<u8>>,
     pub(super) fate: Arc<SourceFault>,
     pub(super) brake: Arc<Brake>,
-    /// Held by everybody who might still take something.
+    /// Alive as long as a worker can still take something.
     pub(super) taken: Weak<()>,
-    /// Whether each process deals what it reads among its own workers alone.
+    /// True where each process deals the lines that it reads among its own workers alone.
     pub(super) alone: bool,
     pub(super) crew: Crew,
-    /// Whether chunks say where they begin.
+    /// True where chunks carry the place at which they begin.
     tells_places: bool,
     /// The file, and the number of the next line.
     place: Option<(Arc<str>, u64)>,
     given: u64,
-    /// Buffers of pieces that are other processes'.
+    /// Buffers of pieces that belong to other processes.
     kept: Vec<Vec<u8>>,
 }
 
@@ -75,12 +75,12 @@ impl Dealer {
         Dealer { workers, spare, fate, brake, taken, alone, crew, tells_places, place, given, kept }
     }
 
-    /// Takes note of a new text and of how many of its lines are no records.
+    /// Begins a new text, whose first `header` lines are not records.
     pub(super) fn begin(&mut self, place: &str, header: u64) {
         self.place = self.tells_places.then(|| (place.into(), 1 + header));
     }
 
-    /// Gives a piece to the worker whose it is, if that is one of this process. The worker follows from the turn at which
+    /// Sends a piece to its worker, if that is one of this process. The worker follows from the turn at which
     /// its file begins and from the place in it, so that all processes agree, whatever else each has read.
     pub(super) fn deal(
         &mut self,
@@ -118,12 +118,12 @@ impl Dealer {
         worker.send(DealerMessage::Chunk(chunk)).map_err(|_| DealerGone)
     }
 
-    /// Tells every worker.
+    /// Sends a message to every worker.
     pub(super) fn tell(&self, message: impl Fn() -> DealerMessage) -> Result<(), DealerGone> {
         self.workers.iter().try_for_each(|worker| worker.send(message()).map_err(|_| DealerGone))
     }
 
-    /// Waits until the brake is released, and says whether anybody still wants anything.
+    /// Waits until the brake is released; an `Err` once no worker wants more.
     pub(super) fn wait(&self) -> Result<(), DealerGone> {
         while self.brake.is_pulled() {
             self.wanted()?;
@@ -136,21 +136,21 @@ impl Dealer {
         if self.taken.strong_count() == 0 || self.fate.has_failed() { Err(DealerGone) } else { Ok(()) }
     }
 
-    /// Room for what is read next.
+    /// A buffer for the next bytes.
     pub(super) fn room(&mut self) -> Vec<u8> {
         self.kept.pop().or_else(|| self.spare.try_recv().ok()).unwrap_or_default()
     }
 }
 
-/// At whose turn a file of this name begins: files of one chunk are to be many workers' work.
+/// The turn at which a file of this name begins: files of one chunk each are to be spread over many workers.
 pub(super) fn begins(name: &str) -> u64 {
     let hash = blake3::hash(name.as_bytes());
     hash.as_bytes().first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight) >> 1)
 }
 
-// What a job and its reading threads tell each other: to wait, and how far they are.
+// The signals between a job and its reading threads: back-pressure and progress.
 
-/// While it is pulled, nothing more is read.
+/// Stops the reading threads while it is pulled.
 #[derive(Debug, Default)]
 pub(crate) struct Brake(AtomicBool);
 
@@ -172,14 +172,14 @@ impl Brake {
     }
 }
 
-/// How far the reading is: in bytes of the files as they lie on the disk, and in rows of what is made up. It is for
-/// whoever watches the job, outside the promise.
+/// The progress of the reading: in bytes of the files as they lie on the disk, and in rows of a synthetic
+/// log. It is for observers of the job, outside the promise.
 #[derive(Debug, Default)]
 pub struct Progress {
     total: Option<u64>,
     read: AtomicU64,
     ended: AtomicBool,
-    /// When all that was there had been dealt; nothing before that.
+    /// The moment at which all data that was present had been dealt; unset before that.
     caught_up: OnceLock<AtomicI64>,
 }
 
@@ -188,17 +188,17 @@ impl Progress {
         Arc::new(Progress { total, ..Progress::default() })
     }
 
-    /// How many there are; `None` where nobody knows.
+    /// The total number of bytes or rows; `None` where it is unknown.
     pub fn total(&self) -> Option<u64> {
         self.total
     }
 
-    /// Bytes read so far, as they lie on the disk.
+    /// The number of bytes read so far, as they lie on the disk.
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// Whether everything has been read.
+    /// Returns true once everything has been read.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
@@ -207,7 +207,7 @@ impl Progress {
         self.read.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The moment at which all that was there had been read, while an input is followed.
+    /// The moment at which all data that was present had been read, while an input is followed.
     pub fn caught_up(&self) -> Option<Time> {
         self.caught_up.get().map(|moment| moment.load(Ordering::Relaxed))
     }
@@ -221,9 +221,9 @@ impl Progress {
     }
 }
 
-// What the parts of a source know together: how many lines were bad, and why nothing more comes.
+// The shared state of a source's parts: the number of bad lines, and the reason why it ended.
 
-/// What went wrong with a source, for all of its parts: the first thing that did.
+/// The first error of a source, shared by all of its parts.
 #[derive(Debug)]
 pub(super) struct SourceFault {
     /// The source's name.
@@ -244,7 +244,7 @@ impl SourceFault {
         &self.place
     }
 
-    /// Takes note of lines that cannot be read.
+    /// Counts lines that cannot be read.
     pub(super) fn bad(&self, lines: u64) {
         let before = self.bad.fetch_add(lines, Ordering::Relaxed);
         if before.saturating_add(lines) > self.limit {
@@ -261,14 +261,14 @@ impl SourceFault {
         }
     }
 
-    /// One line out of a declared order.
+    /// Reports a line that breaks the declared order.
     pub(super) fn unsorted(&self) {
         let why = "a line is earlier than one before it; sort them by time, or say order = \"any\"";
         self.fail(SourceError::refused(&self.place).because(why));
     }
 
     pub(super) fn fail(&self, gone: SourceError) {
-        // The first reason is the one that is told.
+        // The first reason is the one that is reported.
         let _ = self.gone.set(gone);
     }
 

@@ -1,4 +1,5 @@
-//! The reading thread of a live run: what is appended, and what time it was when all of that had been read.
+//! The reading thread of a live run: the data that is appended, and the time at which all of it had been
+//! read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,17 +20,17 @@ use super::reader::{Hash, ReadStop, ReaderText, Texture, some, unreadable};
 use crate::dataflow::{Clock, SourceError};
 use crate::time::Time;
 
-/// How often is looked for more.
+/// The interval at which files are checked for more data.
 const OFTEN: Duration = Duration::from_millis(100);
 
-/// Who ends a pipeline ends all of it, and which part hears of it first is chance: for so long an input that has ended waits for the
-/// word that the job is to end as well.
+/// The time for which an input that has ended waits for the signal that the job is to end as well. Ending a
+/// pipeline ends all of its processes, and the order in which they notice is chance.
 const TOGETHER: Duration = Duration::from_millis(500);
 
-/// How far the clock may be from what has passed since the start.
+/// The largest difference, in microseconds, between the clock and the time that has passed since the start.
 const DRIFT: Time = 600_000_000;
 
-/// The clock, and what it should say.
+/// The clock, and a monotonic check of it.
 struct Watch {
     clock: Arc<dyn Clock>,
     began: Time,
@@ -44,8 +45,8 @@ impl Watch {
         Watch { clock, began, since: now, marked: None, told: now }
     }
 
-    /// The time. It is believed if as much of it has passed as has passed otherwise: a clock that somebody sets would
-    /// close windows that are still open.
+    /// Returns the time. It is believed if as much of it has passed as has passed otherwise: a clock that is
+    /// set by hand would close windows that are still open.
     fn now(&self, place: &str) -> Result<Time, SourceError> {
         let now = self.clock.now();
         let passed = Time::try_from(self.since.elapsed().as_micros()).unwrap_or(Time::MAX);
@@ -58,7 +59,8 @@ impl Watch {
         Ok(now)
     }
 
-    /// Tells everybody that all has been read that was there at this time, unless they were told a moment ago.
+    /// Notifies every worker that all data present at this time has been read, unless they were notified a
+    /// moment ago.
     fn mark(&mut self, time: Time, dealer: &Dealer, progress: &Progress) -> Result<(), ReadStop> {
         let early = self.marked.is_some() && self.told.elapsed() < OFTEN / 2;
         if early || self.marked.is_some_and(|marked| time <= marked) {
@@ -71,34 +73,34 @@ impl Watch {
     }
 }
 
-/// A file that grows, or one that is packed, of which all is there.
+/// A file that grows, or one that is packed, all of which is present.
 struct Growing {
     path: PathBuf,
     device: u64,
     node: u64,
-    /// The worker at whose turn it begins.
+    /// The turn of the worker that reads its first chunk.
     turn: u64,
     read: u64,
     text: ReaderText,
-    /// What was read, where several processes compare it.
+    /// The hash of the bytes read, where several processes compare it.
     hash: Option<Hash>,
     packing: Packing,
-    /// How long the packed file was when it was read.
+    /// The length of the packed file when it was read.
     packed: Option<u64>,
-    /// How much of it the others were told.
+    /// The length that was last reported to the other processes.
     told: Option<u64>,
 }
 
-/// The files of a path, as far as they have been read.
+/// The files of a path, with the position reached in each.
 struct Files<'a> {
     path: &'a Path,
     texture: &'a Texture,
-    /// By the name that all processes know a file by.
+    /// The files by the name that is the same for all processes.
     known: BTreeMap<String, Growing>,
     accord: Option<Accord>,
 }
 
-/// Reads what is in the files of a path, and then what comes to be there, until nobody wants it any more.
+/// Reads the content of a path's files, and then the data that is appended, until no worker wants more.
 pub(super) fn follow_files(
     path: &Path,
     texture: &Texture,
@@ -124,7 +126,7 @@ pub(super) fn follow_files(
 }
 
 impl Files<'_> {
-    /// Looks which files there are.
+    /// Lists the files.
     fn look(&mut self) -> Result<(), SourceError> {
         let there = files(self.path)?;
         let gone = self.known.values().find(|known| there.binary_search(&known.path).is_err());
@@ -156,7 +158,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Waits until all processes have read the same; the moment up to which they all have.
+    /// Waits until all processes have read the same; returns the moment up to which they all have.
     fn agree(&mut self, now: Time, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<Time, ReadStop> {
         let Some(mut accord) = self.accord.take() else { return Ok(now) };
         let report = ProcessReport { time: now, files: self.news() };
@@ -165,7 +167,7 @@ impl Files<'_> {
             earliest = earliest.min(other.time);
             places.extend(other.files.into_iter().map(|read| (process, read)));
         }
-        // Each place once it is come to.
+        // Each reported position as this process reaches it.
         places.sort_by_key(|(_, read)| read.length);
         for (process, read) in &places {
             self.reach(&accord, (*process, read), dealer, progress)?;
@@ -174,7 +176,7 @@ impl Files<'_> {
         Ok(earliest)
     }
 
-    /// What has been read since the others were told last.
+    /// The files that were read further since the last report to the others.
     fn news(&mut self) -> Vec<Read> {
         let news = self.known.iter_mut().filter_map(|(name, growing)| {
             let is_new = growing.told.replace(growing.read) != Some(growing.read);
@@ -314,7 +316,7 @@ impl Growing {
     }
 }
 
-/// Deals what is whole; the last lines of what there is only where nothing follows at the moment.
+/// Deals the whole lines; the last lines of the text only where nothing follows at the moment.
 fn deal(text: &mut ReaderText, turn: u64, all: bool, dealer: &mut Dealer) -> Result<(), ReadStop> {
     while let Some(piece) = text.cutter.cut(|| dealer.room()) {
         dealer.deal(piece, turn, text.columns.as_ref())?;
@@ -362,7 +364,7 @@ fn follow_stream(
     let mut text = ReaderText::new(texture);
     loop {
         dealer.wait()?;
-        // The time is asked first: what is there after it may have come later.
+        // The clock is read first: data that is found after it may have come later.
         let now = watch.now(&place)?;
         let there = rustix::io::ioctl_fionread(&stream).map_err(|error| lost(error.into()))?;
         let ended = there == 0 && is_ready(&stream, Duration::ZERO).map_err(lost)?;
@@ -374,7 +376,7 @@ fn follow_stream(
                 0
             };
             progress.add(read as u64);
-            // With no room left it was not the end: what came between the two questions was read.
+            // With no room left it was not the end: the data that came between the two reads was read.
             if ended && read == 0 && rest.limit() > 0 {
                 let end = Instant::now();
                 while end.elapsed() < TOGETHER {
@@ -399,7 +401,7 @@ fn follow_stream(
     }
 }
 
-/// Whether there is something to read, or its end, within some time.
+/// Returns true if the stream has data, or its end, within some time.
 fn is_ready(stream: &File, within: Duration) -> io::Result<bool> {
     let within = Timespec { tv_sec: within.as_secs() as i64, tv_nsec: i64::from(within.subsec_nanos()) };
     match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&within)) {
@@ -424,8 +426,8 @@ mod tests {
     use crate::job::sources::dealer::SourceFault;
     use crate::job::sources::input::Crew;
 
-    // Refutes a mark that overtakes what was written before it, in a pipe that is never empty; and an end that is not
-    // told.
+    // Refutes a mark that overtakes data written before it, in a pipe that is never empty; and an end that is
+    // not reported.
     #[test]
     fn a_stream_is_complete_as_far_as_it_was_there() {
         let (reader, mut writer) = io::pipe().unwrap();

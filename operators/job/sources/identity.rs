@@ -1,4 +1,4 @@
-//! Who it was: a field's bytes, in three words that can be copied.
+//! The identity of a person: a field's bytes, in three words that can be copied.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
 use crate::job::text::Text;
 use crate::job::text::{MAX_INLINE_BYTES, pack_words, read_le_prefix, unpack_words};
 
-/// What a person, or a record, is told by.
+/// The identity of a person, or of a record.
 pub(crate) trait PersonIdentity:
     Clone + Ord + Identity + Serialize + DeserializeOwned + Send + 'static
 {
-    /// Of these bytes, as they stand.
+    /// The identity for these bytes, without normalisation.
     fn of(bytes: &[u8], secret: &[u8; 32]) -> Self;
 
-    /// For all records in which nobody is named.
+    /// The one identity of all records without an id.
     fn shared() -> Self;
 }
 
@@ -30,7 +30,7 @@ impl PersonIdentity for Id {
     }
 }
 
-/// Nothing asks.
+/// The identity where no release uses one.
 impl PersonIdentity for () {
     fn of(_: &[u8], _: &[u8; 32]) {}
 
@@ -40,20 +40,20 @@ impl PersonIdentity for () {
 /// The longest id that is read. It is a public rule: a line with a longer one is bad.
 pub(super) const LONGEST_ID: usize = 64 << 10;
 
-/// Bytes by which somebody is known: themselves where they are at most 23, and otherwise 23 bytes of their keyed hash.
-/// Of a million million people with longer ids, two have one hash with a chance of 2^-105; and nobody who does not hold
-/// the key finds two. Nothing is normalised: what differs in a byte is somebody else. Prints as
+/// An id: its bytes where they are at most 23, and otherwise 23 bytes of their keyed hash. Of a million
+/// million people with longer ids, two have one hash with a chance of 2^-105; and nobody who does not hold
+/// the key finds two. Nothing is normalised: ids that differ in a byte are different people. Prints as
 /// `<private>`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Id([u64; 3]);
 
 impl Id {
     const HELD: usize = MAX_INLINE_BYTES;
-    /// Above every length: the first byte of a hash, and of those who are not named.
+    /// The first byte of a hash, and of the shared id: above every length.
     const HASHED: u8 = 24;
     const NOBODY: u8 = 25;
 
-    /// For all records in which nobody is named; no id that is read equals it.
+    /// The id of all records without one; no id that is read equals it.
     pub(crate) const SHARED: Id = Id([Self::NOBODY as u64, 0, 0]);
 
     #[inline]
@@ -78,7 +78,7 @@ impl Id {
         unpack_words(&self.0)
     }
 
-    /// How many bytes follow the first.
+    /// The number of bytes that follow the first.
     fn held(tag: u8) -> usize {
         match tag {
             Self::NOBODY => 0,
@@ -93,14 +93,14 @@ impl fmt::Debug for Id {
     }
 }
 
-/// The first byte says how many follow.
+/// The first byte gives the number of bytes that follow.
 impl Identity for Id {
     fn write<S: IdentitySink>(&self, sink: &mut S) {
         let bytes = self.bytes();
         sink.bytes(bytes.split_at(1 + Self::held(bytes[0])).0);
     }
 
-    /// The first word holds how many bytes there are.
+    /// The first word holds the number of bytes.
     #[inline]
     fn mix(&self, mixer: &Mixer) -> u64 {
         mixer.words(&self.0)
@@ -116,19 +116,19 @@ impl Identity for Id {
     }
 }
 
-// From a cell to a key.
+// The conversion of a cell into a key.
 
-/// The longest key, in bytes as they were read. It is a public rule: a longer one is none.
+/// The longest key, in bytes as they were read. It is a public rule: a longer one is no key.
 pub(super) const LONGEST: usize = 4_096;
 
-/// Makes keys of bytes, and remembers some, so that one that comes again is copied, or shared where it is long, and not
-/// made anew.
+/// Makes keys of bytes, and caches some, so that one that comes again is copied, or shared where it is long,
+/// and not made anew.
 pub(super) struct Texts {
     slots: Vec<Text>,
 }
 
 impl Texts {
-    /// With keys of 4,096 bytes, a megabyte.
+    /// The number of cached keys: with keys of 4,096 bytes, a megabyte.
     const SLOTS: usize = 256;
 
     pub(super) fn new() -> Texts {
@@ -138,7 +138,7 @@ impl Texts {
     /// The key of these bytes; `None` where they are too many.
     #[inline]
     pub(super) fn of(&mut self, bytes: &[u8]) -> Option<Text> {
-        // Which slot decides what is made anew, and nothing else.
+        // The slot affects the cache alone, never the key.
         let end = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or_default();
         let mixed = (read_le_prefix(bytes) ^ read_le_prefix(end).rotate_left(29) ^ bytes.len() as u64)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);

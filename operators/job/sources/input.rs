@@ -24,33 +24,33 @@ use crate::dataflow::{Clock, Peers, SourceError};
 use crate::invalid::found_by;
 use crate::job::config::{Protected, RecordFormat, SYNTHETIC_FIELDS, SourcePlace, SourceSpec};
 
-/// Whether an input has an end.
+/// The end of an input: it has one, or it is followed.
 #[derive(Clone)]
 pub(crate) enum InputPace {
-    /// It has: a replay.
+    /// An input with an end: a replay.
     Bounded,
-    /// It has none: a live run, by this clock.
+    /// An input without an end: a live run, by this clock.
     Follow(Arc<dyn Clock>),
 }
 
-/// Who works: processes of equally many threads.
+/// The processes and threads of a run; every process has equally many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Crew {
-    /// Which process this is.
+    /// The index of this process.
     pub(crate) process: usize,
     pub(crate) processes: usize,
-    /// Workers of each process.
+    /// The number of workers of each process.
     pub(crate) threads: usize,
 }
 
 impl Crew {
-    /// Which of this process's workers has this index among all.
+    /// The index among this process's own workers of a worker of all; `None` where it is another process's.
     fn own(self, worker: usize) -> Option<usize> {
         worker.checked_sub(self.process.checked_mul(self.threads)?).filter(|own| *own < self.threads)
     }
 }
 
-/// Who works, and how the processes reach each other, where they compare what they read.
+/// A crew, with the links between its processes where they compare their inputs.
 pub(crate) struct Crewed {
     crew: Crew,
     others: Option<Box<dyn Others>>,
@@ -87,13 +87,13 @@ pub(crate) struct SourceInput {
     progress: Arc<Progress>,
     survey: Arc<Survey>,
     taken: Arc<()>,
-    /// The longest line.
+    /// The longest line, in bytes.
     longest: usize,
 }
 
-/// Where records come from.
+/// The origin of the records.
 enum RecordSource {
-    /// Another process reads all of it.
+    /// Another process reads the whole source.
     Elsewhere,
     Lines {
         format: LineFormat,
@@ -111,7 +111,7 @@ enum RecordSource {
 ///
 /// # Errors
 ///
-/// If there is nothing to read, or what is wanted of it cannot be had. No record has been read by then.
+/// If there is nothing to read, or the requested fields cannot be provided. No record has been read by then.
 pub(crate) fn open(
     source: &SourceSpec,
     person: &Protected,
@@ -134,7 +134,7 @@ pub(super) fn open_in(
 ) -> Result<SourceInput, SourceError> {
     let Crewed { crew, others } = crew.into();
     let plan = CellLayout::new(source, person, &wanted)?;
-    // What is wrong with the times is told before anything is read.
+    // An error in the times is reported before anything is read.
     Maker::new(plan.clone(), source)?;
     let name = match &source.records {
         RecordFormat::Csv(SourcePlace::Files(path))
@@ -225,7 +225,7 @@ pub(super) fn open_in(
         pace,
         dealer,
         progress: Arc::clone(&progress),
-        // What one process reads by itself there is nothing to compare with.
+        // An input that one process reads alone has no second copy to compare with.
         accord: others.filter(|_| !alone).map(|others| Accord::new(others, crew.process, crew.processes)),
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
@@ -246,11 +246,11 @@ fn length(files: &[PathBuf]) -> Result<u64, SourceError> {
     Ok(sum)
 }
 
-/// What the reading thread does.
+/// The work of the reading thread.
 struct InputReader {
     place: SourcePlace,
     files: Vec<PathBuf>,
-    /// Whether they are a pipe.
+    /// True where the files are pipes.
     stream: bool,
     texture: Texture,
     pace: InputPace,
@@ -284,11 +284,11 @@ impl InputReader {
 }
 
 impl SourceInput {
-    /// The part of a worker, by its index among all workers of the crew. Each is taken once; what has been taken, and
-    /// what is another process's, ends at once.
+    /// The part of a worker, by its index among all workers of the crew. Each is taken once; a part that was
+    /// taken before, or that belongs to another process, ends at once.
     pub(crate) fn part<P: PersonIdentity, I: PersonIdentity>(&self, worker: usize) -> SourcePart<P, I> {
         let Some(own) = self.crew.own(worker) else { return SourcePart::nothing() };
-        // The times were read once before.
+        // The times were parsed once before.
         let Ok(maker) = Maker::new(self.plan.clone(), &self.source) else { return SourcePart::nothing() };
         let desk = PartContext {
             plan: self.plan.clone(),
@@ -325,7 +325,7 @@ impl SourceInput {
         }
     }
 
-    /// How far the reading of this process is.
+    /// The progress of this process's reading.
     pub(crate) fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
@@ -337,7 +337,7 @@ impl fmt::Debug for SourceInput {
     }
 }
 
-// Which files a source is.
+// The files of a source.
 
 /// The files of a path, in the order of their names: all regular files of a directory, all matches of a pattern, or the
 /// file itself.
@@ -375,7 +375,7 @@ fn in_order(files: impl Iterator<Item = Result<PathBuf, SourceError>>) -> Result
     Ok(files)
 }
 
-/// As [`files`], of which there must be some.
+/// The files of a path, as in [`files`]; an error where there is none.
 pub(super) fn some_files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     match files(path)? {
         files if files.is_empty() => Err(SourceError::lost(path.display().to_string())

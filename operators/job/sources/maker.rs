@@ -1,4 +1,4 @@
-//! From the cells of a line to its records.
+//! The conversion of a line's cells into its records.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Maker {
         Ok(Maker { plan, times, texts: Texts::new() })
     }
 
-    /// When a line says that it happened.
+    /// The time of the event in a line.
     #[inline]
     pub(super) fn time(&mut self, line: &[u8], cells: &LineCells) -> Result<Option<Time>, Bad> {
         match (self.plan.time, &mut self.times) {
@@ -76,7 +76,8 @@ impl Maker {
                 Some((cell, digits)) => {
                     let bytes = cells.get(line, *cell);
                     match steps(bytes, *digits) {
-                        // One step from the end is no matter, and the end says that there is none.
+                        // One step from the end of the range does not matter, and `MISSING` is reserved for
+                        // no value.
                         Some(steps) => steps.max(MISSING + 1),
                         None if trimmed(bytes).is_empty() => MISSING,
                         None => {
@@ -88,7 +89,7 @@ impl Maker {
             };
             let key = match key {
                 None => Text::default(),
-                // One that is too long is none.
+                // A key that is too long counts as empty.
                 Some(cell) => self.texts.of(cells.get(line, *cell)).unwrap_or_default(),
             };
             batch.push(SourceRecord {
@@ -104,16 +105,16 @@ impl Maker {
     }
 }
 
-// One worker's part of a made-up log: here its rows become records.
+// One worker's part of a synthetic log: its rows become records here.
 
-/// Records that are made up where they are wanted.
+/// The synthetic records of one worker.
 pub(super) struct Made {
     desk: PartContext,
     made: Arc<MadeUp>,
     cells: LineCells,
-    /// Which of the four fields become which cells.
+    /// For each of the four fields, its cell if it is wanted.
     fields: Vec<Option<usize>>,
-    /// By which a live source gives its records when they happen.
+    /// The clock of a live source, by which records are given when they happen.
     clock: Option<Arc<dyn Clock>>,
     workers: u64,
     next: u64,
@@ -175,7 +176,7 @@ impl Made {
         }
     }
 
-    /// All that has happened by now has been given.
+    /// Marks everything that has happened by now as given.
     fn mark(&mut self, now: Option<Time>) -> Pulled {
         match now {
             Some(now) if self.marked.is_none_or(|marked| marked < now) => {
@@ -187,25 +188,25 @@ impl Made {
     }
 }
 
-// What a line becomes, one for each group of releases that it concerns.
+// The records of a line, one for each group of releases that uses it.
 
-/// The value of a line that has none.
+/// The value of a record without one.
 pub(crate) const MISSING: i64 = i64::MIN;
 
 /// One record of one group. Prints as `<private>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct SourceRecord<P, I> {
-    /// For which group of releases.
+    /// The group of releases.
     pub(crate) group: u32,
-    /// When it happened; 0 where no release asks.
+    /// The time of the event; 0 where no release uses it.
     pub(crate) time: Time,
-    /// Whose it is; `()` where nothing asks.
+    /// The person; `()` where no release uses it.
     pub(crate) person: P,
-    /// What tells it from its duplicates; `()` where nothing does.
+    /// The record's own id, which tells it from its duplicates; `()` where no release uses one.
     pub(crate) id: I,
-    /// Its key; empty where the group has none.
+    /// The key; empty where the group has none.
     pub(crate) key: Text,
-    /// Its value in the group's steps; 0 where the group has none.
+    /// The value in the group's steps; 0 where the group has none.
     pub(crate) value: i64,
 }
 

@@ -2,23 +2,24 @@
 //!
 //! *bytes → unpacked → cut into chunks of whole lines → dealt to workers → read there, line by line → records.*
 //!
-//! One thread of a process reads ([`reader`] to an end, [`follow`] without one) and never looks into a line; the
-//! workers read lines while they pull. Chunks go round in channels that hold few of them, so whoever is slow makes the
-//! reading wait, and their memory comes back. Where a chunk ends depends on the text alone ([`cutter`]): several
-//! processes read the same files, each keeps its own workers' chunks, and together they have every line once. That the
-//! files are the same is not taken for granted ([`accord`]).
+//! One thread of a process reads ([`reader`] to an end, [`follow`] without one) and never looks into a line;
+//! the workers read lines while they pull. Chunks go round in channels that hold few of them, so a slow
+//! worker makes the reading wait, and buffers are reused. The end of a chunk depends on the text alone
+//! ([`cutter`]): several processes read the same files, each keeps its own workers' chunks, and together they
+//! have every line once. That the files are the same is not taken for granted ([`accord`]).
 //!
-//! **A line is read whole or not at all.** One that cannot be read is left out and counted, and past its limit the
-//! source is refused: by then nobody knows what it is. Everything that is read is exact: numbers and times never pass
-//! through a float ([`number`], [`times`]), and the bytes of an id are the person ([`identity`]).
+//! **A line is read whole or not at all.** A line that cannot be read is left out and counted, and past the
+//! limit of such lines the source is refused: by then its format is in doubt. Everything that is read is
+//! exact: numbers and times never pass through a float ([`number`], [`times`]), and the bytes of an id are
+//! the person ([`told`]).
 //!
-//! **Complete is said by the end, by the clock or by the order that the job file promises**, and never by a record. A
-//! replay ends with its last line. A live source reads the clock, then everything that is there, and then says that
-//! this time has passed. The lines of a sorted replay say how far it is, so that windows behind them are added up and
-//! their people forgotten, and it fails at a line that is earlier; what is added up is released at its end, once the whole
-//! input has proved to be in order.
+//! **Completeness comes from the end, the clock or the order that the job file promises**, and never from a
+//! record. A replay ends with its last line. A live source reads the clock, then everything that is present,
+//! and then declares that this time has passed. The lines of a sorted replay show how far it is, so that
+//! windows behind them are added up and their people forgotten, and it fails at a line that is earlier; the
+//! sums are released at its end, once the whole input has proved to be in order.
 //!
-//! Nothing of a line is in an error: they name places, and fields that the job file names.
+//! Errors contain nothing of a line: they name places, and fields that the job file names.
 
 mod accord;
 mod bytes;

@@ -11,7 +11,7 @@ pub(crate) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
         (b'+', rest) => (false, rest),
         _ => (false, bytes),
     };
-    // What nearly every number is: at most 18 digits, all of them whole steps.
+    // The form of nearly every number: at most 18 digits, all of them whole steps.
     if let Some(size) = short(bytes, digits) {
         return Some(if negative { -size } else { size });
     }
@@ -39,7 +39,7 @@ const POWERS: [i64; 19] = {
     powers
 };
 
-/// The size of what has neither exponent nor more digits behind the point than are counted.
+/// The size of a number without an exponent, and with no more digits behind the point than are counted.
 #[inline]
 fn short(bytes: &[u8], digits: i32) -> Option<i64> {
     if bytes.is_empty() || bytes.len() > 18 {
@@ -59,13 +59,13 @@ fn short(bytes: &[u8], digits: i32) -> Option<i64> {
     size.checked_mul(*POWERS.get(usize::try_from(digits.checked_sub(behind)?).ok()?)?)
 }
 
-/// A size in steps, and whether there is a part of a step over.
+/// A size in steps, and a flag for a part of a step beyond it.
 struct NumberSize {
     steps: u64,
     over: bool,
 }
 
-/// The most digits that 128 bits surely hold.
+/// The number of decimal digits that 128 bits always hold.
 const DIGITS: u32 = 38;
 
 fn size(bytes: &[u8], digits: i64) -> Option<NumberSize> {
@@ -75,7 +75,7 @@ fn size(bytes: &[u8], digits: i64) -> Option<NumberSize> {
         Some((_, exponent)) => power(exponent)?,
         None => 0,
     };
-    // Digits past those that are held count as zeros, and as a part over unless they are some.
+    // Digits past the held ones count as zeros; any of them that is not zero sets `over`.
     let (mut held, mut count, mut over) = (0u128, 0, false);
     let (mut shift, mut point, mut any) = (exponent.saturating_add(digits), false, false);
     for byte in number {
@@ -118,7 +118,7 @@ fn clamped(steps: u128) -> u64 {
     u64::try_from(steps).unwrap_or(u64::MAX)
 }
 
-/// A power of ten; past a billion it makes no difference which.
+/// Parses an exponent; past a billion its value makes no difference.
 fn power(bytes: &[u8]) -> Option<i64> {
     let (negative, bytes) = match bytes.split_first()? {
         (b'-', rest) => (true, rest),
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// The rule by integers without an end: the number over a power of ten, divided as the schoolbook does.
+    /// Computes the rule in big integers: the number over a power of ten, by long division.
     fn exactly(text: &str, digits: i32) -> i64 {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let exponent: i32 = exponent.parse().unwrap();

@@ -1,4 +1,4 @@
-//! One worker's part of an input: here lines are read.
+//! One worker's part of an input: lines are parsed here.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use super::wanted::{CellLayout, LineCells};
 use crate::dataflow::{BATCH, Pulled, Source, SourceError};
 use crate::time::Time;
 
-/// What one worker reads.
+/// The part of a source that one worker reads.
 pub(crate) struct SourcePart<P, I> {
     from: PartSource,
     record: PhantomData<fn() -> SourceRecord<P, I>>,
@@ -55,7 +55,7 @@ impl<P: PersonIdentity, I: PersonIdentity> Source for SourcePart<P, I> {
     }
 }
 
-/// What every part has: how records are made, and what the parts of a source know together.
+/// The common state of every part: the conversion into records, and the state shared by a source's parts.
 pub(super) struct PartContext {
     pub(super) plan: CellLayout,
     pub(super) maker: Maker,
@@ -64,11 +64,11 @@ pub(super) struct PartContext {
     pub(super) order: Arc<Chunks>,
     pub(super) progress: Arc<Progress>,
     pub(super) survey: Arc<Survey>,
-    /// As long as somebody holds it, the thread reads.
+    /// A token that keeps the reading thread running while it is held.
     pub(super) _taken: Arc<()>,
 }
 
-/// Lines that a reading thread gives.
+/// Lines from a reading thread.
 pub(super) struct Lines {
     desk: PartContext,
     chunks: Receiver<DealerMessage>,
@@ -78,7 +78,7 @@ pub(super) struct Lines {
     current: Option<Current>,
     /// The time of the last line.
     latest: Option<Time>,
-    /// A live source is complete by its clock, and by nothing that a line says.
+    /// True for a live source, which is complete by its clock, and never by the content of a line.
     live: bool,
     longest: usize,
     ended: bool,
@@ -90,9 +90,9 @@ struct Current {
     at: usize,
     quotes: bool,
     number: u64,
-    /// Of which file, and the number of the line at `at`, where places are told.
+    /// The file, and the number of the line at `at`, where places are reported.
     place: Option<(Arc<str>, u64)>,
-    /// The time of the line before, which may be in a chunk before.
+    /// The time of the line before, which may be in an earlier chunk.
     before: Option<Time>,
     last: Option<Time>,
 }
@@ -142,7 +142,7 @@ impl Lines {
                         self.desk.fate.check()?;
                     }
                     self.latest = done.last.or(self.latest);
-                    // Where there are enough of them, this one goes.
+                    // With enough spare buffers, this one is dropped.
                     let _ = self.spare.try_send(done.lines);
                 }
             }
@@ -170,7 +170,7 @@ impl Lines {
         self.current = Some(Current { lines, at: 0, quotes, number, place, before: self.latest, last: None });
     }
 
-    /// How things stand while there is more.
+    /// The state of the part while there is more.
     fn standing(&self) -> Pulled {
         let latest = self.current.as_ref().and_then(|current| current.last).or(self.latest);
         match latest {
@@ -182,7 +182,7 @@ impl Lines {
     }
 }
 
-/// What reads the lines of a chunk.
+/// The parser of a chunk's lines.
 struct ChunkReader<'a> {
     format: &'a LineFormat,
     maker: &'a mut Maker,
@@ -195,7 +195,7 @@ struct ChunkReader<'a> {
 }
 
 impl ChunkReader<'_> {
-    /// Reads until there is enough; whether it has come to the end of the chunk.
+    /// Reads until there is enough; returns true at the end of the chunk.
     fn read<P: PersonIdentity, I: PersonIdentity>(
         self,
         current: &mut Current,
@@ -265,9 +265,9 @@ impl ChunkReader<'_> {
     }
 }
 
-// Whether lines come by time, though many workers read them at once.
+// The check that lines are in order of time, though many workers read them at once.
 
-/// The order of the chunks of a source. Each is compared with those before it as soon as these are known.
+/// The order of a source's chunks. Each is compared with the ones before it as soon as these are known.
 #[derive(Debug, Default)]
 pub(super) struct Chunks(Mutex<KnownOrder>);
 
@@ -277,7 +277,7 @@ struct KnownOrder {
     next: u64,
     /// The latest time before it.
     latest: Option<Time>,
-    /// That chunk and those after it, as far as they are known.
+    /// The next chunk and later ones, as far as they are known.
     later: BTreeMap<u64, OrderedChunk>,
 }
 
@@ -289,23 +289,24 @@ struct OrderedChunk {
 }
 
 impl Chunks {
-    /// The first time of a chunk. Whether everything that is known is in order.
+    /// Records the first time of a chunk. Returns true while everything known is in order.
     pub(super) fn begins(&self, chunk: u64, first: Time) -> bool {
         self.told(chunk, |chunk| chunk.first = Some(first))
     }
 
-    /// The end of a chunk, whose own times are in order. Whether everything that is known is.
+    /// Records the end of a chunk, whose own times are in order. Returns true while everything known is in
+    /// order.
     pub(super) fn ends(&self, chunk: u64, last: Option<Time>) -> bool {
         self.told(chunk, |chunk| (chunk.last, chunk.done) = (last, true))
     }
 
     fn told(&self, chunk: u64, tell: impl FnOnce(&mut OrderedChunk)) -> bool {
-        // Whoever panicked with the lock has ended the process.
+        // A worker that panicked with the lock has ended the process.
         let Ok(mut known) = self.0.lock() else { return false };
         let KnownOrder { next, latest, later } = &mut *known;
         let told = later.entry(chunk).or_default();
         tell(told);
-        // Whatever lies between, it comes after those that are done.
+        // Any chunk between comes after the ones that are done.
         if told.first.is_some_and(|first| latest.is_some_and(|latest| first < latest)) {
             return false;
         }

@@ -13,7 +13,7 @@ use super::dealer::{Dealer, DealerGone, DealerMessage};
 use super::lines::CsvColumns;
 use crate::dataflow::SourceError;
 
-/// How a text is cut, and what is wanted of it.
+/// The sizes by which a text is cut, and its wanted columns.
 #[derive(Clone)]
 pub(super) struct Texture {
     pub(super) sizes: Sizes,
@@ -21,7 +21,7 @@ pub(super) struct Texture {
     pub(super) columns: Option<Vec<String>>,
 }
 
-/// Why the reading ended before the text did.
+/// The reason why the reading ended before the text did.
 pub(super) enum ReadStop {
     Over,
     Gone(SourceError),
@@ -39,7 +39,7 @@ impl From<SourceError> for ReadStop {
     }
 }
 
-/// Reads everything there is and says that it was everything.
+/// Reads everything, and then notifies the workers of the end.
 pub(super) fn read_all(
     files: &[PathBuf],
     texture: &Texture,
@@ -67,7 +67,7 @@ pub(super) fn read_all(
     Ok(dealer.tell(|| DealerMessage::End)?)
 }
 
-/// What is known of files before they are read.
+/// The reports on files before they are read.
 fn there(files: &[PathBuf]) -> Result<Vec<Read>, SourceError> {
     let facts = |(turn, file): (u64, &PathBuf)| {
         let length = match Packing::of(file) {
@@ -80,7 +80,7 @@ fn there(files: &[PathBuf]) -> Result<Vec<Read>, SourceError> {
     (0u64..).zip(files).map(facts).collect()
 }
 
-/// Compares what this process has of its files with what each other has.
+/// Compares this process's report on its files with the report of each other process.
 fn agree(accord: &mut Accord, files: Vec<Read>, paths: &[PathBuf], dealer: &Dealer) -> Result<(), ReadStop> {
     let own = ProcessReport { time: 0, files };
     for (process, other) in accord.exchange(&own, dealer)? {
@@ -109,13 +109,13 @@ impl Hash {
         self.length += bytes.len() as u64;
     }
 
-    /// What it says of the file.
+    /// The report on the file, from the bytes hashed so far.
     pub(super) fn read(&self, file: String, whole: bool) -> Read {
         Read { file, length: self.length, digest: Some(*self.hasher.finalize().as_bytes()), whole }
     }
 }
 
-/// Bytes that are hashed as they are read, where somebody asks for it.
+/// A reader that hashes its bytes, where the processes compare them.
 struct Hashed<R> {
     inner: R,
     hash: Option<Hash>,
@@ -176,7 +176,7 @@ fn read_text(
     }
 }
 
-/// Reads something, though a signal comes.
+/// Reads some bytes, and retries where a signal interrupts.
 pub(super) fn some(source: &mut impl io::Read, room: &mut [u8]) -> io::Result<usize> {
     loop {
         match source.read(room) {
@@ -186,7 +186,7 @@ pub(super) fn some(source: &mut impl io::Read, room: &mut [u8]) -> io::Result<us
     }
 }
 
-/// An error of the system, or of a decoder. What a decoder says of its input is left out.
+/// The error of the system, or of a decoder. A decoder's message about its input is left out.
 pub(super) fn unreadable(place: &str, error: &io::Error) -> SourceError {
     use io::ErrorKind;
     let what = match error.kind() {
@@ -203,11 +203,11 @@ pub(super) fn unreadable(place: &str, error: &io::Error) -> SourceError {
     SourceError::lost(place).because(what)
 }
 
-/// One text on its way.
+/// One text that is being read.
 pub(super) struct ReaderText {
     pub(super) cutter: Cutter,
     pub(super) columns: Option<Arc<CsvColumns>>,
-    /// The fields to find in its first line; `None` once they are, and where there are none.
+    /// The fields to find in its first line; `None` once they are found, and where there are none.
     header: Option<Vec<String>>,
     marked: bool,
 }
@@ -222,7 +222,7 @@ impl ReaderText {
         }
     }
 
-    /// Reads what stands before the lines; false while it is not all there.
+    /// Reads the part before the lines; false while it is incomplete.
     pub(super) fn begin(&mut self, place: &str, ended: bool) -> Result<bool, SourceError> {
         if !self.marked {
             self.marked = self.cutter.skip_mark(ended);

@@ -1,7 +1,8 @@
-//! What the fields of a job are found to hold: for the operator's eyes, outside of the promise, and never in a line.
+//! A survey of the fields that a job reads: for the operator's eyes, outside of the promise, and never in a
+//! line.
 //!
-//! A real run counts its first records and warns of a field that none of them has; whatever it finds, it goes on. A
-//! demonstration, and a look at a sample, count everything and tell it.
+//! A real run counts its first records and warns of a field that none of them has; whatever it finds, it goes
+//! on. A demonstration, and a look at a sample, count everything and report it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,24 +16,24 @@ use super::wanted::LineCells;
 use crate::job::config::Missing;
 use crate::time::Time;
 
-/// How many records a real run counts. A field that one person in a hundred has is in one of them but for a chance of
-/// 5 in 100,000.
+/// The number of records that a real run counts. A field that one person in a hundred has is in one of them
+/// but for a chance of 5 in 100,000.
 pub(crate) const FIRST: u64 = 1_000;
 
-/// How many unreadable lines are told one by one.
+/// The number of unreadable lines that are reported one by one.
 const TOLD: usize = 10;
 
-/// What a run warns its operator by.
+/// The function by which a run warns its operator.
 pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
 
-/// What a job reads of a field.
+/// The use that a job makes of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SurveyedKind {
-    /// Who a record is of, and what becomes of one that does not say.
+    /// The person of a record, with the treatment of a record without one.
     Person(Missing),
-    /// Which record it is.
+    /// The id of the record.
     Id,
-    /// When it happened.
+    /// The time of the event.
     Time,
     /// A key.
     Key,
@@ -40,10 +41,10 @@ pub(crate) enum SurveyedKind {
     Number { digits: i32, range: Option<(i64, i64)> },
 }
 
-/// A field, where the job file names it, and what is read of it.
+/// A field with its place in the job file and its use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Use {
-    /// As in `release.visits.by`.
+    /// The place in the job file, such as `release.visits.by`.
     pub(crate) place: String,
     pub(crate) field: String,
     pub(crate) kind: SurveyedKind,
@@ -52,22 +53,22 @@ pub(crate) struct Use {
 /// The counts of one run, for all of its workers. Prints as a page.
 pub struct Survey {
     uses: Vec<FieldCount>,
-    /// Between which times there are windows.
+    /// The span of time in which windows lie.
     span: (Option<Time>, Option<Time>),
-    /// How many records are counted.
+    /// The largest number of records that are counted.
     most: u64,
-    /// Whether what is counted may be told, apart from warnings.
+    /// True where the counts may be shown, beyond warnings.
     open: bool,
     /// True where other processes read the rest of the records.
     part: bool,
     lines: AtomicU64,
     bad: AtomicU64,
-    /// Whether a record was within the span, and the first and last times.
+    /// True once a record was within the span; with the first and last times.
     inside: AtomicBool,
     first: AtomicI64,
     last: AtomicI64,
     details: Mutex<Vec<Detail>>,
-    /// The fields that the lines have, where that is asked.
+    /// The fields that the lines have, where they are collected.
     names: Option<Mutex<BTreeSet<String>>>,
     warn: Option<Warn>,
 }
@@ -90,7 +91,7 @@ struct Detail {
 }
 
 impl Survey {
-    /// Nothing is counted.
+    /// A survey that counts nothing.
     pub(crate) fn none() -> Arc<Survey> {
         Arc::new(Survey::new(Vec::new(), (None, None), 0))
     }
@@ -119,28 +120,28 @@ impl Survey {
         }
     }
 
-    /// Of a real run.
+    /// The survey of a real run.
     pub(crate) fn of_a_run(uses: Vec<Use>, span: (Option<Time>, Option<Time>), warn: Option<Warn>) -> Survey {
         Survey { warn, ..Survey::new(uses, span, FIRST) }
     }
 
-    /// Of data that may be shown, or of a sample that its operator looks at: `most` records.
+    /// The survey of data that may be shown, or of a sample that its operator looks at: `most` records.
     pub(crate) fn of_open_data(uses: Vec<Use>, span: (Option<Time>, Option<Time>), most: u64) -> Survey {
         Survey { open: true, ..Survey::new(uses, span, most) }
     }
 
-    /// The same, of one process among several: what the others read is not counted.
+    /// Marks the survey as that of one process among several: records that the others read are not counted.
     pub(crate) fn of_a_part(self, part: bool) -> Survey {
         Survey { part, ..self }
     }
 
-    /// The same, with the names of all fields of its lines.
+    /// Collects the names of all fields of the lines, too.
     pub(crate) fn with_names(mut self) -> Survey {
         self.names = Some(Mutex::default());
         self
     }
 
-    /// Whether records are still counted.
+    /// Returns true while records are still counted.
     #[inline]
     pub(crate) fn counts(&self) -> bool {
         let lines = self.lines.load(Ordering::Relaxed);
@@ -148,7 +149,7 @@ impl Survey {
         lines < self.most && (!self.open || lines.saturating_add(self.bad()) < self.most)
     }
 
-    /// Whether unreadable lines are told with their place.
+    /// Returns true where unreadable lines are reported with their place.
     pub(super) fn tells_places(&self) -> bool {
         self.open
     }
@@ -157,23 +158,23 @@ impl Survey {
         self.names.is_some()
     }
 
-    /// How many records were counted.
+    /// The number of records counted.
     pub fn lines(&self) -> u64 {
         self.lines.load(Ordering::Acquire).min(self.most)
     }
 
-    /// How many lines could not be read.
+    /// The number of lines that could not be read.
     pub fn bad(&self) -> u64 {
         self.bad.load(Ordering::Relaxed)
     }
 
-    /// Whether any record lies where there are windows; true where the job states no end.
+    /// Returns true if a record lies where there are windows, and where the job states no end.
     pub(super) fn holds(&self, time: Time) -> bool {
         let (from, until) = self.span;
         from.is_none_or(|from| from <= time) && until.is_none_or(|until| time < until)
     }
 
-    /// Takes note of a record's time.
+    /// Records the time of a record.
     #[inline]
     pub(super) fn saw(&self, time: Time) {
         if self.open {
@@ -185,7 +186,7 @@ impl Survey {
         }
     }
 
-    /// Counts a line that has come apart into cells, whatever they hold.
+    /// Counts a line that was split into cells, whatever they hold.
     pub(super) fn line(&self, line: &[u8], cells: &LineCells, fields: &[String], time: Option<Time>) {
         for FieldCount { of, found, readable, within } in &self.uses {
             let Some(cell) = fields.iter().position(|field| *field == of.field) else { continue };
@@ -206,13 +207,14 @@ impl Survey {
             readable.fetch_add(reads.into(), Ordering::Relaxed);
             within.fetch_add((reads && holds).into(), Ordering::Relaxed);
         }
-        // Last, so that whoever has counted the last record knows what all others have.
+        // Last, so that the worker that counts the last record sees the counts of all others.
         if self.lines.fetch_add(1, Ordering::AcqRel) + 1 == self.most {
             self.warn_of_fields();
         }
     }
 
-    /// Takes note of a line that cannot be read: where it is, and, where it has come apart, what it holds.
+    /// Counts a line that cannot be read: with its place, and, where it was split into cells, with their
+    /// content.
     pub(super) fn unreadable(
         &self,
         at: Option<(Arc<str>, u64)>,
@@ -262,7 +264,7 @@ impl Survey {
         (String::new(), "a line that cannot be read")
     }
 
-    /// Takes note of the names in a line of JSON.
+    /// Collects the names in a line of JSON.
     pub(super) fn name_fields(&self, line: &[u8]) {
         let Some(names) = &self.names else { return };
         let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(line) else { return };
@@ -270,7 +272,7 @@ impl Survey {
         leaves(&object, "", &mut names);
     }
 
-    /// The names of all fields, where they were asked for.
+    /// The names of all fields, where they were collected.
     pub fn names(&self) -> Vec<String> {
         let names = self.names.as_ref();
         let names = names.map(|names| names.lock().unwrap_or_else(PoisonError::into_inner).clone());
@@ -287,7 +289,7 @@ impl Survey {
         self.missing().iter().for_each(|warning| self.say(warning));
     }
 
-    /// The fields that no record has that was counted.
+    /// The fields that no counted record has.
     fn missing(&self) -> Vec<String> {
         let lines = self.lines();
         let of_them = match lines {
@@ -313,10 +315,10 @@ impl Survey {
         missing.map(warning).collect()
     }
 
-    /// Says, once all records have been read, that none of them lies where there are windows.
+    /// The warning, once all records have been read, that none of them lies where there are windows.
     fn outside(&self) -> Option<String> {
         if self.lines() == 0 {
-            // A real run does not say whether it had any record.
+            // A real run does not reveal whether it had any record.
             let none = self.open && !self.part && self.bad() == 0;
             return none.then(|| {
                 "the source holds no record; every window is empty. Is it the right one?".to_owned()
@@ -338,7 +340,7 @@ impl Survey {
         ))
     }
 
-    /// Ends a run: a real one warns of what it has not warned of yet.
+    /// Ends a run: a real one gives the warnings that it has not given yet.
     pub(crate) fn end(&self) {
         if self.open {
             return;
@@ -376,7 +378,7 @@ impl Survey {
     }
 }
 
-/// What whoever reads this must know.
+/// The notice to every reader of the counts.
 const NOTICE: &str = "for the operator of these records to see: nothing here is protected, and what is chosen by it (a range, a \
                       key, a bound) is outside of the promise";
 

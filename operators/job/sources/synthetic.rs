@@ -1,4 +1,4 @@
-//! A log that nobody left: people of whom some are very active, keys of whom few are common, and a rhythm of days.
+//! Synthetic logs: people of whom some are very active, keys of whom few are common, and a rhythm of days.
 //!
 //! Every row follows from the seed and its own number, so that any worker makes any of them, and all of them together
 //! are the same log for every number of workers. Its rows come by time.
@@ -13,7 +13,7 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::{ConfigNumber, SYNTHETIC_FIELDS as FIELDS, Synthetic};
 use crate::time::{LIMIT, Time};
 
-/// A made-up log.
+/// A synthetic log.
 #[derive(Clone, Debug)]
 pub struct MadeUp {
     people: Zipf,
@@ -23,48 +23,48 @@ pub struct MadeUp {
     seed: u64,
 }
 
-/// One line of a made-up log.
+/// One line of a synthetic log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct MadeRow {
-    /// Who it was, from 1; the first are the most active.
+    /// The person, from 1; the first are the most active.
     pub user: u64,
-    /// What it was about, from 1; the first are the most common.
+    /// The key, from 1; the first are the most common.
     pub key: u64,
-    /// How long it took, in hundredths.
+    /// The duration, in hundredths of a second.
     pub value: u64,
     /// When it happened.
     pub time: Time,
 }
 
-/// Neighbouring rows that one worker makes.
+/// The number of consecutive rows that one worker makes.
 pub(super) const BLOCK: u64 = 1_024;
 
-/// 2026-01-01, the whole day.
+/// The default span: 2026-01-01, the whole day.
 const SPAN: (Time, Time) = (1_767_225_600_000_000, 1_767_312_000_000_000);
 
-/// What is unequal unless it is said how much.
+/// The default skew.
 const SKEW: f64 = 1.1;
 
 /// People are less unequal than keys: with the usual skew, one in a thousand of them leaves a fifth of the rows.
 const OF_PEOPLE: f64 = 0.7;
 
 impl MadeUp {
-    /// As a job file describes it, over a span of time; over one day where that is not said.
+    /// A log as a job file describes it, over a span of time; over one day where that is not given.
     ///
     /// # Errors
     ///
-    /// As [`MadeUp::of`].
+    /// The errors of [`MadeUp::of`].
     pub fn new(synthetic: &Synthetic, span: Option<(Time, Time)>) -> Result<MadeUp, Invalid> {
         let Synthetic { people, rows, keys, skew, seed } = *synthetic;
         MadeUp::of(people, rows, keys, skew, seed, span)
     }
 
-    /// So many rows by so many people about so many keys.
+    /// A log with these numbers of rows, people and keys.
     ///
     /// # Errors
     ///
-    /// Names what is none, above 2^40, or a span of time without any.
+    /// If a number is zero or above 2^40, or the span of time is empty.
     pub fn of(
         people: u64,
         rows: u64,
@@ -99,18 +99,19 @@ impl MadeUp {
         })
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The row of a number below that.
+    /// The row with this number, which must be less than [`MadeUp::rows`].
     pub fn row(&self, number: u64) -> MadeRow {
         let mut dice = SplitMix(mixed(self.seed.wrapping_add(mixed(number))));
         let time = self.rhythm.time(number, self.rows, dice.word());
         let user = self.people.draw(|| dice.part());
         let key = self.keys.draw(|| dice.part());
-        // Four dice are nearly normal, and durations nearly log-normal: half a minute, give or take.
+        // The sum of four dice is nearly normal, and durations nearly log-normal: half a minute, give or
+        // take.
         let normal = ((0..4).map(|_| dice.part()).sum::<f64>() - 2.0) * 1.732;
         let value = libm::exp(8.0 + 0.9 * normal) as u64;
         MadeRow { user, key, value, time }
@@ -121,7 +122,7 @@ impl MadeUp {
         FIELDS.join(",") + "\n"
     }
 
-    /// In which cell each of the fields is wanted.
+    /// For each field of a row, the cell for which it is wanted.
     pub(super) fn cells(wanted: &[String]) -> Vec<Option<usize>> {
         FIELDS.iter().map(|field| wanted.iter().position(|wanted| wanted == field)).collect()
     }
@@ -172,12 +173,12 @@ impl MadeRow {
         }
     }
 
-    /// Writes the fields that are wanted into their cells.
+    /// Writes the wanted fields into their cells.
     pub(super) fn write(&self, wanted: &[Option<usize>], cells: &mut LineCells) {
         for (field, cell) in wanted.iter().enumerate() {
             if let Some(cell) = cell {
                 cells.write(*cell, |beside| {
-                    // Memory takes everything.
+                    // A write to memory does not fail.
                     let _ = self.field(field, beside);
                 });
             }
@@ -185,7 +186,7 @@ impl MadeRow {
     }
 }
 
-/// A short sequence of its own for each row (Steele, Lea, Flood 2014: SplitMix64). Privacy does not rest on it.
+/// A short random sequence for each row (Steele, Lea, Flood 2014: SplitMix64). Privacy does not rest on it.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -194,7 +195,7 @@ impl SplitMix {
         mixed(self.0)
     }
 
-    /// From 0 to below 1.
+    /// A number from 0 to below 1.
     fn part(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -206,9 +207,9 @@ fn mixed(word: u64) -> u64 {
     word ^ word >> 31
 }
 
-// When things happen: more in the evening than at night, by whole numbers alone.
+// The times of synthetic rows: more in the evening than at night, by whole numbers alone.
 
-/// Times that ascend, over a span.
+/// Ascending times over a span.
 #[derive(Clone, Debug)]
 pub(super) struct Rhythm {
     first: i128,
@@ -217,11 +218,11 @@ pub(super) struct Rhythm {
 
 const HOUR: i128 = 3_600_000_000;
 
-/// How busy the hours of a day are.
+/// The weight of each hour of a day.
 const HOURS: [i128; 24] =
     [6, 4, 3, 2, 2, 3, 6, 12, 20, 26, 30, 32, 33, 32, 31, 30, 31, 34, 38, 40, 36, 28, 18, 10];
 
-/// What happens in a day.
+/// The total weight of a day.
 const DAY: i128 = {
     let (mut sum, mut hour) = (0, 0);
     while hour < HOURS.len() {
@@ -237,7 +238,7 @@ impl Rhythm {
         Rhythm { first, span: (until_then(until) - first).unsigned_abs() }
     }
 
-    /// The time of a row: somewhere in its own part of all that happens in the span.
+    /// The time of a row: somewhere in its own part of the span's total weight.
     pub(super) fn time(&self, row: u64, rows: u64, word: u64) -> Time {
         // 67 bits of the span, and 60 of the row.
         let place = u128::from(row) << 20 | u128::from(word >> 44);
@@ -257,7 +258,7 @@ impl Rhythm {
     }
 }
 
-/// What has happened until then, since 1970.
+/// The total weight from 1970 until this time.
 fn until_then(time: Time) -> i128 {
     let time = i128::from(time);
     let (day, of_day) = (time.div_euclid(24 * HOUR), time.rem_euclid(24 * HOUR));
@@ -266,8 +267,9 @@ fn until_then(time: Time) -> i128 {
     day * DAY + before + HOURS.get(hour).map_or(0, |busy| busy * (of_day % HOUR))
 }
 
-// Zipf's law: the k-th of so many comes in proportion to k^-skew (Hörmann, Derflinger 1996, "Rejection-inversion to
-// generate variates from monotone discrete distributions"), by libm's functions, which are the same on every machine.
+// Zipf's law: the number k comes in proportion to k^-skew (Hörmann, Derflinger 1996, "Rejection-inversion to
+// generate variates from monotone discrete distributions"), by libm's functions, which are the same on every
+// machine.
 
 #[derive(Clone, Debug)]
 pub(super) struct Zipf {
@@ -287,7 +289,7 @@ impl Zipf {
         zipf
     }
 
-    /// From 1 on; `part` is drawn from 0 to below 1, about once.
+    /// Draws a number from 1 on; `part` gives numbers from 0 to below 1, and is called about once.
     pub(super) fn draw(&self, mut part: impl FnMut() -> f64) -> u64 {
         loop {
             let area = self.last + part() * (self.first - self.last);
@@ -304,7 +306,7 @@ impl Zipf {
         libm::exp(-self.skew * libm::log(place))
     }
 
-    /// The area under the weights from 1 on.
+    /// The area under the weights from 1 up to `place`.
     fn sum(&self, place: f64) -> f64 {
         let log = libm::log(place);
         let power = (1.0 - self.skew) * log;
@@ -413,7 +415,7 @@ mod rhythm_tests {
 mod zipf_tests {
     use super::*;
 
-    // By the law itself, within five standard deviations of each count.
+    // Compares with the exact probabilities, within five standard deviations of each count.
     #[test]
     fn counts_follow_the_law() {
         for skew in [0.0, 0.5, 1.0, 1.1, 2.0] {

@@ -1,4 +1,4 @@
-//! Times: what a field says of when, as microseconds.
+//! Times: the text of a field as microseconds.
 
 use jiff::Timestamp;
 use jiff::fmt::strtime::BrokenDownTime;
@@ -9,7 +9,7 @@ use crate::invalid::Invalid;
 use crate::job::config::TimeFormat;
 use crate::time::{LIMIT, Time, Zone, known};
 
-/// Reads the times of one source. It remembers the last text: neighbours in a log often say the same.
+/// Reads the times of one source. It caches the last text: consecutive lines of a log often have the same.
 pub(super) struct Times {
     format: TimeFormat,
     zone: TimeZone,
@@ -23,7 +23,7 @@ impl Times {
         Ok(Times { format: format.clone(), zone, last: Vec::new(), time: None })
     }
 
-    /// When that is, any part of a microsecond left out; `None` for what is no time, and for what is further than
+    /// The time in microseconds, rounded down; `None` for a text that is no time, and for one further than
     /// 73,000 years away.
     #[inline]
     pub(super) fn read(&mut self, bytes: &[u8]) -> Option<Time> {
@@ -43,7 +43,7 @@ impl Times {
     }
 }
 
-/// As `2003-05-01T00:00:00.5+02:00`; with up to nine digits of a second.
+/// Parses `2003-05-01T00:00:00.5+02:00`; with up to nine digits of a second.
 fn rfc3339(bytes: &[u8]) -> Option<Time> {
     let (date, rest) = bytes.split_at_checked(10)?;
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else { return None };
@@ -72,7 +72,7 @@ fn rfc3339(bytes: &[u8]) -> Option<Time> {
     Some((day * 86_400 + second - offset) * 1_000_000 + micros)
 }
 
-/// As `17/May/2015:10:05:03 +0000`.
+/// Parses `17/May/2015:10:05:03 +0000`.
 fn clf(bytes: &[u8]) -> Option<Time> {
     const MONTHS: [&[u8; 3]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
@@ -92,7 +92,8 @@ fn two(tens: u8, ones: u8) -> Option<i64> {
         .then(|| i64::from(tens - b'0') * 10 + i64::from(ones - b'0'))
 }
 
-/// The second of a day, as `10:05:03`. A leap second is the one before it: there is no other place for it.
+/// The second of a day, from `10:05:03`. A leap second counts as the one before it: there is no other place
+/// for it.
 fn clock_time(bytes: &[u8]) -> Option<i64> {
     let [h1, h2, b':', m1, m2, b':', s1, s2] = bytes else { return None };
     let (hour, minute, second) = (two(*h1, *h2)?, two(*m1, *m2)?, two(*s1, *s2)?);
@@ -108,7 +109,8 @@ fn offset(sign: u8, hours: i64, minutes: i64) -> Option<i64> {
     (hours < 24 && minutes < 60).then(|| sign * (hours * 60 + minutes) * 60)
 }
 
-/// Days since 1970 of a day of the Gregorian calendar (Hinnant, "chrono-compatible low-level date algorithms").
+/// The days since 1970 of a day of the Gregorian calendar (Hinnant, "chrono-compatible low-level date
+/// algorithms").
 fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let length = match month {
@@ -127,8 +129,9 @@ fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
-/// By a pattern; in the source's zone where neither pattern nor text names one. Of a time that a clock showed twice the
-/// first is meant, and one that it never showed is as long after the jump as it says.
+/// Parses by a pattern; in the source's zone where neither pattern nor text names one. Of a local time that
+/// occurs twice the first is meant, and one that is skipped counts as long after the jump as its distance
+/// from it.
 fn by_pattern(pattern: &str, bytes: &[u8], zone: &TimeZone) -> Option<Time> {
     let read = BrokenDownTime::parse(pattern, bytes).ok()?;
     let moment: Timestamp = if let Ok(moment) = read.to_timestamp() {
@@ -200,7 +203,7 @@ mod tests {
 
         #[test]
         fn no_near_time_is_read_as_another(text in "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9]Z") {
-            // Beyond these jiff has no moments, and this does.
+            // Beyond these jiff has no moments, and this parser does.
             prop_assume!(text.as_str() < "9999-12-30T22");
             let expected = text.parse::<Timestamp>().ok().map(|moment| moment.as_microsecond());
             prop_assert_eq!(read("rfc3339", "UTC", &text), expected, "{}", text);

@@ -1,4 +1,4 @@
-//! What is wanted of each line, and in which of its cells it stands.
+//! The fields that a job reads of each line, and the cells in which they stand.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::dataflow::SourceError;
 use crate::job::config::{Missing, Protected, RecordFormat, RecordOrder, SourceSpec};
 use crate::time::Time;
 
-/// What a group of releases reads of a line.
+/// The fields that a group of releases reads of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// The field of its key.
+    /// The field of the key.
     pub(crate) key: Option<String>,
-    /// Its value.
+    /// The field of the value.
     pub(crate) value: Option<NumberField>,
 }
 
@@ -22,26 +22,26 @@ pub(crate) struct Group {
 pub(crate) struct NumberField {
     /// The field's name.
     pub(crate) field: String,
-    /// In steps of 10^-digits.
+    /// The digits behind the point: the value counts in steps of 10^-digits.
     pub(crate) digits: i32,
 }
 
-/// What a job wants of its source.
+/// The fields and settings that a job needs from its source.
 #[derive(Clone)]
 pub(crate) struct Wanted {
-    /// One record of each line for each of them.
+    /// The groups of releases; each line becomes one record for each of them.
     pub(crate) groups: Vec<Group>,
     /// The key of the hash by which long ids are held.
     pub(crate) secret: [u8; 32],
-    /// Whether any release has windows that begin or end.
+    /// True where a release has windows that begin or end.
     pub(crate) time: bool,
-    /// Over which time made-up records are spread; one day of January 2026 where nothing is said.
+    /// The span of time over which synthetic records are spread; one day of January 2026 where it is `None`.
     pub(crate) span: Option<(Time, Time)>,
-    /// What is counted of the records.
+    /// The survey that counts the records.
     pub(crate) survey: Arc<Survey>,
 }
 
-/// Which cell of a line is what. Cells are numbered by the fields that are wanted, each once.
+/// The use of each cell of a line. Cells are numbered by the wanted fields, each once.
 #[derive(Clone)]
 pub(super) struct CellLayout {
     /// The names of the fields.
@@ -49,7 +49,7 @@ pub(super) struct CellLayout {
     pub(super) person: Option<(usize, Missing)>,
     pub(super) id: Option<usize>,
     pub(super) time: Option<usize>,
-    /// Whether records tell their time.
+    /// True where records carry their time.
     pub(super) timed: bool,
     pub(super) sorted: bool,
     pub(super) groups: Vec<GroupCells>,
@@ -60,7 +60,7 @@ pub(super) struct CellLayout {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupCells {
     pub(super) key: Option<usize>,
-    /// And in which power of ten it is counted.
+    /// The cell of the value, with the number of digits behind the point that it is counted in.
     pub(super) value: Option<(usize, i32)>,
 }
 
@@ -102,7 +102,7 @@ impl CellLayout {
     }
 }
 
-/// The cells of one line: where they lie in it, or in what was written beside it where they cannot be read in place.
+/// The cells of one line: ranges of the line, or of a buffer beside it where they cannot be read in place.
 #[derive(Default)]
 pub(super) struct LineCells {
     places: Vec<CellPlace>,
@@ -122,20 +122,20 @@ impl LineCells {
         LineCells { places: vec![CellPlace::Absent; fields], beside: Vec::new() }
     }
 
-    /// Forgets the line before.
+    /// Clears the cells of the line before.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.places.fill(CellPlace::Absent);
         self.beside.clear();
     }
 
-    /// A cell of the line, between two of its bytes. Lines are shorter than 4 GB.
+    /// Sets a cell to the range of the line between two bytes. Lines are shorter than 4 GB.
     #[inline]
     pub(super) fn put(&mut self, cell: usize, from: usize, to: usize) {
         self.set(cell, CellPlace::Line(from as u32, to as u32));
     }
 
-    /// A cell that is written beside the line.
+    /// Writes a cell into the buffer beside the line.
     pub(super) fn write(&mut self, cell: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let from = self.beside.len() as u32;
         write(&mut self.beside);
@@ -149,17 +149,17 @@ impl LineCells {
         }
     }
 
-    /// Takes back what a cell holds.
+    /// Clears a cell.
     pub(super) fn forget(&mut self, cell: usize) {
         self.set(cell, CellPlace::Absent);
     }
 
-    /// Whether the line has this field.
+    /// Returns true if the line has this field.
     pub(super) fn has(&self, cell: usize) -> bool {
         !matches!(self.places.get(cell), None | Some(CellPlace::Absent))
     }
 
-    /// What the cell holds; nothing where there is none.
+    /// The content of the cell; empty where there is none.
     #[inline]
     pub(super) fn get<'a>(&'a self, line: &'a [u8], cell: usize) -> &'a [u8] {
         let (bytes, from, to) = match self.places.get(cell) {
@@ -170,7 +170,7 @@ impl LineCells {
         bytes.get(from as usize..to as usize).unwrap_or_default()
     }
 
-    /// What the cell holds, unless it is longer than an id may be.
+    /// The content of the cell, unless it is longer than an id may be.
     #[inline]
     pub(super) fn id<'a>(&'a self, line: &'a [u8], cell: usize) -> Option<&'a [u8]> {
         Some(self.get(line, cell)).filter(|bytes| bytes.len() <= LONGEST_ID)

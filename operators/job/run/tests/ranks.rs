@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// Whose a record is, its key, and its value in cents.
+/// A record: its person, its key, and its value in cents.
 struct Row {
     person: u64,
     key: u64,
@@ -126,7 +126,7 @@ fn fine(number: &Value) -> i64 {
     (number.as_f64().unwrap() * 1e6).round() as i64
 }
 
-/// What each person has in a key.
+/// The values of each person in a key.
 fn own(rows: &[Row], key: &str, each: impl Fn(&mut i64, i64)) -> Vec<i64> {
     let mut people: BTreeMap<u64, i64> = BTreeMap::new();
     let mine = rows.iter().filter(|row| format!("k{}", row.key) == key);

@@ -15,7 +15,8 @@ const RANGE: (i64, i64) = (-4, 9);
 /// Of how many days the last ones are.
 const LAST: usize = 4;
 
-/// What a person does on a day: all of it under one key, so that which records count is a matter of the days' order alone.
+/// The records of a person on a day: all under one key, so that only the order of the days decides which
+/// records count.
 struct Visit {
     key: &'static str,
     prices: Vec<i64>,
@@ -127,7 +128,7 @@ const UNTIL: &str = "until = \"2026-01-13T00:00:00Z\"";
 /// Release, day, and key.
 type Place = (&'static str, usize, &'static str);
 
-/// What each running total is: after the bound, and before it.
+/// The exact running totals: after contribution bounding, and before it.
 fn oracle(days: &[BTreeMap<usize, Visit>], most: u64) -> BTreeMap<Place, [i64; 2]> {
     // By day, what counts on it.
     let mut visits: BTreeMap<Place, [i64; 2]> = BTreeMap::new();

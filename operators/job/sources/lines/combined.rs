@@ -6,7 +6,7 @@ use memchr::{memchr, memchr2, memmem};
 use super::Bad;
 use crate::job::sources::wanted::LineCells;
 
-/// Which field becomes which cell.
+/// The cells for the fields of the log.
 #[derive(Clone, Debug)]
 pub(in crate::job::sources) struct Combined {
     client: Option<usize>,
@@ -64,7 +64,7 @@ impl Combined {
         Ok(())
     }
 
-    /// `GET /path HTTP/1.1`. What a client sent that speaks no HTTP is a method by itself, of no path.
+    /// Takes `GET /path HTTP/1.1` apart. A request that is not HTTP is a method by itself, with no path.
     fn request(&self, line: &[u8], from: usize, to: usize, cells: &mut LineCells) {
         let request = line.get(from..to).unwrap_or_default();
         let end = memchr(b' ', request).unwrap_or(request.len());
@@ -75,7 +75,7 @@ impl Combined {
     }
 }
 
-/// What has not been read of a line.
+/// The unread rest of a line.
 struct Rest<'l> {
     line: &'l [u8],
     at: usize,
@@ -96,7 +96,7 @@ impl Rest<'_> {
         if self.byte() == Some(b' ') { Ok(()) } else { Err(Bad) }
     }
 
-    /// A word, and the space behind it, if the line goes on.
+    /// Reads a word, and the space behind it, if the line goes on.
     fn word(&mut self, cell: Option<usize>, cells: &mut LineCells) -> Result<(), Bad> {
         let length = memchr(b' ', self.left()).unwrap_or(self.left().len());
         if length == 0 {
@@ -116,7 +116,7 @@ impl Rest<'_> {
         Ok(())
     }
 
-    /// What is between the quotation mark that was read last and the next that has no backslash before it.
+    /// Reads up to the next quotation mark that has no backslash before it, from behind the last one.
     fn quoted(&mut self) -> Result<(usize, usize), Bad> {
         let from = self.at;
         loop {
@@ -139,7 +139,7 @@ fn plain(cell: Option<usize>, line: &[u8], from: usize, to: usize, cells: &mut L
     }
 }
 
-/// As [`plain`], with the backslashes taken away that keep a quotation mark, or another backslash.
+/// Puts text into a cell, with the backslashes removed that escape a quotation mark or another backslash.
 fn text(cell: Option<usize>, line: &[u8], from: usize, to: usize, cells: &mut LineCells) {
     let bytes = line.get(from..to).unwrap_or_default();
     match cell {
@@ -209,7 +209,7 @@ mod tests {
         for cut in 0..line.len() {
             assert_eq!(read(&line[..cut], &FIELDS), None, "{}", &line[..cut]);
         }
-        // The common format has no more, and nobody asks for more.
+        // The common format has no more fields, and no more are wanted.
         let common = line.split_at(line.find(" \"http").unwrap()).0;
         assert_eq!(read(common, &FIELDS[..7]).unwrap()[6], "203");
         assert_eq!(read(common, &FIELDS), None);

@@ -1,4 +1,4 @@
-//! Lines of separated fields, as RFC 4180 and the programs that write them have it: a field that begins with a
+//! Lines of separated fields, as RFC 4180 and common programs define them: a field that begins with a
 //! quotation mark ends at the next one that is not doubled, in its own line.
 
 use memchr::memchr;
@@ -8,12 +8,12 @@ use crate::dataflow::SourceError;
 use crate::job::sources::wanted::LineCells;
 use crate::words::listed;
 
-/// Which columns of a file are wanted, ascending, and which cells they become.
+/// The wanted columns of a file, ascending, each with its cell.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::job::sources) struct CsvColumns(Vec<(usize, usize)>);
 
 impl CsvColumns {
-    /// Of a file whose first line has not been read.
+    /// The columns of a file whose first line has not been read.
     pub(in crate::job::sources) fn none() -> CsvColumns {
         CsvColumns(Vec::new())
     }
@@ -34,7 +34,7 @@ impl CsvColumns {
                 (Some(_), Some(_)) => {
                     return refused(format!("two columns named {field}; name each column once"));
                 }
-                // Which columns there are is not said: a file without names begins with a record.
+                // The message does not list the columns: a file without names begins with a record.
                 (None, _) => missing.push(field.as_str()),
             }
         }
@@ -48,7 +48,7 @@ impl CsvColumns {
         Ok(CsvColumns(columns))
     }
 
-    /// The cells of a line in which there is no quotation mark: the first `length` bytes.
+    /// Reads the cells of a line without quotation marks: the first `length` bytes.
     #[inline]
     pub(super) fn plain(&self, lines: &[u8], length: usize, cells: &mut LineCells) -> Result<(), Bad> {
         let mut commas = Commas::new(lines, length);
@@ -68,7 +68,7 @@ impl CsvColumns {
         Ok(())
     }
 
-    /// The cells of any line.
+    /// Reads the cells of any line.
     pub(super) fn quoted(&self, line: &[u8], cells: &mut LineCells) -> Result<(), Bad> {
         let mut fields = CsvFields { line, at: Some(0) };
         let mut column = 0;
@@ -87,7 +87,7 @@ impl CsvColumns {
                 }
             }
         }
-        // A mark that is never closed, in a column that nobody wants, has taken others with it.
+        // An open mark in a column that is not wanted has swallowed other fields.
         while fields.at.is_some() {
             fields.next()?;
         }
@@ -98,14 +98,14 @@ impl CsvColumns {
 /// The fields of one line, in order.
 struct CsvFields<'l> {
     line: &'l [u8],
-    /// Where the next one begins, if there is one.
+    /// The beginning of the next field, if there is one.
     at: Option<usize>,
 }
 
 enum CsvField {
-    /// It stands there as it is.
+    /// A field without marks, read in place.
     Plain { from: usize, to: usize },
-    /// It is written with quotation marks of which some are not its own.
+    /// A field with quotation marks, some of which are part of its text or follow its end.
     Mixed { from: usize, to: usize },
 }
 
@@ -129,7 +129,7 @@ impl CsvFields<'_> {
             doubled = true;
             at += 1;
         }
-        // What follows the closing mark is the field's too.
+        // Bytes after the closing mark belong to the field too.
         let length = at + memchr(b',', rest.get(at..).ok_or(Bad)?).unwrap_or(rest.len() - at);
         self.at = after(length);
         Ok(if doubled || length > at {
@@ -140,7 +140,7 @@ impl CsvFields<'_> {
     }
 }
 
-/// What a field says that begins with a quotation mark.
+/// Writes the text of a field that begins with a quotation mark.
 fn unquote(field: &[u8], beside: &mut Vec<u8>) {
     let mut quoted = false;
     let mut closed = false;
@@ -156,7 +156,7 @@ fn unquote(field: &[u8], beside: &mut Vec<u8>) {
                 beside.push(b'"');
                 (quoted, closed) = (true, false);
             }
-            // The first of the field; any other is a byte like others.
+            // The first byte of the field; any other mark is a byte like others.
             (false, false) if rest.len() == field.len() => quoted = true,
             (false, false) => {
                 beside.push(b'"');
@@ -168,7 +168,7 @@ fn unquote(field: &[u8], beside: &mut Vec<u8>) {
     beside.extend_from_slice(rest);
 }
 
-/// The names in a line of column names; one whose mark is never closed is none.
+/// The names in a line of column names; a name whose mark is never closed is left out.
 fn names(header: &[u8]) -> Vec<Vec<u8>> {
     let mut fields = CsvFields { line: header, at: Some(0) };
     let mut names = Vec::new();
@@ -185,8 +185,9 @@ fn names(header: &[u8]) -> Vec<Vec<u8>> {
 
 // Where the fields of a plain line end.
 
-/// Where the commas of a line are, and then its end. They are looked for in 32 bytes at once: the lengths of fields are
-/// what no processor foresees.
+//! The ends of the fields of a plain line.
+/// The positions of a line's commas, and then of its end. They are searched for in 32 bytes at once: the
+/// lengths of fields are what no processor foresees.
 pub(super) struct Commas<'l> {
     lines: &'l [u8],
     length: usize,
@@ -195,7 +196,7 @@ pub(super) struct Commas<'l> {
 }
 
 impl<'l> Commas<'l> {
-    /// Of the first `length` bytes of some lines.
+    /// Searches the first `length` bytes of some lines.
     #[inline]
     pub(super) fn new(lines: &'l [u8], length: usize) -> Commas<'l> {
         Commas { lines, length, base: 0, mask: mask(lines) }
@@ -216,7 +217,7 @@ impl<'l> Commas<'l> {
     }
 }
 
-/// A bit for each of the first 32 bytes that is a comma.
+/// A bit for each of the first 32 bytes, set where it is a comma.
 #[inline]
 fn mask(bytes: &[u8]) -> u32 {
     const COMMAS: u64 = u64::from_ne_bytes([b','; 8]);
@@ -244,7 +245,7 @@ mod tests {
 
     type Row = Vec<Vec<u8>>;
 
-    /// What the crate `csv` reads, and what is read here, of one line.
+    /// Returns what the crate `csv` reads of one line, and what is read here.
     fn both(line: &[u8]) -> (Row, Result<Row, ()>) {
         let mut reader = ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line);
         let record = reader.byte_records().next().map(|record| record.unwrap());
@@ -257,7 +258,7 @@ mod tests {
     }
 
     proptest! {
-        // Every way of writing marks: well, and as nobody should.
+        // Covers every way of writing marks, well-formed or not.
         #[test]
         fn any_line_is_read_as_the_crate_csv_reads_it(line in "[a\",]{0,12}") {
             let (theirs, ours) = both(line.as_bytes());

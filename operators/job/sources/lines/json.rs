@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::Bad;
 use crate::job::sources::wanted::LineCells;
 
-/// The fields that are wanted, each in its cell's place.
+/// The wanted fields, each with its cell.
 #[derive(Clone)]
 pub(in crate::job::sources) struct WantedNames(Arc<Level>);
 
@@ -23,13 +23,13 @@ struct Level(Vec<JsonEntry>);
 #[derive(Debug)]
 struct JsonEntry {
     name: String,
-    /// The cell that its own value is for.
+    /// The cell of this name's own value.
     cell: Option<usize>,
-    /// What is wanted of the object in it.
+    /// The wanted fields of the object that is its value.
     inside: Option<Level>,
 }
 
-/// A name with more steps is no path.
+/// The largest number of steps of a path; a longer name is not followed.
 const DEEPEST: usize = 64;
 
 impl WantedNames {
@@ -68,7 +68,7 @@ impl Level {
     }
 }
 
-/// Of the first 64 cells, those that the line has given a value or a null: at its top, and by a path.
+/// The cells, of the first 64, to which the line has given a value or a null: at its top, and by a path.
 #[derive(Default)]
 struct SeenCells {
     top: u64,
@@ -109,7 +109,8 @@ impl<'de> Visitor<'de> for JsonObject<'_> {
 }
 
 impl JsonObject<'_> {
-    /// Takes a value for a cell. A null is no value, and is seen too: a second one of its name makes the line bad.
+    /// Takes a value for a cell. A null is no value, and is recorded too: a second value under its name makes
+    /// the line bad.
     fn take(&mut self, cell: usize, value: &str) -> Result<(), &'static str> {
         let bit = 1u64.checked_shl(cell as u32).unwrap_or(0);
         let has = self.cells.has(cell);
@@ -122,7 +123,7 @@ impl JsonObject<'_> {
         }
         *own |= bit;
         if other & bit != 0 {
-            // What stands at the top goes before what a path leads to, in whichever order they come.
+            // A field at the top takes precedence over a path, in whichever order they come.
             if self.depth > 0 {
                 return Ok(());
             }
@@ -143,7 +144,7 @@ impl JsonObject<'_> {
         Ok(())
     }
 
-    /// Reads what is wanted of the object in a field; whatever else stands there has no fields.
+    /// Reads the wanted fields of the object in a field; any other value has no fields.
     fn look_inside(&mut self, level: &Level, value: &str) -> Result<(), &'static str> {
         if !value.starts_with('{') {
             return Ok(());
@@ -156,7 +157,7 @@ impl JsonObject<'_> {
 
     /// Takes bytes of the line for a cell.
     fn point(&mut self, cell: usize, bytes: &[u8]) {
-        // They are borrowed from the line, so their addresses say where in it they are.
+        // They are borrowed from the line, so their addresses give their position in it.
         let from = bytes.as_ptr().addr().wrapping_sub(self.line.as_ptr().addr());
         self.cells.put(cell, from, from + bytes.len());
     }
@@ -167,7 +168,7 @@ fn plain(value: &str) -> Result<(), &'static str> {
     if value.starts_with(['{', '[']) { Err("no plain value") } else { Ok(()) }
 }
 
-/// Which of the names a key is.
+/// Finds the wanted name that equals a key.
 struct KnownKey<'a>(&'a Level);
 
 impl<'de, 'a> DeserializeSeed<'de> for KnownKey<'a> {
@@ -259,7 +260,8 @@ mod tests {
         Some(cells.has(0).then(|| String::from_utf8(bytes).unwrap()))
     }
 
-    // Refutes a path that is not followed, one that goes before a field of its very name, and an order that matters.
+    // Refutes a path that is not followed, one that takes precedence over a field of its very name, and an
+    // order that matters.
     #[test]
     fn a_name_with_dots_is_a_path_unless_a_field_at_the_top_has_it() {
         let some = |text: &str| Some(Some(text.to_owned()));

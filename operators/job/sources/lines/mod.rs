@@ -1,4 +1,4 @@
-//! From a line to its cells, in each of the ways in which lines are written.
+//! Parsing of lines into cells, for each line format.
 
 mod combined;
 mod csv;
@@ -13,18 +13,18 @@ pub(super) use combined::Combined;
 pub(super) use csv::CsvColumns;
 pub(super) use json::WantedNames;
 
-/// How lines are written.
+/// The format of the lines.
 #[derive(Clone)]
 pub(super) enum LineFormat {
-    /// Columns, and which of them are wanted of the file that is being read.
+    /// Separated columns, with the wanted ones of the file that is being read.
     Csv(Arc<CsvColumns>),
-    /// Objects.
+    /// JSON objects.
     Jsonl(WantedNames),
-    /// The log of a web server.
+    /// The combined log of a web server.
     Combined(Combined),
 }
 
-/// A line cannot be read.
+/// The error for a line that cannot be read.
 #[derive(Debug)]
 pub(super) struct Bad;
 
@@ -36,7 +36,7 @@ impl LineFormat {
         (end, quotes && lines.get(..end).is_some_and(|line| memchr(b'"', line).is_some()))
     }
 
-    /// What a line is not that cannot be taken apart.
+    /// The name of the format that a bad line does not have, for messages.
     pub(super) fn bad(&self) -> &'static str {
         match self {
             LineFormat::Csv(_) => {
@@ -49,7 +49,7 @@ impl LineFormat {
         }
     }
 
-    /// Finds the wanted cells of a line, which is the first `length` of these bytes and has no end any more.
+    /// Finds the wanted cells of a line, which is the first `length` of these bytes, without its line end.
     #[inline]
     pub(super) fn read(
         &self,

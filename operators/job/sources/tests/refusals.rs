@@ -11,7 +11,7 @@ use crate::job::sources::part::Chunks;
 use crate::job::sources::part::{Lines, PartContext};
 use crate::job::sources::wanted::CellLayout;
 
-/// What no error may ever say.
+/// A text of the input, which no error may contain.
 const SECRET: &str = "s3cret";
 
 fn gone(source: &(SourceSpec, Protected), wanted: &Wanted, workers: usize) -> SourceError {
