@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use discreet::dataflow::Stop;
-use discreet::job::{Job, Live, Onlooker, OperatorNotice, Processes, Reopen, Replay as Replayed, Vitals};
+use discreet::job::{Job, Live, OperatorNotice, Processes, Reopen, Replay as Replayed, RunObserver, Vitals};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
@@ -36,8 +36,8 @@ impl RunArgs {
         live.workers = workers;
         live.processes = processes;
         live.out = out;
-        live.onlooker = Onlooker {
-            told: page.clone().map(observers::told),
+        live.onlooker = RunObserver {
+            released: page.clone().map(observers::told),
             reading: None,
             warning: Some(Box::new(observers::warn)),
             surveyed: None,
@@ -96,8 +96,8 @@ impl ReplayArgs {
         replay.demo = self.demo;
         replay.out = out;
         replay.stop = stop;
-        replay.onlooker = Onlooker {
-            told: page.clone().map(observers::told),
+        replay.onlooker = RunObserver {
+            released: page.clone().map(observers::told),
             reading: observers::bar(),
             warning: Some(Box::new(observers::warn)),
             surveyed: Some(Box::new(observers::show_survey)),

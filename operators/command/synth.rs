@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use discreet::job::MadeUp;
+use discreet::job::SyntheticLog;
 use discreet::job::config::ConfigNumber;
 use discreet::time::at;
 
@@ -56,7 +56,7 @@ impl Synth {
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let moment = |field: &str, text: &str| at(text).map_err(|refused| refusal(field, refused.remedy()));
         let skew = ConfigNumber::parse(&self.skew).map_err(|_| refusal("skew", "a number from 0 to 10"))?;
-        let log = MadeUp::of(
+        let log = SyntheticLog::of(
             whole("people", &self.people)?,
             whole("rows", &self.rows)?,
             whole("keys", &self.keys)?,
@@ -81,10 +81,10 @@ impl Synth {
         }
     }
 
-    fn write(&self, log: &MadeUp, to: impl Write) -> io::Result<()> {
+    fn write(&self, log: &SyntheticLog, to: impl Write) -> io::Result<()> {
         let mut to = BufWriter::with_capacity(1 << 16, to);
         if let SynthFormat::Csv = self.format {
-            to.write_all(MadeUp::header().as_bytes())?;
+            to.write_all(SyntheticLog::header().as_bytes())?;
         }
         for number in 0..log.rows() {
             let row = log.row(number);

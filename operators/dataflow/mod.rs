@@ -199,10 +199,10 @@ pub use driver::{
 pub(crate) use driver::{Joined, Peers};
 pub use engine::{Scope, StreamVec, Travels};
 pub use pipeline::{
-    Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, Changing, CountingByKey, GroupingKey,
-    KeyedAggregation, MeanOf, Named, NamedRecords, Naming, Once, Owned, People, Person, Private,
-    ProtectedUnit, Ranking, Records, Replies, Searching, SumsByKey, TakesBack, Tallied, Unnamed, Unplaced,
-    Vector, Windowed,
+    Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, CountingByKey, DistinctRecords,
+    GroupingKey, KeyedAggregation, MeanOf, Multiplicity, NamedRecords, OneRecordPerPerson, Owned, People,
+    Person, Private, ProtectedUnit, Ranking, RecordId, RecordIdentity, Records, Replies, Searching,
+    SumsByKey, TakesBack, Tallied, Unplaced, Vector, Windowed,
 };
 #[cfg(feature = "cli")]
 pub(crate) use pipeline::{CHOICE, Everything, ExactCells, Terms, charge, terms};

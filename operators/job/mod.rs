@@ -87,7 +87,8 @@ pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use plan::Plan;
 pub use release_plan::UnfitJob;
 pub use run::{
-    Connected, Live, Onlooker, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, Surveyed, Vitals,
+    Connected, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, RunObserver, Surveyed,
+    Vitals,
 };
 pub use sinks::published;
-pub use sources::{MadeRow, MadeUp, Progress, Survey, Warn};
+pub use sources::{Progress, Survey, SyntheticLog, SyntheticRow, Warn};

@@ -11,7 +11,9 @@ pub(crate) use exact::{Everything, ExactCells};
 
 pub use aggregation::{Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey};
 pub use bounded::{Bounded, Ranking, Searching};
-pub use protect::{Changing, Named, Naming, Once, Private, Unnamed, Unplaced};
+pub use protect::{
+    DistinctRecords, Multiplicity, OneRecordPerPerson, Private, RecordId, RecordIdentity, Unplaced,
+};
 pub use queries::{Answering, Owned, Replies, TakesBack};
 pub use running::Accumulated;
 pub use tallied::Tallied;

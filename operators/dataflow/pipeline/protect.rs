@@ -55,8 +55,8 @@ impl<'scope, D: Travels + Clone> Fed<'scope, D> {
     pub fn protect<P: Person, F: Fn(&D) -> P + 'static>(
         self,
         person: F,
-    ) -> Private<'scope, D, People<P, F, Unnamed>> {
-        Private { items: self, unit: People::new(person, Unnamed) }
+    ) -> Private<'scope, D, People<P, F, DistinctRecords>> {
+        Private { items: self, unit: People::new(person, DistinctRecords) }
     }
 
     /// Protects one record: adding or removing a single one. Who has many records is protected less, by as many times.
@@ -75,22 +75,22 @@ impl<'scope, D: Travels + Clone + Identity + Ord> Fed<'scope, (D, Time, isize)> 
     pub fn protect_collection<P: Person, F: Fn(&D) -> P + 'static>(
         self,
         person: F,
-    ) -> Private<'scope, D, People<P, F, Changing>> {
-        Private { items: self, unit: People::new(person, Changing) }
+    ) -> Private<'scope, D, People<P, F, Multiplicity>> {
+        Private { items: self, unit: People::new(person, Multiplicity) }
     }
 }
 
 impl<'scope, D: Travels + Clone, P: Person, F: Fn(&D) -> P + 'static>
-    Private<'scope, D, People<P, F, Unnamed>>
+    Private<'scope, D, People<P, F, DistinctRecords>>
 {
     /// Records have an id: duplicates of one id of a person count once while their window is open. Of duplicates that
     /// differ, one counts, whichever came first.
-    pub fn identified_by<I, G>(self, id: G) -> Private<'scope, D, People<P, F, Named<I, G>>>
+    pub fn identified_by<I, G>(self, id: G) -> Private<'scope, D, People<P, F, RecordId<I, G>>>
     where
         I: Identity + Ord + Clone + 'static,
         G: Fn(&D) -> I + 'static,
     {
-        Private { items: self.items, unit: self.unit.named(Named::new(id)) }
+        Private { items: self.items, unit: self.unit.named(RecordId::new(id)) }
     }
 }
 
@@ -101,7 +101,7 @@ impl<'scope, D: Travels + Clone> Private<'scope, D, Records> {
         I: Person,
         G: Fn(&D) -> I + 'static,
     {
-        Private { items: self.items, unit: People::new(id, Once) }
+        Private { items: self.items, unit: People::new(id, OneRecordPerPerson) }
     }
 }
 
@@ -200,7 +200,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Unplaced<'scope, D, U, T> {
 // How one record is told from another.
 
 /// What makes a record that record. Implemented here, for [`Unnamed`], [`Named`], [`Once`] and [`Changing`].
-pub trait Naming<D>: Clone + 'static {
+pub trait RecordIdentity<D>: Clone + 'static {
     /// A record on its way.
     type Item: Travels + Clone;
     /// How what is held is combined.
@@ -231,9 +231,9 @@ pub trait Naming<D>: Clone + 'static {
 /// By nothing: equal records are different records. Where some of a person's must be left out, it is decided by their
 /// times and values, which are the same whoever read them and in whatever order.
 #[derive(Clone, Copy, Debug)]
-pub struct Unnamed;
+pub struct DistinctRecords;
 
-impl<D: Travels + Clone> Naming<D> for Unnamed {
+impl<D: Travels + Clone> RecordIdentity<D> for DistinctRecords {
     type Item = D;
     type Rule<M: Measure> = M::Plain;
 
@@ -260,24 +260,24 @@ impl<D: Travels + Clone> Naming<D> for Unnamed {
 
 /// By an id, of which each person has one record while the window is open.
 #[expect(missing_debug_implementations, reason = "made of a closure")]
-pub struct Named<I, G> {
+pub struct RecordId<I, G> {
     id: Rc<G>,
     ids: PhantomData<fn() -> I>,
 }
 
-impl<I, G> Named<I, G> {
-    pub(super) fn new(id: G) -> Named<I, G> {
-        Named { id: Rc::new(id), ids: PhantomData }
+impl<I, G> RecordId<I, G> {
+    pub(super) fn new(id: G) -> RecordId<I, G> {
+        RecordId { id: Rc::new(id), ids: PhantomData }
     }
 }
 
-impl<I, G> Clone for Named<I, G> {
+impl<I, G> Clone for RecordId<I, G> {
     fn clone(&self) -> Self {
-        Named { id: Rc::clone(&self.id), ids: PhantomData }
+        RecordId { id: Rc::clone(&self.id), ids: PhantomData }
     }
 }
 
-impl<D: Travels + Clone, I, G> Naming<D> for Named<I, G>
+impl<D: Travels + Clone, I, G> RecordIdentity<D> for RecordId<I, G>
 where
     I: Identity + Ord + Clone + 'static,
     G: Fn(&D) -> I + 'static,
@@ -307,9 +307,9 @@ where
 
 /// By itself, where whom it belongs to is its own id.
 #[derive(Clone, Copy, Debug)]
-pub struct Once;
+pub struct OneRecordPerPerson;
 
-impl<D: Travels + Clone> Naming<D> for Once {
+impl<D: Travels + Clone> RecordIdentity<D> for OneRecordPerPerson {
     type Item = D;
     type Rule<M: Measure> = Identified<(), M>;
 
@@ -329,9 +329,9 @@ impl<D: Travels + Clone> Naming<D> for Once {
 
 /// By all that it says, as in a differential collection: what is added and what is taken back add up.
 #[derive(Clone, Copy, Debug)]
-pub struct Changing;
+pub struct Multiplicity;
 
-impl<D: Travels + Clone + Identity + Ord> Naming<D> for Changing {
+impl<D: Travels + Clone + Identity + Ord> RecordIdentity<D> for Multiplicity {
     type Item = (D, Time, isize);
     type Rule<M: Measure> = Net<D, M>;
 

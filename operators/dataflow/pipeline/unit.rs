@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::admission::Closing;
 use super::aggregation::Aggregation;
-use super::protect::{Naming, Once};
+use super::protect::{OneRecordPerPerson, RecordIdentity};
 use crate::dataflow::bounding::{Cap, ContributionSelector, Identity, Measure, PersonTable, RecordTotals};
 use crate::dataflow::engine::{Exchange, Operator, Pipeline, Shared, StreamVec, Travels};
 use crate::time::Time;
@@ -109,7 +109,7 @@ impl<D, P, F, N> ProtectedUnit<D> for People<P, F, N>
 where
     P: Person,
     F: Fn(&D) -> P + 'static,
-    N: Naming<D>,
+    N: RecordIdentity<D>,
 {
     type Item = N::Item;
     type Person = P;
@@ -199,7 +199,7 @@ where
 pub struct Records;
 
 /// Records with an id: each id is protected, and counts once.
-pub type NamedRecords<I, G> = People<I, G, Once>;
+pub type NamedRecords<I, G> = People<I, G, OneRecordPerPerson>;
 
 impl<D: Travels + Clone> ProtectedUnit<D> for Records {
     type Item = D;

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::bounded::Bounded;
-use super::protect::Naming;
 use super::protect::Private;
+use super::protect::RecordIdentity;
 use super::unit::{NamedRecords, People, Person, ProtectedUnit, Records};
 use crate::dataflow::driver::Fed;
 use crate::dataflow::engine::Travels;
@@ -108,15 +108,15 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Windowed<'scope, D, U, T> {
 /// How people's records are told apart.
 pub trait OfPeople {}
 
-impl OfPeople for super::protect::Unnamed {}
-impl OfPeople for super::protect::Changing {}
-impl<I, G> OfPeople for super::protect::Named<I, G> {}
+impl OfPeople for super::protect::DistinctRecords {}
+impl OfPeople for super::protect::Multiplicity {}
+impl<I, G> OfPeople for super::protect::RecordId<I, G> {}
 
 impl<'scope, D, P, F, N, T> Windowed<'scope, D, People<P, F, N>, T>
 where
     P: Person,
     F: Fn(&D) -> P + 'static,
-    N: Naming<D> + OfPeople,
+    N: RecordIdentity<D> + OfPeople,
 {
     /// How much one person can matter in a window: the last word before a statistic, so that nothing is done to a record
     /// after its person was bounded.

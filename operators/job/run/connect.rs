@@ -18,7 +18,7 @@ use crate::time::in_utc;
 use crate::words::meant;
 
 /// The number of windows of each release that are examined, where they go on without end.
-const LOOKED_AT: u64 = 10_000;
+const EXAMINED_WINDOWS: u64 = 10_000;
 
 /// A rest that does not pay for one part in a thousand of a charge is reported as nothing.
 const NEGLIGIBLE: u64 = 1_000;
@@ -93,10 +93,10 @@ impl Job {
     pub fn connect(&self, out: Option<&Path>) -> Result<Connected, RunError> {
         let (mut ledger, out) = (self.ledger()?, publish::named(out));
         // In the order of a run.
-        let published = out.map(|path| self.would_go_on(path, &ledger)).transpose()?.unwrap_or_default();
+        let published = out.map(|path| self.inspect_output(path, &ledger)).transpose()?.unwrap_or_default();
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&LedgerKey::open(key)?).map_err(|trouble| trouble.about("key", key))?;
-        self.would_follow(&mut ledger, out, published)?;
+        self.compare_witnesses(&mut ledger, out, published)?;
         self.check_version_terms(&mut ledger)?;
         let offers = self.release_plans(self.horizon())?;
         let domain = &self.privacy.account;
@@ -105,13 +105,15 @@ impl Job {
             let schedule = &offer.schedule;
             let (terms, charge) = self.terms_and_charge(offer)?;
             let version = Digest::of_version(self.numbered(), terms.digest());
-            let most = if schedule.is_bounded() { schedule.count() } else { LOOKED_AT };
-            asked.extend((0..most.min(LOOKED_AT * 10)).map_while(|number| schedule.window(number)).map(
-                |window| {
-                    let (domain, job, name) = (domain.clone(), self.name.clone(), offer.name.clone());
-                    (Released { domain, job, version, name, window, part: None }, charge.clone())
-                },
-            ));
+            let most = if schedule.is_bounded() { schedule.count() } else { EXAMINED_WINDOWS };
+            asked.extend(
+                (0..most.min(EXAMINED_WINDOWS * 10)).map_while(|number| schedule.window(number)).map(
+                    |window| {
+                        let (domain, job, name) = (domain.clone(), self.name.clone(), offer.name.clone());
+                        (Released { domain, job, version, name, window, part: None }, charge.clone())
+                    },
+                ),
+            );
         }
         // These windows are lost, and nothing is charged for them.
         let floor = ledger.floor()?.unwrap_or(Time::MIN);
@@ -125,13 +127,13 @@ impl Job {
 
     /// Examines the output of a run, and returns the newest row that it holds, and its last window where that
     /// is torn.
-    fn would_go_on(&self, out: &Path, ledger: &Ledger) -> Result<Witness, RunError> {
+    fn inspect_output(&self, out: &Path, ledger: &Ledger) -> Result<Witness, RunError> {
         self.keeps_apart("--out", out, None)?;
         sinks::newest_in(out, ledger.name()).map_err(of_out)
     }
 
     /// Compares the ledger with its anchor and with the newest row of an output, where they exist.
-    fn would_follow(
+    fn compare_witnesses(
         &self,
         ledger: &mut Ledger,
         out: Option<&Path>,

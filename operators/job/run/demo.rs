@@ -45,7 +45,7 @@ impl Demo {
 
     /// The lines of a window as a demonstration writes them: each with its exact numbers, and all marked as a
     /// demonstration's.
-    pub(crate) fn tell(&self, offer: usize, of: &ReleasePlan, window: Interval, lines: &str) -> String {
+    pub(crate) fn annotate(&self, offer: usize, of: &ReleasePlan, window: Interval, lines: &str) -> String {
         let told: Vec<String> = lines.lines().map(|line| self.line(offer, of, window, line)).collect();
         told.join("\n")
     }
@@ -61,14 +61,14 @@ impl Demo {
 }
 
 /// A ledger that is removed when this is dropped.
-pub(crate) struct ThrownAway(PathBuf);
+pub(crate) struct TemporaryLedger(PathBuf);
 
-impl ThrownAway {
+impl TemporaryLedger {
     /// Makes a ledger with the job's account, in a directory of its own.
-    pub(crate) fn make(job: &Job) -> Result<ThrownAway, RunError> {
+    pub(crate) fn make(job: &Job) -> Result<TemporaryLedger, RunError> {
         let seed = Digest::of(format!("{job:?}").as_bytes());
         let named = format!("discreet-demo-{}-{}", std::process::id(), &seed.to_string()[..8]);
-        let made = ThrownAway(std::env::temp_dir().join(named));
+        let made = TemporaryLedger(std::env::temp_dir().join(named));
         let refused = |error: std::io::Error| {
             RunError::configuration(format!(
                 "demo: {}: {error}; set TMPDIR to a directory that can be written",
@@ -103,7 +103,7 @@ impl ThrownAway {
     }
 }
 
-impl Drop for ThrownAway {
+impl Drop for TemporaryLedger {
     fn drop(&mut self) {
         // A ledger that cannot be removed lies in a directory for temporary files, and protects nothing.
         let _ = fs::remove_dir_all(&self.0);
@@ -121,7 +121,7 @@ pub(crate) struct Shown {
     pub(crate) tops: Both<Tops>,
     pub(crate) values: Both<RankedValues>,
     /// The sums over windows, where they are added up: made at their first use, after the run.
-    added: Arc<OnceLock<[AddedUp; 2]>>,
+    added: Arc<OnceLock<[WindowSums; 2]>>,
 }
 
 /// One value after contribution bounding, and one before it.
@@ -151,7 +151,7 @@ impl Shown {
         window: Interval,
         told: &told::CellLine<'_>,
     ) -> Option<String> {
-        let key = offer.key_told_as(told.key.as_ref())?;
+        let key = offer.released_key(told.key.as_ref())?;
         let value = || steps(told.value?.as_bytes(), offer.point().count());
         match &offer.query {
             WindowQuery::Max(_, grid, _) => {
@@ -169,7 +169,7 @@ impl Shown {
                     None => self.sums.cells(window, &key).map(|cell| cell.shown_in_a_demo()),
                     Some(adding) => {
                         let Both { tally, truth } = &self.sums;
-                        let added = self.added.get_or_init(|| [tally, truth].map(AddedUp::new));
+                        let added = self.added.get_or_init(|| [tally, truth].map(WindowSums::new));
                         added.each_ref().map(|sums| sums.over(adding.span, &offer.schedule, window, &key))
                     }
                 };
@@ -190,7 +190,7 @@ fn ranked(offer: &ReleasePlan, [(tally, off), (truth, _)]: [(Option<i64>, u64); 
 
 impl ReleasePlan {
     /// The cell's key for the key of a released line.
-    fn key_told_as(&self, told: Option<&LineKey<'_>>) -> Option<CellKey> {
+    fn released_key(&self, told: Option<&LineKey<'_>>) -> Option<CellKey> {
         match (&self.query, told) {
             (_, None) => Some(CellKey::Whole),
             (WindowQuery::Histogram(_, _, keys), Some(told)) => {
@@ -231,11 +231,11 @@ impl ReleasePlan {
 // The exact numbers of windows, added up: the truth beside a running total.
 
 /// People, records and sum of each key over all windows up to each end of a window that is not empty.
-pub(super) struct AddedUp(BTreeMap<CellKey, Vec<(Time, [i128; 3])>>);
+pub(super) struct WindowSums(BTreeMap<CellKey, Vec<(Time, [i128; 3])>>);
 
-impl AddedUp {
+impl WindowSums {
     /// Adds up all cells that are known, so it is called once everything is.
-    pub(super) fn new(exact: &ExactCells<CellKey, Cell>) -> AddedUp {
+    pub(super) fn new(exact: &ExactCells<CellKey, Cell>) -> WindowSums {
         let summed = |cells: Vec<(Time, Cell)>| {
             let mut sum = [0; 3];
             let add = |(end, cell): (Time, Cell)| {
@@ -244,7 +244,7 @@ impl AddedUp {
             };
             cells.into_iter().map(add).collect()
         };
-        AddedUp(exact.by_key().into_iter().map(|(key, cells)| (key, summed(cells))).collect())
+        WindowSums(exact.by_key().into_iter().map(|(key, cells)| (key, summed(cells))).collect())
     }
 
     /// The sums over the windows of the total that is released at this window.
@@ -318,7 +318,7 @@ pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, RunError> 
 fn ends(job: &Job) -> Result<Option<(Time, Time)>, RunError> {
     let group = Group { key: None, value: None };
     let survey = Survey::none();
-    let wanted = Wanted { groups: vec![group], secret: [0; 32], time: true, span: None, survey };
+    let wanted = FieldRequirements { groups: vec![group], secret: [0; 32], time: true, span: None, survey };
     let crew = Crew { process: 0, processes: 1, threads: 1 };
     let input =
         sources::open(&job.source, &Protected::Record, wanted, InputPace::Bounded, crew, Brake::new())?;

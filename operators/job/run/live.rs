@@ -26,14 +26,14 @@ pub struct Live {
     /// away.
     pub reopen: Reopen,
     /// The observer of the run.
-    pub onlooker: Onlooker,
+    pub onlooker: RunObserver,
     /// The vital signs that an operator may read while it runs.
     pub vitals: Vitals,
 }
 
 impl Default for Live {
     fn default() -> Live {
-        let (stop, onlooker, vitals) = (Stop::new(), Onlooker::default(), Vitals::new());
+        let (stop, onlooker, vitals) = (Stop::new(), RunObserver::default(), Vitals::new());
         Live { workers: 1, processes: None, out: None, stop, reopen: Reopen::new(), onlooker, vitals }
     }
 }
@@ -52,17 +52,22 @@ impl Job {
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn run(&self, live: Live) -> Result<Finished, RunError> {
         let Live { workers, processes, out, stop, reopen, onlooker, vitals } = live;
-        let Onlooker { told, reading, ending, notice, warning, surveyed: _ } = onlooker;
+        let RunObserver { released: told, reading, ending, notice, warning, surveyed: _ } = onlooker;
         let others = processes.as_ref();
         let (horizon, crew, sink, offers, gate, config) =
             announced(others, self.prepared(workers, others, (out.as_deref(), &stop, notice.clone())))?;
         let rotation = out.map(|path| Rotation { reopen, path, notice });
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         vitals.begins(self.source.late, &offers);
-        let told = watched(told, vitals.clone());
+        let told = with_vitals(told, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
-        let when = When::OnTime { clock: Arc::clone(&clock), late: self.source.late, slack: self.slack };
-        let outlet = Outlet { sink, rotation, left_out: None, only_news, when, told };
+        let when = PublicationSchedule::OnTime {
+            clock: Arc::clone(&clock),
+            late: self.source.late,
+            slack: self.slack,
+        };
+        let outlet =
+            Outlet { sink, rotation, left_out: None, skip_delivered: only_news, when, on_delivered: told };
         let seen = vitals.clone();
         let reading: Box<dyn FnOnce(Arc<Progress>) + Send> = Box::new(move |progress| {
             seen.reads(Arc::clone(&progress));
@@ -80,7 +85,7 @@ impl Job {
             ending,
         };
         let span = (horizon.from, horizon.until);
-        let survey = Arc::new(Survey::of_a_run(uses(self, &offers), span, warning));
+        let survey = Arc::new(Survey::for_run(uses(self, &offers), span, warning));
         let run = JobRun { job: self, offers, horizon, gate, demo: None, at_end: false, survey };
         run.go(way).map(|(finished, _, _)| finished)
     }
@@ -110,7 +115,7 @@ impl Job {
 }
 
 /// Adds each release to the vitals.
-fn watched(mut told: Option<ReleaseListener>, vitals: Vitals) -> Box<dyn FnMut(&LeavingRelease) + Send> {
+fn with_vitals(mut told: Option<ReleaseListener>, vitals: Vitals) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
         vitals.told(release.standing(), release.took());
         if let Some(told) = &mut told {

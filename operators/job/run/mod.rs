@@ -22,7 +22,7 @@ use super::config::{Every, Job, Protected, RecordFormat, SourcePlace};
 use super::release_group::group_releases;
 use super::release_plan::{Horizon, ReleasePlan};
 use super::sinks::Sink;
-use super::sources::{self, Brake, Crew, Crewed, InputPace, Progress, Survey, Wanted, Warn};
+use super::sources::{self, Brake, ClusterCrew, Crew, FieldRequirements, InputPace, Progress, Survey, Warn};
 use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop};
 use crate::gate::{BudgetStatus, Gate, Opening};
 use crate::ledger::{AccountSpec, LedgerError};
@@ -30,7 +30,7 @@ use crate::time::Time;
 use demo::Demo;
 use graph::{Graph, RecordFields};
 use live::last_close;
-use publish::{Outlet, Publisher, Rotation, When};
+use publish::{Outlet, PublicationSchedule, Publisher, Rotation};
 use publish::{Wait, of_out, sink};
 use vitals::Guard;
 
@@ -44,9 +44,9 @@ pub use vitals::Vitals;
 /// The observer of a run: it sees lines that have left, and how far the input is read. Nothing else is shown
 /// of a run.
 #[derive(Default)]
-pub struct Onlooker {
+pub struct RunObserver {
     /// Called with all lines of a window once its sink has them, and with the status of its budget.
-    pub told: Option<ReleaseListener>,
+    pub released: Option<ReleaseListener>,
     /// Called once, when reading begins.
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
     /// Called with each warning that the operator should read now; a run goes on after it.
@@ -67,7 +67,7 @@ pub type Surveyed = Box<dyn FnOnce(&Survey) + Send>;
 /// A function that is called with a window's lines.
 pub type ReleaseListener = Box<dyn FnMut(&str, &BudgetStatus) + Send>;
 
-impl fmt::Debug for Onlooker {
+impl fmt::Debug for RunObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Onlooker")
     }
@@ -228,7 +228,7 @@ impl JobRun<'_> {
         let RunContext { pace, crew, outlet, reading, ending, .. } = way;
         let bundles = group_releases(&offers);
         let settled = offers.iter().map(|offer| offer.prepare(job)).collect::<Result<_, _>>()?;
-        let wanted = Wanted {
+        let wanted = FieldRequirements {
             groups: bundles.iter().map(|bundle| bundle.source_fields()).collect(),
             secret: *gate.key().derive(NAMES),
             // A single window over everything has ends, too, where the file states them.
@@ -243,7 +243,7 @@ impl JobRun<'_> {
         });
         let guard = guard.transpose()?;
         let protected = &job.privacy.privacy_unit;
-        let crew = Crewed::new(crew, joined.peers());
+        let crew = ClusterCrew::new(crew, joined.peers());
         let input = Arc::new(sources::open(&job.source, protected, wanted, pace, crew, brake)?);
         if let Some(reading) = reading {
             reading(input.progress());

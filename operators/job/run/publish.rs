@@ -30,7 +30,7 @@ use crate::ledger::place::{beside, directory};
 use crate::time::{Span, Time};
 
 /// The time at which a release may leave.
-pub(crate) enum When {
+pub(crate) enum PublicationSchedule {
     AtOnce,
     OnTime { clock: Arc<dyn Clock>, late: Option<Span>, slack: Span },
 }
@@ -70,10 +70,10 @@ pub(crate) struct Outlet {
     /// Called once where the file of the sink begins after a row that was delivered elsewhere.
     pub(crate) left_out: Option<OperatorNotice>,
     /// True where releases that were delivered before are left out: of a sink that cannot report its content.
-    pub(crate) only_news: bool,
-    pub(crate) when: When,
+    pub(crate) skip_delivered: bool,
+    pub(crate) when: PublicationSchedule,
     /// Called with each release after the sink has it.
-    pub(crate) told: Box<dyn FnMut(&LeavingRelease) + Send>,
+    pub(crate) on_delivered: Box<dyn FnMut(&LeavingRelease) + Send>,
 }
 
 /// The publishing thread.
@@ -102,7 +102,7 @@ impl Publisher {
         let (releases, inbox) = unbounded();
         let (over, ended) = unbounded();
         let thread = std::thread::Builder::new().name("publish".into());
-        let thread = thread.spawn(move || Shelf::new(outlet).serve(&inbox, &ended));
+        let thread = thread.spawn(move || ReleaseBuffer::new(outlet).serve(&inbox, &ended));
         let thread = thread.map_err(|error| RunError::configuration(format!("threads: {error}")))?;
         Ok(Publisher { releases, over, thread })
     }
@@ -121,7 +121,7 @@ impl Publisher {
 }
 
 /// Releases that wait for their time.
-struct Shelf {
+struct ReleaseBuffer {
     outlet: Outlet,
     /// Releases that came before one which the gate gave out earlier, by their order.
     early: BTreeMap<u64, LeavingRelease>,
@@ -133,15 +133,15 @@ struct Shelf {
     refused: Option<RunError>,
 }
 
-impl Shelf {
-    fn new(outlet: Outlet) -> Shelf {
-        Shelf { outlet, early: BTreeMap::new(), next: 0, waiting: Vec::new(), refused: None }
+impl ReleaseBuffer {
+    fn new(outlet: Outlet) -> ReleaseBuffer {
+        ReleaseBuffer { outlet, early: BTreeMap::new(), next: 0, waiting: Vec::new(), refused: None }
     }
 
     fn serve(mut self, inbox: &Receiver<LeavingRelease>, ended: &Receiver<RunEnd>) -> Option<RunError> {
         let mut over = None;
         loop {
-            match inbox.recv_timeout(if over.is_none() { self.patience() } else { Duration::ZERO }) {
+            match inbox.recv_timeout(if over.is_none() { self.poll_interval() } else { Duration::ZERO }) {
                 Ok(release) => self.receive(release),
                 // The other end is held by workers that may have been left as they were.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
@@ -154,7 +154,7 @@ impl Shelf {
             }
             inbox.try_iter().take(GROUP).for_each(|release| self.receive(release));
             self.outlet.reopen_if_asked();
-            if !self.tell_what_is_due() {
+            if !self.publish_due() {
                 return self.refused.take();
             }
             match over {
@@ -177,23 +177,23 @@ impl Shelf {
 
     fn shelve(&mut self, release: LeavingRelease) {
         let due = match &self.outlet.when {
-            When::AtOnce => Time::MIN,
-            When::OnTime { clock, late, slack } => due(&release, clock.now(), *late, *slack),
+            PublicationSchedule::AtOnce => Time::MIN,
+            PublicationSchedule::OnTime { clock, late, slack } => due(&release, clock.now(), *late, *slack),
         };
         // Never before a release that the gate gave out earlier.
         let due = self.waiting.last().map_or(due, |(last, _)| due.max(*last));
         self.waiting.push((due, release));
     }
 
-    fn patience(&self) -> Duration {
+    fn poll_interval(&self) -> Duration {
         if self.waiting.is_empty() { 5 * GLANCE } else { GLANCE }
     }
 
     /// Publishes the due releases; returns false once the sink has failed.
-    fn tell_what_is_due(&mut self) -> bool {
+    fn publish_due(&mut self) -> bool {
         let now = match &self.outlet.when {
-            When::AtOnce => Time::MAX,
-            When::OnTime { clock, .. } => clock.now(),
+            PublicationSchedule::AtOnce => Time::MAX,
+            PublicationSchedule::OnTime { clock, .. } => clock.now(),
         };
         let due = self.waiting.partition_point(|(due, _)| *due <= now);
         let leaving: Vec<LeavingRelease> = self.waiting.drain(..due).map(|(_, release)| release).collect();
@@ -205,7 +205,7 @@ impl Shelf {
         match self.outlet.take(&leaving) {
             Ok(()) => {
                 leaving.iter().for_each(LeavingRelease::delivered);
-                leaving.iter().for_each(&mut self.outlet.told);
+                leaving.iter().for_each(&mut self.outlet.on_delivered);
                 true
             }
             Err(error) => {
@@ -220,7 +220,14 @@ impl Shelf {
 impl Outlet {
     /// An outlet without a sink, which releases leave at once.
     pub(crate) fn at_once(told: Box<dyn FnMut(&LeavingRelease) + Send>) -> Outlet {
-        Outlet { sink: None, rotation: None, left_out: None, only_news: false, when: When::AtOnce, told }
+        Outlet {
+            sink: None,
+            rotation: None,
+            left_out: None,
+            skip_delivered: false,
+            when: PublicationSchedule::AtOnce,
+            on_delivered: told,
+        }
     }
 
     fn reopen_if_asked(&mut self) {
@@ -238,7 +245,7 @@ impl Outlet {
     fn take(&mut self, releases: &[LeavingRelease]) -> io::Result<()> {
         let Some(sink) = &mut self.sink else { return Ok(()) };
         for release in releases {
-            if !(self.only_news && release.row().is_delivered()) {
+            if !(self.skip_delivered && release.row().is_delivered()) {
                 sink.put(release.row())?;
             }
         }

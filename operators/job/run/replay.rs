@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::connect::{OperatorNotice, announced};
-use super::demo::{Demo, ThrownAway};
+use super::demo::{Demo, TemporaryLedger};
 use super::vitals::uses;
 use super::*;
 use crate::ledger::Row;
@@ -24,12 +24,12 @@ pub struct Replay {
     /// The switch that stops it before its end.
     pub stop: Stop,
     /// The observer of the run.
-    pub onlooker: Onlooker,
+    pub onlooker: RunObserver,
 }
 
 impl Default for Replay {
     fn default() -> Replay {
-        let (stop, onlooker) = (Stop::new(), Onlooker::default());
+        let (stop, onlooker) = (Stop::new(), RunObserver::default());
         Replay { workers: 1, processes: None, demo: false, out: None, stop, onlooker }
     }
 }
@@ -42,7 +42,7 @@ struct PreparedReplay {
     offers: Vec<ReleasePlan>,
     gate: Gate,
     config: Config,
-    thrown_away: Option<ThrownAway>,
+    thrown_away: Option<TemporaryLedger>,
 }
 
 /// The rows of a demonstration, until its truth is known.
@@ -59,9 +59,9 @@ impl Job {
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, RunError> {
         let Replay { workers, processes, demo, out, stop, onlooker } = replay;
-        let Onlooker { told, reading, ending, notice, warning, surveyed } = onlooker;
+        let RunObserver { released: told, reading, ending, notice, warning, surveyed } = onlooker;
         let others = processes.as_ref();
-        let prepared = self.ready(workers, others, demo, (out.as_deref(), &stop, notice.clone()));
+        let prepared = self.prepare_replay(workers, others, demo, (out.as_deref(), &stop, notice.clone()));
         let PreparedReplay { horizon, crew, sink, offers, gate, config, thrown_away } =
             announced(others, prepared)?;
         let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
@@ -69,7 +69,7 @@ impl Job {
             |outlet| RunContext { config, stop, pace: InputPace::Bounded, crew, outlet, reading, ending };
         if !demo {
             let outlet = Outlet { sink, left_out: notice, ..Outlet::at_once(tell(told)) };
-            let survey = Arc::new(Survey::of_a_run(uses, span, warning));
+            let survey = Arc::new(Survey::for_run(uses, span, warning));
             let run = JobRun { job: self, offers, horizon, gate, demo: None, at_end: true, survey };
             return run.go(way(outlet)).map(|(finished, _, _)| finished);
         }
@@ -81,7 +81,7 @@ impl Job {
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(told);
         };
         let outlet = Outlet::at_once(Box::new(keep));
-        let survey = Arc::new(Survey::of_open_data(uses, span, u64::MAX).of_a_part(crew.processes > 1));
+        let survey = Arc::new(Survey::for_open_data(uses, span, u64::MAX).partial(crew.processes > 1));
         let run =
             JobRun { job: self, offers, horizon, gate, demo, at_end: true, survey: Arc::clone(&survey) };
         let ended = run.go(way(outlet));
@@ -101,7 +101,7 @@ impl Job {
     }
 
     /// Prepares all parts of a replay that can fail, before it joins the others.
-    fn ready(
+    fn prepare_replay(
         &self,
         workers: usize,
         processes: Option<&Processes>,
@@ -114,7 +114,7 @@ impl Job {
         // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, demo, wait)?) } else { None };
-        let thrown_away = demo.then(|| ThrownAway::make(self)).transpose()?;
+        let thrown_away = demo.then(|| TemporaryLedger::make(self)).transpose()?;
         let gate = match &thrown_away {
             None => self.gate_of(crew, sink.as_mut())?,
             Some(thrown_away) => thrown_away.open(self, crew)?,
@@ -168,7 +168,7 @@ fn show(
         let (Some((at, offer)), Some(demo)) = (told_of, demo) else {
             continue;
         };
-        let lines = demo.tell(at, offer, row.release().window, &row.lines());
+        let lines = demo.annotate(at, offer, row.release().window, &row.lines());
         sink.put_lines(&lines).map_err(|error| RunError::sink(&error))?;
         if let Some(told) = &mut told {
             told(&lines, standing);

@@ -157,9 +157,9 @@ impl Job {
             return Err(RunError::configuration(message));
         }
         let offers = self.release_plans(self.horizon())?;
-        let survey = Survey::of_open_data(uses(self, &offers), (self.from, self.until), most);
+        let survey = Survey::for_open_data(uses(self, &offers), (self.from, self.until), most);
         let survey = Arc::new(if names { survey.with_names() } else { survey });
-        let wanted = Wanted {
+        let wanted = FieldRequirements {
             groups: group_releases(&offers).iter().map(|bundle| bundle.source_fields()).collect(),
             secret: [0; 32],
             time: self.source.time.is_some(),
@@ -201,7 +201,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 const HIGH: u64 = 80;
 const LOW: u64 = 75;
 /// The time for which the held memory may fail to shrink while nothing is read.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STALL_LIMIT: Duration = Duration::from_secs(30);
 
 /// Watches the memory of this process until it is dropped.
 pub(crate) struct Guard {
@@ -224,7 +224,7 @@ impl Guard {
         let over = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&over);
         let thread = std::thread::Builder::new().name("memory".into()).spawn(move || {
-            let mut judge = Judge::new(limit);
+            let mut judge = MemoryMonitor::new(limit);
             while !ended.load(Ordering::Relaxed) {
                 let held = memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem as u64);
                 match judge.looks(held, Instant::now()) {
@@ -260,15 +260,15 @@ enum Verdict {
 }
 
 /// The decision that follows from the memory held, and its history.
-struct Judge {
+struct MemoryMonitor {
     limit: u64,
     /// The time since which nothing is read, and the least that was held since.
     waiting: Option<(Instant, u64)>,
 }
 
-impl Judge {
-    fn new(limit: u64) -> Judge {
-        Judge { limit, waiting: None }
+impl MemoryMonitor {
+    fn new(limit: u64) -> MemoryMonitor {
+        MemoryMonitor { limit, waiting: None }
     }
 
     fn looks(&mut self, held: u64, now: Instant) -> Verdict {
@@ -294,7 +294,7 @@ impl Judge {
                 if held < *least {
                     (*since, *least) = (now, held);
                 }
-                if now.duration_since(*since) < PATIENCE {
+                if now.duration_since(*since) < STALL_LIMIT {
                     return Verdict::Wait;
                 }
                 Verdict::End(
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn reading_stops_at_four_fifths_and_goes_on_below_three_quarters() {
-        let (mut judge, now) = (Judge::new(1000), Instant::now());
+        let (mut judge, now) = (MemoryMonitor::new(1000), Instant::now());
         for (held, verdict) in [
             (0, Verdict::Read),
             (799, Verdict::Read),
@@ -331,13 +331,13 @@ mod tests {
     // Refutes a job that waits for ever for windows which only reading could close.
     #[test]
     fn what_never_becomes_less_ends_the_run() {
-        let (mut judge, start) = (Judge::new(1000), Instant::now());
+        let (mut judge, start) = (MemoryMonitor::new(1000), Instant::now());
         let after = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(judge.looks(900, start), Verdict::Wait);
         assert_eq!(judge.looks(900, after(29)), Verdict::Wait);
         assert_eq!(judge.looks(899, after(29)), Verdict::Wait, "it becomes less");
         assert_eq!(judge.looks(899, after(58)), Verdict::Wait);
         assert!(matches!(judge.looks(899, after(59)), Verdict::End(_)));
-        assert!(matches!(Judge::new(u64::MAX).looks(u64::MAX, start), Verdict::Wait));
+        assert!(matches!(MemoryMonitor::new(u64::MAX).looks(u64::MAX, start), Verdict::Wait));
     }
 }

@@ -33,24 +33,24 @@ use crate::time::Time;
 pub(super) const LAG: Duration = Duration::from_secs(10);
 
 /// The interval at which a process that waits for the others checks that its input is still wanted.
-const GLANCE: Duration = Duration::from_millis(20);
+const WANTED_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The links to the other processes of the cluster.
-pub(crate) trait Others: Send {
+pub(crate) trait ClusterLinks: Send {
     /// Sends a message to all others.
-    fn tell(&self, note: &[u8]);
+    fn broadcast(&self, note: &[u8]);
     /// The messages of the others, in the order in which each sent them.
-    fn notes(&self) -> &Receiver<(usize, Vec<u8>)>;
+    fn messages(&self) -> &Receiver<(usize, Vec<u8>)>;
     /// The name of a process in messages to the operator.
     fn name(&self, process: usize) -> String;
 }
 
-impl Others for Arc<Peers> {
-    fn tell(&self, note: &[u8]) {
+impl ClusterLinks for Arc<Peers> {
+    fn broadcast(&self, note: &[u8]) {
         Peers::tell(self, note);
     }
 
-    fn notes(&self) -> &Receiver<(usize, Vec<u8>)> {
+    fn messages(&self) -> &Receiver<(usize, Vec<u8>)> {
         Peers::notes(self)
     }
 
@@ -64,7 +64,7 @@ pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// A report on one file by one process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Read {
+pub(super) struct FileReport {
     /// The file, by a name that is the same for all processes.
     pub(super) file: String,
     /// The number of bytes read; before the file is read, its length, or [`UNKNOWN`] where the length on the
@@ -80,20 +80,20 @@ pub(super) struct Read {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ProcessReport {
     pub(super) time: Time,
-    pub(super) files: Vec<Read>,
+    pub(super) files: Vec<FileReport>,
 }
 
 /// The exchange and comparison of the reports of all processes.
-pub(super) struct Accord {
-    others: Box<dyn Others>,
+pub(super) struct InputAgreement {
+    others: Box<dyn ClusterLinks>,
     own: usize,
     /// By process, the reports that arrived before this process waited for them.
-    come: Vec<VecDeque<ProcessReport>>,
+    pending: Vec<VecDeque<ProcessReport>>,
 }
 
-impl Accord {
-    pub(super) fn new(others: Box<dyn Others>, own: usize, processes: usize) -> Accord {
-        Accord { others, own, come: vec![VecDeque::new(); processes] }
+impl InputAgreement {
+    pub(super) fn new(others: Box<dyn ClusterLinks>, own: usize, processes: usize) -> InputAgreement {
+        InputAgreement { others, own, pending: vec![VecDeque::new(); processes] }
     }
 
     /// Sends a report to the others, and waits for the next report of each.
@@ -103,28 +103,28 @@ impl Accord {
         dealer: &Dealer,
     ) -> Result<Vec<(usize, ProcessReport)>, ReadStop> {
         // Numbers and names only: JSON can express all of them.
-        self.others.tell(&serde_json::to_vec(report).unwrap_or_default());
+        self.others.broadcast(&serde_json::to_vec(report).unwrap_or_default());
         let others = |process: &usize| *process != self.own;
-        while (0..self.come.len()).filter(others).any(|process| self.come[process].is_empty()) {
+        while (0..self.pending.len()).filter(others).any(|process| self.pending[process].is_empty()) {
             dealer.wait()?;
-            let (process, note) = match self.others.notes().recv_timeout(GLANCE) {
+            let (process, note) = match self.others.messages().recv_timeout(WANTED_CHECK_INTERVAL) {
                 Ok(note) => note,
                 Err(RecvTimeoutError::Timeout) => continue,
                 // The channel is closed, so the run ends. Workers that saw the reading end first would take
                 // it for the reason.
                 Err(RecvTimeoutError::Disconnected) => {
-                    std::thread::sleep(GLANCE);
+                    std::thread::sleep(WANTED_CHECK_INTERVAL);
                     continue;
                 }
             };
             let report = serde_json::from_slice(&note).map_err(|_| self.garbled(process, dealer))?;
-            if let Some(come) = self.come.get_mut(process) {
+            if let Some(come) = self.pending.get_mut(process) {
                 come.push_back(report);
             }
         }
         let next =
             |(process, come): (usize, &mut VecDeque<ProcessReport>)| Some((process, come.pop_front()?));
-        Ok(self.come.iter_mut().enumerate().filter_map(next).collect())
+        Ok(self.pending.iter_mut().enumerate().filter_map(next).collect())
     }
 
     fn garbled(&self, process: usize, dealer: &Dealer) -> SourceError {
@@ -136,13 +136,13 @@ impl Accord {
     /// Compares two whole inputs, file by file; `place` names a file.
     pub(super) fn compare(
         &self,
-        own: &[Read],
-        (process, other): (usize, &[Read]),
+        own: &[FileReport],
+        (process, other): (usize, &[FileReport]),
         place: impl Fn(usize) -> String,
     ) -> Result<(), SourceError> {
         if own.len() != other.len() {
             let count = |count: usize| format!("{count} files");
-            return Err(self.differ(place(0), count(own.len()), (process, count(other.len()))));
+            return Err(self.mismatch(place(0), count(own.len()), (process, count(other.len()))));
         }
         for (at, (own, other)) in own.iter().zip(other).enumerate() {
             self.compare_file(own, (process, other), || place(at))?;
@@ -153,27 +153,27 @@ impl Accord {
     /// Compares a file as far as both processes have read it, which is equally far.
     pub(super) fn compare_file(
         &self,
-        own: &Read,
-        (process, other): (usize, &Read),
+        own: &FileReport,
+        (process, other): (usize, &FileReport),
         place: impl FnOnce() -> String,
     ) -> Result<(), SourceError> {
         if own.length == UNKNOWN || other.length == UNKNOWN {
             return Ok(());
         }
         if own.length != other.length {
-            let bytes = |read: &Read| format!("{} bytes", read.length);
-            return Err(self.differ(place(), bytes(own), (process, bytes(other))));
+            let bytes = |read: &FileReport| format!("{} bytes", read.length);
+            return Err(self.mismatch(place(), bytes(own), (process, bytes(other))));
         }
         if own.digest != other.digest {
             // A digest of people's data is about people, and no part of a message.
-            let some = |read: &Read| format!("other bytes among its first {}", read.length);
-            return Err(self.differ(place(), some(own), (process, some(other))));
+            let some = |read: &FileReport| format!("other bytes among its first {}", read.length);
+            return Err(self.mismatch(place(), some(own), (process, some(other))));
         }
         Ok(())
     }
 
     /// The error for a place at which this process and another differ.
-    pub(super) fn differ(
+    pub(super) fn mismatch(
         &self,
         place: String,
         own: String,

@@ -48,12 +48,12 @@ pub(super) struct Dealer {
     pub(super) fate: Arc<SourceFault>,
     pub(super) brake: Arc<Brake>,
     /// Alive as long as a worker can still take something.
-    pub(super) taken: Weak<()>,
+    pub(super) consumers: Weak<()>,
     /// True where each process deals the lines that it reads among its own workers alone.
-    pub(super) alone: bool,
+    pub(super) is_local: bool,
     pub(super) crew: Crew,
     /// True where chunks carry the place at which they begin.
-    tells_places: bool,
+    with_places: bool,
     /// The file, and the number of the next line.
     place: Option<(Arc<str>, u64)>,
     given: u64,
@@ -72,12 +72,24 @@ impl Dealer {
         crew: Crew,
     ) -> Dealer {
         let (place, given, kept) = (None, 0, Vec::new());
-        Dealer { workers, spare, fate, brake, taken, alone, crew, tells_places, place, given, kept }
+        Dealer {
+            workers,
+            spare,
+            fate,
+            brake,
+            consumers: taken,
+            is_local: alone,
+            crew,
+            with_places: tells_places,
+            place,
+            given,
+            kept,
+        }
     }
 
     /// Begins a new text, whose first `header` lines are not records.
     pub(super) fn begin(&mut self, place: &str, header: u64) {
-        self.place = self.tells_places.then(|| (place.into(), 1 + header));
+        self.place = self.with_places.then(|| (place.into(), 1 + header));
     }
 
     /// Sends a piece to its worker, if that is one of this process. The worker follows from the turn at which
@@ -94,7 +106,7 @@ impl Dealer {
         }
         let turn = begins.wrapping_add(piece.chunk);
         let threads = self.workers.len().max(1) as u64;
-        let own = if self.alone {
+        let own = if self.is_local {
             Some(turn % threads)
         } else {
             let first = self.crew.process as u64 * threads;
@@ -119,7 +131,7 @@ impl Dealer {
     }
 
     /// Sends a message to every worker.
-    pub(super) fn tell(&self, message: impl Fn() -> DealerMessage) -> Result<(), DealerGone> {
+    pub(super) fn broadcast(&self, message: impl Fn() -> DealerMessage) -> Result<(), DealerGone> {
         self.workers.iter().try_for_each(|worker| worker.send(message()).map_err(|_| DealerGone))
     }
 
@@ -133,7 +145,7 @@ impl Dealer {
     }
 
     fn wanted(&self) -> Result<(), DealerGone> {
-        if self.taken.strong_count() == 0 || self.fate.has_failed() { Err(DealerGone) } else { Ok(()) }
+        if self.consumers.strong_count() == 0 || self.fate.has_failed() { Err(DealerGone) } else { Ok(()) }
     }
 
     /// A buffer for the next bytes.
@@ -143,7 +155,7 @@ impl Dealer {
 }
 
 /// The turn at which a file of this name begins: files of one chunk each are to be spread over many workers.
-pub(super) fn begins(name: &str) -> u64 {
+pub(super) fn first_turn(name: &str) -> u64 {
     let hash = blake3::hash(name.as_bytes());
     hash.as_bytes().first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight) >> 1)
 }

@@ -11,24 +11,24 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::accord::{Accord, Behind, ProcessReport, Read};
+use super::accord::{Behind, FileReport, InputAgreement, ProcessReport};
 use super::bytes::{self, Packing};
 use super::dealer::Progress;
-use super::dealer::{Dealer, DealerMessage, begins};
+use super::dealer::{Dealer, DealerMessage, first_turn};
 use super::input::files;
-use super::reader::{Hash, ReadStop, ReaderText, Texture, some, unreadable};
+use super::reader::{Hash, ReadStop, ReaderText, TextFormat, read_some, unreadable};
 use crate::dataflow::{Clock, SourceError};
 use crate::time::Time;
 
 /// The interval at which files are checked for more data.
-const OFTEN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The time for which an input that has ended waits for the signal that the job is to end as well. Ending a
 /// pipeline ends all of its processes, and the order in which they notice is chance.
-const TOGETHER: Duration = Duration::from_millis(500);
+const END_GRACE: Duration = Duration::from_millis(500);
 
 /// The largest difference, in microseconds, between the clock and the time that has passed since the start.
-const DRIFT: Time = 600_000_000;
+const MAX_CLOCK_DRIFT: Time = 600_000_000;
 
 /// The clock, and a monotonic check of it.
 struct Watch {
@@ -51,7 +51,7 @@ impl Watch {
         let now = self.clock.now();
         let passed = Time::try_from(self.since.elapsed().as_micros()).unwrap_or(Time::MAX);
         let expected = self.began.saturating_add(passed);
-        if now.saturating_sub(expected).saturating_abs() > DRIFT {
+        if now.saturating_sub(expected).saturating_abs() > MAX_CLOCK_DRIFT {
             let why = "the clock was set by more than 10 minutes, or the machine slept; \
                        start again when the clock is right";
             return Err(SourceError::lost(place).because(why));
@@ -62,11 +62,11 @@ impl Watch {
     /// Notifies every worker that all data present at this time has been read, unless they were notified a
     /// moment ago.
     fn mark(&mut self, time: Time, dealer: &Dealer, progress: &Progress) -> Result<(), ReadStop> {
-        let early = self.marked.is_some() && self.told.elapsed() < OFTEN / 2;
+        let early = self.marked.is_some() && self.told.elapsed() < POLL_INTERVAL / 2;
         if early || self.marked.is_some_and(|marked| time <= marked) {
             return Ok(());
         }
-        dealer.tell(|| DealerMessage::Mark(time))?;
+        dealer.broadcast(|| DealerMessage::Mark(time))?;
         progress.catch_up(time);
         (self.marked, self.told) = (Some(time), Instant::now());
         Ok(())
@@ -88,26 +88,26 @@ struct Growing {
     /// The length of the packed file when it was read.
     packed: Option<u64>,
     /// The length that was last reported to the other processes.
-    told: Option<u64>,
+    reported: Option<u64>,
 }
 
 /// The files of a path, with the position reached in each.
 struct Files<'a> {
     path: &'a Path,
-    texture: &'a Texture,
+    texture: &'a TextFormat,
     /// The files by the name that is the same for all processes.
     known: BTreeMap<String, Growing>,
-    accord: Option<Accord>,
+    accord: Option<InputAgreement>,
 }
 
 /// Reads the content of a path's files, and then the data that is appended, until no worker wants more.
 pub(super) fn follow_files(
     path: &Path,
-    texture: &Texture,
+    texture: &TextFormat,
     dealer: &mut Dealer,
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
-    accord: Option<Accord>,
+    accord: Option<InputAgreement>,
 ) -> Result<(), ReadStop> {
     let mut watch = Watch::new(clock);
     let mut files = Files { path, texture, known: BTreeMap::new(), accord };
@@ -115,19 +115,19 @@ pub(super) fn follow_files(
         dealer.wait()?;
         let round = Instant::now();
         let now = watch.now(dealer.fate.place())?;
-        files.look()?;
+        files.list()?;
         for growing in files.known.values_mut() {
             growing.catch_up(u64::MAX, dealer, progress)?;
         }
         let now = files.agree(now, dealer, progress)?;
         watch.mark(now, dealer, progress)?;
-        std::thread::sleep(OFTEN.saturating_sub(round.elapsed()));
+        std::thread::sleep(POLL_INTERVAL.saturating_sub(round.elapsed()));
     }
 }
 
 impl Files<'_> {
     /// Lists the files.
-    fn look(&mut self) -> Result<(), SourceError> {
+    fn list(&mut self) -> Result<(), SourceError> {
         let there = files(self.path)?;
         let gone = self.known.values().find(|known| there.binary_search(&known.path).is_err());
         if let Some(Growing { path, .. }) = gone {
@@ -144,13 +144,13 @@ impl Files<'_> {
             let growing = Growing {
                 device: facts.dev(),
                 node: facts.ino(),
-                turn: begins(&name),
+                turn: first_turn(&name),
                 read: 0,
                 text: ReaderText::new(self.texture),
                 hash: self.accord.is_some().then(Hash::new),
                 packing: Packing::of(&path),
                 packed: None,
-                told: None,
+                reported: None,
                 path,
             };
             self.known.insert(name, growing);
@@ -161,7 +161,7 @@ impl Files<'_> {
     /// Waits until all processes have read the same; returns the moment up to which they all have.
     fn agree(&mut self, now: Time, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<Time, ReadStop> {
         let Some(mut accord) = self.accord.take() else { return Ok(now) };
-        let report = ProcessReport { time: now, files: self.news() };
+        let report = ProcessReport { time: now, files: self.unreported() };
         let (mut earliest, mut places) = (now, Vec::new());
         for (process, other) in accord.exchange(&report, dealer)? {
             earliest = earliest.min(other.time);
@@ -170,16 +170,16 @@ impl Files<'_> {
         // Each reported position as this process reaches it.
         places.sort_by_key(|(_, read)| read.length);
         for (process, read) in &places {
-            self.reach(&accord, (*process, read), dealer, progress)?;
+            self.catch_up(&accord, (*process, read), dealer, progress)?;
         }
         self.accord = Some(accord);
         Ok(earliest)
     }
 
     /// The files that were read further since the last report to the others.
-    fn news(&mut self) -> Vec<Read> {
+    fn unreported(&mut self) -> Vec<FileReport> {
         let news = self.known.iter_mut().filter_map(|(name, growing)| {
-            let is_new = growing.told.replace(growing.read) != Some(growing.read);
+            let is_new = growing.reported.replace(growing.read) != Some(growing.read);
             let hash = growing.hash.as_ref().filter(|_| is_new)?;
             Some(hash.read(name.clone(), growing.packing != Packing::Plain))
         });
@@ -187,10 +187,10 @@ impl Files<'_> {
     }
 
     /// Reads a file as far as another process has read it, and compares it there.
-    fn reach(
+    fn catch_up(
         &mut self,
-        accord: &Accord,
-        (process, other): (usize, &Read),
+        accord: &InputAgreement,
+        (process, other): (usize, &FileReport),
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<(), ReadStop> {
@@ -222,11 +222,11 @@ impl Files<'_> {
             if behind.is_too_late(length) {
                 let own = if own.is_some() { format!("{length} bytes") } else { "nothing".to_owned() };
                 let place = if own == "nothing" { format!("{place}: {}", other.file) } else { place };
-                return Err(accord.differ(place, own, (process, format!("{} bytes", other.length))).into());
+                return Err(accord.mismatch(place, own, (process, format!("{} bytes", other.length))).into());
             }
             dealer.wait()?;
-            std::thread::sleep(OFTEN / 5);
-            self.look()?;
+            std::thread::sleep(POLL_INTERVAL / 5);
+            self.list()?;
         }
     }
 }
@@ -292,7 +292,7 @@ impl Growing {
             dealer.wait()?;
             let hash = &mut self.hash;
             let read = self.text.cutter.fill(|room| {
-                let read = some(&mut rest, room)?;
+                let read = read_some(&mut rest, room)?;
                 if let Some(hash) = hash {
                     hash.add(room.get(..read).unwrap_or_default());
                 }
@@ -329,7 +329,7 @@ fn deal(text: &mut ReaderText, turn: u64, all: bool, dealer: &mut Dealer) -> Res
 
 /// Reads standard input as it comes.
 pub(super) fn follow_input(
-    texture: &Texture,
+    texture: &TextFormat,
     dealer: &mut Dealer,
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
@@ -342,7 +342,7 @@ pub(super) fn follow_input(
 /// Reads a pipe that has a name.
 pub(super) fn follow_pipe(
     path: &Path,
-    texture: &Texture,
+    texture: &TextFormat,
     dealer: &mut Dealer,
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
@@ -353,7 +353,7 @@ pub(super) fn follow_pipe(
 
 fn follow_stream(
     mut stream: File,
-    texture: &Texture,
+    texture: &TextFormat,
     dealer: &mut Dealer,
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
@@ -371,7 +371,7 @@ fn follow_stream(
         let mut rest = (&mut stream).take(if ended { 1 } else { there });
         loop {
             let read = if rest.limit() > 0 {
-                text.cutter.fill(|room| some(&mut rest, room)).map_err(lost)?
+                text.cutter.fill(|room| read_some(&mut rest, room)).map_err(lost)?
             } else {
                 0
             };
@@ -379,9 +379,9 @@ fn follow_stream(
             // With no room left it was not the end: the data that came between the two reads was read.
             if ended && read == 0 && rest.limit() > 0 {
                 let end = Instant::now();
-                while end.elapsed() < TOGETHER {
+                while end.elapsed() < END_GRACE {
                     dealer.wait()?;
-                    std::thread::sleep(OFTEN / 20);
+                    std::thread::sleep(POLL_INTERVAL / 20);
                 }
                 let why =
                     "it has ended, which a live source never does; start what writes it again, or replay";
@@ -396,7 +396,7 @@ fn follow_stream(
         }
         watch.mark(now, dealer, progress)?;
         if there == 0 {
-            is_ready(&stream, OFTEN).map_err(lost)?;
+            is_ready(&stream, POLL_INTERVAL).map_err(lost)?;
         }
     }
 }
@@ -445,7 +445,7 @@ mod tests {
             (true, false),
             crew,
         );
-        let texture = Texture { sizes: Sizes { chunk: 50, line: 100, block: 30 }, columns: None };
+        let texture = TextFormat { sizes: Sizes { chunk: 50, line: 100, block: 30 }, columns: None };
         let thread = std::thread::spawn(move || {
             let stream = File::from(OwnedFd::from(reader));
             match follow_stream(stream, &texture, &mut dealer, Arc::new(SystemClock), &progress) {

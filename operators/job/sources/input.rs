@@ -6,7 +6,7 @@ use std::{fmt, fs, io, thread};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::accord::{Accord, Others};
+use super::accord::{ClusterLinks, InputAgreement};
 use super::cutter::Sizes;
 use super::dealer::{Brake, Dealer, DealerMessage, Progress, SourceFault, WAITING};
 use super::follow::{follow_files, follow_input, follow_pipe};
@@ -16,10 +16,10 @@ use super::maker::Made;
 use super::maker::Maker;
 use super::part::Chunks;
 use super::part::{Lines, PartContext, SourcePart};
-use super::reader::{ReadStop, Texture, read_all, read_input};
+use super::reader::{ReadStop, TextFormat, read_all, read_input};
 use super::survey::Survey;
-use super::synthetic::MadeUp;
-use super::wanted::{CellLayout, Wanted};
+use super::synthetic::SyntheticLog;
+use super::wanted::{CellLayout, FieldRequirements};
 use crate::dataflow::{Clock, Peers, SourceError};
 use crate::invalid::found_by;
 use crate::job::config::{Protected, RecordFormat, SYNTHETIC_FIELDS, SourcePlace, SourceSpec};
@@ -51,27 +51,27 @@ impl Crew {
 }
 
 /// A crew, with the links between its processes where they compare their inputs.
-pub(crate) struct Crewed {
+pub(crate) struct ClusterCrew {
     crew: Crew,
-    others: Option<Box<dyn Others>>,
+    others: Option<Box<dyn ClusterLinks>>,
 }
 
-impl Crewed {
-    pub(crate) fn new(crew: Crew, peers: Option<&Arc<Peers>>) -> Crewed {
-        Crewed { crew, others: peers.map(|peers| Box::new(Arc::clone(peers)) as Box<dyn Others>) }
+impl ClusterCrew {
+    pub(crate) fn new(crew: Crew, peers: Option<&Arc<Peers>>) -> ClusterCrew {
+        ClusterCrew { crew, others: peers.map(|peers| Box::new(Arc::clone(peers)) as Box<dyn ClusterLinks>) }
     }
 }
 
 #[cfg(test)]
-impl Crewed {
-    pub(super) fn between(crew: Crew, others: Box<dyn Others>) -> Crewed {
-        Crewed { crew, others: Some(others) }
+impl ClusterCrew {
+    pub(super) fn between(crew: Crew, others: Box<dyn ClusterLinks>) -> ClusterCrew {
+        ClusterCrew { crew, others: Some(others) }
     }
 }
 
-impl From<Crew> for Crewed {
-    fn from(crew: Crew) -> Crewed {
-        Crewed { crew, others: None }
+impl From<Crew> for ClusterCrew {
+    fn from(crew: Crew) -> ClusterCrew {
+        ClusterCrew { crew, others: None }
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct SourceInput {
 /// The origin of the records.
 enum RecordSource {
     /// Another process reads the whole source.
-    Elsewhere,
+    OtherProcess,
     Lines {
         format: LineFormat,
         workers: Mutex<Vec<Option<Receiver<DealerMessage>>>>,
@@ -102,7 +102,7 @@ enum RecordSource {
         live: bool,
     },
     Made {
-        made: Arc<MadeUp>,
+        made: Arc<SyntheticLog>,
         pace: InputPace,
     },
 }
@@ -115,9 +115,9 @@ enum RecordSource {
 pub(crate) fn open(
     source: &SourceSpec,
     person: &Protected,
-    wanted: Wanted,
+    wanted: FieldRequirements,
     pace: InputPace,
-    crew: impl Into<Crewed>,
+    crew: impl Into<ClusterCrew>,
     brake: Arc<Brake>,
 ) -> Result<SourceInput, SourceError> {
     open_in(Sizes::USUAL, source, person, wanted, pace, crew, brake)
@@ -127,12 +127,12 @@ pub(super) fn open_in(
     sizes: Sizes,
     source: &SourceSpec,
     person: &Protected,
-    wanted: Wanted,
+    wanted: FieldRequirements,
     pace: InputPace,
-    crew: impl Into<Crewed>,
+    crew: impl Into<ClusterCrew>,
     brake: Arc<Brake>,
 ) -> Result<SourceInput, SourceError> {
-    let Crewed { crew, others } = crew.into();
+    let ClusterCrew { crew, others } = crew.into();
     let plan = CellLayout::new(source, person, &wanted)?;
     // An error in the times is reported before anything is read.
     Maker::new(plan.clone(), source)?;
@@ -169,7 +169,7 @@ pub(super) fn open_in(
                     format!("it has no field named {field}; name one of {}", SYNTHETIC_FIELDS.join(", "));
                 return Err(SourceError::refused(fate.place()).because(why));
             }
-            let made = MadeUp::new(synthetic, wanted.span)
+            let made = SyntheticLog::new(synthetic, wanted.span)
                 .map_err(|invalid| SourceError::refused(fate.place()).because(invalid.to_string()))?;
             let progress = Progress::of(Some(synthetic.rows / crew.processes.max(1) as u64));
             return finish(RecordSource::Made { made: Arc::new(made), pace }, progress);
@@ -185,7 +185,7 @@ pub(super) fn open_in(
     if plan.sorted && crew.process > 0 {
         let progress = Progress::of(None);
         progress.end();
-        return finish(RecordSource::Elsewhere, progress);
+        return finish(RecordSource::OtherProcess, progress);
     }
     // A pipe has a name as a file has, and gives each of its bytes once.
     let stream = files.iter().any(|file| !file.is_file());
@@ -200,7 +200,7 @@ pub(super) fn open_in(
     };
     let progress = Progress::of(total);
     let live = matches!(pace, InputPace::Follow(_));
-    let texture = Texture {
+    let texture = TextFormat {
         sizes,
         columns: matches!(source.records, RecordFormat::Csv(_)).then(|| plan.fields.clone()),
     };
@@ -214,7 +214,7 @@ pub(super) fn open_in(
         Arc::clone(&fate),
         Arc::clone(&brake),
         Arc::downgrade(&taken),
-        (alone, wanted.survey.tells_places()),
+        (alone, wanted.survey.reports_places()),
         crew,
     );
     let reading = InputReader {
@@ -226,7 +226,9 @@ pub(super) fn open_in(
         dealer,
         progress: Arc::clone(&progress),
         // An input that one process reads alone has no second copy to compare with.
-        accord: others.filter(|_| !alone).map(|others| Accord::new(others, crew.process, crew.processes)),
+        accord: others
+            .filter(|_| !alone)
+            .map(|others| InputAgreement::new(others, crew.process, crew.processes)),
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
         SourceError::lost(fate.place())
@@ -252,11 +254,11 @@ struct InputReader {
     files: Vec<PathBuf>,
     /// True where the files are pipes.
     stream: bool,
-    texture: Texture,
+    texture: TextFormat,
     pace: InputPace,
     dealer: Dealer,
     progress: Arc<Progress>,
-    accord: Option<Accord>,
+    accord: Option<InputAgreement>,
 }
 
 impl InputReader {
@@ -301,7 +303,7 @@ impl SourceInput {
             _taken: Arc::clone(&self.taken),
         };
         match &self.from {
-            RecordSource::Elsewhere => SourcePart::nothing(),
+            RecordSource::OtherProcess => SourcePart::nothing(),
             RecordSource::Lines { format, workers, spare, live } => {
                 let receiver = workers.lock().ok().and_then(|mut workers| workers.get_mut(own)?.take());
                 let Some(chunks) = receiver else { return SourcePart::nothing() };

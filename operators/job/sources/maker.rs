@@ -10,7 +10,7 @@ use super::identity::Texts;
 use super::lines::Bad;
 use super::number::{steps, trimmed};
 use super::part::PartContext;
-use super::synthetic::{BLOCK, MadeUp};
+use super::synthetic::{BLOCK, SyntheticLog};
 use super::times::Times;
 use super::wanted::{CellLayout, GroupCells, LineCells};
 use crate::dataflow::{BATCH, Clock, Pulled, SourceError};
@@ -110,7 +110,7 @@ impl Maker {
 /// The synthetic records of one worker.
 pub(super) struct Made {
     desk: PartContext,
-    made: Arc<MadeUp>,
+    made: Arc<SyntheticLog>,
     cells: LineCells,
     /// For each of the four fields, its cell if it is wanted.
     fields: Vec<Option<usize>>,
@@ -125,12 +125,13 @@ pub(super) struct Made {
 impl Made {
     pub(super) fn new(
         desk: PartContext,
-        made: Arc<MadeUp>,
+        made: Arc<SyntheticLog>,
         clock: Option<Arc<dyn Clock>>,
         worker: u64,
         workers: u64,
     ) -> Made {
-        let (cells, fields) = (LineCells::new(desk.plan.fields.len()), MadeUp::cells(&desk.plan.fields));
+        let (cells, fields) =
+            (LineCells::new(desk.plan.fields.len()), SyntheticLog::cells(&desk.plan.fields));
         Made { desk, made, cells, fields, clock, workers, next: worker * BLOCK, last: None, marked: None }
     }
 
@@ -154,7 +155,7 @@ impl Made {
             if self.desk.survey.counts() {
                 self.desk.survey.line(&[], &self.cells, &self.desk.plan.fields, Some(row.time));
             }
-            self.desk.survey.saw(row.time);
+            self.desk.survey.record_time(row.time);
             if self.desk.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
                 self.desk.fate.bad(1);
                 self.desk.fate.check()?;

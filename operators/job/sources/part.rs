@@ -134,7 +134,7 @@ impl Lines {
                 let whole = reading.read(current, batch, enough, &mut lines);
                 self.desk.fate.check()?;
                 if !whole {
-                    return Ok(self.standing());
+                    return Ok(self.pulled());
                 }
                 if let Some(done) = self.current.take() {
                     if self.desk.plan.sorted && !self.desk.order.ends(done.number, done.last) {
@@ -151,7 +151,7 @@ impl Lines {
                 Ok(DealerMessage::Chunk(chunk)) => self.begin(chunk),
                 Ok(DealerMessage::Mark(time)) => return Ok(Pulled::Complete(time)),
                 Ok(DealerMessage::End) => self.ended = true,
-                Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.standing()),
+                Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.pulled()),
                 Err(TryRecvError::Empty) => return Ok(Pulled::Idle),
                 Err(TryRecvError::Disconnected) => {
                     self.desk.fate.check()?;
@@ -171,7 +171,7 @@ impl Lines {
     }
 
     /// The state of the part while there is more.
-    fn standing(&self) -> Pulled {
+    fn pulled(&self) -> Pulled {
         let latest = self.current.as_ref().and_then(|current| current.last).or(self.latest);
         match latest {
             Some(time) if self.desk.plan.sorted && self.desk.plan.timed && !self.live => {
@@ -247,7 +247,7 @@ impl ChunkReader<'_> {
             }
             let time = said;
             if let Some(time) = time {
-                self.survey.saw(time);
+                self.survey.record_time(time);
             }
             if let (Some(order), Some(time)) = (self.order, time) {
                 let begins = current.last.is_none();

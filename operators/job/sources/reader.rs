@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::accord::{Accord, ProcessReport, Read, UNKNOWN};
+use super::accord::{FileReport, InputAgreement, ProcessReport, UNKNOWN};
 use super::bytes::{self, Packing};
 use super::cutter::{Cutter, Sizes};
 use super::dealer::Progress;
@@ -15,7 +15,7 @@ use crate::dataflow::SourceError;
 
 /// The sizes by which a text is cut, and its wanted columns.
 #[derive(Clone)]
-pub(super) struct Texture {
+pub(super) struct TextFormat {
     pub(super) sizes: Sizes,
     /// The wanted fields, where a text begins with the names of its columns.
     pub(super) columns: Option<Vec<String>>,
@@ -42,13 +42,13 @@ impl From<SourceError> for ReadStop {
 /// Reads everything, and then notifies the workers of the end.
 pub(super) fn read_all(
     files: &[PathBuf],
-    texture: &Texture,
+    texture: &TextFormat,
     dealer: &mut Dealer,
     progress: &Arc<Progress>,
-    mut accord: Option<Accord>,
+    mut accord: Option<InputAgreement>,
 ) -> Result<(), ReadStop> {
     if let Some(accord) = &mut accord {
-        agree(accord, there(files)?, files, dealer)?;
+        agree(accord, file_reports(files)?, files, dealer)?;
     }
     let mut read = Vec::new();
     for (turn, file) in (0u64..).zip(files) {
@@ -64,24 +64,29 @@ pub(super) fn read_all(
     if let Some(accord) = &mut accord {
         agree(accord, read, files, dealer)?;
     }
-    Ok(dealer.tell(|| DealerMessage::End)?)
+    Ok(dealer.broadcast(|| DealerMessage::End)?)
 }
 
 /// The reports on files before they are read.
-fn there(files: &[PathBuf]) -> Result<Vec<Read>, SourceError> {
+fn file_reports(files: &[PathBuf]) -> Result<Vec<FileReport>, SourceError> {
     let facts = |(turn, file): (u64, &PathBuf)| {
         let length = match Packing::of(file) {
             Packing::Plain => fs::metadata(file).map(|facts| facts.len()),
             _ => Ok(UNKNOWN),
         };
         let length = length.map_err(|error| unreadable(&file.display().to_string(), &error))?;
-        Ok(Read { file: turn.to_string(), length, digest: None, whole: false })
+        Ok(FileReport { file: turn.to_string(), length, digest: None, whole: false })
     };
     (0u64..).zip(files).map(facts).collect()
 }
 
 /// Compares this process's report on its files with the report of each other process.
-fn agree(accord: &mut Accord, files: Vec<Read>, paths: &[PathBuf], dealer: &Dealer) -> Result<(), ReadStop> {
+fn agree(
+    accord: &mut InputAgreement,
+    files: Vec<FileReport>,
+    paths: &[PathBuf],
+    dealer: &Dealer,
+) -> Result<(), ReadStop> {
     let own = ProcessReport { time: 0, files };
     for (process, other) in accord.exchange(&own, dealer)? {
         let place = |at: usize| match paths.get(at) {
@@ -110,8 +115,8 @@ impl Hash {
     }
 
     /// The report on the file, from the bytes hashed so far.
-    pub(super) fn read(&self, file: String, whole: bool) -> Read {
-        Read { file, length: self.length, digest: Some(*self.hasher.finalize().as_bytes()), whole }
+    pub(super) fn read(&self, file: String, whole: bool) -> FileReport {
+        FileReport { file, length: self.length, digest: Some(*self.hasher.finalize().as_bytes()), whole }
     }
 }
 
@@ -133,7 +138,7 @@ impl<R: io::Read> io::Read for Hashed<R> {
 
 /// Reads standard input to its end.
 pub(super) fn read_input(
-    texture: &Texture,
+    texture: &TextFormat,
     dealer: &mut Dealer,
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
@@ -141,22 +146,24 @@ pub(super) fn read_input(
     let source = bytes::of_input(progress).map_err(|error| unreadable(&place, &error))?;
     read_text(source, 0, &place, texture, dealer)?;
     progress.end();
-    Ok(dealer.tell(|| DealerMessage::End)?)
+    Ok(dealer.broadcast(|| DealerMessage::End)?)
 }
 
 fn read_text(
     mut source: impl io::Read,
     turn: u64,
     place: &str,
-    texture: &Texture,
+    texture: &TextFormat,
     dealer: &mut Dealer,
 ) -> Result<(), ReadStop> {
     let mut text = ReaderText::new(texture);
     dealer.begin(place, 0);
     loop {
         dealer.wait()?;
-        let read =
-            text.cutter.fill(|room| some(&mut source, room)).map_err(|error| unreadable(place, &error))?;
+        let read = text
+            .cutter
+            .fill(|room| read_some(&mut source, room))
+            .map_err(|error| unreadable(place, &error))?;
         let begun = text.columns.is_some();
         if !text.begin(place, read == 0)? {
             continue;
@@ -177,7 +184,7 @@ fn read_text(
 }
 
 /// Reads some bytes, and retries where a signal interrupts.
-pub(super) fn some(source: &mut impl io::Read, room: &mut [u8]) -> io::Result<usize> {
+pub(super) fn read_some(source: &mut impl io::Read, room: &mut [u8]) -> io::Result<usize> {
     loop {
         match source.read(room) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -213,7 +220,7 @@ pub(super) struct ReaderText {
 }
 
 impl ReaderText {
-    pub(super) fn new(texture: &Texture) -> ReaderText {
+    pub(super) fn new(texture: &TextFormat) -> ReaderText {
         ReaderText {
             cutter: Cutter::new(texture.sizes, texture.columns.is_some()),
             columns: None,

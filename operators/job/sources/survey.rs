@@ -18,10 +18,10 @@ use crate::time::Time;
 
 /// The number of records that a real run counts. A field that one person in a hundred has is in one of them
 /// but for a chance of 5 in 100,000.
-pub(crate) const FIRST: u64 = 1_000;
+pub(crate) const WARN_AFTER: u64 = 1_000;
 
 /// The number of unreadable lines that are reported one by one.
-const TOLD: usize = 10;
+const REPORTED_BAD_LINES: usize = 10;
 
 /// The function by which a run warns its operator.
 pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
@@ -74,7 +74,7 @@ pub struct Survey {
 }
 
 /// A line with its cells, the fields that these are of, and its time.
-pub(super) type Apart<'a> = (&'a [u8], &'a LineCells, &'a [String], Option<Time>);
+pub(super) type SplitLine<'a> = (&'a [u8], &'a LineCells, &'a [String], Option<Time>);
 
 struct FieldCount {
     of: Use,
@@ -121,17 +121,17 @@ impl Survey {
     }
 
     /// The survey of a real run.
-    pub(crate) fn of_a_run(uses: Vec<Use>, span: (Option<Time>, Option<Time>), warn: Option<Warn>) -> Survey {
-        Survey { warn, ..Survey::new(uses, span, FIRST) }
+    pub(crate) fn for_run(uses: Vec<Use>, span: (Option<Time>, Option<Time>), warn: Option<Warn>) -> Survey {
+        Survey { warn, ..Survey::new(uses, span, WARN_AFTER) }
     }
 
     /// The survey of data that may be shown, or of a sample that its operator looks at: `most` records.
-    pub(crate) fn of_open_data(uses: Vec<Use>, span: (Option<Time>, Option<Time>), most: u64) -> Survey {
+    pub(crate) fn for_open_data(uses: Vec<Use>, span: (Option<Time>, Option<Time>), most: u64) -> Survey {
         Survey { open: true, ..Survey::new(uses, span, most) }
     }
 
     /// Marks the survey as that of one process among several: records that the others read are not counted.
-    pub(crate) fn of_a_part(self, part: bool) -> Survey {
+    pub(crate) fn partial(self, part: bool) -> Survey {
         Survey { part, ..self }
     }
 
@@ -150,7 +150,7 @@ impl Survey {
     }
 
     /// Returns true where unreadable lines are reported with their place.
-    pub(super) fn tells_places(&self) -> bool {
+    pub(super) fn reports_places(&self) -> bool {
         self.open
     }
 
@@ -176,7 +176,7 @@ impl Survey {
 
     /// Records the time of a record.
     #[inline]
-    pub(super) fn saw(&self, time: Time) {
+    pub(super) fn record_time(&self, time: Time) {
         if self.open {
             self.first.fetch_min(time, Ordering::Relaxed);
             self.last.fetch_max(time, Ordering::Relaxed);
@@ -218,7 +218,7 @@ impl Survey {
     pub(super) fn unreadable(
         &self,
         at: Option<(Arc<str>, u64)>,
-        apart: Option<Apart<'_>>,
+        apart: Option<SplitLine<'_>>,
         format: &'static str,
     ) {
         if !self.open || !self.counts() {
@@ -227,7 +227,7 @@ impl Survey {
         self.bad.fetch_add(1, Ordering::Relaxed);
         let Some(at) = at else { return };
         let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
-        if details.len() < TOLD {
+        if details.len() < REPORTED_BAD_LINES {
             let (field, why) = match apart {
                 None => (String::new(), format),
                 Some((line, cells, fields, time)) => self.reason(line, cells, fields, time),
@@ -294,7 +294,7 @@ impl Survey {
         let lines = self.lines();
         let of_them = match lines {
             0 => return Vec::new(),
-            FIRST if !self.open => "none of the first 1,000 records has it".to_owned(),
+            WARN_AFTER if !self.open => "none of the first 1,000 records has it".to_owned(),
             lines => format!("none of {} has it", records(lines)),
         };
         let missing = self.uses.iter().filter(|counted| counted.found.load(Ordering::Relaxed) == 0);
@@ -488,14 +488,14 @@ mod tests {
         let heard = Arc::clone(&said);
         let warn: Warn = Box::new(move |warning| heard.lock().unwrap().push(warning.to_owned()));
         let fields = ["page".to_owned(), "shop".to_owned()];
-        let survey = Survey::of_a_run(vec![key("page"), key("shop")], (Some(0), Some(10)), Some(warn));
+        let survey = Survey::for_run(vec![key("page"), key("shop")], (Some(0), Some(10)), Some(warn));
         let line = b"x";
         let mut with = LineCells::new(2);
         with.put(0, 0, 1);
         let without = LineCells::new(2);
-        for number in 0..FIRST {
+        for number in 0..WARN_AFTER {
             assert!(survey.counts() && said.lock().unwrap().is_empty());
-            survey.saw(10);
+            survey.record_time(10);
             survey.line(line, if number == 998 { &with } else { &without }, &fields, None);
         }
         assert!(!survey.counts());
@@ -509,7 +509,7 @@ mod tests {
             said.lock().unwrap()[1].starts_with("job.from, job.until: no record lies between 1970-01-01")
         );
         assert!(!said.lock().unwrap()[1].contains("the first is of"), "the times of a real run are not told");
-        survey.saw(9);
+        survey.record_time(9);
         survey.end();
         assert_eq!(said.lock().unwrap().len(), 2);
     }
@@ -517,7 +517,7 @@ mod tests {
     #[test]
     fn paths_lead_to_plain_values() {
         let line = br#"{"a":1,"b":{"c":null,"d":{"e":"x"},"f":[{"g":1}]},"b.c":2}"#;
-        let survey = Survey::of_open_data(Vec::new(), (None, None), 5).with_names();
+        let survey = Survey::for_open_data(Vec::new(), (None, None), 5).with_names();
         survey.name_fields(line);
         survey.name_fields(b"no JSON");
         assert_eq!(survey.names(), ["a", "b.c", "b.d.e"]);

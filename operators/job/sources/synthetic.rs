@@ -15,7 +15,7 @@ use crate::time::{LIMIT, Time};
 
 /// A synthetic log.
 #[derive(Clone, Debug)]
-pub struct MadeUp {
+pub struct SyntheticLog {
     people: Zipf,
     keys: Zipf,
     rhythm: Rhythm,
@@ -26,7 +26,7 @@ pub struct MadeUp {
 /// One line of a synthetic log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct MadeRow {
+pub struct SyntheticRow {
     /// The person, from 1; the first are the most active.
     pub user: u64,
     /// The key, from 1; the first are the most common.
@@ -47,17 +47,17 @@ const SPAN: (Time, Time) = (1_767_225_600_000_000, 1_767_312_000_000_000);
 const SKEW: f64 = 1.1;
 
 /// People are less unequal than keys: with the usual skew, one in a thousand of them leaves a fifth of the rows.
-const OF_PEOPLE: f64 = 0.7;
+const PERSON_SKEW_RATIO: f64 = 0.7;
 
-impl MadeUp {
+impl SyntheticLog {
     /// A log as a job file describes it, over a span of time; over one day where that is not given.
     ///
     /// # Errors
     ///
     /// The errors of [`MadeUp::of`].
-    pub fn new(synthetic: &Synthetic, span: Option<(Time, Time)>) -> Result<MadeUp, Invalid> {
+    pub fn new(synthetic: &Synthetic, span: Option<(Time, Time)>) -> Result<SyntheticLog, Invalid> {
         let Synthetic { people, rows, keys, skew, seed } = *synthetic;
-        MadeUp::of(people, rows, keys, skew, seed, span)
+        SyntheticLog::of(people, rows, keys, skew, seed, span)
     }
 
     /// A log with these numbers of rows, people and keys.
@@ -72,7 +72,7 @@ impl MadeUp {
         skew: Option<ConfigNumber>,
         seed: Option<u64>,
         span: Option<(Time, Time)>,
-    ) -> Result<MadeUp, Invalid> {
+    ) -> Result<SyntheticLog, Invalid> {
         for (field, count) in [("people", people), ("rows", rows), ("keys", keys)] {
             let kind = match count {
                 0 => InvalidKind::Zero,
@@ -90,8 +90,8 @@ impl MadeUp {
         if from >= until || from < -LIMIT || until > LIMIT {
             return Err(Invalid::new("until", InvalidKind::TooSmall, "a time after from"));
         }
-        Ok(MadeUp {
-            people: Zipf::new(people, OF_PEOPLE * skew),
+        Ok(SyntheticLog {
+            people: Zipf::new(people, PERSON_SKEW_RATIO * skew),
             keys: Zipf::new(keys, skew),
             rhythm: Rhythm::new(from, until),
             rows,
@@ -105,7 +105,7 @@ impl MadeUp {
     }
 
     /// The row with this number, which must be less than [`MadeUp::rows`].
-    pub fn row(&self, number: u64) -> MadeRow {
+    pub fn row(&self, number: u64) -> SyntheticRow {
         let mut dice = SplitMix(mixed(self.seed.wrapping_add(mixed(number))));
         let time = self.rhythm.time(number, self.rows, dice.word());
         let user = self.people.draw(|| dice.part());
@@ -114,7 +114,7 @@ impl MadeUp {
         // take.
         let normal = ((0..4).map(|_| dice.part()).sum::<f64>() - 2.0) * 1.732;
         let value = libm::exp(8.0 + 0.9 * normal) as u64;
-        MadeRow { user, key, value, time }
+        SyntheticRow { user, key, value, time }
     }
 
     /// The line of column names under which [`MadeRow::write_csv`] writes.
@@ -128,7 +128,7 @@ impl MadeUp {
     }
 }
 
-impl MadeRow {
+impl SyntheticRow {
     /// Writes a line of separated fields.
     ///
     /// # Errors
@@ -329,14 +329,14 @@ mod made_tests {
 
     use super::*;
 
-    fn made(rows: u64, seed: u64) -> MadeUp {
-        MadeUp::of(1_000, rows, 50, None, Some(seed), None).unwrap()
+    fn made(rows: u64, seed: u64) -> SyntheticLog {
+        SyntheticLog::of(1_000, rows, 50, None, Some(seed), None).unwrap()
     }
 
     #[test]
     fn a_log_comes_by_time_within_its_span_and_in_its_shape() {
         let log = made(100_000, 7);
-        let rows: Vec<MadeRow> = (0..log.rows()).map(|number| log.row(number)).collect();
+        let rows: Vec<SyntheticRow> = (0..log.rows()).map(|number| log.row(number)).collect();
         assert!(rows.windows(2).all(|pair| pair[0].time <= pair[1].time));
         assert!(rows[0].time >= SPAN.0 && rows[99_999].time < SPAN.1);
         assert!(rows.iter().all(|row| (1..=1_000).contains(&row.user) && (1..=50).contains(&row.key)));
@@ -374,17 +374,17 @@ mod made_tests {
 
     #[test]
     fn what_makes_no_log_is_refused() {
-        let field = |log: Result<MadeUp, Invalid>| log.unwrap_err().field().to_owned();
+        let field = |log: Result<SyntheticLog, Invalid>| log.unwrap_err().field().to_owned();
         let skew = |text| Some(ConfigNumber::parse(text).unwrap());
-        assert_eq!(field(MadeUp::of(0, 1, 1, None, None, None)), "people");
-        assert_eq!(field(MadeUp::of(1, 0, 1, None, None, None)), "rows");
-        assert_eq!(field(MadeUp::of(1, 1, (1 << 40) + 1, None, None, None)), "keys");
-        assert_eq!(field(MadeUp::of(1, 1, 1, skew("-1"), None, None)), "skew");
-        assert_eq!(field(MadeUp::of(1, 1, 1, skew("10.5"), None, None)), "skew");
-        assert_eq!(field(MadeUp::of(1, 1, 1, None, None, Some((5, 5)))), "until");
+        assert_eq!(field(SyntheticLog::of(0, 1, 1, None, None, None)), "people");
+        assert_eq!(field(SyntheticLog::of(1, 0, 1, None, None, None)), "rows");
+        assert_eq!(field(SyntheticLog::of(1, 1, (1 << 40) + 1, None, None, None)), "keys");
+        assert_eq!(field(SyntheticLog::of(1, 1, 1, skew("-1"), None, None)), "skew");
+        assert_eq!(field(SyntheticLog::of(1, 1, 1, skew("10.5"), None, None)), "skew");
+        assert_eq!(field(SyntheticLog::of(1, 1, 1, None, None, Some((5, 5)))), "until");
         for (people, rows, span) in [(1, 1, (0, 1)), (1 << 40, 1 << 40, (-LIMIT, LIMIT)), (1, 10, (-5, 3))] {
             for text in ["0", "1", "10"] {
-                let log = MadeUp::of(people, rows, people, skew(text), None, Some(span)).unwrap();
+                let log = SyntheticLog::of(people, rows, people, skew(text), None, Some(span)).unwrap();
                 for number in [0, rows / 2, rows - 1] {
                     let row = log.row(number);
                     assert!((span.0..span.1).contains(&row.time) && (1..=people).contains(&row.user));

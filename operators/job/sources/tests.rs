@@ -93,8 +93,8 @@ fn group(key: Option<&str>, value: Option<(&str, i32)>) -> Group {
     Group { key: key.map(str::to_owned), value }
 }
 
-fn wanted(groups: Vec<Group>, time: bool) -> Wanted {
-    Wanted { groups, secret: [7; 32], time, span: None, survey: Survey::none() }
+fn wanted(groups: Vec<Group>, time: bool) -> FieldRequirements {
+    FieldRequirements { groups, secret: [7; 32], time, span: None, survey: Survey::none() }
 }
 
 fn threads(threads: usize) -> Crew {
@@ -143,7 +143,7 @@ fn drained(mut parts: Vec<SourcePart<Id, Id>>) -> Result<Vec<Vec<Given>>, Source
 /// As [`drained`], of a source that is opened for it, everything together and in order.
 fn read(
     source: &(SourceSpec, Protected),
-    wanted: &Wanted,
+    wanted: &FieldRequirements,
     workers: usize,
 ) -> Result<Vec<Given>, SourceError> {
     let input =

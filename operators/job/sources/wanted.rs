@@ -28,7 +28,7 @@ pub(crate) struct NumberField {
 
 /// The fields and settings that a job needs from its source.
 #[derive(Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct FieldRequirements {
     /// The groups of releases; each line becomes one record for each of them.
     pub(crate) groups: Vec<Group>,
     /// The key of the hash by which long ids are held.
@@ -68,7 +68,7 @@ impl CellLayout {
     pub(super) fn new(
         source: &SourceSpec,
         person: &Protected,
-        wanted: &Wanted,
+        wanted: &FieldRequirements,
     ) -> Result<CellLayout, SourceError> {
         let mut fields: Vec<String> = Vec::new();
         let mut cell = |name: &str| {

@@ -14,7 +14,9 @@ use crate::dataflow::bounding::{Cap, ContributionSelector, Few, Rule, Values, he
 use crate::dataflow::engine::{Antichain, Operator, Pipeline, StreamVec, Travels};
 use crate::dataflow::pipeline::aggregation::Aggregation;
 use crate::dataflow::pipeline::bounder::RecordReading;
-use crate::dataflow::pipeline::protect::{Changing, Named, Naming, Once, Unnamed};
+use crate::dataflow::pipeline::protect::{
+    DistinctRecords, Multiplicity, OneRecordPerPerson, RecordId, RecordIdentity,
+};
 use crate::dataflow::pipeline::unit::{Batches, People, Person, ProtectedUnit, Records};
 use crate::dataflow::windows::Schedule;
 use crate::invalid::{Invalid, InvalidKind};
@@ -324,30 +326,30 @@ pub trait TakesBack {
     const TAKES_BACK: bool;
 }
 
-impl TakesBack for Unnamed {
+impl TakesBack for DistinctRecords {
     const TAKES_BACK: bool = false;
 }
 
-impl<I, G> TakesBack for Named<I, G> {
+impl<I, G> TakesBack for RecordId<I, G> {
     const TAKES_BACK: bool = false;
 }
 
-impl TakesBack for Once {
+impl TakesBack for OneRecordPerPerson {
     const TAKES_BACK: bool = false;
 }
 
-impl TakesBack for Changing {
+impl TakesBack for Multiplicity {
     const TAKES_BACK: bool = true;
 }
 
-type RowsRule<D, N> = <N as Naming<D>>::Rule<Values<QueryRow>>;
+type RowsRule<D, N> = <N as RecordIdentity<D>>::Rule<Values<QueryRow>>;
 
 impl<D, P, F, N> Owned<D> for People<P, F, N>
 where
     D: 'static,
     P: Person,
     F: Fn(&D) -> P + 'static,
-    N: Naming<D> + TakesBack,
+    N: RecordIdentity<D> + TakesBack,
     RowsRule<D, N>: Rule<Held: Ord + 'static>,
 {
     type Owner = P;

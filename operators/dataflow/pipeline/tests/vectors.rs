@@ -241,7 +241,7 @@ fn a_bound_that_is_none_ends_the_run_before_it_begins() {
 }
 
 type MeanOfVisits<'scope> =
-    Bounded<'scope, Event, People<u64, fn(&Event) -> u64, Unnamed>, fn(&Event) -> Time>;
+    Bounded<'scope, Event, People<u64, fn(&Event) -> u64, DistinctRecords>, fn(&Event) -> Time>;
 
 fn visit_of(visit: &Event) -> u64 {
     visit.0

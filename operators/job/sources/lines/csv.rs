@@ -183,9 +183,8 @@ fn names(header: &[u8]) -> Vec<Vec<u8>> {
     names
 }
 
-// Where the fields of a plain line end.
+// The ends of the fields of a plain line.
 
-//! The ends of the fields of a plain line.
 /// The positions of a line's commas, and then of its end. They are searched for in 32 bytes at once: the
 /// lengths of fields are what no processor foresees.
 pub(super) struct Commas<'l> {

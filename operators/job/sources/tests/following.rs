@@ -6,7 +6,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::*;
 use crate::dataflow::{Clock, SystemClock};
-use crate::job::sources::accord::Others;
+use crate::job::sources::accord::ClusterLinks;
 
 /// The system's clock, which somebody may set.
 #[derive(Default)]
@@ -271,13 +271,13 @@ struct Other {
     notes: Receiver<(usize, Vec<u8>)>,
 }
 
-impl Others for Other {
-    fn tell(&self, note: &[u8]) {
+impl ClusterLinks for Other {
+    fn broadcast(&self, note: &[u8]) {
         // Who is gone hears nothing.
         let _ = self.to.send((self.process, note.to_owned()));
     }
 
-    fn notes(&self) -> &Receiver<(usize, Vec<u8>)> {
+    fn messages(&self) -> &Receiver<(usize, Vec<u8>)> {
         &self.notes
     }
 
@@ -294,7 +294,7 @@ fn two(places: [&Place; 2], clocks: [&Arc<Settable>; 2]) -> [Followed; 2] {
     links.map(|(process, to, notes)| {
         let (source, person) = csv(&places[process].path("a.csv"), "");
         let crew = Crew { process, processes: 2, threads: 1 };
-        let crew = Crewed::between(crew, Box::new(Other { process, to, notes }));
+        let crew = ClusterCrew::between(crew, Box::new(Other { process, to, notes }));
         let pace = InputPace::Follow(Arc::clone(clocks[process]) as Arc<dyn Clock>);
         let wanted = wanted(vec![group(None, None)], false);
         let input = open_in(sizes(64), &source, &person, wanted, pace, crew, Brake::new()).unwrap();

@@ -14,7 +14,7 @@ use crate::job::sources::wanted::CellLayout;
 /// A text of the input, which no error may contain.
 const SECRET: &str = "s3cret";
 
-fn gone(source: &(SourceSpec, Protected), wanted: &Wanted, workers: usize) -> SourceError {
+fn gone(source: &(SourceSpec, Protected), wanted: &FieldRequirements, workers: usize) -> SourceError {
     let gone = read(source, wanted, workers).unwrap_err();
     let told = format!("{gone} {gone:?}");
     assert!(!told.contains(SECRET), "{told}");
@@ -22,7 +22,7 @@ fn gone(source: &(SourceSpec, Protected), wanted: &Wanted, workers: usize) -> So
     gone
 }
 
-fn keyed() -> Wanted {
+fn keyed() -> FieldRequirements {
     wanted(vec![group(Some("key"), Some(("value", 2)))], true)
 }
 

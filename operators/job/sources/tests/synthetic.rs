@@ -30,8 +30,8 @@ fn made_up_records_are_the_same_for_every_number_of_workers_and_on_paper() {
     assert!(found == expected);
 
     let place = Place::new("paper");
-    let log = MadeUp::of(300, 10_000, 20, None, Some(5), None).unwrap();
-    let (mut csv, mut json) = (MadeUp::header().into_bytes(), Vec::new());
+    let log = SyntheticLog::of(300, 10_000, 20, None, Some(5), None).unwrap();
+    let (mut csv, mut json) = (SyntheticLog::header().into_bytes(), Vec::new());
     for number in 0..log.rows() {
         log.row(number).write_csv(&mut csv).unwrap();
         log.row(number).write_json(&mut json).unwrap();
@@ -51,7 +51,7 @@ fn a_live_log_gives_what_has_happened() {
     let now = crate::dataflow::Clock::now(&crate::dataflow::SystemClock);
     let (source, person) = stated(SOURCE, USER);
     let span = Some((now - 1_000_000, now + 1_000_000));
-    let wanted = Wanted { span, ..wanted(vec![group(None, None)], true) };
+    let wanted = FieldRequirements { span, ..wanted(vec![group(None, None)], true) };
     let pace = InputPace::Follow(Arc::new(crate::dataflow::SystemClock));
     let input = open(&source, &person, wanted, pace, threads(1), Brake::new()).unwrap();
     let mut part = input.part::<Id, Id>(0);
