@@ -1,16 +1,18 @@
 //! The time of contribution bounding: the table beside an undefended count of the same records, and beside a
 //! bound that is written down in five lines.
 //!
-//! One thread; windows of 500,000 records, people uniform, 1,000 keys by Zipf(1), at most 4 keys a person and 2 records a
-//! key. The floor is a hash map from keys to counts with a hash like the table's. The five lines are a hash map from people
-//! to short lists, first come, first kept, which is neither the same on two workers nor mergeable. CPU time, since the
-//! machine may be shared: what else runs on it still takes its caches.
+//! One thread; windows of 500,000 records, people uniform, 1,000 keys by Zipf(1), at most 4 keys a person and
+//! 2 records a key. The floor is a hash map from keys to counts with a hash like the table's. The five lines
+//! are a hash map from people to short lists, first come, first kept, which is neither the same on two
+//! workers nor mergeable. CPU time, since the machine may be shared: what else runs on it still takes its
+//! caches.
 //!
-//! What limits it: a record is hashed twice (person, key), appended to one of 32 places, found in an index of its part,
-//! moved to its person, and compared with what else the person has. No step waits for main memory, so that a million
-//! people cost no more than ten thousand; what is left are instructions, and the two branches that nobody can guess, whether
-//! a person is new and whether the person's key is. Of the time, hashing and appending take a third, finding persons a
-//! quarter, and combining, choosing and adding up the rest. Texts cost their hashing, their comparison and their memory on top.
+//! What limits it: a record is hashed twice (person, key), appended to one of 32 places, found in an index of
+//! its part, moved to its person, and compared with what else the person has. No step waits for main memory,
+//! so that a million people cost no more than ten thousand; what is left are instructions, and the two
+//! branches that nobody can guess, whether a person is new and whether the person's key is. Of the time,
+//! hashing and appending take a third, finding persons a quarter, and combining, choosing and adding up the
+//! rest. Texts cost their hashing, their comparison and their memory on top.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;

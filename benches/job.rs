@@ -1,17 +1,21 @@
-//! A job file, from a CSV on the disk to released lines: the job on which the batch libraries of this field were timed.
+//! A job file, from a CSV on the disk to released lines: the job on which the batch libraries of this field
+//! were timed.
 //!
-//! Ten million lines `user,key,value`: 500,000 people with 20 lines each, 1,000 keys by Zipf 1.3, values from 0 to 20. It
-//! releases a count and a mean by key, of at most 5 keys a person and 10 lines a key, in one window over everything. The
-//! time is that of `discreet replay` in this process, on two workers: reading, bounding, noise, the durable seal and the
-//! lines in a file.
+//! Ten million lines `user,key,value`: 500,000 people with 20 lines each, 1,000 keys by Zipf 1.3, values from
+//! 0 to 20. It releases a count and a mean by key, of at most 5 keys a person and 10 lines a key, in one
+//! window over everything. The time is that of `discreet replay` in this process, on two workers: reading,
+//! bounding, noise, the durable seal and the lines in a file.
 //!
-//! The floor is the same file, cut and read by two threads, counted and added up in hash maps that protect nobody.
+//! The floor is the same file, cut and read by two threads, counted and added up in hash maps that protect
+//! nobody.
 //!
-//! What limits it is memory: a record of 80 bytes is written, moved between cores, read by the count and by the mean, and each of
-//! the two holds a table of everybody, for each chooses for itself what it keeps of a person.
+//! What limits it is memory: a record of 80 bytes is written, moved between cores, read by the count and by
+//! the mean, and each of the two holds a table of everybody, for each chooses for itself what it keeps of a
+//! person.
 //!
-//! Peers on the same job, on a 2-core machine, in millions of lines a second: OpenDP on Polars 0.67, diffprivlib with
-//! bounding by hand 0.40, python-dp 0.26, PipelineDP 0.05, Tumult on Spark 0.04; a Polars query that protects nobody 0.9.
+//! Peers on the same job, on a 2-core machine, in millions of lines a second: OpenDP on Polars 0.67,
+//! diffprivlib with bounding by hand 0.40, python-dp 0.26, PipelineDP 0.05, Tumult on Spark 0.04; a Polars
+//! query that protects nobody 0.9.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;

@@ -1,7 +1,8 @@
 //! The cost of durability: windows sealed a second, alone and in groups, and the millionth beside the first.
 //!
-//! The floor of a single seal is one synced append to a file in the same directory, measured beside it. What limits it
-//! is the disk's sync for single seals, and SQLite's inserts with their index and triggers for groups.
+//! The floor of a single seal is one synced append to a file in the same directory, measured beside it. What
+//! limits it is the disk's sync for single seals, and SQLite's inserts with their index and triggers for
+//! groups.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

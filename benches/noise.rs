@@ -1,14 +1,15 @@
 //! The time of a draw, beside its floor and its peers, all in one run on the same generator.
 //!
-//! The floor is the ChaCha20 word that every draw consumes. The peers are inexact noise, which may leak what it hides
-//! (rand_distr's Normal, an inverse-CDF Laplace), and OpenDP 0.16's exact noise, from a crate of its own beside this
-//! file, which takes a minute to build the first time.
+//! The floor is the ChaCha20 word that every draw consumes. The peers are inexact noise, which may leak what
+//! it hides (rand_distr's Normal, an inverse-CDF Laplace), and OpenDP 0.16's exact noise, from a crate of its
+//! own beside this file, which takes a minute to build the first time.
 //!
-//! What limits it: at every scale a draw is one ChaCha20 word, two dependent look-ups in a table of 20 KB, and about
-//! one branch in four that cannot be foreseen. Build time of a table is printed too; it is paid once per scale.
+//! What limits it: at every scale a draw is one ChaCha20 word, two dependent look-ups in a table of 20 KB,
+//! and about one branch in four that cannot be foreseen. Build time of a table is printed too; it is paid
+//! once per scale.
 //!
-//! Every figure is the best of many interleaved rounds, so that a busy machine slows all alike; every ratio is the
-//! worst over the scales.
+//! Every figure is the best of many interleaved rounds, so that a busy machine slows all alike; every ratio
+//! is the worst over the scales.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;

@@ -1,8 +1,8 @@
 //! A count every day, for months, under a promise about any thirty days: which account pays, which windows
 //! are refused, and when budget becomes free again.
 //!
-//! The lesson: a charge is indexed by the time of the data, decided before the release, and never given back; and a
-//! list that is fixed beforehand is cheaper than the same list charged piece by piece.
+//! The lesson: a charge is indexed by the time of the data, decided before the release, and never given back;
+//! and a list that is fixed beforehand is cheaper than the same list charged piece by piece.
 //!
 //! ```text
 //! cargo run --release --example a_months_budget

@@ -11,8 +11,9 @@
 //! cargo run --release --example a_pattern_that_is_not_there [-- PICTURE.svg]
 //! ```
 //!
-//! The picture is `examples/a_pattern_that_is_not_there.svg`. The records are the same in every run, the noise is not. What
-//! is asserted of the noise holds for certain; what is asserted of the rules would fail once in more than a billion runs.
+//! The picture is `examples/a_pattern_that_is_not_there.svg`. The records are the same in every run, the
+//! noise is not. What is asserted of the noise holds for certain; what is asserted of the rules would fail
+//! once in more than a billion runs.
 #![allow(clippy::print_stdout)]
 
 #[path = "picture/mod.rs"]

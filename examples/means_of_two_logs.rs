@@ -1,15 +1,17 @@
 //! The mean of two numbers at once, on two real logs: clipped, shaped and stable, each beside the error that
 //! it promises, its actual error, and the least error of an unbiased mean.
 //!
-//! The lesson: a shape saves where the numbers that can occur lie in a thin set, and bounds that are known beat whatever must
-//! find them out. A stable mean needs no bounds but many people; where there are too few it says so before it looks.
+//! The lesson: a shape saves where the numbers that can occur lie in a thin set, and bounds that are known
+//! beat whatever must find them out. A stable mean needs no bounds but many people; where there are too few
+//! it says so before it looks.
 //!
 //! ```text
 //! cargo run --release --example means_of_two_logs -- DIRECTORY
 //! ```
 //!
-//! where `retail.csv.gz` and `reviews.csv.bz2` lie in the directory, `../shared/data` unless it is given. Of each person the first
-//! record counts, so that the truth is known. It is a demonstration, charged to ledgers that are thrown away.
+//! where `retail.csv.gz` and `reviews.csv.bz2` lie in the directory, `../shared/data` unless it is given. Of
+//! each person the first record counts, so that the truth is known. It is a demonstration, charged to ledgers
+//! that are thrown away.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;

@@ -1,5 +1,6 @@
-//! A year of hourly totals, of the year so far and of the last seven days, which are paid for once: with noise that is fresh at
-//! every hour, with the binary tree, and with the strategy that is taken where none is named. All three spend the same.
+//! A year of hourly totals, of the year so far and of the last seven days, which are paid for once: with
+//! noise that is fresh at every hour, with the binary tree, and with the strategy that is taken where none is
+//! named. All three spend the same.
 //!
 //! The lesson: a person who came once is in every later total. Noise that is drawn anew each hour adds up in
 //! them; noise that is correlated between hours nearly cancels, and the promise is no weaker. A total of the
@@ -9,10 +10,10 @@
 //! cargo run --release --example paid_for_once [-- DIRECTORY [PICTURE.svg]]
 //! ```
 //!
-//! Without arguments it is four weeks of a made up log. With a directory it is a whole year of that, and of `reviews.csv.bz2`
-//! where that lies there: five statements with a row in the ledger for each hour take some minutes. The picture is
-//! `examples/paid_for_once.svg`. It is a demonstration, charged to ledgers that are thrown away: the exact totals that it
-//! compares with are nobody's to see.
+//! Without arguments it is four weeks of a made up log. With a directory it is a whole year of that, and of
+//! `reviews.csv.bz2` where that lies there: five statements with a row in the ledger for each hour take some
+//! minutes. The picture is `examples/paid_for_once.svg`. It is a demonstration, charged to ledgers that are
+//! thrown away: the exact totals that it compares with are nobody's to see.
 #![allow(clippy::print_stdout)]
 
 #[path = "paid_for_once/log.rs"]

@@ -9,8 +9,8 @@
 //! cargo run --release --example ranks_of_two_logs -- DIRECTORY
 //! ```
 //!
-//! where `retail.csv.gz` and `reviews.csv.bz2` lie in the directory, `../shared/data` unless it is given. It is a
-//! demonstration, charged to a ledger that is thrown away.
+//! where `retail.csv.gz` and `reviews.csv.bz2` lie in the directory, `../shared/data` unless it is given. It
+//! is a demonstration, charged to a ledger that is thrown away.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

@@ -1,4 +1,5 @@
-//! Orders that may be cancelled, as a differential collection: how many people ordered something, hour by hour.
+//! Orders that may be cancelled, as a differential collection: how many people ordered something, hour by
+//! hour.
 //!
 //! The lesson: an order that was taken back while its window was open never counted, and a window that is
 //! released is final. The stages before `protect` must keep each person's records their own; the bound holds

@@ -1,8 +1,9 @@
 //! The pipeline: how many people saw each page of a site, hour by hour, released so that nobody can tell
 //! whether any one person came.
 //!
-//! The lesson: say whom you protect, over which spans, and how much one person can matter. Sensitivity, noise, charge and
-//! the file in which all of it is durable follow from that; and what leaves is a line that carries its own error bar.
+//! The lesson: say whom you protect, over which spans, and how much one person can matter. Sensitivity,
+//! noise, charge and the file in which all of it is durable follow from that; and what leaves is a line that
+//! carries its own error bar.
 //!
 //! ```text
 //! cargo run --release --example visitors_by_path

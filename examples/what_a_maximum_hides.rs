@@ -1,5 +1,5 @@
-//! What shoppers spend, month by month, in cents: the dearest purchase, the largest basket, the median and the 95th
-//! percentile. Half of all purchases cost less than 18.00, and a few more than 10,000.00.
+//! What shoppers spend, month by month, in cents: the dearest purchase, the largest basket, the median and
+//! the 95th percentile. Half of all purchases cost less than 18.00, and a few more than 10,000.00.
 //!
 //! The lesson: nothing bounds these numbers, so the promise is about a rank and not a value. A private
 //! maximum is too small by design, by a number of people, whatever their values; too few people give none; a

@@ -12,7 +12,8 @@ fn example(name: &str) -> Option<PathBuf> {
     example.exists().then_some(example)
 }
 
-/// Refutes: a failing `getrandom` is papered over by a fallback, and noise that anyone can repeat is published.
+/// Refutes: a failing `getrandom` is papered over by a fallback, and noise that anyone can repeat is
+/// published.
 #[test]
 fn without_randomness_nothing_is_published() {
     let Some(program) = example("noisy_counts") else {

@@ -13,8 +13,8 @@ const BATCH: u32 = 10;
 /// Charges before the late batch.
 const LATE: u32 = 10_000_000;
 
-/// Prints the time of one charge, worst over currencies and promises and over both ends of the stream, and how much
-/// longer the ten-millionth charge takes than the tenth.
+/// Prints the time of one charge, worst over currencies and promises and over both ends of the stream, and
+/// how much longer the ten-millionth charge takes than the tenth.
 pub(crate) fn filters() {
     let cost =
         |amount: Result<PrivacyCost, discreet::Invalid>| ReleaseCost::new(Adjacency::PERSON, amount.unwrap());

@@ -21,7 +21,8 @@ pub(crate) const FLOOR: Work = Work { build: count, releases: false };
 
 type Counts = HashMap<u32, u64, BuildHasherDefault<Fast>>;
 
-/// Sends every event to the worker of its key, counts there in a hash map a window, and throws away what is complete.
+/// Sends every event to the worker of its key, counts there in a hash map a window, and throws away what is
+/// complete.
 fn count(events: Fed<'_, Event>, _: &Gate) {
     // Nobody reads what comes out: there is nothing in it.
     drop(events.through(|events| {

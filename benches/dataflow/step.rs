@@ -1,8 +1,9 @@
 //! The cost of durability to a worker that does not wait for it: the time of its steps while the gate is
 //! slow.
 //!
-//! The same job runs twice, with the same windows and records. In one the gate's thread takes 20 ms longer over each
-//! window, as it would with a slow disk. The floor is the other one: what the feed, the exchange and the hand-over cost.
+//! The same job runs twice, with the same windows and records. In one the gate's thread takes 20 ms longer
+//! over each window, as it would with a slow disk. The floor is the other one: what the feed, the exchange
+//! and the hand-over cost.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,9 +1,10 @@
 //! The stable mean beside a clipped one and beside one without privacy: the error of each, and its time.
 //!
-//! Records are Gaussian with a covariance of condition number 10^6 whose axes are no coordinates'. The clipped mean is given a range
-//! for each coordinate that is two or ten times too wide, and coordinate-wise discrete Gaussian noise at the same epsilon and delta; nothing of its
-//! price goes into finding the ranges. Errors are root mean squares of lengths as the true covariance measures them, and so in
-//! standard deviations of a record: a length that counts an axis of small spread as much as one of large.
+//! Records are Gaussian with a covariance of condition number 10^6 whose axes are no coordinates'. The
+//! clipped mean is given a range for each coordinate that is two or ten times too wide, and coordinate-wise
+//! discrete Gaussian noise at the same epsilon and delta; nothing of its price goes into finding the ranges.
+//! Errors are root mean squares of lengths as the true covariance measures them, and so in standard
+//! deviations of a record: a length that counts an axis of small spread as much as one of large.
 
 use std::error::Error;
 use std::time::Instant;
@@ -15,7 +16,7 @@ use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 const EPSILON: f64 = 2.0;
 const DELTA: f64 = 1e-6;
-/// Few records are soon told, and each tells less.
+/// The number of rounds: fewer records are measured sooner, and need more rounds.
 const fn rounds(dimension: usize) -> usize {
     if dimension > 8 { 5 } else { 60 / dimension }
 }
@@ -78,7 +79,8 @@ impl Shape {
     }
 }
 
-/// The mean of records that are clipped to a range around the truth, under noise for each coordinate in units of its range.
+/// The mean of records that are clipped to a range around the truth, under noise for each coordinate in units
+/// of its range.
 fn clipped(
     records: &[i64],
     shape: &Shape,
@@ -94,7 +96,8 @@ fn clipped(
         let half = 4.0 * shape.coordinate(at) * wide;
         let values = records.iter().skip(at).step_by(dimension);
         let sum: f64 = values.map(|&x| ((x - CENTRE) as f64).clamp(-half, half)).sum();
-        // One exchanged person moves each coordinate by its range, and the length of all by the root of their number.
+        // One exchanged person moves each coordinate by its range, and the length of all by the root of their
+        // number.
         (sum, 2.0 * half * (dimension as f64).sqrt() * sigma)
     };
     (0..dimension)

@@ -1,8 +1,9 @@
 //! The time of a calibration, and its result, beside the calibration that was published with the noise.
 //!
-//! Numbers of answers from one to a million. What takes the time: of few answers, to look for a shape among blends, a
-//! hundred sketches of a millisecond; of many, at a small delta, the contour of a sum whose tail is a few large losses. The
-//! table with a million steps that a deployment draws from takes about 100 ms, most of it logarithms and exponentials.
+//! Numbers of answers from one to a million. What takes the time: of few answers, to look for a shape among
+//! blends, a hundred sketches of a millisecond; of many, at a small delta, the contour of a sum whose tail is
+//! a few large losses. The table with a million steps that a deployment draws from takes about 100 ms, most
+//! of it logarithms and exponentials.
 
 use std::error::Error;
 use std::hint::black_box;

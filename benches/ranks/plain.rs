@@ -1,4 +1,5 @@
-//! The floor: the largest value by key and window, from the same source by the same driver, and nobody protected.
+//! The floor: the largest value by key and window, from the same source by the same driver, and nobody
+//! protected.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -22,7 +23,8 @@ pub(crate) const PLAIN: Work = Work { build: largest, releases: false };
 
 type Largest = HashMap<u32, i64, BuildHasherDefault<Fast>>;
 
-/// Sends every event to the worker of its key, keeps the largest in a hash map a window, and throws away what is complete.
+/// Sends every event to the worker of its key, keeps the largest in a hash map a window, and throws away what
+/// is complete.
 fn largest(events: Fed<'_, Event>, _: &Gate) {
     // Nobody reads what comes out: there is nothing in it.
     drop(events.through(|events| {

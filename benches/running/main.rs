@@ -1,21 +1,22 @@
 //! The time of a running total that is released at every tick, by each strategy: beside the same total
 //! undefended, and beside the draws that it takes.
 //!
-//! One key for a million ticks, and many for fewer, at each tick all of them one after the other, from empty states to the last
-//! total; totals so far up to the last tick, and over the last 60. The floor adds up as many numbers: so far in one number a
-//! key, over the last ticks in a ring. CPU time of one thread, the best of rounds in which all take turns; the lines at the
-//! end are the worst of the three.
+//! One key for a million ticks, and many for fewer, at each tick all of them one after the other, from empty
+//! states to the last total; totals so far up to the last tick, and over the last 60. The floor adds up as
+//! many numbers: so far in one number a key, over the last ticks in a ring. CPU time of one thread, the best
+//! of rounds in which all take turns; the lines at the end are the worst of the three.
 //!
-//! What limits it: of fresh noise, half is the draw. A tree takes two draws a tick, and they are half of it. Seven buffers are
-//! multiplied twice each, 128 bits by 62 and exactly, which is half of what they take; their number grows with the logarithm
-//! of the horizon. The square root takes as long as its memory: every tick that it remembers is multiplied once exactly and
-//! once in floats, and floats are added one after the other, so that each waits for the one before. That is most of the time
-//! of totals over the last ticks, whose coefficients reach back twice the width: to add them in eight lanes would take a
-//! third off, and tell other last digits. With 100,000 keys it reads two kilobytes a key at every tick, from memory.
+//! What limits it: of fresh noise, half is the draw. A tree takes two draws a tick, and they are half of it.
+//! Seven buffers are multiplied twice each, 128 bits by 62 and exactly, which is half of what they take;
+//! their number grows with the logarithm of the horizon. The square root takes as long as its memory: every
+//! tick that it remembers is multiplied once exactly and once in floats, and floats are added one after the
+//! other, so that each waits for the one before. That is most of the time of totals over the last ticks,
+//! whose coefficients reach back twice the width: to add them in eight lanes would take a third off, and tell
+//! other last digits. With 100,000 keys it reads two kilobytes a key at every tick, from memory.
 //!
-//! A source of noise of its own, as each release has one, costs as much as a hundred draws: of a single key that is nearly all
-//! there is, of a thousand hardly any. What is written is two numbers for each that is remembered, and takes as long as copying it
-//! number by number.
+//! A source of noise of its own, as each release has one, costs as much as a hundred draws: of a single key
+//! that is nearly all there is, of a thousand hardly any. What is written is two numbers for each that is
+//! remembered, and takes as long as copying it number by number.
 #![allow(clippy::print_stdout)]
 
 mod kept;

@@ -1,4 +1,5 @@
-//! The picture: on top how far off totals so far are, below what is told of the last seven days where there is least to tell.
+//! The picture: on top the errors of totals so far, below the released totals of the last seven days where
+//! there is least to tell.
 
 use super::panels::{self, Curve, Panel, Row};
 use super::{EACH, HOURS, HOW, How, Off, RHO, Totals, Year};

@@ -201,8 +201,8 @@ fn counting(name: &str, every: &str, share: &str) -> String {
     )
 }
 
-// Refutes an account that counts windows which share no stretch of two days: the second job's 59 windows were charged
-// beside all that the first one had charged for later days.
+// Refutes an account that counts windows which share no stretch of two days: the second job's 59 windows were
+// charged beside all that the first one had charged for later days.
 #[test]
 fn a_second_job_has_room_for_its_share_whichever_comes_first() {
     for (index, order) in [["hourly", "daily"], ["daily", "hourly"]].into_iter().enumerate() {

@@ -57,7 +57,8 @@ fn a_page_says_what_the_line_says() {
     );
 }
 
-// Refutes a lenient reader and a wrong exit code: 78 for a value that makes no sense, 2 for a wrong command line.
+// Refutes a lenient reader and a wrong exit code: 78 for a value that makes no sense, 2 for a wrong command
+// line.
 #[test]
 fn bad_parameters_are_named_with_a_remedy() {
     for (arguments, message) in [
@@ -97,8 +98,8 @@ fn a_wrong_command_line_exits_with_2() {
     }
 }
 
-// 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for binary response.
-// The figures that are published for these grids.
+// 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for
+// binary response. The figures that are published for these grids.
 #[test]
 fn a_largest_value_is_calibrated_to_a_budget() {
     let max = |arguments: &[&str]| json(&[&["calibrate", "max", "--json"], arguments].concat());
@@ -198,8 +199,8 @@ fn adaptive_questions_are_counted() {
     assert!(code == 0 && page.contains("transfer theorem") && page.contains("times as many"), "{page}");
 }
 
-// The reference table: at k = 1,000, epsilon 1, delta 1e-6 a bound of 470.1 beside the Gaussian's 541.0, 601.1 published;
-// one answer alone, 13.67 beside 155.2.
+// The reference table: at k = 1,000, epsilon 1, delta 1e-6 a bound of 470.1 beside the Gaussian's 541.0,
+// 601.1 published; one answer alone, 13.67 beside 155.2.
 #[test]
 fn bounded_noise_is_calibrated() {
     let bounded = |arguments: &[&str]| json(&[&["calibrate", "bounded", "--json"], arguments].concat());
@@ -267,8 +268,8 @@ fn bounded_noise_that_cannot_be_is_refused_by_name() {
     assert_eq!(discreet(&["calibrate", "bounded", "--queries", "10", "--epsilon", "1"]).0, 2);
 }
 
-// Refutes a file that is not the law that was certified: its delta is summed again, in floats, which is enough to see a
-// weight that is missing.
+// Refutes a file that is not the law that was certified: its delta is summed again, in floats, which is
+// enough to see a weight that is missing.
 #[test]
 fn the_weights_of_bounded_noise_are_written_to_a_file() {
     let path = std::env::temp_dir().join(format!("discreet-weights-{}.json", std::process::id()));

@@ -90,8 +90,8 @@ fn a_check_goes_as_far_as_it_is_asked() {
     assert!(code == 78 && error.lines().filter(|line| line.starts_with("error: ")).count() == 4, "{error}");
 }
 
-// Refutes a check that does not look at what is spent, one that counts what is paid already, and a job that is refused
-// because its cap was raised.
+// Refutes a check that does not look at what is spent, one that counts what is paid already, and a job that
+// is refused because its cap was raised.
 #[test]
 fn a_check_says_which_windows_do_not_fit_any_more() {
     let jobs = Jobs::new("spent", "quickstart.toml");
@@ -161,7 +161,8 @@ fn no_budget_is_stated_for_a_job_that_does_not_fit_it() {
     assert_eq!(std::fs::read_dir(jobs.path("state")).unwrap().count(), 0, "nothing is made");
 }
 
-// Refutes a second budget for the same people without a word, and a warning where people are named by another field.
+// Refutes a second budget for the same people without a word, and a warning where people are named by another
+// field.
 #[test]
 fn a_second_domain_for_the_same_people_is_warned_of() {
     let jobs = Jobs::new("twice", "quickstart.toml");
@@ -202,7 +203,8 @@ fn a_second_domain_for_the_same_people_is_warned_of() {
     assert!(!init(&config).contains("warning"), "other people");
 }
 
-// Refutes a list that lacks the fields of the files that teach, and a form of it that lacks some of the other.
+// Refutes a list that lacks the fields of the files that teach, and a form of it that lacks some of the
+// other.
 #[test]
 fn every_field_is_listed() {
     let (code, page, error) = discreet(&["fields"]);

@@ -84,7 +84,8 @@ fn a_sample_and_a_demonstration_say_what_there_was_to_read() {
     assert_eq!(error, said, "nothing is said of fields that were never looked for");
 }
 
-// Refutes a check that passes the key of another ledger, and one that calls a key the right one which no start has bound.
+// Refutes a check that passes the key of another ledger, and one that calls a key the right one which no
+// start has bound.
 #[test]
 fn a_check_says_whether_the_ledger_has_its_key() {
     let jobs = Jobs::new("keys", "events.toml");

@@ -1,4 +1,5 @@
-//! Paths that lead to nothing, or to a directory, in the place of a file: the path, what was found and the remedy.
+//! Paths that lead to nothing, or to a directory, in the place of a file: the path, what was found and the
+//! remedy.
 
 use std::fs;
 

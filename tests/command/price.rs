@@ -13,7 +13,8 @@ fn price(name: &str, list: &str, delta: &str) -> (i32, String, String) {
     answer
 }
 
-// The mixed row of the reference table, 1000 Laplace of scale 100 and 1000 Gaussian of 200 at 1e-6: 1.53979044488.
+// The mixed row of the reference table, 1000 Laplace of scale 100 and 1000 Gaussian of 200 at 1e-6:
+// 1.53979044488.
 #[test]
 fn a_list_is_priced_in_four_ways() {
     let list = r#"[{"mechanism":"laplace","scale":100,"sensitivity":1,"count":1000},
@@ -142,7 +143,8 @@ fn a_decimal_needs_no_digit_before_its_point_or_behind_it() {
     assert_eq!(price("point", list, ".001"), price("point", list, "0.001"));
 }
 
-// One loss of 1/100 a hundred times adds up to exactly 1, where the search for epsilon begins. By 77-digit arithmetic.
+// One loss of 1/100 a hundred times adds up to exactly 1, where the search for epsilon begins. By 77-digit
+// arithmetic.
 #[test]
 fn losses_that_add_up_to_a_whole_number_are_priced_as_they_are() {
     for (size, epsilon) in [(20, 0.8722819), (50, 0.5568738), (64, 0.4934528), (100, 0.3922640)] {

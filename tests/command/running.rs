@@ -1,4 +1,5 @@
-//! `discreet calibrate running` and `sliding`: which strategies there are, what they err by, and what is refused.
+//! `discreet calibrate running` and `sliding`: which strategies there are, what they err by, and what is
+//! refused.
 
 use serde_json::Value;
 

@@ -91,8 +91,8 @@ impl Drop for File {
     }
 }
 
-// By hand: an ellipsoid is its own shape, generators along the axes make a box, k of d bits have d over k coordinates of as much
-// variance, and the square of a point on the unit circle has length 1.
+// By hand: an ellipsoid is its own shape, generators along the axes make a box, k of d bits have d over k
+// coordinates of as much variance, and the square of a point on the unit circle has length 1.
 #[test]
 fn every_kind_of_domain_can_be_given() {
     let rest = ["--rho", "0.5", "--people", "1"];

@@ -90,7 +90,8 @@ fn bad_input_is_refused_by_name() {
     assert_ne!(discreet(&["calibrate", "stable-mean", "--people", "100000"]).0, 0);
 }
 
-// A box of 2^41 steps has a grid of 4 where the noise is some thousandth: the grid was the larger part, and was not told.
+// A box of 2^41 steps has a grid of 4 where the noise is some thousandth: the grid was the larger part, and
+// was not told.
 #[test]
 fn the_grid_stands_beside_the_noise_and_a_wide_box_is_refused() {
     let replace = |width| ["--relation", "replace", "--json", "--width", width];

@@ -1,5 +1,5 @@
-//! Every value of every option that takes one, replaced by what makes no sense: each is refused by name, with what was
-//! found and what to give, and none ends in a panic.
+//! Every value of every option that takes one, replaced by what makes no sense: each is refused by name, with
+//! what was found and what to give, and none ends in a panic.
 
 use crate::discreet;
 

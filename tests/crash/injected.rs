@@ -1,5 +1,5 @@
-//! The same subject, with the faults that an operating system has: a kill or an error at the n-th call of a kind; and the
-//! order of calls, from which it follows that nothing is told before it is on the disk.
+//! The same subject, with the faults that an operating system has: a kill or an error at the n-th call of a
+//! kind; and the order of calls, from which it follows that nothing is told before it is on the disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,7 +56,8 @@ pub(crate) fn every_call() {
             // A first checkpoint may find more to do than the trial did.
             let last = counts.get(call).map_or(0, |count| count + count / 8);
             for fault in FAULTS.into_iter().filter(|fault| sensible(call, fault)) {
-                // All kills, and every error; in an ordinary run about so many of each, from the first to the last.
+                // All kills, and every error; in an ordinary run about so many of each, from the first to the
+                // last.
                 let sampled = size(12, usize::MAX).min(last);
                 let places = (0..sampled).map(|place| 1 + place * last / sampled);
                 injections.extend(places.map(|nth| Injection { call, fault, nth, delivery }));
@@ -188,7 +189,8 @@ fn in_order(scene: &Scene, log: &str) -> usize {
         let mut after_the_commit = before
             .filter(|call| !to_the_log(call) && !call.contains("write64 resumed"))
             .map(|call| call.trim_end());
-        // Where calls of two threads overlap, one is written down in two parts, and has ended with the second.
+        // Where calls of two threads overlap, one is written down in two parts, and has ended with the
+        // second.
         let sync = after_the_commit.next().unwrap_or_default();
         let end = if sync.ends_with("<unfinished ...>") {
             after_the_commit.next().unwrap_or_default()

@@ -148,8 +148,9 @@ fn count_hits(stage: &Stage) -> BTreeMap<(&'static str, bool), BTreeMap<String, 
     all
 }
 
-/// The run, and again at earlier moments where a point was not reached as often as in the trial: how much is sealed at once
-/// depends on how busy the machine is. The latest first, for a boot that is to be killed has to find something.
+/// The run, and again at earlier moments where a point was not reached as often as in the trial: how much is
+/// sealed at once depends on how busy the machine is. The latest first, for a boot that is to be killed has
+/// to find something.
 fn tried(stage: &Stage, run: &Run) -> Result<Ends, String> {
     let mut run = run.clone();
     loop {
@@ -215,7 +216,8 @@ fn succeed(scene: &Scene, run: &Run, chance: &mut Chance, zombie: &mut Life) -> 
     // The lock file keeps a second process out, for as long as it is there.
     if run.point != "mid-chain-verify" && chance.below(3) == 0 {
         let mut early = scene.start(None);
-        // While the last row is put, where that is not waited for, the gate may have ended and given the job back.
+        // While the last row is put, where that is not waited for, the gate may have ended and given the job
+        // back.
         if early.end()?.success() && (run.delivery == "least" || scene.drew(&early)) {
             return Err("two processes ran one job".to_owned());
         }
@@ -225,7 +227,8 @@ fn succeed(scene: &Scene, run: &Run, chance: &mut Chance, zombie: &mut Life) -> 
     let dies = format!("before-put:{}:abort", 1 + chance.below(8));
     let dies = (chance.below(2) == 0).then_some(dies);
     let mut successor = scene.start(dies.as_deref());
-    // A successor waits for the write lock, which the zombie holds at some points, and may hold on another thread at all.
+    // A successor waits for the write lock, which the zombie holds at some points, and may hold on another
+    // thread at all.
     let patience = if run.place == Locked { 15 } else { 500 };
     match successor.end_within(Duration::from_millis(patience))? {
         Some(status) if dies.is_none() && !status.success() => {

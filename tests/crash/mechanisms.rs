@@ -9,7 +9,8 @@ use discreet::gate::{DrawResult, Sealable};
 use discreet::ledger::Digest;
 use discreet::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 
-/// A file that notes every draw as it is made, which a killed process leaves behind. It is how the oracle counts seeds.
+/// A file that notes every draw as it is made, which a killed process leaves behind. It is how the oracle
+/// counts seeds.
 #[derive(Clone)]
 pub(crate) struct Draws(Arc<File>);
 
@@ -48,8 +49,8 @@ impl Sealable for Count {
     }
 }
 
-/// Its state is how often it was released, the exact total, and the word of its last draw. The lines give all of that
-/// away, so that the oracle can follow it.
+/// Its state is how often it was released, the exact total, and the word of its last draw. The lines give all
+/// of that away, so that the oracle can follow it.
 pub(crate) struct Running {
     pub(crate) id: Digest,
     pub(crate) sum: i64,

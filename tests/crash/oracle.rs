@@ -1,4 +1,5 @@
-//! What must be so when everything is over, from outside: the recorder's log, the notes of draws, the ledger, its anchor.
+//! What must be so when everything is over, from outside: the recorder's log, the notes of draws, the ledger,
+//! its anchor.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -42,8 +43,8 @@ impl Ends {
     }
 }
 
-/// Lines on their way at once, of which a bad end can cost all, where they were marked first: those of the windows that
-/// were asked for last, and of the ones before, which count as done once they are marked.
+/// Lines on their way at once, of which a bad end can cost all, where they were marked first: those of the
+/// windows that were asked for last, and of the ones before, which count as done once they are marked.
 const ON_THEIR_WAY: usize = 4 * plan::PACE as usize;
 
 fn claim(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
@@ -77,7 +78,8 @@ pub(crate) fn judge(scene: &Scene, past: Past) -> Result<Ends, String> {
     })
 }
 
-/// One domain, one amendment, one row for each release; and no row of an earlier process after one of a later.
+/// One domain, one amendment, one row for each release; and no row of an earlier process after one of a
+/// later.
 fn nothing_else_was_written(ledger: &mut Ledger, scene: &Scene, rows: usize) -> Result<(), String> {
     let (last, _) = ledger.head().map_err(|trouble| trouble.to_string())?;
     claim(last == rows as i64 + 2, || format!("{last} rows, where {} were expected", rows + 2))?;

@@ -12,8 +12,8 @@ pub(crate) const STATISTICS: [&str; 2] = ["counts", "total"];
 pub(crate) const WINDOWS: i64 = 10;
 /// Before this window the cap is raised, once.
 pub(crate) const AMENDED: i64 = 6;
-/// In units: first for the total and three windows of counts, then for two more, so that windows are refused before the
-/// amendment and after it.
+/// In units: first for the total and three windows of counts, then for two more, so that windows are refused
+/// before the amendment and after it.
 pub(crate) const CAPS: [u64; 2] = [5, 7];
 /// The number of windows that are on their way at once.
 pub(crate) const PACE: i64 = 2;

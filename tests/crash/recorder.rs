@@ -1,5 +1,5 @@
-//! The sink, and the process behind it. What has reached that process counts as seen by the world: it is written down
-//! and synced before it is acknowledged, and survives whatever happens to the subject.
+//! The sink, and the process behind it. What has reached that process counts as seen by the world: it is
+//! written down and synced before it is acknowledged, and survives whatever happens to the subject.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read, Write};

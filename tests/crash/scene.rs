@@ -76,7 +76,8 @@ pub(crate) struct Scene {
     socket: PathBuf,
     /// `least` or `most`.
     pub(crate) delivery: &'static str,
-    /// `replay`, where every life reads the source from its start, or `resume`, where it goes on behind what was delivered.
+    /// `replay`, where every life reads the source from its start, or `resume`, where it goes on behind what
+    /// was delivered.
     start: &'static str,
     lives: AtomicU32,
 }

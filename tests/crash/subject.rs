@@ -1,5 +1,5 @@
-//! What the crash tests kill: a small pipeline over the real gate, from a source to a sink that acknowledges; and the
-//! recorder behind that sink, a process that outlives it.
+//! What the crash tests kill: a small pipeline over the real gate, from a source to a sink that acknowledges;
+//! and the recorder behind that sink, a process that outlives it.
 //!
 //! `crash-subject recorder SOCKET`, and `crash-subject work DIRECTORY SOCKET least|most replay|resume`.
 
@@ -56,7 +56,8 @@ fn work(directory: &Path, socket: &Path, delivery: &str, start: &str) -> Result<
     let mut driver = Driver::new(&gate, sink, ledger, Draws::open(&directory.join("draws"))?)?;
     match driver.windows(start == "resume") {
         Ok(()) => {
-            // Dropping it waits for what was asked for; with deliveries that were marked first, some may still be told.
+            // Dropping it waits for what was asked for; with deliveries that were marked first, some may
+            // still be told.
             drop(gate);
             driver.hear().map(drop)
         }
@@ -95,7 +96,8 @@ impl Driver {
         let start = if resumes { self.offset()? } else { 0 };
         for window in start..plan::WINDOWS {
             let sum = aggregate(window)?;
-            // This point, those of the source and those of the sink belong to the driver of a dataflow, once it is here.
+            // This point, those of the source and those of the sink belong to the driver of a dataflow, once
+            // it is here.
             reached("complete-received", LedgerErrorKind::Unknown)?;
             if window == plan::AMENDED {
                 self.amend()?;
@@ -197,8 +199,8 @@ fn aggregate(window: i64) -> Result<i64, LedgerError> {
     Ok(sum)
 }
 
-/// Empties the write-ahead log while somebody reads: SQLite then waits in the middle, after it has copied the pages back
-/// and before it lets go of the log, and that is where the point is.
+/// Empties the write-ahead log while somebody reads: SQLite then waits in the middle, after it has copied the
+/// pages back and before it lets go of the log, and that is where the point is.
 fn checkpoint(path: &Path) -> Result<(), Failure> {
     let reader = rusqlite::Connection::open(path)?;
     reader.execute_batch("BEGIN")?;

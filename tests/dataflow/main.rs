@@ -1,5 +1,5 @@
-//! Whole jobs over a real ledger: processes whose inputs are left, whose siblings panic, whose peers are killed. What is
-//! not complete is not sealed, and a process that cannot go on ends.
+//! Whole jobs over a real ledger: processes whose inputs are left, whose siblings panic, whose peers are
+//! killed. What is not complete is not sealed, and a process that cannot go on ends.
 //!
 //! Each test starts this very program again as its child, which does what its environment says.
 
@@ -116,7 +116,8 @@ fn windows_that_the_budget_does_not_hold_are_refused_and_the_exit_code_says_so()
     assert_eq!(scratch.lines().len(), WINDOWS, "a refusal is a line, too");
 }
 
-/// Refutes: frontiers as evidence of completeness. Dropped inputs, early returns, errors and panics close them all.
+/// Refutes: frontiers as evidence of completeness. Dropped inputs, early returns, errors and panics close
+/// them all.
 #[test]
 fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
     for (task, code) in [
@@ -137,8 +138,8 @@ fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
     }
 }
 
-/// A job is killed at some moment after its first release and started again. Refutes a second text for one window, and a
-/// window that is never told.
+/// A job is killed at some moment after its first release and started again. Refutes a second text for one
+/// window, and a window that is never told.
 #[test]
 fn a_job_that_is_killed_goes_on_with_the_same_texts() {
     let scratch = Scratch::new("again", 100.0);
@@ -168,8 +169,8 @@ fn a_process_without_the_ledger_cannot_hold_worker_0() {
     assert_eq!(ended.unwrap_err().exit_code(), 78);
 }
 
-/// Refutes a run that goes on with other parameters under the version that it had, by itself or beside a statistic of
-/// the same job that nothing speaks against.
+/// Refutes a run that goes on with other parameters under the version that it had, by itself or beside a
+/// statistic of the same job that nothing speaks against.
 #[test]
 fn a_job_with_other_parameters_needs_a_new_version() {
     let scratch = Scratch::new("versions", 100.0);

@@ -1,4 +1,5 @@
-//! One job for each kind of statistic, with every field on a line of its own, and the edits that are tried on them.
+//! One job for each kind of statistic, with every field on a line of its own, and the edits that are tried on
+//! them.
 
 use std::fmt::Write;
 

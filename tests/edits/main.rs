@@ -1,7 +1,9 @@
-//! Each field of a job file is changed between two runs of one version, through the built command, and the outcome is held
-//! against the table of `docs/VERSIONS.md`: a version is refused with other parameters, or releases the same lines.
+//! Each field of a job file is changed between two runs of one version, through the built command, and the
+//! outcome is held against the table of `docs/VERSIONS.md`: a version is refused with other parameters, or
+//! releases the same lines.
 //!
-//! Which fields there are is the list of `discreet fields`, so that a new field without a row in the table fails here.
+//! Which fields there are is the list of `discreet fields`, so that a new field without a row in the table
+//! fails here.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -209,8 +211,8 @@ impl Released {
     }
 }
 
-// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version whose reservation pays for state that is another's, or for one that begins
-// anew; and one that is refused though each of its windows was paid for by itself.
+// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version whose reservation pays for state that is another's,
+// or for one that begins anew; and one that is refused though each of its windows was paid for by itself.
 #[test]
 fn a_version_that_was_replaced_is_refused_where_it_kept_anything() {
     let of_windows = ["people", "sum", "mean", "histogram"];

@@ -1,4 +1,5 @@
-//! A reservation and the state that it paid for, at the ledger itself: whatever a gate or a command refuses before.
+//! A reservation and the state that it paid for, at the ledger itself: whatever a gate or a command refuses
+//! before.
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::ledger::{

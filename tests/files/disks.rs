@@ -1,5 +1,5 @@
-//! A disk that is full, read-only or torn, and a limit on the size of files: each is named with the path and the remedy,
-//! and the job goes on once it is mended.
+//! A disk that is full, read-only or torn, and a limit on the size of files: each is named with the path and
+//! the remedy, and the job goes on once it is mended.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};

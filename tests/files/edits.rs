@@ -1,5 +1,5 @@
-//! Every file of a job, edited between two runs: an older copy, another copy, missing, cut, swapped. A table says how the
-//! next run must end. Whatever it says, no window has two values and none is uncharged.
+//! Every file of a job, edited between two runs: an older copy, another copy, missing, cut, swapped. A table
+//! says how the next run must end. Whatever it says, no window has two values and none is uncharged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -420,7 +420,8 @@ fn the_printed_command_works_with_an_anchor_and_an_output_without_a_row() {
     assert!(said.code == Some(74) && said.err.contains("no regular file"), "{said:?}");
 }
 
-// The same for a table of releases; and the price of a window is that of another of its version, where there is one.
+// The same for a table of releases; and the price of a window is that of another of its version, where there
+// is one.
 #[test]
 fn a_table_of_releases_is_a_witness_too() {
     let scene = noisy("edits-table");
@@ -462,7 +463,8 @@ fn the_output_of_another_ledger_repairs_nothing() {
     scene.done(&REPLAY);
 }
 
-// Refutes an older copy that goes unnoticed where the lines go to a new file, and a check that passes what a run refuses.
+// Refutes an older copy that goes unnoticed where the lines go to a new file, and a check that passes what a
+// run refuses.
 #[test]
 fn an_anchor_tells_an_older_copy_and_another_ledger() {
     let files = Files::new();
@@ -525,7 +527,8 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
         }
     }
     files.put("job.ledger.key", key);
-    // A run that is refused makes no anchor, ends no torn line of one, and leaves what its output holds of a torn row.
+    // A run that is refused makes no anchor, ends no torn line of one, and leaves what its output holds of a
+    // torn row.
     let told = scene.read("told.jsonl") + "{\"release\":";
     scene.write("told.jsonl", &told);
     std::os::unix::fs::symlink("nothing.jsonl", scene.at("link.jsonl")).unwrap();

@@ -1,5 +1,5 @@
-//! What happens to the files of a job from outside, tried through the built command: a second name for the ledger, a disk
-//! that is full, a file that was cut, lost or put back.
+//! What happens to the files of a job from outside, tried through the built command: a second name for the
+//! ledger, a disk that is full, a file that was cut, lost or put back.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

@@ -1,5 +1,5 @@
-//! Paths that lines cannot go to, each refused by a check, a replay and a run in the same words, and pipes, which can be
-//! stopped while they have no reader.
+//! Paths that lines cannot go to, each refused by a check, a replay and a run in the same words, and pipes,
+//! which can be stopped while they have no reader.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -19,7 +19,8 @@ fn anchored(name: &str) -> Scene {
     scene
 }
 
-// Refutes lines that are lost in a file of the ledger, and a job that its own output keeps from starting again.
+// Refutes lines that are lost in a file of the ledger, and a job that its own output keeps from starting
+// again.
 #[test]
 fn an_output_or_a_report_that_is_a_file_of_the_job_is_refused() {
     let scene = anchored("outputs-own");
@@ -146,7 +147,8 @@ fn a_pipe_is_waited_for_until_it_has_a_reader_or_the_run_is_stopped() {
     assert_eq!(lines, scene.read("told.jsonl"));
 }
 
-// Refutes a report of releases that is lost to one of a truth, and a budget that is spent before two outputs are compared.
+// Refutes a report of releases that is lost to one of a truth, and a budget that is spent before two outputs
+// are compared.
 #[test]
 fn a_report_is_kept_from_demonstrations_and_from_the_lines() {
     let scene = fresh("outputs-report");

@@ -32,8 +32,8 @@ fn halves() -> [String; 2] {
     [text[..middle].to_owned(), HEADER.to_owned() + &text[middle..]]
 }
 
-// Refutes processes that read different files, and tell what neither of them would: with half a copy at one of them, a
-// total lacks a quarter of the lines, and both end well.
+// Refutes processes that read different files, and tell what neither of them would: with half a copy at one
+// of them, a total lacks a quarter of the lines, and both end well.
 #[test]
 fn processes_that_read_different_files_end_and_seal_nothing() {
     type Differ = fn(&Scene);
@@ -81,8 +81,8 @@ fn processes_that_read_different_files_end_and_seal_nothing() {
     });
 }
 
-// Refutes a process that is refused because its copy lies elsewhere, or has another name; and lines that are read twice or
-// never because chunks follow from names.
+// Refutes a process that is refused because its copy lies elsewhere, or has another name; and lines that are
+// read twice or never because chunks follow from names.
 #[test]
 fn equal_copies_may_lie_anywhere() {
     let total = |scene: &Scene| tallies(&Told::of(&scene.read("told.jsonl")).values()).values().sum::<i64>();

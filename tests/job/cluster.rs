@@ -29,7 +29,8 @@ pub(crate) fn start_as(scene: &Scene, process: usize, arguments: &[&str]) -> Lif
     scene.start(&[arguments, &own].concat())
 }
 
-/// A job in which the key decides who counts where: people on three pages, of whom two count, and with two of three visits.
+/// A job in which the key decides who counts where: people on three pages, of whom two count, and with two of
+/// three visits.
 pub(crate) fn chosen() -> String {
     let text = exact(FROM, Some(FROM + WINDOWS * SECOND));
     text.replace("bound = { keys = 1, per_key = 1 }", "bound = { keys = 2, per_key = 2 }")
@@ -70,8 +71,8 @@ pub(crate) fn set(job: &str, log: &str) -> Scene {
     scene
 }
 
-// Refutes a choice of records or a sum that depends on how many processes or threads share the work, on how far they are,
-// or on whether a clock or the end of the input closed the window.
+// Refutes a choice of records or a sum that depends on how many processes or threads share the work, on how
+// far they are, or on whether a clock or the end of the input closed the window.
 #[test]
 fn two_processes_tell_what_one_does_and_what_a_replay_does() {
     let scene = set(&chosen(), &crowd());
@@ -125,8 +126,8 @@ fn whoever_is_left_ends_and_both_begin_again() {
     }
 }
 
-// Refutes a cluster that begins though it is none, one that waits for ever, and one that reaches beyond this machine
-// though nobody said so.
+// Refutes a cluster that begins though it is none, one that waits for ever, and one that reaches beyond this
+// machine though nobody said so.
 #[test]
 fn what_is_no_cluster_is_refused() {
     let (text, _) = log(FROM, WINDOWS, 10);
@@ -155,7 +156,8 @@ fn what_is_no_cluster_is_refused() {
     refused(Some("127.0.0.1:2101\n127.0.0.1:2102\n"), &["-n", "2", "-p", "2", "--hosts", "wrong"], "process");
     assert_eq!(scene.standing("job.ledger").0, 0);
 
-    // Another job in the second process, and the first a second time: the first of all waits for its like, which comes.
+    // Another job in the second process, and the first a second time: the first of all waits for its like,
+    // which comes.
     scene.write("other.toml", job.replace("late = \"500ms\"", "late = \"400ms\""));
     let first = start(&scene, 0, "1");
     std::thread::sleep(Duration::from_millis(300));
@@ -181,7 +183,8 @@ fn what_is_no_cluster_is_refused() {
     assert_eq!(Told::of(&scene.read("told.jsonl")).0.len(), WINDOWS as usize);
 }
 
-// Refutes windows that each process infers from the files that it sees, and a refusal that blames the job files for it.
+// Refutes windows that each process infers from the files that it sees, and a refusal that blames the job
+// files for it.
 #[test]
 fn a_demonstration_of_several_processes_needs_its_ends_stated() {
     for missing in ["from", "until"] {

@@ -73,7 +73,8 @@ fn shell(scene: &Scene, line: &str) -> (i32, String) {
     (out.status.code().unwrap(), String::from_utf8(out.stderr).unwrap())
 }
 
-// Refutes an output that is too large taken for a fault of the program, and one that nobody can find for want of its path.
+// Refutes an output that is too large taken for a fault of the program, and one that nobody can find for want
+// of its path.
 #[test]
 fn an_output_past_the_limit_on_files_is_told_and_loses_nothing() {
     let scene = scene();
@@ -94,8 +95,8 @@ fn an_output_past_the_limit_on_files_is_told_and_loses_nothing() {
     assert_eq!(scene.standing("job.ledger").0, 2, "nothing is paid for twice");
 }
 
-// Refutes lines that vanish without a word, a reader that has seen enough taken for a fault of the program, and a window
-// that is lost or paid for twice.
+// Refutes lines that vanish without a word, a reader that has seen enough taken for a fault of the program,
+// and a window that is lost or paid for twice.
 #[test]
 fn a_closed_standard_output_is_told_and_loses_nothing() {
     let scene = scene();

@@ -1,5 +1,5 @@
-//! What an operator is told of the fields of a job: those that no record has, those that cannot be read, and times
-//! outside of all windows.
+//! What an operator is told of the fields of a job: those that no record has, those that cannot be read, and
+//! times outside of all windows.
 
 use crate::jobs::{SECOND, exact};
 use crate::refusals::{FROM, SECRET, change, is_discreet};
@@ -120,8 +120,8 @@ fn records_outside_of_all_windows_are_told_to_the_operator() {
     }
 }
 
-// Refutes a list that lets a misspelt field through, one that is written though the job names another, and a change of
-// anything else in the file.
+// Refutes a list that lets a misspelt field through, one that is written though the job names another, and a
+// change of anything else in the file.
 #[test]
 fn fields_are_declared_from_a_sample_and_then_refused_where_they_are_misspelt() {
     let scene = scene(&records(5, FROM).replace(SECRET, "agent"));

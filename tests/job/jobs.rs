@@ -60,7 +60,8 @@ pub(crate) fn line(person: impl std::fmt::Display, time: i64, page: &str) -> Str
     format!("{person},{}.{:06},{page}\n", time.div_euclid(SECOND), time.rem_euclid(SECOND))
 }
 
-/// A log of so many people a window, each of whom comes once, and what a job of it must tell: by start and page.
+/// A log of so many people a window, each of whom comes once, and what a job of it must tell: by start and
+/// page.
 pub(crate) fn log(from: i64, windows: i64, people: i64) -> (String, BTreeMap<(String, String), i64>) {
     let (mut text, mut tallies) = (HEADER.to_owned(), BTreeMap::new());
     for window in 0..windows {

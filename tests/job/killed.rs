@@ -1,6 +1,7 @@
 //! Jobs that are killed at random moments, and started again until they are done.
 //!
-//! `DISCREET_FULL=1 cargo test --test job killed -- --nocapture` kills a thousand lives, and says of how many.
+//! `DISCREET_FULL=1 cargo test --test job killed -- --nocapture` kills a thousand lives, and says of how
+//! many.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -109,7 +110,8 @@ struct Written {
     unsure: BTreeSet<String>,
 }
 
-/// Appends people to a file, by the clock, until it is told to stop. Each comes once, so no bound leaves out anybody.
+/// Appends people to a file, by the clock, until it is told to stop. Each comes once, so no bound leaves out
+/// anybody.
 fn append(scene: &Scene, stop: &AtomicBool) -> Written {
     let mut file = OpenOptions::new().append(true).open(scene.at("visits.csv")).unwrap();
     let mut written = Written::default();
@@ -130,8 +132,8 @@ fn append(scene: &Scene, stop: &AtomicBool) -> Written {
     written
 }
 
-// Refutes a kill of a live run that loses a window or a record that came in time, makes a window say two things or cost
-// twice; and a run that is asked to end and does not end well.
+// Refutes a kill of a live run that loses a window or a record that came in time, makes a window say two
+// things or cost twice; and a run that is asked to end and does not end well.
 #[test]
 fn a_run_that_is_killed_says_once_what_it_says() {
     const LIVES: usize = 13;

@@ -49,7 +49,8 @@ fn flood(input: &mut ChildStdin, stop: &AtomicBool, mut lines: impl FnMut(&mut V
     (written, waited)
 }
 
-// Refutes a queue that grows while a job is slower than what writes to it, and a job that says nothing afterwards.
+// Refutes a queue that grows while a job is slower than what writes to it, and a job that says nothing
+// afterwards.
 #[test]
 fn what_writes_too_fast_waits() {
     let scene = Scene::new("memory");

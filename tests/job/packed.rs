@@ -25,7 +25,8 @@ fn packed(ending: &str, text: &str) -> Vec<u8> {
     }
 }
 
-// Refutes a run that cannot read what a replay can, a replay that one process alone can do, and a difference between them.
+// Refutes a run that cannot read what a replay can, a replay that one process alone can do, and a difference
+// between them.
 #[test]
 fn packed_files_are_read_by_every_command_in_one_process_and_in_two() {
     for ending in ["gz", "bz2", "zst"] {

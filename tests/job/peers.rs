@@ -21,8 +21,8 @@ fn both(scene: &Scene) -> [Life; 2] {
     lives
 }
 
-// Refutes an orderly end of all processes that looks like a failure, one that seals what is not complete, and a process that
-// goes on when another was asked to end.
+// Refutes an orderly end of all processes that looks like a failure, one that seals what is not complete, and
+// a process that goes on when another was asked to end.
 #[test]
 fn processes_that_are_asked_to_end_all_end_well() {
     for asked in [&[0, 1][..], &[0], &[1]] {

@@ -1,4 +1,5 @@
-//! What a job refuses, as a person or a script meets it: how it exits, what it says, and what it must never say.
+//! What a job refuses, as a person or a script meets it: how it exits, what it says, and what it must never
+//! say.
 
 use std::io::Write;
 use std::time::Duration;
@@ -280,8 +281,8 @@ pub(crate) fn is_discreet(name: &str, said: &Said) {
     assert!(!said.err.contains("panicked"), "{name}: {said:?}");
 }
 
-// Refutes a refusal that exits wrongly, that says nothing that helps, that tells of a record, that comes late, or after
-// which something was sealed.
+// Refutes a refusal that exits wrongly, that says nothing that helps, that tells of a record, that comes
+// late, or after which something was sealed.
 #[test]
 fn what_is_wrong_is_refused_and_said_without_a_record() {
     for case in CASES {

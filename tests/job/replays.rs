@@ -58,7 +58,8 @@ struct Cell {
 impl Cell {
     /// Returns true if the promised interval contains the tally.
     fn kept(&self, tally: f64) -> bool {
-        // Of a quantile the interval is where the answers end; of a largest value it begins where somebody is above.
+        // Of a quantile the interval is where the answers end; of a largest value it begins where somebody is
+        // above.
         let within = self.low <= tally && tally <= self.high;
         match self.off {
             Some([off, allowed]) if self.quantile => off <= allowed,
@@ -159,8 +160,8 @@ fn a_promise_that_is_not_kept_would_be_found() {
     assert!(Held { cells: 100, hits: 0 }.power() < 0.01);
 }
 
-// Refutes a tally or a truth that depends on how many threads share the work or on which run it is, and an interval that
-// holds the tally less often than it says.
+// Refutes a tally or a truth that depends on how many threads share the work or on which run it is, and an
+// interval that holds the tally less often than it says.
 #[test]
 fn demonstrations_tell_the_same_truth_and_keep_their_intervals() {
     let mut all = Held::default();
@@ -231,7 +232,8 @@ fn a_window_of_everything_has_the_ends_that_it_states() {
     }
 }
 
-// Refutes a replay that says another thing when it says it again, repeats itself in one file, or is paid for twice.
+// Refutes a replay that says another thing when it says it again, repeats itself in one file, or is paid for
+// twice.
 #[test]
 fn a_replay_is_told_again_and_charged_once() {
     for log in if size(0, 1) == 1 { vec![REVIEWS, RETAIL, ACCESS] } else { vec![RETAIL, ACCESS] } {

@@ -12,8 +12,8 @@ fn windows(scene: &Scene, file: &str) -> usize {
     scene.read(file).matches("\"closed\":true").count()
 }
 
-// Refutes a run that ends with its terminal, one that writes on into a file that was moved away, lines that are told in both
-// files or in none, and a restart that tells the moved ones again.
+// Refutes a run that ends with its terminal, one that writes on into a file that was moved away, lines that
+// are told in both files or in none, and a restart that tells the moved ones again.
 #[test]
 fn an_output_that_was_moved_away_is_begun_anew() {
     for file in ["told.jsonl", "told.csv"] {

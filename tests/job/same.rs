@@ -1,4 +1,5 @@
-//! A demonstration and a real run of one job differ in nothing but where noise comes from and what lines say of the truth.
+//! A demonstration and a real run of one job differ in nothing but where noise comes from and what lines say
+//! of the truth.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -88,7 +89,8 @@ fn compare(name: &str, scene: &Scene, ledger: &str) {
     assert_eq!(only(&real, &demo), (Vec::new(), Vec::new()), "{name}: only in the real run");
 }
 
-// Refutes a demonstration of another job than the one that then runs: other windows, keys, prices, noise, names or codes.
+// Refutes a demonstration of another job than the one that then runs: other windows, keys, prices, noise,
+// names or codes.
 #[test]
 fn a_demonstration_settles_what_a_real_run_does() {
     let log: String =

@@ -9,7 +9,8 @@ use rustix::process::Signal;
 use crate::jobs::{HEADER, SECOND, exact, line, log, tallies};
 use crate::scene::{Scene, Told, now, until};
 
-// Refutes a clean end that seals what is not complete: the run after it would tell less than a run that was never ended.
+// Refutes a clean end that seals what is not complete: the run after it would tell less than a run that was
+// never ended.
 #[test]
 fn who_is_asked_to_end_seals_nothing_incomplete() {
     for signal in [Signal::TERM, Signal::INT] {
@@ -37,7 +38,8 @@ fn who_is_asked_to_end_seals_nothing_incomplete() {
     }
 }
 
-// Refutes a pipeline that is ended as a whole, whose last part says that the first has failed it; and one that never says so.
+// Refutes a pipeline that is ended as a whole, whose last part says that the first has failed it; and one
+// that never says so.
 #[test]
 fn an_input_that_ends_with_the_job_has_not_failed_it() {
     for (asked, code) in [(true, 0), (false, 69)] {

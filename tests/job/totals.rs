@@ -1,4 +1,5 @@
-//! Totals over windows, of a job that is killed at random moments: what they remember of people and of noise comes back.
+//! Totals over windows, of a job that is killed at random moments: what they remember of people and of noise
+//! comes back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,8 +75,9 @@ fn rotated(log: &Log, told: &str) -> String {
     HEADER.to_owned() + &log[windows("so_far").min(windows("recent"))..].concat()
 }
 
-// Refutes a life that counts somebody again whom the one before it had counted, though the log no longer says so; one that
-// begins a total anew; a line that is told otherwise than it was; and totals that are paid for twice.
+// Refutes a life that counts somebody again whom the one before it had counted, though the log no longer says
+// so; one that begins a total anew; a line that is told otherwise than it was; and totals that are paid for
+// twice.
 #[test]
 fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
     const LIVES: usize = 6;
@@ -120,7 +122,8 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
     println!("killed: {hit} replays in the middle");
 }
 
-// Refutes what is counted of people in one process and lost in another, while both live and when both begin again.
+// Refutes what is counted of people in one process and lost in another, while both live and when both begin
+// again.
 #[test]
 fn two_processes_tell_the_totals_that_an_oracle_counts() {
     let (log, truth) = log();

@@ -45,7 +45,8 @@ fn exact(lines: &str) -> Exact {
     cells.collect()
 }
 
-// Refutes what is counted twice, or not at all, or bounded otherwise, where more workers or processes share the work.
+// Refutes what is counted twice, or not at all, or bounded otherwise, where more workers or processes share
+// the work.
 #[test]
 fn exact_tallies_are_the_same_for_every_number_of_workers_and_processes() {
     let mut examples = vec![("quickstart", None), ("access_log", Some("access.log.gz"))];

@@ -33,8 +33,8 @@ pub(crate) fn time(format: &str, microseconds: i64, zone: &str) -> String {
     }
 }
 
-/// A log of these events as `source.type` names it; its fields are id, user, key, value and time, or, in a combined log,
-/// agent, user, path, bytes and time.
+/// A log of these events as `source.type` names it; its fields are id, user, key, value and time, or, in a
+/// combined log, agent, user, path, bytes and time.
 pub(crate) fn write(kind: &str, events: &[Event], format: &str, zone: &str) -> String {
     let mut log = if kind == "csv" { "id,user,key,value,time\n".to_owned() } else { String::new() };
     for Event { id, user, key, value, time: at } in events {

@@ -1,5 +1,5 @@
-//! A server of Postgres for tests: made anew, on a Unix socket and a port of this machine, syncing what it commits; and
-//! gone with the process that asked for it, however that ends.
+//! A server of Postgres for tests: made anew, on a Unix socket and a port of this machine, syncing what it
+//! commits; and gone with the process that asked for it, however that ends.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 #![allow(dead_code, reason = "the library's tests use a part of it")]
@@ -14,7 +14,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The parent holds the other end of `stdin`, so that this shell goes on when the parent is gone, even if it was killed.
+/// The parent holds the other end of `stdin`, so that this shell goes on when the parent is gone, even if it
+/// was killed.
 const GUARDIAN: &str = r#"
 trap '' INT TERM HUP
 "$@" </dev/null >"$LOG" 2>&1 &
@@ -154,7 +155,8 @@ pub(crate) struct Pooler {
 }
 
 impl Server {
-    /// Starts a pooler of one session, in a mode of PgBouncer's; `None`, with the reason printed, where there is none.
+    /// Starts a pooler of one session, in a mode of PgBouncer's; `None`, with the reason printed, where there
+    /// is none.
     pub(crate) fn pooler(&self, mode: &str, ignored: &str) -> Option<Pooler> {
         let path =
             ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| Path::new(path).exists());

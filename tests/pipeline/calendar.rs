@@ -7,8 +7,8 @@ use discreet::time::{Time, at};
 
 use crate::scene::{JOB, Scratch, Visit, json, pure, write_down};
 
-/// Midnight in Berlin with each month of 2026 and the first of 2027: by hand, summer time begins on March 29 and ends on
-/// October 25.
+/// Midnight in Berlin with each month of 2026 and the first of 2027: by hand, summer time begins on March 29
+/// and ends on October 25.
 const MIDNIGHTS: [&str; 13] = [
     "2025-12-31T23:00:00Z",
     "2026-01-31T23:00:00Z",
@@ -27,7 +27,8 @@ const MIDNIGHTS: [&str; 13] = [
 /// July: nobody comes.
 const EMPTY: usize = 6;
 
-// Refutes months of UTC or of a fixed offset, a record of midnight in the month before, and a month that is left out.
+// Refutes months of UTC or of a fixed offset, a record of midnight in the month before, and a month that is
+// left out.
 #[test]
 fn a_year_of_months_in_berlin() {
     let midnights: Vec<Time> = MIDNIGHTS.iter().map(|moment| at(moment).unwrap()).collect();

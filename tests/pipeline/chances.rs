@@ -1,5 +1,6 @@
-//! How likely what is told is, where nothing can be seeded: the gate draws from the operating system. So every test here
-//! fails by chance once in a million runs or less, and says how surely it finds what it looks for.
+//! How likely what is told is, where nothing can be seeded: the gate draws from the operating system. So
+//! every test here fails by chance once in a million runs or less, and says how surely it finds what it looks
+//! for.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +16,8 @@ use crate::scene::{JOB, Scratch, json, pure, span, zcdp};
 /// A person who is alone with a key, and when.
 type Alone = (u32, Time);
 
-/// Runs a sentence on two workers, over people each of whom is alone with a key: what was told, window by window.
+/// Runs a sentence on two workers, over people each of whom is alone with a key: what was told, window by
+/// window.
 fn told(
     cap: &PrivacyCost,
     people: impl Iterator<Item = Alone> + Clone + Send + Sync + 'static,
@@ -56,9 +58,9 @@ fn deviations(found: usize, of: usize, p: f64) -> f64 {
     (found as f64 - n * p) / (n * p * (1.0 - p)).sqrt()
 }
 
-// A key that one person alone has is told as often as the exact tail at the integer threshold says. Two-sided, alpha 1e-9:
-// 6.11 standard deviations. In half a million keys 180 are due; a threshold of one less tells some 844, and one of one
-// more some 32, each found with a power beyond 1 - 1e-9.
+// A key that one person alone has is told as often as the exact tail at the integer threshold says.
+// Two-sided, alpha 1e-9: 6.11 standard deviations. In half a million keys 180 are due; a threshold of one
+// less tells some 844, and one of one more some 32, each found with a power beyond 1 - 1e-9.
 #[test]
 fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
     let (windows, keys) = (4, size(125_000, 250_000) as u32);
@@ -88,7 +90,8 @@ fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
     assert!(z(tail(sigma, threshold - 2)) < -6.11 && z(tail(sigma, threshold)) > 6.11);
 }
 
-/// In every second window each key has one person, in the others none has: how many of each are told as 1 or more.
+/// In every second window each key has one person, in the others none has: how many of each are told as 1 or
+/// more.
 fn ones(epsilon: f64, pairs: u32, keys: u32) -> [usize; 2] {
     let people = (0..pairs * keys).map(move |one| (one, Time::from(2 * (one / keys))));
     let told = told(&pure(), people, move |people, gate| {
@@ -112,7 +115,8 @@ fn ones(epsilon: f64, pairs: u32, keys: u32) -> [usize; 2] {
     })
 }
 
-/// By how many standard deviations the odds of being told as 1 or more grow by more than `e^epsilon` through one person.
+/// By how many standard deviations the odds of being told as 1 or more grow by more than `e^epsilon` through
+/// one person.
 fn excess([with, without]: [usize; 2], of: usize, epsilon: f64) -> f64 {
     let (n, factor) = (of as f64, epsilon.exp());
     let [p, q] = [with, without].map(|count| count as f64 / n);
@@ -120,9 +124,9 @@ fn excess([with, without]: [usize; 2], of: usize, epsilon: f64) -> f64 {
     (p - factor * q) / variance.sqrt()
 }
 
-// One person changes what is told by the epsilon that was paid, and no more: one-sided, alpha 1e-6, 4.753 standard
-// deviations. At 120,000 cells a side an epsilon of 1.1 for 1 is 19 standard deviations beyond, and found with a power
-// beyond 1 - 1e-40; 1.05 is found with 1 - 1e-6.
+// One person changes what is told by the epsilon that was paid, and no more: one-sided, alpha 1e-6, 4.753
+// standard deviations. At 120,000 cells a side an epsilon of 1.1 for 1 is 19 standard deviations beyond, and
+// found with a power beyond 1 - 1e-40; 1.05 is found with 1 - 1e-6.
 #[test]
 fn one_person_matters_by_epsilon() {
     let (pairs, keys) = (12, 10_000);

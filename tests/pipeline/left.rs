@@ -1,5 +1,5 @@
-//! What was not complete is not told: a sentence whose builder gives up, whose source is gone, whose sibling panics, whose
-//! peer is killed, whose word is dropped or never given.
+//! What was not complete is not told: a sentence whose builder gives up, whose source is gone, whose sibling
+//! panics, whose peer is killed, whose word is dropped or never given.
 
 use std::cell::RefCell;
 use std::fs;
@@ -28,7 +28,8 @@ fn visits(worker: usize) -> impl Iterator<Item = Visit> + Clone {
     (0..60).map(move |time| (100 * worker as u64 + time, 0, 0, time as Time, time))
 }
 
-/// The second worker's: gives everything, says what is complete, and does as it is told once that was released.
+/// The second worker's: gives everything, says what is complete, and does as it is told once that was
+/// released.
 struct Acting {
     said: bool,
     out: PathBuf,

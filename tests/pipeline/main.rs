@@ -1,5 +1,5 @@
-//! The sentence end to end, on the public interface and a real ledger: what it tells, on one worker and on two processes;
-//! what is left of it when something goes wrong; and how likely it tells what.
+//! The sentence end to end, on the public interface and a real ledger: what it tells, on one worker and on
+//! two processes; what is left of it when something goes wrong; and how likely it tells what.
 //!
 //! Where noise would hide what is asked, there is so little of it that it is zero but for one run in 10^30.
 

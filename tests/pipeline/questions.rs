@@ -111,8 +111,9 @@ fn holds(line: &Json, truth: f64) -> bool {
     low <= truth && truth <= high && near
 }
 
-// Refutes an answer beyond its bound, a share that another analyst uses up, a question past the last that is answered, an
-// answer that is another one after a restart or costs again, and a count of those that are left that a restart forgets.
+// Refutes an answer beyond its bound, a share that another analyst uses up, a question past the last that is
+// answered, an answer that is another one after a restart or costs again, and a count of those that are left
+// that a restart forgets.
 #[test]
 fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
     let scratch = Scratch::new("questions", &zcdp());
@@ -178,7 +179,8 @@ impl Source for Analyst {
     }
 }
 
-// Refutes an answer that waits for the end of the questions: whoever asks waits for the answer, and so would both.
+// Refutes an answer that waits for the end of the questions: whoever asks waits for the answer, and so would
+// both.
 #[test]
 fn whoever_waits_for_an_answer_is_answered() {
     for threads in [1, 2, 3] {

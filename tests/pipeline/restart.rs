@@ -18,8 +18,8 @@ const WINDOWS: Time = 8;
 const RHO: f64 = 100.0;
 const DELTA: f64 = 1e-9;
 
-/// Five come always and three from the fifth window on, each lot with a key of its own; four others come in each window,
-/// for once; and one is alone.
+/// Five come always and three from the fifth window on, each lot with a key of its own; four others come in
+/// each window, for once; and one is alone.
 fn visits(window: Time) -> Vec<Visit> {
     let now = window as u64;
     let early = (1..=5).map(|person| (person, 1));
@@ -112,8 +112,9 @@ fn check(scratch: &Scratch, what: &str) {
     assert_eq!(scratch.spent(), reserved, "{what}");
 }
 
-// Refutes counters and keys that are forgotten, or counted again, when a process begins anew: over the same input, and
-// over what was not told yet, where nothing but the ledger remembers who has been; by as many workers, more, or fewer.
+// Refutes counters and keys that are forgotten, or counted again, when a process begins anew: over the same
+// input, and over what was not told yet, where nothing but the ledger remembers who has been; by as many
+// workers, more, or fewer.
 #[test]
 fn a_job_that_was_killed_remembers_who_has_counted_and_which_keys_are_public() {
     for killed in [0, 1, 4] {

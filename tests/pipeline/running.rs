@@ -13,13 +13,14 @@ use crate::kit::size;
 use crate::scene::{Random, Row, Scratch, Visit, cast, span, write_down, zcdp};
 
 const WINDOWS: Time = 1000;
-/// As much as may be paid: totals of two runs are then nearer to each other than [`NEAR`] but for one in 10^12, and a window has more.
+/// As much as may be paid: totals of two runs are then nearer to each other than [`NEAR`] but for one in
+/// 10^12, and a window has more.
 const RHO: f64 = 500.0;
 const NEAR: i64 = 3;
 const DELTA: f64 = 1e-9;
 
-/// Four visits of each of three keys in every window, of fifteen hundred people; and, once in a while, somebody to a key of
-/// their own.
+/// Four visits of each of three keys in every window, of fifteen hundred people; and, once in a while,
+/// somebody to a key of their own.
 fn visits(window: Time) -> Vec<Visit> {
     let mut random = Random::new(window as u64);
     let mut visit = |people: u64, key: u32| (people, key, 0, 10 * window + random.below(10) as Time, 0);
@@ -116,8 +117,8 @@ fn are_alike(one: &[Told], other: &[Told]) -> bool {
         })
 }
 
-// Refutes a window that is missing from a total after a kill, or in it twice; a person whose share begins anew; a key that is
-// forgotten; a row that is written again; and a second payment.
+// Refutes a window that is missing from a total after a kill, or in it twice; a person whose share begins
+// anew; a key that is forgotten; a row that is written again; and a second payment.
 #[test]
 fn a_thousand_totals_are_what_they_would_be_without_a_kill() {
     let whole = Scratch::new("thousand", &zcdp());

@@ -1,4 +1,5 @@
-//! What every part of these tests stands on: a ledger in a directory of its own, visits, and what was told of them.
+//! What every part of these tests stands on: a ledger in a directory of its own, visits, and what was told of
+//! them.
 
 use std::fs;
 use std::io::Write;
@@ -134,7 +135,8 @@ pub(crate) fn cast(directory: &Path, threads: usize) -> (Config, Gate) {
     (config.connect_within(Duration::from_secs(3)), gate)
 }
 
-/// Every release and its closing line are lines of the file `out`. A release is a word of the standard output, too.
+/// Every release and its closing line are lines of the file `out`. A release is a word of the standard
+/// output, too.
 pub(crate) fn write_down(releases: StreamVec<'_, Time, LeavingRelease>, directory: &Path) {
     let out = directory.join("out");
     releases.deliver(move |release| {

@@ -18,7 +18,8 @@ const LISTED: [u32; 4] = [0, 1, 2, 77];
 /// A contribution bound that leaves nothing out in a window: see [`History::new`].
 const WIDE: Bound = Bound::keys(2).per_key(2);
 const TIGHT: Bound = Bound::keys(1);
-/// One person moves a window by 4 at most: noise of scale 4 / 500, which is not zero with probability 2 exp(-125).
+/// One person moves a window by 4 at most: noise of scale 4 / 500, which is not zero with probability 2
+/// exp(-125).
 const COST: f64 = 500.0;
 
 /// The history of visits, in the order in which the source gives it: all visits of a phase, and the time that
@@ -30,8 +31,8 @@ struct History {
 }
 
 impl History {
-    /// A person comes once in every 10, and so twice in every window; some visits come twice, some late, and some are of
-    /// no window. Values are -1, 0 and 1.
+    /// A person comes once in every 10, and so twice in every window; some visits come twice, some late, and
+    /// some are of no window. Values are -1, 0 and 1.
     fn new(seed: u64) -> History {
         let mut random = Random::new(seed);
         let schedule = match seed % 2 {
@@ -188,8 +189,9 @@ fn compare(seed: u64, scratch: &Scratch) {
     assert_eq!(told, expected, "seed {seed}");
 }
 
-// Refutes a record that is lost or counted twice on its way between processes, a duplicate or a late record that counts,
-// a window that is missing or another's, and noise on what is told that is not the noise that was asked for.
+// Refutes a record that is lost or counted twice on its way between processes, a duplicate or a late record
+// that counts, a window that is missing or another's, and noise on what is told that is not the noise that
+// was asked for.
 #[test]
 fn two_processes_tell_what_happened() {
     for seed in 0..size(4, 100) as u64 {

@@ -73,8 +73,8 @@ fn told(scratch: &Scratch, name: &str) -> Vec<(Time, Vec<(u64, i64)>)> {
     rows.map(|row| (row.window.0, row.values())).collect()
 }
 
-// Refutes a run that goes on with another bound, list, delta or cost under the version that it had; a message that does not
-// say of what, or what to do; and a new version that forgets what is public.
+// Refutes a run that goes on with another bound, list, delta or cost under the version that it had; a message
+// that does not say of what, or what to do; and a new version that forgets what is public.
 #[test]
 fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     let scratch = Scratch::new("versions", &zcdp());
@@ -103,7 +103,8 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     assert_eq!(FIRST.run(&scratch).0, 0);
     assert_eq!(scratch.rows(), rows);
 
-    // Nobody comes, and one key is known all the same; so it is to who asks about the past, in another version again.
+    // Nobody comes, and one key is known all the same; so it is to who asks about the past, in another
+    // version again.
     let second = Job { version: 2, bound: Bound::keys(2), visits: &[], ..FIRST };
     assert_eq!(Job { from: 20, ..second.clone() }.run(&scratch), (0, String::new()));
     assert_eq!(told(&scratch, "open")[2..], [(20, vec![(7, 0)]), (30, vec![(7, 0)])]);
@@ -115,8 +116,8 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     assert_eq!(Job { version: 2, ..FIRST }.run(&scratch).0, 78);
 }
 
-// What only worker 0 can know to be wrong. Refutes a worker that then builds less than the others: they take the next
-// statistic's channels, or the driver's, for others, and end without a word.
+// What only worker 0 can know to be wrong. Refutes a worker that then builds less than the others: they take
+// the next statistic's channels, or the driver's, for others, and end without a word.
 #[test]
 fn what_only_the_ledger_knows_to_be_wrong_is_said_like_the_rest() {
     let scratch = Scratch::new("nowhere", &zcdp());
@@ -187,8 +188,8 @@ impl Means {
     }
 }
 
-// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version that follows the bounds that another one found, and one that is refused
-// though it keeps nothing.
+// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version that follows the bounds that another one found, and
+// one that is refused though it keeps nothing.
 #[test]
 fn a_version_that_comes_back_goes_on_only_where_it_kept_nothing() {
     for means in [Means::Found, Means::Stable] {

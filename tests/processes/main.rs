@@ -209,8 +209,8 @@ impl Said {
     }
 }
 
-/// A job is killed (SIGKILL) at some moment and started again, many times. Refutes a second line for one window, a line
-/// that was told and not recorded, and a charge that was lost.
+/// A job is killed (SIGKILL) at some moment and started again, many times. Refutes a second line for one
+/// window, a line that was told and not recorded, and a charge that was lost.
 fn kills(rounds: usize, place: impl Fn(&Directory) -> PathBuf) {
     let scratch = Directory::new("kills");
     let path = made(place(&scratch), 400.0 * COST);

@@ -22,8 +22,8 @@ fn whatever_was_said_before_a_kill_is_said_after_it() {
     kills(size(8, 200), |_| server.address(&server.unused()));
 }
 
-/// A process is suspended anywhere, loses its connection, and wakes up beside its successor. Refutes a second line
-/// for one window, and a zombie that goes on.
+/// A process is suspended anywhere, loses its connection, and wakes up beside its successor. Refutes a second
+/// line for one window, and a zombie that goes on.
 #[test]
 fn a_process_that_wakes_up_beside_its_successor_says_nothing_else() {
     let Some(server) = shared() else { return };
@@ -134,8 +134,8 @@ impl Told {
     }
 }
 
-/// The server ends the gate's connection at random moments. Refutes a gate that draws again after a lost answer,
-/// charges twice, or gives up.
+/// The server ends the gate's connection at random moments. Refutes a gate that draws again after a lost
+/// answer, charges twice, or gives up.
 #[test]
 fn a_gate_whose_connection_is_ended_anywhere_says_every_window_once() {
     let Some(server) = shared() else { return };

@@ -1,7 +1,8 @@
 //! Covering arrays: rows of option values in which every pair of values that rules allow occurs together.
 //!
-//! Greedy, row by row, as AETG is (Cohen et al., 1997): a row begins with a pair that no row has yet, and each further
-//! factor takes the value that adds the most such pairs, among those that still lead to a whole row.
+//! Greedy, row by row, as AETG is (Cohen et al., 1997): a row begins with a pair that no row has yet, and
+//! each further factor takes the value that adds the most such pairs, among those that still lead to a whole
+//! row.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +108,8 @@ impl Space {
         })
     }
 
-    /// Completes a row, each factor with the value that `gain` values most; `None` where there is no such row.
+    /// Completes a row, each factor with the value that `gain` values most; `None` where there is no such
+    /// row.
     pub(crate) fn complete(
         &self,
         fixed: &[(usize, usize)],
@@ -207,8 +209,8 @@ pub(crate) fn pairs_of(row: &[usize]) -> impl Iterator<Item = Pair> + '_ {
     })
 }
 
-// Refutes a generator that leaves out a pair which some allowed row has, and one that makes a row which is not allowed: on
-// spaces that are small enough to list every row.
+// Refutes a generator that leaves out a pair which some allowed row has, and one that makes a row which is
+// not allowed: on spaces that are small enough to list every row.
 #[test]
 fn every_allowed_pair_is_covered() {
     const SMALL: &[Factor] = &[

@@ -1,8 +1,10 @@
-//! Scenarios through the built command, as its users call it: every option in every mode, and every pair of option values.
+//! Scenarios through the built command, as its users call it: every option in every mode, and every pair of
+//! option values.
 //!
-//! The model ([`model`]) has the options and the combinations that are refused; a covering array ([`covering`]) has the
-//! rows; each row becomes a job, a log and a command line ([`row`]) and is held to the same invariants ([`checks`]). An
-//! ordinary run takes the first rows of the array; `DISCREET_FULL=1 cargo test --test scenarios` takes all.
+//! The model ([`model`]) has the options and the combinations that are refused; a covering array
+//! ([`covering`]) has the rows; each row becomes a job, a log and a command line ([`row`]) and is held to the
+//! same invariants ([`checks`]). An ordinary run takes the first rows of the array; `DISCREET_FULL=1 cargo
+//! test --test scenarios` takes all.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -56,8 +58,9 @@ fn in_parallel<T: Sync>(entries: &[T], call: impl Fn(usize, &T) -> Option<String
     failures.into_inner().unwrap().into_values().collect()
 }
 
-// Refutes a row whose windows are not those of its schedule, whose second run tells or pays anything else, whose killed run
-// has two values of a window or another price, whose exact numbers are not those of the log, and one that does not end.
+// Refutes a row whose windows are not those of its schedule, whose second run tells or pays anything else,
+// whose killed run has two values of a window or another price, whose exact numbers are not those of the log,
+// and one that does not end.
 #[test]
 fn every_row_keeps_its_promises() {
     let rows = array();
@@ -132,7 +135,8 @@ impl Used {
     }
 }
 
-// Refutes an option, or a word for one, that no row of some mode has: a new one fails this test until the model has it.
+// Refutes an option, or a word for one, that no row of some mode has: a new one fails this test until the
+// model has it.
 #[test]
 fn every_option_has_a_row_in_every_mode() {
     let directory = Directory::new("fields");
@@ -162,8 +166,8 @@ fn every_option_has_a_row_in_every_mode() {
     assert!(missing.is_empty(), "options without a row in the model:\n{}", missing.join("\n"));
 }
 
-// Refutes a combination that is refused elsewhere than where the model says, or taken: each is tried with every choice of its
-// values, in a row that keeps all other rules.
+// Refutes a combination that is refused elsewhere than where the model says, or taken: each is tried with
+// every choice of its values, in a row that keeps all other rules.
 #[test]
 fn what_does_not_go_together_is_refused_by_its_field() {
     let space = Space::new(FACTORS, &combinations());

@@ -1,13 +1,16 @@
-//! The model: the options of a job and of the command with their values, and the combinations that are refused.
+//! The model: the options of a job and of the command with their values, and the combinations that are
+//! refused.
 //!
-//! A factor is an option of the job file, an option of the command, or a property of the data; `no` leaves the option out.
+//! A factor is an option of the job file, an option of the command, or a property of the data; `no` leaves
+//! the option out.
 
 use crate::covering::{Combination, Factor};
 
 pub(crate) const FACTORS: &[Factor] = &[
     ("mode", &["demo", "replay", "run"]),
     ("source", &["csv", "jsonl", "combined", "synthetic"]),
-    // How the records are brought: a file by its compression, two files by a glob, standard input by `path = "-"`, or `--from`.
+    // How the records are brought: a file by its compression, two files by a glob, standard input by `path =
+    // "-"`, or `--from`.
     ("place", &["plain", "gz", "bz2", "zst", "glob", "stdin", "from", "made up"]),
     ("format", &["no", "unix", "unix-ms", "rfc3339", "clf", "pattern"]),
     ("zone", &["no", "source", "time"]),
@@ -24,7 +27,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("over", &["no", "two"]),
     ("running", &["no", "false", "best", "buffered", "square-root", "tree", "fresh"]),
     ("statistic", &["count", "people", "sum", "mean", "histogram", "max", "quantile"]),
-    // Which of the forms of a statistic: `each` and `grid` of a max, `q` and `step` of a quantile, the range of others.
+    // Which of the forms of a statistic: `each` and `grid` of a max, `q` and `step` of a quantile, the range
+    // of others.
     ("form", &["0", "1", "2", "3", "4"]),
     ("keys", &["no", "listed", "file", "discover"]),
     ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip"]),
@@ -174,7 +178,8 @@ pub(crate) const TRIPLES: &[Combination] = &[
     ],
 ];
 
-/// A fault that is known and being mended: rows with this combination are left out, and counted in the summary.
+/// A fault that is known and being mended: rows with this combination are left out, and counted in the
+/// summary.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) combination: Combination,

@@ -224,7 +224,8 @@ impl Scenario {
         ends.windows(3).map(|ends| (window(ends[0], ends[2]), (ends[0], ends[2]))).collect()
     }
 
-    /// The exact number of each window and key before the bound, where it is a count, a number of people or a sum.
+    /// The exact number of each window and key before the bound, where it is a count, a number of people or a
+    /// sum.
     pub(crate) fn truth(&self) -> BTreeMap<Window, BTreeMap<String, i64>> {
         if self.is_synthetic() {
             return BTreeMap::new();

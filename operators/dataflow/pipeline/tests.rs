@@ -29,7 +29,7 @@ use recorder::{Exactly, Recorder, Sealed};
 /// Person, key, value, time, id.
 pub(super) type Event = (u64, u32, i64, Time, u64);
 
-/// What a source gives, a step at a time.
+/// The batches of a source, a step at a time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Script<R>(pub(super) Vec<(Vec<R>, Pulled)>);
 

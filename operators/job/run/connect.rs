@@ -150,8 +150,8 @@ impl Job {
         Ok(compare(ledger, &self.privacy.ledger, (&seen, unclosed.as_ref()), &files)?)
     }
 
-    /// Opens the ledger that the file names, and refuses one that is not this job's: of another budget, promise or unit,
-    /// or without its key.
+    /// Opens the ledger that the file names, and refuses one that is not this job's: of another budget,
+    /// promise or unit, or without its key.
     pub(super) fn ledger(&self) -> Result<Ledger, RunError> {
         let (place, asked) = (&self.privacy.ledger, self.account());
         let (at, name) = (place.display(), asked.name());

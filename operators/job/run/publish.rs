@@ -35,7 +35,8 @@ pub(crate) enum PublicationSchedule {
     OnTime { clock: Arc<dyn Clock>, late: Option<Span>, slack: Span },
 }
 
-/// A switch by which a run goes on in the file that has the name of its output now, after the old one was moved away.
+/// A switch by which a run goes on in the file that has the name of its output now, after the old one was
+/// moved away.
 #[derive(Clone, Debug, Default)]
 pub struct Reopen(Arc<AtomicBool>);
 
@@ -263,7 +264,8 @@ impl Outlet {
     }
 }
 
-/// The first moment of the window's own ticks that is not past: one slack after it closes, or some whole slacks later.
+/// The first moment of the window's own ticks that is not past: one slack after it closes, or some whole
+/// slacks later.
 fn due(release: &LeavingRelease, now: Time, late: Option<Span>, slack: Span) -> Time {
     let close = release.window().end().saturating_add(late.map_or(0, Span::as_microseconds));
     tick(close, now, slack.as_microseconds())
@@ -347,7 +349,8 @@ impl Wait<'_> {
 }
 
 impl Job {
-    /// Refuses a path that is one of the job's own files (its job file, source, ledger, key or anchor) or its output.
+    /// Refuses a path that is one of the job's own files (its job file, source, ledger, key or anchor) or its
+    /// output.
     ///
     /// # Errors
     ///

@@ -135,8 +135,9 @@ const TWO: &str = r#"
     share = 0.5
 "#;
 
-// Refutes a statistic that runs ahead of another: under this promise its later windows leave no room for the earlier ones
-// of the other, which are refused though the plan has said that all of them fit. One of the two keeps state, and so is slower.
+// Refutes a statistic that runs ahead of another: under this promise its later windows leave no room for the
+// earlier ones of the other, which are refused though the plan has said that all of them fit. One of the two
+// keeps state, and so is slower.
 #[test]
 fn windows_of_several_releases_fit_a_promise_about_any_span() {
     for workers in [1, 2] {
@@ -147,7 +148,7 @@ fn windows_of_several_releases_fit_a_promise_about_any_span() {
     }
 }
 
-// Refutes a second draw, a second charge, a line that is told twice, and one that a new file is not told.
+// Refutes a second draw, a second charge, a line that is released twice, and one that a new file lacks.
 #[test]
 fn what_was_replayed_is_told_again_and_not_drawn_again() {
     let place = Place::new("again");

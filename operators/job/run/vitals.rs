@@ -142,7 +142,8 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// If `most` is 0, or the source cannot be read at all, or is standard input, which a run could not read again.
+    /// If `most` is 0, or the source cannot be read at all, or is standard input, which a run could not read
+    /// again.
     pub fn sample(&self, most: u64, names: bool) -> Result<Arc<Survey>, RunError> {
         if most == 0 {
             return Err(RunError::configuration(

@@ -5,17 +5,17 @@
 //! nobody would see it. So each hashes the bytes that it reads, unpacked, and reports lengths and digests to
 //! all others.
 //!
-//! * **An input that ends** is compared twice: how many files there are and how long, before they are read; and the digest
-//!   of all of each file, when it has been read and before the end is declared. What is compared is what was read, so a file
-//!   that changes in between is found, too.
+//! * **An input that ends** is compared twice: how many files there are and how long, before they are read;
+//!   and the digest of all of each file, when it has been read and before the end is declared. What is
+//!   compared is what was read, so a file that changes in between is found, too.
 //! * **An input that grows** is compared in rounds. In each, a process reads the bytes that are present,
 //!   reports its position in each file, and waits for the reports of the others. A process that is behind
 //!   reads on to each position that was reported, and compares the digest there: of any two processes one
 //!   does, or both are at the same position. Only then the moment is declared complete, the earliest that a
 //!   process reported. A file that is missing for one process, or stays shorter for [`LAG`], ends all.
 //!
-//! The cost is one BLAKE3 of what is read, on the reading thread, and none where there is one process; an input that grows
-//! is read by all processes at the pace of the slowest.
+//! The cost is one BLAKE3 of what is read, on the reading thread, and none where there is one process; an
+//! input that grows is read by all processes at the pace of the slowest.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

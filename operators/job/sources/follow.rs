@@ -231,8 +231,8 @@ impl Files<'_> {
     }
 }
 
-/// The name of a file by which all processes know it, wherever it lies for each: what follows the part of the path that
-/// has no pattern in it.
+/// The name of a file by which all processes know it, wherever it lies for each: what follows the part of the
+/// path that has no pattern in it.
 fn name_within(path: &Path, file: &Path) -> String {
     if path == file {
         return String::new();

@@ -168,7 +168,8 @@ mod told_tests {
         Id::new(bytes, &[7; 32])
     }
 
-    // Refutes any normalisation, padding that could be taken for a byte, and a hash that could be taken for an id.
+    // Refutes any normalisation, padding that could be taken for a byte, and a hash that could be taken for
+    // an id.
     #[test]
     fn ids_that_differ_in_a_byte_are_different_people() {
         let mut long = vec![b'x'; LONGEST_ID];

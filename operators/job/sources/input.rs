@@ -341,8 +341,8 @@ impl fmt::Debug for SourceInput {
 
 // The files of a source.
 
-/// The files of a path, in the order of their names: all regular files of a directory, all matches of a pattern, or the
-/// file itself.
+/// The files of a path, in the order of their names: all regular files of a directory, all matches of a
+/// pattern, or the file itself.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let place = path.display().to_string();
     let lost = |error: io::Error| {

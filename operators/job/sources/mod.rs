@@ -1,6 +1,7 @@
 //! Sources: everything between the outside and the records of a dataflow.
 //!
-//! *bytes → unpacked → cut into chunks of whole lines → dealt to workers → read there, line by line → records.*
+//! *bytes → unpacked → cut into chunks of whole lines → dealt to workers → read there, line by line →
+//! records.*
 //!
 //! One thread of a process reads ([`reader`] to an end, [`follow`] without one) and never looks into a line;
 //! the workers read lines while they pull. Chunks go round in channels that hold few of them, so a slow

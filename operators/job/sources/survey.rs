@@ -480,8 +480,8 @@ mod tests {
         Use { place: format!("release.visits.{field}"), field: field.to_owned(), kind: SurveyedKind::Key }
     }
 
-    // Refutes a warning that comes late, twice, or for a field that one record of the first thousand had; and one that
-    // comes while there are records inside of the span.
+    // Refutes a warning that comes late, twice, or for a field that one record of the first thousand had; and
+    // one that comes while there are records inside of the span.
     #[test]
     fn a_run_warns_once_and_at_once_of_a_field_that_no_record_has() {
         let said = Arc::new(Mutex::new(Vec::new()));

@@ -1,7 +1,7 @@
 //! Synthetic logs: people of whom some are very active, keys of whom few are common, and a rhythm of days.
 //!
-//! Every row follows from the seed and its own number, so that any worker makes any of them, and all of them together
-//! are the same log for every number of workers. Its rows come by time.
+//! Every row follows from the seed and its own number, so that any worker makes any of them, and all of them
+//! together are the same log for every number of workers. Its rows come by time.
 
 use std::io;
 use std::io::Write;
@@ -46,7 +46,8 @@ const SPAN: (Time, Time) = (1_767_225_600_000_000, 1_767_312_000_000_000);
 /// The default skew.
 const SKEW: f64 = 1.1;
 
-/// People are less unequal than keys: with the usual skew, one in a thousand of them leaves a fifth of the rows.
+/// People are less unequal than keys: with the usual skew, one in a thousand of them leaves a fifth of the
+/// rows.
 const PERSON_SKEW_RATIO: f64 = 0.7;
 
 impl SyntheticLog {

@@ -113,7 +113,8 @@ fn of(input: &SourceInput, workers: usize) -> Vec<SourcePart<Id, Id>> {
     (0..workers).map(|worker| input.part(worker)).collect()
 }
 
-/// Everything that the parts give until all have ended or one fails, each part's own; and what each had declared.
+/// Everything that the parts give until all have ended or one fails, each part's own; and what each had
+/// declared.
 fn drained(mut parts: Vec<SourcePart<Id, Id>>) -> Result<Vec<Vec<Given>>, SourceError> {
     let mut given: Vec<Vec<Given>> = parts.iter().map(|_| Vec::new()).collect();
     let mut open: Vec<usize> = (0..parts.len()).collect();

@@ -134,7 +134,8 @@ fn own(rows: &[Row], key: &str, each: impl Fn(&mut i64, i64)) -> Vec<i64> {
     people.into_values().collect()
 }
 
-/// The least value that so many parts of a million are at or below; and by how many values an answer's rank is off.
+/// The least value that so many parts of a million are at or below; and by how many values an answer's rank
+/// is off.
 fn quantile(mut values: Vec<i64>, q: f64, answer: i64) -> (i64, i64) {
     values.sort_unstable();
     let (count, parts) = (values.len() as i128, (q * 1e6).round() as i128);
@@ -145,8 +146,8 @@ fn quantile(mut values: Vec<i64>, q: f64, answer: i64) -> (i64, i64) {
     ((values[rank as usize - 1]), ((low.max(high).max(0) + 999_999) / 1_000_000) as i64)
 }
 
-// Refutes a tally, a truth or a distance that is not what sorting says, one that depends on the number of workers, a line
-// that promises another kind of rank, and a promise that is not kept.
+// Refutes a tally, a truth or a distance that is not what sorting says, one that depends on the number of
+// workers, a line that promises another kind of rank, and a promise that is not kept.
 #[test]
 fn a_demo_says_what_is_so_and_by_how_many_people_it_is_off() {
     let place = Place::new("ranks");

@@ -32,7 +32,7 @@ fn visits() -> Vec<BTreeMap<usize, Visit>> {
     let mut days = Vec::new();
     for day in 0..DAYS {
         let mut people = BTreeMap::new();
-        // A day without anybody is told like any other.
+        // A day without anybody is released like any other.
         for person in (0..PEOPLE).filter(|_| day != 5) {
             if next(3) == 0 {
                 let prices = (0..=next(3)).map(|_| next(9) as i64 - 3).collect();
@@ -57,8 +57,8 @@ fn csv(days: &[BTreeMap<usize, Visit>]) -> String {
     text
 }
 
-/// Of a person so many records count, over all days. Where it is one, the noise of all totals but the sum is rounded away: its deviation
-/// is below 0.1, and 0.5 would be seen.
+/// Of a person so many records count, over all days. Where it is one, the noise of all totals but the sum is
+/// rounded away: its deviation is below 0.1, and 0.5 would be seen.
 fn job(until: &str, records: u64) -> String {
     let strategy = if records > 1 { "strategy = \"tree\"" } else { "" };
     format!(
@@ -191,8 +191,8 @@ fn set(name: &str, until: &str, records: u64) -> (super::Place, Job) {
     (place, job)
 }
 
-// Refutes an exact number that is of one window, or of another span of them; a person who counts twice among people so far;
-// and one whose bound begins anew with a window, or is a matter of who works on it.
+// Refutes an exact number that is of one window, or of another span of them; a person who counts twice among
+// people so far; and one whose bound begins anew with a window, or is a matter of who works on it.
 #[test]
 fn a_demo_tells_beside_every_total_what_an_oracle_counts() {
     let (place, stated) = set("running-demo", UNTIL, 3);
@@ -229,8 +229,8 @@ fn a_demo_tells_beside_every_total_what_an_oracle_counts() {
     }
 }
 
-// Refutes lines that depend on how many threads share the work, a total that is drawn anew when it is told again, and one that
-// is paid for at every window.
+// Refutes lines that depend on how many threads share the work, a total that is drawn anew when it is
+// released again, and one that is paid for at every window.
 #[test]
 fn two_workers_tell_what_one_tells_and_pay_once() {
     for workers in [1, 2] {
@@ -240,7 +240,8 @@ fn two_workers_tell_what_one_tells_and_pay_once() {
         let first = place.read("told.jsonl");
         let spent =
             || Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.account, window()).unwrap();
-        // Twice 190, 100 and 5 for all totals, and a half for each of the days that are told by themselves.
+        // Twice 190, 100 and 5 for all totals, and a half for each of the days that are released by
+        // themselves.
         let before = spent();
         assert_eq!(before.0, crate::accounting::PrivacyCost::zcdp(485.0 + 0.5 * DAYS as f64).unwrap());
         place.replay(&job, 3 - workers, "again.jsonl");
@@ -298,8 +299,8 @@ const BESIDE: &str = r#"
     share = 0.5
 "#;
 
-// Refutes a plan in which totals, which are charged for their whole time at once, leave no room for windows that have their
-// share, or find none; under every promise.
+// Refutes a plan in which totals, which are charged for their whole time at once, leave no room for windows
+// that have their share, or find none; under every promise.
 #[test]
 fn totals_and_windows_of_others_fit_together() {
     for promise in ["lifetime", "any 3h", "each 6h"] {
@@ -331,8 +332,8 @@ const RECORDS: &str = r#"
     share = 0.5
 "#;
 
-// Refutes records of one window that are bounded by those of another, where each is protected by itself; and buckets that are
-// added up with each other.
+// Refutes records of one window that are bounded by those of another, where each is protected by itself; and
+// buckets that are added up with each other.
 #[test]
 fn records_are_added_up_one_by_one() {
     let place = super::Place::new("running-records");

@@ -65,7 +65,8 @@ const SLIDING: &str = r#"
 /// Each job with how many windows it releases.
 const JOBS: [(&str, u64); 3] = [(FIRST_WINDOWS, 8), (RUNNING_AND_DISCOVERED, 8 + 2), (SLIDING, 6)];
 
-/// A budget so large that all noise is rounded away but for a chance of 2e-10 a cell: what is told are exact tallies.
+/// A budget so large that all noise is rounded away but for a chance of 2e-10 a cell: the released values are
+/// exact tallies.
 fn job(order: &str, releases: &str) -> String {
     format!(
         r#"
@@ -91,7 +92,8 @@ fn job(order: &str, releases: &str) -> String {
     )
 }
 
-/// The cells of a file of lines, by release, window and key: the value, and in a demonstration the tally and the truth.
+/// The cells of a file of lines, by release, window and key: the value, and in a demonstration the tally and
+/// the truth.
 fn cells(lines: &str) -> BTreeMap<[String; 3], [String; 3]> {
     let mut cells = BTreeMap::new();
     for line in lines.lines() {
@@ -139,7 +141,8 @@ fn told(
     (ended, told)
 }
 
-// Refutes a sorted input that never ends, and one that releases other values than the same input in any order does.
+// Refutes a sorted input that never ends, and one that releases other values than the same input in any order
+// does.
 #[test]
 fn sorted_inputs_end_and_release_what_unsorted_ones_do() {
     let (place, log) = (Place::new("sorted"), log());
@@ -166,8 +169,8 @@ fn sorted_inputs_end_and_release_what_unsorted_ones_do() {
     }
 }
 
-// Refutes a source that declares more complete than the time of its last record: those that follow at the same time, the last of
-// a window, would be late.
+// Refutes a source that declares more complete than the time of its last record: those that follow at the
+// same time, the last of a window, would be late.
 #[test]
 fn records_of_one_time_are_all_in_time() {
     let place = Place::new("moment");
@@ -184,8 +187,8 @@ fn records_of_one_time_are_all_in_time() {
     }
 }
 
-// Refutes a window that is sealed before the whole input has proved to be in order: by the time of a line, or by the end
-// of another worker's part.
+// Refutes a window that is sealed before the whole input has proved to be in order: by the time of a line, or
+// by the end of another worker's part.
 #[test]
 fn a_line_out_of_order_ends_a_replay_with_nothing_sealed() {
     let (place, all) = (Place::new("disorder"), log());

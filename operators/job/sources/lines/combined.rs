@@ -1,5 +1,5 @@
-//! The combined log of a web server:
-//! `client ident user [time] "method path protocol" status bytes "referer" "agent"`, in which `-` stands for nothing.
+//! The combined log of a web server: `client ident user [time] "method path protocol" status bytes "referer"
+//! "agent"`, in which `-` stands for nothing.
 
 use memchr::{memchr, memchr2, memmem};
 

@@ -261,7 +261,8 @@ mod tests {
         #[test]
         fn any_line_is_read_as_the_crate_csv_reads_it(line in "[a\",]{0,12}") {
             let (theirs, ours) = both(line.as_bytes());
-            // It takes what is torn within quotation marks for whole; that line is bad here. A line feed behind it tells.
+            // It takes what is torn within quotation marks for whole; that line is bad here. A line feed
+            // behind it tells.
             let (longer, _) = both(format!("{line}\n,").as_bytes());
             let whole = line.is_empty() || longer == theirs;
             prop_assert_eq!(ours, if whole { Ok(theirs) } else { Err(()) }, "{}", line);

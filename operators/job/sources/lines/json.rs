@@ -1,7 +1,8 @@
 //! Lines of JSON objects: their wanted fields.
 //!
-//! A name with dots is a path: `user.id` is the field `id` of the object in the field `user`. A line that has a field of
-//! that very name, dot and all, at its top has what stands there, null included; only otherwise is the path followed.
+//! A name with dots is a path: `user.id` is the field `id` of the object in the field `user`. A line that has
+//! a field of that very name, dot and all, at its top has what stands there, null included; only otherwise is
+//! the path followed.
 
 use std::fmt;
 use std::sync::Arc;

@@ -99,7 +99,8 @@ fn what_is_appended_is_given_before_its_time_is_declared() {
     assert_eq!(followed.settle(), Ok(1_001), "a header may be torn too");
     place.append("b.csv", "er\ncid\n");
     assert_eq!(followed.settle(), Ok(1_002));
-    // The other process would have read the rest: each line is one worker's, though each reads at other moments.
+    // The other process would have read the rest: each line is one worker's, though each reads at other
+    // moments.
     place.write("c.csv", "user,x\nada,\"1 2\"\nada,\"3");
     assert_eq!(followed.settle(), Ok(1_003));
     place.append("c.csv", "\"\n");
@@ -172,7 +173,8 @@ fn a_file_that_is_not_what_it_was_is_lost() {
     }
 }
 
-// Refutes a packed file that is refused, read in part, or read again; and one that changes and is not noticed.
+// Refutes a packed file that is refused, read in part, or read again; and one that changes and is not
+// noticed.
 #[test]
 fn a_packed_file_is_read_to_its_end_once() {
     for (name, packing) in
@@ -319,8 +321,8 @@ fn turns(processes: &mut [Followed; 2], within: Duration) -> Option<SourceError>
     None
 }
 
-// Refutes a moment that is declared complete although a copy has not got what another had by then; lines that are lost or
-// twice by it; and a copy that is compared only where it was at the start.
+// Refutes a moment that is declared complete although a copy has not got what another had by then; lines that
+// are lost or twice by it; and a copy that is compared only where it was at the start.
 #[test]
 fn a_copy_that_is_behind_is_waited_for() {
     let (first, second) = (Place::new("ahead-of"), Place::new("behind"));

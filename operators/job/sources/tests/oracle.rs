@@ -57,8 +57,9 @@ fn cases() -> impl Strategy<Value = (Vec<Case>, bool, bool)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    // The oracle also for: every packing, every number of workers and processes, every size of chunk, both line ends,
-    // with and without the last of them. Refutes a record that is lost, given twice, torn, or changed.
+    // The oracle also for: every packing, every number of workers and processes, every size of chunk, both
+    // line ends, with and without the last of them. Refutes a record that is lost, given twice, torn, or
+    // changed.
     #[test]
     fn columns_become_records((rows, crlf, last) in cases(), chunk in 1usize..300, packing in 0usize..4) {
         columns(&in_one_line(rows), crlf, last, chunk, packing);
@@ -327,8 +328,8 @@ fn odd_records_follow_the_rules() {
     place.write("a.csv", format!("user,key,value\n{line}\n{}\n", "x".repeat(3 << 20)));
     let groups = vec![group(None, None), group(Some("key"), None)];
     let found = read(&csv(&place.path("a.csv"), "bad = { lines = 2 }"), &wanted(groups, false), 2).unwrap();
-    // The longest id counts, the one above it is bad as is the line of 3 MB, and the long key leaves out its group
-    // alone.
+    // The longest id counts, the one above it is bad as is the line of 3 MB, and the long key leaves out its
+    // group alone.
     assert_eq!(found.iter().filter(|record| record.person == id(huge.as_bytes())).count(), 2);
     let with_keys = found.iter().filter(|record| !record.key.is_empty()).count();
     assert_eq!((found.len(), with_keys), (6, 2));

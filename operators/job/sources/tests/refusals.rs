@@ -252,7 +252,8 @@ fn times_from_far_away_are_times() {
     assert_eq!(found.iter().map(|record| record.time).collect::<Vec<_>>(), [0]);
 }
 
-// Refutes a declaration that goes back, for which the driver would have another name: a worker is two chunks ahead.
+// Refutes a declaration that goes back, for which the driver would have another name: a worker is two chunks
+// ahead.
 #[test]
 fn a_worker_that_is_ahead_finds_disorder_by_itself() {
     let place = Place::new("ahead");
@@ -269,7 +270,8 @@ fn a_worker_that_is_ahead_finds_disorder_by_itself() {
             open_in(sizes, &source, &person, wanted, InputPace::Bounded, threads(workers), Brake::new())
                 .unwrap();
         let mut parts = of(&input, workers);
-        // Until one part has failed, it alone is pulled; the others are only pulled where it has nothing more.
+        // Until one part has failed, it alone is pulled; the others are only pulled where it has nothing
+        // more.
         let (mut declared, mut given) = (i64::MIN, Vec::new());
         let gone = loop {
             match parts[0].pull(&mut given) {
