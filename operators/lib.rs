@@ -52,12 +52,12 @@
 //!
 //! ```
 //! use discreet::accounting::{self, Budget};
-//! use discreet::noise::{DiscreteLaplace, Law, Noise};
+//! use discreet::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 //!
 //! let visitors = 296;                                                    // one person moves this by at most 1
-//! let price = accounting::DiscreteLaplace::calibrate(&Budget::pure(0.5)?, 1)?;
+//! let price = accounting::DiscreteLaplaceCost::calibrate(&Budget::pure(0.5)?, 1)?;
 //! let law = DiscreteLaplace::new(price.scale())?;
-//! let published = visitors + law.draw(&mut Noise::from_os()?);
+//! let published = visitors + law.draw(&mut NoiseSource::from_os()?);
 //! println!("{published}, give or take {} nine times in ten", price.interval(0.9)?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -118,7 +118,7 @@ impl TryFrom<Result<Span, Invalid>> for Span {
 /// midnight in UTC.
 ///
 /// ```
-/// use at;
+/// use discreet::time::at;
 ///
 /// assert_eq!(at("2026-11-01")?, at("2026-11-01T01:00:00+01:00")?);
 /// # Ok::<(), discreet::Invalid>(())

@@ -9,7 +9,7 @@
 //! # let directory = std::env::temp_dir().join(format!("discreet-page-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
 //! # let path = directory.join("visits.ledger");
-//! let visits = Domain::lifetime("visits", Budget::zcdp(0.1))?;
+//! let visits = AccountSpec::lifetime("visits", Budget::zcdp(0.1))?;
 //! Ledger::create(&path)?.register(&visits)?;                             // once, by hand
 //!
 //! let gate = Gate::open(&path, "web")?;                                  // once a process, before anything runs

@@ -229,7 +229,7 @@ pub struct GateHandle {
 /// What a statistic keeps is as secret as what it counts.
 impl fmt::Debug for GateHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("domains", &self.domains).finish_non_exhaustive()
+        f.debug_struct("GateHandle").field("domains", &self.domains).finish_non_exhaustive()
     }
 }
 

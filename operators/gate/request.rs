@@ -61,11 +61,11 @@ impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
 /// states by hand does not compile:
 ///
 /// ```compile_fail,E0451
-/// use discreet::gate::{Request, Sealable};
-/// use discreet::ledger::{Charge, Release};
+/// use discreet::gate::{ReleaseRequest, Sealable};
+/// use discreet::ledger::{Charge, ReleaseId};
 ///
-/// fn by_hand(release: Release, charge: Charge, sealable: Box<dyn Sealable>) -> Request {
-///     Request { release, charge, sealable }
+/// fn by_hand(release: ReleaseId, charge: Charge, sealable: Box<dyn Sealable>) -> ReleaseRequest {
+///     ReleaseRequest { release, charge, sealable }
 /// }
 /// ```
 pub struct ReleaseRequest {
@@ -92,7 +92,7 @@ impl ReleaseRequest {
 
 impl fmt::Debug for ReleaseRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request").field("release", &self.release).finish_non_exhaustive()
+        f.debug_struct("ReleaseRequest").field("release", &self.release).finish_non_exhaustive()
     }
 }
 

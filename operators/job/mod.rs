@@ -41,7 +41,7 @@
 //! assert!(mistakes.to_string().contains("reviews.toml:21:13: release[1].noise: found \"gausian\""));
 //!
 //! let job = Job::parse("reviews.toml", &text.replace("gausian", "gaussian"))?;
-//! assert_eq!(job.domain().name().as_str(), "reviews");
+//! assert_eq!(job.account().name().as_str(), "reviews");
 //! # Ok::<(), discreet::job::Mistakes>(())
 //! ```
 //!

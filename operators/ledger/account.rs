@@ -34,13 +34,13 @@ impl AccountSpec {
     /// charges are rounded up, in units of 2^-64, so a cap of 0.06 does not hold six charges of 0.01.
     ///
     /// ```
-    /// use discreet::accounting::{Amount, Budget};
-    /// use discreet::ledger::Domain;
+    /// use discreet::accounting::{PrivacyCost, Budget};
+    /// use discreet::ledger::AccountSpec;
     /// use discreet::time::days;
     ///
-    /// Domain::lifetime("visits", Budget::approximate(1.0, 1e-6))?;
-    /// Domain::any("visits", days(30), Amount::zcdp(0.1))?;
-    /// Domain::each("visits", days(1), Budget::pure(0.5))?.of_records();
+    /// AccountSpec::lifetime("visits", Budget::approximate(1.0, 1e-6))?;
+    /// AccountSpec::any("visits", days(30), PrivacyCost::zcdp(0.1))?;
+    /// AccountSpec::each("visits", days(1), Budget::pure(0.5))?.of_records();
     /// # Ok::<(), discreet::Invalid>(())
     /// ```
     ///

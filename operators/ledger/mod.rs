@@ -5,19 +5,19 @@
 //! process, gives back the same bytes and charges nothing.
 //!
 //! ```
-//! use discreet::accounting::{Amount, Cost, Interval, Neighbours};
-//! use discreet::ledger::{Charge, Digest, Domain, Fate, Ledger, Name, Release, Sealing};
+//! use discreet::accounting::{PrivacyCost, ReleaseCost, Interval, Adjacency};
+//! use discreet::ledger::{Charge, Digest, AccountSpec, ReleaseStatus, Ledger, Name, ReleaseId, Sealing};
 //!
 //! # let directory = std::env::temp_dir().join(format!("discreet-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
 //! # let path = directory.join("visits.ledger");
-//! let visits = Domain::lifetime("visits", Amount::zcdp(0.1))?;
+//! let visits = AccountSpec::lifetime("visits", PrivacyCost::zcdp(0.1))?;
 //! let mut ledger = Ledger::create(&path)?;
 //! ledger.register(&visits)?;
 //!
 //! let job = Name::new("job", "web")?;
 //! let claim = ledger.claim(&job)?;
-//! let release = Release {
+//! let release = ReleaseId {
 //!     domain: visits.name().clone(),
 //!     job,
 //!     version: Digest::of(b"every parameter that privacy depends on"),
@@ -25,8 +25,8 @@
 //!     window: Interval::new(0, 600_000_000)?,
 //!     part: None,
 //! };
-//! let charge = Some(Charge::Cost(Cost::new(Neighbours::PERSON, Amount::zcdp(0.01)?)));
-//! let sealing = Sealing { release, charge, fate: Fate::Sealed, line: "about 1234 people".into(), state: None };
+//! let charge = Some(Charge::Cost(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.01)?)));
+//! let sealing = Sealing { release, charge, fate: ReleaseStatus::Sealed, line: "about 1234 people".into(), state: None };
 //! let rows = ledger.seal(&claim, &[sealing.clone()])?;
 //! assert_eq!(rows[0].line(), "about 1234 people");
 //!

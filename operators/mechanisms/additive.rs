@@ -175,7 +175,7 @@ fn unproved(field: &'static str) -> Invalid {
 ///
 /// ```
 /// use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ready, Tally, Total};
-/// use discreet::noise::Noise;
+/// use discreet::noise::NoiseSource;
 ///
 /// let limits = Bound::keys(2).checked()?;
 /// let paths = Keys::public(["/", "/about"].map(str::to_owned))?;
@@ -186,7 +186,7 @@ fn unproved(field: &'static str) -> Invalid {
 /// for person in 0..1000 {
 ///     exact.absorb(("/".to_owned(), visits.contribution(1, 0)));
 /// }
-/// let drawn = gaussian.draw(exact, None, &mut Noise::from_os()?);
+/// let drawn = gaussian.draw(exact, None, &mut NoiseSource::from_os()?);
 /// assert_eq!(drawn.answer.cells().len(), 2);   // "/about" too
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

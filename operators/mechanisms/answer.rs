@@ -303,11 +303,11 @@ impl<K, T> Answer<K, T> {
 /// point it is told as it was brought. Where the point stands is public, and changes nothing else.
 ///
 /// ```
-/// use discreet::mechanisms::Point;
+/// use discreet::mechanisms::DecimalPoint;
 ///
-/// assert_eq!(Point::digits(2)?.shown(-1234), "-12.34");
-/// assert_eq!(Point::digits(2)?.shown(1200), "12");
-/// assert_eq!(Point::digits(-2)?.shown(1234), "123400");
+/// assert_eq!(DecimalPoint::digits(2)?.shown(-1234), "-12.34");
+/// assert_eq!(DecimalPoint::digits(2)?.shown(1200), "12");
+/// assert_eq!(DecimalPoint::digits(-2)?.shown(1234), "123400");
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

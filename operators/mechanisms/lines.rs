@@ -30,12 +30,12 @@ pub struct Head<'a> {
 /// ```
 /// use discreet::accounting::Promise;
 /// use discreet::mechanisms::{Bound, Gaussian, Head, Keys, Mechanism, Ready, Tellable, Total};
-/// use discreet::noise::Noise;
+/// use discreet::noise::NoiseSource;
 /// use discreet::time::in_words;
 ///
 /// let visitors = Total::people(Bound::keys(1).checked()?, Keys::public(["/".to_owned()])?)?;
 /// let ready = Gaussian::rho(0.01).ready(&visitors)?;
-/// let answer = ready.draw(ready.tally(), None, &mut Noise::from_os()?).answer;
+/// let answer = ready.draw(ready.tally(), None, &mut NoiseSource::from_os()?).answer;
 /// let promise = Promise::Lifetime.briefly(ready.cost(), in_words);
 /// let line = answer.tell(&Head { release: "visitors", window: "null", id: "5f", promise: &promise });
 /// assert!(line.starts_with(r#"{"release":"visitors","window":null,"key":"/","value":"#));

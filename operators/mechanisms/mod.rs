@@ -30,7 +30,7 @@
 //!
 //! ```
 //! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ready, Tally, Total};
-//! use discreet::noise::Noise;
+//! use discreet::noise::NoiseSource;
 //!
 //! let limits = Bound::keys(3).per_key(10).checked()?;
 //! let visits = Total::count(limits, Keys::discover(1e-7))?;
@@ -43,12 +43,12 @@
 //! }
 //! exact.absorb(("/only-mine".to_owned(), visits.contribution(10, 0)));
 //!
-//! let first = mechanism.draw(exact, None, &mut Noise::from_os()?);
+//! let first = mechanism.draw(exact, None, &mut NoiseSource::from_os()?);
 //! for (path, visits) in first.answer.cells() {
 //!     println!("{path}: {} (from {} to {:?})", visits.value(), visits.low(), visits.high());
 //! }
 //! // "/" is public from now on: the next window tells it, though nobody came.
-//! let next = mechanism.draw(mechanism.tally(), first.state.as_deref(), &mut Noise::from_os()?);
+//! let next = mechanism.draw(mechanism.tally(), first.state.as_deref(), &mut NoiseSource::from_os()?);
 //! assert_eq!(next.answer.cells().len(), first.answer.cells().len());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

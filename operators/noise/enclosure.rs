@@ -130,10 +130,10 @@ fn subtract(a: &UBig, b: &UBig) -> UBig {
 /// A finite law: index `i` has probability `weights[i] / total`.
 ///
 /// ```
-/// use discreet::noise::{Noise, Weights};
+/// use discreet::noise::{NoiseSource, Weights};
 ///
 /// let die = Weights::new([1, 1, 1, 1, 1, 5])?;
-/// assert!(die.draw(&mut Noise::from_os()?) < 6);
+/// assert!(die.draw(&mut NoiseSource::from_os()?) < 6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -18,11 +18,11 @@ use crate::invalid::Invalid;
 /// The first draw builds a table of about 20 KB, which all clones share.
 ///
 /// ```
-/// use discreet::noise::{DiscreteGaussian, Law, Noise};
+/// use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 ///
 /// let law = DiscreteGaussian::new(50.0)?;
 /// let mut cells = [0; 1000];
-/// law.fill(&mut Noise::from_os()?, &mut cells);
+/// law.fill(&mut NoiseSource::from_os()?, &mut cells);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

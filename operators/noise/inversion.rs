@@ -275,10 +275,10 @@ fn low_word(value: &UBig) -> u64 {
 /// farther from zero than the table is long.
 ///
 /// ```
-/// use discreet::noise::{Bounded, Law, Noise};
+/// use discreet::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 ///
-/// let law = Bounded::new(vec![5, 3, 1])?; // 0 in 5 of 13 draws, 2 in 1 of 13, -2 in 1 of 13
-/// assert!(law.draw(&mut Noise::from_os()?).abs() <= 2);
+/// let law = BoundedDistribution::new(vec![5, 3, 1])?; // 0 in 5 of 13 draws, 2 in 1 of 13, -2 in 1 of 13
+/// assert!(law.draw(&mut NoiseSource::from_os()?).abs() <= 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

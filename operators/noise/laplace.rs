@@ -16,10 +16,10 @@ use crate::invalid::Invalid;
 /// The first draw builds a table of about 20 KB, which all clones share.
 ///
 /// ```
-/// use discreet::noise::{DiscreteLaplace, Law, Noise};
+/// use discreet::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 ///
 /// let law = DiscreteLaplace::new(2.5)?;
-/// let mut noise = Noise::from_os()?;
+/// let mut noise = NoiseSource::from_os()?;
 /// let noised = 1_234 + law.draw(&mut noise);
 /// # let _ = noised;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

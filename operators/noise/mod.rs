@@ -19,11 +19,11 @@
 //! * What happens after the sum of statistic and noise may use floats freely: it is no longer secret.
 //!
 //! ```
-//! use discreet::noise::{DiscreteLaplace, Law, Noise};
+//! use discreet::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 //!
 //! let people = 1_234;                                   // the secret
 //! let law = DiscreteLaplace::new(2.0)?;                // epsilon = 1/2 for a count of people
-//! let released = people + law.draw(&mut Noise::from_os()?);
+//! let released = people + law.draw(&mut NoiseSource::from_os()?);
 //! # let _ = released;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -20,9 +20,9 @@ const WORD: usize = size_of::<u64>();
 /// It cannot be cloned, its contents never print, and both the seed and the words are erased on drop.
 ///
 /// ```
-/// use discreet::noise::Noise;
+/// use discreet::noise::NoiseSource;
 ///
-/// let mut noise = Noise::from_os()?;
+/// let mut noise = NoiseSource::from_os()?;
 /// assert!(noise.below(6) < 6);
 /// # Ok::<(), discreet::noise::NoRandomness>(())
 /// ```

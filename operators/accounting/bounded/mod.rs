@@ -6,9 +6,9 @@
 //! delta, that an answer is one that the neighbour could not have given.
 //!
 //! ```
-//! use discreet::accounting::bounded::{Asked, BoundedNoise, Fineness};
+//! use discreet::accounting::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, Fineness};
 //!
-//! let noise = BoundedNoise::calibrate(&Asked::new(1_000, 1.0, 1e-6)?, &Fineness::default())?;
+//! let noise = CalibratedBoundedNoise::calibrate(&BoundedNoiseRequest::new(1_000, 1.0, 1e-6)?, &Fineness::default())?;
 //! assert!(noise.bound() < 471.0); // counts of people; the Gaussian's 95% of all 1,000 is 541
 //! assert!(noise.delta() <= 1e-6);
 //! # Ok::<(), discreet::Invalid>(())

@@ -20,9 +20,9 @@ use crate::invalid::{Invalid, InvalidKind};
 /// | `published:exp` | `e^(-e^(1 / (1 - x^2)))` (the same) |
 ///
 /// ```
-/// use discreet::accounting::bounded::Shape;
+/// use discreet::accounting::bounded::NoiseShape;
 ///
-/// let shape: Shape = "blend:10.3,2.57,1.17".parse()?;
+/// let shape: NoiseShape = "blend:10.3,2.57,1.17".parse()?;
 /// assert_eq!(shape.to_string(), "blend:10.3,2.57,1.17");
 /// # Ok::<(), discreet::Invalid>(())
 /// ```

@@ -21,11 +21,11 @@ use crate::invalid::{Invalid, InvalidKind, positive};
 /// use a zero-concentrated account for that. A bundle therefore has no way to charge, to check or to continue.
 ///
 /// ```
-/// use discreet::accounting::{Neighbours, pld::{Bundle, Pair}};
+/// use discreet::accounting::{Adjacency, pld::{Bundle, Pair}};
 ///
 /// let counts = Pair::discrete_gaussian(100.0, 1)?;
 /// let answers = Pair::discrete_laplace(20.0, 1)?;
-/// let epsilon = Bundle::new(Neighbours::PERSON).add(&counts, 1_000)?.add(&answers, 10)?.epsilon(1e-6)?;
+/// let epsilon = Bundle::new(Adjacency::PERSON).add(&counts, 1_000)?.add(&answers, 10)?.epsilon(1e-6)?;
 /// assert!(epsilon < 2.0);
 /// # Ok::<(), discreet::Invalid>(())
 /// ```

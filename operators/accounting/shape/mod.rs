@@ -8,9 +8,9 @@
 //!
 //! ```
 //! use discreet::accounting::Relation;
-//! use discreet::accounting::shape::{Domain, MeanError, Norm, Shape};
+//! use discreet::accounting::shape::{DataDomain, MeanError, Norm, Shape};
 //!
-//! let domain = Domain::reaching(&[1.0, 2.0, 3.0])?;
+//! let domain = DataDomain::reaching(&[1.0, 2.0, 3.0])?;
 //! let shape = Shape::of(&domain, Relation::AddRemove, Norm::EUCLIDEAN)?;
 //! assert!((shape.gamma() - 6.0).abs() < 1e-9);
 //! let error = MeanError::of(&shape, 0.1, 1_000)?;

@@ -14,9 +14,9 @@ use super::selector::ContributionSelector;
 /// What is held of the persons of one pane, or of one window, on one worker. Prints as `<private>`.
 ///
 /// ```
-/// use discreet::dataflow::bounding::{Cap, Chooser, Count, Table};
+/// use discreet::dataflow::bounding::{Cap, ContributionSelector, Count, PersonTable};
 ///
-/// let mut table = Table::new(Chooser::new([7; 32]), Cap::new(1, 2)?, Count);
+/// let mut table = PersonTable::new(ContributionSelector::new([7; 32]), Cap::new(1, 2)?, Count);
 /// for (person, key) in [("ada", "/"), ("ada", "/"), ("ada", "/"), ("bob", "/")] {
 ///     table.add(person.to_owned(), &key.to_owned(), ());
 /// }

@@ -267,7 +267,9 @@ pub struct WorkerDeclaration {
 
 impl fmt::Debug for WorkerDeclaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Word").field("declared", &self.control.borrow().declared).finish_non_exhaustive()
+        f.debug_struct("WorkerDeclaration")
+            .field("declared", &self.control.borrow().declared)
+            .finish_non_exhaustive()
     }
 }
 

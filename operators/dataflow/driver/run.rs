@@ -277,7 +277,7 @@ impl WorkerRun {
 ///     worker.log_register();
 ///     Ok(())
 /// })?;
-/// # Ok::<(), discreet::dataflow::Failure>(())
+/// # Ok::<(), discreet::dataflow::RunError>(())
 /// ```
 ///
 /// A [`Scope`] is timely's, and still leads to its worker. What is logged there is not protected by anything on this page:

@@ -45,11 +45,11 @@ where
     /// [stable](MeanOf::stable), in a box that holds whatever comes.
     ///
     /// ```
-    /// # use discreet::dataflow::{Fed, Release, StreamVec};
+    /// # use discreet::dataflow::{Fed, LeavingRelease, StreamVec};
     /// # use discreet::gate::Gate;
     /// # use discreet::mechanisms::{Bound, Gaussian};
     /// # use discreet::time::{Time, minutes};
-    /// # fn sentence<'a>(rides: Fed<'a, (u64, i64, i64)>, gate: &Gate) -> StreamVec<'a, Time, Release> {
+    /// # fn sentence<'a>(rides: Fed<'a, (u64, i64, i64)>, gate: &Gate) -> StreamVec<'a, Time, LeavingRelease> {
     /// rides
     ///     .protect(|ride| ride.0)
     ///     .tumbling(minutes(10), |_| 0)

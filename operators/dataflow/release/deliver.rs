@@ -161,7 +161,7 @@ impl fmt::Display for LeavingRelease {
 
 impl fmt::Debug for LeavingRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Release").field(&self.row).finish()
+        f.debug_tuple("LeavingRelease").field(&self.row).finish()
     }
 }
 

@@ -39,7 +39,7 @@ pub struct StatisticSchedule<S> {
 
 impl<S> fmt::Debug for StatisticSchedule<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plan")
+        f.debug_struct("StatisticSchedule")
             .field("title", &self.title)
             .field("schedule", &self.schedule)
             .field("late", &self.late)

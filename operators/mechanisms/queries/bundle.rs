@@ -356,7 +356,7 @@ impl Shares {
 /// of them.
 ///
 /// ```
-/// use discreet::mechanisms::{Range, answers::Steps};
+/// use discreet::mechanisms::{Range, queries::Steps};
 ///
 /// let (steps, range) = (Steps::new(1000), Range::new(0, 100)?);
 /// assert_eq!([0, 25, 50, 75, 100].map(|value| steps.term(&range, value)), [-1000, -500, 0, 500, 1000]);

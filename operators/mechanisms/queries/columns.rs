@@ -24,12 +24,12 @@ type Mask = [u64; BLOCK / 64];
 /// It prints as `<private>`.
 ///
 /// ```
-/// use discreet::mechanisms::queries::{Columns, Field, Row, Schema, Steps};
+/// use discreet::mechanisms::queries::{ColumnStore, Field, QueryRow, Schema, Steps};
 ///
 /// let schema = Schema::new([Field::number("age"), Field::text("country")])?;
-/// let mut columns = Columns::new(&schema);
-/// columns.push(&Row::from([34.into(), "DE".into()]));
-/// columns.push(&Row::from([12.into(), "AT".into()]));
+/// let mut columns = ColumnStore::new(&schema);
+/// columns.push(&QueryRow::from([34.into(), "DE".into()]));
+/// columns.push(&QueryRow::from([12.into(), "AT".into()]));
 /// let question = schema.question("ann", "q1", 0).count("age >= 18")?;
 /// assert_eq!(columns.found(&question, &Steps::new(1)).matched, 1);
 /// # Ok::<(), discreet::Invalid>(())

@@ -23,12 +23,12 @@ const LONGEST: usize = 1 << 16;
 /// written. Displayed, it is text that is read as the same filter; filters that are equal are displayed alike.
 ///
 /// ```
-/// use discreet::mechanisms::queries::{Field, Filter, Row, Schema};
+/// use discreet::mechanisms::queries::{Field, Filter, QueryRow, Schema};
 ///
 /// let schema = Schema::new([Field::number("age"), Field::text("country")])?;
 /// let filter = Filter::parse(&schema, "not(age<18) and (country in {\"DE\",\"AT\",\"DE\"})")?;
 /// assert_eq!(filter.to_string(), "not age < 18 and country in {\"AT\", \"DE\"}");
-/// assert!(filter.matches(&Row::from([34.into(), "DE".into()])));
+/// assert!(filter.matches(&QueryRow::from([34.into(), "DE".into()])));
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

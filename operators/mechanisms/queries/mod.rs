@@ -5,12 +5,12 @@
 //! [`ColumnStore`], [`QueryRow`] and [`MatchedTotals`] print as `<private>`.
 //!
 //! ```
-//! use ::{Columns, Field, Row, Schema, Steps};
+//! use discreet::mechanisms::queries::{ColumnStore, Field, QueryRow, Schema, Steps};
 //!
 //! let schema = Schema::new([Field::number("age"), Field::decimal("price", 2), Field::text("country")])?
 //!     .of_person("client")?;
-//! let mut kept = Columns::new(&schema);
-//! kept.push(&Row::from([34.into(), 1250.into(), "DE".into()]));              // 12.50 is 1250 steps of a hundredth
+//! let mut kept = ColumnStore::new(&schema);
+//! kept.push(&QueryRow::from([34.into(), 1250.into(), "DE".into()]));              // 12.50 is 1250 steps of a hundredth
 //!
 //! let question = schema.question("ann", "q1", 0).mean("price", "0", "100", "age >= 18 and country = \"DE\"")?;
 //! let found = kept.found(&question, &Steps::new(10_000));

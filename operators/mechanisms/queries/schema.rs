@@ -323,9 +323,9 @@ impl<V: Into<Value>> From<Option<V>> for Value {
 /// the last field is left out.
 ///
 /// ```
-/// use discreet::mechanisms::queries::{Row, Value};
+/// use discreet::mechanisms::queries::{QueryRow, Value};
 ///
-/// let row = Row::from([Value::from(34), "DE".into(), Value::None]);
+/// let row = QueryRow::from([Value::from(34), "DE".into(), Value::None]);
 /// assert_eq!(row.values().len(), 3);
 /// assert_eq!(format!("{row:?}"), "<private>");
 /// ```

@@ -162,7 +162,7 @@ impl<K: Key, F: Monotone> Statistic for Largest<K, F> {
 /// for a counterexample.
 ///
 /// ```
-/// use discreet::mechanisms::{Left, Monotone, loss_moves_by_one};
+/// use discreet::mechanisms::{RemainingPeople, Monotone, loss_moves_by_one};
 ///
 /// /// What the third of all people has: that many have at least so much.
 /// #[derive(Clone)]
@@ -175,7 +175,7 @@ impl<K: Key, F: Monotone> Statistic for Largest<K, F> {
 ///         "what the third has".to_owned()
 ///     }
 ///
-///     fn value(&self, people: &Left<'_>) -> i128 {
+///     fn value(&self, people: &RemainingPeople<'_>) -> i128 {
 ///         people.largest.get(2).map_or(i128::MIN, |third| (*third).into())
 ///     }
 /// }

@@ -23,7 +23,7 @@ use crate::noise::{Decay, Ratio};
 ///
 /// ```
 /// use discreet::mechanisms::{BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Ready, Tally};
-/// use discreet::noise::Noise;
+/// use discreet::noise::NoiseSource;
 ///
 /// let limits = Bound::keys(1).checked()?;
 /// let largest = Largest::new(Maximum, PerPerson::Greatest, Grid::log_from_zero(), limits, Keys::whole())?;
@@ -33,7 +33,7 @@ use crate::noise::{Decay, Ratio};
 /// for person in 1..=10_000 {
 ///     exact.absorb(((), largest.of_one(person)));
 /// }
-/// let drawn = search.draw(exact, None, &mut Noise::from_os()?);
+/// let drawn = search.draw(exact, None, &mut NoiseSource::from_os()?);
 /// let (_, answer) = &drawn.answer.cells()[0];
 /// println!("nearly everybody has less than {}", answer.value());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -13,18 +13,18 @@
 //! no more.
 //!
 //! ```
-//! use discreet::accounting::Units;
+//! use discreet::accounting::BudgetUnits;
 //! use discreet::accounting::running::Strategy;
-//! use discreet::mechanisms::running::{Reach, Running};
-//! use discreet::noise::Noise;
+//! use discreet::mechanisms::running::{PreparedRunning, Reach};
+//! use discreet::noise::NoiseSource;
 //!
 //! // A year of hours, in which a person counts once.
-//! let rho = Units::at_most_float("rho", 0.1)?;
-//! let visits = Running::so_far(Strategy::Buffered, 8760, Reach::new(1, 1)?, rho)?;
+//! let rho = BudgetUnits::at_most_float("rho", 0.1)?;
+//! let visits = PreparedRunning::so_far(Strategy::Buffered, 8760, Reach::new(1, 1)?, rho)?;
 //! assert!(visits.charge() <= rho);
 //! let mut state = visits.begin();
 //! for people in [120, 98, 143] {
-//!     let total = visits.tick(&mut state, people, &mut Noise::from_os()?)?;
+//!     let total = visits.tick(&mut state, people, &mut NoiseSource::from_os()?)?;
 //!     println!("{total:.0}, give or take {:.1}", visits.deviation());
 //! }
 //! // What is kept is bytes, and goes on where it was.

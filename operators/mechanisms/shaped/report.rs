@@ -16,17 +16,17 @@ use crate::noise::{self, NoiseDistribution, NoiseSource};
 ///
 /// ```
 /// use discreet::accounting::Relation;
-/// use discreet::accounting::shape::{Domain, Norm, Shape};
-/// use discreet::mechanisms::Report;
-/// use discreet::noise::Noise;
+/// use discreet::accounting::shape::{DataDomain, Norm, Shape};
+/// use discreet::mechanisms::LocalReport;
+/// use discreet::noise::NoiseSource;
 ///
-/// let domain = Domain::reaching(&[1.0, 20.0])?;
+/// let domain = DataDomain::reaching(&[1.0, 20.0])?;
 /// let shape = Shape::of(&domain, Relation::Replace, Norm::EUCLIDEAN)?;
-/// let report = Report::of(&domain, &shape, 0.5)?;
+/// let report = LocalReport::of(&domain, &shape, 0.5)?;
 ///
 /// let mut reports = report.collected();
 /// for person in 0..1000 {
-///     let sent = report.of_record(&[0.5, -10.0], &mut Noise::from_os()?);
+///     let sent = report.of_record(&[0.5, -10.0], &mut NoiseSource::from_os()?);
 ///     reports.add(&sent)?;
 /// }
 /// let mean = reports.mean()?;

@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Moments, Ranges, Ready, Tally, VectorMean};
-//! use discreet::noise::Noise;
+//! use discreet::noise::NoiseSource;
 //!
 //! let ranges = Ranges::new([(0, 3_600), (0, 10_000)])?;
 //! let rides = VectorMean::clipped(&ranges, Bound::keys(1).checked()?, Keys::whole())?;
@@ -28,7 +28,7 @@
 //! (0..1_000).for_each(|person| rides.add(&mut known, &[[600 + person, 1_500]]));
 //! let mut exact = gaussian.tally();
 //! exact.absorb(((), known));
-//! let drawn = gaussian.draw(exact, None, &mut Noise::from_os()?);
+//! let drawn = gaussian.draw(exact, None, &mut NoiseSource::from_os()?);
 //! assert_eq!(drawn.answer.cells().len(), 2);
 //! assert!(gaussian.noise()[0].over_bound() < Some(1.3));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
