@@ -199,7 +199,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Unplaced<'scope, D, U, T> {
 
 // How one record is told from another.
 
-/// What makes a record that record. Implemented here, for [`Unnamed`], [`Named`], [`Once`] and [`Changing`].
+/// What makes a record that record. Implemented here, for [`DistinctRecords`], [`RecordId`], [`OneRecordPerPerson`] and [`Multiplicity`].
 pub trait RecordIdentity<D>: Clone + 'static {
     /// A record on its way.
     type Item: Travels + Clone;

@@ -12,7 +12,7 @@
 //! **A line is read whole or not at all.** A line that cannot be read is left out and counted, and past the
 //! limit of such lines the source is refused: by then its format is in doubt. Everything that is read is
 //! exact: numbers and times never pass through a float ([`number`], [`times`]), and the bytes of an id are
-//! the person ([`told`]).
+//! the person ([`identity`]).
 //!
 //! **Completeness comes from the end, the clock or the order that the job file promises**, and never from a
 //! record. A replay ends with its last line. A live source reads the clock, then everything that is present,

@@ -55,7 +55,7 @@ impl SyntheticLog {
     ///
     /// # Errors
     ///
-    /// The errors of [`MadeUp::of`].
+    /// The errors of [`SyntheticLog::of`].
     pub fn new(synthetic: &Synthetic, span: Option<(Time, Time)>) -> Result<SyntheticLog, Invalid> {
         let Synthetic { people, rows, keys, skew, seed } = *synthetic;
         SyntheticLog::of(people, rows, keys, skew, seed, span)
@@ -105,7 +105,7 @@ impl SyntheticLog {
         self.rows
     }
 
-    /// The row with this number, which must be less than [`MadeUp::rows`].
+    /// The row with this number, which must be less than [`SyntheticLog::rows`].
     pub fn row(&self, number: u64) -> SyntheticRow {
         let mut dice = SplitMix(mixed(self.seed.wrapping_add(mixed(number))));
         let time = self.rhythm.time(number, self.rows, dice.word());
@@ -118,7 +118,7 @@ impl SyntheticLog {
         SyntheticRow { user, key, value, time }
     }
 
-    /// The line of column names under which [`MadeRow::write_csv`] writes.
+    /// The line of column names under which [`SyntheticRow::write_csv`] writes.
     pub fn header() -> String {
         FIELDS.join(",") + "\n"
     }
