@@ -9,9 +9,9 @@ use super::source::NoiseSource;
 use crate::invalid::{Invalid, InvalidKind};
 
 impl NoiseSource {
-    /// A uniform integer in `0..bound`; 0 for a bound of 0.
+    /// Draws a uniform integer in `0..bound`; 0 for a bound of 0.
     ///
-    /// Without modulo bias: the one incomplete stretch of the 64-bit range is drawn again (Lemire 2019,
+    /// There is no modulo bias: the one incomplete stretch of the 64-bit range is drawn again (Lemire 2019,
     /// arXiv 1805.10941, which needs a division only where a redraw is possible).
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
@@ -25,12 +25,12 @@ impl NoiseSource {
         (product >> 64) as u64
     }
 
-    /// The same of 128 bits, for a bound above 0.
+    /// Draws a uniform integer in `0..bound`, of 128 bits, for a bound above 0.
     pub(crate) fn below_wide(&mut self, bound: u128) -> u128 {
         bound.draw_below(self)
     }
 
-    /// A coin that shows `true` with probability `probability`.
+    /// Draws `true` with probability `probability`.
     ///
     /// # Errors
     ///
@@ -42,12 +42,12 @@ impl NoiseSource {
         Ok(self.flip(&Fraction::Small(probability.numerator(), probability.denominator())))
     }
 
-    /// A coin that shows `true` with probability `exp(-exponent)`.
+    /// Draws `true` with probability `exp(-exponent)`.
     pub fn bernoulli_exp(&mut self, exponent: Ratio) -> bool {
         self.flip_exp(&Fraction::Small(exponent.numerator(), exponent.denominator()))
     }
 
-    /// `true` with probability `chance`, which is at most 1.
+    /// Draws `true` with probability `chance`, which is at most 1.
     pub(crate) fn flip(&mut self, chance: &Fraction) -> bool {
         match chance {
             Fraction::Small(a, b) => b.draw_below(self) < *a,
@@ -55,7 +55,7 @@ impl NoiseSource {
         }
     }
 
-    /// `true` with probability `exp(-exponent)`.
+    /// Draws `true` with probability `exp(-exponent)`.
     pub(crate) fn flip_exp(&mut self, exponent: &Fraction) -> bool {
         match exponent {
             Fraction::Small(a, b) => exp_coin(self, a, b),
@@ -63,7 +63,8 @@ impl NoiseSource {
         }
     }
 
-    /// What [`flip_exp`](NoiseSource::flip_exp) shows for an exponent of at most 1 after its first trial has come out `true`.
+    /// Draws the result of [`flip_exp`](NoiseSource::flip_exp) for an exponent of at most 1, given that its
+    /// first trial came out `true`.
     pub(crate) fn flip_exp_after_first_trial(&mut self, exponent: &Fraction) -> bool {
         match exponent {
             Fraction::Small(a, b) => exp_trials(self, a, b, 2),
@@ -71,7 +72,7 @@ impl NoiseSource {
         }
     }
 
-    /// `m >= 0` with probability proportional to `exp(-rate * m)`, for a rate above 0.
+    /// Draws `m >= 0` with probability proportional to `exp(-rate * m)`, for a rate above 0.
     pub(crate) fn geometric(&mut self, rate: &Fraction) -> u64 {
         match rate {
             Fraction::Small(s, t) => geometric(self, s, t),
@@ -80,14 +81,14 @@ impl NoiseSource {
     }
 }
 
-/// The integers that the coins are made of: 128 bits, or as many as it takes.
+/// The integers behind the coins: of 128 bits, or of any length.
 pub(crate) trait Natural: Clone + Ord + Into<UBig> {
     const ONE: Self;
 
-    /// Uniform in `0..self`.
+    /// Draws a uniform integer in `0..self`.
     fn draw_below(&self, noise: &mut NoiseSource) -> Self;
 
-    /// Quotient, `u64::MAX` where it is larger, and remainder.
+    /// Returns the quotient, capped at `u64::MAX`, and the remainder.
     fn divide(&self, by: &Self) -> (u64, Self);
 }
 
@@ -133,7 +134,8 @@ impl Natural for UBig {
     }
 }
 
-/// `exp(-a/b)`: one coin of `exp(-1)` for each whole unit, then the rest.
+/// Draws `true` with probability `exp(-a/b)`: one coin of `exp(-1)` for each whole unit, then one for the
+/// rest.
 fn exp_coin<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N) -> bool {
     if a <= b {
         return exp_trials(noise, a, b, 1);
@@ -147,10 +149,12 @@ fn exp_coin<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N) -> bool {
     exp_trials(noise, &rest, b, 1)
 }
 
-/// Von Neumann's coin, as in Canonne, Kamath and Steinke (2020): trial `k` succeeds with probability `a / (b k)`; the
-/// first failure comes at an odd `k` with probability `1 - x + x^2/2! - ... = exp(-x)`, for `x = a/b <= 1`.
+/// Draws from von Neumann's coin, as in Canonne, Kamath and Steinke (2020): trial `k` succeeds with
+/// probability `a / (b k)`; the first failure comes at an odd `k` with probability
+/// `1 - x + x^2/2! - ... = exp(-x)`, for `x = a/b <= 1`.
 ///
-/// A trial of probability `a/(b k)` is one of `a/b` and one of `1/k`, so no product is formed that could overflow.
+/// A trial of probability `a/(b k)` is one of `a/b` and one of `1/k`, so no product is formed that could
+/// overflow.
 fn exp_trials<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N, first: u64) -> bool {
     let mut k = first;
     while b.draw_below(noise) < *a && (k == 1 || noise.below(k) == 0) {
@@ -159,8 +163,9 @@ fn exp_trials<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N, first: u64) -> 
     k % 2 == 1
 }
 
-/// Rate `s/t`: `u` has probability proportional to `exp(-u/t)` on `0..t`, `v` to `exp(-v)`, so `u + t v` is geometric
-/// with rate `1/t`, and its quotient by `s` with rate `s/t`.
+/// Draws from the geometric distribution of rate `s/t`: `u` has probability proportional to `exp(-u/t)` on
+/// `0..t`, `v` to `exp(-v)`, so `u + t v` is geometric with rate `1/t`, and its quotient by `s` with rate
+/// `s/t`.
 fn geometric<N: Natural>(noise: &mut NoiseSource, s: &N, t: &N) -> u64 {
     let u = loop {
         let u = t.draw_below(noise);
@@ -173,7 +178,7 @@ fn geometric<N: Natural>(noise: &mut NoiseSource, s: &N, t: &N) -> u64 {
         v += 1;
     }
     let sum: UBig = u.into() + t.clone().into() * UBig::from(v);
-    // A quotient past 64 bits would need a rate below 2^-57, which no law here has.
+    // A quotient past 64 bits would need a rate below 2^-57, which no distribution here has.
     u64::try_from(&(sum / s.clone().into())).unwrap_or(u64::MAX)
 }
 

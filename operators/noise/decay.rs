@@ -1,42 +1,46 @@
-//! Integer weights that fall by half an epsilon a step: what the exponential mechanism chooses by.
+//! Integer weights of the exponential mechanism, which fall by half an epsilon a step.
 //!
-//! # The law is the integers
+//! # The distribution is the integers
 //!
-//! A choice among answers by their loss is private when the weight of an answer changes by at most a factor `e^half` as one
-//! person changes its loss by at most `step`: numerator and sum of all weights then change by `e^(2 half)` together. The
-//! weights `2^86 e^(-rate loss)` would do it for `rate = half / step`, but are no integers. Those here are
+//! A choice among answers by their loss is private when the weight of an answer changes by at most a factor
+//! `e^half` as one person changes its loss by at most `step`: numerator and sum of all weights then change by
+//! `e^(2 half)` together. The weights `2^86 e^(-rate loss)` would do it for `rate = half / step`, but are no
+//! integers. Those here are
 //!
 //! ```text
 //! W(d) = max(2^26, floor(2^86 p(d))),   (1 - 2^-59) t(d) <= p(d) <= t(d),   t(d) = e^(-rate d),   rate = (half - 2^-25) / step
 //! ```
 //!
-//! and what is drawn is *exactly* from the law that they state. So nothing is approximate, if for every `d` and every
-//! `s <= step`
+//! and a draw is *exactly* from the distribution that they state. So nothing is approximate, if for every `d`
+//! and every `s <= step`
 //!
 //! ```text
 //! W(d) <= e^half W(d + s)   and   W(d + s) <= e^half W(d).
 //! ```
 //!
-//! **Proof.** Where `W(d) = 2^26` the first is plain, for no weight is less. Elsewhere `W(d) <= 2^86 t(d)`. If
-//! `2^86 t(d+s) < 2^26`, then `W(d+s) = 2^26` is more than that; if not, it is at least
+//! **Proof.** Where `W(d) = 2^26` the first is plain, for no weight is less. Elsewhere `W(d) <= 2^86 t(d)`.
+//! If `2^86 t(d+s) < 2^26`, then `W(d+s) = 2^26` is more than that; if not, it is at least
 //! `2^86 t(d+s) (1 - 2^-59) - 1 >= 2^86 t(d+s) (1 - 2^-59 - 2^-26)`. Either way
 //!
 //! ```text
 //! ln(W(d) / W(d+s)) <= rate s - ln(1 - 2^-26 - 2^-59) < rate s + 2^-25 <= half.
 //! ```
 //!
-//! The second follows alike, as `t(d+s) <= t(d)`: its logarithm is below `2^-25`. The line above holds for every part of a
-//! step. So where a person's steps go to several choices side by side, each of them costs its part, and `2^-25` more.
+//! The second follows alike, as `t(d+s) <= t(d)`: its logarithm is below `2^-25`. The line above holds for
+//! every part of a step. So where a person's steps go to several choices side by side, each of them costs its
+//! part, and `2^-25` more.
 //!
-//! The floor is as high as that because of its neighbours: from a floor of 1, the weights next to it would be 2 and 3, and
-//! fall by `ln(3/2)` where half an epsilon was meant. It leaves losses that ought to weigh nothing a weight of 2^-60 of the
-//! best. With 2^40 answers, so many are chosen with a probability of 2^-20 in all.
+//! The floor is as high as that because of its neighbours: from a floor of 1, the weights next to it would be
+//! 2 and 3, and fall by `ln(3/2)` where half an epsilon was meant. It leaves losses that ought to weigh
+//! nothing a weight of 2^-60 of the best. With 2^40 answers, these are chosen with a probability of 2^-20 in
+//! all.
 //!
 //! # A table of any size in little memory
 //!
-//! The weights fall for `42 step / half` losses, which may be 2^70. So `p` is a product of one factor for each eight bits of
-//! the loss, `e^(-rate 2^(8 level) digit)` to 64 bits. Each of at most eight factors is cut off by less than 2^-63 of
-//! itself (the interval that it is known to lie in is 2^-120 wide), and so is each of seven products: 2^-59 together.
+//! The weights fall for `42 step / half` losses, which may be 2^70. So `p` is a product of one factor for
+//! each eight bits of the loss, `e^(-rate 2^(8 level) digit)` to 64 bits. Each of at most eight factors is
+//! cut off by less than 2^-63 of itself (the interval that it is known to lie in is 2^-120 wide), and so is
+//! each of seven products: 2^-59 together.
 
 use std::fmt;
 
@@ -48,19 +52,19 @@ use super::ratio::Fraction;
 use super::ratio::Ratio;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// Bits behind the point of the powers that the factors are cut from.
+/// The number of bits behind the point of the powers that the factors are cut from.
 const BITS: usize = 192;
 
-/// Below this a power is as good as none: its weight is the least.
+/// The bit length below which a power is as good as none: its weight is the least.
 const GONE: usize = BITS - 61;
 
-/// Losses are read eight bits at a time.
+/// The number of bits of a loss that one factor covers.
 const DIGIT: u32 = 8;
 
-/// How many bits the largest weight has more than a mantissa.
+/// The number of bits that the largest weight has beyond a mantissa.
 const MORE: u32 = Decay::MOST.ilog2() - 63;
 
-/// Weights of losses: see the head of the file.
+/// The weights of losses, as defined at the head of the file.
 #[derive(Clone)]
 pub(crate) struct Decay {
     half: Ratio,
@@ -69,19 +73,21 @@ pub(crate) struct Decay {
 }
 
 impl Decay {
-    /// The weight of no loss.
+    /// The weight of a loss of zero, the largest there is.
     pub(crate) const MOST: u128 = 1 << 86;
 
     /// The weight of losses that are far enough.
     pub(crate) const LEAST: u128 = 1 << 26;
 
-    /// What is set aside of `half` for all that is rounded: 2 to the power of minus this.
+    /// The binary exponent of the part of `half` that is set aside for all rounding: 2 to the power of minus
+    /// this.
     pub(crate) const ASIDE: usize = 25;
 
-    /// Weights that fall by at most `half` for a loss of `step`.
+    /// Makes weights that fall by at most `half` for a loss of `step`.
     ///
     /// # Errors
-    /// Names `epsilon`, which is twice of `half`, unless `half` is from 2^-20 to 2^10; and `step` where it is zero.
+    /// Names `epsilon`, which is twice of `half`, unless `half` is from 2^-20 to 2^10; and `step` where it is
+    /// zero.
     pub(crate) fn new(half: Ratio, step: u64) -> Result<Decay, Invalid> {
         let half = Ratio::within("epsilon", half, 20, 10).map_err(|refused| {
             Invalid::new("epsilon", refused.kind(), "from 2^-19 to 2^11 for each choice")
@@ -95,17 +101,17 @@ impl Decay {
         Ok(Decay { half, step, levels: levels(&rate) })
     }
 
-    /// How far the weights fall for a loss of one step.
+    /// The logarithm of the factor by which the weights fall at most for a loss of one step.
     pub(crate) fn half(&self) -> Ratio {
         self.half
     }
 
-    /// The loss for which they fall so far.
+    /// The loss for which the weights fall by [`half`](Decay::half).
     pub(crate) fn step(&self) -> u64 {
         self.step
     }
 
-    /// The weight of a loss, from [`LEAST`](Decay::LEAST) to [`MOST`](Decay::MOST).
+    /// Returns the weight of a loss, from [`LEAST`](Decay::LEAST) to [`MOST`](Decay::MOST).
     pub(crate) fn weight(&self, loss: u64) -> u128 {
         let mut left = loss;
         let mut product = Factor::ONE;
@@ -126,7 +132,7 @@ impl Decay {
     }
 }
 
-/// The factors of each digit, up to where they are as good as none.
+/// Computes the factors of each digit, up to where they are as good as none.
 fn levels(rate: &Fraction) -> Vec<Vec<Factor>> {
     let least = UBig::ONE << GONE;
     let mut levels = Vec::new();
@@ -157,7 +163,7 @@ struct Factor {
 impl Factor {
     const ONE: Factor = Factor { mantissa: 1 << 63, exponent: 0 };
 
-    /// The first 64 bits of `number 2^-BITS`, which is from above 0 to 1.
+    /// Returns the first 64 bits of `number 2^-BITS`, which is from above 0 to 1.
     fn below(number: &UBig) -> Factor {
         let length = number.bit_len();
         let cut = number >> length.saturating_sub(64);
@@ -175,13 +181,13 @@ impl Factor {
         }
     }
 
-    /// The floor of `2^86` times the number.
+    /// Returns the floor of `2^86` times the number.
     fn scaled(self) -> u128 {
         (u128::from(self.mantissa) << MORE).checked_shr(self.exponent).unwrap_or(0)
     }
 }
 
-/// What it is made of, which is public.
+/// Prints the parameters, which are public.
 impl fmt::Display for Decay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} a step of {}", self.half, self.step)

@@ -1,8 +1,9 @@
-//! Numbers between 0 and a few thousand, each held between two integers of any precision: how the tables know `exp`
-//! to as many bits as a draw may ask for.
+//! Interval arithmetic on numbers between 0 and a few thousand, each held between two integers of any
+//! precision: it gives the tables `exp` to as many bits as a draw may need.
 //!
-//! Every operation rounds its lower end down and its upper end up, so the true value is always inside. Floating-point
-//! `exp` would not do: its error is a statement about a library, and these bits decide samples.
+//! Every operation rounds its lower end down and its upper end up, so the true value is always inside.
+//! Floating-point `exp` would not do: its error is a statement about a library, and these bits decide
+//! samples.
 
 use dashu_int::UBig;
 use dashu_int::ops::BitTest;
@@ -30,7 +31,7 @@ impl Enclosure {
         Enclosure { low: UBig::ONE << bits, high: UBig::ONE << bits, bits }
     }
 
-    /// `exp(-exponent)`.
+    /// Encloses `exp(-exponent)`.
     ///
     /// The exponent is halved until it is at most 1/2, and the result squared as often.
     pub(crate) fn exp_minus(exponent: &Fraction, bits: usize) -> Enclosure {
@@ -50,7 +51,8 @@ impl Enclosure {
         }
     }
 
-    /// `exp(-x)` for an `x` of at most 1/2 that was rounded down to `small / 2^bits`: the alternating series.
+    /// Encloses `exp(-x)` for an `x` of at most 1/2 that was rounded down to `small / 2^bits`: the
+    /// alternating series.
     fn exp_minus_small(small: &UBig, bits: usize) -> Enclosure {
         let mut even = UBig::ZERO;
         let mut odd = UBig::ZERO;
@@ -89,13 +91,13 @@ impl Enclosure {
         Enclosure { low: &self.low * &factor, high: &self.high * factor, bits: self.bits }
     }
 
-    /// `1 - self`, for a number of at most 1.
+    /// Encloses `1 - self`, for a number of at most 1.
     pub(crate) fn complement(&self) -> Enclosure {
         let one = UBig::ONE << self.bits;
         Enclosure { low: subtract(&one, &self.high), high: subtract(&one, &self.low), bits: self.bits }
     }
 
-    /// `self / other`; `None` where `other` may be zero at this precision.
+    /// Encloses `self / other`; `None` where `other` may be zero at this precision.
     pub(crate) fn over(&self, other: &Enclosure) -> Option<Enclosure> {
         if other.low == UBig::ZERO {
             return None;
@@ -107,12 +109,12 @@ impl Enclosure {
         })
     }
 
-    /// Both ends, in units of `2^-bits`.
+    /// The ends of the interval, in units of `2^-bits`.
     pub(crate) fn ends(&self) -> (&UBig, &UBig) {
         (&self.low, &self.high)
     }
 
-    /// The first `bits` bits behind the point of a number below 1, where both ends agree on them.
+    /// Returns the first `bits` bits behind the point of a number below 1, where both ends agree on them.
     pub(crate) fn leading_bits(&self, bits: usize) -> Option<UBig> {
         let drop = self.bits - bits;
         let leading = &self.low >> drop;
@@ -120,14 +122,15 @@ impl Enclosure {
     }
 }
 
-/// `a - b`, or zero.
+/// Returns `a - b`, or zero.
 fn subtract(a: &UBig, b: &UBig) -> UBig {
     if a > b { a - b } else { UBig::ZERO }
 }
 
-// Draws from a finite table of integer weights: the law *is* the table, so nothing about it is approximate.
+// Draws from a finite table of integer weights: the distribution *is* the table, so nothing about it is
+// approximate.
 
-/// A finite law: index `i` has probability `weights[i] / total`.
+/// A finite distribution: index `i` has probability `weights[i] / total`.
 ///
 /// ```
 /// use discreet::noise::{NoiseSource, Weights};
@@ -138,13 +141,13 @@ fn subtract(a: &UBig, b: &UBig) -> UBig {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Weights {
-    /// The weight of all indices up to each one.
+    /// The cumulative weights: of all indices up to each one.
     sums: Vec<u128>,
     total: u128,
 }
 
 impl Weights {
-    /// The law of these weights.
+    /// Makes the distribution of these weights.
     ///
     /// # Errors
     ///
@@ -165,7 +168,7 @@ impl Weights {
         }
     }
 
-    /// One draw: an index into the weights, never one whose weight is zero.
+    /// Draws an index into the weights, never one whose weight is zero.
     pub fn draw(&self, noise: &mut NoiseSource) -> usize {
         noise.asked_for("weights", &self.sums.len(), 1);
         let place = self.total.draw_below(noise);
@@ -175,10 +178,11 @@ impl Weights {
 
 // Symmetric polynomial noise: noise that never exceeds a bound.
 
-/// The symmetric polynomial law: `P(j)` proportional to `(bound^2 - j^2)^exponent` for `-bound < j < bound`.
+/// The symmetric polynomial distribution: `P(j)` proportional to `(bound^2 - j^2)^exponent` for
+/// `-bound < j < bound`.
 ///
-/// Its answers err by less than `bound` with certainty, which no unbounded law can say; the price is a chance that an
-/// answer tells the neighbours apart, which has to be paid for in delta.
+/// Its answers err by less than `bound` with certainty, which no unbounded distribution can promise. In
+/// return there is a chance that an answer distinguishes the neighbouring inputs, which is charged in delta.
 #[derive(Clone, Debug)]
 pub struct Polynomial {
     bound: u64,
@@ -186,11 +190,12 @@ pub struct Polynomial {
 }
 
 impl Polynomial {
-    /// The law of this bound and exponent.
+    /// Makes the distribution of this bound and exponent.
     ///
     /// # Errors
     ///
-    /// If the bound is zero or above 2^52, or the exponent is zero or above 1000 (a draw takes time like its root).
+    /// If the bound is zero or above 2^52, or the exponent is zero or above 1000 (a draw takes time like its
+    /// root).
     pub fn new(bound: u64, exponent: u32) -> Result<Polynomial, Invalid> {
         let limits =
             [("bound", bound, 1 << 52, "1 to 2^52"), ("exponent", exponent.into(), 1000, "1 to 1000")];
@@ -205,7 +210,7 @@ impl Polynomial {
         Ok(Polynomial { bound, exponent })
     }
 
-    /// Every draw is below this in magnitude.
+    /// The bound: every draw is below it in magnitude.
     pub fn bound(&self) -> u64 {
         self.bound
     }
@@ -217,7 +222,8 @@ impl Polynomial {
 }
 
 impl NoiseDistribution for Polynomial {
-    /// A uniform place is kept if `exponent` uniform numbers below `bound^2` all reach its square.
+    /// Draws a uniform place, and keeps it if `exponent` uniform numbers below `bound^2` all reach its
+    /// square.
     fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("polynomial", &format_args!("{} {}", self.bound, self.exponent), 1);
         let square = u128::from(self.bound).pow(2);
@@ -274,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_series_holds_every_true_value_however_coarse() {
-        // At 12 bits all errors are in plain sight, and a float knows the truth to 40 bits more.
+        // At 12 bits all errors are in plain sight, and a float has the truth to 40 bits more.
         for small in 0..1u32 << 11 {
             let held = Enclosure::exp_minus_small(&UBig::from(small), 12);
             let ends = [&held.low, &held.high].map(|end| f64::from(u32::try_from(end.clone()).unwrap()));

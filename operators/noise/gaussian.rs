@@ -9,20 +9,20 @@ use super::ratio::Ratio;
 use super::source::NoiseSource;
 use crate::invalid::Invalid;
 
-/// The discrete Gaussian law: `P(z)` proportional to `exp(-z^2 / (2 variance))` on the integers.
+/// The discrete Gaussian distribution: `P(z)` proportional to `exp(-z^2 / (2 variance))` on the integers.
 ///
-/// Integer statistics that one person can move by at most `d` in Euclidean length, each with its own draw, are
-/// `d^2 / (2 variance)`-zCDP under it (Canonne, Kamath and Steinke 2020, arXiv 2004.00010). The parameter is named
-/// after the continuous law; the integer law's own variance is never above it.
+/// Integer statistics that one person can move by at most `d` in Euclidean length, each with its own draw,
+/// are `d^2 / (2 variance)`-zCDP under it (Canonne, Kamath and Steinke 2020, arXiv 2004.00010). The parameter
+/// is named after the continuous distribution; the integer distribution's own variance is never above it.
 ///
 /// The first draw builds a table of about 20 KB, which all clones share.
 ///
 /// ```
 /// use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 ///
-/// let law = DiscreteGaussian::new(50.0)?;
+/// let distribution = DiscreteGaussian::new(50.0)?;
 /// let mut cells = [0; 1000];
-/// law.fill(&mut NoiseSource::from_os()?, &mut cells);
+/// distribution.fill(&mut NoiseSource::from_os()?, &mut cells);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -32,27 +32,28 @@ pub struct DiscreteGaussian {
 }
 
 impl DiscreteGaussian {
-    /// The law of this variance: a [`Ratio`], or a float, which is taken exactly.
+    /// Makes the distribution of this variance: a [`Ratio`], or a float, which is taken exactly.
     ///
     /// # Errors
     ///
-    /// If the variance is not a number from 2^-10, below which the noise is all but always zero, to 2^104, above which
-    /// it would not fit beside a statistic of 64 bits.
+    /// If the variance is not a number from 2^-10, below which the noise is all but always zero, to 2^104,
+    /// above which it would not fit beside a statistic of 64 bits.
     pub fn new(variance: impl TryInto<Ratio, Error: Into<Invalid>>) -> Result<DiscreteGaussian, Invalid> {
         let variance = Ratio::within("variance", variance, 10, 104)?;
         Ok(DiscreteGaussian { variance, table: Arc::default() })
     }
 
-    /// The law of variance `sigma^2`, exactly.
+    /// Makes the distribution of variance `sigma^2`, exactly.
     ///
     /// # Errors
     ///
-    /// If sigma is not a number from 2^-5 to 2^52, or its square needs more than 128 bits on either side of the bar.
+    /// If sigma is not a number from 2^-5 to 2^52, or its square needs more than 128 bits on either side of
+    /// the bar.
     pub fn with_sigma(sigma: impl TryInto<Ratio, Error: Into<Invalid>>) -> Result<DiscreteGaussian, Invalid> {
         DiscreteGaussian::new(Ratio::within("sigma", sigma, 5, 52)?.squared()?)
     }
 
-    /// The variance it was made with.
+    /// The variance parameter, as it was given.
     pub fn variance(&self) -> Ratio {
         self.variance
     }
@@ -82,7 +83,7 @@ struct Quadratic {
 }
 
 impl Quadratic {
-    /// `a b / (c variance)`.
+    /// Returns `a b / (c variance)`.
     fn over_variance(&self, a: u64, b: u64, c: u128) -> Fraction {
         Fraction::product(&[a.into(), b.into(), self.variance.denominator()], &[c, self.variance.numerator()])
     }

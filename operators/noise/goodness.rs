@@ -1,15 +1,17 @@
 //! Statistics for the tests of this module. Every test has a fixed seed, so it fails always or never; alpha is the chance
 //! that a correct sampler would have been given a seed that fails.
 
-/// One-sided alpha of 10^-6: the standard normal quantile behind all bounds here.
+/// The quantile of the standard normal behind all bounds here, for a one-sided alpha of 10^-6.
 const QUANTILE: f64 = 4.753;
 
-/// As many draws as the run asks for: the small number in an ordinary one, the large one in `bash .ci/run --full`.
+/// The number of draws of a test: the small number in an ordinary run, the large one in
+/// `bash .ci/run --full`.
 pub(crate) fn size(small: usize, full: usize) -> usize {
     if std::env::var_os("DISCREET_FULL").is_some() { full } else { small }
 }
 
-/// How far counts are from their law, as a standard normal deviate; above [`QUANTILE`] they do not fit.
+/// The distance of counts from their distribution, as a standard normal deviate; above [`QUANTILE`] they do
+/// not fit.
 #[derive(Debug)]
 pub(crate) struct Deviation(f64);
 
@@ -29,7 +31,7 @@ impl Deviation {
     }
 }
 
-/// Pearson's test of counts against probabilities; neighbouring bins are merged until each expects 50.
+/// Runs Pearson's test of counts against probabilities; neighbouring bins are merged until each expects 50.
 pub(crate) fn chi_squared(counts: &[u64], probabilities: &[f64]) -> Deviation {
     let draws = counts.iter().sum::<u64>() as f64;
     let weigh = |probability: &f64| probability * draws;
@@ -53,7 +55,7 @@ pub(crate) fn chi_squared(counts: &[u64], probabilities: &[f64]) -> Deviation {
     deviation(statistic, bins - 1)
 }
 
-/// The test that two lists of counts come from one law.
+/// Tests that two lists of counts come from one distribution.
 pub(crate) fn two_sample(left: &[u64], right: &[u64]) -> Deviation {
     let (n, m) = (left.iter().sum::<u64>() as f64, right.iter().sum::<u64>() as f64);
     let mut statistic = 0.0;
@@ -71,7 +73,8 @@ pub(crate) fn two_sample(left: &[u64], right: &[u64]) -> Deviation {
     deviation(statistic, bins - 1)
 }
 
-/// Wilson and Hilferty's cube root: good to 2% of the tail from ten degrees of freedom on, and cautious below.
+/// Applies Wilson and Hilferty's cube root: good to 2% of the tail from ten degrees of freedom on, and
+/// cautious below.
 fn deviation(statistic: f64, freedom: i32) -> Deviation {
     assert!(freedom > 0, "a test needs two bins that expect 50 draws each");
     let freedom = f64::from(freedom);
@@ -79,7 +82,7 @@ fn deviation(statistic: f64, freedom: i32) -> Deviation {
     Deviation(((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt())
 }
 
-/// Asserts that `hits` of `draws` is what probability `chance` gives, two-sided.
+/// Asserts that `hits` of `draws` fits probability `chance`, two-sided.
 #[track_caller]
 pub(crate) fn binomial_within(hits: usize, draws: usize, chance: f64) {
     let mean = draws as f64 * chance;
@@ -87,7 +90,7 @@ pub(crate) fn binomial_within(hits: usize, draws: usize, chance: f64) {
     assert!(deviation < QUANTILE, "{hits} of {draws} at {chance}: {deviation:.1} standard deviations");
 }
 
-/// Ranges of integers, each about as likely as the others.
+/// A partition of the integers into ranges, each about as likely as the others.
 #[derive(Debug)]
 pub(crate) struct Bins {
     /// The first integer of every range but the first.
@@ -96,7 +99,7 @@ pub(crate) struct Bins {
 }
 
 impl Bins {
-    /// Cuts a law, given by weights on `-reach..=reach`, into about `count` ranges.
+    /// Cuts a distribution, given by weights on `-reach..=reach`, into about `count` ranges.
     pub(crate) fn new(reach: i64, count: usize, weight: impl Fn(i64) -> f64) -> Bins {
         let total: f64 = (-reach..=reach).map(&weight).sum();
         let (mut starts, mut probabilities, mut sum) = (Vec::new(), Vec::new(), 0.0);

@@ -1,19 +1,20 @@
-//! The fast path: draws from a law `exp(-q(m))` in about the time of one random word, and still exactly.
+//! Exact inversion sampling: draws from `exp(-q(m))` in about the time of one random word.
 //!
-//! The magnitudes `0, 1, 2, ..` are cut into at most about 1,200 equal blocks of a power-of-two width and one endless
-//! tail. A draw takes one 64-bit word:
+//! The magnitudes `0, 1, 2, ..` are cut into at most about 1,200 equal blocks of a power-of-two width and one
+//! endless tail. A draw takes one 64-bit word:
 //!
-//! 1. Its upper half picks the block, by inversion: the table holds the leading bits of every cumulative probability,
-//!    computed in integers with both ends rounded outwards, so they are the *true* leading bits. Where 32 bits cannot
-//!    decide (once in some millions of draws), more are drawn and compared with the next 192 bits of the boundary, and
-//!    where those cannot decide (once in 2^192) the boundary is computed further. Nothing is cut off: with a plain
-//!    64-bit table the law would be wrong by up to 2^-50, which a small delta would notice.
-//! 2. Its lower half holds the sign, the place inside the block, and a uniform number that accepts the place with
-//!    probability `exp(-(q(m) - q(start)))`. The number is compared with one bound for the whole block, which nearly
-//!    always accepts; otherwise the coin is thrown in full, in exact integers.
+//! 1. Its upper half picks the block, by inversion: the table holds the leading bits of every cumulative
+//!    probability, computed in integers with both ends rounded outwards, so they are the *true* leading bits.
+//!    Where 32 bits cannot decide (once in some millions of draws), more are drawn and compared with the next
+//!    192 bits of the boundary, and where those cannot decide (once in 2^192) the boundary is computed
+//!    further. Nothing is cut off: with a plain 64-bit table the distribution would be wrong by up to 2^-50,
+//!    more than a small delta allows.
+//! 2. Its lower half holds the sign, the place inside the block, and a uniform number that accepts the place
+//!    with probability `exp(-(q(m) - q(start)))`. The number is compared with one bound for the whole block,
+//!    which nearly always accepts; otherwise the coin is thrown in full, in exact integers.
 //!
-//! Blocks keep the table at about 20 KB whatever the scale, so it stays in the first cache; one cell for each integer,
-//! as inversion is usually done, would need megabytes at a scale of 2^16.
+//! Blocks keep the table at about 20 KB whatever the scale, so it stays in the first cache; one cell for each
+//! integer, as inversion is usually done, would need megabytes at a scale of 2^16.
 
 use std::fmt;
 
@@ -25,13 +26,13 @@ use super::ratio::Fraction;
 use super::source::NoiseSource;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// A symmetric law on the integers: `P(z)` proportional to `exp(-q(|z|))`, `q` convex with `q(0) = 0` and a constant
-/// second difference.
+/// A symmetric distribution on the integers: `P(z)` proportional to `exp(-q(|z|))`, `q` convex with
+/// `q(0) = 0` and a constant second difference.
 pub(super) trait ConvexDecay {
     /// An integer near the scale, at least 1, from which the block width is chosen.
     fn reach(&self) -> u64;
 
-    /// `q(to) - q(from)`, for `from <= to`.
+    /// Returns `q(to) - q(from)`, for `from <= to`.
     fn rise(&self, from: u64, to: u64) -> Fraction;
 
     /// The second difference of `q` over steps of `width`.
@@ -40,33 +41,38 @@ pub(super) trait ConvexDecay {
     /// A rate at which the tail from `at` falls at least: `q(at + j) = q(at) + slope j + residual(j)`.
     fn slope(&self, at: u64) -> Fraction;
 
-    /// What the slope leaves over, `j` behind the start of the tail; it does not depend on where that is.
+    /// The part of `q(at + j) - q(at)` that the slope leaves over, at distance `j` from the start of the
+    /// tail; it does not depend on where the tail starts.
     fn residual(&self, j: u64) -> Fraction;
 }
 
-/// How many times its reach the blocks of a law cover; beyond is the tail, exact as well but slower.
+/// The number of reaches that the blocks of a distribution cover; beyond is the tail, exact as well but
+/// slower.
 const REACHES: u64 = 9;
-/// No block begins where the law has fallen by more than `exp(-64)`. At a scale far below 1 the law falls by much more from
-/// one integer to the next, and every boundary needs as many bits as the last block is unlikely: 23,000 at nine integers
-/// of variance 1/400, which take seconds to compute.
+/// The largest `q` at the start of a block: none begins where the distribution has fallen by more than
+/// `exp(-64)`. At a scale far below 1 it falls by much more from one integer to the next, and every boundary
+/// needs as many bits as the last block is unlikely: 23,000 at nine integers of variance 1/400, which take
+/// seconds to compute.
 const DEEPEST: UBig = UBig::from_word(64);
-/// A block is at most one part in this many of the reach wide, so that nearly every place in it is accepted at once.
+/// The number of blocks that a reach has at least: they are so narrow that nearly every place in one is
+/// accepted at once.
 const FINENESS: u64 = 64;
-/// The guide sends the leading 12 of the 32 bits to the first block that they may mean.
+/// The number of leading bits, of the 32, by which the guide finds the first block that they may mean.
 const GUIDE_BITS: u32 = 12;
-/// Words behind the first 32 bits of a boundary that the table holds.
+/// The number of words behind the first 32 bits of a boundary that the table holds.
 const REST: usize = 3;
 
 pub(super) struct InversionTable<D> {
     law: D,
-    /// Blocks hold `2^shift` magnitudes each.
+    /// The logarithm of the width: blocks hold `2^shift` magnitudes each.
     shift: u32,
     guide: Vec<u16>,
     /// The first 32 bits of the probability of all blocks up to this one; the tail needs none.
     edges: Vec<u32>,
-    /// The 192 bits after them.
+    /// The 192 bits of each boundary after its first 32.
     rests: Vec<[u64; REST]>,
-    /// A uniform number of `uniform_bits` at or above this accepts any place in the block.
+    /// The bound of each block: a uniform number of `uniform_bits` at or above it accepts any place in the
+    /// block.
     bounds: Vec<u32>,
     uniform_bits: u32,
 }
@@ -98,7 +104,7 @@ impl<D: ConvexDecay> InversionTable<D> {
         InversionTable { law, shift, guide, edges, rests, bounds, uniform_bits }
     }
 
-    /// One draw.
+    /// Makes one draw.
     #[inline]
     pub(super) fn draw(&self, noise: &mut NoiseSource) -> i64 {
         loop {
@@ -130,7 +136,7 @@ impl<D: ConvexDecay> InversionTable<D> {
         }
     }
 
-    /// How many boundaries lie at or below the uniform number that begins with `first`.
+    /// Returns the number of boundaries at or below the uniform number that begins with `first`.
     #[inline]
     fn block(&self, first: u32, noise: &mut NoiseSource) -> usize {
         let mut block = usize::from(self.guide[(first >> (32 - GUIDE_BITS)) as usize]);
@@ -146,7 +152,8 @@ impl<D: ConvexDecay> InversionTable<D> {
         block
     }
 
-    /// Decides with further bits what 32 could not: `block` is the first whose boundary begins with `first`.
+    /// Draws further bits to decide between blocks that 32 bits do not separate; `block` is the first whose
+    /// boundary begins with `first`.
     #[cold]
     fn refine(&self, block: usize, first: u32, noise: &mut NoiseSource) -> usize {
         let mut drawn: Vec<u64> = Vec::new();
@@ -170,7 +177,8 @@ impl<D: ConvexDecay> InversionTable<D> {
         block + alike
     }
 
-    /// Word `index` behind the first 32 bits of a boundary: from the table, or computed anew where it ends.
+    /// Returns word `index` behind the first 32 bits of a boundary: from the table, or computed anew past its
+    /// end.
     fn rest(&self, boundary: usize, index: usize) -> u64 {
         match self.rests[boundary].get(index) {
             Some(&word) => word,
@@ -181,8 +189,9 @@ impl<D: ConvexDecay> InversionTable<D> {
         }
     }
 
-    /// The full coin for a place that its block's bound did not accept; given that the uniform number fell below the
-    /// bound, it falls below the exponent, as the coin's first trial asks, with probability exponent over bound.
+    /// Draws the full coin for a place that its block's bound did not accept. Given that the uniform number
+    /// fell below the bound, it falls below the exponent, as the coin's first trial demands, with probability
+    /// exponent over bound.
     #[cold]
     fn accept(&self, start: u64, magnitude: u64, bound: u32, noise: &mut NoiseSource) -> bool {
         let exponent = self.law.rise(start, magnitude);
@@ -190,7 +199,7 @@ impl<D: ConvexDecay> InversionTable<D> {
         !noise.flip(&first_trial) || noise.flip_exp_after_first_trial(&exponent)
     }
 
-    /// A magnitude behind the last block; `None` asks for a new draw.
+    /// Draws a magnitude behind the last block; `None` demands a new draw.
     #[cold]
     fn tail(&self, noise: &mut NoiseSource) -> Option<u64> {
         let start = (self.edges.len() as u64) << self.shift;
@@ -205,7 +214,8 @@ impl<D> fmt::Debug for InversionTable<D> {
     }
 }
 
-/// A magnitude past 63 bits would need `exp(-2^11)` to happen at the largest scale there is.
+/// Returns the magnitude with its sign. One past 63 bits would need `exp(-2^11)` to happen at the largest
+/// scale there is.
 #[inline]
 fn signed(magnitude: u64, negative: bool) -> i64 {
     let magnitude = i64::try_from(magnitude).unwrap_or(i64::MAX);
@@ -214,7 +224,8 @@ fn signed(magnitude: u64, negative: bool) -> i64 {
     (magnitude ^ sign) - sign
 }
 
-/// The probability of the first `1, 2, .., blocks` blocks: 32 bits and `words` words behind the point, all true.
+/// Computes the probability of the first `1, 2, .., blocks` blocks: 32 bits and `words` words behind the
+/// point, all true.
 ///
 /// More precision is taken until both ends of every enclosure agree on them. That happens at last, because no
 /// boundary is a fraction: each is a ratio of sums of powers of `e` (Lindemann 1882).
@@ -256,7 +267,7 @@ fn boundaries_within(
     sums.iter().map(|sum| sum.over(&total)?.leading_bits(wanted)).collect()
 }
 
-/// The first 32 bits and the words after them.
+/// Splits a boundary into its first 32 bits and the words after them.
 fn split(boundary: &UBig) -> (u32, [u64; REST]) {
     let rest = std::array::from_fn(|index| low_word(&(boundary >> (64 * (REST - 1 - index)))));
     (low_word(&(boundary >> (64 * REST))) as u32, rest)
@@ -267,39 +278,41 @@ fn low_word(value: &UBig) -> u64 {
     word
 }
 
-// Noise from half a table: symmetric around zero, and never beyond the table's end.
+// Symmetric bounded noise, from the table of its weights at zero and above.
 
-/// A symmetric law on the integers from `-bound` to `bound`: `j` and `-j` have one weight, `half[|j|]`.
+/// A symmetric distribution on the integers from `-bound` to `bound`: `j` and `-j` have one weight,
+/// `half[|j|]`.
 ///
-/// The law *is* the table, so what a proof says of the table holds for what is drawn, bit for bit, and no draw ever is
-/// farther from zero than the table is long.
+/// The distribution *is* the table, so a proof about the table holds for the draws, bit for bit, and no draw
+/// is farther from zero than the table is long.
 ///
 /// ```
 /// use discreet::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 ///
-/// let law = BoundedDistribution::new(vec![5, 3, 1])?; // 0 in 5 of 13 draws, 2 in 1 of 13, -2 in 1 of 13
-/// assert!(law.draw(&mut NoiseSource::from_os()?).abs() <= 2);
+/// let distribution = BoundedDistribution::new(vec![5, 3, 1])?; // 0 in 5 of 13 draws, 2 in 1 of 13, -2 in 1 of 13
+/// assert!(distribution.draw(&mut NoiseSource::from_os()?).abs() <= 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct BoundedDistribution {
     /// The weights of 0, 1, 2, ...
     half: Vec<u64>,
-    /// The weights of 1, 2, ... up to each block of them, that block included. A sum for each weight would take twice
-    /// the room of the table itself.
+    /// The cumulative weights of 1, 2, ... up to the end of each block. A sum for each weight would take
+    /// twice the room of the table itself.
     blocks: Vec<u128>,
     total: u128,
 }
 
-/// How many weights a block has: a binary search over a 32nd of the table, and then at most 32 sums.
+/// The number of weights in a block: a draw takes a binary search over a 32nd of the table, and then at most
+/// 32 sums.
 const BLOCK: usize = 32;
 
-/// The largest weight, and the most of them: 2^84 in all.
+/// The largest weight, and the largest number of weights: 2^84 in all.
 const WEIGHT: u64 = 1 << 62;
 const LENGTH: usize = 1 << 21;
 
 impl BoundedDistribution {
-    /// The law of these weights of 0, 1, 2, ... and of -1, -2, ...
+    /// Makes the distribution of these weights of 0, 1, 2, ... and of -1, -2, ...
     ///
     /// # Errors
     ///
@@ -329,12 +342,12 @@ impl BoundedDistribution {
         Ok(BoundedDistribution { half, blocks, total })
     }
 
-    /// No draw is larger in magnitude than this, and some are as large.
+    /// The largest magnitude of a draw, which some draws reach.
     pub fn bound(&self) -> u64 {
         self.half.len() as u64 - 1
     }
 
-    /// The magnitude above 0 at a place below the sum of their weights.
+    /// Returns the magnitude above 0 at a place below the sum of their weights.
     fn magnitude(&self, place: u128) -> usize {
         let block = self.blocks.partition_point(|&sum| sum <= place);
         let before = block.checked_sub(1).map_or(0, |before| self.blocks[before]);
@@ -350,7 +363,8 @@ impl BoundedDistribution {
 }
 
 impl NoiseDistribution for BoundedDistribution {
-    /// A uniform place in the whole table: the weight of 0 first, which has no sign, then each other one twice.
+    /// Draws a uniform place in the whole table: the weight of 0 first, which has no sign, then each other
+    /// one twice.
     fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("bounded", &format_args!("{} {}", self.bound(), self.total), 1);
         let place = noise.below_wide(self.total);
@@ -386,7 +400,8 @@ mod bounded_tests {
         (0..length).map(|j| (weight(j).powi(4) * (1u64 << 62) as f64) as u64).collect()
     }
 
-    // Refutes a block that is left out or read twice, a weight that is read at its neighbour, a zero that has a sign.
+    // Refutes a block that is left out or read twice, a weight that is read at its neighbour's place, a zero
+    // with a sign.
     #[test]
     fn draws_fit_their_table_and_keep_its_bound() {
         let count = size(300_000, 10_000_000);
@@ -407,7 +422,7 @@ mod bounded_tests {
         bins(&hill(34)[1..]).test(draws(&hill(33), 11, count)).assert_refuted();
     }
 
-    // Every place of a small table, one by one: each magnitude is found exactly as often as its weight says.
+    // Covers every place of a small table: each magnitude is found exactly as often as its weight.
     #[test]
     fn every_place_leads_to_its_magnitude() {
         let half: Vec<u64> = (0..100).map(|j| 1 + j % 7).collect();

@@ -8,19 +8,19 @@ use super::ratio::{Fraction, Ratio};
 use super::source::NoiseSource;
 use crate::invalid::Invalid;
 
-/// The discrete Laplace law: `P(z)` proportional to `exp(-|z| / scale)` on the integers.
+/// The discrete Laplace distribution: `P(z)` proportional to `exp(-|z| / scale)` on the integers.
 ///
-/// One integer statistic that one person can move by at most `d` is pure `d/scale`-differentially private under it.
-/// The variance is `2 r / (1 - r)^2` with `r = exp(-1/scale)`, a little below `2 scale^2`.
+/// One integer statistic that one person can move by at most `d` is pure `d/scale`-differentially private
+/// under it. The variance is `2 r / (1 - r)^2` with `r = exp(-1/scale)`, a little below `2 scale^2`.
 ///
 /// The first draw builds a table of about 20 KB, which all clones share.
 ///
 /// ```
 /// use discreet::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 ///
-/// let law = DiscreteLaplace::new(2.5)?;
+/// let distribution = DiscreteLaplace::new(2.5)?;
 /// let mut noise = NoiseSource::from_os()?;
-/// let noised = 1_234 + law.draw(&mut noise);
+/// let noised = 1_234 + distribution.draw(&mut noise);
 /// # let _ = noised;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -31,18 +31,18 @@ pub struct DiscreteLaplace {
 }
 
 impl DiscreteLaplace {
-    /// The law of this scale: a [`Ratio`], or a float, which is taken exactly.
+    /// Makes the distribution of this scale: a [`Ratio`], or a float, which is taken exactly.
     ///
     /// # Errors
     ///
-    /// If the scale is not a number from 2^-10, below which the noise is all but always zero, to 2^52, above which it
-    /// would not fit beside a statistic of 64 bits.
+    /// If the scale is not a number from 2^-10, below which the noise is all but always zero, to 2^52, above
+    /// which it would not fit beside a statistic of 64 bits.
     pub fn new(scale: impl TryInto<Ratio, Error: Into<Invalid>>) -> Result<DiscreteLaplace, Invalid> {
         let scale = Ratio::within("scale", scale, 10, 52)?;
         Ok(DiscreteLaplace { scale, table: Arc::default() })
     }
 
-    /// The scale it was made with.
+    /// The scale parameter, as it was given.
     pub fn scale(&self) -> Ratio {
         self.scale
     }
@@ -99,11 +99,11 @@ impl ConvexDecay for ExponentialDecay {
     }
 }
 
-// Geometric noise: one-sided, for waiting times and for building other laws.
+// Geometric noise: one-sided, for waiting times and for building other distributions.
 
-/// The geometric law: `P(m)` proportional to `exp(-m / scale)` on `0, 1, 2, ..`.
+/// The geometric distribution: `P(m)` proportional to `exp(-m / scale)` on `0, 1, 2, ..`.
 ///
-/// Being one-sided it hides nothing by itself: whoever sees a value knows that the truth is not above it.
+/// Being one-sided it hides nothing by itself: an observer of a value learns that the truth is not above it.
 #[derive(Clone, Debug)]
 pub struct Geometric {
     scale: Ratio,
@@ -111,7 +111,7 @@ pub struct Geometric {
 }
 
 impl Geometric {
-    /// The law of this scale: a [`Ratio`], or a float, which is taken exactly.
+    /// Makes the distribution of this scale: a [`Ratio`], or a float, which is taken exactly.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl Geometric {
         Ok(Geometric { scale, rate: Fraction::Small(scale.denominator(), scale.numerator()) })
     }
 
-    /// The scale it was made with.
+    /// The scale parameter, as it was given.
     pub fn scale(&self) -> Ratio {
         self.scale
     }

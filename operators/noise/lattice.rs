@@ -1,13 +1,13 @@
-//! How a real number becomes an integer: on a public grid whose step is a power of two.
+//! The conversion of real numbers to integers: a public grid whose step is a power of two.
 
 use crate::invalid::{Invalid, InvalidKind, positive};
 
 /// A bounded grid of `step * integer`, where the step is a power of two.
 ///
-/// Bounds and step are public; they come from configuration and never from data. Every float has a place on the grid,
-/// [`place`](Lattice::place) cannot fail, and what it does to one record depends on that record alone. Sums of places
-/// are exact, so the sensitivity of a sum is the integer [`largest`](Lattice::largest) or [`spread`](Lattice::spread),
-/// with nothing to add for rounding.
+/// Bounds and step are public; they come from configuration and never from data. Every float has a place on
+/// the grid, [`place`](Lattice::place) cannot fail, and the place of one record depends on that record alone.
+/// Sums of places are exact, so the sensitivity of a sum is the integer [`largest`](Lattice::largest) or
+/// [`spread`](Lattice::spread), with nothing to add for rounding.
 ///
 /// ```
 /// use discreet::noise::Lattice;
@@ -16,7 +16,7 @@ use crate::invalid::{Invalid, InvalidKind, positive};
 /// assert_eq!(euros.place(9.99), 1279);
 /// assert_eq!(euros.place(250.0), euros.place(100.0));
 /// assert_eq!(euros.value(1279), 9.9921875);
-/// assert_eq!(euros.largest(), 12_800);                 // what one record can move a sum by
+/// assert_eq!(euros.largest(), 12_800);                 // the sensitivity of a sum to one record
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,16 +28,16 @@ pub struct Lattice {
     highest: i64,
 }
 
-/// Places stay below this, so that 2^65 of them add up in an `i128`.
+/// The largest magnitude of a place, so that 2^65 of them add up in an `i128`.
 const LARGEST: f64 = (1u64 << 62) as f64;
 
 impl Lattice {
-    /// The grid of step `2^exponent` from `low` to `high`.
+    /// Makes the grid of step `2^exponent` from `low` to `high`.
     ///
     /// # Errors
     ///
-    /// If a bound is not finite, `low` is not below `high`, the step is no normal float, a bound lies more than 2^62
-    /// steps from zero, or the range is narrower than a step.
+    /// If a bound is not finite, `low` is not below `high`, the step is no normal float, a bound lies more
+    /// than 2^62 steps from zero, or the range is narrower than a step.
     pub fn new(low: f64, high: f64, exponent: i32) -> Result<Lattice, Invalid> {
         for (field, bound) in [("low", low), ("high", high)] {
             let kind = match bound {
@@ -68,8 +68,8 @@ impl Lattice {
         Ok(lattice)
     }
 
-    /// The place of a number: clamped to the bounds, then rounded to the nearest step, halves to even. NaN goes to the
-    /// middle of the grid: to refuse it, or the window, would tell that it was there.
+    /// Returns the place of a number: clamped to the bounds, then rounded to the nearest step, halves to
+    /// even. NaN goes to the middle of the grid: refusing it, or the window, would reveal that it was there.
     pub fn place(self, number: f64) -> i64 {
         if number.is_nan() {
             return self.lowest.midpoint(self.highest);
@@ -77,7 +77,7 @@ impl Lattice {
         steps(number.clamp(self.low, self.high) / self.step)
     }
 
-    /// The real number that so many steps stand for, to the precision of a float.
+    /// Returns the real number that this many steps stand for, to the precision of a float.
     pub fn value(self, steps: i128) -> f64 {
         steps as f64 * self.step
     }
@@ -92,17 +92,17 @@ impl Lattice {
         self.highest
     }
 
-    /// The most, in steps, by which a sum moves when one record comes or goes.
+    /// The sensitivity of a sum, in steps, to one record that is added or removed.
     pub fn largest(self) -> u64 {
         self.lowest.unsigned_abs().max(self.highest.unsigned_abs())
     }
 
-    /// The most, in steps, by which a sum moves when one record is replaced.
+    /// The sensitivity of a sum, in steps, to one record that is replaced.
     pub fn spread(self) -> u64 {
         self.highest.abs_diff(self.lowest)
     }
 
-    /// The least number of steps that is not shorter than `length`: a sensitivity is rounded up.
+    /// Returns the least number of steps that is not shorter than `length`: a sensitivity is rounded up.
     ///
     /// # Errors
     ///
@@ -117,7 +117,8 @@ impl Lattice {
     }
 }
 
-/// The conversion is exact: its argument is an integer of at most 2^62.
+/// Rounds to the nearest integer. The conversion is exact: its argument is an integer of at most 2^62 after
+/// rounding.
 fn steps(number: f64) -> i64 {
     number.round_ties_even() as i64
 }

@@ -1,5 +1,5 @@
-//! Do the samplers draw from the laws they name? Two million draws a scale against the exact law, alpha 10^-6 a test;
-//! each test is shown to refute the mistake it is there for.
+//! Goodness-of-fit tests of the samplers: two million draws a scale against the exact distribution, alpha
+//! 10^-6 a test. Each test is shown to refute the mistake it is there for.
 
 use super::goodness::{Bins, binomial_within, chi_squared, size, two_sample};
 use super::{
@@ -37,7 +37,8 @@ fn draws(law: &impl NoiseDistribution, seed: u64, count: usize) -> Vec<i64> {
     values
 }
 
-/// The samplers of Canonne, Kamath and Steinke (2020), step by step, without a table: another way to the same laws.
+/// The samplers of Canonne, Kamath and Steinke (2020), step by step, without a table: another way to the same
+/// distributions.
 mod plain {
     use super::*;
 

@@ -1,47 +1,50 @@
 //! Exact integer noise. Integers in, integers out; no float on the way.
 //!
-//! # What the noise is, in a minute
+//! # Noise in a minute
 //!
-//! A statistic becomes private when enough randomness is added to hide any one person in it. How much is enough is a
-//! theorem about *one* law: Laplace's, or Gauss's. Computers that draw from these laws with floating-point numbers draw
-//! from something else: a float has gaps that depend on its size, so `count + noise` can show which count it was
-//! (Mironov 2012), and so can the very addition, even of perfect noise (Haney and others 2022). These are not academic
-//! worries; every large library of this field has been broken by one of them.
+//! A statistic becomes private when enough randomness is added to hide any one person in it. How much is
+//! enough is a theorem about *one* noise distribution: Laplace's, or Gauss's. Computers that draw from these
+//! distributions with floating-point numbers draw from something else: a float has gaps that depend on its
+//! size, so `count + noise` can show which count it was (Mironov 2012), and so can the very addition, even of
+//! perfect noise (Haney and others 2022). These are not academic worries; every large library of this field
+//! has been broken by one of them.
 //!
 //! So here everything up to the released number is an integer:
 //!
 //! * A statistic is an integer, or is put on a power-of-two grid, a [`Lattice`], record by record.
-//! * The noise is an integer law: [`DiscreteLaplace`] and [`DiscreteGaussian`], with the same privacy theorems as their
-//!   continuous cousins; [`Geometric`], [`Polynomial`], [`BoundedDistribution`] and any table of [`Weights`] for mechanisms built on
-//!   them.
-//! * A draw compares fair bits with integers and with exactly known bits of `exp`; it is *exactly* from its law, not
-//!   up to 2^-53. Parameters are fractions, a [`Ratio`]; products that outgrow 128 bits go to big integers.
-//! * What happens after the sum of statistic and noise may use floats freely: it is no longer secret.
+//! * The noise has an integer distribution: [`DiscreteLaplace`] and [`DiscreteGaussian`], with the same
+//!   privacy theorems as their continuous cousins; [`Geometric`], [`Polynomial`], [`BoundedDistribution`] and
+//!   any table of [`Weights`] for mechanisms built on them.
+//! * A draw compares fair bits with integers and with exactly known bits of `exp`; it is *exactly* from its
+//!   distribution, not up to 2^-53. Parameters are fractions, a [`Ratio`]; products that outgrow 128 bits go
+//!   to big integers.
+//! * Post-processing of the sum of statistic and noise may use floats freely: the sum is no longer secret.
 //!
 //! ```
 //! use discreet::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 //!
 //! let people = 1_234;                                   // the secret
-//! let law = DiscreteLaplace::new(2.0)?;                // epsilon = 1/2 for a count of people
-//! let released = people + law.draw(&mut NoiseSource::from_os()?);
+//! let distribution = DiscreteLaplace::new(2.0)?;       // epsilon = 1/2 for a count of people
+//! let released = people + distribution.draw(&mut NoiseSource::from_os()?);
 //! # let _ = released;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Exact does not mean slow: one draw takes little longer than the 64 random bits it consumes (see `inversion.rs`), at
-//! any scale. `cargo bench --bench noise` prints it beside inexact noise on the same generator and beside another
-//! library's exact noise.
+//! Exact does not mean slow: one draw takes little longer than the 64 random bits it consumes (see
+//! `inversion.rs`), at any scale. `cargo bench --bench noise` prints it beside inexact noise on the same
+//! generator and beside another library's exact noise.
 //!
 //! # Randomness
 //!
-//! A [`NoiseSource`] is seeded once by the operating system, for one release, and erased afterwards. There is no generator to
-//! share, to fork or to restore from a snapshot, and no seed to give: recording and fixed sources exist in this library's own
-//! tests only.
+//! A [`NoiseSource`] is seeded once by the operating system, for one release, and erased afterwards. There is
+//! no generator to share, to fork or to restore from a snapshot, and no seed to give: recording and fixed
+//! sources exist in this library's own tests only.
 //!
 //! # When not to use this module
 //!
-//! It knows nothing of privacy: which law, at which scale, for which statistic, is decided and paid for above it. The
-//! time of a draw depends on its value by some nanoseconds; releases are published on a schedule, not when ready.
+//! It does no privacy accounting: the mechanisms above it decide, and charge for, the distribution and the
+//! scale of the noise of each statistic. The time of a draw depends on its value by some nanoseconds;
+//! releases are published on a schedule, not as soon as they are computed.
 
 mod coins;
 mod decay;
@@ -74,14 +77,14 @@ pub use ratio::Ratio;
 pub(crate) use source::RecordedDraw;
 pub use source::{NoRandomness, NoiseSource};
 
-/// A law on the integers that can be drawn from.
+/// A noise distribution on the integers.
 ///
-/// Draws cannot fail: whatever could go wrong has been refused when the law was made.
+/// Draws cannot fail: invalid parameters have been refused when the distribution was made.
 pub trait NoiseDistribution {
-    /// One draw.
+    /// Makes one draw.
     fn draw(&self, noise: &mut NoiseSource) -> i64;
 
-    /// A draw for each place of `values`, in order; what stood there is overwritten.
+    /// Overwrites `values` with one draw for each place, in order.
     fn fill(&self, noise: &mut NoiseSource, values: &mut [i64]) {
         values.iter_mut().for_each(|value| *value = self.draw(noise));
     }

@@ -27,7 +27,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// `numerator / denominator`.
+    /// Returns `numerator / denominator`.
     ///
     /// # Errors
     ///
@@ -42,8 +42,8 @@ impl Ratio {
         Ok(Ratio { numerator: numerator / divisor, denominator: denominator / divisor })
     }
 
-    /// Its square, as from a standard deviation to the variance that [`DiscreteGaussian`](super::DiscreteGaussian)
-    /// takes.
+    /// Returns the square, as from a standard deviation to the variance that
+    /// [`DiscreteGaussian`](super::DiscreteGaussian) takes.
     ///
     /// # Errors
     ///
@@ -57,12 +57,12 @@ impl Ratio {
         Ok(Ratio { numerator: square(self.numerator)?, denominator: square(self.denominator)? })
     }
 
-    /// The number above the bar.
+    /// The numerator, in lowest terms.
     pub fn numerator(self) -> u128 {
         self.numerator
     }
 
-    /// The number below the bar.
+    /// The denominator, in lowest terms.
     pub fn denominator(self) -> u128 {
         self.denominator
     }
@@ -72,7 +72,8 @@ impl Ratio {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// Reads the parameter `field` of a law, which must lie between `2^-low` and `2^high`, both included.
+    /// Reads the parameter `field` of a distribution, which must lie between `2^-low` and `2^high`, both
+    /// included.
     pub(super) fn within<N>(field: &'static str, value: N, low: u32, high: u32) -> Result<Ratio, Invalid>
     where
         N: TryInto<Ratio, Error: Into<Invalid>>,
@@ -95,8 +96,8 @@ impl Ratio {
 impl TryFrom<f64> for Ratio {
     type Error = Invalid;
 
-    /// Refuses zero, negative numbers, NaN, infinities, subnormals, and what needs more than 128 bits on either side of
-    /// the bar.
+    /// Refuses zero, negative numbers, NaN, infinities, subnormals, and numbers that need more than 128 bits
+    /// on either side of the bar.
     fn try_from(value: f64) -> Result<Ratio, Invalid> {
         let value = positive("number", value)?;
         let bits = value.to_bits();
@@ -121,7 +122,7 @@ impl TryFrom<f64> for Ratio {
 impl TryFrom<&Decimal> for Ratio {
     type Error = Invalid;
 
-    /// Refuses zero, and what needs more than 128 bits on either side of the bar.
+    /// Refuses zero, and decimals that need more than 128 bits on either side of the bar.
     fn try_from(decimal: &Decimal) -> Result<Ratio, Invalid> {
         let (digits, exponent) = decimal.parts();
         let too_long = || Invalid::new("number", InvalidKind::TooLarge, "at most 38 digits");
@@ -164,8 +165,9 @@ fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-// Non-negative fractions inside the samplers: products of parameters that stay in 128 bits while they fit and go to
-// big integers when they do not. They never wrap, and which of the two is in use never changes a law.
+// Non-negative fractions inside the samplers: products of parameters that stay in 128 bits while they fit
+// and go to big integers when they do not. They never wrap, and which of the two is in use never changes a
+// distribution.
 
 /// A non-negative fraction.
 #[derive(Clone, Debug)]
@@ -177,7 +179,7 @@ pub(crate) enum Fraction {
 impl Fraction {
     pub(crate) const ZERO: Fraction = Fraction::Small(0, 1);
 
-    /// The product of `numerators` over the product of `denominators`, of which none is zero.
+    /// Returns the product of `numerators` over the product of `denominators`, of which none is zero.
     pub(crate) fn product(numerators: &[u128], denominators: &[u128]) -> Fraction {
         let small = |factors: &[u128]| factors.iter().try_fold(1u128, |product, &f| product.checked_mul(f));
         match (small(numerators), small(denominators)) {
@@ -189,7 +191,7 @@ impl Fraction {
         }
     }
 
-    /// This fraction times `numerator / denominator`.
+    /// Returns this fraction times `numerator / denominator`.
     pub(crate) fn times(&self, numerator: u128, denominator: u128) -> Fraction {
         match self {
             Fraction::Small(a, b) => Fraction::product(&[*a, numerator], &[*b, denominator]),
@@ -197,7 +199,7 @@ impl Fraction {
         }
     }
 
-    /// Numerator and denominator.
+    /// Returns the numerator and the denominator.
     pub(crate) fn parts(&self) -> (UBig, UBig) {
         match self {
             Fraction::Small(a, b) => (UBig::from(*a), UBig::from(*b)),
@@ -205,7 +207,7 @@ impl Fraction {
         }
     }
 
-    /// The least integer at or above this fraction.
+    /// Returns the least integer at or above this fraction.
     pub(crate) fn ceiling(&self) -> UBig {
         let (numerator, denominator) = self.parts();
         (numerator + &denominator - UBig::ONE) / denominator

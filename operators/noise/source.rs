@@ -1,9 +1,9 @@
-//! Where randomness comes from: one fresh 256-bit seed of the operating system per use, one ChaCha20 stream, then
-//! nothing left.
+//! The source of randomness: one fresh 256-bit seed of the operating system per release, and one ChaCha20
+//! stream, erased after use.
 //!
-//! There is no process-wide generator on purpose. A generator that outlives a release is copied by `fork`, by a cloned
-//! virtual machine, by a thread pool: two releases then share their noise, and their difference is the data. A
-//! [`NoiseSource`] is made for one release, used on one thread, and erased when it is dropped.
+//! There is no process-wide generator on purpose. A generator that outlives a release is copied by `fork`, by
+//! a cloned virtual machine, by a thread pool: two releases then share their noise, and their difference is
+//! the data. A [`NoiseSource`] is made for one release, used on one thread, and erased when it is dropped.
 
 use std::fmt;
 
@@ -11,11 +11,12 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bytes read from the stream at a time: enough to hide the call, little enough for the first cache.
+/// The number of bytes read from the stream at a time: enough to hide the cost of the call, little enough for
+/// the first cache.
 const BLOCK: usize = 2048;
 const WORD: usize = size_of::<u64>();
 
-/// Randomness for one release. Every sampler takes it by `&mut`; none can fail once it exists.
+/// The source of randomness for one release. Every sampler takes it by `&mut`; none can fail once it exists.
 ///
 /// It cannot be cloned, its contents never print, and both the seed and the words are erased on drop.
 ///
@@ -40,9 +41,9 @@ enum Stream {
     Fixed(std::vec::IntoIter<u64>),
 }
 
-/// The operating system gave no randomness, so there is no noise and must be no release.
+/// The error of an operating system without randomness: there is no noise, and must be no release.
 ///
-/// There is no fallback. Whoever sees this error stops.
+/// There is no fallback. A caller that receives this error stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRandomness {
     source: getrandom::Error,
@@ -53,7 +54,7 @@ impl NoiseSource {
     ///
     /// # Errors
     ///
-    /// [`NoRandomness`] if the operating system has none to give; nothing is released then.
+    /// [`NoRandomness`] if the operating system returns no randomness; nothing is released then.
     pub fn from_os() -> Result<NoiseSource, NoRandomness> {
         NoiseSource::from_entropy(getrandom::fill)
     }
@@ -76,8 +77,8 @@ impl NoiseSource {
         }
     }
 
-    /// Tells a recording source which law is drawn from, and how often. Other sources, which are all outside tests,
-    /// have nothing to do.
+    /// Records the name, the parameter and the number of the draws in a recording source. Does nothing in
+    /// other sources, which are all outside tests.
     #[inline(always)]
     pub(crate) fn asked_for(&mut self, _law: &'static str, _parameter: &dyn fmt::Display, _count: usize) {
         #[cfg(test)]
@@ -86,7 +87,7 @@ impl NoiseSource {
         }
     }
 
-    /// Sixty-four fair coins.
+    /// Returns 64 fair bits.
     #[inline]
     pub(crate) fn word(&mut self) -> u64 {
         if let Some(word) = self.block[self.next..].first_chunk() {
@@ -96,7 +97,7 @@ impl NoiseSource {
         self.refill()
     }
 
-    /// The first word of the next block.
+    /// Reads the next block and returns its first word.
     #[cold]
     fn refill(&mut self) -> u64 {
         self.next = match &mut self.stream {
@@ -140,7 +141,7 @@ impl std::error::Error for NoRandomness {
     }
 }
 
-/// What was asked of a recording source.
+/// The record of one request for draws, of a recording source.
 #[cfg(test)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDraw {
@@ -152,30 +153,30 @@ pub(crate) struct RecordedDraw {
 /// Sources that repeat or record: for this library's own tests, and in no other build.
 #[cfg(test)]
 impl NoiseSource {
-    /// The same stream for the same seed.
+    /// Returns a source with the same stream for the same seed.
     pub(crate) fn seeded(seed: u64) -> NoiseSource {
         NoiseSource::from_stream(Stream::ChaCha(Box::new(ChaCha20Rng::seed_from_u64(seed))))
     }
 
-    /// Exactly these words, then a failed test.
+    /// Returns a source of exactly these words; a read past the last one fails the test.
     pub(crate) fn fixed(words: impl IntoIterator<Item = u64>) -> NoiseSource {
         let words: Vec<u64> = words.into_iter().collect();
         NoiseSource::from_stream(Stream::Fixed(words.into_iter()))
     }
 
-    /// A seeded source that writes down what it is asked for: neighbouring data must ask for the same.
+    /// Returns a seeded source that records its requests: neighbouring inputs must make the same ones.
     pub(crate) fn recording(seed: u64) -> NoiseSource {
         let mut noise = NoiseSource::seeded(seed);
         noise.record = Some(Vec::new());
         noise
     }
 
-    /// What a [`recording`](Noise::recording) source was asked for.
+    /// The requests made of a [`recording`](NoiseSource::recording) source.
     pub(crate) fn requests(&self) -> &[RecordedDraw] {
         self.record.as_deref().unwrap_or_default()
     }
 
-    /// How many of the [`fixed`](Noise::fixed) words nobody has read.
+    /// The number of unread words of a [`fixed`](NoiseSource::fixed) source.
     pub(crate) fn unread(&self) -> usize {
         match &self.stream {
             Stream::Fixed(words) => words.len(),

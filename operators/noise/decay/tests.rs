@@ -8,13 +8,13 @@ fn decay(numerator: u128, denominator: u128, step: u64) -> Decay {
     Decay::new(Ratio::new(numerator, denominator).unwrap(), step).unwrap()
 }
 
-/// A rational just below `e^half`, with this many bits behind the point.
+/// Returns a rational just below `e^half`, with this many bits behind the point.
 fn e_to(half: Ratio, bits: usize) -> UBig {
     let inverse = Enclosure::exp_minus(&Fraction::Small(half.numerator(), half.denominator()), 2048);
     (UBig::ONE << (2048 + bits)) / inverse.ends().1
 }
 
-/// The first loss that weighs the least.
+/// Returns the first loss of the least weight.
 fn end(decay: &Decay) -> u64 {
     let (mut some, mut none) = (0, 1 << 40);
     while some + 1 < none {
@@ -24,7 +24,7 @@ fn end(decay: &Decay) -> u64 {
     none
 }
 
-/// Does one step, or a part of it, change a weight by more than `e^half` somewhere?
+/// Returns true if one step, or a part of it, changes some weight by more than `e^half`.
 fn broken(decay: &Decay, parts: &[u64]) -> bool {
     let most = u128::try_from(e_to(decay.half, 38)).unwrap();
     (0..end(decay) + decay.step).any(|loss| {

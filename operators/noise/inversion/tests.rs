@@ -59,7 +59,7 @@ impl ConvexDecay for Quadratic {
     }
 }
 
-/// The block that these words are sent to, and how many of them were read.
+/// Returns the block that these words select, and the number of words read.
 fn block_of(table: &InversionTable<Exponential>, words: &[u64]) -> (usize, usize) {
     let mut noise = NoiseSource::fixed(words.iter().copied());
     let first = (noise.word() >> 32) as u32;
@@ -134,8 +134,8 @@ fn assert_sum(a: &Fraction, b: &Fraction, c: &Fraction) {
     assert_eq!(a * &q * &r, b * &p * &r + c * p * q);
 }
 
-/// What the table takes for granted about a law, exactly: its second difference is constant, and behind any place it
-/// rises by a slope and a residual that does not depend on the place.
+/// Asserts exactly the assumptions of the table about a distribution: its second difference is constant, and
+/// behind any place it rises by a slope and a residual that does not depend on the place.
 pub(in crate::noise) fn assert_consistent(law: &impl ConvexDecay) {
     for width in [1u64, 2, 8, 1 << 20] {
         for at in [0, 1, 7, 1 << 30] {
