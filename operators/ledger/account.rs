@@ -1,4 +1,4 @@
-//! One budget, and the words it is stated in.
+//! The specification of a budget account: privacy unit, promise and cap.
 
 use super::book::Ledger;
 use super::charge::{fetch, unknown_domain};
@@ -16,7 +16,7 @@ use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::time::Span;
 
-/// One budget: who is protected, what is promised, and how much may be spent on it. Stated once, printed with every
+/// A budget account: its adjacency, its promise, and its cap. It is stated once, and printed with every
 /// output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountSpec {
@@ -28,10 +28,12 @@ pub struct AccountSpec {
 }
 
 impl AccountSpec {
-    /// All that a person ever does is hidden; when the budget is spent, releases stop.
+    /// An account with user-level privacy for a lifetime: everything that a person ever does is hidden. When
+    /// the budget is spent, releases stop.
     ///
-    /// The cap is a [`Budget`](crate::accounting::Budget), or an [`PrivacyCost`]. Leave a little room: it is rounded down and
-    /// charges are rounded up, in units of 2^-64, so a cap of 0.06 does not hold six charges of 0.01.
+    /// The cap is a [`Budget`](crate::accounting::Budget), or a [`PrivacyCost`]. Leave a little room: it is
+    /// rounded down and charges are rounded up, in units of 2^-64, so a cap of 0.06 does not hold six charges
+    /// of 0.01.
     ///
     /// ```
     /// use discreet::accounting::{PrivacyCost, Budget};
@@ -46,7 +48,7 @@ impl AccountSpec {
     ///
     /// # Errors
     ///
-    /// Names what is wrong with the name or the cap.
+    /// If the name or the cap is invalid; the error names it.
     pub fn lifetime(
         name: &str,
         cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
@@ -54,11 +56,12 @@ impl AccountSpec {
         AccountSpec::stated(name, Promise::Lifetime, cap)
     }
 
-    /// What a person does within any span of this length is hidden; what is spent comes back with time.
+    /// An account that hides everything that a person does within any span of this length; budget that was
+    /// spent becomes available again with time.
     ///
     /// # Errors
     ///
-    /// Names what is wrong with the name, the span or the cap.
+    /// If the name, the span or the cap is invalid; the error names it.
     pub fn any(
         name: &str,
         span: impl TryInto<Span, Error: Into<Invalid>>,
@@ -67,12 +70,12 @@ impl AccountSpec {
         AccountSpec::stated(name, Promise::Any(length(span)?), cap)
     }
 
-    /// What a person does within one aligned span of this length is hidden (each day in UTC, each hour); every span has
-    /// the whole budget.
+    /// An account that hides everything that a person does within one aligned span of this length (each day
+    /// in UTC, each hour); every span has the whole budget.
     ///
     /// # Errors
     ///
-    /// Names what is wrong with the name, the span or the cap.
+    /// If the name, the span or the cap is invalid; the error names it.
     pub fn each(
         name: &str,
         span: impl TryInto<Span, Error: Into<Invalid>>,
@@ -81,19 +84,21 @@ impl AccountSpec {
         AccountSpec::stated(name, Promise::Each(length(span)?), cap)
     }
 
-    /// The same for single records: one of them is hidden, and who has many is hidden less.
+    /// Changes the privacy unit to a single record (event-level privacy): any one record is hidden, and a
+    /// person with many records is hidden less.
     #[must_use]
     pub fn of_records(self) -> AccountSpec {
         AccountSpec { neighbours: Adjacency::RECORD, ..self }
     }
 
-    /// States who one person is: the field that names people and what becomes of records without one, or any other words of
-    /// the author. All that is charged to an account speaks about the same people, so whoever
-    /// [states it](crate::gate::Opening::person) in other words is refused.
+    /// States the definition of a person: the field that names people and the treatment of records without
+    /// one, or any other text of the author. All charges to an account concern the same people, so a job that
+    /// [states another definition](crate::gate::Opening::person) is refused.
     ///
     /// # Errors
     ///
-    /// Names `person` where the text is empty, longer than 4,096 bytes, or holds control characters.
+    /// If the text is empty, longer than 4,096 bytes, or contains control characters; the error names
+    /// `person`.
     pub fn with_person(self, person: &str) -> Result<AccountSpec, Invalid> {
         let kind = match person {
             "" => InvalidKind::Missing,
@@ -117,12 +122,12 @@ impl AccountSpec {
         )
     }
 
-    /// A domain that nothing has been spent from.
+    /// An account of any adjacency and promise.
     ///
     /// # Errors
     ///
-    /// If the promise is about no time or no window, or the cap is in a currency that a ledger does not count: it
-    /// counts pure epsilon and zCDP.
+    /// If the promise covers no time or no window, or the cap is in a currency that a ledger does not count:
+    /// it counts pure epsilon and zCDP.
     pub fn new(
         name: Name,
         neighbours: Adjacency,
@@ -144,36 +149,37 @@ impl AccountSpec {
         Ok(AccountSpec { name, neighbours, promise, cap, person: None })
     }
 
-    /// Its name.
+    /// The name of the account.
     pub fn name(&self) -> &Name {
         &self.name
     }
 
-    /// Who is protected, against what change.
+    /// The adjacency: the privacy unit, and the change to it that is hidden.
     pub fn neighbours(&self) -> Adjacency {
         self.neighbours
     }
 
-    /// Who one person is, where it was [stated](AccountSpec::with_person).
+    /// The definition of a person, if it was [stated](AccountSpec::with_person).
     pub fn person(&self) -> Option<&str> {
         self.person.as_deref()
     }
 
-    /// What is promised.
+    /// The promise: the time over which the budget holds.
     pub fn promise(&self) -> Promise {
         self.promise
     }
 
-    /// Whether this domain can count a cost: of its neighbours, and in a currency that turns into its own.
+    /// Checks that this account can count a cost: one of its adjacency, and in a currency that converts to
+    /// its own.
     ///
     /// # Errors
     ///
-    /// Names what keeps the cost from being counted.
+    /// If the cost cannot be counted; the error names the reason.
     pub fn counts(&self, cost: &ReleaseCost) -> Result<(), Invalid> {
         PrivacyFilter::new(self.neighbours, self.cap.clone()).asked(cost).map(drop)
     }
 
-    /// How much may be spent where the promise adds it up.
+    /// The cap: the most that may be spent over the time that the promise covers.
     pub fn cap(&self) -> &PrivacyCost {
         &self.cap
     }
@@ -194,19 +200,19 @@ impl AccountSpec {
     }
 }
 
-/// In microseconds. A span is above zero.
+/// The length of a span in microseconds, which is above zero.
 fn length(span: impl TryInto<Span, Error: Into<Invalid>>) -> Result<u64, Invalid> {
     Ok(span.try_into().map_err(Into::into)?.as_microseconds().unsigned_abs())
 }
 
-// The budgets of a ledger: stated once, raised by hand, and how they stand.
+// The budget accounts of a ledger: stating them, raising their caps, and reading their balance.
 
 impl Ledger {
-    /// States a domain. Stating it again, in the same words, changes nothing.
+    /// States a budget account. Stating it again with the same terms changes nothing.
     ///
     /// # Errors
     ///
-    /// If there is one of this name with other words: a domain is stated once, and only its cap can be raised.
+    /// If an account of this name has other terms: an account is stated once, and only its cap can be raised.
     pub fn register(&mut self, domain: &AccountSpec) -> Result<(), LedgerError> {
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
@@ -227,11 +233,11 @@ impl Ledger {
         transaction.commit()
     }
 
-    /// The domains, each with its cap as last amended.
+    /// All budget accounts, in the order of their names, each with its cap as last amended.
     ///
     /// # Errors
     ///
-    /// If they cannot be read.
+    /// If the ledger cannot be read.
     pub fn domains(&mut self) -> Result<Vec<AccountSpec>, LedgerError> {
         let store = self.store();
         let names = all(store, "SELECT name FROM domain ORDER BY name", &[], |row| name(row, 0))?;
@@ -244,11 +250,11 @@ impl Ledger {
             .collect()
     }
 
-    /// Raises the cap of a domain, and keeps who answers for it and why.
+    /// Raises the cap of an account, and records the person responsible and the reason.
     ///
     /// # Errors
     ///
-    /// If the domain is unknown, the new cap is not above the old one, or `who` or `why` is empty.
+    /// If the account is unknown, the new cap is not above the old one, or `who` or `why` is empty.
     pub fn amend(
         &mut self,
         domain: &Name,
@@ -284,12 +290,12 @@ impl Ledger {
         transaction.commit()
     }
 
-    /// The caps that a domain has had, as stated first and by each amendment; none of an unknown domain. A job file that
-    /// states one of them speaks of this budget.
+    /// All caps that an account has had: the stated one, and that of each amendment; empty for an unknown
+    /// account. A job file that states any of them means this account.
     ///
     /// # Errors
     ///
-    /// If they cannot be read.
+    /// If the ledger cannot be read.
     pub fn caps(&mut self, domain: &Name) -> Result<Vec<PrivacyCost>, LedgerError> {
         let Some(stated) = read_domain(self.store(), domain)? else { return Ok(Vec::new()) };
         let amendments = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence";
@@ -299,11 +305,11 @@ impl Ledger {
         Ok(std::iter::once(stated.cap).chain(amended).collect())
     }
 
-    /// What counts against a window's release now, and the cap it must stay under.
+    /// The amount that counts against a release of this window now, and the cap that limits it.
     ///
     /// # Errors
     ///
-    /// If the domain is unknown.
+    /// If the account is unknown.
     pub fn spent(
         &mut self,
         domain: &Name,
@@ -314,12 +320,12 @@ impl Ledger {
         Ok((account.spent(window)?, known.cap))
     }
 
-    /// How many releases of a domain are sealed, and the window that ends last; the first moment of time where there
-    /// is none.
+    /// The number of sealed releases of an account, and their window that ends last; the first microsecond of
+    /// 1970 without any.
     ///
     /// # Errors
     ///
-    /// If they cannot be read.
+    /// If the ledger cannot be read.
     pub fn releases(&mut self, domain: &Name) -> Result<(u64, Interval), LedgerError> {
         let domain = [SqlValue::Text(domain.as_str())];
         let count = "SELECT count(*) FROM release WHERE domain = ?1 AND fate = 'sealed'";
@@ -343,7 +349,8 @@ mod tests {
     use crate::accounting::Budget;
     use crate::time::{days, minutes};
 
-    // Refutes a span that is counted in another unit than windows are, and a unit that is lost on the way.
+    // Refutes a span that is counted in another unit of time than windows are, and a privacy unit that is
+    // dropped.
     #[test]
     fn words_state_what_the_long_form_does() {
         let cap = || PrivacyCost::zcdp(0.5).unwrap();

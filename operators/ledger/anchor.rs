@@ -1,4 +1,5 @@
-//! What somebody outside of the ledger has seen of it: the one thing that tells a ledger from an older copy of itself.
+//! Anchors: records outside of the ledger of its rows, by which alone a ledger differs from an older copy of
+//! itself.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -19,33 +20,35 @@ use crate::accounting::{Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 use crate::time::in_utc;
 
-/// A row that was told: which ledger it was of, its place there, and the hash of it and of all before.
+/// A released row: the name of its ledger, its sequence number, and the hash of the chain up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// The ledger's own name.
+    /// The name of the ledger.
     pub ledger: Digest,
-    /// The place of the row.
+    /// The sequence number of the row.
     pub sequence: i64,
-    /// Its hash.
+    /// The hash of the chain up to the row.
     pub chain: Digest,
 }
 
-/// A row that a file of releases tells of. Such a file says which window it is of, and not what it cost.
+/// A row that a file of releases records. Such a file contains the window of the row, and not its privacy
+/// cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// The place of the row in its ledger, and its hash; none where the line that closes the window is torn.
+    /// The sequence number of the row and its chain hash; `None` if the line that closes the window is torn.
     pub row: Option<(i64, Digest)>,
     /// The statistic.
     pub release: Name,
     /// The window.
     pub window: Interval,
-    /// The id of the release, where a line of the window says it.
+    /// The id of the release, if a line of the window contains it.
     pub id: Option<Digest>,
-    /// The name of its ledger, where the file says it.
+    /// The name of the ledger, if the file contains it.
     pub ledger: Option<Digest>,
 }
 
-/// Checks that the ledger has what a file of releases tells of, or had it and gave it up in a repair.
+/// Checks that the ledger holds the row that a file of releases records, or held it and gave it up in a
+/// repair.
 pub(super) fn published(
     store: &mut dyn Store,
     ledger: &Digest,
@@ -75,7 +78,7 @@ pub(super) fn published(
     )))
 }
 
-/// Whether the ledger has the row, or had it and gave it up in a repair.
+/// Checks that the ledger holds the row of an anchor, or held it and gave it up in a repair.
 pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> Result<(), LedgerError> {
     if anchor.ledger != *ledger {
         return Err(LedgerError::refused(

@@ -1,4 +1,5 @@
-//! The ledger as it is used, whichever database keeps it: made, trusted, claimed, sealed and read.
+//! An open ledger and its operations, over either database: creation, verification, claims, sealing and
+//! reads.
 
 use std::fs;
 use std::fs::File;
@@ -17,13 +18,13 @@ use super::{anchor, failpoint, place, repair, rows, verify};
 use crate::canonical::Digest;
 use crate::time::Time;
 
-/// The version of the tables. Another one is refused.
+/// The version of the table format. A ledger of another version is refused.
 const FORMAT: i64 = 9;
 
 /// An open ledger.
 ///
-/// Opening recomputes the chain and every account from the rows; a ledger that does not add up is not opened. It is
-/// never made by opening: a mistyped path must not be a fresh budget.
+/// Opening recomputes the chain and every account from the rows, and refuses a ledger that does not add up.
+/// Opening never creates a ledger: a mistyped path must not yield a fresh budget.
 #[derive(Debug)]
 pub struct Ledger {
     store: Box<dyn Store>,
@@ -32,7 +33,8 @@ pub struct Ledger {
 
 const HELD_KEY: &str = "SELECT mac FROM key_check";
 
-/// Says whether a key is held, and refuses one that is not this one.
+/// Returns true if the ledger holds this check value and false if it holds none; an error if it holds that of
+/// another key.
 fn same_key(held: Option<Digest>, own: Digest) -> Result<bool, LedgerError> {
     match held {
         None => Ok(false),
@@ -44,12 +46,12 @@ fn same_key(held: Option<Digest>, own: Digest) -> Result<bool, LedgerError> {
 }
 
 impl Ledger {
-    /// Makes an empty ledger: in a new file, with its key beside it, or at an address of
-    /// [Postgres](super#on-a-server), without one.
+    /// Creates an empty ledger: in a new file, with its key beside it, or at an address of
+    /// [Postgres](super#on-a-server), without a key.
     ///
     /// # Errors
     ///
-    /// If there is a ledger or a key already, or none can be made there.
+    /// If a ledger or a key exists already, or neither can be created there.
     pub fn create(place: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let place = place.as_ref();
         if !place::is_address(place) {
@@ -59,7 +61,7 @@ impl Ledger {
                     place.display()
                 )));
             }
-            // First, so that there is never a ledger without one.
+            // The key comes first, so that a ledger without a key never exists.
             let key = LedgerKey::create(LedgerKey::beside(place))?;
             let mut ledger = Ledger::create_alone(place)?;
             ledger.bind(&key)?;
@@ -68,12 +70,12 @@ impl Ledger {
         Ledger::create_alone(place)
     }
 
-    /// Makes an empty ledger whose key is kept elsewhere, or is there already: [`bind`](Ledger::bind) it, or the first gate
-    /// does.
+    /// Creates an empty ledger whose key is kept elsewhere or exists already: [`bind`](Ledger::bind) it, or
+    /// the first gate binds it.
     ///
     /// # Errors
     ///
-    /// If there is a ledger already, or none can be made there.
+    /// If a ledger exists already, or cannot be created there.
     pub fn create_alone(place: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let place = place.as_ref();
         let mut store = place::create(place)?;
@@ -91,23 +93,24 @@ impl Ledger {
         Ledger::trusted(store, place)
     }
 
-    /// Opens a ledger, by its path or its address, and trusts it only if everything in it adds up.
+    /// Opens a ledger, by its path or its address, after verifying all of it.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Refused`] for a path that holds no ledger or one of another format, [`LedgerErrorKind::Doubt`] for one
-    /// that is torn or edited.
+    /// [`LedgerErrorKind::Refused`] where no file or schema of a ledger exists, or the ledger has another
+    /// format; [`LedgerErrorKind::Doubt`] for a ledger that is torn or edited, and for a file that holds no
+    /// ledger.
     pub fn open(place: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let place = place.as_ref();
         Ledger::trusted(place::open(place)?, place)
     }
 
-    /// Binds the ledger to its key, once: any other key is refused from then on, before anything is sealed under it. What is
-    /// kept is a hash of the ledger's name under a key derived for that use alone.
+    /// Binds the ledger to its key, once: any other key is refused from then on, before anything is sealed
+    /// under it. The ledger stores a hash of its own name under a key derived for that use alone.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Refused`] where the ledger is bound to another key.
+    /// [`LedgerErrorKind::Refused`] if the ledger is bound to another key.
     pub fn bind(&mut self, key: &LedgerKey) -> Result<(), LedgerError> {
         if self.is_bound(key)? {
             return Ok(());
@@ -122,11 +125,12 @@ impl Ledger {
         same_key(held, own).map(drop)
     }
 
-    /// Says whether the ledger is bound to this key already; false where it is bound to none yet. Changes nothing.
+    /// Returns true if the ledger is bound to this key, and false if it is bound to none yet. Changes
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Refused`] where the ledger is bound to another key.
+    /// [`LedgerErrorKind::Refused`] if the ledger is bound to another key.
     pub fn is_bound(&mut self, key: &LedgerKey) -> Result<bool, LedgerError> {
         let own = key.check_value(&self.name);
         let mut snapshot = Transaction::snapshot(&mut *self.store)?;
@@ -141,7 +145,7 @@ impl Ledger {
             Ok(None) => {
                 return Err(LedgerError::doubt(format!("ledger {}: it holds no ledger", place.display())));
             }
-            // There is no such table, or none with these columns.
+            // The database has no such table, or one with other columns.
             Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => {
                 return Err(LedgerError::doubt(format!(
                     "ledger {}: it holds no ledger ({trouble})",
@@ -167,67 +171,72 @@ impl Ledger {
         &mut *self.store
     }
 
-    /// A random number that tells this ledger from every other.
+    /// The name of the ledger: 32 random bytes, which no other ledger has.
     pub fn name(&self) -> &Digest {
         &self.name
     }
 
-    /// A word of warning about where it lies, if there is one.
+    /// A warning about the place of the ledger, if there is cause for one.
     pub fn warning(&self) -> Option<String> {
         self.store.warning()
     }
 
-    /// Whether it is on a server: then a connection may die while the ledger is well.
+    /// Returns true if the ledger is on a server: then a connection may fail while the ledger is sound.
     pub fn is_remote(&self) -> bool {
         self.store.is_remote()
     }
 
-    /// How many rows there are, and the hash of all of them.
+    /// The sequence number of the last row, and the hash of the chain up to it. A repair can leave a gap in
+    /// the numbers; after one the number of rows may be lower.
     ///
     /// # Errors
     ///
-    /// If it cannot be read.
+    /// If the ledger cannot be read.
     pub fn head(&mut self) -> Result<(i64, Digest), LedgerError> {
         head(&mut *self.store)
     }
 
-    /// The moment of the last repair: no window that starts before it is drawn any more. `None` where there was no repair.
+    /// The floor of the last repair, `None` without a repair: no noise is drawn any more for a window that
+    /// starts before it and has no row.
     ///
     /// # Errors
     ///
-    /// If it cannot be read.
+    /// If the ledger cannot be read.
     pub fn floor(&mut self) -> Result<Option<Time>, LedgerError> {
         Ok(last_repair(&mut *self.store)?.map(|(_, floor)| floor))
     }
 
-    /// Recomputes the chain and every account from the rows, and compares.
+    /// Recomputes the chain and every account from the rows, and compares them with the stored ones.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Doubt`], saying what does not add up.
+    /// [`LedgerErrorKind::Doubt`], with a message that names the difference.
     pub fn verify(&mut self) -> Result<(), LedgerError> {
         verify::verify(&mut *self.store)
     }
 
-    /// Compares the ledger with what was told elsewhere: an older copy of itself is behind it.
+    /// Checks that the ledger holds the row of an anchor, as an older copy of the ledger would not.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Doubt`] where the anchor knows of a row that this ledger does not have, and that no repair gave up.
+    /// [`LedgerErrorKind::Doubt`] if the anchor records a row that this ledger does not hold and that no
+    /// repair gave up.
     pub fn holds(&mut self, anchor: &Anchor) -> Result<(), LedgerError> {
         anchor::held(&mut *self.store, &self.name, anchor)
     }
 
-    /// Compares the ledger with what a file of releases tells of.
+    /// Checks that the ledger holds a row that a file of releases records.
     pub(crate) fn holds_published(&mut self, published: &Published) -> Result<(), LedgerError> {
         anchor::published(&mut *self.store, &self.name, published)
     }
 
-    /// Takes a job's fence: whoever held it before can seal no more.
+    /// Claims a job for this process by raising its fence: a process that claimed it before can seal nothing
+    /// more.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Fenced`] where a process of this job is running.
+    /// [`LedgerErrorKind::Fenced`] if a process of this job is running, [`LedgerErrorKind::Refused`] for the
+    /// name that repairs charge under.
     pub fn claim(&mut self, job: &Name) -> Result<Claim, LedgerError> {
         if job.as_str() == repair::JOB {
             return Err(LedgerError::refused(format!(
@@ -247,39 +256,40 @@ impl Ledger {
         Ok(Claim::new(job.clone(), generation, lock))
     }
 
-    /// The row of this release, if there is one.
+    /// The row of this release, if the ledger has one.
     ///
     /// # Errors
     ///
-    /// If it cannot be read.
+    /// If the ledger cannot be read.
     pub fn look_up(&mut self, release: &ReleaseId) -> Result<Option<Row>, LedgerError> {
         find(Transaction::snapshot(&mut *self.store)?.store(), release)
     }
 
-    /// What the mechanism of a job's statistic has kept, if anything: one state for all versions of the job, so that a new
-    /// one sees what the old one kept, and decides what of it still holds.
+    /// The newest state of a statistic's mechanism, if it keeps one. All versions of a job share one state: a
+    /// new version reads the state of the old one, and decides which parts of it still hold.
     ///
     /// # Errors
     ///
-    /// If it cannot be read.
+    /// If the ledger cannot be read.
     pub fn state(&mut self, job: &Name, name: &Name) -> Result<Option<State>, LedgerError> {
         rows::find(&mut *self.store, job, name)
     }
 
-    /// What was noted beside it, each with its place, in their order.
+    /// The notes beside the [state](Ledger::state) of a statistic, each with its place, in the order of
+    /// places.
     ///
     /// # Errors
     ///
-    /// If it cannot be read.
+    /// If the ledger cannot be read.
     pub fn notes(&mut self, job: &Name, name: &Name) -> Result<Vec<(i64, Vec<u8>)>, LedgerError> {
         rows::notes(&mut *self.store, job, name)
     }
 
-    /// The rows of a job whose delivery is not known, oldest first.
+    /// The rows of a job that are not marked as delivered, oldest first.
     ///
     /// # Errors
     ///
-    /// If they cannot be read.
+    /// If the rows cannot be read.
     pub fn undelivered(&mut self, job: &Name) -> Result<Vec<Row>, LedgerError> {
         let values = [SqlValue::Text(job.as_str())];
         let mut snapshot = Transaction::snapshot(&mut *self.store)?;
@@ -290,24 +300,25 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// If they cannot be read.
+    /// If the rows cannot be read.
     pub fn rows_of(&mut self, job: &Name) -> Result<Vec<Row>, LedgerError> {
         let values = [SqlValue::Text(job.as_str())];
         let mut snapshot = Transaction::snapshot(&mut *self.store)?;
         all(snapshot.store(), rows!("WHERE job = ?1 ORDER BY sequence"), &values, read_row)
     }
 
-    /// Writes releases, together, in one durable commit; gives back the rows as they are then read, in the same order.
+    /// Writes a batch of releases in one durable commit, and returns their rows as they are then read, in the
+    /// same order.
     ///
-    /// A release that has a row keeps it, whatever is asked now. One that does not fit its domain's budget is written
-    /// as refused, at no cost. After an error no row is known to be written; after [`LedgerErrorKind::Unknown`] none is
-    /// known not to be.
+    /// A release that has a row keeps it, whatever the batch says. A release that does not fit the budget of
+    /// its account is written as refused, at no cost. After an error no row is known to be written; after
+    /// [`LedgerErrorKind::Unknown`] no row is known not to be.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Fenced`] where a later process has the claim, [`LedgerErrorKind::Refused`] for an unknown domain or a
-    /// cost that it cannot count, [`LedgerErrorKind::Busy`] where another writer did not end, and what
-    /// [`LedgerErrorKind`] says of the others.
+    /// [`LedgerErrorKind::Fenced`] if a later process has the claim, [`LedgerErrorKind::Refused`] for an
+    /// unknown account or a cost that it cannot count, [`LedgerErrorKind::Busy`] if another writer did not
+    /// end in time, and the other kinds as [`LedgerErrorKind`] defines them.
     pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, LedgerError> {
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
@@ -347,8 +358,9 @@ impl Ledger {
             .collect()
     }
 
-    /// The rows of these releases, asked over a new connection after a commit whose end is not known. Waits until that
-    /// commit has ended one way or the other, so that no row is a decision too.
+    /// Reads the rows of these releases over a new connection, after a commit whose outcome is unknown. The
+    /// read waits until that commit has either taken place or been undone, so that the absence of a row is
+    /// final too.
     ///
     /// # Errors
     ///
@@ -365,7 +377,8 @@ impl Ledger {
         releases.iter().map(|release| find(tables, release)).collect()
     }
 
-    /// Writes that the lines of these rows have left, or are about to; says for each whether that is news.
+    /// Marks rows as delivered, for lines that have left or are about to; returns for each whether it was not
+    /// marked before.
     ///
     /// # Errors
     ///
@@ -381,17 +394,17 @@ impl Ledger {
         Ok(news)
     }
 
-    /// Copies the ledger, as one commit left it, to a new file.
+    /// Copies one committed state of the ledger to a new file.
     ///
     /// # Errors
     ///
-    /// If there is a file already, or it cannot be written.
+    /// If the file exists already, or cannot be written.
     pub fn export(&mut self, to: impl AsRef<Path>) -> Result<(), LedgerError> {
         self.store.export(to.as_ref())
     }
 }
 
-/// What does not add up, with the path and the remedy.
+/// Adds the path and the remedy to an error of verification.
 fn unsound(trouble: LedgerError, place: &Path) -> LedgerError {
     let trouble = trouble.about("ledger", place);
     if trouble.kind() != LedgerErrorKind::Doubt || trouble.to_string().contains("repair") {
@@ -400,14 +413,14 @@ fn unsound(trouble: LedgerError, place: &Path) -> LedgerError {
     LedgerError::doubt(format!("{trouble}; bring back the newest copy, or see `discreet ledger repair`"))
 }
 
-// Who may write to a ledger, and what is written.
+// A job's right to write to a ledger, and the entry that it writes for each release.
 
-/// A job's right to seal, until a later process takes it over.
+/// A job's right to seal, until a later process claims the job.
 #[derive(Debug)]
 pub struct Claim {
     job: Name,
     generation: i64,
-    /// Held for as long as the claim lives, so that a second process fails at once instead of at its first seal.
+    /// Held for as long as the claim lives, so that a second process fails at once and not at its first seal.
     _lock: Option<File>,
 }
 
@@ -421,12 +434,12 @@ impl Claim {
         &self.job
     }
 
-    /// How many processes of this job have held the claim, this one included.
+    /// The fencing token: the number of claims of this job so far, this one included.
     pub fn generation(&self) -> i64 {
         self.generation
     }
 
-    /// Whether nobody has taken over. Inside a transaction the answer lasts until its end.
+    /// Checks that no later process has claimed the job. Inside a transaction the result holds until its end.
     pub(super) fn still_stands(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
         let values = [SqlValue::Text(self.job.as_str())];
         let generation =
@@ -439,17 +452,18 @@ impl Claim {
     }
 }
 
-/// What is to be written about one release.
+/// An entry to seal: one release with its charge, status, line and state.
 #[derive(Clone, Debug)]
 pub struct Sealing {
     /// The release.
     pub release: ReleaseId,
-    /// How it is paid for. What is skipped costs nothing; nothing else may.
+    /// The charge for the release. A skipped release costs nothing; every other release needs a charge.
     pub charge: Option<Charge>,
-    /// What is to become of it, where it fits the budget.
+    /// The status to give the release if it fits the budget.
     pub fate: ReleaseStatus,
-    /// The line that may leave then.
+    /// The line that may leave once the release is sealed.
     pub line: String,
-    /// What its mechanism keeps for the next release, where it keeps anything; written only if this is sealed.
+    /// The state that the mechanism keeps for the next release, if it keeps any; written only if this release
+    /// is sealed.
     pub state: Option<State>,
 }

@@ -1,4 +1,5 @@
-//! The one place where budget is spent: inside the transaction that writes what it is spent on.
+//! Charges to budget accounts, made inside the transaction that writes the row they pay for. No other code
+//! spends budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -15,7 +16,7 @@ use super::{failpoint, rows};
 use crate::accounting::{Account, BudgetExceeded, EntryKey, Fetched, Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 
-/// The row that this release gets, with its charge made: sealed as asked if it fits, refused if not.
+/// The row of a release, with its charge made: sealed if the budget holds it, refused if not.
 pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -> Result<Row, LedgerError> {
     let release = &sealing.release;
     if release.job != *claim.job() {
@@ -47,7 +48,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
     };
     let repaired = last_repair(store)?;
     if repaired.is_some_and(|(_, floor)| release.window.start() < floor) {
-        // It may have been told before the repair.
+        // The window may have been released before the repair.
         row.fate = ReleaseStatus::Lost;
         row.line = release.lost_to_repair();
         return Ok(row);
@@ -70,7 +71,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
     Ok(row)
 }
 
-/// Charges the account, or makes the row a refusal.
+/// Charges the account, or turns the row into a refusal.
 fn spend(
     store: &mut dyn Store,
     domain: &AccountSpec,
@@ -98,7 +99,7 @@ fn spend(
     }
 }
 
-/// Writes what has changed in an account.
+/// Writes the changed entries of an account.
 pub(super) fn keep(
     store: &mut dyn Store,
     domain: &Name,
@@ -124,9 +125,9 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// The row that has paid for this life of a statistic, if there is one. What a repair took from the mechanism must be
-/// paid again; so must what another version has put its own state in the place of, for a reservation holds only beside the
-/// state that it paid for.
+/// The id of the release that paid for this life of a statistic, if there is one. A reservation holds only
+/// beside the state that it paid for: after a repair, which discards the state, and after another version has
+/// replaced the state by its own, the life must be paid for again.
 pub(super) fn payer(
     store: &mut dyn Store,
     release: &ReleaseId,
@@ -155,7 +156,7 @@ pub(super) fn payer(
     )
 }
 
-/// The version whose release sealed the state that a statistic has now, since the last repair.
+/// The version whose release sealed the current state of a statistic, since the last repair.
 pub(super) fn keeper(
     store: &mut dyn Store,
     job: &Name,
@@ -169,13 +170,14 @@ pub(super) fn keeper(
     first(store, newest, &values, |row| digest(row, 0))
 }
 
-/// Where the last repair stands, and before which moment nothing is drawn any more.
+/// The sequence number of the last repair, and its floor: windows that start before the floor are released no
+/// more.
 pub(super) fn last_repair(store: &mut dyn Store) -> Result<Option<(i64, i64)>, LedgerError> {
     let read = |row: &dyn SqlRow| Ok((number(row, 0)?, number(row, 1)?));
     first(store, "SELECT sequence, floor FROM repair ORDER BY sequence DESC LIMIT 1", &[], read)
 }
 
-/// As much of a domain's account as a charge for the window can touch.
+/// The part of an account that a charge for the window can read or change.
 pub(super) fn fetch(
     store: &mut dyn Store,
     domain: &AccountSpec,
@@ -215,7 +217,7 @@ fn fetch_sums(
     Ok(entries.into_iter().collect())
 }
 
-/// The windows that overlap a time: for each reach there is, by a range of starts.
+/// The entries of windows that overlap a time: for each reach in the account, by a range of starts.
 fn fetch_windows(
     store: &mut dyn Store,
     domain: &Name,

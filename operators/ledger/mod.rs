@@ -1,8 +1,8 @@
-//! The durable truth: what was released, what it cost, and what is left.
+//! The ledger: the durable record of releases, their privacy costs, and the budgets that remain.
 //!
-//! A ledger holds *domains*, each a budget with its promise, and *rows*, one for each release: the line that may leave,
-//! what it cost, and how it ended. Line and charge are one commit. A row is written once: asking again, from whichever
-//! process, gives back the same bytes and charges nothing.
+//! A ledger holds budget *accounts*, each a cap with its promise, and *rows*, one for each release: the line
+//! that may leave, its privacy cost, and its status. Line and charge are one commit. A row is written once: a
+//! repeated request, from any process, returns the same bytes and charges nothing.
 //!
 //! ```
 //! use discreet::accounting::{PrivacyCost, ReleaseCost, Interval, Adjacency};
@@ -30,7 +30,7 @@
 //! let rows = ledger.seal(&claim, &[sealing.clone()])?;
 //! assert_eq!(rows[0].line(), "about 1234 people");
 //!
-//! // Another draw for the same window is never told.
+//! // Another draw for the same window is never released.
 //! let again = ledger.seal(&claim, &[Sealing { line: "about 1229 people".into(), ..sealing }])?;
 //! assert_eq!(again[0].line(), "about 1234 people");
 //! # std::fs::remove_dir_all(&directory)?;
@@ -39,43 +39,50 @@
 //!
 //! # Several answers over one window
 //!
-//! A release is a job's statistic over one window, in one version. Where a window has several answers, each is a release of
-//! its own, told from the others by its [`part`](ReleaseId::part): a hash of which answer it is, of its name alone and never
-//! of what it says. All of them may be [paid for together](Charge::Once), by whichever is sealed first. Every line that
-//! the ledger itself writes about such an answer says its part.
+//! A release is a job's statistic over one window, in one version. Where a window has several answers, each
+//! is a release of its own, distinguished from the others by its [`part`](ReleaseId::part): a hash of the
+//! answer's name alone, and never of its value. All of them may be [paid for together](Charge::Once), by the
+//! first one sealed. Every line that the ledger itself writes about such an answer contains its part.
 //!
-//! # What it notices
+//! # Verification
 //!
-//! Rows are links of a hash chain, and accounts are sums of rows. Opening a ledger recomputes both: a row that was edited,
-//! removed or moved, and an account that is not the sum of its rows, end in [`LedgerErrorKind::Doubt`], before anything is
-//! released. The one thing that a ledger cannot notice by itself is an older copy of itself put in its place.
+//! Rows are links of a hash chain, and accounts are sums of rows. Opening a ledger recomputes both: a row
+//! that was edited, removed or moved, and an account that is not the sum of its rows, end in
+//! [`LedgerErrorKind::Doubt`], before anything is released. The one change that a ledger cannot detect by
+//! itself is an older copy of itself put in its place; an [`Anchor`] outside of it can.
 //!
-//! Beside them it keeps what moves: fences, what mechanisms have kept, which lines were delivered; and with which parameters
-//! each version of a job began ([`Ledger::agree`]), which is bookkeeping and stands in no chain.
+//! Beside the chain the ledger keeps mutable records: fences, the state of mechanisms, the delivery of lines;
+//! and the parameters with which each version of a job began ([`Ledger::agree`]), which are bookkeeping and
+//! no link of the chain.
 //!
 //! # On a server
 //!
-//! With the feature `postgres`, the place of a ledger may also be an address, so that jobs on several machines share it:
-//! `postgres://user@host:port/database?ledger=name`. The host is `localhost`, a number of this machine, or a directory
-//! of Unix sockets (`postgres://user@/database?host=/run/postgresql&ledger=name`). Each ledger has a schema of its own,
-//! called by its name. Everything above means the same there.
+//! With the feature `postgres`, a ledger may also be given by an address, so that jobs on several machines
+//! share it: `postgres://user@host:port/database?ledger=name`. The host is `localhost`, a loopback IP
+//! address, or a directory of Unix sockets (`postgres://user@/database?host=/run/postgresql&ledger=name`).
+//! Each ledger has a schema of its own, with the ledger's name. Everything above holds there too.
 //!
-//! * **Key.** There is none beside it: make one with [`LedgerKey::create`], and say where it is when a gate is opened. The first
-//!   key that is used is the ledger's from then on ([`Ledger::bind`]).
-//! * **Password.** From `PGPASSWORD`, the file that `PGPASSFILE` names, or `~/.pgpass`; an address with one is refused.
-//! * **Encryption.** There is no TLS here. A server on another machine is reached through a tunnel that ends on this one.
-//! * **Server.** A primary of version 14 or later, on Linux, with `fsync` and `full_page_writes`; a single node, or one
-//!   with its standby named in `synchronous_standby_names`: to fail over to an asynchronous one rolls the ledger back.
-//!   Connect to the server itself: a pooler is refused, whether it hands out sessions by the transaction or not.
-//! * **Failover.** It begins a new timeline, as does a restored backup, and what the old server committed alone is lost.
-//!   A ledger is in doubt there until it was compared with its anchors and the operator vouches for it, once, by
-//!   `&timeline=N` in the address. On a server with another `system_identifier` it is a copy, and stays in doubt.
-//! * **Secrets.** Lines reach the server before they are sealed. Its files, its write-ahead log, and its log where it
-//!   holds statements with their values (`log_statement` and `log_min_duration_statement`, unless
-//!   `log_parameter_max_length` is 0) belong to those who may see secrets.
-//! * **Threads.** Use it from an ordinary thread: inside an asynchronous runtime its driver panics.
+//! * **Key.** A ledger on a server has no key beside it: create one with [`LedgerKey::create`], and give its
+//!   path when a gate is opened. The first key that is used is the ledger's from then on ([`Ledger::bind`]).
+//! * **Password.** From `PGPASSWORD`, the file that `PGPASSFILE` names, or `~/.pgpass`; an address with one
+//!   is refused.
+//! * **Encryption.** There is no TLS here. A server on another machine is reached through a tunnel that ends
+//!   on this one.
+//! * **Server.** A primary of version 14 or later, on Linux, with `fsync` and `full_page_writes`; a single
+//!   node, or one with its standby named in `synchronous_standby_names`: to fail over to an asynchronous one
+//!   rolls the ledger back. Connect to the server itself: a pooler is refused, whether it hands out sessions
+//!   by the transaction or not.
+//! * **Failover.** A failover begins a new timeline, as does a restored backup, and commits that the old
+//!   server alone had are lost. There the ledger is in doubt until it was compared with its anchors and the
+//!   operator vouches for it, once, by `&timeline=N` in the address. On a server with another
+//!   `system_identifier` it is a copy, and stays in doubt.
+//! * **Secrets.** Lines reach the server before they are sealed. Its files, its write-ahead log, and its log
+//!   where it contains statements with their values (`log_statement` and `log_min_duration_statement`, unless
+//!   `log_parameter_max_length` is 0) must be accessible only to people who may see secrets.
+//! * **Threads.** Use the ledger from an ordinary thread: inside an asynchronous runtime its driver panics.
 //!
-//! The role that makes a ledger owns it. A job needs no more than this, and can neither raise a cap nor state a domain:
+//! The role that creates a ledger owns it. A job needs no more rights than these, which let it neither raise
+//! a cap nor state an account:
 //!
 //! ```sql
 //! GRANT USAGE ON SCHEMA visits TO job;

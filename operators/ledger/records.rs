@@ -1,4 +1,5 @@
-//! Rows of a database as what they mean, and back. A column that holds what is never written is an error, never a guess.
+//! Conversion between database rows and the records of a ledger. A column with a value that is never written
+//! is an error, never a guess.
 
 use super::account::AccountSpec;
 use super::error::LedgerError;
@@ -102,7 +103,8 @@ pub(super) fn write_repair(
     Ok(())
 }
 
-/// Everything of a row, in the order of [`read_row`]; what comes after `FROM release` is added.
+/// The query for all columns of releases, in the order that [`read_row`] reads; the argument follows `FROM
+/// release`.
 macro_rules! rows {
     ($rest:literal) => {
         concat!(
@@ -149,10 +151,10 @@ pub(super) fn read_row(row: &dyn SqlRow) -> Result<Row, LedgerError> {
     })
 }
 
-/// Where [`rows`] puts the name of a release, which [`read_row`] works out instead.
+/// The column in which [`rows!`] returns the id of a release, which [`read_row`] recomputes instead.
 pub(super) const ID: usize = 18;
 
-/// A domain as it was stated, its place among all rows, and the hash that its row holds.
+/// An account as it was stated, its sequence number, and the hash that its row holds.
 pub(super) fn read_stated(row: &dyn SqlRow) -> Result<(i64, AccountSpec, Digest), LedgerError> {
     let unit = read_unit(&row.text(2)?).ok_or_else(|| odd(2))?;
     let relation = read_relation(&row.text(3)?).ok_or_else(|| odd(3))?;
@@ -189,7 +191,7 @@ pub(super) fn read_repair(row: &dyn SqlRow) -> Result<(Repair, Digest), LedgerEr
     Ok((repair, digest(row, 5)?))
 }
 
-/// An entry of an account, and what is spent there.
+/// The key of an account's entry, and the amounts spent there.
 pub(super) fn read_entry(row: &dyn SqlRow) -> Result<(EntryKey, Prices), LedgerError> {
     let place = EntryKey { reach: number(row, 0)?, start: number(row, 1)?, end: number(row, 2)? };
     Ok((place, Prices { whole: amount(row, 3)?, partial: amount(row, 4)? }))
@@ -201,7 +203,7 @@ pub(super) fn read_domain(store: &mut dyn Store, name: &Name) -> Result<Option<A
     Ok(stated.map(|(_, domain, _)| domain))
 }
 
-/// A domain with the cap of its last amendment.
+/// An account with the cap of its last amendment.
 pub(super) fn amended_domain(store: &mut dyn Store, name: &Name) -> Result<Option<AccountSpec>, LedgerError> {
     let Some(mut domain) = read_domain(store, name)? else { return Ok(None) };
     let newest = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence DESC LIMIT 1";
@@ -211,14 +213,14 @@ pub(super) fn amended_domain(store: &mut dyn Store, name: &Name) -> Result<Optio
     Ok(Some(domain))
 }
 
-/// How many rows there are, and the hash of all of them.
+/// The sequence number of the last row, and the hash of the chain up to it.
 pub(super) fn head(store: &mut dyn Store) -> Result<(i64, Digest), LedgerError> {
     let read = |row: &dyn SqlRow| Ok((number(row, 0)?, digest(row, 1)?));
     let head = first(store, "SELECT sequence, chain FROM head", &[], read)?;
     head.ok_or_else(|| LedgerError::doubt("ledger: it does not say where it ends"))
 }
 
-/// Says where the rows end now.
+/// Moves the recorded end of the chain to this row.
 pub(super) fn advance(store: &mut dyn Store, sequence: i64, chain: &Digest) -> Result<(), LedgerError> {
     let values = [SqlValue::Number(sequence), SqlValue::Bytes(chain.bytes())];
     store.execute("UPDATE head SET sequence = ?1, chain = ?2", &values)?;
@@ -250,9 +252,11 @@ fn perhaps_amount(row: &dyn SqlRow, column: usize) -> Result<Option<PrivacyCost>
     row.bytes(column)?.map(|bytes| decode(&bytes).ok_or_else(|| odd(column))).transpose()
 }
 
-// Words and amounts as they stand in columns: each has one form, and what has none is refused.
+// The encoding of costs and enumerations in columns: each value has one form, and a value without one is
+// refused.
 
-/// An amount as bytes that compare like the amount, part by part; `None` for a currency that a ledger does not count.
+/// Encodes a privacy cost as bytes that compare as its parts do; `None` for a currency that a ledger does not
+/// count.
 pub(crate) fn encode(amount: &PrivacyCost) -> Option<Vec<u8>> {
     match amount {
         PrivacyCost::Pure { epsilon } => Some([&b"p"[..], &epsilon.to_bits().to_be_bytes()].concat()),
@@ -264,7 +268,7 @@ pub(crate) fn encode(amount: &PrivacyCost) -> Option<Vec<u8>> {
     }
 }
 
-/// The amount of these bytes; `None` where they are none.
+/// Decodes a privacy cost; `None` for malformed bytes.
 pub(crate) fn decode(bytes: &[u8]) -> Option<PrivacyCost> {
     let (currency, parts) = bytes.split_first()?;
     let (parts, []) = parts.as_chunks::<16>() else { return None };
@@ -318,7 +322,7 @@ pub(crate) fn read_relation(column: &str) -> Option<Relation> {
     [Relation::AddRemove, Relation::Replace].into_iter().find(|relation| relation_column(*relation) == column)
 }
 
-/// The word of a promise, and its number: a span, or how many windows.
+/// The name of a promise in its column, and its number: a span, or a number of windows.
 pub(crate) fn promise_columns(promise: Promise) -> (&'static str, u64) {
     match promise {
         Promise::Lifetime => ("lifetime", 0),

@@ -1,8 +1,9 @@
-//! What a ledger holds, apart from how it is kept: releases and amendments, which with domains are each a link of one chain.
+//! The rows of a ledger, independent of the database: releases, amendments and repairs, which together with
+//! the stated accounts are the links of one hash chain.
 //!
-//! A link is the hash of the link before it and of every column that never changes, so no row can be edited, removed or
-//! moved without breaking all that follow. What does change (how much is spent, whether a line was delivered) is either
-//! recomputed from these rows or carries no promise.
+//! A link is the hash of the link before it and of every column that never changes, so no row can be edited,
+//! removed or moved without breaking all that follow. The columns that do change (the amount spent, the mark
+//! of delivery) are either recomputed from these rows or carry no promise.
 
 use super::error::LedgerError;
 use super::name::Name;
@@ -12,26 +13,26 @@ use crate::accounting::{Interval, Prices, PrivacyCost, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::time::in_json;
 
-/// What is released: a job's statistic over one window, or one of several answers over it.
+/// The identity of a release: a job's statistic over one window, or one of several answers over it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseId {
-    /// The budget it is charged to.
+    /// The account that the release is charged to.
     pub domain: Name,
-    /// The job that releases it.
+    /// The job that publishes the release.
     pub job: Name,
     /// A hash of every parameter that privacy depends on, the version of the job's code included, as
     /// [`Digest::of_version`] makes it.
     pub version: Digest,
-    /// Which of the job's statistics.
+    /// The name of the job's statistic.
     pub name: Name,
-    /// The time whose data it reads.
+    /// The window of event time whose records the release reads.
     pub window: Interval,
-    /// Which of several answers over the window; `None` where there is one.
+    /// A hash of the name of one answer, if the window has several; `None` if it has one.
     pub part: Option<Digest>,
 }
 
 impl ReleaseId {
-    /// The one name under which it can be sealed, by whichever process, however often it is tried.
+    /// The hash under which the release can be sealed once, by any process, after any number of attempts.
     pub fn id(&self) -> Digest {
         let window = Canonical::new("discreet release 1")
             .text(self.domain.as_str())
@@ -40,7 +41,8 @@ impl ReleaseId {
             .text(self.name.as_str())
             .number(self.window.start())
             .number(self.window.end());
-        // At the end, and nothing where there is none: the releases of windows keep the names that they had.
+        // The part comes last and adds no byte if there is none, so that releases of whole windows keep their
+        // ids.
         let named = match &self.part {
             Some(part) => window.digest(part),
             None => window,
@@ -50,48 +52,50 @@ impl ReleaseId {
 }
 
 impl ReleaseId {
-    /// The line that says that there will be no answer.
+    /// The line of a tombstone: the window gets no answer.
     pub(crate) fn tombstone(&self, fate: ReleaseStatus) -> String {
         tombstone(self, fate_column(fate))
     }
 
-    /// The line that says that a repair ended this window, and that an earlier value of it holds.
+    /// The tombstone of a window that starts before a repair: a value that was released for it earlier holds.
     pub(crate) fn lost_to_repair(&self) -> String {
         lost_to_repair(self)
     }
 }
 
-/// What a release has become in the ledger. Written once, never changed.
+/// The status of a release in the ledger. Written once, never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReleaseStatus {
     /// Noised, charged and durable: its line may leave.
     Sealed,
-    /// It did not fit the budget; its line says so and cost nothing.
+    /// Over budget: its line reports the refusal, and it cost nothing.
     Refused,
-    /// Its time passed before it was ready; nothing was drawn and nothing charged.
+    /// Skipped: its time passed before it was prepared. No noise was drawn and nothing charged.
     Skipped,
-    /// It was charged, and its line could not be kept; or it starts before a repair of the ledger and had no row. Nothing
-    /// is drawn for it any more. What was released for it before the repair holds.
+    /// Lost: it was charged and its line could not be kept, or it starts before a repair of the ledger and
+    /// had no row. No noise is drawn for it any more. A value that was released for it before the repair
+    /// holds.
     Lost,
 }
 
-/// How a release is paid for. It is stated before any data is seen.
+/// The charge for a release. It is stated before any data is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// By itself.
+    /// A charge for this release alone.
     Cost(ReleaseCost),
-    /// Together with all others of its statistic in the same life: a running total, a bundle of answers, the first
-    /// windows of each person. Whichever is sealed first pays for all of them, against the whole of that time.
+    /// One charge for all releases of the statistic in the same life: a running total, a bundle of answers,
+    /// the first windows of each person. The first one sealed is charged for all of them, against the whole
+    /// of that time.
     Once {
-        /// What all of them cost together.
+        /// The privacy cost of all of them together.
         cost: ReleaseCost,
-        /// The time whose data they read, first to last.
+        /// The time that their windows span, from the first to the last.
         life: Interval,
     },
 }
 
 impl Charge {
-    /// What it asks of the budget, where nobody has paid before.
+    /// The privacy cost to charge, unless an earlier release has paid for this one.
     pub fn cost(&self) -> &ReleaseCost {
         match self {
             Charge::Cost(cost) | Charge::Once { cost, .. } => cost,
@@ -99,7 +103,7 @@ impl Charge {
     }
 }
 
-/// A row of the ledger, as it was written, once.
+/// A row of the ledger, which is written once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub(crate) sequence: i64,
@@ -107,7 +111,7 @@ pub struct Row {
     pub(crate) generation: i64,
     pub(crate) fate: ReleaseStatus,
     pub(crate) cost: Option<PrivacyCost>,
-    /// The price where a stretch of time cuts the window, where it is not the cost.
+    /// The cost if a boundary in time cuts the window, where it differs from `cost`.
     pub(crate) partial: Option<PrivacyCost>,
     pub(crate) life: Option<Interval>,
     pub(crate) prepaid: Option<Digest>,
@@ -118,68 +122,70 @@ pub struct Row {
 }
 
 impl Row {
-    /// Its place among all rows of the ledger.
+    /// The sequence number of the row in the ledger.
     pub fn sequence(&self) -> i64 {
         self.sequence
     }
 
-    /// What it is about.
+    /// The identity of the release.
     pub fn release(&self) -> &ReleaseId {
         &self.release
     }
 
-    /// What became of it.
+    /// The status of the release.
     pub fn fate(&self) -> ReleaseStatus {
         self.fate
     }
 
-    /// What it cost, in the domain's currency; `None` for what cost nothing or was prepaid.
+    /// The privacy cost, in the currency of the account; `None` for a release that cost nothing or was
+    /// prepaid.
     pub fn cost(&self) -> Option<&PrivacyCost> {
         self.cost.as_ref()
     }
 
-    /// What it cost where a stretch of time cuts its window ([`ReleaseCost::partial`]), in the domain's currency; `None` for what
-    /// cost nothing or was prepaid.
+    /// The privacy cost if a boundary in time cuts the window ([`ReleaseCost::partial`]), in the currency of
+    /// the account; `None` for a release that cost nothing or was prepaid.
     pub fn partial(&self) -> Option<&PrivacyCost> {
         self.partial.as_ref().or(self.cost.as_ref())
     }
 
-    /// Both prices, of what cost something.
+    /// The whole and the partial cost; `None` for a release that cost nothing or was prepaid.
     pub(crate) fn prices(&self) -> Option<Prices> {
         Some(Prices { whole: self.cost.clone()?, partial: self.partial()?.clone() })
     }
 
-    /// The time against which its cost counts: its window, or the life that it paid for.
+    /// The time that the cost counts against: the window, or the life that the release paid for.
     pub fn charged(&self) -> Interval {
         self.life.unwrap_or(self.release.window)
     }
 
-    /// The text that may leave, byte by byte: one line, several that are separated by `\n`, or nothing.
+    /// The text that may leave, byte for byte: one line, several that are separated by `\n`, or none.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// The line that ends a sealed window's text, by which a reader knows that it has all of it; `None` for what was not
-    /// sealed, whose one line says so.
+    /// The closing line of a sealed window, by which a reader recognises that the text is complete; `None`
+    /// for a release that was not sealed, whose single line reports its status.
     ///
-    /// `cells` is how many lines the text has: they are separated by `\n`, and an empty text has none.
+    /// Its field `cells` is the number of lines of the text: they are separated by `\n`, and an empty text
+    /// has none.
     pub fn closing(&self) -> Option<String> {
         closing(self)
     }
 
-    /// All lines of its window: its text, and the line that ends it.
+    /// All lines of the window: the text, and the closing line.
     pub fn lines(&self) -> String {
         let text = (!self.line.is_empty()).then(|| self.line.clone());
         let lines: Vec<String> = text.into_iter().chain(self.closing()).collect();
         lines.join("\n")
     }
 
-    /// Whether the ledger holds that the line has left.
+    /// Returns true if the ledger marks the line as delivered.
     pub fn is_delivered(&self) -> bool {
         self.delivered
     }
 
-    /// The hash of this row and of all before it.
+    /// The hash of the chain up to this row.
     pub fn chain(&self) -> &Digest {
         &self.chain
     }
@@ -209,7 +215,7 @@ impl Row {
     }
 }
 
-/// A cap that was raised, and who answers for it.
+/// A raised cap, with the person responsible and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Amendment {
     pub(crate) sequence: i64,
@@ -232,15 +238,15 @@ impl Amendment {
     }
 }
 
-/// What an operator accepted when the ledger was behind what it had published, or torn: rows after `sound` are lost, and
-/// no window that starts before `floor` is drawn any more.
+/// A loss that the operator accepted because the ledger was torn, or behind the lines published from it: rows
+/// after `sound` are lost, and no noise is drawn any more for windows that start before `floor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
     pub(crate) sequence: i64,
     pub(crate) sound: i64,
     pub(crate) floor: i64,
     pub(crate) reason: String,
-    /// The hashes of rows that had been told and are lost.
+    /// The chain hashes of rows that were released and are lost.
     pub(crate) given_up: Vec<Digest>,
 }
 
@@ -365,9 +371,9 @@ pub(super) fn replace(store: &mut dyn Store, release: &ReleaseId, state: &State)
     Err(LedgerError::doubt(format!("ledger: what {} keeps has moved on without it", release.name)))
 }
 
-// The lines that are written where no mechanism writes one.
+// The lines that the ledger writes itself: refusals, tombstones and closing lines.
 
-/// The line of a release that did not fit. All of it is public: costs, caps and windows come from configuration.
+/// The line of a release over budget. All of it is public: costs, caps and windows come from configuration.
 pub(super) fn refusal(
     release: &ReleaseId,
     spent: &PrivacyCost,
@@ -389,8 +395,8 @@ pub(super) fn tombstone(release: &ReleaseId, fate: &str) -> String {
     format!("{{{},\"{fate}\":true}}", head(release))
 }
 
-/// The reason in the line of a window that a repair has lost. The ledger cannot know whether the window was released before;
-/// a reader of both lines can.
+/// The reason in the line of a window that a repair lost. The ledger cannot determine whether the window was
+/// released before; a reader of both lines can.
 const REPAIRED: &str = "starts before a repair of the ledger; a value that was released for it earlier holds";
 
 /// The line of a release that starts before a repair and has no row.
@@ -398,8 +404,8 @@ pub(super) fn lost_to_repair(release: &ReleaseId) -> String {
     format!("{{{},\"lost\":true,\"why\":\"{REPAIRED}\"}}", head(release))
 }
 
-/// The line after those of a sealed window: that there are no more, how many there were, and where they stand in the
-/// ledger. A refusal or a tombstone is the last word about its window already.
+/// The closing line of a sealed window: the number of lines before it, and the place of the window's row in
+/// the ledger. A refusal or a tombstone is itself the last line of its window.
 pub(super) fn closing(row: &Row) -> Option<String> {
     let cells = if row.line.is_empty() { 0 } else { row.line.split('\n').count() };
     (row.fate == ReleaseStatus::Sealed).then(|| {
@@ -412,25 +418,26 @@ pub(super) fn closing(row: &Row) -> Option<String> {
     })
 }
 
-/// What a line is about. Lines of several answers over one window are told apart by their part.
+/// The fields that identify the release of a line. Lines of several answers over one window differ by their
+/// part.
 fn head(release: &ReleaseId) -> String {
     let part = release.part.as_ref().map_or(String::new(), |part| format!(",\"part\":\"{part}\""));
     format!("\"release\":\"{}\",\"window\":{}{part}", release.name, window(release.window))
 }
 
-/// A window, as every line says it.
+/// The JSON form of a window in every line.
 pub(crate) fn window(window: Interval) -> String {
     format!("{{\"start\":{},\"end\":{}}}", in_json(window.start()), in_json(window.end()))
 }
 
-/// Rounded up, as amounts are wherever they are shown.
+/// The JSON form of a privacy cost, rounded up as all printed costs are.
 fn amount(amount: &PrivacyCost) -> String {
     match amount {
         PrivacyCost::Pure { epsilon } => format!("{{\"epsilon\":{}}}", epsilon.to_float_up()),
         PrivacyCost::Zcdp { rho, delta, .. } => {
             format!("{{\"rho\":{},\"delta\":{}}}", rho.to_float_up(), delta.to_float_up())
         }
-        // No ledger counts another currency.
+        // A ledger counts no other currency.
         other => format!("\"{other}\""),
     }
 }

@@ -1,7 +1,7 @@
-//! What a database must do to keep a ledger. Everything that a ledger decides is written once, above this seam, so that
-//! it means the same in a file as on a server.
+//! The interface between a ledger and its database. Every decision of a ledger is written once, above this
+//! interface, so that it is the same in a file as on a server.
 //!
-//! Statements are common to both databases; places for values are `?1`, `?2`, .. as SQLite writes them.
+//! Both databases take the same statements; parameters are `?1`, `?2`, .. as SQLite writes them.
 
 use std::fmt;
 use std::fs::File;
@@ -12,22 +12,23 @@ use super::name::Name;
 
 /// A database with the tables of a ledger.
 pub(super) trait Store: fmt::Debug + Send {
-    /// Begins a transaction that excludes every other writer of this ledger until it ends: writers are one after another.
+    /// Begins a transaction that excludes every other writer of this ledger until it ends: writers proceed
+    /// one after another.
     fn begin(&mut self) -> Result<(), LedgerError>;
 
-    /// Begins a transaction that reads, all of it as one commit left the ledger, and keeps nobody waiting.
+    /// Begins a transaction that reads one committed state of the ledger and blocks no writer.
     fn snapshot(&mut self) -> Result<(), LedgerError>;
 
-    /// Makes the transaction durable. After an error nobody knows whether it is, unless the error says so.
+    /// Commits the transaction durably. After an error its outcome is unknown, unless the error states it.
     fn commit(&mut self) -> Result<(), LedgerError>;
 
-    /// Undoes the transaction. Where that fails, closing the connection undoes it.
+    /// Rolls the transaction back. If that fails, closing the connection does.
     fn roll_back(&mut self);
 
-    /// Changes rows, and says how many.
+    /// Executes a statement that changes rows, and returns their number.
     fn execute(&mut self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<u64, LedgerError>;
 
-    /// Reads rows, one after another.
+    /// Executes a query, and passes each row to `take`.
     fn read(
         &mut self,
         statement: &'static str,
@@ -35,26 +36,27 @@ pub(super) trait Store: fmt::Debug + Send {
         take: &mut dyn FnMut(&dyn SqlRow) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError>;
 
-    /// Looks for damage that no row shows: torn pages, an index that misses a row.
+    /// Checks for damage that no row shows: torn pages, an index that misses a row.
     fn check(&mut self) -> Result<(), LedgerError>;
 
-    /// Sees to it that no other process runs this job. What it gives back is held for as long as the job runs.
+    /// Excludes other processes from this job. The returned file, if any, is held for as long as the job
+    /// runs.
     fn exclude(&mut self, job: &Name) -> Result<Option<File>, LedgerError>;
 
-    /// Leaves a connection that may be dead, and makes another. Locks of the old one's transaction may still be held.
+    /// Replaces a connection that may be dead. Locks of the old one's transaction may still be held.
     fn reconnect(&mut self) -> Result<(), LedgerError>;
 
-    /// Copies the ledger, as one commit left it, to a new file.
+    /// Copies one committed state of the ledger to a new file.
     fn export(&mut self, to: &Path) -> Result<(), LedgerError>;
 
-    /// Whether it is behind a network.
+    /// Returns true if the database is reached over a connection to a server.
     fn is_remote(&self) -> bool;
 
-    /// A word of warning about where it lies.
+    /// A warning about the place of the ledger, if there is cause for one.
     fn warning(&self) -> Option<String>;
 }
 
-/// A value on its way into a statement.
+/// A parameter of a statement.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SqlValue<'a> {
     Nothing,
@@ -73,19 +75,20 @@ impl<'a> SqlValue<'a> {
     }
 }
 
-/// A row as it was read. A column of another kind than asked for holds what is never written: the ledger is in doubt.
+/// A row of a query's result. A column of another type than requested holds a value that is never written:
+/// the ledger is in doubt.
 pub(super) trait SqlRow {
     fn number(&self, column: usize) -> Result<Option<i64>, LedgerError>;
     fn text(&self, column: usize) -> Result<String, LedgerError>;
     fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, LedgerError>;
 }
 
-/// A column that holds what this library never writes.
+/// The error for a column with a value that this library never writes.
 pub(super) fn odd(column: usize) -> LedgerError {
     LedgerError::doubt(format!("ledger: column {column} of a row holds what is never written"))
 }
 
-/// All rows, each as `understand` reads it.
+/// All rows of a query, each decoded by `understand`.
 pub(super) fn all<T>(
     store: &mut dyn Store,
     statement: &'static str,
@@ -100,7 +103,7 @@ pub(super) fn all<T>(
     Ok(rows)
 }
 
-/// The first row, if there is one.
+/// The first row of a query, decoded by `understand`, if there is one.
 pub(super) fn first<T>(
     store: &mut dyn Store,
     statement: &'static str,
@@ -110,7 +113,7 @@ pub(super) fn first<T>(
     Ok(all(store, statement, values, understand)?.into_iter().next())
 }
 
-/// A transaction, undone unless it is committed.
+/// A transaction, rolled back unless it is committed.
 pub(super) struct Transaction<'a> {
     store: &'a mut dyn Store,
     open: bool,
@@ -122,7 +125,7 @@ impl<'a> Transaction<'a> {
         Ok(Transaction { store, open: true })
     }
 
-    /// For reading alone: what is written in it is undone.
+    /// Begins a transaction that reads; it is never committed.
     pub(super) fn snapshot(store: &'a mut dyn Store) -> Result<Transaction<'a>, LedgerError> {
         store.snapshot()?;
         Ok(Transaction { store, open: true })
