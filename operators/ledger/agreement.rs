@@ -1,12 +1,12 @@
-//! With which terms a version of a job first opened each of its statistics.
+//! The terms with which each version of a job first opened each of its statistics.
 //!
-//! This is bookkeeping, and no link of the chain. It guards against a slip: parameters that were changed under a version
-//! that has released already. Whoever edits it gains nothing by that: a row too many refuses a job, a row too few lets a
-//! change through, and changed parameters are other names of releases, each charged for by itself, whatever stands here.
-//! So a repair keeps what can be read, and nothing recomputes it.
+//! This is bookkeeping, and no link of the chain. It guards against a mistake: parameters that were changed
+//! under a version that has released already. Editing it gains nothing: an extra row refuses a job, a missing
+//! row lets a change through, and changed parameters give releases other ids, each charged for separately,
+//! whatever these rows hold. So a repair keeps the rows that can be read, and nothing recomputes them.
 //!
-//! Beside the hash stand the fields that it was made of, by name, so that a refusal can name the field that changed. They
-//! are configuration, and public.
+//! The rows hold the fields that the hash was made of, by name, so that a refusal can name the field that
+//! changed. They are configuration, and public.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -23,9 +23,9 @@ use crate::accounting::ReleaseCost;
 use crate::canonical::{Canonical, Digest};
 use crate::time::Time;
 
-/// What a version of a release is bound to: a hash of all of it, and its fields by name.
+/// The terms that bind a version of a release: a hash of all of them, and their fields by name.
 ///
-/// The hash decides; the fields explain a refusal. A digest alone makes terms without named fields.
+/// The hash decides; the fields explain a refusal. Terms made from a digest alone have no named fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionTerms {
     digest: Digest,
@@ -35,11 +35,11 @@ pub struct VersionTerms {
 /// Fields by name, each with its value.
 type VersionFields = BTreeMap<String, String>;
 
-/// Longer values are kept as their hash: a list of keys may have a hundred thousand.
+/// The length above which a value is stored as its hash: a list of keys may have a hundred thousand.
 const LONGEST: usize = 200;
 
 impl VersionTerms {
-    /// VersionTerms that bind nothing yet.
+    /// Creates terms that bind nothing yet.
     pub(crate) fn new() -> VersionTerms {
         VersionTerms { digest: Digest::NONE, fields: VersionFields::new() }
     }
@@ -52,22 +52,22 @@ impl VersionTerms {
         VersionTerms { digest, ..self }.showing(field, value)
     }
 
-    /// Binds everything that this hash was made of.
+    /// Binds a hash, and by it everything that it was made of, under a name.
     #[must_use]
     pub(crate) fn binding_all(self, what: &str, of: &Digest) -> VersionTerms {
         let digest = Canonical::new("discreet terms 1").digest(&self.digest).text(what).digest(of).finish();
         VersionTerms { digest, ..self }
     }
 
-    /// Binds what is paid once for all windows.
+    /// Binds a cost that is charged once for all windows.
     #[must_use]
     pub(crate) fn binding_cost(self, cost: &ReleaseCost) -> VersionTerms {
-        // What no ledger counts is refused before it is charged.
+        // A currency that no ledger counts is refused before it is charged.
         let bytes = encode(cost.amount()).unwrap_or_default();
         self.binding_all("cost", &Digest::of(&bytes))
     }
 
-    /// Binds the price of a part of what a unit has in a window, where one is known.
+    /// Binds the cost of a part of a privacy unit's records in a window, if it is known.
     #[must_use]
     pub(crate) fn binding_partial(self, cost: &ReleaseCost) -> VersionTerms {
         match cost.partial() {
@@ -79,7 +79,8 @@ impl VersionTerms {
         }
     }
 
-    /// Shows a field that is not bound by itself: what is bound follows from it, such as a cost from a share.
+    /// Shows a field that is not bound itself, because a bound value follows from it, such as a cost from a
+    /// share.
     #[must_use]
     pub(crate) fn showing(mut self, field: &str, value: impl Display) -> VersionTerms {
         let value = value.to_string();
@@ -112,7 +113,7 @@ impl VersionTerms {
         self.fields.keys().map(|name| &name[..])
     }
 
-    /// The fields whose values differ, each with the value that it had and the one that it has; an absent field has none.
+    /// The fields whose values differ, each with its former and its present value; an absent field has none.
     fn changed<'t>(&'t self, former: &'t VersionFields) -> Vec<FieldChange<'t>> {
         let names = former.keys().chain(self.fields.keys().filter(|name| !former.contains_key(*name)));
         names
@@ -138,14 +139,14 @@ impl From<&Digest> for VersionTerms {
     }
 }
 
-/// A field that is not what it was.
+/// A field whose value changed.
 struct FieldChange<'t> {
     name: &'t str,
     was: Option<&'t str>,
     is: Option<&'t str>,
 }
 
-/// The fields of terms as they were written; as many as can be read, for they only explain.
+/// Decodes the stored fields of terms; of damaged bytes as many as can be read, for they only explain.
 fn decoded(mut bytes: &[u8]) -> VersionFields {
     let mut text = || {
         let (length, rest) = bytes.split_first_chunk()?;
@@ -161,14 +162,15 @@ fn decoded(mut bytes: &[u8]) -> VersionFields {
 }
 
 impl Ledger {
-    /// Holds a version of a job to its terms: those that it first opened a statistic with are its terms. They are noted
-    /// where there are none yet; the same ones again change nothing.
+    /// Checks a version of a job against the terms with which it first opened a statistic. Where there are
+    /// none yet, these are recorded; equal terms change nothing.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Refused`](super::LedgerErrorKind::Refused) where they were others, naming the fields that changed: other
-    /// terms are another version. [`LedgerErrorKind::Fenced`](super::LedgerErrorKind::Fenced) where a later process has the claim;
-    /// and what the kinds say of a write that did not end.
+    /// [`LedgerErrorKind::Refused`](super::LedgerErrorKind::Refused) if the terms differ, with the fields
+    /// that changed: other terms need another version.
+    /// [`LedgerErrorKind::Fenced`](super::LedgerErrorKind::Fenced) if a later process has the claim; and the
+    /// other kinds for a write that did not end.
     pub fn agree(
         &mut self,
         claim: &Claim,
@@ -191,11 +193,11 @@ impl Ledger {
         }
     }
 
-    /// Compares terms with those of a version, and notes nothing: the refusal that [`agree`](Ledger::agree) would end in.
+    /// Compares terms with those of a version as [`agree`](Ledger::agree) does, and records nothing.
     ///
     /// # Errors
     ///
-    /// As [`agree`](Ledger::agree), but for claims.
+    /// As for [`agree`](Ledger::agree), without the check of a claim.
     pub fn would_agree(
         &mut self,
         job: &Name,
@@ -212,7 +214,7 @@ impl Ledger {
         }
     }
 
-    /// The version that sealed what a statistic keeps now, if it keeps anything.
+    /// The version that sealed the current state of a statistic, if there is a state.
     ///
     /// # Errors
     ///
@@ -222,9 +224,9 @@ impl Ledger {
         keeper(self.store(), job, name, since)
     }
 
-    /// Up to when the windows of each release of a job are settled, by the release and its version: the end of its last
-    /// window that was sealed, refused or lost. Windows that were skipped settle nothing before them, and several answers
-    /// over one window have no order.
+    /// The end of the last window that was sealed, refused or lost, for each release and version of a job.
+    /// Skipped windows are left out, for they settle nothing before them; so are several answers over one
+    /// window, which have no order.
     ///
     /// # Errors
     ///
@@ -237,7 +239,7 @@ impl Ledger {
     }
 }
 
-/// The terms of a version, if it has opened the statistic: their hash, and the fields that explain it.
+/// The terms of a version that has opened the statistic: their hash, and the fields that explain it.
 fn agreed(
     store: &mut dyn Store,
     job: &Name,
@@ -251,8 +253,9 @@ fn agreed(
     first(store, known, &place, read)
 }
 
-/// Refuses a version whose state another version has taken the place of: its reservation would pay for what is counted
-/// anew. One that has kept and reserved nothing may come back, for each of its windows pays for itself.
+/// Refuses a version whose state another version has replaced: its reservation would pay for records that are
+/// counted anew. A version without state and reservation may return, for each of its windows is paid for
+/// separately.
 fn not_replaced(
     store: &mut dyn Store,
     job: &Name,
@@ -290,9 +293,9 @@ fn not_replaced(
     )))
 }
 
-/// Refuses changed terms: what changed, as far as is known, and what can be done.
+/// The refusal of changed terms: the changes, as far as they are known, and the remedy.
 fn differ(job: &Name, version: u32, name: &Name, changes: &[FieldChange<'_>]) -> LedgerError {
-    // A field name of a log may hold anything.
+    // Field names that a log contains may be any text.
     let plain = |value: &str| value.replace(char::is_control, " ");
     let value = |value: Option<&str>| value.map_or("nothing".to_owned(), plain);
     let changed: Vec<String> = changes
@@ -329,10 +332,10 @@ fn write(
     store.execute(insert, &agreed).map(drop)
 }
 
-/// Takes over from a torn ledger what can be read.
+/// Copies from a torn ledger the terms that can be read.
 pub(super) fn rescue(torn: &mut dyn Store, tables: &mut dyn Store) -> Result<(), LedgerError> {
     let mut agreed = Vec::new();
-    // As far as it can be read at all.
+    // An error ends the rows that can be read.
     let _ = torn.read("SELECT job, version, name, parameters, fields FROM agreed", &[], &mut |row| {
         let fields = row.bytes(4)?.unwrap_or_default();
         agreed.push((name(row, 0)?, number(row, 1)?, name(row, 2)?, digest(row, 3)?, fields));
@@ -348,7 +351,8 @@ pub(super) fn rescue(torn: &mut dyn Store, tables: &mut dyn Store) -> Result<(),
 mod tests {
     use super::*;
 
-    // Refutes fields that run together, an order that is no matter, and a field that is shown and taken for bound.
+    // Refutes fields that run together, an order that does not matter, and a field that is shown and taken
+    // for bound.
     #[test]
     fn terms_are_bound_by_what_is_bound() {
         let digest = |terms: VersionTerms| *terms.digest();
@@ -378,7 +382,7 @@ mod tests {
         let expected =
             [("late", Some("2"), Some("20")), ("over", Some("3"), None), ("noise", None, Some("laplace"))];
         assert_eq!(changes, expected);
-        // What can be read of torn ones is read.
+        // Fields before the damage are read.
         let bytes = former.encoded();
         assert_eq!(decoded(&bytes[..bytes.len() - 1]).len(), 2);
         assert_eq!(decoded(&[0xff; 30]).len(), 0);

@@ -113,54 +113,57 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
     )))
 }
 
-// An anchor in a file of its own, on another disk if possible: every row is written there before its line leaves, with
-// its charge. A ledger that was put back to an older copy is behind it, and a repair knows what was spent.
+// The anchor of a ledger in a file of its own, on another disk if possible: every row is written there
+// before its line leaves, with its charge. A ledger that was reset to an older copy lacks rows that its
+// anchor contains, and a repair reads from the anchor the amounts that were spent.
 //
-// One line a row: its place, the chain's hash there, its domain, its window, the time that it was charged for, its cost and,
-// where that is another, its cost where a stretch of time cuts the window. A
-// torn last line was never told. It is ended and passed over, and not cut: whoever cuts may have been suspended since it
-// looked, and would cut what its successor wrote.
+// One line a row: its sequence number, the chain's hash there, its account, its window, the time that it was
+// charged for, its cost and, if different, its cost where a boundary in time cuts the window. A torn last
+// line was never released. It is terminated and skipped, and not truncated: a process that truncates may
+// have been suspended since it last read the file, and would truncate the lines of its successor.
 
 const TITLE: &str = "discreet anchor 2, ledger";
 
 const NO_ANCHOR: &str = "it is no anchor; give the path of one, or of a new file";
 
-/// How a line ends that was torn.
+/// The end of a line that was torn.
 const TORN: &str = " torn";
 
-/// The anchor of a ledger: a file that is there, or one that [`begin`](Journal::begin) makes.
+/// The anchor of a ledger: an existing file, or one that [`begin`](Journal::begin) creates.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     ledger: Digest,
-    /// Open for appending: a process that was suspended writes behind what its successor wrote, and not over it.
+    /// Open for appending: a process that was suspended writes after the lines of its successor, and not over
+    /// them.
     file: Option<File>,
-    /// True of a file whose last line is torn.
+    /// True if the last line of the file is torn.
     torn: bool,
-    /// The rows that are there. Not the last alone: a row whose statistic had to wait is told after later ones.
+    /// The sequence numbers of the rows in the file. The last one is not enough: a row whose statistic had to
+    /// wait is released after later ones.
     known: BTreeSet<i64>,
     newest: Option<Anchor>,
 }
 
-/// A row that was told.
+/// A row that an anchor records as released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnchorEntry {
-    /// Where it stands in its ledger.
+    /// The place of the row in its ledger.
     pub anchor: Anchor,
-    /// The budget that it was charged to.
+    /// The account that the row was charged to.
     pub domain: Name,
-    /// The time whose data it tells of.
+    /// The window whose records the release reads.
     pub window: Interval,
-    /// The time that it was charged for.
+    /// The time that the row was charged for.
     pub time: Interval,
-    /// What it cost, if anything.
+    /// The privacy cost, if there was one.
     pub cost: Option<PrivacyCost>,
-    /// What it cost where a stretch of time cuts its window, if that is another amount.
+    /// The privacy cost where a boundary in time cuts the window, if it differs.
     pub partial: Option<PrivacyCost>,
 }
 
 impl AnchorEntry {
-    /// Both prices, of what cost something.
+    /// The whole and the partial cost; `None` for a row that cost nothing.
     pub(super) fn prices(&self) -> Option<Prices> {
         let whole = self.cost.clone()?;
         Some(Prices { partial: self.partial.clone().unwrap_or_else(|| whole.clone()), whole })
@@ -168,11 +171,11 @@ impl AnchorEntry {
 }
 
 impl Journal {
-    /// Opens the anchor of a ledger, or finds that one can be made; nothing is written to it.
+    /// Opens the anchor of a ledger, or checks that one can be created; writes nothing to it.
     ///
     /// # Errors
     ///
-    /// If it cannot be read or written, is no anchor, is empty, or is of another ledger.
+    /// If the file cannot be read or written, is no anchor, is empty, or is the anchor of another ledger.
     pub fn open(path: &Path, ledger: &Digest) -> Result<Journal, LedgerError> {
         let refuse = |error: io::Error| trouble(path, &error.to_string());
         let mut journal = Journal {
@@ -198,21 +201,21 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The last row that it knows.
+    /// The last row that the anchor held when it was opened.
     pub fn newest(&self) -> Option<Anchor> {
         self.newest
     }
 
-    /// Returns true where there is a file.
+    /// Returns true if the anchor's file exists.
     pub fn is_there(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Makes the file where there is none, and ends a line that was torn.
+    /// Creates the file if there is none, and terminates a torn last line.
     ///
     /// # Errors
     ///
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn begin(&mut self) -> Result<(), LedgerError> {
         match &mut self.file {
             None => {
@@ -221,7 +224,7 @@ impl Journal {
             }
             Some(file) => {
                 let refuse = |error: io::Error| trouble(&self.path, &error.to_string());
-                // A crash came after the file had its name, and before its other name was gone.
+                // A crash came between the file's final name and the removal of its temporary one.
                 if file.metadata().map_err(refuse)?.nlink() > 1 {
                     remove(&in_the_making(&self.path, &self.ledger)).map_err(refuse)?;
                 }
@@ -236,20 +239,20 @@ impl Journal {
         Ok(())
     }
 
-    /// Everything that an anchor knows, oldest first, each row once, whoever wrote it and when.
+    /// All rows of an anchor, oldest first, each of them once, from every process that wrote to it.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, is empty, or a line of it makes no sense.
+    /// If the file cannot be read, is empty, or contains a malformed line.
     pub fn read(path: &Path) -> Result<Vec<AnchorEntry>, LedgerError> {
         read(path).map(|(_, entries)| entries)
     }
 
-    /// Everything that the anchor of a ledger knows.
+    /// All rows of the anchor of this ledger, as [`read`](Journal::read) returns them.
     ///
     /// # Errors
     ///
-    /// As [`read`](Journal::read), and if it is the anchor of another ledger.
+    /// As for [`read`](Journal::read), and if it is the anchor of another ledger.
     pub fn read_of(path: &Path, ledger: &Digest) -> Result<Vec<AnchorEntry>, LedgerError> {
         let (own, entries) = read(path)?;
         if own == *ledger {
@@ -260,11 +263,11 @@ impl Journal {
         Err(LedgerError::refused(format!("anchor {}: {what}", path.display())))
     }
 
-    /// Writes the rows that are not there yet, durably.
+    /// Writes those of the rows that the anchor lacks, durably.
     ///
     /// # Errors
     ///
-    /// If it cannot be written: then none of these rows may be told.
+    /// If the file cannot be written: then none of these rows may be released.
     pub fn note<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Result<(), LedgerError> {
         let mut new: Vec<&Row> = rows.filter(|row| !self.known.contains(&row.sequence())).collect();
         if new.is_empty() {
@@ -281,11 +284,11 @@ impl Journal {
     }
 }
 
-/// What is wrong with an anchor that has lost its name.
+/// The message for an anchor that was removed or replaced while it was in use.
 const GONE: &str = "it was removed, or another file was put in its place, while it was in use; bring it back, or start \
                     again with a new one";
 
-/// Checks that the file still has its name: what is written to a file without one, nobody finds.
+/// Checks that the path still leads to the open file: lines written to a file without a name are lost.
 fn is_in_place(path: &Path, file: &File) -> Result<(), LedgerError> {
     let own = file.metadata().map_err(|error| trouble(path, &error.to_string()))?;
     let found = fs::metadata(path).ok();
@@ -295,16 +298,17 @@ fn is_in_place(path: &Path, file: &File) -> Result<(), LedgerError> {
     Err(trouble(path, GONE))
 }
 
-/// The name of an anchor until its title is on the disk; with the ledger's, so that nobody else's file has it.
+/// The temporary path of an anchor until its title is on the disk. It contains part of the ledger's name, so
+/// that no other file has it.
 pub(crate) fn in_the_making(path: &Path, ledger: &Digest) -> PathBuf {
     beside(path, &format!(".{:.16}.new", ledger.to_string()))
 }
 
-/// Makes an anchor that knows nothing. It has its name once its title is on the disk: an anchor without a title was emptied
-/// by somebody, and not left by a crash.
+/// Creates an anchor without rows. It gets its final name once its title is on the disk: so an anchor without
+/// a title was emptied by a person, and not left by a crash.
 fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
     let new = in_the_making(path, ledger);
-    // What a crash left is never written to: it may have the anchor's name already.
+    // A file that a crash left is never written to: it may have the anchor's name already.
     remove(&new)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(&new)?;
     file.write_all(format!("{TITLE} {ledger}\n").as_bytes()).and_then(|()| file.sync_all())?;
@@ -318,10 +322,10 @@ fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
     sync_name(path)
 }
 
-/// The name of an anchor's ledger, and what the anchor knows.
+/// The name of an anchor's ledger, and all rows of the anchor.
 fn read(path: &Path) -> Result<(Digest, Vec<AnchorEntry>), LedgerError> {
     let refuse = |error: io::Error| trouble(path, &error.to_string());
-    // Looked at before it is opened, for opening a pipe waits.
+    // The file's type is read before it is opened, for opening a pipe waits.
     let found = fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound if is_absent(path) => trouble(path, "there is none; give the path of one"),
         io::ErrorKind::NotFound => {
@@ -391,7 +395,8 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// An anchor that cannot be read or written leaves open whether the ledger is behind.
+/// An error of an anchor. An anchor that cannot be read or written leaves open whether the ledger is an older
+/// copy.
 fn trouble(path: &Path, what: &str) -> LedgerError {
     LedgerError::doubt(format!("anchor {}: {what}", path.display()))
 }

@@ -252,19 +252,19 @@ pub(super) fn unknown_domain(name: &Name) -> LedgerError {
     ))
 }
 
-// Which releases would be refused for budget, were they asked for now.
+// Shortfalls of a budget: the releases that it would refuse if they were sealed now.
 //
-// The charges are made to a copy of the domain's account, by the code that will make them, in the order in which they
-// are given; nothing is written, and no other process has to wait.
+// The charges are made to a copy of the account, by the code that makes them when sealing, in the order
+// given; nothing is written, and no other process has to wait.
 
-/// The windows of one statistic that a domain's budget does not hold.
+/// The windows of one statistic that the budget of an account does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortfall {
     /// The first release that would be refused.
     pub first: ReleaseId,
-    /// What is spent by then of the budget that this release needs.
+    /// The amount spent before it of the budget that this release needs.
     pub spent: PrivacyCost,
-    /// The price of the release.
+    /// The privacy cost of the release.
     pub asked: PrivacyCost,
     /// The cap.
     pub limit: PrivacyCost,
@@ -275,13 +275,13 @@ pub struct Shortfall {
 }
 
 impl Ledger {
-    /// Returns what would be refused of these releases of one domain, by statistic, were they sealed in this order.
-    /// Releases that have a row cost nothing more. Writes nothing.
+    /// Returns a shortfall for each statistic with releases that would be refused, if these releases of one
+    /// account were sealed in this order. A release that has a row costs nothing more. Writes nothing.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Refused`] for an unknown domain or a cost that it cannot count, and
-    /// if the ledger cannot be read.
+    /// [`LedgerErrorKind::Refused`] for an unknown account or a cost that it
+    /// cannot count, and an error if the ledger cannot be read.
     pub fn shortfalls(
         &mut self,
         domain: &Name,
@@ -294,7 +294,7 @@ impl Ledger {
         let entries = "SELECT reach, place, until, spent, partial FROM account WHERE domain = ?1";
         let entries = all(store, entries, &name, read_entry)?.into_iter().collect();
         let mut account = Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?;
-        // The lives that releases before have paid for.
+        // The lives that earlier releases of the list have paid for.
         let mut paid = BTreeSet::new();
         let mut new: BTreeMap<Name, u64> = BTreeMap::new();
         let mut found: Vec<Shortfall> = Vec::new();
@@ -373,7 +373,7 @@ mod tests {
         }
     }
 
-    // Refutes a look at the budget that differs from what sealing then does, in either direction, and one that writes.
+    // Refutes a shortfall that differs from the result of sealing, in either direction, and one that writes.
     fn what_is_foretold_is_what_is_sealed(at: ScratchPlace) {
         for (promise, cap) in [(Promise::Lifetime, 100), (Promise::Any(30), 90), (Promise::Each(20), 70)] {
             let scratch = at.scratch();

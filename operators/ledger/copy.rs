@@ -1,9 +1,9 @@
-//! One ledger into another, row by row, as one commit left it.
+//! Copies one ledger into another, row by row, as of one commit.
 
 use super::error::LedgerError;
 use super::store::{SqlRow, SqlValue, Store, Transaction};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy)]
 enum ColumnKind {
     Number,
@@ -13,10 +13,10 @@ enum ColumnKind {
 
 use ColumnKind::{Bytes, Number, Text};
 
-/// A table: how it is read, how it is written, and what its columns hold.
+/// A table: the query that reads it, the statement that writes a row, and the types of its columns.
 type CopiedTable = (&'static str, &'static str, &'static [ColumnKind]);
 
-/// In an order in which no row comes before one that it names.
+/// All tables, in an order in which no row comes before one that it references.
 const TABLES: [CopiedTable; 12] = [
     ("SELECT * FROM meta", "INSERT INTO meta VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM head", "INSERT INTO head VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
@@ -78,7 +78,7 @@ pub(super) fn copy(from: &mut dyn Store, to: &mut dyn Store) -> Result<(), Ledge
     to.commit()
 }
 
-/// A value between two stores.
+/// An owned value on its way between two stores.
 enum HeldValue {
     Number(Option<i64>),
     Text(String),

@@ -1,30 +1,31 @@
-//! Why a ledger did not do what was asked, and what is known about it afterwards.
+//! Errors of a ledger, by their effect on it.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::invalid::Invalid;
 
-/// Nothing was done, or nobody knows: see [`LedgerError::kind`].
+/// An error of a ledger: nothing was written, or it is unknown; see [`LedgerError::kind`].
 #[derive(Debug)]
 pub struct LedgerError {
     kind: LedgerErrorKind,
     message: String,
 }
 
-/// What is known after trouble.
+/// The kind of a ledger error, by its effect on the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LedgerErrorKind {
-    /// The request makes no sense: a path that is no ledger, an unknown domain, a bad parameter. Nothing was written.
+    /// An invalid request: a path without a ledger, an unknown account, a bad parameter. Nothing was written.
     Refused,
-    /// Somebody else is writing, and went on for longer than the wait. Nothing was written.
+    /// Another writer held the ledger for longer than the timeout. Nothing was written.
     Busy,
-    /// Another process of the same job is running, or has taken over. Nothing was written.
+    /// Another process of the same job is running, or has claimed the job since. Nothing was written.
     Fenced,
-    /// The ledger is torn, edited, behind, or kept by a library that loses commits. Nothing may be released from it.
+    /// The ledger is torn, edited, an older copy, or kept by a database library that loses commits. Nothing
+    /// may be released from it.
     Doubt,
-    /// A commit failed in a way that leaves open whether it took place.
+    /// It is unknown whether a commit took place: the commit failed, or the disk or the connection did.
     Unknown,
 }
 
@@ -41,7 +42,7 @@ impl LedgerError {
         LedgerError::new(LedgerErrorKind::Refused, message)
     }
 
-    /// Names what the message is about: `ledger: ..` becomes `ledger visits.ledger: ..`.
+    /// Adds the path of a file to the message: `ledger: ..` becomes `ledger visits.ledger: ..`.
     #[must_use]
     pub fn about(self, what: &str, place: &Path) -> LedgerError {
         let message = match self.message.strip_prefix(what).and_then(|rest| rest.strip_prefix(": ")) {
@@ -51,7 +52,7 @@ impl LedgerError {
         LedgerError { message, ..self }
     }
 
-    /// What is known.
+    /// The kind of the error.
     pub fn kind(&self) -> LedgerErrorKind {
         self.kind
     }

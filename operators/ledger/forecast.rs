@@ -1,9 +1,9 @@
-//! How long a budget lasts, if all goes on as it did.
+//! Forecasts of the time for which a budget lasts, if every statistic continues as it did.
 //!
-//! Each statistic is taken to go on at its newest price, window after window, at the step between its newest two. The
-//! windows are charged in the order of their ends to a copy of the domain's own account, so that what is foretold is
-//! decided by the code that will decide it. Where all charges count for ever, the windows are counted instead of
-//! charged: a budget may hold millions.
+//! Each statistic is assumed to continue at its newest cost, window after window, at the step between its
+//! newest two. The windows are charged in the order of their ends to a copy of the account, so that the
+//! forecast is computed by the code that will make the charges. Where all charges count for ever, the windows
+//! are counted instead of charged: a budget may hold millions.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -21,25 +21,25 @@ use super::store::{SqlValue, Store, Transaction, all};
 use crate::accounting::{Account, BudgetExceeded, Interval, Prices, PrivacyCost, Promise, ReleaseCost};
 use crate::time::LIMIT;
 
-/// How a statistic went on so far.
+/// The pace of a statistic so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// The job that releases it.
+    /// The job that publishes the statistic.
     pub job: Name,
-    /// Its name.
+    /// The name of the statistic.
     pub release: Name,
     /// The window that comes next.
     pub next: Interval,
-    /// From the start of one window to that of the next.
+    /// The time from the start of one window to the start of the next, in microseconds.
     pub step: u64,
-    /// What its newest window cost; `None` where its windows are prepaid.
+    /// The cost of its newest window that was paid for; `None` if its windows are prepaid.
     pub price: Option<PrivacyCost>,
-    /// What it cost where a stretch of time cuts the window.
+    /// The cost of that window where a boundary in time cuts it.
     pub partial: Option<PrivacyCost>,
 }
 
 impl Pace {
-    /// Leaves out the windows that start before this.
+    /// Skips the windows that start before `floor`.
     pub(super) fn start_from(&mut self, floor: i64) -> Result<(), LedgerError> {
         let behind = i128::from(floor) - i128::from(self.next.start());
         if behind > 0 {
@@ -51,7 +51,7 @@ impl Pace {
     }
 }
 
-/// How long a domain lasts, at the pace of the releases so far.
+/// A forecast for one account, at the pace of the releases so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
     pub(super) paces: Vec<Pace>,
@@ -60,27 +60,28 @@ pub struct Forecast {
     pub(super) outlook: Outlook,
 }
 
-/// What comes in the end.
+/// The end of a forecast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outlook {
-    /// Nothing was charged so far, so there is no pace to go by.
+    /// Nothing was charged so far, so there is no pace to extrapolate.
     Unseen,
-    /// Every window fits, for ever: what is spent comes back with time, or everything is paid.
+    /// Every window fits, for ever: spent budget becomes available again with time, or all windows are paid
+    /// for.
     Endless,
-    /// This window is the first that is refused.
+    /// One window is the first to be refused.
     Refused {
-        /// Whose it is: an index among the paces.
+        /// The statistic of the window, as an index into the paces.
         pace: usize,
         /// The window.
         window: Interval,
     },
-    /// Nothing is refused among so many windows; what comes after them was not looked at.
+    /// No window is refused among the [number](Forecast::windows) examined; later ones were not examined.
     Beyond,
 }
 
 impl Forecast {
-    /// That of a budget which nothing has been charged to.
+    /// The forecast for a budget without a charge.
     pub(crate) fn unseen() -> Forecast {
         Forecast { paces: Vec::new(), windows: 0, last: None, outlook: Outlook::Unseen }
     }
@@ -90,26 +91,27 @@ impl Forecast {
         &self.paces
     }
 
-    /// How many more windows fit before the first that does not; of [`Outlook::Endless`], none are counted.
+    /// The number of further charged windows that fit before the first that does not; 0 for
+    /// [`Outlook::Endless`], where none are counted.
     pub fn windows(&self) -> u64 {
         self.windows
     }
 
-    /// When the last of them ends.
+    /// The end of the last window that fits.
     pub fn last_closes(&self) -> Option<i64> {
         self.last
     }
 
-    /// What comes in the end.
+    /// The end of a forecast.
     pub fn outlook(&self) -> &Outlook {
         &self.outlook
     }
 }
 
-/// So many windows are charged at most.
+/// The number of windows that a forecast charges at most.
 pub(super) const LOOKED_AT: u64 = 200_000;
 
-/// What becomes of a domain whose account stands like this.
+/// Forecasts an account from its present entries and the paces of its statistics.
 pub(super) fn foretell(
     domain: &AccountSpec,
     account: Account,
@@ -130,7 +132,7 @@ pub(super) fn foretell(
             let settled = entries.keys().map(|window| window.end).filter(|end| *end < LIMIT).max();
             charged(domain, account, &paces, settled, (span, 1), most)?
         }
-        // What was charged before may lie in a block that is still to come.
+        // An earlier charge may lie in a block that is still to come.
         Promise::Each(span) => {
             let kept = account.entries();
             let start = |block: i64| i64::try_from(i128::from(block) * i128::from(span)).unwrap_or(i64::MAX);
@@ -146,14 +148,15 @@ pub(super) fn foretell(
 
 type ForecastEnd = (u64, Option<i64>, Outlook);
 
-/// A window of a pace, as it comes.
+/// The window of a pace at an index, 0 for the next one; `None` beyond the end of time.
 fn window(pace: &Pace, index: u64) -> Option<Interval> {
     let shift = i128::from(pace.step) * i128::from(index);
     let shifted = |time: i64| i64::try_from(i128::from(time) + shift).ok();
     Interval::new(shifted(pace.next.start())?, shifted(pace.next.end())?).ok()
 }
 
-/// One account for all time: what fits is found by halving, for the sum up to a moment only grows with it.
+/// Forecasts an account for all time, by bisection over the moments up to which windows fit: the sum only
+/// grows with time.
 fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<ForecastEnd, LedgerError> {
     let spent = account.spent(paces[0].next)?;
     let ended = |pace: &Pace, time: i64| {
@@ -161,7 +164,7 @@ fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<Fo
         // Below 2^64 steps of at least 1.
         if passed < 0 { 0 } else { ((passed / i128::from(pace.step)) as u64).saturating_add(1) }
     };
-    // What is spent once every window that ends by then is charged; `None` where it does not fit.
+    // The amount spent once every window that ends by `time` is charged; `None` if it does not fit.
     let by = |time: i64| {
         let mut sum = spent.clone();
         for pace in paces {
@@ -178,7 +181,7 @@ fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<Fo
         return Ok((0, None, Outlook::Endless));
     }
     if by(first).is_none() {
-        // More is spent than the cap holds: a repair has charged for what was lost.
+        // More is spent than the cap allows: a repair has charged for lost rows.
         let soonest = paces.iter().enumerate().filter(|(_, pace)| pace.price.is_some());
         let soonest = soonest.min_by_key(|(_, pace)| pace.next.end());
         let refused = soonest.map(|(pace, next)| Outlook::Refused { pace, window: next.next });
@@ -193,7 +196,7 @@ fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<Fo
         paces.iter().filter(charging).map(|pace| ended(pace, fits)).fold(0, u64::saturating_add);
     let newest = |pace: &Pace| ended(pace, fits).checked_sub(1).and_then(|index| window(pace, index));
     let mut last = paces.iter().filter(charging).filter_map(newest).map(|window| window.end()).max();
-    // Of those that end together, at the first moment that does not fit, the first ones may.
+    // Of the windows that end together at the first moment that does not fit, the first ones may fit.
     let mut sum = by(fits).unwrap_or(spent);
     for (index, pace) in paces.iter().enumerate() {
         let (Some(price), Some(window)) = (&pace.price, window(pace, ended(pace, fits))) else { continue };
@@ -211,10 +214,12 @@ fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<Fo
     Ok((windows, last, Outlook::Beyond))
 }
 
-/// Accounts of spans: windows are charged one by one, until one is refused or everything repeats.
+/// Forecasts an account with a promise about spans: windows are charged one by one, until one is refused or
+/// all repeats.
 ///
-/// Once nothing that was charged before counts any more, what a window meets depends on where it stands in the common
-/// cycle of all steps (and of the grid, where spans are aligned). So if one whole cycle fits, all fit.
+/// Once no earlier charge counts any more, the balance that a window meets depends only on its position in
+/// the common cycle of all steps (and of the grid, where spans are aligned). So if one whole cycle fits, all
+/// fit.
 fn charged(
     domain: &AccountSpec,
     mut account: Account,
@@ -230,7 +235,7 @@ fn charged(
     let longest = charging().map(|(_, pace)| length(pace.next)).max().unwrap_or(0);
     let begun =
         charging().map(|(_, pace)| pace.next.end()).max().into_iter().chain(settled).max().unwrap_or(0);
-    // A cycle too long to be looked at is no cycle.
+    // A cycle too long to be examined counts as none.
     let repeats = cycle.and_then(|cycle| i128::try_from(cycle).ok()).and_then(|cycle| {
         let reach = 2 * i128::from(span) + 2 * longest;
         i128::from(begun).checked_add(reach)?.checked_add(cycle)
@@ -256,7 +261,7 @@ fn charged(
         if windows == most {
             break;
         }
-        // What would end after the end of time does not come.
+        // A window that would end after the end of time does not occur.
         coming.extend(self::window(pace, count + 1).map(|next| Reverse((next.end(), index, count + 1))));
     }
     Ok((windows, last, Outlook::Beyond))
@@ -275,20 +280,21 @@ fn common(one: u128, other: u128) -> Option<u128> {
     (one / a).checked_mul(other)
 }
 
-// At which pace a ledger is being spent: read from its rows.
+// The pace at which each statistic spends its budget, computed from the rows of a ledger.
 
-/// The rows among which a statistic that goes on is found.
+/// The number of newest rows from which [`Ledger::pacing`] computes the pace of each statistic.
 const NEWEST: i64 = 10_000;
 
 impl Ledger {
-    /// How many more windows a domain has room for, and when the last of them ends, if every statistic goes on at its
-    /// newest price and pace. Changes nothing.
+    /// Forecasts the number of further windows that the budget of an account holds, and the end of the last
+    /// one, if every statistic continues at its newest cost and pace. Changes nothing.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Refused`](super::LedgerErrorKind::Refused) for an unknown domain, and if the ledger cannot be read.
+    /// [`LedgerErrorKind::Refused`](super::LedgerErrorKind::Refused) for an unknown account, and an error if
+    /// the ledger cannot be read.
     pub fn forecast(&mut self, domain: &Name) -> Result<Forecast, LedgerError> {
-        // Rows and account as one commit left them.
+        // Rows and account of one committed state.
         let mut snapshot = Transaction::snapshot(self.store())?;
         let store = snapshot.store();
         let domain = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
@@ -299,7 +305,7 @@ impl Ledger {
             Ok(())
         })?;
         let mut paces = pacing.of(&domain);
-        // A window that starts before the last repair is lost, and asks for nothing.
+        // A window that starts before the last repair is lost, and costs nothing.
         if let Some((_, floor)) = last_repair(store)? {
             paces.iter_mut().try_for_each(|pace| pace.start_from(floor))?;
         }
@@ -314,7 +320,8 @@ impl Ledger {
         foretell(&domain, account, paces, LOOKED_AT)
     }
 
-    /// At which pace each budget is being spent, by its newest rows: opening has read all of them once already.
+    /// The pace of each statistic, by the newest rows alone, for opening the ledger has read all of them once
+    /// already.
     ///
     /// # Errors
     ///
@@ -329,35 +336,36 @@ impl Ledger {
         Ok(pacing)
     }
 
-    /// As [`forecast`](Ledger::forecast), a thousand windows ahead, from what is known at a row that was just written.
+    /// Forecasts up to a thousand windows as [`forecast`](Ledger::forecast) does, from the paces at a row
+    /// that was just written.
     pub(crate) fn outlook(&mut self, pacing: &Pacing, row: &Row) -> Result<Forecast, LedgerError> {
         let name = &row.release.domain;
         let domain = amended_domain(self.store(), name)?.ok_or_else(|| unknown_domain(name))?;
         let paces = pacing.of(&domain);
         let account = match domain.promise {
             Promise::Any(_) => coming(self.store(), &domain, &paces)?,
-            // What comes after a window is decided by as much of the account as the window's own charge.
+            // The windows that follow depend on the same part of the account as the window's own charge.
             _ => fetch(self.store(), &domain, row.release.window)?,
         };
         foretell(&domain, account, paces, 1_000)
     }
 }
 
-/// As much of an account as the windows to come can share a stretch with.
+/// The part of an account that shares a stretch of time with windows to come.
 fn coming(store: &mut dyn Store, domain: &AccountSpec, paces: &[Pace]) -> Result<Account, LedgerError> {
     let first = paces.iter().map(|pace| pace.next.start()).min().unwrap_or(LIMIT);
     fetch(store, domain, Interval::since(first)?)
 }
 
-/// The newest rows of each statistic, by budget, job and name.
+/// The newest rows of each statistic, by account, job and name.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing(BTreeMap<(Name, Name, Name), Seen>);
 
 impl Pacing {
-    /// One more row; rows come in the order in which they were written.
+    /// Adds a row. Rows are added in the order in which they were written.
     pub(crate) fn row(&mut self, row: &Row) {
         let ReleaseId { domain, job, name, window, .. } = &row.release;
-        // What a repair charged is no statistic.
+        // Charges of a repair belong to no statistic.
         if job.as_str() != repair::JOB {
             let seen = self.0.entry((domain.clone(), job.clone(), name.clone())).or_default();
             seen.row(*window, row.prices(), row.prepaid.is_some());
@@ -373,21 +381,22 @@ impl Pacing {
     }
 }
 
-/// The newest of a statistic's rows.
+/// The newest rows of one statistic.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// The newest window, whatever became of it.
+    /// The newest window, of any status.
     newest: Option<Interval>,
-    /// The start of the one before it.
+    /// The start of the window before it.
     before: Option<i64>,
-    /// The newest window that was paid for, and how: by a charge of its own, or by an earlier one's.
+    /// The newest window that was paid for, and its costs: `None` if the charge of an earlier window paid for
+    /// it.
     paid: Option<(Interval, Option<Prices>)>,
 }
 
 impl Seen {
-    /// One more row; rows come in the order in which they were written.
+    /// Adds a row. Rows are added in the order in which they were written.
     fn row(&mut self, window: Interval, prices: Option<Prices>, prepaid: bool) {
-        // What lasts for ever has no next one.
+        // A window without an end has no next one.
         if window.end() > LIMIT {
             return;
         }
@@ -404,17 +413,19 @@ impl Seen {
         }
     }
 
-    /// `None` where nothing was paid yet.
+    /// The pace of the statistic; `None` if no window was paid for yet.
     fn pace(self, (job, release): (Name, Name), promise: Promise) -> Option<Pace> {
         let (newest, (_, prices)) = (self.newest?, self.paid?);
-        // A window without one before it is taken to be followed at once. Above zero either way.
+        // The first window of a statistic is taken to be followed by the next without a gap. The step is
+        // above zero either way.
         let step = match self.before {
             Some(before) => newest.start().abs_diff(before),
             None => newest.end().abs_diff(newest.start()),
         };
         let shifted = |time: i64| time.checked_add_unsigned(step);
         let next = Interval::new(shifted(newest.start())?, shifted(newest.end())?).ok()?;
-        // A statistic that counts so many windows of a person has paid for all of them with its first.
+        // A statistic that counts a fixed number of windows of a person has paid for all of them with its
+        // first.
         let prices = if let Promise::Windows(_) = promise { None } else { prices };
         let (price, partial) = prices.map(|prices| (prices.whole, prices.partial)).unzip();
         Some(Pace { job, release, next, step, price, partial })
@@ -451,20 +462,21 @@ mod pace_tests {
     #[test]
     fn the_pace_is_that_of_the_newest_two_windows() {
         let lifetime = |rows: &[_]| pace(rows, Promise::Lifetime);
-        // One window is followed at once.
+        // A single window is followed by the next without a gap.
         assert_eq!(lifetime(&[(0, 10, 3, false)]), Some((10, 20, 10, Some(amount(3)))));
         let rows = [(0, 10, 3, false), (20, 30, 4, false), (25, 35, 5, false)];
         assert_eq!(lifetime(&rows), Some((30, 40, 5, Some(amount(5)))));
-        // In whichever order they were written.
+        // In every order of writing.
         for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             assert_eq!(lifetime(&order.map(|at: usize| rows[at])), lifetime(&rows), "{order:?}");
         }
-        // A window that was refused or skipped counts for the pace, and the one that was paid for the price.
+        // A window that was refused or skipped counts for the pace, and the one that was paid for gives the
+        // cost.
         assert_eq!(lifetime(&[(0, 10, 3, false), (10, 20, 0, false)]), Some((20, 30, 10, Some(amount(3)))));
-        // Of two versions of one window the later price.
+        // Of two versions of one window, the later cost counts.
         let rows = [(0, 10, 3, false), (0, 10, 4, false)];
         assert_eq!(lifetime(&rows), Some((10, 20, 10, Some(amount(4)))));
-        // What was never paid has no price, and what lasts for ever has no next.
+        // A statistic that never paid has no cost, and a window without an end has no next one.
         assert_eq!(lifetime(&[(0, 10, 0, false)]), None);
         assert_eq!(lifetime(&[(0, i64::MAX, 3, false)]), None);
     }

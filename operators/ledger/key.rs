@@ -1,7 +1,8 @@
-//! The secret beside a ledger: it chooses which records are kept, and seals the state of mechanisms.
+//! The secret key of a ledger: it selects the records that are kept in contribution bounding, and encrypts
+//! the state of mechanisms.
 //!
-//! Thirty-two random bytes in a file of their own, which its owner alone may read. Nothing is ever encrypted or chosen
-//! with these bytes themselves: each use has a key of its own, derived under its own words.
+//! Thirty-two random bytes in a file of their own, which its owner alone may read. These bytes themselves
+//! never encrypt or select anything: each use has a key of its own, derived under a context of its own.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -15,14 +16,14 @@ use super::error::LedgerError;
 use super::place::{beside, sync_name};
 use crate::canonical::Digest;
 
-/// A ledger's secret. Erased when it is dropped, and never printed.
+/// The secret key of a ledger. Erased from memory when it is dropped, and never printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct LedgerKey([u8; LENGTH]);
 
 const LENGTH: usize = 32;
 
 impl LedgerKey {
-    /// Where a ledger's key lies unless it is said otherwise: beside it, with `.key` behind its name.
+    /// The default path of a ledger's key: the ledger's own path with `.key` appended.
     pub fn beside(ledger: &Path) -> PathBuf {
         beside(ledger, ".key")
     }
@@ -31,14 +32,14 @@ impl LedgerKey {
     ///
     /// # Errors
     ///
-    /// If there is a file already, none can be made there, or the system has no randomness.
+    /// If the file exists already, it cannot be created, or the system has no randomness.
     pub fn create(path: impl AsRef<Path>) -> Result<LedgerKey, LedgerError> {
         let path = path.as_ref();
         let refuse = |error| LedgerError::refused(format!("key {}: {error}", path.display()));
         let mut key = LedgerKey([0; LENGTH]);
         getrandom::fill(&mut key.0)
             .map_err(|error| LedgerError::refused(format!("no randomness: {error}")))?;
-        // With its mode from the first moment: between making and narrowing, anyone could open it.
+        // Created with its mode: between creating and narrowing, anyone could open it.
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(refuse)?;
         file.write_all(&key.0).and_then(|()| file.sync_all()).map_err(refuse)?;
@@ -46,11 +47,12 @@ impl LedgerKey {
         Ok(key)
     }
 
-    /// Reads a key that only its owner may read.
+    /// Reads a key that only its owner may access.
     ///
     /// # Errors
     ///
-    /// If there is none, it is no regular file of 32 bytes, or others may read or write it.
+    /// If the file does not exist, is no regular file of 32 bytes, or grants others than its owner any
+    /// access.
     pub fn open(path: impl AsRef<Path>) -> Result<LedgerKey, LedgerError> {
         let path = path.as_ref();
         let refuse = |what: &str| LedgerError::refused(format!("key {}: {what}", path.display()));
@@ -60,7 +62,8 @@ impl LedgerKey {
             ),
             _ => refuse(&error.to_string()),
         };
-        // Looked at before it is opened, for opening a pipe waits; and again once it is open, for it may have changed.
+        // The type is read before the file is opened, for opening a pipe waits; and again once it is open,
+        // for it may have changed.
         if !fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(refuse("not a regular file; give the path of one"));
         }
@@ -77,18 +80,19 @@ impl LedgerKey {
         Ok(key)
     }
 
-    /// A hash by which two processes find that they hold the same key. Public: it tells nothing else about it.
+    /// A public hash by which two processes check that they hold the same key. It reveals nothing else about
+    /// the key.
     pub fn fingerprint(&self) -> Digest {
         Digest(*self.derive("discreet-dataflow 2026-11 fingerprint of a ledger's key"))
     }
 
-    /// Returns the value by which a ledger of this name knows the key. It is public, and of use for nothing else.
+    /// The public value that a ledger of this name stores to recognise its key. It is of no other use.
     pub(super) fn check_value(&self, ledger: &Digest) -> Digest {
         let own = self.derive("discreet-dataflow 2026-11 check of a ledger's key");
         Digest(*blake3::keyed_hash(&own, ledger.bytes()).as_bytes())
     }
 
-    /// The key for one use, which is named by `context`: different words, unrelated keys.
+    /// Derives the key for one use, which is named by `context`: different contexts give unrelated keys.
     pub fn derive(&self, context: &'static str) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(blake3::derive_key(context, &self.0))
     }

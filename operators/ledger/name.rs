@@ -1,19 +1,21 @@
-//! Names of domains, jobs and releases: so plain that two of them are alike only if they are the same.
+//! Names of accounts, jobs and releases, from a small alphabet: two of them look alike only if they are
+//! equal.
 
 use std::fmt;
 
 use crate::invalid::{Invalid, InvalidKind};
 
-/// One to 64 of `a-z`, `0-9`, `_` and `-`: no case, no spaces, no look-alikes from other scripts.
+/// A name of 1 to 64 characters of `a-z`, `0-9`, `_` and `-`: no case, no spaces, no look-alikes from other
+/// scripts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
 impl Name {
-    /// Reads a name, naming `field` where it is refused.
+    /// Parses a name; `field` is the field that a refusal names.
     ///
     /// # Errors
     ///
-    /// If it is empty, longer than 64, or holds anything else.
+    /// If the text is empty, longer than 64 bytes, or contains any other character.
     pub fn new(field: &'static str, name: &str) -> Result<Name, Invalid> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
         let kind = match name.len() {

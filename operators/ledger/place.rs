@@ -1,4 +1,4 @@
-//! Where a ledger is: in a file, or on a server.
+//! The place of a ledger: a file, or an address of a server.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::error::LedgerError;
 use super::sqlite::Sqlite;
 use super::store::Store;
 
-/// The store of a new ledger, with empty tables.
+/// Creates the store of a new ledger, with empty tables.
 pub(super) fn create(place: &Path) -> Result<Box<dyn Store>, LedgerError> {
     match address(place) {
         #[cfg(feature = "postgres")]
@@ -22,7 +22,7 @@ pub(super) fn create(place: &Path) -> Result<Box<dyn Store>, LedgerError> {
     }
 }
 
-/// The store of a ledger that is there.
+/// Opens the store of an existing ledger.
 pub(super) fn open(place: &Path) -> Result<Box<dyn Store>, LedgerError> {
     match address(place) {
         #[cfg(feature = "postgres")]
@@ -33,18 +33,19 @@ pub(super) fn open(place: &Path) -> Result<Box<dyn Store>, LedgerError> {
     }
 }
 
-/// Whether it is on a server.
+/// Returns true if the place is an address of a server.
 pub(super) fn is_address(place: &Path) -> bool {
     address(place).is_some()
 }
 
-/// The address, where the place is one; a file may have any other name.
+/// The place as text if it is an address; a file may have any other name.
 fn address(place: &Path) -> Option<&str> {
     let text = place.to_str()?;
     (text.starts_with("postgres://") || text.starts_with("postgresql://")).then_some(text)
 }
 
-/// The address is not repeated: it may hold a password that nobody has refused yet.
+/// The error for an address without the feature. It does not repeat the address, which may contain a
+/// password.
 #[cfg(not(feature = "postgres"))]
 fn no_servers() -> LedgerError {
     LedgerError::refused(
@@ -68,7 +69,7 @@ mod tests {
     }
 }
 
-// When a file's name is durable: with its directory, and not before.
+// Helpers for durable files. The name of a file is durable only once its directory is synced.
 
 /// The directory that holds a file.
 pub(crate) fn directory(path: &Path) -> &Path {
@@ -82,22 +83,24 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// Returns true where nothing has this name: a symbolic link that leads nowhere is there, and a disk may be missing.
+/// Returns true if no file has this name. A symbolic link that leads nowhere counts as a file, for its disk
+/// may be missing.
 pub(crate) fn is_absent(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Makes a file of another name where a file of this path would be, and removes it.
+/// Checks that a file could be created at this path: creates and removes one of another name in its
+/// directory.
 pub(crate) fn could_be_made(path: &Path) -> io::Result<()> {
     let other = directory(path).join(format!(".discreet-check-{}", std::process::id()));
     match OpenOptions::new().write(true).create_new(true).open(&other) {
-        // Left by a process of this number that was killed, or made by another thread at the same time.
+        // Left by a killed process with the same process id, or just created by another thread.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => remove(&other),
     }
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -105,7 +108,8 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes what was created, renamed or removed at this path last.
+/// Syncs the directory of a path, so that a file created, renamed or removed there stays so after a power
+/// failure.
 pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
     File::open(directory(path)).and_then(|directory| directory.sync_all())
 }

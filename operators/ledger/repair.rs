@@ -1,8 +1,9 @@
-//! The only way on for a ledger in doubt. It loses releases, never budget.
+//! Repair of a ledger in doubt, the only way to go on with one. A repair loses releases, never budget.
 //!
-//! What the chain proves stays as it is. Everything that anyone knows to have been spent beyond it (rows that can still
-//! be read, accounts, an anchor, a file of releases) is charged, past the cap if need be. No window that starts before the repair and has no
-//! row is ever drawn: it may have been told. What mechanisms kept is gone, so what was paid once is paid again.
+//! Rows that the chain proves stay as they are. All further spending that any witness records (rows that can
+//! still be read, accounts, an anchor, a file of releases) is charged, past the cap if need be. No noise is
+//! ever drawn for a window that starts before the repair and has no row: it may have been released. The state
+//! of mechanisms is lost, so a life that was paid for once is paid for again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,46 +28,48 @@ use crate::accounting::{EntryKey, Interval, Prices, PrivacyCost, Promise};
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
 
-/// What the operator accepts.
+/// The loss that the operator accepts, and the witnesses of spending.
 #[derive(Clone, Debug)]
 pub struct AcceptedLoss<'a> {
-    /// Why, for whoever reads the ledger later.
+    /// The reason, which the ledger records.
     pub reason: &'a str,
-    /// The present: no window that starts before it is drawn any more, unless it has a row.
+    /// The present, in microseconds since 1970: no noise is drawn any more for a window that starts before it
+    /// and has no row.
     pub now: i64,
-    /// What anchors know to have been told.
+    /// The rows that anchors record as released.
     pub anchors: &'a [AnchorEntry],
-    /// What files of releases tell of. They do not say what it cost. A window of which the ledger holds others of the
-    /// same version is charged as the dearest of them; any other takes all that is left of its budget.
+    /// The rows that files of releases record. Such files contain no privacy cost. A window inside a life
+    /// that its version paid for is charged nothing; a window of a version that the ledger charged one by one
+    /// takes the highest of those costs; any other takes all that is left of its budget.
     pub published: &'a [Published],
 }
 
-/// What was done.
+/// The outcome of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
-    /// The last row that is proven.
+    /// The sequence number of the last row that the chain proves.
     pub sound: i64,
-    /// How many charges were made for what is lost.
+    /// The number of charges for lost rows.
     pub charges: usize,
-    /// No window that starts before this is drawn any more.
+    /// The floor: no noise is drawn any more for a window that starts before it and has no row.
     pub floor: i64,
-    /// Where the torn ledger is kept, if this is a new file.
+    /// The path of the torn ledger, if a new file took its place.
     pub torn: Option<PathBuf>,
 }
 
-/// The job under whose name charges for what is lost are written. No process runs it.
+/// The job name of charges for lost rows. No process can claim it.
 pub(super) const JOB: &str = "repair";
 
-/// A charge for what is lost.
+/// A charge for a lost row: its account, its time and its privacy costs.
 type Debt = (Name, Interval, Prices);
 
 impl Ledger {
-    /// Makes a ledger in doubt usable again.
+    /// Repairs a ledger in doubt, so that it opens again.
     ///
     /// # Errors
     ///
-    /// If nothing is in doubt, no reason is given, a job is running, or so much is unreadable that not even the domains
-    /// can be proven: then only a copy can help.
+    /// If nothing is in doubt, no reason is given, a job is running, or not even the stated accounts can be
+    /// proven: then only a copy of the ledger can help.
     pub fn repair(place: impl AsRef<Path>, loss: &AcceptedLoss<'_>) -> Result<Repaired, LedgerError> {
         let place = place.as_ref();
         if loss.reason.trim().is_empty() {
@@ -84,7 +87,7 @@ impl Ledger {
                 }
                 give_up(ledger.store(), &own, loss, Vec::new())
             }
-            // A server's tables are not put in another's place behind its back.
+            // The tables of a server are not replaced without its administrator.
             Err(trouble) if place::is_address(place) => Err(unreadable(trouble)),
             Err(trouble) if trouble.kind() == LedgerErrorKind::Doubt => replace(place, loss),
             Err(trouble) => Err(trouble),
@@ -92,7 +95,8 @@ impl Ledger {
     }
 }
 
-/// Goes on from the last row of a ledger that adds up.
+/// Continues the chain of a ledger that adds up: records the repair, charges the lost rows, discards the
+/// state of mechanisms, and raises every fence.
 fn give_up(
     store: &mut dyn Store,
     ledger: &Digest,
@@ -117,7 +121,8 @@ fn give_up(
             .iter()
             .any(|row| row.row.is_some_and(|(sequence, _)| entry.anchor.sequence == sequence))
     };
-    // An anchor has the row of a torn window too, for it knows each row before a line of it leaves.
+    // An anchor contains the row of a torn window too, for every row is written to it before a line of the
+    // row leaves.
     let noted_torn = |row: &Published| {
         row.row.is_none() && missing.iter().any(|entry| entry.window == row.window && !is_in_file(entry))
     };
@@ -176,7 +181,7 @@ fn give_up(
     Ok(Repaired { sound, charges: debts.len(), floor, torn: None })
 }
 
-/// A row that says nothing and costs what was lost, whether or not it fits.
+/// Writes a row without a result that charges the cost of a lost one, even past the cap.
 fn owe(
     store: &mut dyn Store,
     sequence: i64,
@@ -221,7 +226,8 @@ fn owe(
     Ok(row.chain)
 }
 
-/// A torn amount may claim to hold for fewer orders than the budget asks about; what it costs is charged for all.
+/// The cost with the cap's range of Rényi orders: a torn amount may claim to hold for fewer orders than the
+/// budget needs, and is charged for all of them.
 fn of_all_orders(amount: &PrivacyCost, cap: &PrivacyCost) -> PrivacyCost {
     match (amount, cap) {
         (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { omega, .. }) => {
@@ -231,7 +237,7 @@ fn of_all_orders(amount: &PrivacyCost, cap: &PrivacyCost) -> PrivacyCost {
     }
 }
 
-/// Puts a new file with all that is proven in the place of a torn one.
+/// Replaces a torn file by a new one that contains everything that the chain proves.
 fn replace(place: &Path, loss: &AcceptedLoss<'_>) -> Result<Repaired, LedgerError> {
     let mut torn = Sqlite::open(place).map_err(unreadable)?;
     torn.nobody_runs()?;
@@ -242,7 +248,7 @@ fn replace(place: &Path, loss: &AcceptedLoss<'_>) -> Result<Repaired, LedgerErro
     let _ = fs::remove_file(&fresh);
     let repaired = copy(&mut torn, &fresh, loss);
     drop(torn);
-    // What took its place and does not add up either would be worse than what is there.
+    // A replacement that does not add up either would be worse than the torn file.
     let sound = |repaired| Ledger::open(&fresh).map(|_| repaired).map_err(unreadable);
     let repaired = repaired.and_then(sound).inspect_err(|_| {
         let _ = fs::remove_file(&fresh);
@@ -250,7 +256,8 @@ fn replace(place: &Path, loss: &AcceptedLoss<'_>) -> Result<Repaired, LedgerErro
     let refuse = |error: std::io::Error| LedgerError::doubt(format!("ledger {}: {error}", place.display()));
     let kept = (1..).map(|n| beside(place, &format!(".torn-{n}"))).find(|path| !path.exists());
     let kept = kept.unwrap_or_else(|| beside(place, ".torn"));
-    // The old file goes first: a crash in between leaves no ledger, never a torn one without its newest commits.
+    // The old file goes first: a crash in between leaves no ledger, never a torn one without its newest
+    // commits.
     fs::rename(place, &kept).map_err(refuse)?;
     for suffix in ["-wal", "-shm"] {
         let (from, to) = (beside(place, suffix), beside(&kept, suffix));
@@ -268,7 +275,7 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repa
     let meta = first(torn, "SELECT format, ledger FROM meta", &[], meta).map_err(unreadable)?;
     let (format, ledger) = meta.ok_or_else(|| unreadable(LedgerError::doubt("ledger: it has no name")))?;
     let mut chain = Chain::of(ledger);
-    // How far it gets is the question.
+    // An error ends the proven part of the chain, and is no failure of the repair.
     let _ = chain.follow(torn);
     let sound = chain.sequence;
     let debts = debts(torn, &chain).map_err(unreadable)?;
@@ -283,7 +290,8 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repa
     let end = [SqlValue::Number(sound), SqlValue::Bytes(chain.last.bytes())];
     tables.execute("INSERT INTO head VALUES (1, ?1, ?2)", &end)?;
     copy_statements(torn, tables, sound)?;
-    // Not those up to a number: where a number is torn, a row may stand among others that it is not one of.
+    // By count and not up to a sequence number: where a number is torn, a row may stand among others that it
+    // does not follow.
     let proven = [SqlValue::Number(chain.releases)];
     let read = torn.read(rows!("ORDER BY sequence LIMIT ?1"), &proven, &mut |columns| {
         let row = read_row(columns)?;
@@ -301,7 +309,7 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repa
         let values = [SqlValue::Text(&job), SqlValue::Number(generation)];
         tables.execute("INSERT INTO fence VALUES (?1, ?2)", &values)?;
     }
-    // Where it cannot be read, the next gate binds its key.
+    // If it cannot be read, the next gate binds its key.
     let check = first(torn, "SELECT mac FROM key_check", &[], |row| digest(row, 0)).unwrap_or_default();
     if let Some(check) = check {
         tables.execute("INSERT INTO key_check VALUES (1, ?1)", &[SqlValue::Bytes(check.bytes())])?;
@@ -317,7 +325,7 @@ fn unreadable(trouble: LedgerError) -> LedgerError {
     ))
 }
 
-/// Statements are copied as they are: their hashes prove them.
+/// Copies statements unchanged: their hashes prove them.
 fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Result<(), LedgerError> {
     let until = [SqlValue::Number(sound)];
     for (sequence, domain, chain) in
@@ -339,7 +347,7 @@ fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Res
     Ok(())
 }
 
-/// What the torn ledger says was spent, beyond what its chain proves.
+/// The spending that the torn ledger records beyond the part that its chain proves.
 fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, LedgerError> {
     let mut accounts = chain.due.accounts.clone();
     let mut debts = Vec::new();
@@ -350,7 +358,7 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, LedgerError> {
     };
     let mut rest: Vec<Row> = Vec::new();
     let proven = [SqlValue::Number(chain.releases)];
-    // As far as it can be read at all.
+    // An error ends the rows that can be read.
     let _ = torn.read(rows!("ORDER BY sequence LIMIT -1 OFFSET ?1"), &proven, &mut |columns| {
         rest.push(read_row(columns)?);
         Ok(())
@@ -378,34 +386,35 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, LedgerError> {
     Ok(debts)
 }
 
-// What windows cost of which only a file of releases knows.
+// Charges for windows that only a file of releases records.
 //
-// A line names its window and the id of its release, and no price. The id is a hash of the job, the version and the
-// window, and a version binds every parameter of the price; so where the ledger still holds a window of the same version,
-// its dearest one says what a lost one cost at most. Where no version fits, where it has not been charged yet, or where
-// it pays for many windows at once and this one is not among them, the price is unknown: then the window takes what is
-// left of the budget, for it cannot have cost more.
+// A line contains its window and the id of its release, and no privacy cost. The id is a hash of the job,
+// the version and the window, and a version binds every parameter of the cost; so where the ledger still
+// holds windows of the same version, the highest of their costs bounds that of a lost one. Where no version
+// matches, where the version has not been charged yet, or where one of its charges pays for many windows and
+// this one is not among them, the cost is unknown: then the window takes all that is left of the budget, for
+// it cannot have cost more.
 
 impl Published {
-    /// The same as an anchor of this ledger, where its row is known.
+    /// The row as an anchor of this ledger, if its sequence number and hash are known.
     pub(in crate::ledger) fn anchor(&self, ledger: Digest) -> Option<Anchor> {
         self.row.map(|(sequence, chain)| Anchor { ledger, sequence, chain })
     }
 }
 
-/// What the ledger knows of one version of a statistic.
+/// The charges that the ledger holds for one version of a statistic.
 #[derive(Default)]
 struct KnownPrices {
-    /// The dearest window that was paid for by itself.
+    /// The highest cost of a window that was paid for alone.
     dearest: Option<Prices>,
-    /// The times for which it has paid once.
+    /// The lives that were paid for once.
     lives: Vec<Interval>,
 }
 
-/// Domain, job and version.
+/// Account, job and version.
 type VersionKey = (Name, Name, Digest);
 
-/// What is charged for rows that are lost.
+/// The charges for rows that are lost.
 pub(super) fn published_debts(store: &mut dyn Store, lost: &[&Published]) -> Result<Vec<Debt>, LedgerError> {
     let mut versions: BTreeMap<Name, BTreeMap<VersionKey, KnownPrices>> = BTreeMap::new();
     let mut debts = Vec::new();
@@ -469,19 +478,19 @@ fn known(store: &mut dyn Store, release: &Name) -> Result<BTreeMap<VersionKey, K
     odd.map_or(Ok(versions), |invalid| Err(invalid.into()))
 }
 
-/// The larger of two, in each of their amounts.
+/// The larger of two costs, of the whole and of the partial ones each.
 fn dearer(known: Option<&Prices>, other: &Prices) -> Result<Prices, Invalid> {
     let Some(known) = known else { return Ok(other.clone()) };
     Ok(Prices { whole: known.whole.larger(&other.whole)?, partial: known.partial.larger(&other.partial)? })
 }
 
-/// All that is left of a budget.
+/// A charge of all that is left of a budget.
 fn rest(store: &mut dyn Store, name: &Name) -> Result<Debt, LedgerError> {
     let always = Interval::new(i64::MIN, i64::MAX)?;
     let domain = amended_domain(store, name)?.ok_or_else(|| unknown_domain(name))?;
     let amount = match domain.promise() {
         Promise::Lifetime => domain.cap().less(&fetch(store, &domain, always)?.spent(always)?)?,
-        // What is left differs from one span to another, and nowhere is more than the cap.
+        // The remainder differs between spans, and is nowhere more than the cap.
         _ => domain.cap().clone(),
     };
     Ok((name.clone(), always, Prices::same(amount)))

@@ -269,38 +269,40 @@ impl Repair {
     }
 }
 
-// What a mechanism must remember from one release to the next (keys that are public already, the noise of a running
-// total, how many windows each person has used), as bytes that the ledger cannot read.
+// The state of mechanisms between releases (keys that are public already, the noise of a running total, the
+// number of windows that each person has used), as bytes that the ledger cannot read.
 //
-// It changes in the transaction that seals the release it comes from, or not at all; the row holds its hash, so that
-// neither can be put back without the other. Only the newest is kept.
+// A state changes in the transaction that seals the release it comes from, or not at all; the row holds its
+// hash, so that neither can be reset without the other. Only the newest is kept.
 //
-// What grows and seldom changes, such as what was counted of each of a million people, is no part of it, for it would be written
-// whole with every release. It is kept as [notes](Note), one for what each release adds. Which notes there must be, and a
-// hash of all of them, is for whoever wrote them to keep in the state.
+// Data that grows and seldom changes, such as the contribution of each of a million people, is no part of
+// the state, for it would be rewritten with every release. It is kept as [notes](Note), one for the
+// additions of each release. The mechanism records in its state which notes must exist, and a hash of all of
+// them.
 //
-// It is a statistic's, not a version's: a new version of a job finds what the old one kept. What of it still holds (keys
-// that are public already do, the noise of a running total does not) is for the mechanism to decide; here it is bytes.
+// A state belongs to a statistic and not to a version: a new version of a job reads the state of the old
+// one. The mechanism decides which parts of it still hold (keys that are public already do, the noise of a
+// running total does not); to the ledger it is bytes.
 
 /// The newest state of a statistic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// How often it has changed, this change included.
+    /// The number of times it has changed, this change included.
     pub version: i64,
-    /// The state, sealed.
+    /// The encrypted state.
     pub held: Vec<u8>,
-    /// What is noted beside it.
+    /// The note that is written with it.
     pub note: Option<Note>,
 }
 
-/// Something that is kept beside a state, and written once.
+/// Encrypted data that is kept beside a state, and written once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Its place: one further for each note of a statistic.
+    /// The place of the note: one higher for each note of a statistic.
     pub place: i64,
-    /// What it says, sealed.
+    /// The encrypted content.
     pub held: Vec<u8>,
-    /// Notes at earlier places than this are given up: what they said is said again.
+    /// Notes at places before this one are deleted: later notes repeat their content.
     pub since: i64,
 }
 
@@ -310,7 +312,7 @@ impl State {
     }
 }
 
-/// A state in two columns, from this one on.
+/// Reads a state from two columns, of which this is the first.
 pub(super) fn read(row: &dyn SqlRow, column: usize) -> Result<State, LedgerError> {
     let held = row.bytes(column + 1)?.ok_or_else(|| odd(column + 1))?;
     Ok(State { version: number(row, column)?, held, note: None })
@@ -321,7 +323,7 @@ pub(super) fn find(store: &mut dyn Store, job: &Name, name: &Name) -> Result<Opt
     first(store, "SELECT version, held FROM state WHERE job = ?1 AND name = ?2", &values, |row| read(row, 0))
 }
 
-/// The notes of a statistic, each with its place, in their order.
+/// The notes of a statistic, each with its place, in the order of places.
 pub(super) fn notes(
     store: &mut dyn Store,
     job: &Name,
@@ -332,7 +334,7 @@ pub(super) fn notes(
     all(store, "SELECT place, held FROM noted WHERE job = ?1 AND name = ?2 ORDER BY place", &values, read)
 }
 
-/// Writes a note, and gives up those that it replaces.
+/// Writes a note, and deletes those that it replaces; returns false if there is a note at its place.
 fn write_note(store: &mut dyn Store, release: &ReleaseId, note: &Note) -> Result<bool, LedgerError> {
     let (job, name) = (SqlValue::Text(release.job.as_str()), SqlValue::Text(release.name.as_str()));
     let values = [job, name, SqlValue::Number(note.place), SqlValue::Bytes(&note.held)];
@@ -344,7 +346,7 @@ fn write_note(store: &mut dyn Store, release: &ReleaseId, note: &Note) -> Result
     Ok(written)
 }
 
-/// Puts a state in the place of the one it was computed from, and of no other.
+/// Replaces the state that this one was computed from, and no other.
 pub(super) fn replace(store: &mut dyn Store, release: &ReleaseId, state: &State) -> Result<(), LedgerError> {
     let (job, name) = (SqlValue::Text(release.job.as_str()), SqlValue::Text(release.name.as_str()));
     let changed = match state.version {
@@ -367,7 +369,7 @@ pub(super) fn replace(store: &mut dyn Store, release: &ReleaseId, state: &State)
     if changed == 1 && noted {
         return Ok(());
     }
-    // The claim was checked, so nobody else may have moved it.
+    // The claim was checked, so no other process may have changed it.
     Err(LedgerError::doubt(format!("ledger: what {} keeps has moved on without it", release.name)))
 }
 

@@ -1,4 +1,4 @@
-//! Places for ledgers in tests: a file always, and a server where there is one.
+//! Places for the ledgers of tests: a file always, and a server if there is one.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use super::LedgerKey;
 #[cfg(feature = "postgres")]
 use crate::server::Server;
 
-/// Runs tests that take an [`At`] in a file, and on a server.
+/// Runs tests that take a [`ScratchPlace`] with a file, and with a server.
 macro_rules! everywhere {
     ($($test:ident)*) => {
         mod in_a_file {
@@ -31,7 +31,7 @@ macro_rules! everywhere {
 }
 pub(crate) use everywhere;
 
-/// Where the ledgers of a test lie.
+/// The kind of place for the ledgers of a test.
 #[derive(Clone, Copy)]
 pub(crate) enum ScratchPlace {
     File,
@@ -39,7 +39,7 @@ pub(crate) enum ScratchPlace {
     Server(&'static Server),
 }
 
-/// A place for one ledger, and a directory that goes with the test.
+/// A place for one ledger, with a directory that is removed with the test.
 pub(crate) struct Scratch {
     at: ScratchPlace,
     directory: PathBuf,
@@ -60,7 +60,7 @@ impl ScratchPlace {
         Scratch { at: self, directory, ledger }
     }
 
-    /// How often to try, where a try costs more on a server.
+    /// The number of tries, given that for a file: a try costs more on a server.
     pub(crate) fn tries(self, in_a_file: usize) -> usize {
         match self {
             ScratchPlace::File => in_a_file,
@@ -79,7 +79,7 @@ impl Scratch {
         self.ledger.clone()
     }
 
-    /// The key that a gate opens, made where it is not there yet.
+    /// The path of the key that a gate opens, created if it is missing.
     pub(crate) fn key(&self) -> PathBuf {
         match self.at {
             ScratchPlace::File => LedgerKey::beside(&self.ledger),
@@ -94,7 +94,7 @@ impl Scratch {
         }
     }
 
-    /// Takes from the process of a job what keeps others out, as a move to another machine does.
+    /// Removes the lock by which the process of a job excludes others, as a move to another machine does.
     pub(crate) fn unlock(&self, job: &str) {
         match self.at {
             ScratchPlace::File => {
@@ -111,7 +111,7 @@ impl Scratch {
         }
     }
 
-    /// Edits the tables by hand: with their triggers, or after taking them away.
+    /// Edits the tables directly: with their triggers, or after dropping them.
     pub(crate) fn edit(&self, statement: &str, triggers: bool) -> Result<(), String> {
         match self.at {
             ScratchPlace::File => self.edit_file(statement, triggers).map_err(|error| error.to_string()),

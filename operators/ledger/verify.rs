@@ -1,4 +1,5 @@
-//! Does everything add up? From the rows alone: each link of the chain, each account, and what mechanisms keep.
+//! Verification of a ledger from its rows alone: each link of the chain, each account, and the state of each
+//! mechanism.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ use super::{failpoint, rows};
 use crate::accounting::{Account, EntryKey, Prices};
 use crate::canonical::Digest;
 
-/// Recomputes everything that is not a row itself, and compares.
+/// Recomputes the chain, the accounts and the hashes of states from the rows, and compares them with the
+/// stored ones.
 pub(super) fn verify(store: &mut dyn Store) -> Result<(), LedgerError> {
     store.check()?;
     let mut snapshot = Transaction::snapshot(store)?;
@@ -34,11 +36,11 @@ pub(super) fn verify(store: &mut dyn Store) -> Result<(), LedgerError> {
     states_are_the_newest(store, chain.due.states)
 }
 
-/// What the rows say must be found beside them.
+/// The accounts and states that follow from the rows.
 #[derive(Default)]
 pub(super) struct Due {
     pub(super) accounts: BTreeMap<Name, Account>,
-    /// What a statistic's mechanism kept last, by job and name.
+    /// The hash of the newest state of each statistic's mechanism, by job and name.
     states: BTreeMap<(Name, Name), Digest>,
 }
 
@@ -57,14 +59,14 @@ impl Due {
     }
 }
 
-/// A row that is about no release.
+/// A row of the chain that is no release.
 enum Statement {
     Domain(AccountSpec),
     Amendment(Amendment),
     Repair(Repair),
 }
 
-/// Statements by their place among all rows, each with the hash that it holds. There are few.
+/// Statements by sequence number, each with the hash that its row holds. They are few.
 type Statements = BTreeMap<i64, (Statement, Digest)>;
 
 fn statements(store: &mut dyn Store) -> Result<Statements, LedgerError> {
@@ -92,18 +94,18 @@ fn statements(store: &mut dyn Store) -> Result<Statements, LedgerError> {
     Ok(statements)
 }
 
-/// How far the chain has been followed: everything up to there is as it was written.
+/// The proven part of a chain: every row in it is as it was written.
 pub(super) struct Chain {
     pub(super) sequence: i64,
     pub(super) last: Digest,
-    /// How many releases are among it: the first ones, in the order in which they are read.
+    /// The number of releases in the proven part: the first ones, in the order in which they are read.
     pub(super) releases: i64,
     pub(super) due: Due,
 }
 
 impl Chain {
-    /// A chain that begins with the name of its ledger, so that rows of another ledger are in doubt: a log of another one that
-    /// lies beside the file brings them there.
+    /// A chain that begins with the name of its ledger, so that rows of another ledger are in doubt, such as
+    /// those that the write-ahead log of another ledger beside the file brings in.
     pub(super) fn of(ledger: Digest) -> Chain {
         Chain { sequence: 0, last: ledger, releases: 0, due: Due::default() }
     }
@@ -151,7 +153,8 @@ impl Chain {
         (sequence, (statement, held)): (i64, (Statement, Digest)),
     ) -> Result<(), LedgerError> {
         if let Statement::Repair(repair) = &statement {
-            // What it says is lost has left no row, so its own place is further on. What mechanisms kept is lost too.
+            // The rows that it gives up are gone, so it follows after a gap. The state of mechanisms is lost
+            // too.
             if repair.sound != self.sequence || repair.sequence <= repair.sound {
                 return Err(LedgerError::doubt(format!("ledger: row {sequence} is missing or was edited")));
             }
@@ -183,7 +186,7 @@ fn accounts_are_the_rows(
         let entries = all(store, entries, &[SqlValue::Text(domain.as_str())], read_entry)?;
         let entries: BTreeMap<EntryKey, Prices> = entries.into_iter().collect();
         kept += entries.len();
-        // An account that was never charged may have no entry.
+        // An account without a charge may have no entry.
         let (due, nothing) = (account.entries(), Prices::same(account.nothing()));
         let differs = |(place, spent): (&EntryKey, &Prices)| entries.get(place).unwrap_or(&nothing) != spent;
         if due.iter().any(differs) || entries.keys().any(|place| !due.contains_key(place)) {

@@ -1,4 +1,4 @@
-//! What a place does where there are any.
+//! Failpoints of a build with the feature `failpoints`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,13 +10,14 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use super::super::error::{LedgerError, LedgerErrorKind};
 
-/// What every process says on its standard error when it comes to its place, and so what every such build holds.
+/// The text that a process writes to standard error when its failpoint acts; every build with failpoints
+/// contains it.
 pub const MARKER: &str = "a failpoint of the crash tests was reached";
 
-/// Where the environment says it.
+/// The environment variable that selects a failpoint and its action.
 const VARIABLE: &str = "DISCREET_FAILPOINT";
 
-/// A signal to the own process reaches every thread of it in less.
+/// An upper bound of the time in which a signal reaches every thread of its own process.
 const SIGNAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
@@ -37,7 +38,7 @@ static PLAN: LazyLock<Option<FailpointPlan>> = LazyLock::new(|| {
     let text = std::env::var(VARIABLE).ok()?;
     let plan = read(&text);
     if plan.is_none() {
-        // To go on would be to test nothing.
+        // A test that went on would test nothing.
         let _ = writeln!(std::io::stderr(), "{VARIABLE}: found {text:?}; give POINT:HIT:abort|error|stop");
         std::process::exit(2);
     }
@@ -59,11 +60,11 @@ fn read(text: &str) -> Option<FailpointPlan> {
     Some(FailpointPlan { point: point.to_owned(), hits: first.parse().ok()?..=last.parse().ok()?, act })
 }
 
-/// Comes to a place.
+/// Counts a visit of a failpoint, and performs the action if it is due.
 ///
 /// # Errors
 ///
-/// Trouble of this kind, where the environment asks for it.
+/// A [`LedgerError`] of this kind, if the environment variable selects `error` here.
 pub fn reached(point: &'static str, kind: LedgerErrorKind) -> Result<(), LedgerError> {
     let hit = {
         let mut hits = HITS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +90,7 @@ pub fn reached(point: &'static str, kind: LedgerErrorKind) -> Result<(), LedgerE
     }
 }
 
-/// How often each place was reached.
+/// The number of times that each failpoint was reached.
 pub fn hits() -> BTreeMap<&'static str, u32> {
     HITS.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

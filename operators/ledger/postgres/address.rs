@@ -1,7 +1,7 @@
-//! Which ledger on which server: `postgres://user@host:port/database?ledger=name`.
+//! The address of a ledger on a server: `postgres://user@host:port/database?ledger=name`.
 //!
-//! Stricter than the addresses of other programs: one server (of two, one may be behind), no password, and nothing that
-//! is not understood.
+//! Stricter than the addresses of other programs: one server (of two, one may be behind), no password, and no
+//! unknown parameter.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -13,23 +13,23 @@ use zeroize::Zeroizing;
 
 use super::super::error::LedgerError;
 
-/// A ledger on a server.
+/// A parsed address of a ledger on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) host: Host,
     pub(super) port: u16,
     pub(super) user: String,
     pub(super) database: String,
-    /// The ledger's name, and that of the schema that holds it.
+    /// The name of the ledger, which is that of the schema that holds it.
     pub(super) ledger: String,
-    /// The history of the server that the operator vouches for, after a failover.
+    /// The timeline of the server that the operator vouches for, after a failover.
     pub(super) timeline: Option<u32>,
 }
 
-/// Where a server listens.
+/// The host of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Host {
-    /// A name or a number of this machine.
+    /// `localhost`, or a loopback IP address.
     Loopback(String),
     /// The directory of a Unix socket.
     Socket(PathBuf),
@@ -38,7 +38,7 @@ pub(super) enum Host {
 const PORT: u16 = 5432;
 
 impl Address {
-    /// Reads an address. What is refused is never repeated: it may hold a password.
+    /// Parses an address. An error never repeats it: it may contain a password.
     pub(super) fn parse(text: &str) -> Result<Address, LedgerError> {
         let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
         let rest = rest.ok_or_else(|| refused("it does not begin with postgres://"))?;
@@ -85,7 +85,7 @@ impl Address {
         })
     }
 
-    /// How the host is written in a password file.
+    /// The form of the host in a password file.
     pub(super) fn host_name(&self) -> String {
         match &self.host {
             Host::Loopback(name) => name.clone(),
@@ -109,7 +109,8 @@ fn host_and_port(server: &str) -> Result<(String, u16), LedgerError> {
     Ok((decoded(host)?, port))
 }
 
-/// There is no TLS here: what is not on this machine is reached through something that encrypts.
+/// Checks that the host is on this machine. There is no TLS here: a server elsewhere is reached through a
+/// tunnel that encrypts.
 fn near(host: String) -> Result<Host, LedgerError> {
     if host.starts_with('/') {
         return Ok(Host::Socket(PathBuf::from(host)));
@@ -130,7 +131,8 @@ fn named(name: String, what: &str) -> Result<String, LedgerError> {
     Ok(name)
 }
 
-/// A name that stands for itself between quotes, that Postgres does not cut, and that is not one of its own.
+/// Checks the name of a schema: it needs no escapes between quotes, Postgres does not truncate it, and it is
+/// none of its own.
 fn schema(name: String) -> Result<String, LedgerError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
     let own = name.starts_with("pg_") || ["public", "information_schema"].contains(&name.as_str());
@@ -171,10 +173,10 @@ fn password() -> LedgerError {
     )
 }
 
-// The password, from where every program that speaks to Postgres finds it: `PGPASSWORD`, or else the file that
-// `PGPASSFILE` names, or else `~/.pgpass`.
+// The password of a server, from the places that every Postgres client reads: `PGPASSWORD`, or else the file
+// that `PGPASSFILE` names, or else `~/.pgpass`.
 
-/// The password for an address; `None` where there is none to be found, as where the server asks for none.
+/// The password for an address; `None` if there is none, as for a server that requires none.
 pub(super) fn find(address: &Address) -> Result<Option<Zeroizing<String>>, LedgerError> {
     if let Ok(password) = env::var("PGPASSWORD") {
         return Ok(Some(Zeroizing::new(password)));
@@ -201,8 +203,8 @@ fn in_file(path: &Path, address: &Address) -> Result<Option<Zeroizing<String>>, 
     Ok(text.lines().filter(|line| !line.starts_with('#')).find_map(|line| matching(line, address)))
 }
 
-/// The password of a line `host:port:database:user:password`, if it is about this address. `*` stands for anything, and
-/// a backslash before `:` and `\`.
+/// The password of a line `host:port:database:user:password`, if the line matches this address. `*` matches
+/// anything, and a backslash escapes `:` and `\`.
 fn matching(line: &str, address: &Address) -> Option<Zeroizing<String>> {
     let mut fields = vec![Zeroizing::new(String::new())];
     let mut letters = line.chars();
@@ -219,7 +221,7 @@ fn matching(line: &str, address: &Address) -> Option<Zeroizing<String>> {
     }
     let [host, port, database, user, password] = <[Zeroizing<String>; 5]>::try_from(fields).ok()?;
     let is = |field: &str, value: &str| field == "*" || field == value;
-    // A socket may be called by its directory, or `localhost`.
+    // The file may name a socket by its directory, or `localhost`.
     let near = matches!(address.host, Host::Socket(_)) && **host == *"localhost";
     let same = (near || is(&host, &address.host_name()))
         && is(&port, &address.port.to_string())
@@ -291,7 +293,7 @@ mod tests {
             assert!(trouble.to_string().contains("PGPASSFILE"), "{trouble}");
             assert!(!format!("{trouble} {trouble:?}").contains("hunter2"));
         }
-        // Nor where something else is wrong with it.
+        // Nor is it repeated for any other error.
         for address in [
             "postgres://me:hunter2@localhost",
             "postgres://me:hunter2/books",

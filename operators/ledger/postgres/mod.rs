@@ -1,40 +1,44 @@
-//! A ledger in a schema of a Postgres database, for jobs on several machines: behind the feature `postgres`. How it is
-//! used is on the [ledger's page](super#on-a-server); this one says why it can be trusted.
+//! The store of a ledger in a schema of a Postgres database, for jobs on several machines: behind the feature
+//! `postgres`. The [ledger's page](super#on-a-server) describes its use; this one argues why it can be
+//! trusted.
 //!
 //! # Writers
 //!
-//! Every transaction that writes begins by locking the one row of `head`. The chain is one for each ledger, so all
-//! writers would meet there anyway, and nothing is lost by meeting at once. After the lock, `READ COMMITTED` shows each
-//! statement all that was committed before, so fences, names and accounts are read as they are; no two transactions hold
-//! row locks of one ledger together, so they cannot wait for each other in a circle, and no other order is needed. The
-//! locks that keep two processes of one job apart are taken between transactions, or without waiting.
+//! Every transaction that writes begins by locking the one row of `head`. The chain is one for each ledger,
+//! so all writers would meet there anyway, and nothing is lost by meeting at once. After the lock, `READ
+//! COMMITTED` gives each statement all that was committed before, so fences, names and accounts are current;
+//! no two transactions hold row locks of one ledger together, so they cannot wait for each other in a circle,
+//! and no other order is needed. The locks that keep two processes of one job apart are taken between
+//! transactions, or without waiting.
 //!
-//! **A lost commit.** Its transaction holds `head` until it has ended one way or the other, however dead its connection.
-//! Whoever asks what became of it locks `head` first, over a new connection, and so waits; what is read then is
-//! decided. A session that nobody speaks to any more is ended by the server, in 10 seconds inside a transaction, in half
-//! a minute otherwise; the gate asks for longer.
+//! **A lost commit.** The transaction of a commit with an unknown outcome holds `head` until it has ended one
+//! way or the other, however dead its connection. A process that reads the outcome locks `head` first, over a
+//! new connection, and so waits; its result is then final. The server ends a session whose client has
+//! vanished, in 10 seconds inside a transaction, in half a minute otherwise; the gate retries for longer.
 //!
-//! **A commit that reports success** is believed unless the server adds a warning. It warns where it stopped waiting for
-//! a standby, and where there was no transaction; and a transaction in which a statement failed, whose `COMMIT` it
-//! answers without an error, is never committed from here.
+//! **A commit that reports success** is trusted unless the server adds a warning. It warns if it stopped
+//! waiting for a standby, and if there was no transaction; and a transaction in which a statement failed,
+//! whose `COMMIT` it answers without an error, is never committed from here.
 //!
-//! # What is checked
+//! # Checks
 //!
-//! At each connection everything that durability rests on is read back, and at the beginning of each writing transaction
-//! what can change while a server runs: `fsync`, `full_page_writes`, `synchronous_commit`, and the process that answers.
+//! At each connection every setting that durability depends on is read back, and at the beginning of each
+//! writing transaction those that can change while a server runs: `fsync`, `full_page_writes`,
+//! `synchronous_commit`, and the process that answers.
 //!
-//! **A pooler** gives one session of the server to many clients, in turns. Then a name in a statement may mean the table of
-//! another ledger, a prepared statement another statement, and a lock of the session is everybody's; with a pool of one
-//! the process that answers is always the same, and shows nothing. So each connection is begun with a random token, as a
-//! setting in its first message, and reads it back: a pooler refuses the setting or drops it, and is refused, whichever
-//! way it hands out sessions. Each transaction compares the token again, sets its own search path, and compares the name of
-//! the ledger that it finds there; lines that may leave are read in such a transaction.
+//! **A pooler** gives one session of the server to many clients, in turns. Then a name in a statement may
+//! mean the table of another ledger, a prepared statement another statement, and a lock of the session
+//! belongs to all clients; with a pool of one the process that answers is always the same, and its id proves
+//! nothing. So each connection begins with a random token, as a setting in its first message, and reads it
+//! back: a pooler refuses the setting or drops it, and is refused, however it assigns sessions. Each
+//! transaction compares the token again, sets its own search path, and compares the name of the ledger that
+//! it finds there; lines that may leave are read in such a transaction.
 //!
-//! Errors carry what the server said and its code, never its details: they quote rows. Values print as nothing, because
-//! the crate writes them to the log.
+//! Errors contain the message of the server and its code, never its details: they quote rows. The debug form
+//! of a value is empty, because the crate writes values to the log.
 //!
-//! The crate runs its own event loop on the calling thread; inside an asynchronous one it would panic, so a ledger is
-//! used from an ordinary thread, as a gate does.
+//! The crate runs its own event loop on the calling thread; inside an asynchronous one it would panic, so a
+//! ledger is used from an ordinary thread, as a gate does.
 
 mod address;
 mod session;
@@ -58,18 +62,18 @@ use address::Address;
 use session::{ServerIdentity, Session};
 use tables::{Parameter, kind};
 
-/// A connection to the server.
+/// A connection to the schema of a ledger.
 pub(super) struct Postgres {
     address: Address,
     session: Session,
-    /// The jobs that this process keeps others from running.
+    /// The jobs that this process has claimed.
     jobs: Vec<Name>,
-    /// Those of them whose lock this connection does not hold yet.
+    /// The claimed jobs whose lock this connection does not hold yet.
     missing: Vec<Name>,
 }
 
 impl Postgres {
-    /// A new schema with empty tables.
+    /// Creates a new schema with empty tables.
     pub(super) fn create(address: &str) -> Result<Postgres, LedgerError> {
         let address = Address::parse(address)?;
         let mut session = Session::open(&address)?;
@@ -88,14 +92,15 @@ impl Postgres {
         Ok(Postgres { address, session, jobs: Vec::new(), missing: Vec::new() })
     }
 
-    /// The schema that is there: opening never makes one.
+    /// Opens an existing schema, and never creates one.
     pub(super) fn open(address: &str) -> Result<Postgres, LedgerError> {
         let address = Address::parse(address)?;
         let session = known(&address)?;
         Ok(Postgres { address, session, jobs: Vec::new(), missing: Vec::new() })
     }
 
-    /// Takes the locks that a lost connection may still hold, as soon as they are free. Until then the fence decides.
+    /// Takes the locks of jobs that a lost connection may still hold, as soon as they are free. Until then
+    /// the fence decides.
     fn exclude_again(&mut self) -> Result<(), LedgerError> {
         for job in std::mem::take(&mut self.missing) {
             let lock = format!("SELECT pg_try_advisory_lock({})", self.lock(&job));
@@ -108,7 +113,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Tells those who look at the server's sessions which job this one is of.
+    /// Sets the application name of the session to its ledger and job, for the administrator of the server.
     fn call(&mut self, job: &Name) -> Result<(), LedgerError> {
         let ledger = &self.address.ledger;
         self.session.rows(&format!("SET application_name = 'discreet {ledger} {job}'")).map(drop)
@@ -128,7 +133,8 @@ impl Postgres {
         if let Some(known) = self.session.statements.get(statement) {
             return Ok(known.clone());
         }
-        // Said, because Postgres would take `?3 - 1` for a narrower number than the column's.
+        // The types are given, because Postgres would infer a narrower number than the column's from `?3 -
+        // 1`.
         let types: Vec<Type> = values.iter().map(kind).collect();
         let prepared = self.session.client.prepare_typed(&statement.replace('?', "$"), &types)?;
         self.session.statements.insert(statement, prepared.clone());
@@ -200,7 +206,8 @@ impl Store for Postgres {
         outcome
     }
 
-    /// A lock of the session, so that it goes with the connection. A predecessor that has just died is waited for.
+    /// Takes a lock of the session, which ends with the connection. A predecessor that has just died is
+    /// waited for.
     fn exclude(&mut self, job: &Name) -> Result<Option<File>, LedgerError> {
         let lock = format!(
             "BEGIN; SET LOCAL lock_timeout = '1500ms'; SELECT pg_advisory_lock({}); COMMIT",
@@ -227,13 +234,13 @@ impl Store for Postgres {
         Ok(())
     }
 
-    /// To a file: a copy on the same server would go with it.
+    /// Copies to a file, for a copy on the same server would be lost with it.
     fn export(&mut self, to: &Path) -> Result<(), LedgerError> {
         let mut file = Sqlite::create(to)?;
         let copied = copy::copy(self, &mut file);
         if copied.is_err() {
             drop(file);
-            // Half a copy is none.
+            // A partial copy is of no use.
             let _ = std::fs::remove_file(to);
         }
         copied
@@ -256,7 +263,7 @@ impl fmt::Debug for Postgres {
     }
 }
 
-/// A connection to the server on which the ledger was made.
+/// Connects to the server, and checks that the ledger was created on it.
 fn known(address: &Address) -> Result<Session, LedgerError> {
     let mut session = Session::open(address)?;
     let schema = &address.ledger;

@@ -1,4 +1,4 @@
-//! A connection, and everything that must be so before a ledger is trusted over it.
+//! A session with the server, and the checks before a ledger is trusted over it.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -14,17 +14,18 @@ use super::super::error::{LedgerError, LedgerErrorKind};
 use super::address;
 use super::address::{Address, Host};
 
-/// The first with both of what notices a vanished client: `client_connection_check_interval`, `idle_session_timeout`.
+/// The first version of Postgres with both settings that detect a vanished client:
+/// `client_connection_check_interval` and `idle_session_timeout`.
 const OLDEST: i64 = 140_000;
 
-/// What the server must have been started with. They can be changed while it runs, so a writer reads them again.
+/// The required settings of the server. They can be changed while it runs, so a writer reads them again.
 const GUARANTEES: [(&str, &str); 3] =
     [("fsync", "on"), ("full_page_writes", "on"), ("server_encoding", "UTF8")];
 
-/// What this session asks for, and reads back.
+/// The settings of the session, which are read back.
 ///
-/// A session that is idle inside a transaction holds the lock of every writer, so it ends before a rival stops waiting;
-/// a rival stops waiting before its statement is cut.
+/// A session that is idle inside a transaction holds the lock of every writer, so it ends before a rival
+/// stops waiting; a rival stops waiting before its statement times out.
 const SETTINGS: [(&str, &str); 10] = [
     ("synchronous_commit", "on"),
     ("idle_in_transaction_session_timeout", "10s"),
@@ -33,14 +34,15 @@ const SETTINGS: [(&str, &str); 10] = [
     ("idle_session_timeout", "0"),
     ("client_connection_check_interval", "5s"),
     ("default_transaction_read_only", "off"),
-    // A policy that hides rows makes statements fail instead.
+    // A row security policy that hides rows then makes statements fail instead.
     ("row_security", "off"),
     ("client_min_messages", "warning"),
-    // What was not committed is not written into the server's log.
+    // Values that were not committed are not written into the server's log.
     ("log_parameter_max_length_on_error", "0"),
 ];
 
-/// A client that vanished without a word is noticed in 25 seconds. A Unix socket needs none of it, and reads back zeros.
+/// The keepalives, by which a client that vanished silently is detected in 25 seconds. A Unix socket needs
+/// none of them, and reads back zeros.
 const KEEPALIVES: [(&str, &str); 4] = [
     ("tcp_keepalives_idle", "10"),
     ("tcp_keepalives_interval", "5"),
@@ -48,38 +50,39 @@ const KEEPALIVES: [(&str, &str); 4] = [
     ("tcp_user_timeout", "25000"),
 ];
 
-/// The setting that holds the session's token. It is given when the connection is made, and not by a statement: a pooler
-/// has no place for it, and refuses it or drops it.
+/// The setting that holds the session's token. It is set when the connection is made, and not by a statement:
+/// a pooler cannot pass it on, and refuses it or drops it.
 const TOKEN: &str = "discreet.session";
 
-/// Which server this is, and how often it was made anew from a copy of itself.
+/// The identity of a server: its system identifier, and its timeline, which increases with each failover or
+/// restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServerIdentity {
     pub(super) system: String,
     pub(super) timeline: u32,
 }
 
-/// A connection that has been checked.
+/// A session that has been checked.
 pub(super) struct Session {
     pub(super) client: Client,
     pub(super) statements: HashMap<&'static str, Statement>,
     pub(super) identity: ServerIdentity,
-    /// Whether the server keeps checksums of its pages.
+    /// True if the server keeps checksums of its pages.
     pub(super) checksums: bool,
     backend: String,
-    /// A random text that this session was begun with, and no other.
+    /// The random token that only this session was begun with.
     token: String,
-    /// The schema of the ledger, which every transaction names for itself.
+    /// The schema of the ledger, which every transaction puts on its own search path.
     schema: String,
-    /// The name of the ledger in the schema, in hex, once it was read.
+    /// The name of the ledger in the schema, in hex, once it has been read.
     ledger: Option<String>,
     warned: Arc<AtomicBool>,
-    /// Whether a statement of the transaction has failed: then a commit would undo it, and report success.
+    /// True if a statement of the transaction has failed: then a commit would undo it, and report success.
     pub(super) failed: bool,
 }
 
 impl Session {
-    /// Connects, makes the settings, and reads everything back.
+    /// Connects, applies the settings, and reads everything back.
     pub(super) fn open(address: &Address) -> Result<Session, LedgerError> {
         let warned = Arc::new(AtomicBool::new(false));
         let mut token = [0; 16];
@@ -88,7 +91,7 @@ impl Session {
         let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut client =
             configured(address, &token, &warned)?.connect(NoTls).map_err(|error| at_connect(&error))?;
-        // Asked first: a pooler may answer for the server in everything else.
+        // Checked first: a pooler may answer for the server in everything else.
         let held = rows(&mut client, &format!("SELECT current_setting('{TOKEN}', true)"))?;
         if held.first().and_then(|row| row.get(0)) != Some(&token) {
             return Err(pooled("what answers is not the session that was asked for"));
@@ -122,8 +125,8 @@ impl Session {
         })
     }
 
-    /// Begins a writing transaction behind the one row that all writers change, and checks that the settings still hold
-    /// and that this is the session that was opened, in the schema of the same ledger.
+    /// Begins a writing transaction behind the one row that all writers change, and checks that the settings
+    /// still hold and that this is the session that was opened, in the schema of the same ledger.
     pub(super) fn begin(&mut self) -> Result<(), LedgerError> {
         self.failed = false;
         let (schema, token) = (&self.schema, TOKEN);
@@ -133,7 +136,7 @@ impl Session {
                current_setting('synchronous_commit'), current_setting('{token}', true),
                (SELECT encode(ledger, 'hex') FROM meta) FROM head FOR UPDATE"
         ))?;
-        // Only a ledger that is being made has no such row yet.
+        // Only a ledger that is being created has no such row yet.
         let Some(row) = rows.first() else { return Ok(()) };
         let found = [0, 1, 2, 3].map(|column| row.get(column).unwrap_or_default());
         if found != [&*self.backend, "on", "on", "on"] {
@@ -146,7 +149,7 @@ impl Session {
         self.is_the_same(row.get(4), row.get(5))
     }
 
-    /// Begins a transaction that reads, however many rows there are, with the same checks.
+    /// Begins a transaction that reads, without a timeout, with the same checks.
     pub(super) fn snapshot(&mut self) -> Result<(), LedgerError> {
         self.failed = false;
         let (schema, token) = (&self.schema, TOKEN);
@@ -176,13 +179,13 @@ impl Session {
         )))
     }
 
-    /// Goes on with what an earlier session knew of the ledger.
+    /// Takes over the name of the ledger from an earlier session.
     pub(super) fn succeed(&mut self, earlier: &Session) {
         self.ledger.clone_from(&earlier.ledger);
     }
 
-    /// Commits, and believes it only if the server has nothing to add: it warns where a transaction is not on the standby
-    /// that it waits for, and where there was none.
+    /// Commits, and trusts the commit only if the server adds no warning: it warns if a transaction is not on
+    /// the standby that it waits for, and if there was no transaction.
     pub(super) fn commit(&mut self) -> Result<(), LedgerError> {
         if self.failed {
             return Err(LedgerError::new(
@@ -200,7 +203,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs statements without values, and gives the rows of all of them as text.
+    /// Runs statements without parameters, and returns the rows of all of them as text.
     pub(super) fn rows(&mut self, statements: &str) -> Result<Vec<SimpleQueryRow>, LedgerError> {
         rows(&mut self.client, statements)
     }
@@ -225,7 +228,7 @@ fn configured(address: &Address, token: &str, warned: &Arc<AtomicBool>) -> Resul
     }
     let warned = Arc::clone(warned);
     config.notice_callback(move |notice| {
-        // A severity that this version does not name is taken for a warning.
+        // An unknown severity is taken for a warning.
         let harmless = [Severity::Notice, Severity::Info, Severity::Log, Severity::Debug];
         if notice.parsed_severity().is_none_or(|severity| !harmless.contains(&severity)) {
             warned.store(true, Ordering::Relaxed);
@@ -254,8 +257,8 @@ fn settle(client: &mut Client, address: &Address) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// The timeline is the first part of the name of the file that the server writes to; its control file may still hold the
-/// one before.
+/// Reads the identity of the server. The timeline is the first part of the name of the file that the server
+/// writes to; its control file may still hold the previous one.
 fn identify(client: &mut Client) -> Result<ServerIdentity, LedgerError> {
     let system = ask(client, "SELECT system_identifier FROM pg_control_system()")?;
     let file = ask(client, "SELECT pg_walfile_name(pg_current_wal_lsn())")?;
@@ -265,7 +268,7 @@ fn identify(client: &mut Client) -> Result<ServerIdentity, LedgerError> {
     Ok(ServerIdentity { system, timeline })
 }
 
-/// The one value that a statement gives.
+/// The single value that a statement returns.
 fn ask(client: &mut Client, statement: &str) -> Result<String, LedgerError> {
     let answer = rows(client, statement)?.into_iter().next();
     let answer = answer.as_ref().and_then(|row| row.get(0)).map(str::to_owned);
@@ -281,16 +284,17 @@ fn rows(client: &mut Client, statements: &str) -> Result<Vec<SimpleQueryRow>, Le
     Ok(messages.into_iter().filter_map(row).collect())
 }
 
-// What an error of the server leaves known. Its details are never repeated: they quote rows, and a row that was not
-// committed holds a draw that nobody may see.
+// Conversion of errors of the server to ledger errors, by their effect on the ledger. Details of the
+// server's errors are never repeated: they quote rows, and a row that was not committed holds a draw of
+// noise that nobody may see.
 
-/// An error of anything but a commit: nothing was written. [`LedgerErrorKind::Unknown`] says that this connection is of no
-/// more use, so that a gate asks again over another.
+/// Converts an error of any statement but a commit: nothing was written. [`LedgerErrorKind::Unknown`] means
+/// that this connection is unusable, so that a gate retries over another.
 pub(super) fn before_commit(error: &Error) -> LedgerError {
     LedgerError::new(kind(error), format!("ledger: {}", said(error)))
 }
 
-/// An error of a commit. Only a server that says that it undid the transaction is believed.
+/// Converts an error of a commit. Only an answer that the transaction was undone is trusted.
 pub(super) fn at_commit(error: &Error) -> LedgerError {
     let undone = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
     let kind = match error.code() {
@@ -300,14 +304,15 @@ pub(super) fn at_commit(error: &Error) -> LedgerError {
     LedgerError::new(kind, format!("ledger: the commit did not end: {}", said(error)))
 }
 
-/// An error of connecting: a server that cannot be reached may be there again soon, one that says no will not.
+/// Converts an error of connecting: a server that cannot be reached may be back soon; one that denies access
+/// will not grant it.
 pub(super) fn at_connect(error: &Error) -> LedgerError {
     let kind = match error.code().map(SqlState::code) {
         Some(code) if code.starts_with("28") || code.starts_with("3D") => LedgerErrorKind::Refused,
-        // A server takes the token of a session; a pooler says that it does not know such a parameter.
+        // A server accepts the token of a session; a pooler reports an unknown parameter.
         Some("08P01") => return pooled(&said(error)),
         Some(_) => kind(error),
-        // The crate calls it so, and keeps the kind to itself.
+        // The crate gives this text for a missing password, and no public kind.
         None if error.to_string() == "invalid configuration" => {
             return LedgerError::refused(
                 "ledger: the server asks for a password, and there is none for it in PGPASSWORD, in the file that \
@@ -319,7 +324,8 @@ pub(super) fn at_connect(error: &Error) -> LedgerError {
     LedgerError::new(kind, format!("ledger: no connection to the server: {}", said(error)))
 }
 
-/// What is between this process and the server hands sessions from one client to another, or may.
+/// The error for a pooler between this process and the server, which hands sessions from one client to
+/// another, or may.
 pub(super) fn pooled(found: &str) -> LedgerError {
     LedgerError::refused(format!(
         "ledger: {found}: there is a pooler in front of the server, which gives one session to many clients; connect to \
@@ -330,7 +336,7 @@ pub(super) fn pooled(found: &str) -> LedgerError {
 fn kind(error: &Error) -> LedgerErrorKind {
     match error.code() {
         Some(code) => kind_of(code.code()),
-        // What is neither an answer nor a broken line is a column that does not hold what it should.
+        // An error that is neither an answer nor a broken connection is a column with an invalid value.
         None if error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()) => {
             LedgerErrorKind::Unknown
         }
@@ -338,12 +344,12 @@ fn kind(error: &Error) -> LedgerErrorKind {
     }
 }
 
-/// By the class and the number of an SQLSTATE.
+/// The kind of an error, by the class and the code of its SQLSTATE.
 fn kind_of(code: &str) -> LedgerErrorKind {
     match code {
-        // Its answer was lost; or the server ends the session, is going down, or has become a standby.
+        // The answer was lost; or the server ends the session, is shutting down, or has become a standby.
         "40003" | "25P03" | "25006" => LedgerErrorKind::Unknown,
-        // It undid the transaction itself, or waited as long as it was told to.
+        // The server undid the transaction itself, or a timeout that the session has set passed.
         "40001" | "40P01" | "55P03" | "57014" => LedgerErrorKind::Busy,
         _ => match &code[..code.len().min(2)] {
             // Connections; no room, memory or disk; an operator's intervention; the server's own files.
@@ -356,7 +362,7 @@ fn kind_of(code: &str) -> LedgerErrorKind {
     }
 }
 
-/// What the server said, without its details, or what became of the connection.
+/// The message of the server, without its details, or the state of the connection.
 fn said(error: &Error) -> String {
     match error.as_db_error() {
         Some(answer) => format!("{} ({})", answer.message(), answer.code().code()),

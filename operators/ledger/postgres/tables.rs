@@ -1,4 +1,4 @@
-//! How a ledger lies in a schema of Postgres: its tables, and what may change in them.
+//! The tables of a ledger in a schema of Postgres, and the changes allowed in them.
 
 use std::error::Error;
 use std::fmt;
@@ -11,9 +11,9 @@ use super::super::error::LedgerError;
 use super::super::store::{SqlRow, SqlValue, odd};
 use super::session::Session;
 
-/// The tables of a file, with what Postgres calls the kinds of columns, and one more: on which server the ledger was
-/// made. Names are compared byte by byte, whatever the database's language. Triggers refuse what the path never does,
-/// emptying a table included.
+/// The schema: the tables of a file, with the column types of Postgres, and one more: the servers and
+/// timelines on which the ledger was valid. Names are compared byte by byte, whatever the locale of the
+/// database. Triggers refuse changes that this library never makes, truncating a table included.
 pub(super) const TABLES: &str = r#"
 CREATE TABLE server (timeline BIGINT PRIMARY KEY, system TEXT NOT NULL);
 CREATE TABLE meta ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), format BIGINT NOT NULL, ledger BYTEA NOT NULL);
@@ -107,13 +107,13 @@ CREATE TRIGGER account_full BEFORE TRUNCATE ON account EXECUTE FUNCTION refuse('
 CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no table is emptied');
 "#;
 
-// Does each index hold what its table holds? An index that misses a row hides a sealed release, and its window would be
-// drawn again. So the keys are read through each index and past it. `amcheck` looks deeper, and only a superuser may
-// ask it.
+// Comparison of each index with its table. An index that misses a row hides a sealed release, and its window
+// would be drawn again. So the keys are read through each index and past it. `amcheck` checks more, and only
+// a superuser may run it.
 
-/// Every index whose gaps would change what a ledger decides, as the columns that only a scan of it gives in order.
-/// A release that its index misses would be drawn again, an account would be lost, a fence would not stop a zombie, a
-/// version would not be held to its word.
+/// Every index whose gaps would change a decision of a ledger, as the columns that only a scan of it gives in
+/// order. A release that its index misses would be drawn again, an account would be lost, a fence would not
+/// stop a zombie, a version would not be held to its terms.
 const INDEXES: [(&str, &str); 9] = [
     ("release", "window_start, id"),
     ("release", "sequence"),
@@ -126,7 +126,7 @@ const INDEXES: [(&str, &str); 9] = [
     ("agreed", "job, version, name"),
 ];
 
-/// Compares them, inside a transaction that reads.
+/// Compares all of them, inside a transaction that reads.
 pub(super) fn compare(session: &mut Session) -> Result<(), LedgerError> {
     for (table, columns) in INDEXES {
         let (through, past) = (keys(session, true, table, columns)?, keys(session, false, table, columns)?);
@@ -139,10 +139,10 @@ pub(super) fn compare(session: &mut Session) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// How many keys there are, and the sum of their hashes.
+/// The number of keys, and the sum of their hashes.
 fn keys(session: &mut Session, through: bool, table: &str, columns: &str) -> Result<String, LedgerError> {
     let (index, heap) = if through { ("on", "off") } else { ("off", "on") };
-    // In order, and without sorting: the one way that is left open is the index of these very columns.
+    // In order, and without sorting: the only plan that remains is a scan of the index of these very columns.
     let rows = session.rows(&format!(
         "SET LOCAL enable_indexscan = {index}; SET LOCAL enable_indexonlyscan = {index};
          SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = {heap}; SET LOCAL enable_sort = {heap};
@@ -152,9 +152,10 @@ fn keys(session: &mut Session, through: bool, table: &str, columns: &str) -> Res
     Ok(rows.first().and_then(|row| row.get(0)).unwrap_or_default().to_owned())
 }
 
-// Values on their way into statements, and out of rows.
+// Conversion of values to parameters of statements, and from columns of rows.
 
-/// A value on its way into a statement. It prints as nothing: the crate writes parameters to the log, at level debug.
+/// A parameter of a statement. Its debug form hides the value: the crate writes parameters to the log, at
+/// level debug.
 pub(super) struct Parameter<'a>(pub(super) SqlValue<'a>);
 
 impl fmt::Debug for Parameter<'_> {
@@ -180,10 +181,10 @@ impl ToSql for Parameter<'_> {
     to_sql_checked!();
 }
 
-/// What a place holds, where a value says so.
+/// The type of a parameter, where its value determines it.
 pub(super) fn kind(value: &SqlValue<'_>) -> Type {
     match value {
-        // For the server to work out.
+        // The server infers it.
         SqlValue::Nothing => Type::UNKNOWN,
         SqlValue::Number(_) => Type::INT8,
         SqlValue::Text(_) => Type::TEXT,

@@ -1,4 +1,5 @@
-//! A ledger in one SQLite file: the embedded default. Any number of processes may share it; a job runs in one of them.
+//! The store of a ledger in one SQLite file, the embedded default. Any number of processes may share it; a
+//! job runs in one of them.
 
 mod place;
 mod tables;
@@ -17,7 +18,7 @@ use super::place::{directory, sync_name};
 use super::store::{SqlRow, SqlValue, Store, odd};
 use place::{LedgerFile, WriteAheadLog};
 
-/// A connection to the file.
+/// A connection to the file of a ledger.
 #[derive(Debug)]
 pub(super) struct Sqlite {
     connection: Connection,
@@ -26,7 +27,7 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// A new file with empty tables.
+    /// Creates a new file with empty tables.
     pub(super) fn create(path: &Path) -> Result<Sqlite, LedgerError> {
         let refuse = |error| LedgerError::refused(format!("ledger {}: {error}", path.display()));
         OpenOptions::new().write(true).create_new(true).open(path).map_err(refuse)?;
@@ -39,10 +40,10 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// The file that is there: opening never makes one.
+    /// Opens an existing file, and never creates one.
     pub(super) fn open(path: &Path) -> Result<Sqlite, LedgerError> {
         let file = LedgerFile::find(path)?;
-        // SQLite would make an empty database of it.
+        // SQLite would create an empty database in it.
         if file.is_empty() {
             return Err(LedgerError::doubt(format!(
                 "ledger {}: it is empty, and holds no ledger; bring back the newest copy with its -wal, or remove the file if \
@@ -61,12 +62,13 @@ impl Sqlite {
 }
 
 impl Sqlite {
-    /// An error of anything but a commit.
+    /// Converts an error of any statement but a commit.
     fn failed(&self, error: rusqlite::Error) -> LedgerError {
         tables::before_commit(self.file.path(), error)
     }
 
-    /// Whoever has the file open would go on writing to it when another is put in its place.
+    /// Checks that no job is running: a process that has the file open would continue to write to it after it
+    /// was replaced.
     pub(super) fn nobody_runs(&self) -> Result<(), LedgerError> {
         let refuse = |error: std::io::Error| {
             LedgerError::refused(format!("ledger {}: {error}", self.file.path().display()))
@@ -88,7 +90,8 @@ impl Sqlite {
 }
 
 impl Store for Sqlite {
-    /// Immediate: a transaction that reads before it asks for the write lock fails at once when another writes in between.
+    /// Begins an immediate transaction: one that reads before it takes the write lock fails at once if
+    /// another process writes in between.
     fn begin(&mut self) -> Result<(), LedgerError> {
         self.file.is_in_place(&self.log)?;
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| self.failed(error))
@@ -131,8 +134,8 @@ impl Store for Sqlite {
         Ok(())
     }
 
-    /// Not `quick_check`, which does not look into indexes: one flipped byte of the index of names hides a sealed
-    /// release, and its window would be drawn again.
+    /// Runs `integrity_check` and not `quick_check`, which does not check indexes: one flipped byte of the
+    /// index of names hides a sealed release, and its window would be drawn again.
     fn check(&mut self) -> Result<(), LedgerError> {
         let sound: String = self
             .connection
@@ -145,7 +148,7 @@ impl Store for Sqlite {
     }
 
     fn exclude(&mut self, job: &Name) -> Result<Option<File>, LedgerError> {
-        // Again, because a mount or a link may have been made since it was opened.
+        // Checked again, because a mount or a link may have been made since the file was opened.
         self.file.is_in_place(&self.log)?;
         LedgerFile::find(self.file.path())?;
         let path = self.file.directory().join(format!("{}{job}.lock", self.file.lock_prefix()));
@@ -193,11 +196,12 @@ impl Store for Sqlite {
 }
 
 fn connect(file: &LedgerFile) -> Result<(Connection, WriteAheadLog), LedgerError> {
-    // Never `CREATE`: a mistyped path must not be a fresh budget. Never a URI, in which a path could smuggle options.
+    // Never `CREATE`: a mistyped path must not be a fresh budget. Never a URI, in which a path could smuggle
+    // options.
     let failed = |error| tables::before_commit(file.path(), error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file.path(), flags).map_err(failed)?;
-    // Where it may not write, SQLite opens a file for reading without a word.
+    // Without the right to write, SQLite opens a file for reading and reports no error.
     if connection.is_readonly(rusqlite::MAIN_DB).map_err(failed)? {
         return Err(LedgerError::refused(format!(
             "ledger {}: it cannot be written; the file and its directory, where its -wal lies, must be writable",
@@ -205,7 +209,8 @@ fn connect(file: &LedgerFile) -> Result<(Connection, WriteAheadLog), LedgerError
         )));
     }
     connection.set_prepared_statement_cache_capacity(64);
-    // Without it a statement that a partial index might serve is compiled again for each new value of its parameters.
+    // Without this setting a statement that a partial index might serve is compiled again for each new value
+    // of its parameters.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
     tables::settle(&connection, file.path())?;
     // The first read opens the log, which stays for as long as any connection does.

@@ -1,13 +1,14 @@
-//! Where a ledger may lie: in a regular file of a local file system that nobody else may write to, and that has one name.
+//! The file of a ledger, and the conditions on it: a regular file of a local file system that only its owner
+//! and group may write to, and that has one name.
 //!
 //! # One name
 //!
-//! SQLite finds the write-ahead log of a file by the file's name. Under a second name, by a hard link or a bind mount
-//! of the file itself, there is a second log, and neither process sees what the other has committed. So such a file is
-//! refused, by its count of links and by the table of mounts. A symbolic link is followed first, so that all who come
-//! by it use the log beside the file; one that is changed later leads the next process to another ledger, and is
-//! refused. Whether this is still so is looked at again at each claim, and before each transaction that writes: a link
-//! may be made, or a file put in the place of another, while a job runs.
+//! SQLite finds the write-ahead log of a file by the file's name. Under a second name, by a hard link or a
+//! bind mount of the file itself, there is a second log, and neither process reads the commits of the other.
+//! So such a file is refused, by its count of links and by the table of mounts. A symbolic link is followed
+//! first, so that all processes that use it find the log beside the file; one that is changed later leads the
+//! next process to another ledger, and is refused. These conditions are checked again at each claim, and
+//! before each transaction that writes: a link may be made, or a file replaced, while a job runs.
 
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
@@ -17,29 +18,30 @@ use std::path::{Path, PathBuf};
 use super::super::error::LedgerError;
 use super::super::place::{beside, directory};
 
-/// File systems whose locks or syncs cannot be relied on from here.
+/// File systems whose locks or syncs are not reliable from here.
 const REMOTE: [&str; 9] =
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "fuse.sshfs", "fuse.glusterfs"];
-/// File systems that are gone with their container or their machine.
+/// File systems that vanish with their container or their machine.
 const PASSING: [&str; 3] = ["overlay", "tmpfs", "ramfs"];
 
 /// The file of a ledger, under its one name.
 #[derive(Clone, Debug)]
 pub(super) struct LedgerFile {
-    /// The path as it was given, by which the next process will look for the file.
+    /// The path as given, by which the next process will find the file.
     given: PathBuf,
-    /// Without symbolic links: the write-ahead log lies beside it.
+    /// The path without symbolic links: the write-ahead log lies beside it.
     path: PathBuf,
     device: u64,
     inode: u64,
 }
 
 impl LedgerFile {
-    /// Finds the file and refuses a path at which no ledger can be trusted to lie.
+    /// Finds the file, and refuses a path at which a ledger is not safe.
     ///
     /// # Errors
     ///
-    /// [`Refused`](super::super::LedgerErrorKind::Refused), saying what the path is.
+    /// [`Refused`](super::super::LedgerErrorKind::Refused), with the condition that fails;
+    /// [`Doubt`](super::super::LedgerErrorKind::Doubt) if a rollback journal lies beside the file.
     pub(super) fn find(path: &Path) -> Result<LedgerFile, LedgerError> {
         let refuse = |what: &str| Err(LedgerError::refused(format!("ledger {}: {what}", path.display())));
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
@@ -60,7 +62,7 @@ impl LedgerFile {
         let given = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let file = LedgerFile { given, path: canonical, device: metadata.dev(), inode: metadata.ino() };
         file.has_one_name(&metadata).map_err(LedgerError::refused)?;
-        // A rollback journal is played back into the file when it is opened, and a ledger never writes one.
+        // SQLite applies a rollback journal to the file when it opens it, and a ledger never writes one.
         let journal = file.beside("-journal");
         if fs::metadata(&journal).is_ok_and(|journal| journal.len() > 0) {
             return Err(LedgerError::doubt(format!(
@@ -78,7 +80,7 @@ impl LedgerFile {
         }
     }
 
-    /// Returns true of a file without a byte, beside which no log holds any.
+    /// Returns true if the file is empty, and its log too.
     pub(super) fn is_empty(&self) -> bool {
         let is_empty = |path: &Path| fs::metadata(path).is_ok_and(|found| found.len() == 0);
         is_empty(&self.path) && (!self.beside("-wal").exists() || is_empty(&self.beside("-wal")))
@@ -94,8 +96,8 @@ impl LedgerFile {
         beside(&self.path, suffix)
     }
 
-    /// The beginning of the names of this ledger's lock files. They lie in its directory, and are named by the inode and
-    /// not by the path, so that a file that was renamed keeps its locks. Within one directory an inode is one file:
+    /// The prefix of the names of this ledger's lock files. They lie in its directory, and contain the inode
+    /// and not the path, so that a renamed file keeps its locks. Within one directory an inode is one file:
     /// [`find`](LedgerFile::find) refuses a mount point.
     pub(super) fn lock_prefix(&self) -> String {
         format!("ledger-{}.", self.inode)
@@ -110,14 +112,14 @@ impl LedgerFile {
     ///
     /// # Errors
     ///
-    /// [`Doubt`](super::super::LedgerErrorKind::Doubt) where there is none, or it has a second name.
+    /// [`Doubt`](super::super::LedgerErrorKind::Doubt) if there is none, or it has a second name.
     pub(super) fn log(&self) -> Result<WriteAheadLog, LedgerError> {
         let path = self.beside("-wal");
         match fs::symlink_metadata(&path) {
             Ok(log) if log.is_file() && log.nlink() == 1 => {
                 Ok(WriteAheadLog { path, device: log.dev(), inode: log.ino() })
             }
-            // A first read makes it where there is none.
+            // A first read creates a missing log.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(LedgerError::doubt(format!(
                 "ledger {}: its write-ahead log {} could not be made: the disk is full, or a limit on the size of files \
                  (`ulimit -f`) is reached; see to that, and start again",
@@ -128,12 +130,13 @@ impl LedgerFile {
         }
     }
 
-    /// Checks that the path, with and without its symbolic links, still leads to this file and its log, and that neither
-    /// has a second name.
+    /// Checks that the path, with and without its symbolic links, still leads to this file and its log, and
+    /// that neither has a second name.
     ///
     /// # Errors
     ///
-    /// [`Doubt`](super::super::LedgerErrorKind::Doubt): what is committed from here may not be found by the next process.
+    /// [`Doubt`](super::super::LedgerErrorKind::Doubt): the next process might not find commits made from
+    /// here.
     pub(super) fn is_in_place(&self, log: &WriteAheadLog) -> Result<(), LedgerError> {
         let file = fs::symlink_metadata(&self.path).ok();
         let Some(file) = file.filter(|file| (file.dev(), file.ino()) == (self.device, self.inode)) else {
@@ -158,7 +161,7 @@ impl LedgerFile {
         if held.is_some_and(|held| same(&held)) { Ok(()) } else { Err(self.lost_log(&log.path)) }
     }
 
-    /// Checks that there is no second name, by hard link or by mount.
+    /// Checks that the file has no second name, by hard link or by mount.
     fn has_one_name(&self, metadata: &Metadata) -> Result<(), String> {
         self.has_one_link(metadata)?;
         let other_device = fs::metadata(self.directory()).is_ok_and(|parent| parent.dev() != self.device);
@@ -202,20 +205,21 @@ pub(super) struct WriteAheadLog {
     inode: u64,
 }
 
-/// A word of warning about a place that may vanish with everything that was spent.
+/// A warning about a place that may vanish with the record of all that was spent.
 pub(crate) fn warning(path: &Path) -> Option<String> {
     let kind = file_system(path).filter(|kind| PASSING.contains(&kind.as_str()))?;
     Some(format!("ledger {} is on {kind}, which is lost with its container or machine", path.display()))
 }
 
-/// The kind of file system that holds a path, as the kernel names it; `None` where it does not say.
+/// The type of the file system that contains a path, as the kernel names it; `None` if it is unknown.
 fn file_system(path: &Path) -> Option<String> {
     let path = fs::canonicalize(path).ok()?;
     let mounts = fs::read("/proc/self/mountinfo").ok()?;
     kind_among(&mounts, &path)
 }
 
-/// The lines of `mountinfo`, each as its mount point and its kind: the fifth field, and the one after ` - `.
+/// The lines of `mountinfo`, each as its mount point and its type: the fifth field, and the field after ` -
+/// `.
 fn mounts(text: &[u8]) -> impl Iterator<Item = (Vec<u8>, String)> + '_ {
     text.split(|byte| *byte == b'\n').filter_map(|line| {
         let point = unescaped(line.split(|byte| *byte == b' ').nth(4)?);
@@ -228,7 +232,7 @@ fn mounts(text: &[u8]) -> impl Iterator<Item = (Vec<u8>, String)> + '_ {
 fn kind_among(text: &[u8], path: &Path) -> Option<String> {
     let holds = |point: &[u8]| path.starts_with(Path::new(std::ffi::OsStr::from_bytes(point)));
     let holding = mounts(text).filter(|(point, _)| holds(point));
-    // Of two mounts at one point the later one is seen.
+    // Of two mounts at one point the later one is visible.
     holding.max_by_key(|(point, _)| point.len()).map(|(_, kind)| kind)
 }
 
@@ -236,7 +240,8 @@ fn is_mount_point(text: &[u8], path: &Path) -> bool {
     mounts(text).any(|(point, _)| point == path.as_os_str().as_bytes())
 }
 
-/// A field of `mountinfo`, in which the kernel writes space, tab, newline and backslash as `\ooo`, in octal.
+/// Decodes a field of `mountinfo`, in which the kernel writes space, tab, newline and backslash as `\ooo`, in
+/// octal.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let (mut text, mut rest) = (Vec::with_capacity(field.len()), field);
     while let Some((first, after)) = rest.split_first() {
@@ -267,7 +272,7 @@ mod tests {
         assert_eq!(kind("/srvx/ledger"), "ext4");
     }
 
-    // Refutes a mount of the file itself that goes unseen for a character that the kernel escapes.
+    // Refutes a mount of the file itself that is missed because of a character that the kernel escapes.
     #[test]
     fn a_mount_point_is_found_whatever_its_name() {
         let is = |path: &str| is_mount_point(MOUNTS, Path::new(path));

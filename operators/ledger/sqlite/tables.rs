@@ -1,4 +1,4 @@
-//! How a ledger lies in SQLite: its tables, what may change in them, and the settings under which it is trusted.
+//! The tables of a ledger in SQLite, the changes allowed in them, and the settings under which it is trusted.
 
 use std::path::Path;
 
@@ -6,11 +6,13 @@ use rusqlite::Connection;
 
 use super::super::error::{LedgerError, LedgerErrorKind};
 
-/// Every table is strict; triggers refuse what the path never does, so that a slip in this library, or a hand with a
-/// shell, fails loudly. They are no protection from someone who drops them: the chain is.
+/// The schema. Every table is strict; triggers refuse changes that this library never makes, so that a
+/// mistake in it, or a person with a shell, fails loudly. They are no protection from a person who drops
+/// them: the chain is.
 ///
-/// The name of a release contains its window, so names are unique where (window, name) is; with the window in front,
-/// new names are written side by side. An index of names alone made the millionth seal cost 1.7 times the first.
+/// The id of a release is a hash that includes its window, so ids are unique if (window, id) is; with the
+/// window in front, new entries of the index are adjacent. An index of ids alone made the millionth seal cost
+/// 1.7 times the first.
 pub(super) const TABLES: &str = "
 CREATE TABLE meta (only INTEGER PRIMARY KEY CHECK (only = 1), format INTEGER NOT NULL, ledger BLOB NOT NULL) STRICT;
 CREATE TABLE head (only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
@@ -77,8 +79,8 @@ CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed BEGIN SELECT raise(ABORT, 'a
 CREATE TRIGGER agreed_kept BEFORE DELETE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;
 ";
 
-/// What is set on every connection, and what it must read as afterwards. In write-ahead mode, commits survive a power
-/// cut only with `synchronous = FULL`.
+/// The settings of every connection, each with the value that must read back. In write-ahead mode, commits
+/// survive a power cut only with `synchronous = FULL`.
 const SETTINGS: [(&str, &str, &str); 7] = [
     ("journal_mode", "WAL", "wal"),
     ("synchronous", "FULL", "2"),
@@ -89,11 +91,11 @@ const SETTINGS: [(&str, &str, &str); 7] = [
     ("secure_delete", "ON", "1"),
 ];
 
-/// How long to wait for another writer.
+/// The time to wait for another writer.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Refuses a library that is known to lose commits: up to 3.51.2 a writer that races a checkpoint can, and 3.52.0 was
-/// withdrawn.
+/// Refuses a version of SQLite that is known to lose commits: up to 3.51.2 a writer that races a checkpoint
+/// can, and 3.52.0 was withdrawn.
 pub(super) fn check_library(version: i32) -> Result<(), LedgerError> {
     if version < 3_051_003 || version == 3_052_000 {
         let message =
@@ -103,7 +105,7 @@ pub(super) fn check_library(version: i32) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Makes the settings and reads them back.
+/// Applies the settings and reads them back.
 pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), LedgerError> {
     let before_commit = |error| before_commit(path, error);
     connection.busy_timeout(PATIENCE).map_err(before_commit)?;
@@ -117,7 +119,7 @@ pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), LedgerE
                 })
             })
         };
-        // Some settings answer with their new value, and some say nothing.
+        // Some settings return their new value, and some return nothing.
         match read(connection, &format!("PRAGMA {name} = {value}")) {
             Ok(_) | Err(rusqlite::Error::QueryReturnedNoRows) => {}
             Err(error) => return Err(before_commit(error)),
@@ -131,8 +133,8 @@ pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), LedgerE
     Ok(())
 }
 
-/// An error of anything but a commit, at this file: nothing of its transaction is durable. Where the file itself may be
-/// ill, what was written before is not known either.
+/// Converts an error of any statement but a commit: nothing of its transaction is durable. If the file itself
+/// may be damaged, earlier commits are uncertain too.
 pub(super) fn before_commit(path: &Path, error: rusqlite::Error) -> LedgerError {
     use rusqlite::ErrorCode as Code;
     let kind = match error.sqlite_error_code() {
@@ -142,18 +144,18 @@ pub(super) fn before_commit(path: &Path, error: rusqlite::Error) -> LedgerError 
             LedgerErrorKind::Unknown
         }
         Some(_) => LedgerErrorKind::Refused,
-        // What is not an answer of SQLite's is a column that does not hold what it should.
+        // An error that SQLite did not return is a column with an invalid value.
         None => LedgerErrorKind::Doubt,
     };
     LedgerError::new(kind, described(path, &error))
 }
 
-/// An error of a commit: whatever it says, the rows may be there when the file is opened again.
+/// Converts an error of a commit: the rows may be there when the file is opened again, whatever the error.
 pub(super) fn at_commit(path: &Path, error: rusqlite::Error) -> LedgerError {
     LedgerError::new(LedgerErrorKind::Unknown, described(path, &error))
 }
 
-/// The file, what is wrong with it and what to do, and what SQLite said.
+/// The message for an error: the file, the cause and the remedy, and the text of SQLite.
 fn described(path: &Path, error: &rusqlite::Error) -> String {
     use rusqlite::ErrorCode as Code;
     let advice = match error.sqlite_error_code() {
