@@ -1,0 +1,199 @@
+//! Mutants: small mistakes in the library, each of which some test must notice.
+//!
+//! ```sh
+//! cargo test --test mutants             # all of them
+//! cargo test --test mutants -- noise    # those whose name contains a word
+//! ```
+//!
+//! Each entry of `list.txt` names a piece of code, what it is replaced by, and the tests that must fail. All
+//! mutants are built at once, in a copy of the tree: each piece becomes a condition on the environment
+//! variable `DISCREET_MUTANT`. Then the tests of each mutant are run with its number.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// A mutant that runs for this long is one that never ends, which a test notices.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The function that every mutated piece asks; a test of the library finds its number in the environment.
+const SWITCH: &str = r#"
+/// Returns true if the environment selects this mutant.
+#[allow(dead_code)]
+pub(crate) fn is_mutant(number: u32) -> bool {
+    static SELECTED: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    let selected = || std::env::var("DISCREET_MUTANT").ok().and_then(|text| text.parse().ok());
+    *SELECTED.get_or_init(|| selected().unwrap_or(0)) == number
+}
+"#;
+
+/// An entry of the list.
+#[derive(Debug, Default)]
+struct Mutant {
+    name: String,
+    file: String,
+    /// A text before the piece, if the piece is not the only one of its kind in the file.
+    after: String,
+    replace: String,
+    by: String,
+    /// The filters of the tests that must fail.
+    tests: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let list = fs::read_to_string(root.join("tests/mutants/list.txt")).unwrap();
+    let mutants: Vec<Mutant> = list.split("\n\n").filter_map(parsed).collect();
+    let work = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("mutants");
+    copy(root, &work);
+    for (number, mutant) in (1..).zip(&mutants) {
+        if let Err(wrong) = plant(&work, number, mutant) {
+            eprintln!("{}: {wrong}", mutant.name);
+            return ExitCode::FAILURE;
+        }
+    }
+    let lib = work.join("operators/lib.rs");
+    let text = fs::read_to_string(&lib).unwrap();
+    fs::write(&lib, text + SWITCH).unwrap();
+    let Some(tests) = build(&work) else { return ExitCode::FAILURE };
+    let mut survivors = 0;
+    let chosen = |mutant: &Mutant| words.is_empty() || words.iter().any(|word| mutant.name.contains(word));
+    for (number, mutant) in (1u32..).zip(&mutants).filter(|(_, mutant)| chosen(mutant)) {
+        let began = Instant::now();
+        let killer = killer(&tests, &work, number, mutant);
+        let seconds = began.elapsed().as_secs();
+        match killer {
+            Some(test) => println!("killed    {:>4} s  {}: {test}", seconds, mutant.name),
+            None => {
+                survivors += 1;
+                println!("SURVIVED  {:>4} s  {}", seconds, mutant.name);
+            }
+        }
+    }
+    println!("{} mutants, {survivors} survived", mutants.iter().filter(|mutant| chosen(mutant)).count());
+    if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn parsed(block: &str) -> Option<Mutant> {
+    let mut mutant = Mutant::default();
+    for line in block.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+        let (field, value) = line.split_once(": ").unwrap_or_else(|| panic!("not a field: {line}"));
+        match field {
+            "mutant" => mutant.name = value.to_owned(),
+            "file" => mutant.file = value.to_owned(),
+            "after" => mutant.after = value.to_owned(),
+            "replace" => mutant.replace = value.to_owned(),
+            "by" => mutant.by = value.to_owned(),
+            "tests" => mutant.tests = value.split_whitespace().map(str::to_owned).collect(),
+            _ => panic!("no such field: {line}"),
+        }
+    }
+    (!mutant.name.is_empty()).then_some(mutant)
+}
+
+/// Copies the files that a build of the library reads.
+fn copy(root: &Path, work: &Path) {
+    for part in ["operators", "tests", "benches", "examples", "config", "docs", "proptest-regressions"] {
+        let _ = fs::remove_dir_all(work.join(part));
+        copy_directory(&root.join(part), &work.join(part));
+    }
+    for entry in fs::read_dir(root).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, work.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_directory(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// Replaces the piece by a condition. The piece is an expression, and the only one of its text behind
+/// `after`.
+fn plant(work: &Path, number: u32, mutant: &Mutant) -> Result<(), String> {
+    let path = work.join(&mutant.file);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", mutant.file))?;
+    let begin = match mutant.after.as_str() {
+        "" => 0,
+        after => text.find(after).ok_or_else(|| format!("{} lacks: {after}", mutant.file))? + after.len(),
+    };
+    let place = text[begin..].find(&mutant.replace);
+    let place = begin + place.ok_or_else(|| format!("{} lacks: {}", mutant.file, mutant.replace))?;
+    if mutant.after.is_empty() && text[place + 1..].contains(&mutant.replace) {
+        return Err(format!("{} has it twice, give after: {}", mutant.file, mutant.replace));
+    }
+    let end = place + mutant.replace.len();
+    let Mutant { replace, by, .. } = mutant;
+    let condition = format!("(if crate::is_mutant({number}) {{ {by} }} else {{ {replace} }})");
+    fs::write(&path, format!("{}{condition}{}", &text[..place], &text[end..])).map_err(|error| error.to_string())
+}
+
+/// Builds the tests of the library in the copy; returns their program.
+fn build(work: &Path) -> Option<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["test", "--lib", "--no-run", "--features", "postgres failpoints"])
+        .current_dir(work)
+        .env("CARGO_TARGET_DIR", work.join("target"))
+        .env("RUSTFLAGS", "-A warnings")
+        .stdout(Stdio::inherit())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&built.stderr);
+    let program = said.lines().rev().find_map(|line| line.trim().strip_prefix("Executable")?.rsplit_once('('));
+    match program {
+        Some((_, path)) if built.status.success() => Some(PathBuf::from(path.trim_end_matches(')'))),
+        _ => {
+            eprintln!("{said}");
+            None
+        }
+    }
+}
+
+/// Returns the test that notices a mutant.
+fn killer(tests: &Path, work: &Path, number: u32, mutant: &Mutant) -> Option<String> {
+    let log = work.join("log");
+    let mut run = Command::new(tests)
+        .args(&mutant.tests)
+        .current_dir(work)
+        .env("DISCREET_MUTANT", number.to_string())
+        .env("PROPTEST_RNG_SEED", "1")
+        .stdout(fs::File::create(&log).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    let ended = loop {
+        match run.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if began.elapsed() > PATIENCE => {
+                run.kill().unwrap();
+                run.wait().unwrap();
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    let said = fs::read_to_string(&log).unwrap();
+    let failed = said.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+    match (ended, failed) {
+        (None, _) => Some("a test that did not end".to_owned()),
+        (Some(status), _) if status.success() => None,
+        (_, Some(test)) => Some(test.to_owned()),
+        (Some(status), None) => Some(format!("a test that ended the process, {status}")),
+    }
+}
