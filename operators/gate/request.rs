@@ -242,6 +242,8 @@ impl fmt::Display for HaltReason {
     }
 }
 
+impl std::error::Error for HaltReason {}
+
 /// A doubt with what it came of, as a gate that has halted keeps it.
 #[derive(Clone, Debug)]
 pub(super) struct Halt {

@@ -177,7 +177,7 @@ impl Journal {
     ///
     /// If the file cannot be read or written, is no anchor, is empty, or is the anchor of another ledger.
     pub fn open(path: &Path, ledger: &Digest) -> Result<Journal, LedgerError> {
-        let refuse = |error: io::Error| trouble(path, &error.to_string());
+        let refuse = |error: io::Error| trouble(path, &error.to_string()).caused_by(error);
         let mut journal = Journal {
             path: path.to_owned(),
             ledger: *ledger,
@@ -223,7 +223,7 @@ impl Journal {
                 *self = Journal::open(&self.path, &self.ledger)?;
             }
             Some(file) => {
-                let refuse = |error: io::Error| trouble(&self.path, &error.to_string());
+                let refuse = |error: io::Error| trouble(&self.path, &error.to_string()).caused_by(error);
                 // A crash came between the file's final name and the removal of its temporary one.
                 if file.metadata().map_err(refuse)?.nlink() > 1 {
                     remove(&in_the_making(&self.path, &self.ledger)).map_err(refuse)?;
@@ -324,7 +324,7 @@ fn make(path: &Path, ledger: &Digest) -> io::Result<()> {
 
 /// The name of an anchor's ledger, and all rows of the anchor.
 fn read(path: &Path) -> Result<(Digest, Vec<AnchorEntry>), LedgerError> {
-    let refuse = |error: io::Error| trouble(path, &error.to_string());
+    let refuse = |error: io::Error| trouble(path, &error.to_string()).caused_by(error);
     // The file's type is read before it is opened, for opening a pipe waits.
     let found = fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound if is_absent(path) => trouble(path, "there is none; give the path of one"),

@@ -1,5 +1,6 @@
 //! Errors of a ledger, by their effect on it.
 
+use std::error::Error;
 use std::fmt;
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use crate::invalid::Invalid;
 pub struct LedgerError {
     kind: LedgerErrorKind,
     message: String,
+    cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
 /// The kind of a ledger error, by its effect on the ledger.
@@ -31,7 +33,7 @@ pub enum LedgerErrorKind {
 
 impl LedgerError {
     pub(crate) fn new(kind: LedgerErrorKind, message: impl Into<String>) -> LedgerError {
-        LedgerError { kind, message: message.into() }
+        LedgerError { kind, message: message.into(), cause: None }
     }
 
     pub(crate) fn doubt(message: impl Into<String>) -> LedgerError {
@@ -40,6 +42,11 @@ impl LedgerError {
 
     pub(crate) fn refused(message: impl Into<String>) -> LedgerError {
         LedgerError::new(LedgerErrorKind::Refused, message)
+    }
+
+    /// Keeps the error that this one comes from. An error of a server is none: it may quote a row.
+    pub(crate) fn caused_by(self, cause: impl Error + Send + Sync + 'static) -> LedgerError {
+        LedgerError { cause: Some(Box::new(cause)), ..self }
     }
 
     /// Adds the path of a file to the message: `ledger: ..` becomes `ledger visits.ledger: ..`.
@@ -64,10 +71,14 @@ impl fmt::Display for LedgerError {
     }
 }
 
-impl std::error::Error for LedgerError {}
+impl Error for LedgerError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}
 
 impl From<Invalid> for LedgerError {
     fn from(invalid: Invalid) -> LedgerError {
-        LedgerError::refused(invalid.to_string())
+        LedgerError::refused(invalid.to_string()).caused_by(invalid)
     }
 }

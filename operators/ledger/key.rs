@@ -60,7 +60,7 @@ impl LedgerKey {
             std::io::ErrorKind::NotFound => refuse(
                 "there is none; bring back the copy that was made with the ledger: another one cannot stand in for it",
             ),
-            _ => refuse(&error.to_string()),
+            _ => refuse(&error.to_string()).caused_by(error),
         };
         // The type is read before the file is opened, for opening a pipe waits; and again once it is open,
         // for it may have changed.

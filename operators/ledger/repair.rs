@@ -253,7 +253,9 @@ fn replace(place: &Path, loss: &AcceptedLoss<'_>) -> Result<Repaired, LedgerErro
     let repaired = repaired.and_then(sound).inspect_err(|_| {
         let _ = fs::remove_file(&fresh);
     })?;
-    let refuse = |error: std::io::Error| LedgerError::doubt(format!("ledger {}: {error}", place.display()));
+    let refuse = |error: std::io::Error| {
+        LedgerError::doubt(format!("ledger {}: {error}", place.display())).caused_by(error)
+    };
     let kept = (1..).map(|n| beside(place, &format!(".torn-{n}"))).find(|path| !path.exists());
     let kept = kept.unwrap_or_else(|| beside(place, ".torn"));
     // The old file goes first: a crash in between leaves no ledger, never a torn one without its newest

@@ -1,6 +1,7 @@
 //! How a run ends.
 
 use std::cell::Cell;
+use std::error::Error;
 use std::io::Write;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,7 @@ pub struct RunError {
     message: String,
     /// Whether all processes of a cluster end by it, each with the same words and code.
     of_all: bool,
+    cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
 /// What ended a run.
@@ -44,12 +46,19 @@ pub enum FailureKind {
 
 impl RunError {
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> RunError {
-        RunError { kind, message: message.into(), of_all: false }
+        RunError { kind, message: message.into(), of_all: false, cause: None }
     }
 
     /// The processes of a cluster have found out together that their inputs differ.
     pub(crate) fn of_all(message: impl Into<String>) -> RunError {
         RunError { of_all: true, ..RunError::new(FailureKind::Refused, message) }
+    }
+
+    /// Creates an error with the text of its cause.
+    fn from_cause(kind: FailureKind, cause: impl Into<Box<dyn Error + Send + Sync>>) -> RunError {
+        let cause = cause.into();
+        let message = cause.to_string();
+        RunError { cause: Some(cause), ..RunError::new(kind, message) }
     }
 
     pub(crate) fn is_of_all(&self) -> bool {
@@ -92,11 +101,15 @@ impl fmt::Display for RunError {
     }
 }
 
-impl std::error::Error for RunError {}
+impl Error for RunError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}
 
 impl From<Invalid> for RunError {
     fn from(invalid: Invalid) -> RunError {
-        RunError::configuration(invalid.to_string())
+        RunError::from_cause(FailureKind::Configuration, invalid)
     }
 }
 
@@ -106,30 +119,27 @@ impl From<LedgerError> for RunError {
             LedgerErrorKind::Refused => FailureKind::Configuration,
             _ => FailureKind::Ledger,
         };
-        RunError::new(kind, trouble.to_string())
+        RunError::from_cause(kind, trouble)
     }
 }
 
 impl From<SourceError> for RunError {
     fn from(gone: SourceError) -> RunError {
-        if gone.is_of_all() {
-            return RunError::of_all(gone.to_string());
-        }
         let kind = if gone.is_refused() { FailureKind::Refused } else { FailureKind::Gone };
-        RunError::new(kind, gone.to_string())
+        RunError { of_all: gone.is_of_all(), ..RunError::from_cause(kind, gone) }
     }
 }
 
 impl From<HaltReason> for RunError {
     fn from(doubt: HaltReason) -> RunError {
-        RunError::new(FailureKind::Ledger, doubt.to_string())
+        RunError::from_cause(FailureKind::Ledger, doubt)
     }
 }
 
 /// What the closure that builds the dataflows could not go on without.
-impl From<Box<dyn std::error::Error + Send + Sync>> for RunError {
-    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> RunError {
-        RunError::abandoned(error.to_string())
+impl From<Box<dyn Error + Send + Sync>> for RunError {
+    fn from(error: Box<dyn Error + Send + Sync>) -> RunError {
+        RunError::from_cause(FailureKind::Abandoned, error)
     }
 }
 

@@ -71,7 +71,7 @@ impl Sqlite {
     /// was replaced.
     pub(super) fn nobody_runs(&self) -> Result<(), LedgerError> {
         let refuse = |error: std::io::Error| {
-            LedgerError::refused(format!("ledger {}: {error}", self.file.path().display()))
+            LedgerError::refused(format!("ledger {}: {error}", self.file.path().display())).caused_by(error)
         };
         let prefix = self.file.lock_prefix();
         for entry in fs::read_dir(self.file.directory()).map_err(refuse)? {

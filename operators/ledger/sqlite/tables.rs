@@ -147,12 +147,12 @@ pub(super) fn before_commit(path: &Path, error: rusqlite::Error) -> LedgerError 
         // An error that SQLite did not return is a column with an invalid value.
         None => LedgerErrorKind::Doubt,
     };
-    LedgerError::new(kind, described(path, &error))
+    LedgerError::new(kind, described(path, &error)).caused_by(error)
 }
 
 /// Converts an error of a commit: the rows may be there when the file is opened again, whatever the error.
 pub(super) fn at_commit(path: &Path, error: rusqlite::Error) -> LedgerError {
-    LedgerError::new(LedgerErrorKind::Unknown, described(path, &error))
+    LedgerError::new(LedgerErrorKind::Unknown, described(path, &error)).caused_by(error)
 }
 
 /// The message for an error: the file, the cause and the remedy, and the text of SQLite.
