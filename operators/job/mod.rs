@@ -1,7 +1,7 @@
 //! Jobs: pipelines that `discreet` runs from a job file, written down rather than programmed.
 //!
 //! ```text
-//! file ─config─▶ Job ─offer─▶ release plans ─┬─plan──▶ a page of words and figures
+//! file ─config─▶ Job ────────▶ release plans ─┬─plan──▶ a page of words and figures
 //!                                            ├─run───▶ the pipeline, from sources to sinks
 //!                                            └─demo──▶ the same beside the truth, on a temporary ledger
 //! ```
@@ -81,14 +81,16 @@ pub(crate) mod release_plan;
 mod run;
 mod sinks;
 mod sources;
+mod statistics;
 mod text;
+mod unfit;
 
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use plan::Plan;
-pub use release_plan::UnfitJob;
 pub use run::{
     Connected, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, RunObserver, Surveyed,
     Vitals,
 };
 pub use sinks::published;
 pub use sources::{Progress, Survey, SyntheticLog, SyntheticRow, Warn};
+pub use unfit::UnfitJob;

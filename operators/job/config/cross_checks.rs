@@ -1,19 +1,19 @@
 //! Checks between the tables of a job file, each of which is valid by itself, and the budget account that
 //! follows from all of them.
 
+use super::every;
 use super::every::Every;
 use super::mistake::{MistakeDetail, listed};
 use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
 use super::privacy::{Privacy, Protected};
-use super::release::{CostSpec, NoiseKind, PriceSpec, ReleaseSpec};
+use super::release::{CostSpec, PriceSpec, ReleaseSpec};
 use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_field};
-use super::statistic::{KeysSpec, StatisticSpec};
-use super::{every, ranks};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
-use crate::job::release_plan::{largest_fitting_cost, misfit};
+use crate::job::release_plan::largest_fitting_cost;
+use crate::job::statistics::{ContributionKind, KeysSpec, NoiseKind, StatisticCheck};
 use crate::ledger::AccountSpec;
 use crate::time::Time;
 
@@ -38,8 +38,12 @@ pub(super) fn check(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<Account
         bound(node, release, &tables.privacy.privacy_unit);
         check_noise(node, release, tables);
         keys(node, release, tables.source);
-        edges(node, release);
-        ranks::agree(node, release, tables.privacy);
+        release.statistic.as_statistic().check(&StatisticCheck {
+            release: node,
+            noise: release.noise,
+            by_record: tables.privacy.privacy_unit == Protected::Record,
+            pure: tables.privacy.budget.is_pure(),
+        });
     }
     let domain = domain(root, tables, common_window_bound(tables, &nodes)?)?;
     for (node, release) in releases() {
@@ -138,15 +142,15 @@ fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
 fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
     let person = matches!(protected, Protected::Person { .. });
     let place = node.descendant(&["bound"]);
-    let many_keys = release.statistic.grouping().is_some()
-        || matches!(release.statistic, StatisticSpec::Histogram { .. });
-    let one_value = matches!(release.statistic, StatisticSpec::Max { .. });
-    let many_records = !one_value && !matches!(release.statistic, StatisticSpec::People(_));
+    let statistic = release.statistic.as_statistic();
+    let (many_keys, contribution) = (statistic.is_keyed(), statistic.contribution());
+    let one_value = contribution == ContributionKind::OneValue;
+    let many_records = contribution.has_records();
     // If windows are added up, a person's contribution is bounded over all of them together.
     let of_all = release.running.is_some();
     let of = if of_all { ", over all windows together" } else { "" };
     // A person's sum is clipped to its range, whatever the number of records.
-    let unclipped = many_records && !matches!(release.statistic, StatisticSpec::Sum(..));
+    let unclipped = contribution == ContributionKind::Records;
     let counts = [
         (
             "keys",
@@ -207,7 +211,7 @@ fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>
     if runs && !every::check_noise(node, release, pure) {
         return;
     }
-    let kinds = NoiseKind::of(&release.statistic);
+    let kinds = release.statistic.as_statistic().noise_kinds();
     if !kinds.contains(&release.noise) {
         let words: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
         let found =
@@ -262,14 +266,6 @@ fn keys(node: &ConfigNode<'_>, release: &ReleaseSpec, source: &SourceSpec) {
         node.descendant(&[release.statistic.word(), "keys", "file"])
             .conflict::<()>(found, "a file of keys that are public");
     }
-}
-
-/// Refuses edges that cannot be released exactly as written: no digit of them is rounded.
-fn edges(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
-    let StatisticSpec::Histogram { edges, .. } = &release.statistic else { return None };
-    let (index, remedy) = misfit(edges)?;
-    let entries = node.descendant(&["histogram", "edges"]).list()?;
-    entries.get(index)?.conflict("more digits than are told apart", remedy)
 }
 
 /// Returns the one number of windows in which all releases count a person, if they state one; the outer

@@ -8,11 +8,9 @@ use std::fmt::{Display, Formatter};
 use std::path::Path;
 
 use super::privacy::{Missing, Protected};
-use super::ranks::{GridSpec, MaximumOf, QuantilesSpec};
 use super::release::{CostSpec, PriceSpec, ReleaseSpec};
 use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
-use super::statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
-use super::{ConfigNumber, Job, Privacy};
+use super::{Job, Privacy};
 use crate::accounting::{Omega, Promise};
 use crate::time::{Time, in_words};
 
@@ -67,7 +65,14 @@ fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
     writeln!(f, "order = \"{}\"", if source.order == RecordOrder::Any { "any" } else { "sorted" })?;
     let late = source.late.map_or("0s".to_owned(), |late| in_words(late.as_microseconds().unsigned_abs()));
     writeln!(f, "late = \"{late}\"\nbad = {{ lines = {} }}", source.bad_lines)?;
-    optional(f, "fields", source.fields.as_ref().map(|fields| list(&quoted(fields))))?;
+    optional(
+        f,
+        "fields",
+        source
+            .fields
+            .as_ref()
+            .map(|fields| list(&fields.iter().map(|field| text(field)).collect::<Vec<_>>())),
+    )?;
     optional(f, "id", source.id.as_ref().map(|id| format!("{{ field = {} }}", text(id))))?;
     writeln!(f)
 }
@@ -114,7 +119,7 @@ fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
         optional(f, "strategy", running.strategy.map(|strategy| format!("\"{strategy}\"")))?;
     }
     let statistic = &release.statistic;
-    let fields = table(statistic_fields(statistic));
+    let fields = table(statistic.as_statistic().fields());
     writeln!(f, "{} = {fields}", statistic.word())?;
     let bound = &release.bound;
     let number = |number: Option<u32>| number.map(|number| number.to_string());
@@ -137,69 +142,9 @@ pub(in crate::job) fn cost_fields(cost: &CostSpec) -> [(&'static str, Option<Str
     [("epsilon", word(&cost.epsilon)), ("rho", word(&cost.rho)), ("delta", word(&cost.delta))]
 }
 
-/// Returns the fields of a statistic, each with its value as a job file states it, if it has one.
-pub(in crate::job) fn statistic_fields(statistic: &StatisticSpec) -> Vec<(&'static str, Option<String>)> {
-    let grouped = |grouping: &Option<GroupingSpec>| match grouping {
-        None => [("by", None), ("keys", None)],
-        Some(grouping) => [("by", Some(text(&grouping.by))), ("keys", Some(keys(&grouping.keys)))],
-    };
-    let measured = |measure: &MeasureSpec, grouping: &Option<GroupingSpec>| {
-        let MeasureSpec { of, low, high } = measure;
-        let [by, keys] = grouped(grouping);
-        vec![("of", Some(text(of))), ("range", Some(format!("[{low}, {high}]"))), by, keys]
-    };
-    match statistic {
-        StatisticSpec::Count(grouping) | StatisticSpec::People(grouping) => grouped(grouping).into(),
-        StatisticSpec::Sum(measure, grouping) | StatisticSpec::Mean(measure, grouping) => {
-            measured(measure, grouping)
-        }
-        StatisticSpec::Histogram { of, edges } => vec![("of", Some(text(of))), ("edges", Some(list(edges)))],
-        StatisticSpec::Max { each, grid, grouping } => max(each, grid, grouped(grouping)),
-        StatisticSpec::Quantile(quantiles, grouping) => quantile(quantiles, grouped(grouping)),
-    }
-}
-
-/// The fields that state the grouping by key.
-type Grouped = [(&'static str, Option<String>); 2];
-
-fn max(each: &MaximumOf, answers: &GridSpec, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
-    let of = each.of().map(text);
-    let each = Some(format!("\"{}\"", each.word()));
-    vec![("of", of), ("each", each), ("grid", Some(grid(answers))), by, keys]
-}
-
-fn grid(grid: &GridSpec) -> String {
-    match grid {
-        GridSpec::Log(0) => "\"log\"".to_owned(),
-        GridSpec::Log(digits) => format!("{{ log = {} }}", ConfigNumber::power(-digits)),
-        GridSpec::SignedLog => "\"signed log\"".to_owned(),
-        GridSpec::Steps { from, to, step } => format!("{{ from = {from}, to = {to}, step = {step} }}"),
-        GridSpec::List(answers) => list(answers),
-    }
-}
-
-fn quantile(quantiles: &QuantilesSpec, [by, keys]: Grouped) -> Vec<(&'static str, Option<String>)> {
-    let QuantilesSpec { of, q, low, high, step } = quantiles;
-    let range = format!("[{low}, {high}]");
-    let step = step.map(|step| step.to_string());
-    vec![("of", Some(text(of))), ("q", Some(list(q))), ("range", Some(range)), ("step", step), by, keys]
-}
-
-fn list(entries: &[impl Display]) -> String {
+pub(in crate::job) fn list(entries: &[impl Display]) -> String {
     let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
     format!("[{}]", entries.join(", "))
-}
-
-fn keys(keys: &KeysSpec) -> String {
-    match keys {
-        KeysSpec::Discover => "\"discover\"".to_owned(),
-        KeysSpec::File(file) => format!("{{ file = {} }}", path(file)),
-        KeysSpec::Listed(keys) => list(&quoted(keys)),
-    }
-}
-
-fn quoted(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|each| text(each)).collect()
 }
 
 fn table(parts: impl IntoIterator<Item = (&'static str, Option<String>)>) -> String {
@@ -218,12 +163,12 @@ fn moment(time: Time) -> String {
 }
 
 /// Formats a path, which was read from a text and so is valid UTF-8.
-fn path(path: &Path) -> String {
+pub(in crate::job) fn path(path: &Path) -> String {
     text(&path.to_string_lossy())
 }
 
 /// Quotes a text by the rules of TOML.
-pub(super) fn text(text: &str) -> String {
+pub(in crate::job) fn text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {

@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::mistake::{MistakeDetail, listed};
 use super::node::{ConfigNode, TableNode};
-use super::release::{NoiseKind, ReleaseSpec};
+use super::release::ReleaseSpec;
 use super::span::{fixed, split};
-use super::statistic::StatisticSpec;
 use crate::accounting::running::Strategy;
 use crate::invalid::{Invalid, InvalidKind};
+use crate::job::statistics::{ContributionKind, NoiseKind};
 use crate::time::{Span, in_words};
 
 /// The step between the starts of a release's windows.
@@ -192,23 +192,10 @@ impl ReleaseSpec {
     }
 }
 
-impl StatisticSpec {
-    /// Returns true if the values of windows can be added up.
-    pub(super) fn adds_up(&self) -> bool {
-        match self {
-            StatisticSpec::Count(_)
-            | StatisticSpec::People(_)
-            | StatisticSpec::Sum(..)
-            | StatisticSpec::Histogram { .. } => true,
-            StatisticSpec::Mean(..) | StatisticSpec::Max { .. } | StatisticSpec::Quantile(..) => false,
-        }
-    }
-}
-
 /// Checks `running` against the rest of its release.
 pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
     let RunningSpec { strategy } = release.running?;
-    if !release.statistic.adds_up() {
+    if !release.statistic.as_statistic().adds_up() {
         let found = format!("a running {}", release.statistic.word());
         let why = "of several windows is no sum of what each of them has";
         let remedy = format!("count, people, sum or histogram: a {} {why}", release.statistic.word());
@@ -223,7 +210,8 @@ pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> 
         node.descendant(&["bound", "windows"]).conflict::<()>("windows of a person beside running", remedy);
     }
     let place = node.descendant(&["over"]);
-    if release.over.is_some() && matches!(release.statistic, StatisticSpec::People(_)) {
+    if release.over.is_some() && release.statistic.as_statistic().contribution() == ContributionKind::Presence
+    {
         let remedy = "no over, for people so far: who comes in several windows is one person";
         place.conflict::<()>("people over the last windows", remedy);
     } else if release.over.is_some() && matches!(strategy, Some(Strategy::Buffered | Strategy::Tree)) {
@@ -239,7 +227,7 @@ pub(super) fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bo
     let budget = "a budget of rho, or of epsilon and delta";
     let place = node.descendant(&["noise"]);
     match release.noise {
-        _ if !release.statistic.adds_up() => {}
+        _ if !release.statistic.as_statistic().adds_up() => {}
         NoiseKind::Gaussian if !pure => return true,
         NoiseKind::Gaussian => {
             let remedy = format!("{budget}: totals that are told at every window have no other noise");

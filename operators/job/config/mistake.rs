@@ -144,7 +144,7 @@ impl std::error::Error for Mistakes {}
 
 /// The text of one file, and the mistakes found in it so far.
 #[derive(Debug)]
-pub(super) struct ConfigPage<'a> {
+pub(in crate::job) struct ConfigPage<'a> {
     path: &'a str,
     pub(super) text: &'a str,
     mistakes: RefCell<Vec<Mistake>>,
@@ -152,15 +152,15 @@ pub(super) struct ConfigPage<'a> {
 
 /// A mistake without its place.
 #[derive(Debug)]
-pub(super) struct MistakeDetail {
-    pub(super) kind: MistakeKind,
-    pub(super) found: String,
-    pub(super) remedy: String,
-    pub(super) meant: Option<String>,
+pub(in crate::job) struct MistakeDetail {
+    pub(in crate::job) kind: MistakeKind,
+    pub(in crate::job) found: String,
+    pub(in crate::job) remedy: String,
+    pub(in crate::job) meant: Option<String>,
 }
 
 impl MistakeDetail {
-    pub(super) fn new(
+    pub(in crate::job) fn new(
         kind: MistakeKind,
         found: impl Into<String>,
         remedy: impl Into<String>,
@@ -169,7 +169,7 @@ impl MistakeDetail {
     }
 
     /// Creates the mistake of an unknown word, given the known ones.
-    pub(super) fn unknown_word(found: &str, known: &[&str]) -> MistakeDetail {
+    pub(in crate::job) fn unknown_word(found: &str, known: &[&str]) -> MistakeDetail {
         let meant = meant(found, known).map(str::to_owned);
         MistakeDetail { meant, ..MistakeDetail::new(MistakeKind::Unknown, quoted(found), listed(known)) }
     }

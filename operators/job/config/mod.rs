@@ -16,20 +16,18 @@ mod mistake;
 mod node;
 mod number;
 mod privacy;
-mod ranks;
 mod release;
 mod source;
 mod span;
-mod statistic;
 #[cfg(test)]
-mod tests;
+pub(in crate::job) mod tests;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-pub(in crate::job) use display::{cost_fields, statistic_fields};
+pub(in crate::job) use display::{cost_fields, list, path, text};
 pub use every::RunningSpec;
 pub use every::{CalendarUnit, Every};
 pub use grammar::declare_fields;
@@ -38,13 +36,15 @@ pub use mistake::{Mistake, MistakeKind, Mistakes};
 pub use number::{BudgetShare, ConfigNumber, QuantileFraction};
 pub use privacy::ResourceLimits;
 pub use privacy::{BudgetSpec, Missing, Privacy, Protected};
-pub use ranks::{GridSpec, MaximumOf, QuantilesSpec};
-pub use release::{BoundSpec, CostSpec, NoiseKind, PriceSpec, ReleaseSpec};
+pub use release::{BoundSpec, CostSpec, PriceSpec, ReleaseSpec};
 pub(in crate::job) use source::SYNTHETIC_FIELDS;
 pub use source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
 pub use span::TimeFormat;
-pub use statistic::{GroupingSpec, KeysSpec, MeasureSpec, StatisticSpec};
 
+pub use super::statistics::{
+    CountSpec, GridSpec, GroupingSpec, HistogramSpec, KeysSpec, MaxSpec, MaximumOf, MeanSpec, MeasureSpec,
+    NoiseKind, PeopleSpec, QuantileSpec, StatisticSpec, SumSpec,
+};
 pub use crate::time::Zone;
 
 use crate::accounting::PrivacyCost;
@@ -52,8 +52,9 @@ use crate::invalid::{Invalid, found_by};
 use crate::ledger::{AccountSpec, Name};
 use crate::time::{Span, Time, seconds};
 use cross_checks::Tables;
-use mistake::{ConfigPage, MistakeDetail};
-use node::{ConfigNode, TableNode};
+use mistake::ConfigPage;
+pub(in crate::job) use mistake::MistakeDetail;
+pub(in crate::job) use node::{ConfigNode, TableNode};
 
 /// A job, as its file states it.
 #[derive(Clone, Debug, PartialEq)]

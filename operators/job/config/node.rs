@@ -16,7 +16,7 @@ use crate::words::meant;
 
 /// A value with its place in the file and the path of its field.
 #[derive(Clone, Debug)]
-pub(super) struct ConfigNode<'a> {
+pub(in crate::job) struct ConfigNode<'a> {
     page: &'a ConfigPage<'a>,
     field: String,
     place: Range<usize>,
@@ -25,18 +25,18 @@ pub(super) struct ConfigNode<'a> {
 
 /// A table whose fields were checked.
 #[derive(Clone, Debug)]
-pub(super) struct TableNode<'a> {
+pub(in crate::job) struct TableNode<'a> {
     page: &'a ConfigPage<'a>,
     field: String,
     place: Range<usize>,
     table: &'a DeTable<'a>,
     /// True if every field of the table is known; an unknown one may be the missing one, misspelt.
-    pub(super) known: bool,
+    pub(in crate::job) known: bool,
 }
 
 impl<'a> TableNode<'a> {
     /// Returns the root table of the file.
-    pub(super) fn root(
+    pub(in crate::job) fn root(
         page: &'a ConfigPage<'a>,
         table: &'a DeTable<'a>,
         required: &[&'static str],
@@ -91,7 +91,7 @@ impl<'a> TableNode<'a> {
     }
 
     /// Returns a field, if it is present.
-    pub(super) fn node(&self, name: &str) -> Option<ConfigNode<'a>> {
+    pub(in crate::job) fn node(&self, name: &str) -> Option<ConfigNode<'a>> {
         let (key, value) = self.table.get_key_value(name)?;
         // A table that exists through its fields alone has no place of its own.
         let place = if value.span().is_empty() { key.span() } else { value.span() };
@@ -99,17 +99,21 @@ impl<'a> TableNode<'a> {
     }
 
     /// Reads a field if it is present; a reader that fails has recorded the mistake.
-    pub(super) fn read<T>(&self, name: &str, read: impl FnOnce(ConfigNode<'a>) -> Option<T>) -> Option<T> {
+    pub(in crate::job) fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(ConfigNode<'a>) -> Option<T>,
+    ) -> Option<T> {
         self.node(name).and_then(read)
     }
 
     /// Returns the names of those fields that are present.
-    pub(super) fn present(&self, names: &[&'static str]) -> Vec<&'static str> {
+    pub(in crate::job) fn present(&self, names: &[&'static str]) -> Vec<&'static str> {
         names.iter().copied().filter(|name| self.table.contains_key(*name)).collect()
     }
 
     /// Records a mistake in the table as a whole, or in a field that it lacks.
-    pub(super) fn refuse<T>(&self, name: &str, wrong: MistakeDetail) -> Option<T> {
+    pub(in crate::job) fn refuse<T>(&self, name: &str, wrong: MistakeDetail) -> Option<T> {
         let field = if name.is_empty() { self.field.clone() } else { self.name(name) };
         self.page.refuse(self.place.clone(), &field, wrong);
         None
@@ -118,7 +122,7 @@ impl<'a> TableNode<'a> {
 
 impl<'a> ConfigNode<'a> {
     /// Reads a string.
-    pub(super) fn text(&self) -> Option<&'a str> {
+    pub(in crate::job) fn text(&self) -> Option<&'a str> {
         match self.value {
             DeValue::String(text) => Some(text),
             _ => self.mistyped("a text in quotes"),
@@ -126,7 +130,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Reads a string that is not empty.
-    pub(super) fn non_empty_text(&self) -> Option<String> {
+    pub(in crate::job) fn non_empty_text(&self) -> Option<String> {
         let text = self.text()?;
         if text.is_empty() {
             self.refuse("an empty text", "a text of at least one character")
@@ -136,13 +140,13 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Reads a number that is zero or more, from its text.
-    pub(super) fn decimal(&self) -> Option<Decimal> {
+    pub(in crate::job) fn decimal(&self) -> Option<Decimal> {
         let text = self.number("a plain decimal number, without quotes")?;
         self.accept(Decimal::parse("number", text))
     }
 
     /// Reads a whole number from `least` to `most`.
-    pub(super) fn whole(&self, least: u64, most: u64) -> Option<u64> {
+    pub(in crate::job) fn whole(&self, least: u64, most: u64) -> Option<u64> {
         let range = format!("a whole number from {least} to {most}");
         if !matches!(self.value, DeValue::Integer(_)) {
             return self.mistyped(&range);
@@ -158,7 +162,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Returns the text of a number as the file has it, never parsed as a float.
-    pub(super) fn number(&self, needed: &str) -> Option<&'a str> {
+    pub(in crate::job) fn number(&self, needed: &str) -> Option<&'a str> {
         match self.value {
             DeValue::Integer(_) | DeValue::Float(_) => self.page.text.get(self.place.clone()),
             _ => self.mistyped(needed),
@@ -166,7 +170,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Returns the text of a time, in quotes or not.
-    pub(super) fn moment(&self) -> Option<&'a str> {
+    pub(in crate::job) fn moment(&self) -> Option<&'a str> {
         match self.value {
             DeValue::Datetime(_) => self.page.text.get(self.place.clone()),
             DeValue::String(text) => Some(text),
@@ -175,7 +179,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Returns the entries of a list.
-    pub(super) fn list(&self) -> Option<Vec<ConfigNode<'a>>> {
+    pub(in crate::job) fn list(&self) -> Option<Vec<ConfigNode<'a>>> {
         let DeValue::Array(entries) = self.value else { return self.mistyped("a list") };
         let entry = |(index, value): (usize, &'a toml::Spanned<DeValue<'a>>)| ConfigNode {
             page: self.page,
@@ -187,7 +191,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Reads a boolean.
-    pub(super) fn boolean(&self) -> Option<bool> {
+    pub(in crate::job) fn boolean(&self) -> Option<bool> {
         match self.value {
             DeValue::Boolean(is_so) => Some(*is_so),
             _ => self.mistyped("true or false"),
@@ -195,22 +199,22 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Returns true if the value is a list.
-    pub(super) fn is_list(&self) -> bool {
+    pub(in crate::job) fn is_list(&self) -> bool {
         matches!(self.value, DeValue::Array(_))
     }
 
     /// Returns true if the value is a table.
-    pub(super) fn is_table(&self) -> bool {
+    pub(in crate::job) fn is_table(&self) -> bool {
         matches!(self.value, DeValue::Table(_))
     }
 
     /// Returns true if the value is a table with this field.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::job) fn has(&self, name: &str) -> bool {
         matches!(self.value, DeValue::Table(table) if table.contains_key(name))
     }
 
     /// Reads a table with these fields and no others.
-    pub(super) fn fields(
+    pub(in crate::job) fn fields(
         &self,
         required: &[&'static str],
         optional: &[&'static str],
@@ -224,7 +228,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Returns the meaning of a word.
-    pub(super) fn one_of<T: Clone>(&self, words: &[(&'static str, T)]) -> Option<T> {
+    pub(in crate::job) fn one_of<T: Clone>(&self, words: &[(&'static str, T)]) -> Option<T> {
         debug_assert!(
             grammar::row(&self.field)
                 .is_some_and(|row| row.words.iter().eq(words.iter().map(|(word, _)| word))),
@@ -240,7 +244,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Returns the value that a parser made of the text, or records the parser's refusal.
-    pub(super) fn accept<T>(&self, result: Result<T, Invalid>) -> Option<T> {
+    pub(in crate::job) fn accept<T>(&self, result: Result<T, Invalid>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(invalid) => self.refuse(invalid.kind().found(), invalid.remedy()),
@@ -248,7 +252,7 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Does what [`ConfigNode::accept`] does, for a text of several words, one of which may be misspelt.
-    pub(super) fn accept_words<T>(&self, result: Result<T, Invalid>, known: &[&str]) -> Option<T> {
+    pub(in crate::job) fn accept_words<T>(&self, result: Result<T, Invalid>, known: &[&str]) -> Option<T> {
         let DeValue::String(text) = self.value else { return self.accept(result) };
         let Err(invalid) = result else { return self.accept(result) };
         let letters = |word: &&str| !word.is_empty() && !known.contains(word);
@@ -260,7 +264,7 @@ impl<'a> ConfigNode<'a> {
 
     /// Returns the value at the path `names`, or its nearest ancestor that exists: mistakes about it are
     /// reported there.
-    pub(super) fn descendant(&self, names: &[&str]) -> ConfigNode<'a> {
+    pub(in crate::job) fn descendant(&self, names: &[&str]) -> ConfigNode<'a> {
         let next = names.split_first().and_then(|(name, rest)| {
             let DeValue::Table(table) = self.value else { return None };
             let (page, field, place) = (self.page, self.field.clone(), self.place.clone());
@@ -270,16 +274,20 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Refuses a value that is out of range or does not follow its grammar.
-    pub(super) fn refuse<T>(&self, found: impl Into<String>, remedy: impl Into<String>) -> Option<T> {
+    pub(in crate::job) fn refuse<T>(&self, found: impl Into<String>, remedy: impl Into<String>) -> Option<T> {
         self.record_mistake(MistakeDetail::new(MistakeKind::Value, found, remedy))
     }
 
     /// Refuses a value that contradicts another.
-    pub(super) fn conflict<T>(&self, found: impl Into<String>, remedy: impl Into<String>) -> Option<T> {
+    pub(in crate::job) fn conflict<T>(
+        &self,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Option<T> {
         self.record_mistake(MistakeDetail::new(MistakeKind::Conflict, found, remedy))
     }
 
-    pub(super) fn record_mistake<T>(&self, wrong: MistakeDetail) -> Option<T> {
+    pub(in crate::job) fn record_mistake<T>(&self, wrong: MistakeDetail) -> Option<T> {
         self.page.refuse(self.place.clone(), &self.field, wrong);
         None
     }

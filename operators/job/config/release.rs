@@ -9,11 +9,11 @@ use super::mistake::{MistakeDetail, listed};
 use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
 use super::span::unit_words;
-use super::statistic::{self, KeysSpec, StatisticSpec};
 use crate::accounting::Budget;
 use crate::accounting::running::WIDTH;
 use crate::decimal::Decimal;
 use crate::job::MistakeKind;
+use crate::job::statistics::{self, KeysSpec, NoiseKind, StatisticSpec};
 use crate::ledger::Name;
 
 /// One statistic, published once for each window.
@@ -50,48 +50,6 @@ pub struct BoundSpec {
     pub per_key: Option<u32>,
     /// The most windows in which the unit ever counts.
     pub windows: Option<u32>,
-}
-
-/// The noise distribution, or the mechanism that draws an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum NoiseKind {
-    /// Discrete Gaussian noise.
-    Gaussian,
-    /// Discrete Laplace noise.
-    Laplace,
-    /// The exponential mechanism: it draws an answer, and adds noise to no number.
-    Exponential,
-    /// Permute-and-flip: it draws one of few answers, nearer to the best than the exponential mechanism.
-    PermuteAndFlip,
-}
-
-impl NoiseKind {
-    pub(super) const WORDS: [(&str, NoiseKind); 4] = [
-        ("gaussian", NoiseKind::Gaussian),
-        ("laplace", NoiseKind::Laplace),
-        ("exponential", NoiseKind::Exponential),
-        ("permute-and-flip", NoiseKind::PermuteAndFlip),
-    ];
-
-    /// Returns the word of the job file.
-    pub fn word(self) -> &'static str {
-        match self {
-            NoiseKind::Gaussian => "gaussian",
-            NoiseKind::Laplace => "laplace",
-            NoiseKind::Exponential => "exponential",
-            NoiseKind::PermuteAndFlip => "permute-and-flip",
-        }
-    }
-
-    /// Returns the noise distributions and mechanisms that can answer a statistic.
-    pub(super) fn of(statistic: &StatisticSpec) -> &'static [NoiseKind] {
-        match statistic {
-            StatisticSpec::Max { .. } => &[NoiseKind::Gaussian, NoiseKind::Laplace, NoiseKind::Exponential],
-            StatisticSpec::Quantile(..) => &[NoiseKind::Exponential, NoiseKind::PermuteAndFlip],
-            _ => &[NoiseKind::Gaussian, NoiseKind::Laplace],
-        }
-    }
 }
 
 /// The price of a window, or of all windows if they are added up.
@@ -134,7 +92,8 @@ impl ReleaseSpec {
 }
 
 pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
-    let optional: Vec<&'static str> = OTHER_FIELDS.into_iter().chain(statistic::WORDS).collect();
+    let optional: Vec<&'static str> =
+        OTHER_FIELDS.into_iter().chain(statistics::WORDS.iter().copied()).collect();
     let fields = node.fields(&["name", "every", "noise"], &optional)?;
     let name = fields.read("name", |node| node.accept(Name::new("release", node.text()?)));
     let every = fields.read("every", every);
@@ -166,7 +125,7 @@ fn noise(node: &ConfigNode<'_>, statistic: Option<&StatisticSpec>) -> Option<Noi
     if let Some((_, kind)) = known {
         return Some(*kind);
     }
-    let words: Vec<&str> = match statistic.map(NoiseKind::of) {
+    let words: Vec<&str> = match statistic.map(|statistic| statistic.as_statistic().noise_kinds()) {
         Some(kinds) => kinds.iter().map(|kind| kind.word()).collect(),
         None => NoiseKind::WORDS.iter().map(|(word, _)| *word).collect(),
     };
@@ -203,12 +162,12 @@ fn every_over(step: Option<Every>, runs: bool) -> impl FnOnce(ConfigNode<'_>) ->
 }
 
 fn one_statistic(fields: &TableNode<'_>, beside: &Path) -> Option<StatisticSpec> {
-    match fields.present(&statistic::WORDS)[..] {
-        [word] => fields.read(word, |node| statistic::read(word, &node, beside)),
+    match fields.present(statistics::WORDS)[..] {
+        [word] => fields.read(word, |node| StatisticSpec::read(word, &node, beside)),
         // The unknown field was probably meant to be the statistic.
         [] if !fields.known => None,
         [] => {
-            let remedy = format!("one statistic: {}", listed(&statistic::WORDS));
+            let remedy = format!("one statistic: {}", listed(statistics::WORDS));
             fields.refuse("", MistakeDetail::new(MistakeKind::Missing, "no statistic", remedy))
         }
         [_, second, ..] => fields.read(second, |node| {

@@ -6,7 +6,7 @@ use super::*;
 use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise};
 
 /// A job file with one release, valid in every field.
-pub(super) const GOOD: &str = r#"[job]
+pub(in crate::job) const GOOD: &str = r#"[job]
 name = "reviews"
 version = 1
 from = "2003-05-01T00:00:00Z"
@@ -31,7 +31,7 @@ share = 0.5
 "#;
 
 /// The good file, with one line in place of the one that starts with the same word in the same table.
-pub(super) fn changed(table: &str, line: &str) -> String {
+pub(in crate::job) fn changed(table: &str, line: &str) -> String {
     let word = line.split([' ', '=']).next().unwrap();
     let mut within = "";
     let mut found = false;
@@ -47,7 +47,7 @@ pub(super) fn changed(table: &str, line: &str) -> String {
     text
 }
 
-pub(super) fn parse(text: &str) -> Result<Job, Mistakes> {
+pub(in crate::job) fn parse(text: &str) -> Result<Job, Mistakes> {
     Job::parse("jobs/a.toml", text)
 }
 
@@ -92,7 +92,7 @@ fn every_field_is_read_as_what_it_says() {
     let [release] = &job.releases[..] else { panic!() };
     assert_eq!(release.every, Every::Calendar(1, CalendarUnit::Month));
     let grouping = GroupingSpec { by: "vendor".into(), keys: KeysSpec::Discover };
-    assert_eq!(release.statistic, StatisticSpec::Count(Some(grouping)));
+    assert_eq!(release.statistic, StatisticSpec::Count(CountSpec { grouping: Some(grouping) }));
     assert_eq!(release.bound, BoundSpec { keys: Some(3), per_key: Some(1), windows: Some(12) });
     assert_eq!(release.noise, NoiseKind::Gaussian);
     assert_eq!(
@@ -260,6 +260,6 @@ mod catalogue;
 #[cfg(test)]
 mod disagreements;
 #[cfg(test)]
-pub(super) mod refusals;
+pub(in crate::job) mod refusals;
 #[cfg(test)]
 mod typos;

@@ -23,9 +23,11 @@ pub use parts::{
 use serde::Serialize;
 
 use super::config::{Every, Job};
-use super::release_plan::{PreparedStatistic, ReleasePlan, UnfitJob, delta_of};
+use super::release_plan::{ReleasePlan, delta_of};
+use super::statistics::{NumberSensitivity, PreparedStatistic};
+use super::unfit::UnfitJob;
 use crate::accounting::{BudgetUnits, PrivacyCost, PrivacyUnit, Promise};
-use crate::mechanisms::{DecimalPoint, Noised, Ranks, Sensitivity};
+use crate::mechanisms::{Noised, Ranks};
 use crate::time::{LIMIT, Time, in_words};
 
 /// The plan of a job: all of its releases with their privacy costs.
@@ -127,14 +129,14 @@ fn planned(
 ) -> Planned {
     let schedule = &offer.schedule;
     let bounded = schedule.is_bounded() && (release.every != Every::All || job.until.is_some());
-    let keys = match (settled.threshold(), offer.query.keys().listed()) {
+    let keys = match (settled.threshold, offer.keys.listed()) {
         (Some(threshold), _) => PlannedKeys::Discovered { threshold },
         (None, Some(keys)) if keys.len() > 1 || offer.key.is_some() => {
             PlannedKeys::Public { count: keys.len() as u64 }
         }
         _ => PlannedKeys::None,
     };
-    let noise = noise(settled);
+    let (noise, statistic) = (noise(settled), offer.statistic.as_statistic());
     Planned {
         name: offer.name.as_str().to_owned(),
         statistic: page::statistic(job, release),
@@ -150,27 +152,28 @@ fn planned(
         },
         bound: page::bound(job, release),
         keys,
-        moves: moves(settled, offer),
-        people_for_a_tenth: warnings::people_for_a_tenth(release, &noise),
-        near: warnings::noise_optimality(settled, offer),
+        moves: settled.sensitivities.iter().map(moves).collect(),
+        // The cast saturates, so the result is at most 2^64 - 1.
+        people_for_a_tenth: statistic.people_for_a_tenth(&settled.intervals).ceil() as u64,
+        near: statistic.optimality(settled, &offer.cost),
         running: parts::planned_running(settled, offer),
         noise,
         cost: PlannedCost::of(&offer.cost, delta),
         partial: offer.together.partial(&offer.cost).map(|partial| PlannedCost::of(&partial, delta)),
         paid_together: offer.together.windows(),
         paid: PlannedCost::of(paid, delta),
-        memory: parts::planned_memory(job, release, (schedule, settled.largest())),
+        memory: parts::planned_memory(job, release, (schedule, settled.largest)),
     }
 }
 
 fn noise(settled: &PreparedStatistic) -> Vec<PlannedNoise> {
-    let noise = |(noised, interval): (&Noised, f64)| {
+    let noise = |(noised, interval): (&Noised, &f64)| {
         let (number, kind, scale) = (noised.number(), noised.kind(), noised.scale());
         let plain = PlannedNoise {
             number,
             kind,
             scale,
-            interval,
+            interval: *interval,
             q: None,
             comparisons: None,
             tau: None,
@@ -186,42 +189,18 @@ fn noise(settled: &PreparedStatistic) -> Vec<PlannedNoise> {
             None => plain,
         }
     };
-    settled.noise().iter().zip(settled.reaches()).map(noise).collect()
+    settled.noise.iter().zip(&settled.intervals).map(noise).collect()
 }
 
-fn moves(settled: &PreparedStatistic, offer: &ReleasePlan) -> Vec<Moves> {
-    let point = offer.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point);
-    let moves = |number, sensitivity: &Sensitivity, point: DecimalPoint, parts: f64| {
-        let told = |moved: f64| point.float(moved / parts);
-        Moves {
-            number,
-            l0: sensitivity.l0() as f64,
-            linf: told(sensitivity.linf() as f64),
-            l1: told(sensitivity.l1() as f64),
-            l2: told((sensitivity.l2_squared() as f64).sqrt()),
-        }
-    };
-    match settled {
-        PreparedStatistic::Total(_, ready) => {
-            let number = ready.noise().first().map_or("records", Noised::number);
-            // A histogram has a value field, of which only the bucket is released.
-            let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
-            vec![moves(number, &settled.sensitivity(), point, 1.0)]
-        }
-        // The sensitivity is that of each total by itself.
-        PreparedStatistic::Running(_, ready) => {
-            let number = ready.noise().first().map_or("records", Noised::number);
-            let point = if number == "sum" { point } else { DecimalPoint::WHOLE };
-            vec![moves(number, &settled.sensitivity(), point, 1.0)]
-        }
-        // The sum of a mean is in half units.
-        PreparedStatistic::Mean(mean, _) => vec![
-            moves("sum", mean.sum_sensitivity(), point, 2.0),
-            moves("records", mean.count_sensitivity(), DecimalPoint::WHOLE, 1.0),
-        ],
-        PreparedStatistic::Largest(..) | PreparedStatistic::Quantiles(..) => {
-            vec![moves("ranks", &settled.sensitivity(), DecimalPoint::WHOLE, 1.0)]
-        }
+fn moves(of: &NumberSensitivity) -> Moves {
+    let NumberSensitivity { number, sensitivity, point, parts } = of;
+    let in_units = |moved: f64| point.float(moved / parts);
+    Moves {
+        number,
+        l0: sensitivity.l0() as f64,
+        linf: in_units(sensitivity.linf() as f64),
+        l1: in_units(sensitivity.l1() as f64),
+        l2: in_units((sensitivity.l2_squared() as f64).sqrt()),
     }
 }
 

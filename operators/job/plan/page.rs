@@ -7,9 +7,8 @@ use super::{
     Moves, Plan, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
     PlannedWindows,
 };
-use crate::job::config::{
-    ConfigNumber, GridSpec, Job, MaximumOf, Protected, QuantilesSpec, ReleaseSpec, StatisticSpec,
-};
+use crate::job::config::{Job, Protected, ReleaseSpec};
+use crate::job::statistics::ContributionKind;
 use crate::time::in_words;
 
 /// The column in which the second column begins.
@@ -262,83 +261,14 @@ fn line(f: &mut Formatter<'_>, name: &str, text: &str) -> fmt::Result {
 
 /// Describes the statistic of a window, or of several.
 pub(super) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
-    let told = of_windows(job, &release.statistic);
+    let unit = if job.privacy.privacy_unit == Protected::Record { "record" } else { "person" };
+    let told = release.statistic.as_statistic().describe(unit);
     match (release.running, release.total_windows()) {
         (None, _) => told,
         (Some(_), None) => format!("so far, {told}"),
         (Some(_), Some(1)) => format!("in each window, {told}"),
         (Some(_), Some(windows)) => format!("in the last {windows} windows, {told}"),
     }
-}
-
-fn of_windows(job: &Job, statistic: &StatisticSpec) -> String {
-    let people = if job.privacy.privacy_unit == Protected::Record { "records" } else { "people" };
-    let by = statistic.grouping().map_or(String::new(), |grouping| format!(" of each {}", grouping.by));
-    match statistic {
-        StatisticSpec::Count(_) => format!("how many records{by}"),
-        StatisticSpec::People(_) => format!("how many {people}{by}"),
-        StatisticSpec::Sum(measure, _) => {
-            let range = range(measure.low, measure.high);
-            format!("the sum of {}{by}, what each brings to it kept within {range}", measure.of)
-        }
-        StatisticSpec::Mean(measure, _) => {
-            format!(
-                "the mean of {}{by}, each value kept within {}",
-                measure.of,
-                range(measure.low, measure.high)
-            )
-        }
-        StatisticSpec::Histogram { of, edges } => {
-            format!("how many records have a {of} between each two of {} edges", edges.len())
-        }
-        StatisticSpec::Max { each, grid, .. } => max(job, each, &by, grid),
-        StatisticSpec::Quantile(quantiles, _) => quantile(quantiles, &by),
-    }
-}
-
-fn max(job: &Job, each: &MaximumOf, by: &str, answers: &GridSpec) -> String {
-    let one = if job.privacy.privacy_unit == Protected::Record { "record" } else { "person" };
-    let what = match each {
-        MaximumOf::Greatest(of) => format!("the largest {of}{by}"),
-        MaximumOf::Sum(of) => format!("the largest sum of {of} of one {one}{by}"),
-        MaximumOf::Count => format!("the most records of one {one}{by}"),
-    };
-    format!("{what}, among {}", grid(answers))
-}
-
-fn grid(grid: &GridSpec) -> String {
-    // A logarithmic grid has sixteen answers in each doubling.
-    match grid {
-        GridSpec::Log(0) => "whole numbers from 0 on, 4.5% apart".to_owned(),
-        GridSpec::Log(digits) => {
-            format!("numbers from 0 on, 4.5% apart, in steps of {}", ConfigNumber::power(-digits))
-        }
-        GridSpec::SignedLog => "whole numbers on both sides of 0, 4.5% apart".to_owned(),
-        GridSpec::Steps { from, to, step } => format!("numbers from {from} to {to} in steps of {step}"),
-        GridSpec::List(answers) => format!("{} numbers that are listed", answers.len()),
-    }
-}
-
-fn quantile(quantiles: &QuantilesSpec, by: &str) -> String {
-    let QuantilesSpec { of, q, low, high, step } = quantiles;
-    let parts: Vec<String> = q.iter().map(ToString::to_string).collect();
-    let (s, parts) = (if parts.len() == 1 { "" } else { "s" }, listed(&parts));
-    let steps = step.map_or(String::new(), |step| format!(" in steps of {step}"));
-    format!("the quantile{s} {parts} of {of}{by}, from {low} to {high}{steps}")
-}
-
-/// Joins words as `a`, `a and b`, `a, b and c`.
-fn listed(words: &[String]) -> String {
-    match words {
-        [first @ .., before, last] if !first.is_empty() => {
-            format!("{}, {before} and {last}", first.join(", "))
-        }
-        _ => words.join(" and "),
-    }
-}
-
-fn range(low: ConfigNumber, high: ConfigNumber) -> String {
-    format!("{low} and {high}")
 }
 
 /// Describes the contribution bound of one protected unit.
@@ -354,17 +284,19 @@ pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
         let of = if runs { "" } else { " of a window" };
         words += &format!(", who counts in at most {}{of}", counted(keys, "key"));
     }
-    match (&release.statistic, release.bound.per_key) {
-        (StatisticSpec::Sum(measure, _), _) if runs => {
-            let most = measure.low.size().max(measure.high.size());
+    let contribution = release.statistic.as_statistic().contribution();
+    match contribution {
+        ContributionKind::ClampedSum { most } if runs => {
             words += &format!(", with values of {most} together, without their signs");
         }
-        (StatisticSpec::People(_), _) => words += ", once",
-        (StatisticSpec::Sum(..), _) => words += ", with all that they bring",
-        (StatisticSpec::Max { .. }, _) => words += ", with one value",
-        (_, per_key) => words += &format!(", with {}", counted(per_key.unwrap_or(1), "record")),
+        ContributionKind::Presence => words += ", once",
+        ContributionKind::ClampedSum { .. } => words += ", with all that they bring",
+        ContributionKind::OneValue => words += ", with one value",
+        ContributionKind::Records => {
+            words += &format!(", with {}", counted(release.bound.per_key.unwrap_or(1), "record"));
+        }
     }
-    if release.bound.keys.is_some() && !matches!(release.statistic, StatisticSpec::People(_)) {
+    if release.bound.keys.is_some() && contribution != ContributionKind::Presence {
         words += if release.bound.keys == Some(1) { " in it" } else { " in each" };
     }
     if runs {

@@ -5,8 +5,10 @@ use smallvec::SmallVec;
 
 use crate::accounting::running::Strategy;
 use crate::dataflow::Schedule;
-use crate::job::config::{Every, Job, Protected, ReleaseSpec, StatisticSpec};
-use crate::job::release_plan::{CellKey, PreparedStatistic, ReleasePlan};
+use crate::job::config::{Every, Job, Protected, ReleaseSpec};
+use crate::job::release_plan::ReleasePlan;
+pub use crate::job::statistics::NoiseOptimality;
+use crate::job::statistics::{CellKey, KeyMemory, PreparedStatistic};
 
 /// A privacy cost or an amount of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -155,16 +157,6 @@ pub struct PlannedNoise {
     pub rank_error: Option<u64>,
 }
 
-/// The optimality of noise, relative to the best that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct NoiseOptimality {
-    /// The standard deviation of the noise over that of the best.
-    pub ratio: f64,
-    /// The bound that the ratio refers to.
-    pub of: &'static str,
-}
-
 /// The memory held, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -213,18 +205,16 @@ pub(super) fn planned_memory(
     // The keys of a window that count depend on former windows: until the window closes, any of them may.
     let keys = if release.running.is_some() { 1 } else { most };
     let records = u64::from(release.bound.per_key.unwrap_or(1));
-    let held = match (&release.statistic, &job.source.id) {
+    let statistic = release.statistic.as_statistic();
+    let held = match (statistic.memory(), &job.source.id) {
         // A record that may be a duplicate is held until it is known not to be one.
         (_, Some(_)) => keys.saturating_mul(records).saturating_mul(KEPT + PERSON),
-        (StatisticSpec::Mean(..) | StatisticSpec::Quantile(..), None) => {
-            keys.saturating_mul(records).saturating_mul(KEPT)
-        }
-        (StatisticSpec::Sum(..) | StatisticSpec::Max { .. }, None) => keys.saturating_mul(SUMMED),
-        _ => keys.saturating_mul(COUNTED),
+        (KeyMemory::Records, None) => keys.saturating_mul(records).saturating_mul(KEPT),
+        (KeyMemory::Summed, None) => keys.saturating_mul(SUMMED),
+        (KeyMemory::Counted, None) => keys.saturating_mul(COUNTED),
     };
     let runs = person && release.running.is_some();
-    let by_key = release.statistic.grouping().is_some()
-        || matches!(release.statistic, StatisticSpec::Histogram { .. });
+    let by_key = statistic.is_keyed();
     let a_person = match person {
         true if runs && by_key => PERSON + PLACE,
         true => PERSON + PLACE + held,
@@ -259,15 +249,14 @@ fn open(job: &Job, release: &ReleaseSpec, schedule: &Schedule) -> Option<u64> {
 // The plan of a running total: figures of the strategy that is drawn, beside those of the alternatives.
 
 pub(super) fn planned_running(settled: &PreparedStatistic, offer: &ReleasePlan) -> Option<PlannedRunning> {
-    let PreparedStatistic::Running(total, ready) = settled else { return None };
-    let (running, noise) = (ready.running(), ready.noise().first()?);
-    let choice = total.span().strategies().ok()?;
+    let (running, noise) = (settled.running.as_ref()?, settled.noise.first()?);
+    let (total, choice) = (offer.running?, offer.running?.span.strategies().ok()?);
     let fresh = choice.strategies().iter().find(|figures| figures.strategy() == Strategy::Fresh)?;
     Some(PlannedRunning {
-        total: total.span().to_string(),
+        total: total.span.to_string(),
         horizon: running.horizon(),
         strategy: running.strategy().name(),
-        best: offer.running?.strategy.is_none_or(|strategy| strategy == choice.best().strategy()),
+        best: total.strategy.is_none_or(|strategy| strategy == choice.best().strategy()),
         deviation: noise.scale(),
         ratio: running.ratio(),
         numbers: running.memory(),

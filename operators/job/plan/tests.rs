@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost};
 use crate::dataflow::bounding::{Cap, ContributionSelector, Count, Own, PersonTable, Sum};
-use crate::job::release_plan::CellKey;
-use crate::mechanisms::PerPerson;
+use crate::job::statistics::CellKey;
+use crate::mechanisms::{DecimalPoint, PerPerson};
 
 fn configs() -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
@@ -56,7 +56,7 @@ fn what_is_told_is_what_is_drawn_and_charged() {
         let mut sum = 0.0;
         for (told, offer) in plan.releases.iter().zip(&offers) {
             let settled = offer.prepare(&job).unwrap();
-            let laws = settled.noise();
+            let laws = &settled.noise;
             assert_eq!(told.noise.len(), laws.len());
             let point = offer.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point);
             for (noise, law) in told.noise.iter().zip(laws) {
@@ -84,7 +84,7 @@ fn what_is_told_is_what_is_drawn_and_charged() {
                 };
                 assert!((reach.unwrap() as f64 * unit / noise.interval - 1.0).abs() < 1e-6, "{told:?}");
             }
-            assert_eq!(told.cost, PlannedCost::of(settled.cost().amount(), plan.delta));
+            assert_eq!(told.cost, PlannedCost::of(settled.cost.amount(), plan.delta));
             assert!(told.cost.rho.unwrap() * told.paid_together as f64 >= told.paid.rho.unwrap() * 0.999_999);
             sum += told.paid.rho.unwrap();
         }

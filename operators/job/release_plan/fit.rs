@@ -1,15 +1,13 @@
 //! The privacy costs of the windows of each release, and the check that all of them fit under the cap.
 
-use std::fmt;
-
 use dashu_int::UBig;
 
 use super::ConcurrentWindows;
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, convert};
-use crate::dataflow::{RunError, Schedule};
+use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
-use crate::invalid::Invalid;
 use crate::job::config::{BudgetShare, CostSpec, Job, PriceSpec};
+use crate::job::unfit::UnfitJob;
 
 /// Returns the cost of a window of each release, in the account's currency.
 pub(super) fn costs(
@@ -201,49 +199,6 @@ fn epsilon_within(rho: BudgetUnits) -> Option<Decimal> {
     }
     floor(BudgetUnits::at_most_float("epsilon", low).ok()?).filter(|epsilon| fits(epsilon.to_f64()))
 }
-
-// The refusal of a job that is read without mistakes but cannot be planned.
-
-/// A refusal of a job that cannot be planned, with the field of the job file and the remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnfitJob {
-    field: String,
-    message: String,
-}
-
-impl UnfitJob {
-    /// Creates a refusal. `field` is written as in the file, `release[2].cost`; the message states the value
-    /// found and the remedy.
-    pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> UnfitJob {
-        UnfitJob { field: field.into(), message: message.into() }
-    }
-
-    /// Creates a refusal from that of a mechanism, a schedule or an account, at the field of the job file
-    /// that caused it.
-    pub(crate) fn at(field: impl Into<String>, invalid: &Invalid) -> UnfitJob {
-        let found = invalid.kind().found();
-        UnfitJob::new(field, format!("{}: found {found}; give {}", invalid.field(), invalid.remedy()))
-    }
-
-    /// Returns the field of the job file.
-    pub fn field(&self) -> &str {
-        &self.field
-    }
-}
-
-impl From<UnfitJob> for RunError {
-    fn from(refused: UnfitJob) -> RunError {
-        RunError::configuration(refused.to_string())
-    }
-}
-
-impl fmt::Display for UnfitJob {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.message)
-    }
-}
-
-impl std::error::Error for UnfitJob {}
 
 #[cfg(test)]
 mod tests {

@@ -8,29 +8,24 @@
 
 use together::{AccountWindows, Weight};
 
+use super::statistics::{
+    CellKey, ConfiguredNoise, NoiseKind, PreparedStatistic, RunningTotalSpec, StatisticSpec, StatisticTerms,
+    ValueField,
+};
+use super::unfit::UnfitJob;
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
 use crate::dataflow::{Calendar, Schedule};
-use crate::job::config::{CalendarUnit, Every, Job, NoiseKind, PriceSpec, Protected, ReleaseSpec};
+use crate::job::config::{CalendarUnit, Every, Job, PriceSpec, Protected, ReleaseSpec};
 use crate::ledger::{Digest, Name, VersionTerms};
-use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint};
+use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint, Keys};
 use crate::time::{LIMIT, Time};
 
-pub use fit::UnfitJob;
 pub(super) use fit::largest_fitting_cost;
-pub(crate) use keys::CellKey;
-pub(crate) use prepared::{ConfiguredNoise, PreparedStatistic};
-pub(crate) use query::WindowQuery;
-pub(crate) use steps::RunningTotalSpec;
-pub(super) use steps::misfit;
 pub(crate) use together::ConcurrentWindows;
 
 mod fit;
-mod keys;
-mod prepared;
-mod query;
-mod steps;
+mod running;
 mod terms;
-
 mod together;
 
 /// The plan of a release: its windows, bound, query, noise and privacy cost.
@@ -45,9 +40,11 @@ pub(crate) struct ReleasePlan {
     /// The field by which the release groups.
     pub(crate) key: Option<String>,
     /// The field whose values are added up or sorted into buckets, and the decimal point of its steps.
-    pub(crate) value: Option<(String, DecimalPoint)>,
-    /// The query of a window.
-    pub(crate) query: WindowQuery,
+    pub(crate) value: Option<ValueField>,
+    /// The statistic of a window.
+    pub(crate) statistic: StatisticSpec,
+    /// The keys of the statistic.
+    pub(crate) keys: Keys<CellKey>,
     /// The running total over windows, if the release has one.
     pub(crate) running: Option<RunningTotalSpec>,
     /// The noise distribution, made from the cost.
@@ -75,6 +72,22 @@ impl ReleasePlan {
     /// Returns the decimal point of the values.
     pub(crate) fn point(&self) -> DecimalPoint {
         self.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point)
+    }
+
+    /// Returns the terms of the statistic.
+    pub(crate) fn statistic_terms(&self, job: &Job) -> Result<StatisticTerms<'_>, crate::Invalid> {
+        Ok(StatisticTerms {
+            limits: job.contribution_bound(self)?,
+            keys: &self.keys,
+            point: self.point(),
+            running: self.running,
+            noise: &self.noise,
+        })
+    }
+
+    /// Prepares the statistic and its mechanism from the same parts as the dataflow does.
+    pub(crate) fn prepare(&self, job: &Job) -> Result<PreparedStatistic, crate::Invalid> {
+        self.statistic.as_statistic().prepare(&self.statistic_terms(job)?)
     }
 }
 
@@ -188,8 +201,8 @@ fn release_plan(
     place: &str,
 ) -> Result<ReleasePlan, UnfitJob> {
     let word = release.statistic.word();
-    let (asking, value) = query::window_query(release, &cost, &format!("{place}.{word}"))?;
-    let adding = RunningTotalSpec::of(release, &schedule, place)?;
+    let (keys, value) = keys_and_value(release, &cost, place)?;
+    let adding = running::running_total(release, &schedule, place)?;
     let law = ConfiguredNoise::new(release.noise, without_delta(&cost));
     let bound = bound(release);
     let key = release.statistic.grouping().map(|grouping| grouping.by.clone());
@@ -199,7 +212,8 @@ fn release_plan(
         bound,
         key,
         value,
-        query: asking,
+        statistic: release.statistic.clone(),
+        keys,
         running: adding,
         noise: law,
         cost,
@@ -211,19 +225,29 @@ fn release_plan(
     offer.prepare(job).map_err(|invalid| {
         let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
         let refused = invalid.field();
-        let field = match steps::field(release, refused).unwrap_or(refused) {
-            "bound" | "keys" | "per_key" | "windows" => "bound".to_owned(),
-            "range" => format!("{word}.range"),
-            "edges" => format!("{word}.edges"),
-            "grid" | "step" if word == "max" => "max.grid".to_owned(),
-            "grid" | "step" => format!("{word}.range"),
-            "q" => format!("{word}.q"),
-            "every" | "over" | "strategy" => refused.to_owned(),
-            _ => price.to_owned(),
+        let parameter = running::field(release, refused).unwrap_or(refused);
+        let field = match (parameter, release.statistic.as_statistic().field_of(parameter)) {
+            ("bound" | "keys" | "per_key" | "windows", _) => "bound".to_owned(),
+            ("every" | "over" | "strategy", _) => refused.to_owned(),
+            (_, Some(field)) => format!("{word}.{field}"),
+            (_, None) => price.to_owned(),
         };
         UnfitJob::at(format!("{place}.{field}"), &invalid)
     })?;
     Ok(offer)
+}
+
+/// Returns the keys of a release, and the field that it reads with its decimal point, if it reads one.
+fn keys_and_value(
+    release: &ReleaseSpec,
+    cost: &PrivacyCost,
+    place: &str,
+) -> Result<(Keys<CellKey>, Option<ValueField>), UnfitJob> {
+    let statistic = release.statistic.as_statistic();
+    let place = format!("{place}.{}", release.statistic.word());
+    let keys = statistic.keys(delta_of(cost)).map_err(|unfit| unfit.within(&place))?;
+    let value = statistic.value().map_err(|unfit| unfit.within(&place))?;
+    Ok((keys, value))
 }
 
 fn bound(release: &ReleaseSpec) -> Bound {
@@ -240,11 +264,14 @@ fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, Unfit
     };
     let limits = limits.map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?;
     let cap = job.account().cap();
-    let word = release.statistic.word();
-    let (asking, _) = query::window_query(release, cap, &format!("{place}.{word}"))?;
+    let (keys, _) = keys_and_value(release, cap, place)?;
     let cut = match release.running {
         Some(_) => Cut::two_steps(&limits),
-        None => asking.cut(limits).map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?,
+        None => release
+            .statistic
+            .as_statistic()
+            .cut(limits, &keys)
+            .map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?,
     };
     let (over, under) = cut.factor(cap, release.noise == NoiseKind::Gaussian);
     Ok(Weight { over, under })

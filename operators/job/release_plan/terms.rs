@@ -5,17 +5,17 @@
 //! with its bound, keys, noise and price. A closure of the pipeline is bound here by the field that it is
 //! made from. Each field of the file is named below, so that a new one does not compile before its binding is
 //! decided. `docs/VERSIONS.md` has the whole table.
-//! one does not compile before somebody has decided about it. `docs/VERSIONS.md` has the whole table.
 
 use std::fmt::Write;
 
-use super::{CellKey, ReleasePlan};
+use super::ReleasePlan;
 use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::config::{
     BoundSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec, SourceSpec, TimeField,
-    cost_fields, statistic_fields,
+    cost_fields,
 };
+use crate::job::statistics::CellKey;
 use crate::ledger::{Charge, Ledger, VersionTerms};
 
 /// Returns the fields that the pipeline does not bind, and the words of the file for those that it does.
@@ -48,7 +48,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         }
     }
     terms = terms.binding("statistic", word);
-    for (field, value) in statistic_fields(statistic) {
+    for (field, value) in statistic.as_statistic().fields() {
         let Some(value) = value else { continue };
         let name = format!("{word}.{field}");
         terms = match field {
@@ -114,7 +114,7 @@ fn keys(release: &ReleaseSpec, offer: &ReleasePlan) -> String {
     if release.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover) {
         return "\"discover\"".to_owned();
     }
-    let listed = offer.query.keys().listed().unwrap_or_default();
+    let listed = offer.keys.listed().unwrap_or_default();
     let mut keys = String::new();
     for key in listed.iter() {
         if let CellKey::Text(text) = key {
@@ -153,9 +153,9 @@ impl Job {
     ) -> Result<(VersionTerms, Charge), Invalid> {
         let settled = offer.prepare(self)?;
         let (windows, promise) = (self.contribution_bound(offer)?.windows(), self.account().promise());
-        let charge = charge((settled.cost(), settled.paid()), windows, &offer.schedule, promise)?;
+        let charge = charge((&settled.cost, settled.paid), windows, &offer.schedule, promise)?;
         let schedule = (&offer.schedule, self.source.late);
         let account = (self.account().name(), promise);
-        Ok((terms(&settled.parameters(), schedule, account, &charge, Some(&offer.version_terms)), charge))
+        Ok((terms(&settled.parameters, schedule, account, &charge, Some(&offer.version_terms)), charge))
     }
 }

@@ -72,7 +72,7 @@ fn the_configs_are_offered_within_their_budgets() {
         let offers = offered(&job).unwrap();
         assert!(sum(&offers).within(job.account().cap()), "{}", path.display());
         for offer in &offers {
-            assert_eq!(offer.prepare(&job).unwrap().cost().amount(), &offer.cost);
+            assert_eq!(offer.prepare(&job).unwrap().cost.amount(), &offer.cost);
             assert!(offer.together.windows() > 0);
         }
     }
@@ -182,10 +182,11 @@ fn cells_are_told_as_the_file_writes_them() {
         "histogram = { of = \"price\", edges = [-0.5, 0, 2.25] }\nbound = { keys = 1, per_key = 1 }",
     );
     let offers = offered(&job(&text)).unwrap();
-    let WindowQuery::Histogram(edges, point, _) = &offers[1].query else { panic!() };
+    let StatisticSpec::Histogram(histogram) = &offers[1].statistic else { panic!() };
+    let (edges, point) = histogram.edges().unwrap();
     assert_eq!(edges.bucket(225).low(), Some(225));
     assert_eq!(point.count(), 2);
-    let keys = offers[1].query.keys().listed().unwrap();
+    let keys = offers[1].keys.listed().unwrap();
     let told: Vec<String> = keys.iter().map(ToString::to_string).collect();
     assert_eq!(told, ["(-inf, -0.5)", "[-0.5, 0)", "[0, 2.25)", "[2.25, inf)"]);
     let whole = GOOD.replace(
@@ -193,7 +194,7 @@ fn cells_are_told_as_the_file_writes_them() {
         "people = {}",
     );
     let offers = offered(&job(&whole)).unwrap();
-    let keys = offers[0].query.keys().listed().unwrap();
+    let keys = offers[0].keys.listed().unwrap();
     assert_eq!(keys.iter().map(crate::mechanisms::Key::label).collect::<Vec<_>>(), [Label::Whole]);
 }
 
@@ -206,8 +207,10 @@ fn answers_are_the_points_of_the_file() {
         let offers =
             offered(&job(&GOOD.replace(spent, &format!("{statistic}\nnoise = \"{noise}\"")))).unwrap();
         let point = offers[1].point();
-        let (WindowQuery::Max(_, grid, _) | WindowQuery::Quantiles(_, grid, _)) = &offers[1].query else {
-            panic!()
+        let (grid, _) = match &offers[1].statistic {
+            StatisticSpec::Max(max) => max.grid().unwrap(),
+            StatisticSpec::Quantile(quantile) => quantile.grid().unwrap(),
+            other => panic!("{other:?}"),
         };
         let at = |index: u64| point.shown(grid.at(index).unwrap().into());
         ([at(1), at(2), at(grid.top() - 1), at(grid.top())], grid.top(), offers[1].value.clone())

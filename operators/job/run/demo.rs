@@ -3,44 +3,41 @@
 //! Its key is made of the job file, so that the records kept of each person, and with them every tally, are
 //! the same each time. It protects nobody: it is for data that may be shown, and every line of it says so.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 
 use super::*;
 use crate::accounting::Interval;
-use crate::dataflow::{ExactCells, Pulled, RunError, Schedule, Source};
+use crate::dataflow::{Pulled, RunError, Source};
 use crate::gate::{Gate, Opening};
 use crate::job::Job;
 use crate::job::config::{RecordFormat, SourcePlace};
-use crate::job::release_plan::{CellKey, ReleasePlan, WindowQuery, schedule};
-use crate::job::sources::{Crew, Group, SourcePart, steps};
+use crate::job::release_plan::{ReleasePlan, schedule};
+use crate::job::sources::{Crew, Group, SourcePart};
+use crate::job::statistics::{ExactNumbers, ReleasedNumber, released_key};
 use crate::ledger::{Digest, Ledger, LedgerKey};
-use crate::mechanisms::{Cell, Key as _, Label, Quantile, Range, RankedValues, Summary, Tops, TotalSpan};
 use crate::time::Time;
-use crate::told;
 use crate::told::{LineKey, ReleaseLine, Says};
 
 /// The exact numbers of a demonstration, by release plan.
 pub(crate) struct Demo {
     /// The key by which the kept records are selected.
     pub(crate) secret: [u8; 32],
-    shown: Vec<Shown>,
+    exact: Vec<ExactNumbers>,
 }
 
 impl Demo {
     pub(crate) fn new(offers: usize, gate: &Gate) -> Demo {
-        let shown = (0..offers).map(|_| Shown::default()).collect();
-        Demo { secret: *gate.key().derive(crate::dataflow::CHOICE), shown }
+        let exact = (0..offers).map(|_| ExactNumbers::default()).collect();
+        Demo { secret: *gate.key().derive(crate::dataflow::CHOICE), exact }
     }
 
     /// The collector of the exact cells of a release plan.
-    pub(crate) fn shown(&self, offer: usize) -> Shown {
-        self.shown.get(offer).cloned().unwrap_or_default()
+    pub(crate) fn exact(&self, offer: usize) -> ExactNumbers {
+        self.exact.get(offer).cloned().unwrap_or_default()
     }
 
     /// The lines of a window as a demonstration writes them: each with its exact numbers, and all marked as a
@@ -52,8 +49,16 @@ impl Demo {
 
     fn line(&self, offer: usize, of: &ReleasePlan, window: Interval, line: &str) -> String {
         let Some(open) = line.strip_suffix('}') else { return line.to_owned() };
-        let exact = match (ReleaseLine::read(line).map(|line| line.says), self.shown.get(offer)) {
-            (Some(Says::Cell(cell)), Some(shown)) => shown.of(of, window, &cell),
+        let exact = match (ReleaseLine::read(line).map(|line| line.says), self.exact.get(offer)) {
+            (Some(Says::Cell(cell)), Some(exact)) => {
+                let label = cell.key.as_ref().map(LineKey::text);
+                released_key(&of.keys, label).and_then(|key| {
+                    let (value, q, point) = (cell.value, cell.q, of.point());
+                    let (running, schedule) = (of.running, &of.schedule);
+                    let released = ReleasedNumber { window, key, value, q, point, running, schedule };
+                    of.statistic.as_statistic().exact_fields(exact, &released)
+                })
+            }
             _ => None,
         };
         format!("{open},\"demo\":true{}}}", exact.unwrap_or_default())
@@ -107,170 +112,6 @@ impl Drop for TemporaryLedger {
     fn drop(&mut self) {
         // A ledger that cannot be removed lies in a directory for temporary files, and protects nothing.
         let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-// The exact numbers that a demonstration shows beside a noised one: after contribution bounding, and before
-// it; of windows that are added up, their sums; and of an answer that is found by its rank, the number of
-// people by which it is off.
-
-/// The exact numbers of one release. Unused parts stay empty.
-#[derive(Clone, Default)]
-pub(crate) struct Shown {
-    pub(crate) sums: Both<Cell>,
-    pub(crate) tops: Both<Tops>,
-    pub(crate) values: Both<RankedValues>,
-    /// The sums over windows, where they are added up: made at their first use, after the run.
-    added: Arc<OnceLock<[WindowSums; 2]>>,
-}
-
-/// One value after contribution bounding, and one before it.
-#[derive(Clone)]
-pub(crate) struct Both<C> {
-    pub(crate) tally: ExactCells<CellKey, C>,
-    pub(crate) truth: ExactCells<CellKey, C>,
-}
-
-impl<C: Summary + Clone> Default for Both<C> {
-    fn default() -> Both<C> {
-        Both { tally: ExactCells::new(), truth: ExactCells::new() }
-    }
-}
-
-impl<C: Summary + Clone> Both<C> {
-    fn cells(&self, window: Interval, key: &CellKey) -> [C; 2] {
-        [self.tally.cell(window, key), self.truth.cell(window, key)]
-    }
-}
-
-impl Shown {
-    /// The fields that are appended to a line.
-    pub(super) fn of(
-        &self,
-        offer: &ReleasePlan,
-        window: Interval,
-        told: &told::CellLine<'_>,
-    ) -> Option<String> {
-        let key = offer.released_key(told.key.as_ref())?;
-        let value = || steps(told.value?.as_bytes(), offer.point().count());
-        match &offer.query {
-            WindowQuery::Max(_, grid, _) => {
-                let value = value()?;
-                let exact = self.tops.cells(window, &key).map(|tops| tops.shown_in_a_demo(grid, value));
-                Some(ranked(offer, exact))
-            }
-            WindowQuery::Quantiles(..) => {
-                let (quantile, value): (Quantile, i64) = (told.q?.parse().ok()?, value()?);
-                let exact = self.values.cells(window, &key);
-                Some(ranked(offer, exact.map(|values| values.shown_in_a_demo(quantile, value))))
-            }
-            _ => {
-                let [tally, truth] = match offer.running {
-                    None => self.sums.cells(window, &key).map(|cell| cell.shown_in_a_demo()),
-                    Some(adding) => {
-                        let Both { tally, truth } = &self.sums;
-                        let added = self.added.get_or_init(|| [tally, truth].map(WindowSums::new));
-                        added.each_ref().map(|sums| sums.over(adding.span, &offer.schedule, window, &key))
-                    }
-                };
-                let (tally, truth) = (offer.number_after(tally), offer.number_before(truth));
-                Some(format!(",\"tally\":{tally},\"truth\":{truth}"))
-            }
-        }
-    }
-}
-
-/// The exact number of the cell after contribution bounding and of that before it, and the number of people
-/// by which the answer is off: after bounding, for that is what is promised.
-fn ranked(offer: &ReleasePlan, [(tally, off), (truth, _)]: [(Option<i64>, u64); 2]) -> String {
-    let shown =
-        |number: Option<i64>| number.map_or("null".to_owned(), |number| offer.point().shown(number.into()));
-    format!(",\"tally\":{},\"truth\":{},\"off\":{off}", shown(tally), shown(truth))
-}
-
-impl ReleasePlan {
-    /// The cell's key for the key of a released line.
-    fn released_key(&self, told: Option<&LineKey<'_>>) -> Option<CellKey> {
-        match (&self.query, told) {
-            (_, None) => Some(CellKey::Whole),
-            (WindowQuery::Histogram(_, _, keys), Some(told)) => {
-                let buckets = keys.listed()?;
-                let is_told =
-                    |key: &&CellKey| matches!(key.label(), Label::Text(text) if *text == *told.text());
-                buckets.iter().find(is_told).cloned()
-            }
-            (_, Some(told)) => Some(CellKey::Text(told.text().into())),
-        }
-    }
-
-    /// The number of a bounded cell, in the form of a released one.
-    fn number_after(&self, [people, records, sum]: [i128; 3]) -> String {
-        let mean = |range: &Range| {
-            let middle = (range.low() as f64 + range.high() as f64) / 2.0;
-            middle + sum as f64 / 2.0 / records as f64
-        };
-        match &self.query {
-            WindowQuery::People(_) => people.to_string(),
-            WindowQuery::Sum(..) => self.point().shown(sum),
-            WindowQuery::Mean(..) if records == 0 => "null".to_owned(),
-            WindowQuery::Mean(range, _) => self.point().float(mean(range)).to_string(),
-            _ => records.to_string(),
-        }
-    }
-
-    /// The number of a cell before contribution bounding, whose sum is of the values themselves.
-    fn number_before(&self, [people, records, sum]: [i128; 3]) -> String {
-        match &self.query {
-            WindowQuery::Mean(..) if records == 0 => "null".to_owned(),
-            WindowQuery::Mean(..) => self.point().float(sum as f64 / records as f64).to_string(),
-            _ => self.number_after([people, records, sum]),
-        }
-    }
-}
-
-// The exact numbers of windows, added up: the truth beside a running total.
-
-/// People, records and sum of each key over all windows up to each end of a window that is not empty.
-pub(super) struct WindowSums(BTreeMap<CellKey, Vec<(Time, [i128; 3])>>);
-
-impl WindowSums {
-    /// Adds up all cells that are known, so it is called once everything is.
-    pub(super) fn new(exact: &ExactCells<CellKey, Cell>) -> WindowSums {
-        let summed = |cells: Vec<(Time, Cell)>| {
-            let mut sum = [0; 3];
-            let add = |(end, cell): (Time, Cell)| {
-                sum.iter_mut().zip(cell.shown_in_a_demo()).for_each(|(sum, own)| *sum += own);
-                (end, sum)
-            };
-            cells.into_iter().map(add).collect()
-        };
-        WindowSums(exact.by_key().into_iter().map(|(key, cells)| (key, summed(cells))).collect())
-    }
-
-    /// The sums over the windows of the total that is released at this window.
-    pub(super) fn over(
-        &self,
-        span: TotalSpan,
-        schedule: &Schedule,
-        window: Interval,
-        key: &CellKey,
-    ) -> [i128; 3] {
-        let all = self.through(key, window.end());
-        let before = match span {
-            TotalSpan::SoFar { .. } => None,
-            TotalSpan::Last { windows } => {
-                let own = schedule.holding(window.start()).start;
-                own.checked_sub(windows).and_then(|number| schedule.window(number))
-            }
-        };
-        let left = before.map_or([0; 3], |before| self.through(key, before.end()));
-        std::array::from_fn(|at| all[at] - left[at])
-    }
-
-    fn through(&self, key: &CellKey, end: Time) -> [i128; 3] {
-        let ends = self.0.get(key).map_or(&[][..], |ends| ends);
-        let known = ends.partition_point(|(time, _)| *time <= end);
-        known.checked_sub(1).and_then(|last| ends.get(last)).map_or([0; 3], |(_, sum)| *sum)
     }
 }
 

@@ -227,7 +227,6 @@ impl JobRun<'_> {
         let JobRun { job, offers, horizon, gate, demo, at_end, survey } = self;
         let RunContext { pace, crew, outlet, reading, ending, .. } = way;
         let bundles = group_releases(&offers);
-        let settled = offers.iter().map(|offer| offer.prepare(job)).collect::<Result<_, _>>()?;
         let wanted = FieldRequirements {
             groups: bundles.iter().map(|bundle| bundle.source_fields()).collect(),
             secret: *gate.key().derive(NAMES),
@@ -252,7 +251,6 @@ impl JobRun<'_> {
         let last = if at_end { None } else { last_close(&offers, job.source.late) };
         let graph = Arc::new(Graph {
             offers,
-            settled,
             bundles,
             shape: RecordFields {
                 person: matches!(protected, Protected::Person { .. }),

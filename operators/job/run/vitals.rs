@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SystemClock};
 use crate::gate::BudgetStatus;
-use crate::job::release_plan::{ReleasePlan, WindowQuery};
+use crate::job::release_plan::ReleasePlan;
 use crate::job::sources::{Brake, Progress, SourcePart, Survey, SurveyedKind, Use};
 use crate::time::{Span, Time};
 
@@ -119,15 +119,7 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
             uses_as(format!("{place}.by"), key, SurveyedKind::Key);
         }
         if let Some((field, point)) = &offer.value {
-            let range = match &offer.query {
-                WindowQuery::Sum(range, _) | WindowQuery::Mean(range, _) => Some((range.low(), range.high())),
-                WindowQuery::Quantiles(_, grid, _) => grid.at(1).zip(grid.at(grid.top())),
-                // An edge belongs to the bucket above it, and one edge alone has nothing between its ends.
-                WindowQuery::Histogram(edges, ..) => Some(edges.ends())
-                    .filter(|(first, last)| first < last)
-                    .map(|(first, last)| (first, last - 1)),
-                _ => None,
-            };
+            let range = offer.statistic.as_statistic().unclamped();
             uses_as(format!("{place}.of"), field, SurveyedKind::Number { digits: point.count(), range });
         }
     }

@@ -3,9 +3,9 @@
 use super::{GOOD, parse};
 
 /// The text of the good file to replace, its replacement with a mark, and words of the message.
-pub(in crate::job::config) type Case<'c> = (&'c str, &'c str, &'c [&'c str]);
+pub(in crate::job) type Case<'c> = (&'c str, &'c str, &'c [&'c str]);
 
-pub(in crate::job::config) fn check(cases: &[Case<'_>]) {
+pub(in crate::job) fn check(cases: &[Case<'_>]) {
     for (old, new, words) in cases {
         assert_eq!(GOOD.matches(old).count(), 1, "{old:?} is not once in the good file");
         let marked = GOOD.replacen(old, new, 1);
@@ -27,15 +27,15 @@ pub(in crate::job::config) fn check(cases: &[Case<'_>]) {
     }
 }
 
-pub(in crate::job::config) const BUDGET: &str = "{ epsilon = 1.0, delta = 1e-6 }";
-pub(in crate::job::config) const EPSILON: &str = "epsilon = 1.0,";
-pub(in crate::job::config) const DELTA: &str = "delta = 1e-6 }";
-pub(in crate::job::config) const COUNT: &str =
+pub(in crate::job) const BUDGET: &str = "{ epsilon = 1.0, delta = 1e-6 }";
+pub(in crate::job) const EPSILON: &str = "epsilon = 1.0,";
+pub(in crate::job) const DELTA: &str = "delta = 1e-6 }";
+pub(in crate::job) const COUNT: &str =
     "count = { by = \"vendor\", keys = \"discover\" }\nbound = { keys = 3, per_key = 1, windows = 12 }";
-pub(in crate::job::config) const KEYS: &str = "\"discover\"";
-pub(in crate::job::config) const BOUND: &str = "{ keys = 3, per_key = 1, windows = 12 }";
-pub(in crate::job::config) const SHARE: &str = "share = 0.5";
-pub(in crate::job::config) const NOISE: &str = "noise = \"gaussian\"\nshare = 0.5";
+pub(in crate::job) const KEYS: &str = "\"discover\"";
+pub(in crate::job) const BOUND: &str = "{ keys = 3, per_key = 1, windows = 12 }";
+pub(in crate::job) const SHARE: &str = "share = 0.5";
+pub(in crate::job) const NOISE: &str = "noise = \"gaussian\"\nshare = 0.5";
 
 #[test]
 fn numbers_that_are_no_budget() {

@@ -3,9 +3,8 @@
 use super::*;
 use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::job::Job;
-use crate::job::release_plan::{PreparedStatistic, ReleasePlan};
+use crate::job::release_plan::ReleasePlan;
 use crate::ledger::Charge;
-use crate::mechanisms::{Ready, Statistic as _};
 
 /// A job with a month of days that are released by themselves, and the given running totals.
 fn text(running: &str) -> String {
@@ -76,11 +75,12 @@ fn totals_have_their_share_once() {
         assert_eq!(rho(&offers[1]), cap.to_bits() * 4 / 10 / paid, "{promise}");
         assert_eq!(rho(&offers[0]), cap.to_bits() * 6 / (10 * u128::from(days)), "{promise}");
         assert_eq!(offers[1].running.unwrap().span, TotalSpan::SoFar { windows: 31 });
-        let PreparedStatistic::Running(total, ready) = offers[1].prepare(&job).unwrap() else { panic!() };
+        let prepared = offers[1].prepare(&job).unwrap();
         // The first total starts at the start of the first window.
         let (_, Charge::Once { life, .. }) = job.terms_and_charge(&offers[1]).unwrap() else { panic!() };
         assert_eq!(Some(life.start()), job.horizon().from, "{promise}");
-        assert_eq!((ready.cost().amount(), total.sensitivity().l0()), (&offers[1].cost, 1));
+        let moved = &prepared.sensitivities[0].sensitivity;
+        assert_eq!((prepared.cost.amount(), moved.l0()), (&offers[1].cost, 1));
     }
 }
 
@@ -148,8 +148,8 @@ fn the_strategy_of_the_file_is_drawn() {
         let job = Job::parse("a.toml", &text(&format!("{SO_FAR}\n{strategy}"))).unwrap();
         let offers = job.release_plans(job.horizon()).unwrap();
         let settled = offers[1].prepare(&job).unwrap();
-        let noise = settled.noise()[0];
-        assert_eq!(settled.reaches().len(), 1);
+        let noise = settled.noise[0];
+        assert_eq!(settled.intervals.len(), 1);
         (noise.strategy().unwrap(), noise.scale())
     };
     let named = ["square-root", "buffered", "tree", "fresh"]

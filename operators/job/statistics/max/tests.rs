@@ -1,7 +1,9 @@
 use super::*;
+use crate::job::config::ConfigNumber;
 use crate::job::config::tests::refusals::{BUDGET, COUNT, check};
 use crate::job::config::tests::{GOOD, parse};
 use crate::job::config::{GroupingSpec, KeysSpec};
+use crate::job::statistics::{QuantileSpec, StatisticSpec};
 
 const KEYED: &str = "bound = { keys = 3, windows = 12 }";
 const WEIGHED: &str = "bound = { per_key = 2, windows = 12 }";
@@ -27,7 +29,7 @@ fn number(text: &str) -> ConfigNumber {
 #[test]
 fn the_largest_is_asked_of_one_number_a_person() {
     let asked = |parts: &str| match statistic(&max(parts), "\"laplace\"") {
-        StatisticSpec::Max { each, grid, grouping: None } => (each, grid),
+        StatisticSpec::Max(MaxSpec { each, grid, grouping: None }) => (each, grid),
         other => panic!("{other:?}"),
     };
     let of = || "rating".to_owned();
@@ -60,7 +62,7 @@ fn the_largest_is_asked_of_one_number_a_person() {
 #[test]
 fn quantiles_are_one_or_several() {
     let asked = |parts: &str| match statistic(&quantile(parts), "\"exponential\"") {
-        StatisticSpec::Quantile(quantiles, None) => quantiles,
+        StatisticSpec::Quantile(quantiles @ QuantileSpec { grouping: None, .. }) => quantiles,
         other => panic!("{other:?}"),
     };
     let one = asked("of = \"rating\", q = 0.5, range = [0, 5]");

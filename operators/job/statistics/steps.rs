@@ -2,12 +2,9 @@
 
 use dashu_int::{IBig, UBig};
 
-use super::{CellKey, UnfitJob};
-use crate::accounting::running::{HORIZON, REMEMBERED, Strategy};
-use crate::dataflow::Schedule;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::job::config::{ConfigNumber, ReleaseSpec, StatisticSpec};
-use crate::mechanisms::{DecimalPoint, Edges, Range, RunningTotal, Total, TotalSpan};
+use crate::job::config::{ConfigNode, ConfigNumber};
+use crate::mechanisms::{DecimalPoint, Edges, Range};
 
 /// The most steps in a range, which has at least a tenth of them: the step is then a millionth of the range,
 /// and far below any noise.
@@ -87,7 +84,7 @@ pub(super) fn of_answers(answers: &[ConfigNumber], finest: i32) -> Result<(Vec<i
 
 /// Returns the index of an edge that has more digits than can be distinguished, or is too far from zero for
 /// the digits of the others; and the remedy.
-pub(in crate::job) fn misfit(edges: &[ConfigNumber]) -> Option<(usize, &'static str)> {
+fn misfit(edges: &[ConfigNumber]) -> Option<(usize, &'static str)> {
     let fine = edges.iter().position(|edge| -edge.parts().1 > DIGITS);
     if let Some(index) = fine {
         return Some((index, "an edge of at most 18 digits behind the point"));
@@ -97,6 +94,14 @@ pub(in crate::job) fn misfit(edges: &[ConfigNumber]) -> Option<(usize, &'static 
     let remedy =
         "an edge nearer to zero, or edges of fewer digits: all of them share the digits of the finest";
     edges.iter().position(far).map(|index| (index, remedy))
+}
+
+/// Refuses the first of the numbers that cannot be released exactly as written: no digit is rounded.
+pub(super) fn check_exact(numbers: &[ConfigNumber], nodes: &[ConfigNode<'_>]) -> Option<()> {
+    match misfit(numbers) {
+        None => Some(()),
+        Some((index, remedy)) => nodes.get(index)?.conflict("more digits than are told apart", remedy),
+    }
 }
 
 /// Returns the number of digits after the decimal point of the finest edge.
@@ -137,79 +142,6 @@ fn ten(power: i32) -> UBig {
 
 fn too_wide(field: &'static str) -> Invalid {
     Invalid::new(field, InvalidKind::TooLarge, "numbers nearer to zero, or with fewer digits")
-}
-
-// Running totals of a release plan: their windows and their strategy; and the refusals of the mechanism,
-// mapped to fields of the job file.
-
-/// The running total of a release plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RunningTotalSpec {
-    /// The windows that each total covers.
-    pub(crate) span: TotalSpan,
-    /// The strategy that correlates the noise, if the file names one.
-    pub(crate) strategy: Option<Strategy>,
-}
-
-impl RunningTotalSpec {
-    /// Returns the running total of a release; `None` if each window is released by itself.
-    pub(super) fn of(
-        release: &ReleaseSpec,
-        schedule: &Schedule,
-        place: &str,
-    ) -> Result<Option<RunningTotalSpec>, UnfitJob> {
-        let Some(running) = release.running else { return Ok(None) };
-        let strategy = running.strategy;
-        if let Some(windows) = release.total_windows() {
-            return Ok(Some(RunningTotalSpec { span: TotalSpan::Last { windows }, strategy }));
-        }
-        if !schedule.is_bounded() {
-            let message = format!(
-                "found nothing; give the time of the last window of {place}, as in 2027-01-01T00:00:00Z: the noise of totals so far \
-                 is made for their number; or give it over = \"..\", for totals of the last windows of a stream without an end"
-            );
-            return Err(UnfitJob::new("job.until", message));
-        }
-        let windows = schedule.count();
-        if windows > HORIZON {
-            let message = format!(
-                "found {windows} windows, of which totals so far are told for 2^32 at most; give a longer every, or an earlier \
-                 job.until"
-            );
-            return Err(UnfitJob::new(format!("{place}.every"), message));
-        }
-        if strategy == Some(Strategy::SquareRoot) && windows > REMEMBERED {
-            let message = format!(
-                "found square-root for {windows} windows, all of which each key would remember; give \"buffered\", or at most \
-                 {REMEMBERED} windows"
-            );
-            return Err(UnfitJob::new(format!("{place}.strategy"), message));
-        }
-        Ok(Some(RunningTotalSpec { span: TotalSpan::SoFar { windows }, strategy }))
-    }
-
-    /// Builds the running total of the statistic `each`.
-    pub(crate) fn total(&self, each: Total<CellKey>) -> Result<RunningTotal<CellKey>, Invalid> {
-        let total = RunningTotal::new(each, self.span)?;
-        Ok(match self.strategy {
-            Some(strategy) => total.by(strategy),
-            None => total,
-        })
-    }
-}
-
-/// Returns the field of a release that corresponds to the field `refused` of a running total's mechanism;
-/// `None` if the release has no running total or the field is another one.
-pub(super) fn field(release: &ReleaseSpec, refused: &str) -> Option<&'static str> {
-    release.running?;
-    match refused {
-        "horizon" => Some("every"),
-        "width" | "over" => Some("over"),
-        "strategy" => Some("strategy"),
-        "each" if matches!(release.statistic, StatisticSpec::Sum(..)) => Some("range"),
-        "each" => Some("bound"),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -291,6 +223,3 @@ mod tests {
         }
     }
 }
-
-#[cfg(test)]
-mod adding_tests;

@@ -1,0 +1,129 @@
+//! The exact numbers that a demonstration shows beside a noised one: after contribution bounding, and before
+//! it; of windows that are added up, their sums.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use super::{CellKey, RunningTotalSpec};
+use crate::accounting::Interval;
+use crate::dataflow::{ExactCells, Schedule};
+use crate::job::sources::steps;
+use crate::mechanisms::{Cell, DecimalPoint, RankedValues, Summary, Tops, TotalSpan};
+use crate::time::Time;
+
+/// The exact numbers of one release. Unused parts stay empty.
+#[derive(Clone, Default)]
+pub(crate) struct ExactNumbers {
+    pub(super) sums: ExactPair<Cell>,
+    pub(super) tops: ExactPair<Tops>,
+    pub(super) values: ExactPair<RankedValues>,
+    /// The sums over windows, where they are added up: made at their first use, after the run.
+    added: Arc<OnceLock<[WindowSums; 2]>>,
+}
+
+/// A released number, with the parts of its release plan that the exact one is found by.
+pub(crate) struct ReleasedNumber<'n> {
+    /// The window of the line.
+    pub(crate) window: Interval,
+    /// The key of the line.
+    pub(crate) key: CellKey,
+    /// The released value.
+    pub(crate) value: Option<&'n str>,
+    /// The fraction of the quantile, if it is one.
+    pub(crate) q: Option<&'n str>,
+    /// The decimal point of the values.
+    pub(crate) point: DecimalPoint,
+    /// The running total over windows, if the release has one.
+    pub(crate) running: Option<RunningTotalSpec>,
+    /// The schedule of the windows.
+    pub(crate) schedule: &'n Schedule,
+}
+
+impl ReleasedNumber<'_> {
+    /// Returns the released value in steps.
+    pub(super) fn steps(&self) -> Option<i64> {
+        steps(self.value?.as_bytes(), self.point.count())
+    }
+
+    /// Returns the exact fields of an answer that is found by its rank: the exact numbers of the cell after
+    /// contribution bounding and before it, and the number of people by which the answer is off; after
+    /// bounding, for that is what is promised.
+    pub(super) fn ranked(&self, [(tally, off), (truth, _)]: [(Option<i64>, u64); 2]) -> String {
+        let shown =
+            |number: Option<i64>| number.map_or("null".to_owned(), |number| self.point.shown(number.into()));
+        format!(",\"tally\":{},\"truth\":{},\"off\":{off}", shown(tally), shown(truth))
+    }
+}
+
+/// One value after contribution bounding, and one before it.
+#[derive(Clone)]
+pub(in crate::job) struct ExactPair<C> {
+    pub(in crate::job) tally: ExactCells<CellKey, C>,
+    pub(in crate::job) truth: ExactCells<CellKey, C>,
+}
+
+impl<C: Summary + Clone> Default for ExactPair<C> {
+    fn default() -> ExactPair<C> {
+        ExactPair { tally: ExactCells::new(), truth: ExactCells::new() }
+    }
+}
+
+impl<C: Summary + Clone> ExactPair<C> {
+    pub(super) fn cells(&self, window: Interval, key: &CellKey) -> [C; 2] {
+        [self.tally.cell(window, key), self.truth.cell(window, key)]
+    }
+}
+
+impl ExactNumbers {
+    /// Returns people, records and sum of a released number's cell, after contribution bounding and before
+    /// it.
+    pub(super) fn sums_of(&self, released: &ReleasedNumber<'_>) -> Option<[[i128; 3]; 2]> {
+        let ReleasedNumber { window, key, running, schedule, .. } = released;
+        Some(match running {
+            None => self.sums.cells(*window, key).map(|cell| cell.shown_in_a_demo()),
+            Some(running) => {
+                let ExactPair { tally, truth } = &self.sums;
+                let added = self.added.get_or_init(|| [tally, truth].map(WindowSums::new));
+                added.each_ref().map(|sums| sums.over(running.span, schedule, *window, key))
+            }
+        })
+    }
+}
+
+/// People, records and sum of each key over all windows up to each end of a window that is not empty.
+struct WindowSums(BTreeMap<CellKey, Vec<(Time, [i128; 3])>>);
+
+impl WindowSums {
+    /// Adds up all cells that are known, so it is called once everything is.
+    fn new(exact: &ExactCells<CellKey, Cell>) -> WindowSums {
+        let summed = |cells: Vec<(Time, Cell)>| {
+            let mut sum = [0; 3];
+            let add = |(end, cell): (Time, Cell)| {
+                sum.iter_mut().zip(cell.shown_in_a_demo()).for_each(|(sum, own)| *sum += own);
+                (end, sum)
+            };
+            cells.into_iter().map(add).collect()
+        };
+        WindowSums(exact.by_key().into_iter().map(|(key, cells)| (key, summed(cells))).collect())
+    }
+
+    /// The sums over the windows of the total that is released at this window.
+    fn over(&self, span: TotalSpan, schedule: &Schedule, window: Interval, key: &CellKey) -> [i128; 3] {
+        let all = self.through(key, window.end());
+        let before = match span {
+            TotalSpan::SoFar { .. } => None,
+            TotalSpan::Last { windows } => {
+                let own = schedule.holding(window.start()).start;
+                own.checked_sub(windows).and_then(|number| schedule.window(number))
+            }
+        };
+        let left = before.map_or([0; 3], |before| self.through(key, before.end()));
+        std::array::from_fn(|at| all[at] - left[at])
+    }
+
+    fn through(&self, key: &CellKey, end: Time) -> [i128; 3] {
+        let ends = self.0.get(key).map_or(&[][..], |ends| ends);
+        let known = ends.partition_point(|(time, _)| *time <= end);
+        known.checked_sub(1).and_then(|last| ends.get(last)).map_or([0; 3], |(_, sum)| *sum)
+    }
+}

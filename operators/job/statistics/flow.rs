@@ -1,0 +1,119 @@
+//! The part of a job's dataflow that a statistic builds: its aggregation over bounded records, and its
+//! release.
+
+use crossbeam_channel::Sender;
+
+use super::exact::ExactNumbers;
+use super::{CellKey, ConfiguredNoise, StatisticTerms};
+use crate::dataflow::bounding::Measure;
+use crate::dataflow::{
+    Aggregation, Bounded, Everything, ExactCells, LeavingRelease, ProtectedUnit, RunError, Tallied, Travels,
+    hand_over,
+};
+use crate::gate::Gate;
+use crate::job::sources::{MISSING, PersonIdentity, SourceRecord};
+use crate::ledger::VersionTerms;
+use crate::mechanisms::{Cell, Cells, DecimalPoint, Edges, Mechanism, Ready, Statistic, Summary, Tellable};
+use crate::time::Time;
+
+/// The function from a record to its time.
+pub(crate) type RecordTime<P, I> = fn(&SourceRecord<P, I>) -> Time;
+
+/// The aggregation of a statistic of a job: its keys, and its values.
+pub(crate) type JobTallied<'scope, P, I, U, Q, G, V> =
+    Tallied<'scope, SourceRecord<P, I>, U, RecordTime<P, I>, Q, G, V>;
+
+/// The place of a release in the dataflow of a job.
+pub(crate) struct ReleaseFlow<
+    'f,
+    'scope,
+    P: PersonIdentity,
+    I: PersonIdentity,
+    U: ProtectedUnit<SourceRecord<P, I>>,
+> {
+    /// The records, after contribution bounding.
+    pub(crate) bounded: &'f Bounded<'scope, SourceRecord<P, I>, U, RecordTime<P, I>>,
+    /// The terms of the statistic.
+    pub(crate) terms: StatisticTerms<'f>,
+    /// True if the release groups by a key field.
+    pub(crate) has_key: bool,
+    /// True if the release reads a value field.
+    pub(crate) has_value: bool,
+    /// The name of the release.
+    pub(crate) name: &'f str,
+    /// The budget account that pays.
+    pub(crate) account: &'f str,
+    /// The fields of the job file that the version of the release binds.
+    pub(crate) version_terms: &'f VersionTerms,
+    pub(crate) gate: &'f Gate,
+    /// The channel that releases leave by.
+    pub(crate) releases: &'f Sender<LeavingRelease>,
+    /// The key of the contribution selection and the collectors of a demonstration.
+    pub(crate) demo: Option<([u8; 32], ExactNumbers)>,
+}
+
+/// The collectors of exact cells: after contribution bounding, and before it where that has the same stages.
+pub(crate) type ExactCollectors<C> = (ExactCells<CellKey, C>, Option<ExactCells<CellKey, C>>);
+
+impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>
+    ReleaseFlow<'_, 'scope, P, I, U>
+{
+    /// Returns the function from a record to its key; `buckets` are those of its value.
+    pub(super) fn key(
+        &self,
+        buckets: Option<(&Edges, DecimalPoint)>,
+    ) -> impl Fn(&SourceRecord<P, I>) -> CellKey + 'static {
+        let (has_key, has_value) = (self.has_key, self.has_value);
+        let buckets = buckets.map(|(edges, point)| (edges.clone(), point));
+        move |record| match &buckets {
+            _ if has_value && record.value == MISSING => CellKey::Absent,
+            _ if has_key && record.key.is_empty() => CellKey::Absent,
+            Some((edges, point)) => CellKey::Bucket(edges.bucket(record.value), *point),
+            None if has_key => CellKey::Text(record.key.clone()),
+            None => CellKey::Whole,
+        }
+    }
+
+    /// Releases an aggregation; in a demonstration, `exact` are the collectors of its exact cells.
+    pub(super) fn release<Q, C, G, V>(
+        &self,
+        tallied: JobTallied<'scope, P, I, U, Q, G, V>,
+        exact: fn(&ExactNumbers) -> ExactCollectors<C>,
+    ) -> Result<(), RunError>
+    where
+        C: Summary + Clone,
+        Q: Aggregation<Key = CellKey, Statistic: Statistic<Tally = Cells<CellKey, C>>>,
+        (CellKey, C): Travels,
+        G: Fn(&SourceRecord<P, I>) -> CellKey + 'static,
+        V: Fn(&SourceRecord<P, I>) -> <Q::Measure as Measure>::Value + 'static,
+        ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
+    {
+        if let Some((secret, numbers)) = &self.demo {
+            let (tally, truth) = exact(numbers);
+            tallied.shown_in_a_demo(*secret, Some(tallied.limits()), tally)?;
+            if let Some(truth) = truth {
+                tallied.shown_in_a_demo(*secret, None, truth)?;
+            }
+        }
+        let tallied = tallied.charged_to(self.account).stating(self.version_terms.clone());
+        let releases = tallied.release(self.gate, self.name, self.terms.noise.clone());
+        let sender = self.releases.clone();
+        // The receiver of releases exists until the run is over.
+        hand_over(releases, move |release| _ = sender.send(release));
+        Ok(())
+    }
+
+    /// Collects the exact sums before contribution bounding, in a demonstration.
+    pub(super) fn show_everything(&self, buckets: Option<(&Edges, DecimalPoint)>) -> Result<(), RunError> {
+        let Some((secret, numbers)) = &self.demo else { return Ok(()) };
+        let everything = Everything::new(self.terms.keys.clone());
+        let value = |record: &SourceRecord<P, I>| record.value;
+        let everything = self.bounded.clone().ask(self.key(buckets), value, everything);
+        everything.shown_in_a_demo(*secret, None, numbers.sums.truth.clone())
+    }
+}
+
+/// Returns the collectors for sums; the one before contribution bounding has stages of its own.
+pub(super) fn sums(numbers: &ExactNumbers) -> ExactCollectors<Cell> {
+    (numbers.sums.tally.clone(), None)
+}

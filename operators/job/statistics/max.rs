@@ -1,0 +1,330 @@
+//! `max`: the largest value among people, as one of the answers of a grid.
+
+use std::path::Path;
+
+use super::exact::{ExactNumbers, ReleasedNumber};
+use super::flow::ReleaseFlow;
+use super::grid::GridSpec;
+use super::prepared::NumberSensitivity;
+use super::{
+    CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, NoiseKind,
+    PreparedStatistic, StatedField, StatisticCheck, StatisticFlow, StatisticTerms, ValueField, grouping,
+    steps,
+};
+use crate::accounting::ReleaseCost;
+use crate::canonical::Digest;
+use crate::dataflow::{ProtectedUnit, RunError, Searching};
+use crate::invalid::Invalid;
+use crate::job::MistakeKind;
+use crate::job::config::{ConfigNode, MistakeDetail, TableNode, text};
+use crate::job::sources::{PersonIdentity, SourceRecord};
+use crate::job::unfit::UnfitJob;
+use crate::mechanisms::mechanism::Sealed;
+use crate::mechanisms::{
+    Answer, BinarySearch, Cells, ContributionBound, Cut, DecimalPoint, Drawn, Exponential, Grid, Inverted,
+    Keys, Largest, Maximum, Mechanism, Noised, PerPerson, Ranks, Ready, Searched, Statistic, Tops,
+};
+use crate::noise::NoiseSource;
+
+/// The largest value among people.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MaxSpec {
+    /// The value of each person.
+    pub each: MaximumOf,
+    /// The grid of possible answers.
+    pub grid: GridSpec,
+    /// The grouping by key, if there is one.
+    pub grouping: Option<GroupingSpec>,
+}
+
+/// The one value of a person among which the largest is released.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MaximumOf {
+    /// The greatest value of this field in the person's records.
+    Greatest(String),
+    /// The sum of this field over the person's records.
+    Sum(String),
+    /// The number of the person's records.
+    Count,
+}
+
+impl MaximumOf {
+    /// Returns the word of the job file.
+    pub fn word(&self) -> &'static str {
+        match self {
+            MaximumOf::Greatest(_) => "greatest",
+            MaximumOf::Sum(_) => "sum",
+            MaximumOf::Count => "count",
+        }
+    }
+
+    /// Returns the field that is read.
+    pub fn of(&self) -> Option<&str> {
+        match self {
+            MaximumOf::Greatest(of) | MaximumOf::Sum(of) => Some(of),
+            MaximumOf::Count => None,
+        }
+    }
+}
+
+impl MaxSpec {
+    pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<MaxSpec> {
+        let fields = node.fields(&["grid"], &["of", "each", "by", "keys"])?;
+        let (each, grid) = (each(&fields), fields.read("grid", |node| GridSpec::read(&node)));
+        let grouping = grouping::read(&fields, beside)?;
+        Some(MaxSpec { each: each?, grid: grid?, grouping })
+    }
+
+    /// Returns the answers in steps, and the decimal point of a step.
+    pub(in crate::job) fn grid(&self) -> Result<(Grid, DecimalPoint), Invalid> {
+        // The answers are counts of records, which are whole numbers.
+        let finest = if self.each == MaximumOf::Count { 0 } else { steps::DIGITS };
+        self.grid.grid(finest)
+    }
+
+    fn largest(&self, terms: &StatisticTerms<'_>) -> Result<Largest<CellKey, Maximum>, Invalid> {
+        let each = match self.each {
+            MaximumOf::Greatest(_) => PerPerson::Greatest,
+            MaximumOf::Sum(_) => PerPerson::Sum,
+            MaximumOf::Count => PerPerson::Records,
+        };
+        let (grid, _) = self.grid()?;
+        Ok(Largest::new(Maximum, each, grid, terms.limits, terms.keys.clone())?.told_in(terms.point))
+    }
+}
+
+fn each(fields: &TableNode<'_>) -> Option<MaximumOf> {
+    let words = [("greatest", "greatest"), ("sum", "sum"), ("count", "count")];
+    let word = match fields.node("each") {
+        Some(node) => node.one_of(&words),
+        None => Some("greatest"),
+    };
+    let of = fields.node("of");
+    match (word?, of) {
+        ("count", None) => Some(MaximumOf::Count),
+        ("count", Some(of)) => {
+            of.conflict("a field beside a count of records", "no field, or each = \"sum\" or \"greatest\"")
+        }
+        // The unknown field was probably meant to be this one.
+        (_, None) if !fields.known => None,
+        (_, None) => {
+            let remedy = "the field of, or each = \"count\" for a person's records";
+            fields.refuse("of", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy))
+        }
+        ("sum", Some(of)) => of.non_empty_text().map(MaximumOf::Sum),
+        (_, Some(of)) => of.non_empty_text().map(MaximumOf::Greatest),
+    }
+}
+
+impl JobStatistic for MaxSpec {
+    fn fields(&self) -> Vec<StatedField> {
+        let each = Some(format!("\"{}\"", self.each.word()));
+        let own = [("of", self.each.of().map(text)), ("each", each), ("grid", Some(self.grid.stated()))];
+        own.into_iter().chain(grouping::fields(self.grouping())).collect()
+    }
+
+    fn grouping(&self) -> Option<&GroupingSpec> {
+        self.grouping.as_ref()
+    }
+
+    fn noise_kinds(&self) -> &'static [NoiseKind] {
+        &[NoiseKind::Gaussian, NoiseKind::Laplace, NoiseKind::Exponential]
+    }
+
+    fn contribution(&self) -> ContributionKind {
+        ContributionKind::OneValue
+    }
+
+    /// Refuses a grid of more digits than are released, and parts of a record.
+    fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
+        let place = check.release.descendant(&["max"]);
+        if self.each == MaximumOf::Count && check.by_record {
+            let remedy = "each = \"greatest\": a record is one record";
+            place.descendant(&["each"]).conflict::<()>("records of a record", remedy);
+        }
+        let (numbers, nodes) = match &self.grid {
+            GridSpec::Log(digits) if *digits != 0 && self.each == MaximumOf::Count => {
+                let remedy = "\"log\": records are counted one by one";
+                return place.descendant(&["grid"]).conflict("steps for a count of records", remedy);
+            }
+            GridSpec::Log(_) | GridSpec::SignedLog => return Some(()),
+            GridSpec::List(answers) => (answers.clone(), place.descendant(&["grid"]).list()?),
+            GridSpec::Steps { from, to, step } => {
+                let nodes = ["from", "to", "step"].map(|name| place.descendant(&["grid", name]));
+                (vec![*from, *to, *step], nodes.to_vec())
+            }
+        };
+        steps::check_exact(&numbers, &nodes)?;
+        let part = numbers.iter().position(|number| !number.is_whole());
+        match part.filter(|_| self.each == MaximumOf::Count).and_then(|index| nodes.get(index)) {
+            Some(node) => node.conflict("a part of a record", "whole numbers: records are counted"),
+            None => Some(()),
+        }
+    }
+
+    fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
+        let (_, point) = self.grid().map_err(|invalid| UnfitJob::at("grid", &invalid))?;
+        Ok(self.each.of().map(|of| (of.to_owned(), point)))
+    }
+
+    fn cut(&self, limits: ContributionBound, _: &Keys<CellKey>) -> Result<Cut, Invalid> {
+        Ok(Cut::two_steps(&limits))
+    }
+
+    fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
+        let largest = self.largest(terms)?;
+        let ready = terms.noise.ready(&largest)?;
+        Ok(PreparedStatistic {
+            sensitivities: vec![NumberSensitivity::of_ranks(largest.sensitivity())],
+            threshold: ready.threshold(),
+            intervals: ready.reaches().to_vec(),
+            ..PreparedStatistic::of(&ready, ready.noise())
+        })
+    }
+
+    fn field_of(&self, parameter: &str) -> Option<&'static str> {
+        matches!(parameter, "grid" | "step").then_some("grid")
+    }
+
+    fn describe(&self, unit: &str) -> String {
+        let by = grouping::describe(self.grouping());
+        let what = match &self.each {
+            MaximumOf::Greatest(of) => format!("the largest {of}{by}"),
+            MaximumOf::Sum(of) => format!("the largest sum of {of} of one {unit}{by}"),
+            MaximumOf::Count => format!("the most records of one {unit}{by}"),
+        };
+        format!("{what}, among {}", self.grid.describe())
+    }
+
+    fn memory(&self) -> KeyMemory {
+        KeyMemory::Summed
+    }
+
+    fn tau_by_choice(&self, terms: &StatisticTerms<'_>) -> Option<u64> {
+        let ready = Exponential::cost(terms.noise.cost()).ready(&self.largest(terms).ok()?).ok()?;
+        match ready.noise().first()?.ranks()? {
+            Ranks::Below { tau, .. } => Some(tau),
+            _ => None,
+        }
+    }
+
+    fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
+        let (value, (grid, _)) = (released.steps()?, self.grid().ok()?);
+        let cells = exact.tops.cells(released.window, &released.key);
+        Some(released.ranked(cells.map(|tops| tops.shown_in_a_demo(&grid, value))))
+    }
+}
+
+impl StatisticFlow for MaxSpec {
+    fn lay<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
+        &self,
+        flow: &ReleaseFlow<'_, '_, P, I, U>,
+    ) -> Result<(), RunError> {
+        let search = self.largest(&flow.terms).map(Searching::new);
+        let value = |record: &SourceRecord<P, I>| record.value;
+        // The exact numbers before contribution bounding have the same stages.
+        flow.release(flow.bounded.clone().ask(flow.key(None), value, search), |exact| {
+            (exact.tops.tally.clone(), Some(exact.tops.truth.clone()))
+        })
+    }
+}
+
+impl Mechanism<Largest<CellKey, Maximum>> for ConfiguredNoise {
+    type Prepared = PreparedMaximum;
+
+    fn ready(&self, largest: &Largest<CellKey, Maximum>) -> Result<PreparedMaximum, Invalid> {
+        match self.kind() {
+            NoiseKind::Gaussian => {
+                BinarySearch::gaussian(self.cost()).ready(largest).map(PreparedMaximum::Searched)
+            }
+            NoiseKind::Laplace => {
+                BinarySearch::laplace(self.cost()).ready(largest).map(PreparedMaximum::Searched)
+            }
+            NoiseKind::Exponential => {
+                Exponential::cost(self.cost()).ready(largest).map(PreparedMaximum::Inverted)
+            }
+            NoiseKind::PermuteAndFlip => Err(ConfiguredNoise::unsupported()),
+        }
+    }
+}
+
+// The two mechanisms by which a job finds a largest value, as one type: its pipeline is then built once.
+
+/// A largest value, prepared to be released.
+#[derive(Clone, Debug)]
+pub(crate) enum PreparedMaximum {
+    /// Search by noised comparisons.
+    Searched(Searched<CellKey, Maximum>),
+    /// A single draw of the exponential mechanism.
+    Inverted(Inverted<CellKey, Maximum>),
+}
+
+macro_rules! either {
+    ($found:expr, $ready:pat => $what:expr) => {
+        match $found {
+            PreparedMaximum::Searched($ready) => $what,
+            PreparedMaximum::Inverted($ready) => $what,
+        }
+    };
+}
+
+impl PreparedMaximum {
+    /// Returns the noise, and the promised ranks.
+    pub(crate) fn noise(&self) -> &[Noised] {
+        either!(self, ready => ready.noise())
+    }
+
+    /// Returns the half-widths of the intervals, in people.
+    pub(crate) fn reaches(&self) -> &[f64] {
+        either!(self, ready => ready.reaches())
+    }
+
+    /// Returns the number of people from which a key is released, with partition selection.
+    pub(crate) fn threshold(&self) -> Option<i64> {
+        either!(self, ready => ready.threshold())
+    }
+}
+
+impl Sealed for PreparedMaximum {}
+
+impl Ready for PreparedMaximum {
+    type Tally = Cells<CellKey, Tops>;
+    type Answer = Answer<CellKey, i128>;
+
+    fn tally(&self) -> Cells<CellKey, Tops> {
+        either!(self, ready => ready.tally())
+    }
+
+    fn cost(&self) -> &ReleaseCost {
+        either!(self, ready => ready.cost())
+    }
+
+    fn parameters(&self) -> Digest {
+        either!(self, ready => ready.parameters())
+    }
+
+    fn remembers(&self) -> bool {
+        either!(self, ready => ready.remembers())
+    }
+
+    fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
+        either!(self, ready => ready.accepts(state))
+    }
+
+    fn largest(&self) -> Option<usize> {
+        either!(self, ready => ready.largest())
+    }
+
+    fn draw(
+        &self,
+        exact: Cells<CellKey, Tops>,
+        state: Option<&[u8]>,
+        noise: &mut NoiseSource,
+    ) -> Drawn<Answer<CellKey, i128>> {
+        either!(self, ready => ready.draw(exact, state, noise))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! The statistics of job files: one file for each, from its fields to its place in the dataflow.
+//!
+//! A [`StatisticSpec`] is read with the job file and is what every later step works with: the release plan
+//! takes its keys and its charge from it, the page of a plan its words and figures, the dataflow its
+//! aggregation, and a demonstration its exact numbers. A new statistic is a file with an implementation of
+//! [`JobStatistic`] and [`StatisticFlow`], and a line in the list below.
+//!
+//! ```text
+//! table of the file ─read─▶ StatisticSpec ─prepare─▶ PreparedStatistic: cost, noise, sensitivity
+//!                                 └────────lay─────▶ aggregation, mechanism, release
+//! ```
+
+mod count;
+mod exact;
+mod flow;
+mod grid;
+mod grouping;
+mod histogram;
+mod keys;
+mod max;
+mod mean;
+mod measure;
+mod noise;
+mod optimality;
+mod prepared;
+mod quantile;
+mod steps;
+mod sum;
+mod total;
+
+use std::path::Path;
+
+pub use count::{CountSpec, PeopleSpec};
+pub(super) use exact::{ExactNumbers, ReleasedNumber};
+pub(super) use flow::{RecordTime, ReleaseFlow};
+pub use grid::GridSpec;
+pub use grouping::{GroupingSpec, KeysSpec};
+pub use histogram::HistogramSpec;
+pub(super) use keys::CellKey;
+pub use max::{MaxSpec, MaximumOf};
+pub use mean::MeanSpec;
+pub use measure::MeasureSpec;
+pub(super) use noise::ConfiguredNoise;
+pub use noise::NoiseKind;
+pub use optimality::NoiseOptimality;
+pub(super) use prepared::{NumberSensitivity, PreparedStatistic, StatisticTerms};
+pub use quantile::QuantileSpec;
+pub use sum::SumSpec;
+pub(super) use total::RunningTotalSpec;
+
+use super::config::{ConfigNode, ConfigNumber};
+use super::sources::PersonIdentity;
+use super::unfit::UnfitJob;
+use crate::accounting::{BudgetUnits, PrivacyCost};
+use crate::dataflow::{ProtectedUnit, RunError};
+use crate::invalid::Invalid;
+use crate::job::sources::SourceRecord;
+use crate::mechanisms::{ContributionBound, Cut, DecimalPoint, Keys, Label};
+
+/// A field of a statistic with its value as a job file states it, if it has one.
+pub(crate) type StatedField = (&'static str, Option<String>);
+
+/// The field that a statistic reads, with the decimal point of the steps in which its values are counted.
+pub(crate) type ValueField = (String, DecimalPoint);
+
+/// A statistic as a job and its plan use it.
+pub(crate) trait JobStatistic {
+    /// Returns the fields of its table.
+    fn fields(&self) -> Vec<StatedField>;
+
+    /// Returns the grouping by key, if there is one.
+    fn grouping(&self) -> Option<&GroupingSpec>;
+
+    /// Returns true if it has several keys (partitions).
+    fn is_keyed(&self) -> bool {
+        self.grouping().is_some()
+    }
+
+    /// Returns the noise distributions and mechanisms that can answer it.
+    fn noise_kinds(&self) -> &'static [NoiseKind] {
+        &[NoiseKind::Gaussian, NoiseKind::Laplace]
+    }
+
+    /// Returns the contribution of one person to a key.
+    fn contribution(&self) -> ContributionKind;
+
+    /// Returns true if the values of windows can be added up.
+    fn adds_up(&self) -> bool {
+        false
+    }
+
+    /// Refuses fields that contradict the rest of the job file.
+    fn check(&self, _check: &StatisticCheck<'_>) -> Option<()> {
+        Some(())
+    }
+
+    /// Returns the field that it reads, if it reads one. A refusal names a field of its table.
+    fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
+        Ok(None)
+    }
+
+    /// Returns the keys, of which `delta` pays for partition selection. Reads a file of keys. A refusal names
+    /// a field of its table.
+    fn keys(&self, delta: BudgetUnits) -> Result<Keys<CellKey>, UnfitJob> {
+        grouping::keys(self.grouping(), delta)
+    }
+
+    /// Returns the additional cost of a window of which a span of time holds a part.
+    fn cut(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid>;
+
+    /// Prepares the mechanism: every refusal of a mechanism happens here.
+    fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid>;
+
+    /// Returns the field of its table that a parameter of a mechanism comes from.
+    fn field_of(&self, parameter: &str) -> Option<&'static str>;
+
+    /// Describes it. `unit` is the privacy unit: person or record.
+    fn describe(&self, unit: &str) -> String;
+
+    /// Returns the number of people in a cell with which nine tenths of all errors are below a tenth, from
+    /// the half-widths of the intervals of its numbers.
+    fn people_for_a_tenth(&self, intervals: &[f64]) -> f64 {
+        // If a rank is promised, a tenth of the people; of several quantiles, the one with the largest error.
+        10.0 * intervals.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Returns the optimality of its noise; `None` if no bound is known.
+    fn optimality(&self, _prepared: &PreparedStatistic, _cost: &PrivacyCost) -> Option<NoiseOptimality> {
+        None
+    }
+
+    /// Returns the memory that a key of a person takes in an open window.
+    fn memory(&self) -> KeyMemory;
+
+    /// Returns the tau with which the exponential mechanism would find it at the same price, if it is found
+    /// by noised comparisons or by that mechanism.
+    fn tau_by_choice(&self, _terms: &StatisticTerms<'_>) -> Option<u64> {
+        None
+    }
+
+    /// Returns the least and the largest value that is not clamped, in steps.
+    fn unclamped(&self) -> Option<(i64, i64)> {
+        None
+    }
+
+    /// Returns the fields that a demonstration appends to a line: the exact numbers of a released one.
+    fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String>;
+}
+
+/// A statistic as a stage of the dataflow.
+pub(crate) trait StatisticFlow {
+    /// Builds its aggregation and its release.
+    fn lay<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
+        &self,
+        flow: &ReleaseFlow<'_, '_, P, I, U>,
+    ) -> Result<(), RunError>;
+}
+
+/// The contribution of one person to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContributionKind {
+    /// One value, made of all records of the person.
+    OneValue,
+    /// The person, once.
+    Presence,
+    /// The sum of the person's records, clamped to a range.
+    ClampedSum {
+        /// The largest distance of the range from zero.
+        most: ConfigNumber,
+    },
+    /// Each record, up to a number of them that the job file states.
+    Records,
+}
+
+impl ContributionKind {
+    /// Returns true if a person may count with several records in a key.
+    pub(crate) fn has_records(self) -> bool {
+        matches!(self, ContributionKind::ClampedSum { .. } | ContributionKind::Records)
+    }
+}
+
+/// The memory that a key of a person takes in an open window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyMemory {
+    /// A number of records.
+    Counted,
+    /// A sum of 128 bits.
+    Summed,
+    /// Each record that is kept.
+    Records,
+}
+
+/// The rest of a job file, as far as the statistic of a release may contradict it.
+pub(crate) struct StatisticCheck<'c> {
+    /// The table of the release.
+    pub(crate) release: &'c ConfigNode<'c>,
+    /// The noise distribution or mechanism of the release.
+    pub(crate) noise: NoiseKind,
+    /// True if the privacy unit is one record.
+    pub(crate) by_record: bool,
+    /// True if the budget is pure epsilon.
+    pub(crate) pure: bool,
+}
+
+/// Declares the statistics: for each its doc, its variant, its word in a job file, and its type.
+macro_rules! statistics {
+    ($($(#[$doc:meta])* $name:ident, $word:literal, $spec:ty;)*) => {
+        /// The statistic that is published about a window.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum StatisticSpec {
+            $($(#[$doc])* $name($spec),)*
+        }
+
+        /// The words of the statistics in a job file.
+        pub(super) const WORDS: &[&str] = &[$($word),*];
+
+        impl StatisticSpec {
+            /// Reads the statistic of this word, which is one of [`WORDS`].
+            pub(super) fn read(word: &str, node: &ConfigNode<'_>, beside: &Path) -> Option<StatisticSpec> {
+                match word {
+                    $($word => <$spec>::read(node, beside).map(StatisticSpec::$name),)*
+                    _ => None,
+                }
+            }
+
+            /// Returns the word of the job file.
+            pub fn word(&self) -> &'static str {
+                match self {
+                    $(StatisticSpec::$name(_) => $word,)*
+                }
+            }
+
+            /// Returns the statistic of any kind.
+            pub(super) fn as_statistic(&self) -> &dyn JobStatistic {
+                match self {
+                    $(StatisticSpec::$name(spec) => spec,)*
+                }
+            }
+        }
+
+        impl StatisticFlow for StatisticSpec {
+            fn lay<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
+                &self,
+                flow: &ReleaseFlow<'_, '_, P, I, U>,
+            ) -> Result<(), RunError> {
+                match self {
+                    $(StatisticSpec::$name(spec) => spec.lay(flow),)*
+                }
+            }
+        }
+    };
+}
+
+statistics! {
+    /// The number of records.
+    Count, "count", CountSpec;
+    /// The number of people.
+    People, "people", PeopleSpec;
+    /// The sum of a field, each person's sum clamped to a range.
+    Sum, "sum", SumSpec;
+    /// The mean of a field, each record's value clamped to a range.
+    Mean, "mean", MeanSpec;
+    /// The number of records between each two edges of a field.
+    Histogram, "histogram", HistogramSpec;
+    /// The largest value among people.
+    Max, "max", MaxSpec;
+    /// Quantiles of a field.
+    Quantile, "quantile", QuantileSpec;
+}
+
+impl StatisticSpec {
+    /// Returns the grouping by key, if there is one.
+    pub fn grouping(&self) -> Option<&GroupingSpec> {
+        self.as_statistic().grouping()
+    }
+}
+
+/// Returns the cell's key for the key of a released line.
+pub(super) fn released_key(keys: &Keys<CellKey>, label: Option<&str>) -> Option<CellKey> {
+    let Some(label) = label else { return Some(CellKey::Whole) };
+    match keys.listed() {
+        Some(buckets) if matches!(buckets.first(), Some(CellKey::Bucket(..))) => {
+            use crate::mechanisms::Key as _;
+            let is_labelled = |key: &&CellKey| matches!(key.label(), Label::Text(text) if *text == *label);
+            buckets.iter().find(is_labelled).cloned()
+        }
+        _ => Some(CellKey::Text(label.into())),
+    }
+}

@@ -1,0 +1,67 @@
+//! The noise distribution of a release, or the mechanism that draws its answer.
+
+use crate::accounting::PrivacyCost;
+use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::mechanism::Sealed;
+
+/// The noise distribution, or the mechanism that draws an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NoiseKind {
+    /// Discrete Gaussian noise.
+    Gaussian,
+    /// Discrete Laplace noise.
+    Laplace,
+    /// The exponential mechanism: it draws an answer, and adds noise to no number.
+    Exponential,
+    /// Permute-and-flip: it draws one of few answers, nearer to the best than the exponential mechanism.
+    PermuteAndFlip,
+}
+
+impl NoiseKind {
+    /// The words of the job file.
+    pub(in crate::job) const WORDS: [(&str, NoiseKind); 4] = [
+        ("gaussian", NoiseKind::Gaussian),
+        ("laplace", NoiseKind::Laplace),
+        ("exponential", NoiseKind::Exponential),
+        ("permute-and-flip", NoiseKind::PermuteAndFlip),
+    ];
+
+    /// Returns the word of the job file.
+    pub fn word(self) -> &'static str {
+        match self {
+            NoiseKind::Gaussian => "gaussian",
+            NoiseKind::Laplace => "laplace",
+            NoiseKind::Exponential => "exponential",
+            NoiseKind::PermuteAndFlip => "permute-and-flip",
+        }
+    }
+}
+
+/// The noise distribution that a job file names, with its privacy cost.
+#[derive(Clone, Debug)]
+pub(crate) struct ConfiguredNoise {
+    kind: NoiseKind,
+    cost: PrivacyCost,
+}
+
+impl ConfiguredNoise {
+    pub(in crate::job) fn new(kind: NoiseKind, cost: PrivacyCost) -> ConfiguredNoise {
+        ConfiguredNoise { kind, cost }
+    }
+
+    pub(super) fn kind(&self) -> NoiseKind {
+        self.kind
+    }
+
+    pub(super) fn cost(&self) -> &PrivacyCost {
+        &self.cost
+    }
+
+    /// Returns the refusal of a combination that the reader of job files excludes.
+    pub(super) fn unsupported() -> Invalid {
+        Invalid::new("noise", InvalidKind::Mixed, "a law that this statistic has")
+    }
+}
+
+impl Sealed for ConfiguredNoise {}

@@ -1,0 +1,82 @@
+//! A statistic with its mechanism, prepared before any data is read.
+
+use super::{CellKey, ConfiguredNoise, RunningTotalSpec};
+use crate::accounting::ReleaseCost;
+use crate::ledger::Digest;
+use crate::mechanisms::running::PreparedRunning;
+use crate::mechanisms::{ContributionBound, DecimalPoint, Keys, Noised, Paid, Ready, Sensitivity};
+
+/// The terms on which a release plan prepares its statistic.
+#[derive(Clone, Copy)]
+pub(crate) struct StatisticTerms<'t> {
+    /// The contribution bound of one privacy unit.
+    pub(crate) limits: ContributionBound,
+    /// The keys.
+    pub(crate) keys: &'t Keys<CellKey>,
+    /// The decimal point of the values.
+    pub(crate) point: DecimalPoint,
+    /// The running total over windows, if the release has one.
+    pub(crate) running: Option<RunningTotalSpec>,
+    /// The noise distribution, made from the cost.
+    pub(crate) noise: &'t ConfiguredNoise,
+}
+
+/// The figures of a statistic with its mechanism.
+#[derive(Clone, Debug)]
+pub(crate) struct PreparedStatistic {
+    /// The sensitivity of each number.
+    pub(crate) sensitivities: Vec<NumberSensitivity>,
+    /// The least noised number of people at which a key is released, with partition selection.
+    pub(crate) threshold: Option<i64>,
+    /// The noise of each released number.
+    pub(crate) noise: Vec<Noised>,
+    /// The half-width of each number's interval; in people, if a rank is promised.
+    pub(crate) intervals: Vec<f64>,
+    /// The number of people with the largest values of a key that are kept, if no more are.
+    pub(crate) largest: Option<usize>,
+    /// A hash of every parameter that an answer depends on.
+    pub(crate) parameters: Digest,
+    /// The scope that the cost pays for: a window, or all windows.
+    pub(crate) paid: Paid,
+    /// The cost of a window, or of all windows together.
+    pub(crate) cost: ReleaseCost,
+    /// The totals of one key, if windows are added up.
+    pub(crate) running: Option<PreparedRunning>,
+}
+
+/// The sensitivity of a number: the distance by which one privacy unit moves its values in a window.
+#[derive(Clone, Debug)]
+pub(crate) struct NumberSensitivity {
+    /// The name of the number.
+    pub(crate) number: &'static str,
+    /// The sensitivity, in parts of a step.
+    pub(crate) sensitivity: Sensitivity,
+    /// The decimal point of a step.
+    pub(crate) point: DecimalPoint,
+    /// The number of parts of a step.
+    pub(crate) parts: f64,
+}
+
+impl NumberSensitivity {
+    /// Creates the sensitivity of the ranks of a statistic that is found by them.
+    pub(super) fn of_ranks(sensitivity: Sensitivity) -> NumberSensitivity {
+        NumberSensitivity { number: "ranks", sensitivity, point: DecimalPoint::WHOLE, parts: 1.0 }
+    }
+}
+
+impl PreparedStatistic {
+    /// Returns the figures that all mechanisms share; the others are empty.
+    pub(super) fn of(ready: &impl Ready, noise: &[Noised]) -> PreparedStatistic {
+        PreparedStatistic {
+            sensitivities: Vec::new(),
+            threshold: None,
+            noise: noise.to_vec(),
+            intervals: Vec::new(),
+            largest: ready.largest(),
+            parameters: ready.parameters(),
+            paid: ready.paid(),
+            cost: ready.cost().clone(),
+            running: None,
+        }
+    }
+}

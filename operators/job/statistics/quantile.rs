@@ -1,0 +1,260 @@
+//! `quantile`: quantiles of a field, as answers of a grid.
+
+use std::path::Path;
+
+use super::exact::{ExactNumbers, ReleasedNumber};
+use super::flow::ReleaseFlow;
+use super::grid::{GridSpec, check_step, number, stepped};
+use super::prepared::NumberSensitivity;
+use super::steps::StepSize;
+use super::{
+    CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, NoiseKind,
+    PreparedStatistic, StatedField, StatisticCheck, StatisticFlow, StatisticTerms, ValueField, grouping,
+    measure, steps,
+};
+use crate::dataflow::{ProtectedUnit, Ranking, RunError};
+use crate::invalid::Invalid;
+use crate::job::MistakeKind;
+use crate::job::config::{ConfigNode, ConfigNumber, MistakeDetail, QuantileFraction, list, text};
+use crate::job::sources::{PersonIdentity, SourceRecord};
+use crate::job::unfit::UnfitJob;
+use crate::mechanisms::{
+    ContributionBound, Cut, DecimalPoint, Exponential, Grid, Keys, Mechanism, PermuteAndFlip,
+    PreparedQuantiles, Quantile, Quantiles, Statistic,
+};
+
+/// The quantiles of a field that a release publishes, and their possible answers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct QuantileSpec {
+    /// The field.
+    pub of: String,
+    /// The fractions of the quantiles; at least one, in ascending order.
+    pub q: Vec<QuantileFraction>,
+    /// The lower end of the range in which values count.
+    pub low: ConfigNumber,
+    /// The upper end of the range in which values count.
+    pub high: ConfigNumber,
+    /// The distance between two answers; as fine as the range allows if it is left out.
+    pub step: Option<ConfigNumber>,
+    /// The grouping by key, if there is one.
+    pub grouping: Option<GroupingSpec>,
+}
+
+/// The most answers for permute-and-flip, which evaluates every one.
+const MOST_FLIPPED: u64 = 1 << 16;
+/// The most quantiles of one field: more are a histogram.
+const MOST_QUANTILES: usize = 100;
+
+impl QuantileSpec {
+    pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<QuantileSpec> {
+        let fields = node.fields(&["of", "q", "range"], &["step", "by", "keys"])?;
+        let q = fields.read("q", |node| fractions(&node));
+        let measure = measure::read(&fields);
+        let step = fields.node("step").map(|node| number(&node).map(|step| (node, step)));
+        let grouping = grouping::read(&fields, beside)?;
+        let (q, measure) = (q?, measure?);
+        let step = match step {
+            None => None,
+            Some(read) => {
+                let (node, step) = read?;
+                check_step(&node, measure.low, measure.high, step)?;
+                Some(step)
+            }
+        };
+        Some(QuantileSpec { of: measure.of, q, low: measure.low, high: measure.high, step, grouping })
+    }
+
+    /// Returns the answers in steps, and the decimal point of a step: without a stated step, a million
+    /// answers or more.
+    pub(in crate::job) fn grid(&self) -> Result<(Grid, DecimalPoint), Invalid> {
+        let Some(step) = self.step else {
+            let (range, point) = steps::of_range(self.low, self.high, StepSize::Width)?;
+            return Ok((Grid::linear(range.low(), range.high(), 1)?, point));
+        };
+        stepped(&[self.low, self.high, step], steps::DIGITS)
+    }
+
+    fn fractions(&self) -> Result<Vec<Quantile>, Invalid> {
+        self.q.iter().map(|q| Quantile::of(q.millionths().into(), 1_000_000)).collect()
+    }
+
+    fn quantiles(&self, terms: &StatisticTerms<'_>) -> Result<Quantiles<CellKey>, Invalid> {
+        let (grid, _) = self.grid()?;
+        let quantiles = Quantiles::new(self.fractions()?, grid, terms.limits, terms.keys.clone())?;
+        Ok(quantiles.told_in(terms.point))
+    }
+
+    /// Refuses permute-and-flip under a budget that is not pure epsilon, in which alone it is private, and on
+    /// a grid of too many answers, since it evaluates every one.
+    fn check_permute_and_flip(&self, check: &StatisticCheck<'_>) {
+        if check.noise != NoiseKind::PermuteAndFlip {
+            return;
+        }
+        if !check.pure {
+            let remedy = "exponential, or a budget of epsilon alone: only there is it nearer";
+            check
+                .release
+                .descendant(&["noise"])
+                .conflict::<()>("permute-and-flip under a budget that is not pure", remedy);
+        }
+        let place = check.release.descendant(&["quantile"]);
+        let Some(step) = self.step else {
+            let remedy = "a step, of which the range has at most 65,536; or the noise exponential";
+            place.record_mistake::<()>(MistakeDetail::new(
+                MistakeKind::Missing,
+                "permute-and-flip without a step",
+                remedy,
+            ));
+            return;
+        };
+        if GridSpec::answer_count(self.low, self.high, step).is_none_or(|points| points > MOST_FLIPPED) {
+            let remedy = "a larger step, or the noise exponential";
+            place
+                .descendant(&["step"])
+                .conflict::<()>("more than 65,536 answers for permute-and-flip", remedy);
+        }
+    }
+}
+
+fn fractions(node: &ConfigNode<'_>) -> Option<Vec<QuantileFraction>> {
+    let read = |node: &ConfigNode<'_>| node.accept(QuantileFraction::of(&node.decimal()?));
+    if !node.is_list() {
+        return read(node).map(|fraction| vec![fraction]);
+    }
+    let entries = node.list()?;
+    if entries.is_empty() || entries.len() > MOST_QUANTILES {
+        return node.refuse("a list of another length", "1 to 100 quantiles");
+    }
+    // All entries are read before any is missed, so that each mistake is reported.
+    let read: Vec<Option<QuantileFraction>> = entries.iter().map(read).collect();
+    let fractions: Vec<QuantileFraction> = read.into_iter().collect::<Option<_>>()?;
+    let falls = fractions.windows(2).position(|pair| pair[0] >= pair[1]);
+    match falls.and_then(|before| entries.get(before + 1)) {
+        None => Some(fractions),
+        Some(entry) => {
+            entry.refuse("a quantile that is not above the one before", "each quantile once, rising")
+        }
+    }
+}
+
+impl JobStatistic for QuantileSpec {
+    fn fields(&self) -> Vec<StatedField> {
+        let QuantileSpec { of, q, low, high, step, grouping } = self;
+        let step = step.map(|step| step.to_string());
+        let range = format!("[{low}, {high}]");
+        let own = [("of", Some(text(of))), ("q", Some(list(q))), ("range", Some(range)), ("step", step)];
+        own.into_iter().chain(grouping::fields(grouping.as_ref())).collect()
+    }
+
+    fn grouping(&self) -> Option<&GroupingSpec> {
+        self.grouping.as_ref()
+    }
+
+    fn noise_kinds(&self) -> &'static [NoiseKind] {
+        &[NoiseKind::Exponential, NoiseKind::PermuteAndFlip]
+    }
+
+    fn contribution(&self) -> ContributionKind {
+        ContributionKind::Records
+    }
+
+    /// Refuses ends and steps of more digits than are released, and permute-and-flip where it is not private.
+    fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
+        self.check_permute_and_flip(check);
+        let place = check.release.descendant(&["quantile"]);
+        let step = self.step?;
+        let mut nodes = place.descendant(&["range"]).list()?;
+        nodes.push(place.descendant(&["step"]));
+        steps::check_exact(&[self.low, self.high, step], &nodes)
+    }
+
+    fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
+        self.fractions().map_err(|invalid| UnfitJob::at("q", &invalid))?;
+        let (_, point) = self.grid().map_err(|invalid| UnfitJob::at("range", &invalid))?;
+        Ok(Some((self.of.clone(), point)))
+    }
+
+    fn cut(&self, limits: ContributionBound, _: &Keys<CellKey>) -> Result<Cut, Invalid> {
+        Ok(Cut::two_steps(&limits))
+    }
+
+    fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
+        let quantiles = self.quantiles(terms)?;
+        let ready = terms.noise.ready(&quantiles)?;
+        Ok(PreparedStatistic {
+            sensitivities: vec![NumberSensitivity::of_ranks(quantiles.sensitivity())],
+            threshold: ready.threshold(),
+            intervals: ready.reaches().to_vec(),
+            ..PreparedStatistic::of(&ready, ready.noise())
+        })
+    }
+
+    fn field_of(&self, parameter: &str) -> Option<&'static str> {
+        match parameter {
+            "grid" | "step" | "range" => Some("range"),
+            "q" => Some("q"),
+            _ => None,
+        }
+    }
+
+    fn describe(&self, _: &str) -> String {
+        let QuantileSpec { of, q, low, high, step, grouping } = self;
+        let (s, q) = (if q.len() == 1 { "" } else { "s" }, in_words(q));
+        let steps = step.map_or(String::new(), |step| format!(" in steps of {step}"));
+        let by = grouping::describe(grouping.as_ref());
+        format!("the quantile{s} {q} of {of}{by}, from {low} to {high}{steps}")
+    }
+
+    fn memory(&self) -> KeyMemory {
+        KeyMemory::Records
+    }
+
+    fn unclamped(&self) -> Option<(i64, i64)> {
+        let (grid, _) = self.grid().ok()?;
+        grid.at(1).zip(grid.at(grid.top()))
+    }
+
+    fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
+        let (quantile, value): (Quantile, i64) = (released.q?.parse().ok()?, released.steps()?);
+        let cells = exact.values.cells(released.window, &released.key);
+        Some(released.ranked(cells.map(|values| values.shown_in_a_demo(quantile, value))))
+    }
+}
+
+/// Joins fractions as `a`, `a and b`, `a, b and c`.
+fn in_words(fractions: &[QuantileFraction]) -> String {
+    let words: Vec<String> = fractions.iter().map(ToString::to_string).collect();
+    match &words[..] {
+        [first @ .., before, last] if !first.is_empty() => {
+            format!("{}, {before} and {last}", first.join(", "))
+        }
+        _ => words.join(" and "),
+    }
+}
+
+impl StatisticFlow for QuantileSpec {
+    fn lay<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
+        &self,
+        flow: &ReleaseFlow<'_, '_, P, I, U>,
+    ) -> Result<(), RunError> {
+        let ranking = self.quantiles(&flow.terms).map(Ranking::new);
+        let value = |record: &SourceRecord<P, I>| record.value;
+        // The exact numbers before contribution bounding have the same stages.
+        flow.release(flow.bounded.clone().ask(flow.key(None), value, ranking), |exact| {
+            (exact.values.tally.clone(), Some(exact.values.truth.clone()))
+        })
+    }
+}
+
+impl Mechanism<Quantiles<CellKey>> for ConfiguredNoise {
+    type Prepared = PreparedQuantiles<CellKey>;
+
+    fn ready(&self, quantiles: &Quantiles<CellKey>) -> Result<PreparedQuantiles<CellKey>, Invalid> {
+        match self.kind() {
+            NoiseKind::Exponential => Exponential::cost(self.cost()).ready(quantiles),
+            NoiseKind::PermuteAndFlip => PermuteAndFlip::cost(self.cost()).ready(quantiles),
+            _ => Err(ConfiguredNoise::unsupported()),
+        }
+    }
+}

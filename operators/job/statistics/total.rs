@@ -1,0 +1,155 @@
+//! Statistics that are totals (counts, people, sums, histograms): one number for each key, for each window by
+//! itself or added up over windows.
+
+use super::exact::{ExactNumbers, ReleasedNumber};
+use super::flow::{ReleaseFlow, sums};
+use super::prepared::NumberSensitivity;
+use super::{CellKey, ConfiguredNoise, NoiseKind, PreparedStatistic, StatisticTerms};
+use crate::accounting::running::Strategy;
+use crate::dataflow::bounding::{Count, Sum};
+use crate::dataflow::{Aggregation, KeyedAggregation, ProtectedUnit, RunError};
+use crate::invalid::Invalid;
+use crate::job::sources::{PersonIdentity, SourceRecord};
+use crate::mechanisms::{
+    Cells, DecimalPoint, Edges, Gaussian, Laplace, Mechanism, NoisyTotals, Range, Ready, RunningTotal,
+    RunningTotals, Statistic, Tellable, Total, TotalSpan,
+};
+
+/// The running total of a release plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunningTotalSpec {
+    /// The windows that each total covers.
+    pub(crate) span: TotalSpan,
+    /// The strategy that correlates the noise, if the file names one.
+    pub(crate) strategy: Option<Strategy>,
+}
+
+impl RunningTotalSpec {
+    /// Builds the running total of the statistic `each`.
+    pub(super) fn total(&self, each: Total<CellKey>) -> Result<RunningTotal<CellKey>, Invalid> {
+        let total = RunningTotal::new(each, self.span)?;
+        Ok(match self.strategy {
+            Some(strategy) => total.by(strategy),
+            None => total,
+        })
+    }
+}
+
+impl Mechanism<Total<CellKey>> for ConfiguredNoise {
+    type Prepared = NoisyTotals<CellKey>;
+
+    fn ready(&self, total: &Total<CellKey>) -> Result<NoisyTotals<CellKey>, Invalid> {
+        match self.kind() {
+            NoiseKind::Gaussian => Gaussian::cost(self.cost()).ready(total),
+            NoiseKind::Laplace => Laplace::cost(self.cost()).ready(total),
+            _ => Err(ConfiguredNoise::unsupported()),
+        }
+    }
+}
+
+impl Mechanism<RunningTotal<CellKey>> for ConfiguredNoise {
+    type Prepared = RunningTotals<CellKey>;
+
+    fn ready(&self, total: &RunningTotal<CellKey>) -> Result<RunningTotals<CellKey>, Invalid> {
+        match self.kind() {
+            NoiseKind::Gaussian => Gaussian::cost(self.cost()).ready(total),
+            _ => Err(ConfiguredNoise::unsupported()),
+        }
+    }
+}
+
+/// Prepares a total, or a running total of it.
+pub(super) fn prepare(
+    each: Total<CellKey>,
+    terms: &StatisticTerms<'_>,
+) -> Result<PreparedStatistic, Invalid> {
+    // The value field of a histogram decides the bucket alone: its number is one of records.
+    let moved = |number: &'static str, sensitivity| NumberSensitivity {
+        number,
+        sensitivity,
+        point: if number == "sum" { terms.point } else { DecimalPoint::WHOLE },
+        parts: 1.0,
+    };
+    let Some(running) = terms.running else {
+        let ready = terms.noise.ready(&each)?;
+        let number = ready.noise().first().map_or("records", |noised| noised.number());
+        return Ok(PreparedStatistic {
+            sensitivities: vec![moved(number, each.sensitivity())],
+            threshold: ready.threshold(),
+            intervals: ready.reaches().to_vec(),
+            ..PreparedStatistic::of(&ready, ready.noise())
+        });
+    };
+    let total = running.total(each)?;
+    let ready = terms.noise.ready(&total)?;
+    let number = ready.noise().first().map_or("records", |noised| noised.number());
+    Ok(PreparedStatistic {
+        // The sensitivity is that of each total by itself.
+        sensitivities: vec![moved(number, total.sensitivity())],
+        threshold: ready.threshold(),
+        intervals: ready.reaches().to_vec(),
+        running: Some(ready.running().clone()),
+        ..PreparedStatistic::of(&ready, ready.noise())
+    })
+}
+
+/// The part of a record that a total adds up.
+pub(super) enum Added<'r> {
+    /// The record itself; of a histogram, in the bucket of its value.
+    Records(Option<(&'r Edges, DecimalPoint)>),
+    /// The value of its field, clamped to the range.
+    Values(&'r Range),
+}
+
+/// Builds the aggregation of a total and its release.
+pub(super) fn lay<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
+    flow: &ReleaseFlow<'_, '_, P, I, U>,
+    total: Result<Total<CellKey>, Invalid>,
+    added: &Added<'_>,
+) -> Result<(), RunError> {
+    match flow.terms.running {
+        None => lay_as(flow, total, added),
+        Some(running) => lay_as(flow, total.and_then(|each| running.total(each)), added),
+    }
+}
+
+fn lay_as<P, I, U, S>(
+    flow: &ReleaseFlow<'_, '_, P, I, U>,
+    statistic: Result<S, Invalid>,
+    added: &Added<'_>,
+) -> Result<(), RunError>
+where
+    P: PersonIdentity,
+    I: PersonIdentity,
+    U: ProtectedUnit<SourceRecord<P, I>>,
+    S: Statistic<Tally = Cells<CellKey>>,
+    KeyedAggregation<S, Count>: Aggregation<Key = CellKey, Measure = Count, Statistic = S>,
+    KeyedAggregation<S, Sum>: Aggregation<Key = CellKey, Measure = Sum, Statistic = S>,
+    ConfiguredNoise: Mechanism<S, Prepared: Ready<Answer: Tellable>>,
+{
+    let bounded = flow.bounded.clone();
+    match *added {
+        Added::Records(buckets) => {
+            let aggregation = statistic.map(|statistic| KeyedAggregation { statistic, measure: Count });
+            flow.release(bounded.ask(flow.key(buckets), |_: &SourceRecord<P, I>| (), aggregation), sums)
+        }
+        Added::Values(range) => {
+            let measure = Sum::clipped(range.low(), range.high());
+            let aggregation = statistic
+                .and_then(|statistic| measure.map(|measure| KeyedAggregation { statistic, measure }));
+            let value = |record: &SourceRecord<P, I>| record.value;
+            flow.release(bounded.ask(flow.key(None), value, aggregation), sums)
+        }
+    }
+}
+
+/// Returns the exact fields of a total, from its cell after contribution bounding and before it. `number`
+/// formats people, records and sum as the released number.
+pub(super) fn exact_fields(
+    exact: &ExactNumbers,
+    released: &ReleasedNumber<'_>,
+    number: impl Fn([i128; 3]) -> String,
+) -> Option<String> {
+    let [tally, truth] = exact.sums_of(released)?.map(number);
+    Some(format!(",\"tally\":{tally},\"truth\":{truth}"))
+}
