@@ -1,33 +1,37 @@
-//! Which records are near most of a few that were chosen beforehand, at every level, and what weight they get for it.
+//! The cores: at every level, the records near most of a few references that were chosen beforehand, and the
+//! weight that each record gets for it. The good sets of pairs, from which the covariance comes, are below.
 //!
-//! A record is in the core of a level where at least `|R| - level` of the references lie within the level's radius:
-//! `(x - x')' S^-1 (x - x') / 2 <= radius`. The radii grow by `1 / (1 - gamma)` a level or a little more: they are whole
-//! multiples of 2^-32, each rounded up, so that the next level still holds whatever one exchanged record may move out of this.
+//! A record is in the core of a level if at least `|R| - level` of the references lie within the level's
+//! radius: `(x - x')' S^-1 (x - x') / 2 <= radius`. The radii grow by a factor of `1 / (1 - gamma)` a level
+//! or a little more: they are whole multiples of 2^-32, each rounded up, so that the next level still holds
+//! every record that one exchanged record may move out of this one.
 
 use super::gram::{Between, GramMatrix};
 
-/// Radii are whole multiples of `1 / GRAIN`.
+/// The inverse of the grid of radii: they are whole multiples of `1 / GRAIN`.
 const GRAIN: u128 = 1 << 32;
 
 /// The radius of each level, up to the top.
 #[derive(Clone, Debug)]
 pub(super) struct Radii(Vec<u128>);
 
-/// What the references make of the records. It tells of single records: never printed.
+/// The score and the weights of the records by their distances from the references. Secret, since they depend
+/// on single records: never printed.
 pub(super) struct Cores {
-    /// At most `k`.
+    /// The score, at most `k`.
     pub(super) score: u32,
-    /// In how many of the upper `k` cores a record is.
+    /// The number of the upper `k` cores that contain each record.
     pub(super) weights: Vec<u32>,
 }
 
 impl Levels {
-    /// `gamma = 20 lambda / (7 m)`, for `m` pairs: numerator and denominator.
+    /// Returns `gamma = 20 lambda / (7 m)`, for `m` pairs, as numerator and denominator.
     pub(super) fn gamma(&self, pairs: u64) -> (u128, u128) {
         (20 * u128::from(self.lambda), 7 * u128::from(pairs))
     }
 
-    /// The radii for so many pairs; there are at least `10 k lambda`, so `gamma` is below a third.
+    /// Returns the radii for this number of pairs, which is at least `10 k lambda`, so that `gamma` is below
+    /// a third.
     pub(super) fn radii(&self, pairs: u64) -> Radii {
         let (over, under) = self.gamma(pairs);
         let first = u128::from(self.lambda) * GRAIN;
@@ -37,7 +41,8 @@ impl Levels {
         Radii(radii.take(self.top() as usize + 1).collect())
     }
 
-    /// The cores of every level. The first records are the references: whoever calls this has put them in random order.
+    /// Returns the cores of every level. The first records are the references: the caller has put the records
+    /// in random order.
     pub(super) fn cores(
         &self,
         records: &[i64],
@@ -75,7 +80,7 @@ impl Levels {
 }
 
 impl Radii {
-    /// The largest, rounded up.
+    /// Returns the largest radius, rounded up.
     pub(super) fn last(&self) -> f64 {
         self.0.last().map_or(0.0, |radius| *radius as f64 / GRAIN as f64 * (1.0 + 1e-14))
     }
@@ -85,17 +90,18 @@ impl Radii {
     }
 }
 
-/// All records, as the covariance sees them.
+/// All records, in the coordinates in which the covariance is the identity.
 struct CovarianceView<'a> {
     records: &'a [i64],
     dimension: usize,
     references: usize,
-    /// What makes a distance of `v' G^-1 v`: half of `2 m k`.
+    /// The factor from `v' G^-1 v` to a distance: half of `2 m k`.
     times: u128,
     covariance: &'a Covariance,
     whitened: Vec<f64>,
     errors: Vec<f64>,
-    /// Somewhere among the references, how far the farthest of them is from there, and the largest of their errors.
+    /// A point among the references, the largest distance of a reference from it, and the largest of their
+    /// errors.
     middle: Vec<f64>,
     farthest: f64,
     error: f64,
@@ -113,7 +119,7 @@ impl<'a> CovarianceView<'a> {
         times: u128,
         covariance: &'a Covariance,
     ) -> CovarianceView<'a> {
-        // From the first record, so that what is far from zero loses nothing.
+        // Relative to the first record, so that coordinates far from zero lose no digits.
         let from = &records[..dimension];
         let mut whitened = vec![0.0; records.len()];
         let mut away = vec![0; dimension];
@@ -143,17 +149,18 @@ impl<'a> CovarianceView<'a> {
         }
     }
 
-    /// The lowest level in whose core a record is, or one past the top.
+    /// Returns the lowest level whose core contains a record, or one past the top.
     fn level(&self, person: usize, top: u32, radii: &Radii) -> u32 {
         let place = |index: usize| &self.whitened[index * self.dimension..(index + 1) * self.dimension];
         let own = place(person);
-        // No reference is farther than by way of their middle: most records are near all of them.
+        // By the triangle inequality through the middle, no reference is farther. Most records are near all
+        // of them.
         let far = length(own, &self.middle) + self.farthest;
         let all = self.covariance.shape.between(far, self.error + self.errors[person]);
         if all.high * self.times as f64 * (1.0 + 1e-14) <= radii.at(0) {
             return 0;
         }
-        // How many references come within reach at each level.
+        // The number of references that come within the radius at each level.
         let mut coming = vec![0usize; top as usize + 2];
         for other in 0..self.references {
             let error = self.errors[other] + self.errors[person];
@@ -170,11 +177,11 @@ impl<'a> CovarianceView<'a> {
         top + 1
     }
 
-    /// The lowest level whose radius holds the distance of two records.
+    /// Returns the lowest level whose radius holds the distance of two records.
     fn reached(&self, person: usize, other: usize, known: Between, top: usize, radii: &Radii) -> usize {
         let times = self.times as f64;
         let (low, high) = (known.low * times * (1.0 - 1e-14), known.high * times * (1.0 + 1e-14));
-        // Of these levels the first surely does not hold it and the second surely does.
+        // The radius of `last` surely holds the distance; those below `first` surely do not.
         let (mut first, mut last) = (
             radii.0.partition_point(|&radius| (radius as f64 / GRAIN as f64) < low * (1.0 - 1e-14)),
             radii.0.partition_point(|&radius| (radius as f64 / GRAIN as f64) < high * (1.0 + 1e-14)),
@@ -196,52 +203,55 @@ impl<'a> CovarianceView<'a> {
     }
 }
 
-// Which pairs of records are no outliers among themselves, at every level at once, and the covariance that follows.
+// The good sets: at every level, the pairs of records with no outliers among them, and the covariance of
+// these pairs.
 //
-// A set of pairs is good at `lambda` where no pair in it has a larger leverage: `y' S^-1 y <= lambda`, with `S` the sum of
-// `y y'` over the set, over the number of *all* pairs. The largest good set is unique: what is removed from a set that
-// holds a good one is not in it, for its leverage in the good one is larger still. Levels are nested, and the search for
-// one starts from the set above.
+// A set of pairs is good at `lambda` if no pair in it has a larger leverage: `y' S^-1 y <= lambda`, with `S`
+// the sum of `y y'` over the set, over the number of *all* pairs. The largest good set is unique: a pair that
+// is removed from a superset of a good set is not in the good set, for its leverage there is larger still.
+// Levels are nested, and the search for one starts from the set above.
 //
-// With `u = x - x'` as integers, `y = u / sqrt 2` and `G` the sum of `u u'` over the set, `y' S^-1 y = m u' G^-1 u`; so a
-// level asks `m u' G^-1 u > 10 k lambda / (10 k - level)`, and integers decide.
+// With `u = x - x'` as integers, `y = u / sqrt 2` and `G` the sum of `u u'` over the set,
+// `y' S^-1 y = m u' G^-1 u`; so a level tests `m u' G^-1 u > 10 k lambda / (10 k - level)`, and integers
+// decide.
 
-/// What the levels are computed with; all of it public.
+/// The parameters of the levels, all of them public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Levels {
     /// The cap of both scores, even.
     pub(super) k: u32,
-    /// The leverage of level zero.
+    /// The leverage that level zero allows.
     pub(super) lambda: u64,
 }
 
-/// Every pair of records, as their difference. Like all that is made of it here, it is secret: none of it can be printed.
+/// The pairs of records, as their differences. Secret, like all that is derived from it here: none of it can
+/// be printed.
 pub(super) struct Pairs {
     pub(super) dimension: usize,
     pub(super) differences: Vec<i64>,
 }
 
-/// The covariance that two neighbours agree on, nearly.
+/// The covariance, on which two neighbouring inputs nearly agree.
 pub(super) struct Covariance {
     /// The sum of `weight u u'`: the covariance, times `2 m k`.
     pub(super) shape: GramMatrix,
-    /// The same, in integers.
+    /// The same sum, in integers.
     #[cfg(test)]
     pub(super) gram: Vec<i128>,
-    /// In how many of the upper `k` good sets a pair is.
+    /// The number of the upper `k` good sets that contain each pair.
     pub(super) weights: Vec<u32>,
 }
 
-/// The good sets of all levels, told by their sizes.
+/// The score of the sizes of the good sets of all levels, and their covariance.
 pub(super) struct Good {
-    /// At most `k`.
+    /// The score, at most `k`.
     pub(super) score: u32,
-    /// Only where the score is below `k`.
+    /// The covariance, if the score is below `k`.
     pub(super) covariance: Option<Covariance>,
 }
 
 impl Pairs {
-    /// Record `i` beside record `i + m`.
+    /// Pairs record `i` with record `i + m`.
     pub(super) fn of(records: &[i64], dimension: usize) -> Pairs {
         let half = records.len() / dimension / 2 * dimension;
         let (first, second) = (records.iter().take(half), records.iter().skip(half));
@@ -256,7 +266,7 @@ impl Pairs {
         self.differences.chunks(self.dimension)
     }
 
-    /// The sum of `weight u u'`.
+    /// Returns the sum of `weight u u'`.
     pub(super) fn gram(&self, weights: impl Iterator<Item = u32>) -> Vec<i128> {
         let dimension = self.dimension;
         let mut gram = vec![0i128; dimension * dimension];
@@ -278,23 +288,23 @@ impl Pairs {
 }
 
 impl Levels {
-    /// How many levels there are above level zero.
+    /// The number of levels above level zero.
     pub(super) fn top(&self) -> u32 {
         2 * self.k
     }
 
-    /// How many records the others are compared with.
+    /// The number of references that the other records are compared with.
     pub(super) fn references(&self) -> usize {
         6 * self.k as usize + 64
     }
 
-    /// The leverage that a level allows, as a fraction.
+    /// Returns the leverage that a level allows, as a fraction.
     pub(super) fn allows(&self, level: u32) -> (u128, u128) {
         let tenfold = 10 * u128::from(self.k);
         (tenfold * u128::from(self.lambda), tenfold - u128::from(level))
     }
 
-    /// The good sets of every level, from the widest down.
+    /// Computes the good sets of every level, from the widest down.
     pub(super) fn good(&self, pairs: &Pairs) -> Good {
         self.good_by(pairs, &GramMatrix::of)
     }
@@ -306,7 +316,7 @@ impl Levels {
     ) -> Good {
         let all = pairs.len();
         let mut kept = vec![true; all];
-        // The lowest level in which a pair still is; the top and above it count as one more.
+        // For each pair, the number of levels above `k` whose good set contains it.
         let mut weights = vec![0u32; all];
         let mut score = self.k;
         let mut sweep = None;
@@ -319,7 +329,7 @@ impl Levels {
                 let current: &LeverageSweep =
                     sweep.get_or_insert_with(|| LeverageSweep::of(pairs, &kept, shape_of));
                 let Some(leaving) = current.leaving(pairs, &kept, self.allows(level)) else {
-                    // The rank is short: nothing is good here, nor below.
+                    // The rank is not full: no set is good at this level or below.
                     kept.fill(false);
                     size = 0;
                     break;
@@ -353,7 +363,8 @@ impl Levels {
     }
 }
 
-/// The leverages in one set, up to the number of pairs; none where the set has no full rank.
+/// The leverages of the pairs of one set, without the factor `m`; no leverages if the rank of the set is not
+/// full.
 struct LeverageSweep {
     shape: Option<GramMatrix>,
     leverages: Vec<Between>,
@@ -385,7 +396,7 @@ impl LeverageSweep {
         LeverageSweep { leverages: leverages.collect(), shape: Some(shape), most }
     }
 
-    /// The pairs whose leverage is above what is allowed.
+    /// Returns the pairs whose leverage is above the allowed one, or `None` if the rank is not full.
     fn leaving(&self, pairs: &Pairs, kept: &[bool], (over, under): (u128, u128)) -> Option<Vec<usize>> {
         let shape = self.shape.as_ref()?;
         let times = pairs.len() as u128;

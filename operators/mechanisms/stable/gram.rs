@@ -1,25 +1,28 @@
-//! `v' G^-1 v` for a Gram matrix of integers: between two floats that are proved, and exactly where they do not decide.
+//! The form `v' G^-1 v` of a Gram matrix `G` of integers: between two floats with a proof, and exactly where
+//! these do not decide.
 //!
 //! # The proof
 //!
-//! Some factor `W` is found in floats, such that `W G W'` is nearly the identity. How well it was found is not taken on
-//! trust: its entries are rounded to integers times powers of two, `W G W'` is computed *exactly*, and `eta` is its largest
-//! absolute row sum of difference from the identity, rounded up. With `eta < 1` both `W` and `G` have full rank, and
+//! A factor `W` is found in floats, such that `W G W'` is nearly the identity. Its quality is not taken on
+//! trust: the entries of `W` are rounded to integers times powers of two, `W G W'` is computed *exactly*, and
+//! `eta` is the largest absolute row sum of its difference from the identity, rounded up. With `eta < 1` both
+//! `W` and `G` have full rank, and
 //!
 //! ```text
 //! v' G^-1 v = (W v)' (W G W')^-1 (W v)   lies in   |W v|^2 / (1 + eta) ..= |W v|^2 / (1 - eta)
 //! ```
 //!
-//! `W v` itself is computed in floats: a sum of `d` products is off by at most `d u / (1 - d u)` times the sum of their
-//! absolute values, `u = 2^-53` (Higham 2002, 3.1), and over all rows, by Minkowski, in length by as much of
-//! `sum_j |v_j| |column j of W|`. [`GramMatrix::error`] takes `(4 d + 32) u` of that, which covers the length's own rounding and the sum's.
-//! Entries of `W` are zero or above 2^-170, so that nothing underflows. `v` is below 2^53, so it is exact.
+//! `W v` itself is computed in floats: a sum of `d` products is off by at most `d u / (1 - d u)` times the
+//! sum of their absolute values, `u = 2^-53` (Higham 2002, 3.1), and over all rows, by Minkowski, the length
+//! is off by at most the same multiple of `sum_j |v_j| |column j of W|`. [`GramMatrix::error`] takes
+//! `(4 d + 32) u` of that, which covers the rounding of the length and of the sum as well. Entries of `W` are
+//! zero or above 2^-170, so that nothing underflows. `v` is below 2^53, so it is exact.
 
 use std::cell::OnceCell;
 
 use dashu_int::IBig;
 
-/// Above it the factor is taken for bad, and all is decided exactly.
+/// The largest `eta` of a factor in use. Above it the factor is dropped, and big integers decide everything.
 const ETA: f64 = 1e-3;
 
 /// A Gram matrix of full rank.
@@ -31,7 +34,7 @@ pub(super) struct GramMatrix {
 }
 
 struct GramFactor {
-    /// Row by row, lower triangular.
+    /// The entries, row by row, lower triangular.
     rows: Vec<f64>,
     lengths: Vec<f64>,
     eta: f64,
@@ -39,11 +42,11 @@ struct GramFactor {
 
 #[cfg(test)]
 thread_local! {
-    /// How often big integers had to decide.
+    /// The number of decisions that took big integers.
     pub(super) static STRADDLED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// What is known of a quadratic form.
+/// The proved bounds of a quadratic form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Between {
     pub(super) low: f64,
@@ -55,14 +58,14 @@ impl Between {
 }
 
 impl GramMatrix {
-    /// None where the matrix is singular, which is decided exactly.
+    /// Returns `None` if the matrix is singular, which is decided exactly.
     pub(super) fn of(gram: Vec<i128>, dimension: usize) -> Option<GramMatrix> {
         let factor = GramFactor::of(&gram, dimension);
         let shape = GramMatrix { dimension, gram, factor, exact: OnceCell::new() };
         (shape.factor.is_some() || shape.exact().is_some()).then_some(shape)
     }
 
-    /// The same by big integers alone.
+    /// Builds the same matrix without a factor, so that big integers decide everything.
     #[cfg(test)]
     pub(super) fn exactly(gram: Vec<i128>, dimension: usize) -> Option<GramMatrix> {
         let shape = GramMatrix { dimension, gram, factor: None, exact: OnceCell::new() };
@@ -73,7 +76,7 @@ impl GramMatrix {
         self.exact.get_or_init(|| ExactGram::of(&self.gram, self.dimension)).as_ref()
     }
 
-    /// `W v` into `into`, and by how much its length may be off. Without a factor nothing is known, and infinity says so.
+    /// Writes `W v` into `into`, and returns the largest error of its length: infinity without a factor.
     pub(super) fn whitened(&self, v: &[i64], into: &mut [f64]) -> f64 {
         let Some(factor) = &self.factor else {
             into.fill(0.0);
@@ -91,7 +94,7 @@ impl GramMatrix {
         (4 * self.dimension + 32) as f64 * f64::EPSILON / 2.0
     }
 
-    /// What `|W v|`, known up to `error`, says of `v' G^-1 v`.
+    /// Returns the bounds of `v' G^-1 v` from the length of `W v`, which is known up to `error`.
     pub(super) fn between(&self, length: f64, error: f64) -> Between {
         let Some(factor) = self.factor.as_ref().filter(|_| error < f64::INFINITY) else {
             return Between::ANYTHING;
@@ -104,11 +107,11 @@ impl GramMatrix {
         }
     }
 
-    /// Whether `times v' G^-1 v > over / under`, exactly.
+    /// Returns true if `times v' G^-1 v > over / under`, exactly.
     pub(super) fn exceeds(&self, v: &[i64], times: u128, over: u128, under: u128) -> bool {
         #[cfg(test)]
         STRADDLED.set(STRADDLED.get() + 1);
-        // A shape has full rank.
+        // Never `None`: a Gram matrix has full rank here.
         self.exact().is_none_or(|exact| {
             exact.quadratic(v) * IBig::from(times) * IBig::from(under) > &exact.determinant * IBig::from(over)
         })
@@ -117,7 +120,8 @@ impl GramMatrix {
 
 impl GramFactor {
     fn of(gram: &[i128], dimension: usize) -> Option<GramFactor> {
-        // Powers of two near the lengths of the axes: they round nothing, and axes of unlike scale are alike after them.
+        // Powers of two near the lengths of the axes: scaling by them rounds nothing, and makes axes of
+        // unlike scale alike.
         let mut axes = Vec::with_capacity(dimension);
         for axis in 0..dimension {
             let square = gram[axis * dimension + axis];
@@ -139,7 +143,7 @@ impl GramFactor {
             }
         }
         let mut near = inverse_of_root(&scaled, dimension)?;
-        // Every round squares away what floats lost of the one before.
+        // Every round squares the float error that the round before left.
         for _ in 0..3 {
             let (whole, shifts) = rounded(&near, dimension)?;
             let (eta, product) = certified(&whole, &shifts, &lifted, widest, dimension);
@@ -170,7 +174,7 @@ fn power(value: f64, exponent: i32) -> f64 {
     libm::scalbn(value, exponent)
 }
 
-/// The inverse of the lower root of a matrix, in floats; none where floats find no root.
+/// Returns the inverse of the lower Cholesky root of a matrix, in floats, or `None` if floats find no root.
 fn inverse_of_root(matrix: &[f64], dimension: usize) -> Option<Vec<f64>> {
     let at = |row: usize, column: usize| row * dimension + column;
     let mut root = vec![0.0; dimension * dimension];
@@ -206,7 +210,7 @@ fn times(left: &[f64], right: &[f64], dimension: usize) -> Vec<f64> {
     product
 }
 
-/// Each row as integers below 2^53 over a power of two.
+/// Rounds each row to integers below 2^53, over a power of two.
 fn rounded(factor: &[f64], dimension: usize) -> Option<(Vec<i64>, Vec<i32>)> {
     let (mut whole, mut shifts) = (Vec::with_capacity(factor.len()), Vec::with_capacity(dimension));
     for row in factor.chunks(dimension) {
@@ -221,7 +225,7 @@ fn rounded(factor: &[f64], dimension: usize) -> Option<(Vec<i64>, Vec<i32>)> {
     Some((whole, shifts))
 }
 
-/// How far `W G W'` is from the identity, rounded up, and itself in floats.
+/// Returns the distance of `W G W'` from the identity, rounded up, and `W G W'` in floats.
 fn certified(
     whole: &[i64],
     shifts: &[i32],
@@ -255,7 +259,7 @@ fn certified(
 
 // Big integers, where floats cannot decide: fraction-free elimination of a Gram matrix.
 
-/// The determinant and the adjugate of a Gram matrix that has full rank.
+/// The determinant and the adjugate of a Gram matrix of full rank.
 pub(super) struct ExactGram {
     dimension: usize,
     pub(super) determinant: IBig,
@@ -263,8 +267,9 @@ pub(super) struct ExactGram {
 }
 
 impl ExactGram {
-    /// None where the matrix is singular. It is positive semidefinite, so a leading minor that vanishes says so at once,
-    /// and no pivot needs to be looked for (Bareiss 1968; every division leaves no rest).
+    /// Returns `None` if the matrix is singular. It is positive semidefinite, so a vanishing leading minor
+    /// proves that it is singular, and no search for a pivot is needed (Bareiss 1968; every division is
+    /// exact).
     pub(super) fn of(gram: &[i128], dimension: usize) -> Option<ExactGram> {
         let width = 2 * dimension;
         let mut rows: Vec<Vec<IBig>> = gram
@@ -294,7 +299,7 @@ impl ExactGram {
         Some(ExactGram { dimension, determinant: before, adjugate })
     }
 
-    /// `v' adj(G) v`, which over the determinant is `v' G^-1 v`.
+    /// Returns `v' adj(G) v`, which over the determinant is `v' G^-1 v`.
     pub(super) fn quadratic(&self, v: &[i64]) -> IBig {
         let rows = self.adjugate.chunks(self.dimension);
         rows.zip(v).fold(IBig::ZERO, |sum, (row, &left)| {

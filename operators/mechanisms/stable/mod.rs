@@ -1,46 +1,57 @@
-//! A mean of vectors whose scale nobody knows, with noise that is shaped like the data: **floating-point assumed**.
+//! A mean of vectors of unknown scale, with noise of the shape of the data's covariance: **floating-point
+//! assumed**.
 //!
-//! A clipped mean needs bounds, and its noise is as wide as they are. Here the noise follows the covariance of the records
-//! themselves, so the answer is as good for axes of unlike or of unknown scale as for any others: whoever maps all records by
-//! `A x + b` gets the mean mapped likewise. The price is a test, that the data agree on a covariance whoever is exchanged, and
-//! the test is the dear part. It needs many people ([`StableMean::least_people`]), and refuses by public numbers alone where
-//! there are fewer.
+//! A clipped mean needs bounds, and its noise is as wide as the bounds. Here the noise follows the covariance
+//! of the records themselves, so the answer is as good on axes of unlike or of unknown scale as on any
+//! others: a map of all records by `A x + b` maps the mean likewise. The price is a test that the data agree
+//! on a covariance even after one record is exchanged, and the test is the expensive part. It needs many
+//! people ([`StableMean::least_people`]). A plan for fewer is refused, by public numbers alone.
 //!
-//! # The way of a release
+//! # The steps of a release
 //!
-//! 1. Records are clamped to a public box of integers, whose sides lie within 2^46 of zero ([`Extent`]): so do the sums of 2^24 people,
-//!    at 1,000 levels, stay in 128 bits. They are permuted by the noise source, whatever their values and order. With
-//!    [`Relation::AddRemove`](crate::accounting::Relation) a noised number of them is kept, those that come first after it, so that one more or
-//!    one less is one exchanged. Where that is more than there are, or less than the plan needs, it fails.
-//! 2. Pairs of records with a large leverage are put aside at each of `2 k` nested levels (`good.rs`). How many levels it takes to
-//!    lose so few pairs that one person cannot matter is the first score; the upper levels are averaged to a covariance.
-//! 3. Records that are far from many of `6 k + 64` references are put aside likewise (`core.rs`): the second score, and weights.
-//! 4. The larger score moves by 2 at most. Half of it, rounded up, is compared with a threshold under integer noise.
-//! 5. Where it passes, the weighted mean is told with Gaussian noise of the covariance's shape. Whatever fails, fails alike: neither a score nor a
-//!    covariance leaves a release, and what holds them cannot be printed.
+//! 1. Records are clamped to a public box of integers, whose sides lie within 2^46 of zero ([`Extent`]): so
+//!    the sums over 2^24 people, at 1,000 levels, stay in 128 bits. The noise source permutes the records,
+//!    independently of their values and order. With [`Relation::AddRemove`](crate::accounting::Relation) the
+//!    first records of the permutation are kept, as many as a noised count says, so that one person more or
+//!    less acts as one record exchanged. If that count is above the number of people, or below the plan's
+//!    minimum, the release fails.
+//! 2. Pairs of records with a large leverage are set aside at each of `2 k` nested levels (`core.rs`). The
+//!    first score is the number of levels that it takes to lose so few pairs that one person cannot matter;
+//!    the upper levels are averaged to a covariance.
+//! 3. Records that are far from many of `6 k + 64` references are set aside likewise (`core.rs`): this gives
+//!    the second score, and the weights.
+//! 4. The larger score moves by 2 at most. Half of it, rounded up, is compared with a threshold under integer
+//!    noise.
+//! 5. If it passes, the weighted mean is released with Gaussian noise of the covariance's shape. All failures
+//!    look alike: neither a score nor a covariance leaves a release, and the types that hold them cannot be
+//!    printed.
 //!
-//! # What is promised
+//! # The guarantee
 //!
-//! Truncated zCDP, and a delta: every Rényi order `a` below `omega` costs at most `a rho` ([`StableMean::cost`]). With
-//! `gamma = 20 lambda / (7 m)` for `m` pairs, of which there are at least `10 k lambda`,
+//! Truncated zCDP, and a delta: every Rényi order `a` below `omega` costs at most `a rho`
+//! ([`StableMean::cost`]). With `gamma = 20 lambda / (7 m)` for `m` pairs, of which there are at least
+//! `10 k lambda`,
 //!
 //! ```text
-//! rho   = 1 / (2 sigma^2)  of the test   + what the noise is given   + what an exchange does to its shape
+//! rho   = 1 / (2 sigma^2)  of the test   + the share of the noise   + the cost of an exchange in its shape
 //! delta = P[noise <= tau - (k / 2 - 1)]
 //! omega = s / gamma,  s <= 1 / 2
 //! ```
 //!
-//! The time that a release takes is no part of it: outliers and near ties take longer. An answer has to be told at a public time, as those
-//! of a window are at its end, whatever it took.
+//! With add/remove adjacency the noised count of people adds its own rho and its own delta.
 //!
-//! The noise is `sum_i sqrt(w_i) u_i g_i`, a draw for each pair: its covariance is the covariance, no root is taken, and it is mapped
-//! by `A` as the records are.
+//! The running time of a release is not covered: outliers and near ties take longer. The caller must publish
+//! an answer at a public time, as the answers of a window are published at its end, however long it took.
 //!
-//! Who is put aside, what the rank is and who is near are decided exactly (`shape.rs`): proved bounds of floats, and big integers where
-//! these do not decide. A single wrong decision would be a leak, however small the error. What remains is this: the
-//! mean and the shape of its noise are both secret, so their sum is no sum of integers. It is computed in floats from draws on a grid
-//! of 2^-30, and rounded to a public grid. That no leak comes of this is *assumed*, and not proved as it is elsewhere in this library;
-//! wherever such an answer is told it says "floating-point assumed".
+//! The noise is `sum_i sqrt(w_i) u_i g_i`, with one draw for each pair: its covariance is the covariance of
+//! the records, no matrix root is taken, and `A` maps it as it maps the records.
+//!
+//! The outliers, the rank and the near records are decided exactly (`gram.rs`): by proved bounds of floats,
+//! and by big integers where the bounds do not decide. A single wrong decision would be a leak, however small
+//! the error. One gap remains: the mean and the shape of its noise are both secret, so their sum is no sum of
+//! integers. It is computed in floats from draws on a grid of 2^-30, and rounded to a public grid. The
+//! absence of a leak from this step is *assumed*, and not proved as it is elsewhere in this library; every
+//! place that shows such an answer says "floating-point assumed".
 
 mod core;
 mod gram;
@@ -52,5 +63,5 @@ mod tests;
 pub use plan::StableMean;
 pub use release::{Extent, Released};
 
-/// What is said wherever a stable mean, or its price, is told.
+/// The label beside every stable mean, and beside its cost, in all output.
 pub const ASSUMED: &str = "floating-point assumed";

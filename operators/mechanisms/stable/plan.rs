@@ -1,4 +1,5 @@
-//! What a stable mean costs and needs: the test, the noise and the shape share a budget, and the cheapest split is taken.
+//! The cost and the minimum number of people of a stable mean. The test, the noise and the shape share a
+//! budget, and the plan takes the split with the least error.
 
 use super::core::Levels;
 use crate::accounting::{
@@ -6,7 +7,7 @@ use crate::accounting::{
 };
 use crate::invalid::{Invalid, InvalidKind};
 
-/// A stable mean of which everything but the data is settled.
+/// The plan of a stable mean: all parameters, before any data.
 #[derive(Clone, Debug)]
 pub struct StableMean {
     pub(super) levels: Levels,
@@ -21,13 +22,13 @@ pub struct StableMean {
 }
 
 impl StableMean {
-    /// The stable mean of so many people that errs least at this price.
+    /// Plans the stable mean of this number of people with the least error at this price.
     ///
-    /// Under [`Relation::Replace`] `people` is public, and exact. Under [`Relation::AddRemove`] it is how many are expected:
-    /// where there are fewer, it fails more often.
+    /// With [`Relation::Replace`] `people` is public, and exact. With [`Relation::AddRemove`] it is the
+    /// expected number: with fewer people, a release fails more often.
     ///
     /// # Errors
-    /// Names `people` where there are too few for this price, and any other parameter that is out of range.
+    /// Names `people` if there are too few for this price, and any other parameter that is out of range.
     pub fn new(
         people: u64,
         dimension: u64,
@@ -78,10 +79,11 @@ impl StableMean {
         Ok(mean)
     }
 
-    /// The least number of people with which this price leaves a quarter of it to the noise: with fewer there is no plan.
+    /// Returns the least number of people with which a quarter of this price is left for the noise. With
+    /// fewer there is no plan.
     ///
     /// # Errors
-    /// Names the parameter that is out of range, and `epsilon` where 2^24 people are too few.
+    /// Names the parameter that is out of range, and `epsilon` if 2^24 people are too few.
     pub fn least_people(
         dimension: u64,
         epsilon: f64,
@@ -92,7 +94,7 @@ impl StableMean {
         Ok(asked.least(&asked.tests()?)?.saturating_add(asked.missing()))
     }
 
-    /// All that a release costs, the test and the number of people included.
+    /// The cost of a release, with the test and the number of people included.
     pub fn cost(&self) -> &ReleaseCost {
         &self.cost
     }
@@ -102,12 +104,12 @@ impl StableMean {
         self.test.k
     }
 
-    /// The leverage of level zero.
+    /// The leverage that level zero allows.
     pub fn lambda(&self) -> u64 {
         self.levels.lambda
     }
 
-    /// Half the score passes up to here, with its noise.
+    /// The threshold of the test: half the score, with its noise, passes up to it.
     pub fn tau(&self) -> i64 {
         self.test.tau
     }
@@ -117,32 +119,35 @@ impl StableMean {
         self.test.law.sigma()
     }
 
-    /// What of `omega gamma` there is.
+    /// The product `omega gamma`, which the [module page](super) calls `s`.
     pub fn share(&self) -> f64 {
         self.share
     }
 
-    /// What the test, the noise and the exchange of its shape cost, as rho.
+    /// The rho of the test, of the noise, and of an exchange's effect on the shape of the noise.
     pub fn rhos(&self) -> [f64; 3] {
         [self.test.law.rho(), self.rho_release, self.rho_shape]
     }
 
-    /// The fewest people that a release is made of.
+    /// The least number of people that a release uses.
     pub fn fewest(&self) -> u64 {
         self.least
     }
 
-    /// The standard deviation of the noise in each direction, over that of the records in it, for so many people.
+    /// Returns the standard deviation of the noise in each direction, over that of the records in it, for
+    /// this number of people.
     pub fn scale(&self, people: u64) -> f64 {
         let people = people.clamp(self.least, PEOPLE);
         let wide = (2.0 * self.rho_release * (1.0 - self.share)).sqrt();
-        // Each pair's draw is rounded to a multiple of 2^-30: all of them move the answer by no more than this.
+        // Each pair's draw is rounded to a multiple of 2^-30: together these roundings move the answer by at
+        // most this.
         let rounding = (people as f64 / 2.0).sqrt() * libm::scalbn(1.0, -29);
         moved(&self.levels, people) / (wide - rounding) * (1.0 + MARGIN)
     }
 }
 
-/// How far one exchanged record moves the weighted mean, as the covariance measures lengths.
+/// Returns the largest distance by which one exchanged record moves the weighted mean, in the lengths of the
+/// covariance.
 pub(super) fn moved(levels: &Levels, people: u64) -> f64 {
     let pairs = people / 2;
     let (over, under) = levels.gamma(pairs);
@@ -151,36 +156,36 @@ pub(super) fn moved(levels: &Levels, people: u64) -> f64 {
     diameter * 2.0 / (people as f64 - f64::from(levels.k)) * (1.0 + MARGIN)
 }
 
-// Which tests, shares and numbers of people are possible at a price.
+// The search over tests, shares and numbers of people that are possible at a price.
 
-/// More people than this are not planned for: sums stay in 128 bits.
+/// The largest number of people of a plan: sums stay in 128 bits up to it.
 pub(super) const PEOPLE: u64 = 1 << 24;
-/// Nor more axes.
+/// The largest number of axes.
 const DIMENSION: u64 = 64;
-/// Nor more levels.
+/// The largest `k`.
 const K: u64 = 1000;
-/// The noise gets at least this share of what all costs, or there are too few people.
+/// The least share of the whole cost that is left for the noise; if less is left, there are too few people.
 pub(super) const LEAST_SHARE: f64 = 0.25;
-/// What float computation of a cost may be off by, taken many times over.
+/// A relative margin, many times the error of a cost that is computed in floats.
 pub(super) const MARGIN: f64 = 1e-9;
-/// What of `omega gamma` is tried: more orders, or less noise.
+/// The values of `omega gamma` to try: larger ones give more orders, smaller ones less noise.
 pub(super) const SHARES: [f64; 6] = [0.08, 0.15, 0.25, 0.35, 0.45, 0.5];
 
-/// What is asked.
+/// The parameters of a search for a plan.
 pub(super) struct SearchQuestion {
     pub(super) dimension: u64,
     pub(super) epsilon: f64,
     pub(super) delta: f64,
-    /// What the number of people costs.
+    /// The noised count of people, if their number is not public.
     pub(super) counting: Option<NoisedCount>,
 }
 
-/// All that is settled before the noise.
+/// A plan without its noise.
 pub(super) struct SearchPlan {
     pub(super) levels: Levels,
-    /// What an exchange does to the noise's shape costs this.
+    /// The rho of an exchange's effect on the shape of the noise.
     pub(super) shape: f64,
-    /// All that it costs so far, the shape included.
+    /// The rho of everything but the noise, the shape included.
     pub(super) rho: f64,
     pub(super) delta: f64,
     pub(super) omega: f64,
@@ -211,7 +216,7 @@ impl SearchQuestion {
         for step in 0..14 {
             let rho = most * 0.03 * libm::pow(1.25, f64::from(step));
             for part in [0.2, 0.5] {
-                // A test that is cheaper than noise can be wide is none.
+                // A price below that of the widest noise that can be drawn has no test.
                 if let Ok(test) = ThresholdTest::new(rho, self.delta * part)
                     && test.k <= K
                 {
@@ -222,7 +227,7 @@ impl SearchQuestion {
         Ok(tests)
     }
 
-    /// All but the noise, where so many people are enough for this test and this share.
+    /// Returns everything but the noise, if this number of people is enough for this test and this share.
     pub(super) fn fixed(&self, test: &ThresholdTest, share: f64, people: u64) -> Option<SearchPlan> {
         let pairs = people / 2;
         let levels =
@@ -241,7 +246,8 @@ impl SearchQuestion {
         (omega > 1.0 && delta < self.delta).then_some(SearchPlan { levels, shape, rho, delta, omega })
     }
 
-    /// All that may be spent, as rho, where so much of delta is spent already and orders end at omega.
+    /// Returns the largest rho of a release, given the delta spent already and the orders, which end at
+    /// omega.
     pub(super) fn whole(&self, spent: f64, omega: f64) -> Option<f64> {
         let left = (self.delta - spent) * (1.0 - MARGIN);
         convert::rho_within(self.epsilon, left, omega).ok().map(|rho| rho * (1.0 - MARGIN))
@@ -278,23 +284,26 @@ impl SearchQuestion {
         Ok(high)
     }
 
-    /// How many people may be missing from the count.
+    /// The number of people by which the count may fall short.
     pub(super) fn missing(&self) -> u64 {
         self.counting.as_ref().map_or(0, NoisedCount::missing)
     }
 }
 
-/// `lambda`, for so many pairs: the largest of that many squared lengths of Gaussian records is below it nearly always.
+/// Returns `lambda` for this number of pairs: it bounds the largest of that many squared lengths of Gaussian
+/// records nearly always.
 fn leverage(dimension: f64, pairs: u64) -> u64 {
     let l = libm::log(100.0 * pairs as f64);
     libm::ceil(dimension + 2.0 * (dimension * l).sqrt() + 2.0 * l) as u64
 }
 
-/// What an exchange does to the shape of the noise, over the order, for all orders up to `s / gamma`.
+/// Returns the Rényi cost of an exchange's effect on the shape of the noise, over the order, for all orders
+/// up to `s / gamma`.
 ///
-/// It is `(h(-gamma) + h(e)) / (2 a (a-1))` with `h(x) = a ln(1+x) - ln(1+ax)` and `e = gamma / (1-gamma)`. `h` vanishes at the orders 0
-/// and 1, so `h / (a (a-1))` is a divided difference of a function of `a` with the second derivative `x^2 / (1+ax)^2`: for negative `x`
-/// it is largest at the last order, for positive `x` at order 1. Both together bound the largest of the sum.
+/// It is `(h(-gamma) + h(e)) / (2 a (a-1))` with `h(x) = a ln(1+x) - ln(1+ax)` and `e = gamma / (1-gamma)`.
+/// `h` vanishes at the orders 0 and 1, so `h / (a (a-1))` is a divided difference of a function of `a` with
+/// the second derivative `x^2 / (1+ax)^2`: for negative `x` it is largest at the last order, for positive `x`
+/// at order 1. Both together bound the largest of the sum.
 pub(super) fn shape_cost(gamma: f64, share: f64) -> f64 {
     let last = share / gamma;
     let falling = (last * libm::log1p(-gamma) - libm::log1p(-share)) / (last * (last - 1.0));
@@ -303,16 +312,17 @@ pub(super) fn shape_cost(gamma: f64, share: f64) -> f64 {
     (falling + rising) / 2.0 * (1.0 + MARGIN)
 }
 
-// The two noised numbers that are compared before anything is told: the score of the records, and how many people there are.
+// The two noised numbers that are compared before anything is released: the score of the records, and the
+// number of people.
 
-/// How likely data without any outlier may fail the test, and a count to come out too low.
+/// The chance that data without any outlier fail the test, and the chance that a count comes out too low.
 const FALSE_ALARM: f64 = 1e-3;
 
 /// The noised threshold of the scores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThresholdTest {
     pub(super) law: DiscreteGaussianCost,
-    /// A half score passes where it is no more than this with its noise.
+    /// The threshold: half a score passes if with its noise it is at most this.
     pub(super) tau: i64,
     pub(super) k: u64,
     pub(super) delta: f64,
@@ -322,23 +332,25 @@ pub(super) struct ThresholdTest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NoisedCount {
     pub(super) law: DiscreteGaussianCost,
-    /// What is taken off, so that there are fewer than it says with probability `delta` at most.
+    /// The number to subtract, so that the count exceeds the number of people with probability `delta` at
+    /// most.
     pub(super) shift: i64,
     pub(super) delta: f64,
 }
 
 impl ThresholdTest {
-    /// `delta` is `P[noise <= tau - (k/2 - 1)]`, which is the tail at `k/2 - 1 - tau`.
+    /// Builds a test. `delta` is `P[noise <= tau - (k/2 - 1)]`, which is the tail at `k/2 - 1 - tau`.
     pub(super) fn new(rho: f64, delta: f64) -> Result<ThresholdTest, Invalid> {
         let law = DiscreteGaussianCost::for_rho(rho, 1)?;
-        // It fails without need where the noise alone is above tau.
+        // The test fails without need if the noise alone is above tau.
         let tau = reach(&law, FALSE_ALARM) - 1;
         let slack = reach(&law, delta);
         let k = 2 * (slack + tau + 1);
         Ok(ThresholdTest { law, tau, k: k.unsigned_abs(), delta: law.tail(slack) })
     }
 
-    /// Whether a score passes with this noise. Scores move by 2 at most, and their halves, rounded up, by 1.
+    /// Returns true if a score passes with this noise. Scores move by 2 at most, and their halves, rounded
+    /// up, by 1.
     pub(super) fn lets(&self, score: u32, noise: i64) -> bool {
         let half = u64::from(score).div_ceil(2);
         2 * half < self.k && i64::try_from(half).is_ok_and(|half| half.saturating_add(noise) <= self.tau)
@@ -346,29 +358,30 @@ impl ThresholdTest {
 }
 
 impl NoisedCount {
-    /// Fewer people than there are, but for a chance of `chance`, and how many fewer is told by noise of this price.
+    /// Builds a count that exceeds the number of people with probability `chance` at most, at this price.
     pub(super) fn new(rho: f64, chance: f64) -> Result<NoisedCount, Invalid> {
         let law = DiscreteGaussianCost::for_rho(rho, 1)?;
         let shift = reach(&law, chance);
         Ok(NoisedCount { law, shift, delta: law.tail(shift) })
     }
 
-    /// How many are kept of so many; none where that is more than there are.
+    /// Returns the number of people to keep, or `None` if it is above the number of people.
     ///
-    /// With one person more, the same count comes of noise that is 1 less. Both keep as many then, unless the count is the
-    /// larger number itself: one has as many and the other has not. That is noise at the shift, or above: `delta` is `P[noise >= shift]`.
+    /// With one person more, the same count comes from noise that is 1 less. Both inputs then keep the same
+    /// number, unless the count is the larger number of people itself: one input has that many, and the other
+    /// has not. This takes noise at the shift or above: `delta` is `P[noise >= shift]`.
     pub(super) fn keeps(&self, people: u64, noise: i64) -> Option<u64> {
         let kept = i64::try_from(people).ok()?.saturating_add(noise).saturating_sub(self.shift);
         u64::try_from(kept).ok().filter(|kept| *kept <= people)
     }
 
-    /// How many may be missing: by its noise, and by what is taken off.
+    /// The number of people by which the count may fall short: by its noise, and by the shift.
     pub(super) fn missing(&self) -> u64 {
         (self.shift + reach(&self.law, FALSE_ALARM) - 1).unsigned_abs()
     }
 }
 
-/// The least whole number whose tail is no more than this.
+/// Returns the least whole number whose tail is at most this.
 fn reach(law: &DiscreteGaussianCost, chance: f64) -> i64 {
     let (mut low, mut high) = (0, 1);
     while law.tail(high) > chance {

@@ -1,4 +1,4 @@
-//! From records to an answer.
+//! A release of a stable mean: from records to an answer.
 
 use super::core::{Good, Pairs};
 use super::plan::PEOPLE;
@@ -6,30 +6,32 @@ use super::plan::StableMean;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
-/// A public box of integers: what lies outside is moved to its side.
+/// A public box of integers. Coordinates outside are clamped to its sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     sides: Vec<(i64, i64)>,
 }
 
-/// The furthest that a side may lie from zero: products of differences, over all people and levels, fit in 128 bits.
+/// The largest distance of a side from zero: products of differences, summed over all people and levels, fit
+/// in 128 bits.
 const FURTHEST: i64 = 1 << 46;
 
-/// What a release tells.
+/// The outcome of a release.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Released {
     /// The mean, with its noise: [`ASSUMED`](super::ASSUMED).
     Mean(Vec<f64>),
-    /// Nothing: the records do not agree on a covariance, or there are too few of them, or the noise would have it so. Which of
-    /// these is not told.
+    /// No mean: the records do not agree on a covariance, or there are too few of them, or the noise decided
+    /// so. The outcome does not show the cause.
     Failed,
 }
 
 impl Extent {
-    /// The box of these sides, the lower and the upper of each axis.
+    /// Creates the box of these sides, the lower and the upper of each axis.
     ///
     /// # Errors
-    /// Names `extent` where there is no side, one is not below the other, or one is further from zero than 2^46.
+    /// Names `extent` if there is no side, a lower side is not below its upper one, or a side is further from
+    /// zero than 2^46.
     pub fn new(sides: Vec<(i64, i64)>) -> Result<Extent, Invalid> {
         if sides.is_empty() {
             return Err(Invalid::new("extent", InvalidKind::Empty, "a side for each axis"));
@@ -45,35 +47,37 @@ impl Extent {
         Ok(Extent { sides })
     }
 
-    /// The record, as it counts.
+    /// Returns the record, clamped to the box.
     fn clamped<'a>(&'a self, record: &'a [i64]) -> impl Iterator<Item = i64> + 'a {
         record.iter().zip(&self.sides).map(|(&x, &(low, high))| x.clamp(low, high))
     }
 }
 
-/// A mean before its noise, as floats, and all that the noise is made of.
+/// A mean before its noise, as floats, and the input of the noise.
 pub(super) struct Passed {
-    /// From the middle of the box.
+    /// The mean, relative to the middle of the box.
     pub(super) mean: Vec<f64>,
     pub(super) middle: Vec<f64>,
     pub(super) pairs: Pairs,
     pub(super) weights: Vec<u32>,
-    /// Of the noise, in the covariance's own lengths.
+    /// The scale of the noise, in the lengths of the covariance.
     pub(super) scale: f64,
-    /// What makes a covariance of the sum over the weighted pairs: the root of `2 m k`.
+    /// The divisor from the sum over the weighted pairs to noise of the covariance: the root of `2 m k`.
     pub(super) spread: f64,
 }
 
 impl StableMean {
-    /// One release of the mean of `records`: those of all people of a window at once, one a person, row by row and in any order. The
-    /// answer is in the units of the records, on the [grid](StableMean::grid) of the box.
+    /// Releases the mean of `records`: one record for each person of a window, all at once, row by row and in
+    /// any order. The answer is in the units of the records, on the [grid](StableMean::grid) of the box.
     ///
-    /// How long this takes depends on the records: on how many are put aside, and how often floats cannot decide. Whoever sees the time of an
-    /// answer would see as much, so it must be told at a time that is public, as a window's answers are.
+    /// The running time depends on the records: on the number that is set aside, and on the number of
+    /// comparisons that floats cannot decide. An observer of the time of an answer would learn as much, so
+    /// the caller must publish it at a public time, as a window's answers are.
     ///
     /// # Errors
-    /// Names `extent` where it has another dimension, `records` where one is ragged, and `people` where their number is
-    /// public and below the [fewest](StableMean::fewest). Nothing else can go wrong: whatever is in the records, it is an answer.
+    /// Names `extent` if it has another dimension, `records` if one is ragged, and `people` if their number
+    /// is public and below the [minimum](StableMean::fewest) or above 2^24. No content of the records makes
+    /// an error.
     pub fn release(
         &self,
         records: &[i64],
@@ -103,8 +107,9 @@ impl StableMean {
         Ok(Released::Mean(told.map(|(value, step)| (value / step).round() * step).collect()))
     }
 
-    /// The public grid on which the mean is told, for each axis of a box: a power of two, no less than 2^-30 of what the noise
-    /// can be in it. A wide box costs a narrow axis its digits: see [`fits`](StableMean::fits).
+    /// Returns the public grid of the released mean, for each axis of a box: a power of two, at least 2^-30
+    /// of the largest standard deviation that the noise can have on the axis. A wide box costs a narrow axis
+    /// its digits: see [`fits`](StableMean::fits).
     pub fn grid(&self, extent: &Extent) -> Vec<f64> {
         let scale = self.scale(self.least);
         let step =
@@ -112,11 +117,12 @@ impl StableMean {
         extent.sides.iter().map(step).collect()
     }
 
-    /// Whether the grid of the box is finer than the noise of records that lie a step apart, whose standard deviation
-    /// is 1. Where it is not, the grid and not the stated noise may be the larger part of the error.
+    /// Checks that the grid of the box is at most as coarse as the noise for records with a standard
+    /// deviation of 1, one step of the integers. On a wider box the grid, and not the stated noise, may be
+    /// the larger part of the error.
     ///
     /// # Errors
-    /// Names `extent` where it is so wide.
+    /// Names `extent` if the box is that wide.
     pub fn fits(&self, extent: &Extent) -> Result<(), Invalid> {
         let noise = self.scale(self.least);
         if self.grid(extent).iter().all(|step| *step <= noise) {
@@ -129,8 +135,8 @@ impl StableMean {
         Err(Invalid::new("extent", InvalidKind::TooLarge, remedy))
     }
 
-    /// How many are kept: all where their number is public, and otherwise fewer by a shift and its noise. None where that is
-    /// more than there are, or too few for the plan.
+    /// Returns the number of records to keep: all if their number is public, and otherwise fewer by a shift
+    /// and its noise. `None` if that is above the number of people, or too few for the plan.
     pub(super) fn keeps(&self, people: u64, noise: i64) -> Option<u64> {
         let kept = match &self.counting {
             None => people,
@@ -139,7 +145,7 @@ impl StableMean {
         (kept >= self.least).then_some(kept)
     }
 
-    /// The weighted mean where the test passes.
+    /// Returns the weighted mean, if the test passes.
     pub(super) fn passed(
         &self,
         records: &[i64],
@@ -154,7 +160,7 @@ impl StableMean {
         };
         let test = DiscreteGaussian::with_sigma(self.test.law.sigma())?.draw(noise);
         let Some(kept) = self.keeps(count as u64, noised) else { return Ok(None) };
-        // Fisher and Yates, as far as people are kept.
+        // The shuffle of Fisher and Yates, up to the number of people kept.
         let mut order: Vec<usize> = (0..count).collect();
         let mut chosen = Vec::with_capacity(kept as usize * dimension);
         for place in 0..kept as usize {
@@ -184,13 +190,13 @@ impl StableMean {
 }
 
 impl Passed {
-    /// With noise of the covariance's shape: a draw for each pair.
+    /// Adds noise of the covariance's shape, with one draw for each pair.
     pub(super) fn noised(&self, noise: &mut NoiseSource) -> Result<Vec<f64>, Invalid> {
         const GRAIN: f64 = (1u64 << 30) as f64;
         let law = DiscreteGaussian::with_sigma(GRAIN)?;
         let mut sum = vec![0.0; self.mean.len()];
         for (u, &weight) in self.pairs.differences.chunks(sum.len()).zip(&self.weights) {
-            // Drawn for all, so that how many draws there are says nothing of the weights.
+            // Every pair gets a draw, so that the number of draws does not depend on the weights.
             let draw = law.draw(noise) as f64 / GRAIN * f64::from(weight).sqrt();
             sum.iter_mut().zip(u).for_each(|(sum, &u)| *sum += draw * u as f64);
         }
@@ -199,7 +205,7 @@ impl Passed {
     }
 }
 
-/// `sum w (x - middle) / sum w`, the sums exact.
+/// Returns `sum w (x - middle) / sum w`, with exact sums.
 pub(super) fn weighted(records: &[i64], weights: &[u32], middle: &[i64]) -> Vec<f64> {
     let mut sums = vec![0i128; middle.len()];
     for (record, &weight) in records.chunks(middle.len()).zip(weights) {
