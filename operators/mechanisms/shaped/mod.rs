@@ -1,4 +1,5 @@
-//! Noise of the shape of a domain: integer noise, the same in every direction, on records that are whitened first.
+//! Noise of the shape of a data domain: integer noise, the same in every direction, on records that are
+//! whitened first.
 
 mod report;
 mod whitened;

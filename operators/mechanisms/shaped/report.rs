@@ -1,4 +1,5 @@
-//! Reports that people noise themselves: each sends integers, and whoever collects them needs no trust.
+//! Reports with noise from the people themselves (local differential privacy): each person sends integers,
+//! and the collector needs no trust.
 
 use super::whitened::Whitened;
 use crate::accounting::shape::{DataDomain, Shape};
@@ -7,12 +8,12 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::gaussian_holds;
 use crate::noise::{self, NoiseDistribution, NoiseSource};
 
-/// How each person noises the own vector, and how the mean is found from what all have sent.
+/// The noise that each person adds to the own vector, and the estimate of the mean from all reports.
 ///
-/// A report is the person's whitened record, with integer Gaussian noise on each number of it. It is rho-zCDP for that one
-/// person, whatever the vector is and was exchanged for ([`Relation::Replace`]); no other report enters into it, so that the
-/// collector may be anybody. For that each report has the noise that a trusted collector would add to the sum of all: with `n`
-/// people the mean errs by the root of `n` more.
+/// A report is the person's whitened record, with integer Gaussian noise on each of its numbers. It is
+/// rho-zCDP for that one person, for any exchange of the vector ([`Relation::Replace`]); no other report
+/// enters into it, so that anybody may be the collector. In return each report has the noise that a trusted
+/// collector would add to the sum of all: with `n` people the error of the mean is larger by the root of `n`.
 ///
 /// ```
 /// use discreet::accounting::Relation;
@@ -48,7 +49,7 @@ pub struct Reports {
     people: u64,
 }
 
-/// A mean of what was reported, in the coordinates of the domain.
+/// The mean of the reported vectors, in the coordinates of the domain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reported {
     values: Vec<f64>,
@@ -56,15 +57,17 @@ pub struct Reported {
     people: u64,
 }
 
-/// Steps of `2^-24` of the length of the shape: each report is rounded by less than one of them, its noise is at least `2^19`.
+/// The bits of a step: a step is `2^-24` of the length of the shape, so that each report is rounded by less
+/// than one step, and its noise is at least `2^19` steps.
 const BITS: u32 = 24;
 
 impl LocalReport {
-    /// Reports of vectors of this domain, with noise of this shape, each for `rho`.
+    /// Prepares reports of vectors of this domain, with noise of this shape, each for `rho`.
     ///
     /// # Errors
-    /// Names `relation` if the shape is for people who come or go: who reports is known to be there. Names `shape` if it is that
-    /// of another domain, and `rho` unless above 0 and at most 500, or where it is so small that the noise would pass 2^40.
+    /// Names `relation` if the shape is for people who come or go, since a person who reports is known to be
+    /// there; `shape` if [`Whitened::of`] refuses it; and `rho` unless above 0 and at most 500, or if it is
+    /// so small that the noise would pass 2^40.
     pub fn of(domain: &DataDomain, shape: &Shape, rho: f64) -> Result<LocalReport, Invalid> {
         if shape.relation() != Relation::Replace {
             let remedy = "a shape for one in place of another: who reports is known to be there";
@@ -85,17 +88,19 @@ impl LocalReport {
         Ok(LocalReport { whitened, price, law })
     }
 
-    /// What one person sends. A vector outside of the domain is taken for one inside, as [`Whitened::record`] says.
+    /// Returns the report of one person. A vector outside of the domain is moved into it, as by
+    /// [`Whitened::record`].
     pub fn of_record(&self, vector: &[f64], noise: &mut NoiseSource) -> Vec<i64> {
         let mut sent = vec![0; self.whitened.width()];
         self.law.fill(noise, &mut sent);
         let record = self.whitened.record(vector);
-        // Noise is below 2^46 but for a chance of 2^-5000: nothing saturates, and if it did, that would tell no more.
+        // Noise is below 2^46 but for a chance of 2^-5000: nothing saturates, and saturation would reveal no
+        // more.
         sent.iter_mut().zip(record).for_each(|(sent, entry)| *sent = sent.saturating_add(entry));
         sent
     }
 
-    /// The square of the length by which an exchange of vectors moves a report, at most.
+    /// The square of the largest length by which an exchange of vectors moves a report.
     pub fn l2_squared(&self) -> u128 {
         self.whitened.l2_squared()
     }
@@ -105,12 +110,12 @@ impl LocalReport {
         self.price.sigma()
     }
 
-    /// How many numbers a report has.
+    /// The number of numbers in a report.
     pub fn width(&self) -> usize {
         self.whitened.width()
     }
 
-    /// No reports yet.
+    /// Returns an empty collection of reports.
     pub fn collected(&self) -> Reports {
         Reports { report: self.clone(), sum: vec![0; self.width()], people: 0 }
     }
@@ -120,7 +125,7 @@ impl Reports {
     /// Adds one person's report.
     ///
     /// # Errors
-    /// Names `report` if it is not as wide as all are; nothing is added then.
+    /// Names `report` unless it has as many numbers as every report of this shape; nothing is added then.
     pub fn add(&mut self, sent: &[i64]) -> Result<(), Invalid> {
         if sent.len() != self.sum.len() {
             let remedy = format!("{} numbers, as every report of this shape has", self.sum.len());
@@ -132,16 +137,16 @@ impl Reports {
         Ok(())
     }
 
-    /// How many people have reported.
+    /// The number of people who have reported.
     pub fn people(&self) -> u64 {
         self.people
     }
 
-    /// The mean of the vectors: unbiased for those that lie in the domain, but for the rounding of less than `2^-24` of the
-    /// shape's length along each of its directions.
+    /// Estimates the mean of the vectors. The estimate is unbiased for vectors in the domain, but for a
+    /// rounding of less than `2^-24` of the shape's length along each of its directions.
     ///
     /// # Errors
-    /// Names `reports` where there is none.
+    /// Names `reports` if there are none.
     pub fn mean(&self) -> Result<Reported, Invalid> {
         if self.people == 0 {
             return Err(Invalid::new("reports", InvalidKind::Empty, "at least one"));
@@ -162,12 +167,13 @@ impl Reported {
         &self.values
     }
 
-    /// The standard deviation of the noise in it, along each coordinate. What people's own vectors differ by is not in it.
+    /// The standard deviation of the noise in the mean, along each coordinate. The spread of the people's own
+    /// vectors is not part of it.
     pub fn deviations(&self) -> &[f64] {
         &self.deviations
     }
 
-    /// Of how many people.
+    /// The number of people in the mean.
     pub fn people(&self) -> u64 {
         self.people
     }

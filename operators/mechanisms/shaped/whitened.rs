@@ -7,15 +7,16 @@ use crate::accounting::shape::{DataDomain, Matrix, Shape, dot};
 use crate::canonical::Canonical;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// Makes integer vectors of records, of which one person moves the sum by a known length at most; and a vector of the
-/// original coordinates of a sum to which noise was added.
+/// Turns records into integer vectors, of whose sum one person moves at most a known length; and turns a
+/// noised sum back into a vector of the original coordinates.
 ///
-/// Integer noise of variance `l2_squared / (2 rho)` on each coordinate of the sum makes it rho-zCDP. That rests on integers
-/// alone: the length of each record is enforced after it is rounded, and where records are of a finite list, all their
-/// distances have been computed exactly. A shape that does not fit costs accuracy, and nothing else.
+/// Integer noise of variance `l2_squared / (2 rho)` on each coordinate of the sum makes it rho-zCDP. The
+/// proof rests on integers alone: the length of each record is enforced after it is rounded, and for records
+/// of a finite list all distances have been computed exactly. A shape that does not fit costs accuracy, and
+/// nothing else.
 ///
-/// Rounding is toward zero, in steps of `2^-bits`: of a sum of `n` records no whitened coordinate is off by more than `n`
-/// steps.
+/// Rounding is toward zero, in steps of `2^-bits`: in a sum of `n` records no whitened coordinate is off by
+/// more than `n` steps.
 #[derive(Clone, Debug)]
 pub struct Whitened {
     factor: Matrix,
@@ -26,21 +27,24 @@ pub struct Whitened {
 
 #[derive(Clone, Debug)]
 enum WhiteningForm {
-    /// Every record is at most as long as the unit: it moves a sum by that where it comes or goes, by twice that where it
-    /// replaces another.
+    /// Every record is at most as long as the unit: a record that comes or goes moves a sum by at most the
+    /// unit, and one that replaces another by at most twice that.
     Ball { relation: Relation },
-    /// A record is one of these, and moves a sum by the distance of two.
+    /// Every record is one of these points: a replacement moves a sum by the distance of two.
     Table(PointTable),
 }
 
-/// With fewer the rounding of many records shows; with more a sum of 2^60 of them would pass 128 bits when it is squared.
+/// The range of `bits`. With fewer the rounding of many records shows; with more a sum of 2^60 of them would
+/// pass 128 bits when it is squared.
 const BITS: std::ops::RangeInclusive<u32> = 20..=40;
 
 impl Whitened {
-    /// Whitens records of this domain by this shape, in steps of `2^-bits`.
+    /// Prepares the whitening of records of this domain by this shape, in steps of `2^-bits`.
     ///
     /// # Errors
-    /// Names `bits` unless from 20 to 40, and `shape` if it is that of another domain.
+    /// Names `bits` unless from 20 to 40, and `shape` if it is recognizably that of another domain: it has
+    /// another dimension, or, for a list with replacement, it does not bring the points near their centre.
+    /// Another shape that passes costs accuracy alone.
     pub fn of(domain: &DataDomain, shape: &Shape, bits: u32) -> Result<Whitened, Invalid> {
         if !BITS.contains(&bits) {
             let kind = if bits < *BITS.start() { InvalidKind::TooSmall } else { InvalidKind::TooLarge };
@@ -51,7 +55,8 @@ impl Whitened {
         }
         let (factor, inverse) = shape.matrices();
         let relation = shape.relation();
-        // What is symmetric is its own body of differences, and lies in the ball; a list need not.
+        // A symmetric domain is, up to scale, its own body of differences, and lies in the ball; a list need
+        // not.
         let form = match (relation, domain.listed()) {
             (Relation::Replace, Some(points)) => {
                 WhiteningForm::Table(PointTable::of(points, inverse, bits, domain.is_alike())?)
@@ -61,12 +66,12 @@ impl Whitened {
         Ok(Whitened { factor: factor.clone(), inverse: inverse.clone(), bits, form })
     }
 
-    /// How many integers a record has.
+    /// The number of integers in a record.
     pub fn width(&self) -> usize {
         self.inverse.rows()
     }
 
-    /// The square of the length by which one person can move a sum of records.
+    /// The square of the largest length by which one person can move a sum of records.
     pub fn l2_squared(&self) -> u128 {
         let unit = 1u128 << (2 * self.bits);
         match &self.form {
@@ -82,7 +87,7 @@ impl Whitened {
         whole
     }
 
-    /// Everything that the integers of a record depend on, and what is made of their sum.
+    /// Appends everything that the integers of a record, and the vector of their sum, depend on.
     pub(crate) fn canonical(&self, form: Canonical) -> Canonical {
         let form = form.number(self.bits.into());
         let form = match &self.form {
@@ -93,9 +98,10 @@ impl Whitened {
         matrix(matrix(form, &self.factor), &self.inverse)
     }
 
-    /// The integers of a record. What lies outside of the ellipsoid is brought to its border along a line to zero, and where the
-    /// domain is a list of which one replaces another, everything to the nearest point of it, by the measure of the shape. What
-    /// is no vector of as many finite numbers, or overflows when it is whitened, becomes zero, or the first point of the list.
+    /// Returns the integers of a record. A vector outside of the ellipsoid is moved to its border along a
+    /// line to zero. For a list with replacement, every vector is moved to the nearest point of the list, by
+    /// the measure of the shape. A vector of another dimension, with an entry that is not finite, or with an
+    /// overflow when it is whitened becomes zero, or the first point of the list.
     pub fn record(&self, vector: &[f64]) -> Vec<i64> {
         let sound = vector.len() == self.inverse.columns() && vector.iter().all(|entry| entry.is_finite());
         match &self.form {
@@ -105,8 +111,8 @@ impl Whitened {
         }
     }
 
-    /// The sum in its original coordinates, from that of the integers of so many people, to which noise was added. The
-    /// number is needed where it is public, for one in place of another, and not looked at elsewhere.
+    /// Returns a sum in its original coordinates, from the noised sum of the integers of this number of
+    /// people. The number is used only if it is public, with replacement, and is ignored otherwise.
     pub fn unwhitened(&self, noised: &[i128], people: u64) -> Vec<f64> {
         let step = libm::exp2(-f64::from(self.bits));
         let sum: Vec<f64> = noised.iter().map(|&entry| entry as f64 * step).collect();
@@ -117,8 +123,8 @@ impl Whitened {
         whole
     }
 
-    /// The standard deviation along each original coordinate of a sum on whose numbers there is independent noise of
-    /// this deviation each.
+    /// Returns the standard deviation along each original coordinate of a sum on whose numbers there is
+    /// independent noise of this deviation each.
     pub fn deviations(&self, each: f64) -> Vec<f64> {
         let step = libm::exp2(-f64::from(self.bits));
         self.factor.row_squares().into_iter().map(|square| square.sqrt() * step * each).collect()
@@ -135,12 +141,13 @@ fn matrix(form: Canonical, matrix: &Matrix) -> Canonical {
     entries.fold(form, |form, entry| form.bytes(&entry.to_bits().to_be_bytes()))
 }
 
-// The whitened points of a list, of which a record is always one.
+// The whitened points of a list, one of which every record is.
 
-/// Points, their integers, and how far apart two of these are at most.
+/// Points with their integers, and the largest distance of two.
 #[derive(Clone, Debug)]
 pub(super) struct PointTable {
-    /// What is taken off every point before it is whitened, and given back as often as there are people.
+    /// The mean of the points: subtracted from every point before it is whitened, and added back once for
+    /// each person.
     centre: Vec<f64>,
     points: Matrix,
     whitened: Vec<Vec<i64>>,
@@ -149,12 +156,12 @@ pub(super) struct PointTable {
     apart: u128,
 }
 
-/// How long a point may be. Those of the shape's own domain are at most 2 from their centre.
+/// The largest whitened entry of a point. Points of the shape's own domain are at most 2 from their centre.
 const LONGEST: f64 = 16.0;
 
 impl PointTable {
-    /// Where all points are `alike` (what is seen from one of them is seen from each, in other directions), distances from the
-    /// first are all distances.
+    /// Whitens the points. If all points are `alike` (each of them sees the others at the same distances, in
+    /// other directions), distances from the first are all distances.
     pub(super) fn of(
         points: &Matrix,
         inverse: &Matrix,
@@ -177,7 +184,7 @@ impl PointTable {
         let other = || Invalid::new("shape", InvalidKind::Mixed, "the shape of this very domain");
         let whitened = whitened.ok_or_else(other)?;
         let apart = if alike {
-            // Alike they stay where signs are all that tells them apart: no coordinate is mixed with another.
+            // Points that differ in signs alone stay alike, since no coordinate is mixed with another.
             if !(is_diagonal(inverse) && centre.iter().all(|&entry| entry == 0.0)) {
                 return Err(other());
             }
@@ -201,7 +208,7 @@ impl PointTable {
         self.apart
     }
 
-    /// The integers of a point, of the nearest point, or of the first where there is no vector.
+    /// Returns the integers of a point, of the nearest point, or of the first if there is no vector.
     pub(super) fn record(&self, vector: Option<&[f64]>, inverse: &Matrix) -> Vec<i64> {
         let at = vector.map_or(0, |vector| match self.places.get(&name(vector)) {
             Some(&at) => at,
@@ -222,7 +229,7 @@ impl PointTable {
     }
 }
 
-/// The bits of a point; those of zero are the same for both signs.
+/// Returns the bits of a point; those of zero are the same for both signs.
 fn name(point: &[f64]) -> Vec<u64> {
     point.iter().map(|entry| (entry + 0.0).to_bits()).collect()
 }
@@ -241,7 +248,7 @@ fn is_diagonal(matrix: &Matrix) -> bool {
     matrix.rows() == matrix.columns() && matrix.each_row().enumerate().all(alone)
 }
 
-/// The square of the largest distance, exactly: floats only say which pairs need not be looked at.
+/// Returns the square of the largest distance, exactly: floats only rule out pairs.
 fn apart(points: &[Vec<i64>]) -> u128 {
     let mut sorted: Vec<(f64, &Vec<i64>, Vec<f64>)> = points
         .iter()
@@ -272,15 +279,15 @@ fn apart(points: &[Vec<i64>]) -> u128 {
 
 // Vectors of bounded length, as integers.
 
-/// The integers of a vector in steps of `1 / unit`, rounded toward zero; where they would be longer than `longest`, those
-/// of the vector as much shorter as it takes, so that the sum of their squares is at most `longest^2`, in integers. What is
-/// no vector of finite numbers becomes zero.
+/// Writes the integers of a vector in steps of `1 / unit`, rounded toward zero, over the contents of `whole`.
+/// If they would be longer than `longest`, the vector is shortened first, until the sum of their squares is
+/// at most `longest^2`, in integers. A vector with an entry that is not finite becomes zero.
 ///
-/// It takes the place of what is in `whole`. `longest` is at most 2^60.
+/// `longest` is at most 2^60.
 pub(in crate::mechanisms) fn within(found: &[f64], unit: f64, longest: u64, whole: &mut Vec<i64>) {
     let finite = found.iter().all(|entry| entry.is_finite());
     let most = found.iter().fold(1.0f64, |most, entry| most.max(entry.abs()));
-    // Beside the largest entry, so that no square leaves the floats.
+    // Relative to the largest entry, so that no square overflows a float.
     let beside = found.iter().map(|entry| (entry / most).powi(2)).sum::<f64>().sqrt();
     let (over, mut scale) = match most * beside * unit {
         _ if !finite => (1.0, 0.0),
@@ -300,7 +307,7 @@ pub(in crate::mechanisms) fn within(found: &[f64], unit: f64, longest: u64, whol
     whole.iter_mut().for_each(|entry| *entry = 0);
 }
 
-/// The sum of the squares; the largest number where it is beyond that.
+/// Returns the sum of the squares; the largest number if the sum is beyond it.
 pub(in crate::mechanisms) fn squares(whole: &[i64]) -> u128 {
     whole.iter().fold(0, |sum: u128, entry| sum.saturating_add(u128::from(entry.unsigned_abs()).pow(2)))
 }
@@ -337,7 +344,8 @@ mod ball_tests {
     }
 
     proptest! {
-        // Refutes a length that is enforced before rounding, or of floats: and one that is enforced where none need be.
+        // Refutes a length that is enforced before rounding, or in floats; and one that is enforced without
+        // need.
         #[test]
         fn no_vector_is_longer_than_it_may_be(
             found in proptest::collection::vec(prop_oneof![-1e3f64..1e3, proptest::num::f64::ANY], 0..20),

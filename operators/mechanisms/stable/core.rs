@@ -208,8 +208,8 @@ impl<'a> CovarianceView<'a> {
 //
 // A set of pairs is good at `lambda` if no pair in it has a larger leverage: `y' S^-1 y <= lambda`, with `S`
 // the sum of `y y'` over the set, over the number of *all* pairs. The largest good set is unique: a pair that
-// is removed from a superset of a good set is not in the good set, for its leverage there is larger still.
-// Levels are nested, and the search for one starts from the set above.
+// is removed from a superset of a good set is not in the good set, for its leverage there would be larger
+// still. Levels are nested, and the search for one starts from the set above.
 //
 // With `u = x - x'` as integers, `y = u / sqrt 2` and `G` the sum of `u u'` over the set,
 // `y' S^-1 y = m u' G^-1 u`; so a level tests `m u' G^-1 u > 10 k lambda / (10 k - level)`, and integers
