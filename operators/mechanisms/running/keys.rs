@@ -1,7 +1,8 @@
-//! What a running total keeps from window to window: keys that are public, where each of them is, and keys that emerge.
+//! The state of a running total between windows: its public keys, the state of each, and the keys that
+//! emerge.
 //!
-//! As bytes: a version, the parameters, how many ticks were told; the public keys, where they were discovered, as any
-//! statistic keeps them; the numbers of each; then the keys that emerge.
+//! As bytes: a version, the parameters, the number of ticks; the public keys, if they were discovered, in the
+//! form that every statistic stores them in; the numbers of each; then the keys that emerge.
 
 use std::collections::BTreeMap;
 
@@ -14,25 +15,25 @@ use crate::mechanisms::selection::Threshold;
 use crate::mechanisms::statistic::Cell;
 use crate::noise::NoiseSource;
 
-/// The first byte. What other statistics keep begins with 1.
+/// The first byte. The states of other statistics begin with 1.
 const VERSION: u8 = 2;
 
 pub(super) struct KeyState<K> {
-    /// How many windows there were, told or passed by.
+    /// The number of windows so far, released or passed by.
     pub(super) ticks: u64,
-    /// Public keys and where they are, ascending.
+    /// The public keys with their states, ascending.
     pub(super) keys: Vec<(K, TotalState)>,
     pub(super) emerging: Emerging<K>,
 }
 
 impl<K: Key> KeyState<K> {
-    /// Before the first window, where these keys are public.
+    /// Returns the state before the first window, with these keys public.
     pub(super) fn new(running: &PreparedRunning, public: impl IntoIterator<Item = K>) -> KeyState<K> {
         let keys = public.into_iter().map(|key| (key, running.begin())).collect();
         KeyState { ticks: 0, keys, emerging: Emerging::new() }
     }
 
-    /// `listed` says that the keys were public from the start: then they are not written.
+    /// Writes the state. With `listed` the keys were public from the start, and are not written.
     pub(super) fn write(&self, running: &PreparedRunning, listed: bool) -> Vec<u8> {
         let mut written = vec![VERSION];
         written.extend(running.parameters().bytes());
@@ -48,7 +49,7 @@ impl<K: Key> KeyState<K> {
         written
     }
 
-    /// What was written with these parameters.
+    /// Reads a state that was written with these parameters.
     pub(super) fn read(
         running: &PreparedRunning,
         listed: Option<&[K]>,
@@ -74,7 +75,7 @@ impl<K: Key> KeyState<K> {
         parsed().ok_or_else(|| refused(InvalidKind::Malformed))
     }
 
-    /// The keys that another version of a job made public, which are public still.
+    /// Reads the keys that another version of a job made public, which are still public.
     pub(super) fn inherited(bytes: &[u8]) -> Result<Vec<K>, Invalid> {
         let keys = head(bytes).map_or(bytes, |(_, _, keys, _)| keys);
         Ok(KnownKeys::from_bytes(keys)?.iter().cloned().collect())
@@ -85,7 +86,7 @@ fn known<K: Key>(keys: impl IntoIterator<Item = K>) -> Vec<u8> {
     KnownKeys::none().with(keys).to_bytes()
 }
 
-/// The parameters, the ticks, the public keys, and what comes behind.
+/// Reads the parameters, the ticks and the public keys, and returns them with the rest of the bytes.
 fn head(bytes: &[u8]) -> Option<([u8; 32], u64, &[u8], UnreadBytes<'_>)> {
     let mut left = UnreadBytes(bytes);
     if left.array()? != [VERSION] {
@@ -96,19 +97,20 @@ fn head(bytes: &[u8]) -> Option<([u8; 32], u64, &[u8], UnreadBytes<'_>)> {
     Some((parameters, ticks, keys, left))
 }
 
-// Keys that are not public yet: what people have brought to them, and when they have enough people.
+// Keys that are not public yet: the contributions to them, and the search for those with enough people.
 //
-// A key is looked for in spans of `1, 2, 4, ..` ticks, each of which begins where the one before it ends (the nodes of a binary tree): when
-// a span ends, each key that somebody came to in it for the first time has the number of these people noised and compared
-// with a threshold, by a draw of its own. So one that emerges slowly is found by a long span, and one that emerges at once by a short
-// one.
+// The search runs over spans of `1, 2, 4, ..` ticks, each of which begins at the end of the one before it
+// (the nodes of a binary tree). At the end of a span, for each key that somebody came to in it for the first
+// time, the number of these people is noised and compared with a threshold, by a draw of its own. So a long
+// span finds a key that emerges slowly, and a short one finds a key that emerges at once.
 //
-// A person comes to a key for the first time once, and so is in one span of each length, for each of at most `keys`
-// keys. All noised numbers together are a histogram in which one person is in `keys` times the lengths of cells, by 1 each, and the
-// proof of a single window's [threshold](super::super::selection) is that of all spans: whether a cell is looked at that
-// somebody has, depends on cells that were told before. Totals have noise of their own.
+// A person comes to a key for the first time once, and so is in one span of each length, for each of at most
+// `keys` keys. All noised numbers together are a histogram in which one person is in `keys` times the number
+// of lengths cells, by 1 each, and the proof of a single window's threshold (`mechanisms::selection`) is that
+// of all spans: a nonempty cell is drawn or not depending on cells that were released before. Totals have
+// noise of their own.
 
-/// What people brought to a key at a tick.
+/// The contribution of all people to a key at a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TickContribution {
     pub(super) tick: u64,
@@ -116,7 +118,7 @@ pub(super) struct TickContribution {
     pub(super) value: i128,
 }
 
-/// All keys that somebody has and that are not public, with what was brought to them, the oldest first. Secret.
+/// All keys with a contribution that are not public, with their contributions, the oldest first. Secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Emerging<K>(BTreeMap<K, Vec<TickContribution>>);
 
@@ -125,7 +127,7 @@ impl<K: Key> Emerging<K> {
         Emerging(BTreeMap::new())
     }
 
-    /// Takes in what a tick has brought to keys that are not public.
+    /// Adds the contributions of a tick to keys that are not public.
     pub(super) fn absorb(&mut self, tick: u64, cells: BTreeMap<K, Cell>, value: impl Fn(&Cell) -> i128) {
         for (key, cell) in cells {
             let (people, value) = (cell.people, value(&cell));
@@ -135,8 +137,8 @@ impl<K: Key> Emerging<K> {
         }
     }
 
-    /// Keys that have enough people in a span that ends with this tick, with their noised numbers, and all that was brought
-    /// to them; they are taken out.
+    /// Removes the keys that have enough people in a span that ends with this tick, and returns them with
+    /// their noised numbers and all contributions to them.
     pub(super) fn found(
         &mut self,
         tick: u64,
@@ -167,7 +169,7 @@ impl<K: Key> Emerging<K> {
         found
     }
 
-    /// Forgets what was brought before a tick.
+    /// Drops the contributions from before a tick.
     pub(super) fn forget(&mut self, before: u64) {
         self.0.retain(|_, brought| {
             brought.retain(|brought| brought.tick >= before);
@@ -175,7 +177,7 @@ impl<K: Key> Emerging<K> {
         });
     }
 
-    /// Forgets everything: no further key will be public.
+    /// Drops everything: no further key will become public.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
@@ -184,7 +186,8 @@ impl<K: Key> Emerging<K> {
         bytes.extend((self.0.len() as u64).to_be_bytes());
         for (key, brought) in &self.0 {
             let key = key.to_bytes();
-            // At most LONGEST bytes; and no more ticks than there are.
+            // The length of a key is at most LONGEST bytes, and the number of contributions at most the
+            // number of ticks.
             bytes.extend((key.len() as u32).to_be_bytes());
             bytes.extend(&key);
             bytes.extend((brought.len() as u64).to_be_bytes());
@@ -196,7 +199,7 @@ impl<K: Key> Emerging<K> {
         }
     }
 
-    /// What was written, of no more ticks than these.
+    /// Reads what `write` wrote, and refuses a contribution after `ticks`.
     pub(super) fn read(left: &mut UnreadBytes<'_>, ticks: u64) -> Option<Emerging<K>> {
         let mut keys = BTreeMap::new();
         for _ in 0..left.count()? {

@@ -1,16 +1,18 @@
-//! Totals of a stream, told at every tick: exact integers in, noised totals out, one charge for all of them.
+//! Totals of a stream, released at every tick: exact integers in, noised totals out, one charge for all of
+//! them.
 //!
 //! ```text
-//!           the secret                    what is paid for                what anybody may compute
-//! exact ──▶ integers that are kept ──▶ measurements + integer noise ──▶ noised numbers that are kept ─▶ total
+//!           secret                        charged                         post-processing
+//! exact ──▶ integers in the state ──▶ measurements + integer noise ──▶ noised numbers in the state ─▶ total
 //! ```
 //!
-//! Measurements are integers, computed in integers from integer coefficients, and each has a draw of exact integer
-//! noise; a total is computed from noised measurements alone, in floats. So the promise is that of the list of noised measurements:
-//! neighbours whose contributions are together at most a [`Reach`] move it by a length that is computed in integers from the very coefficients
-//! in use, and [`PreparedRunning::charge`] is that length squared, over twice the variance, rounded up. The next tick may depend on all
-//! that was told before: a draw is moved by an integer that is known when it is drawn, and the squares of all moves add up to
-//! no more.
+//! Measurements are integers, computed in integers from integer coefficients, and each has a draw of exact
+//! integer noise; a total is computed from noised measurements alone, in floats. So the guarantee is that of
+//! the list of noised measurements: neighbouring inputs whose contributions differ by at most a [`Reach`]
+//! move it by a length that is computed in integers from the very coefficients in use, and
+//! [`PreparedRunning::charge`] is that length squared, over twice the variance, rounded up. The next tick may
+//! depend on everything released before: a draw is moved by an integer that is fixed when it is drawn, and
+//! the squares of all moves add up to no more.
 //!
 //! ```
 //! use discreet::accounting::BudgetUnits;
@@ -35,16 +37,19 @@
 //!
 //! # As a mechanism
 //!
-//! A [`RunningTotal`] is a statistic, which [`Gaussian`](super::Gaussian) noise makes ready for releases: totals of many keys, listed or
-//! discovered, with all of their states in one. A key that becomes public late begins then, with all that was brought to it
-//! before as its first number; where windows leave a total again, it is told those that matter, one by one, with noise of their own.
+//! A [`RunningTotal`] is a statistic, which [`Gaussian`](super::Gaussian) noise prepares for releases: totals
+//! of many keys, listed or discovered, with all of their states in one. The total of a key that becomes
+//! public late begins then, with the sum of everything brought to the key before as its first number. A total
+//! over the last windows begins with those of its windows that matter, one by one, each with noise of its
+//! own.
 //!
-//! # What the caller owes
+//! # The caller's duties
 //!
-//! * A [`TotalState`] and the total that was told with it become durable together, and a total leaves after that. A tick that is
-//!   drawn again from an older state, when its total was told already, is another draw of the same node, which nobody paid for.
-//!   State that is lost ends the release; to [begin](PreparedRunning::begin) anew is a new charge.
-//! * The bytes of a state hold exact numbers: they are secret, and are kept as such.
+//! * The caller makes a [`TotalState`] and the total that was computed with it durable together, and
+//!   publishes the total after that. A tick that is drawn again from an older state, after its total was
+//!   published, is another draw of the same node, which nobody paid for. State that is lost ends the release;
+//!   to [begin](PreparedRunning::begin) anew is a new charge.
+//! * The bytes of a state hold exact numbers: they are secret, and are stored as such.
 //! * A person's contributions are bounded over *all* ticks ([`Reach`]), not for each.
 
 mod keys;
@@ -62,13 +67,13 @@ pub use state::TotalState;
 pub use total::{RunningTotal, TotalSpan};
 pub use totals::RunningTotals;
 
-/// Why there is no total.
+/// The reason that a tick has no total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Untold {
-    /// The horizon has ended: the promise does not reach beyond it.
+    /// The horizon has ended: the guarantee does not reach beyond it.
     Ended,
-    /// The state is that of other parameters.
+    /// The state has other parameters.
     Foreign,
 }
 

@@ -1,4 +1,4 @@
-//! A strategy, its noise and its charge.
+//! A strategy with its noise and its charge.
 
 use dashu_int::UBig;
 
@@ -11,10 +11,10 @@ use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource, Ratio};
 
-/// By how much one protected unit moves the exact numbers, over all ticks together.
+/// The contribution bound of one privacy unit on the exact numbers, over all ticks together.
 ///
-/// It may come once or a hundred times: what it brings to a key at all ticks adds up, without signs, to at most `each`. That is
-/// more than what is bounded a tick, and less noise than a bound for each tick would need.
+/// A person may come once or a hundred times: the contributions to a key at all ticks, without signs, add up
+/// to at most `each`. This bounds more than a bound for each tick would, and it needs less noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reach {
     each: u64,
@@ -22,7 +22,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// At most `each` in all for a key, and at most so many keys.
+    /// Creates a reach of at most `each` in all for a key, and at most this number of keys.
     ///
     /// # Errors
     /// Names `each` unless it is from 1 to 2^40, and `keys` unless it is from 1 to 2^31.
@@ -34,12 +34,13 @@ impl Reach {
     }
 }
 
-/// Totals of one key, so far or over the last ticks, ready to be told at every tick. Of many keys each has a [`TotalState`].
+/// Totals of one key, so far or over the last ticks, prepared for release at every tick. With many keys, each
+/// key has a [`TotalState`].
 #[derive(Clone, Debug)]
 pub struct PreparedRunning {
     pub(super) plan: MeasurementPlan,
     strategy: Strategy,
-    /// The last tick there is.
+    /// The last tick, for totals that end.
     horizon: Option<u64>,
     law: DiscreteGaussian,
     charge: BudgetUnits,
@@ -51,7 +52,7 @@ pub struct PreparedRunning {
     parameters: Digest,
 }
 
-/// How exact numbers become measurements, and those totals.
+/// The computation of measurements from exact numbers, and of totals from measurements.
 #[derive(Clone, Debug)]
 pub(super) enum MeasurementPlan {
     History(History),
@@ -60,7 +61,7 @@ pub(super) enum MeasurementPlan {
 }
 
 impl MeasurementPlan {
-    /// The square of the most that a key's measurements are moved by, in their units.
+    /// Returns the square of the largest length by which one key's measurements move, in their units.
     pub(super) fn squared(&self, each: u64) -> UBig {
         match self {
             MeasurementPlan::History(history) => history.squared(each),
@@ -69,7 +70,7 @@ impl MeasurementPlan {
         }
     }
 
-    /// Bits behind the point of a measurement.
+    /// The number of bits behind the point of a measurement.
     fn bits(&self) -> u32 {
         match self {
             MeasurementPlan::History(history) => history.bits(),
@@ -87,11 +88,12 @@ impl MeasurementPlan {
 }
 
 impl PreparedRunning {
-    /// Totals so far, at each of `horizon` ticks and not after.
+    /// Prepares totals so far, at each of `horizon` ticks and not after.
     ///
     /// # Errors
-    /// Names `horizon` unless it is from 1 to 2^32, and at most 4,096 for the square root; and `rho` where it is nothing, or so
-    /// little that there is no such noise.
+    /// Names `horizon` unless it is from 1 to 2^32, and at most 4,096 for the square root; `rho` unless it is
+    /// above 0 and at most 500, or if no noise that can be drawn is that cheap; and `strategy` if its noise
+    /// would not fade.
     pub fn so_far(
         strategy: Strategy,
         horizon: u64,
@@ -114,11 +116,13 @@ impl PreparedRunning {
         PreparedRunning::ready(plan, strategy, Some(ticks), (&figures, growth), reach, rho)
     }
 
-    /// Totals over the last `width` ticks, at every tick without end; at first there are fewer ticks to add up.
+    /// Prepares totals over the last `width` ticks, at every tick without end. The first totals add up fewer
+    /// ticks.
     ///
     /// # Errors
-    /// Names `width` unless it is from 1 to 16,384, `strategy` where it is for totals so far only, and `rho` where it is
-    /// nothing, or so little that there is no such noise.
+    /// Names `width` unless it is from 1 to 16,384; `strategy` if it is for totals so far only, or its noise
+    /// would not fade; and `rho` unless it is above 0 and at most 500, or if no noise that can be drawn is
+    /// that cheap.
     pub fn over_last(
         strategy: Strategy,
         width: u64,
@@ -169,56 +173,58 @@ impl PreparedRunning {
         Ok(PreparedRunning { plan, strategy, horizon, law, charge, draw, growth, ratio, memory, parameters })
     }
 
-    /// What all totals of all keys cost together, for one unit more or less: of the integers in use, rounded up.
+    /// The rho of all totals of all keys together, for one privacy unit more or less: computed from the
+    /// integers in use, and rounded up.
     pub fn charge(&self) -> BudgetUnits {
         self.charge
     }
 
-    /// The largest standard deviation that a total has.
+    /// The largest standard deviation of a total.
     pub fn deviation(&self) -> f64 {
         self.deviation_until(u64::MAX)
     }
 
-    /// The largest that those up to this tick have: the first totals err by less than the last.
+    /// The largest standard deviation of the totals up to this tick. The first totals err by less than the
+    /// last.
     pub fn deviation_until(&self, tick: u64) -> f64 {
         self.draw * self.growth.until(tick.min(self.horizon.unwrap_or(u64::MAX)))
     }
 
-    /// [`deviation`](PreparedRunning::deviation) over the least that any linear strategy has.
+    /// The quotient of [`deviation`](PreparedRunning::deviation) and the least one of any linear strategy.
     pub fn ratio(&self) -> f64 {
         self.ratio
     }
 
-    /// How many numbers a key keeps.
+    /// The number of numbers in the state of a key.
     pub fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// By which strategy.
+    /// The strategy of the measurements.
     pub fn strategy(&self) -> Strategy {
         self.strategy
     }
 
-    /// The last tick that is told, where there is one.
+    /// The last tick with a total, if the totals end.
     pub fn horizon(&self) -> Option<u64> {
         self.horizon
     }
 
-    /// A hash of all that totals depend on beside the data: other parameters, another release.
+    /// A hash of everything that totals depend on except the data: other parameters make another release.
     pub fn parameters(&self) -> Digest {
         self.parameters
     }
 
-    /// Before the first tick.
+    /// Returns the state before the first tick.
     pub fn begin(&self) -> TotalState {
         TotalState::new(&self.plan, self.parameters)
     }
 
-    /// Where a key would be that had been there from the first tick on, with these exact numbers: one that is found late has noise
-    /// of the same law as the others, drawn now.
+    /// Returns the state of a key after these exact numbers, one for each tick from the first on. A key that
+    /// is found late so has noise with the same distribution as the others, drawn now.
     ///
     /// # Errors
-    /// [`Untold::Ended`] for more ticks than the horizon has.
+    /// [`Untold::Ended`] if there are more numbers than the horizon has ticks.
     pub fn caught_up(
         &self,
         exact: impl IntoIterator<Item = i64>,
@@ -231,18 +237,19 @@ impl PreparedRunning {
         Ok(state)
     }
 
-    /// A state that was [written](TotalState::to_bytes).
+    /// Reads a state from its [bytes](TotalState::to_bytes).
     ///
     /// # Errors
-    /// Names `state` where it is that of other parameters, or is no state.
+    /// Names `state` if it has other parameters, or is no state.
     pub fn resumed(&self, written: &[u8]) -> Result<TotalState, Invalid> {
         state::read(self, written)
     }
 
-    /// The next total, of the ticks so far and this one: its noise is drawn here and never again.
+    /// Returns the next total, of the ticks so far and this one. Its noise is drawn here, once.
     ///
     /// # Errors
-    /// [`Untold::Ended`] after the last tick of the horizon, [`Untold::Foreign`] with another's state, which is then as it was.
+    /// [`Untold::Ended`] after the last tick of the horizon, [`Untold::Foreign`] with a state of other
+    /// parameters. The state is unchanged then.
     pub fn tick(&self, state: &mut TotalState, exact: i64, noise: &mut NoiseSource) -> Result<f64, Untold> {
         self.told(state, exact, |measured| {
             measured.iter_mut().for_each(|value| *value = value.saturating_add(self.law.draw(noise).into()));
@@ -254,7 +261,8 @@ impl PreparedRunning {
         &self.law
     }
 
-    /// A tick whose measurements are noised by `noised`: all that is told depends on the data through it alone.
+    /// Advances the state by a tick whose measurements are noised by `noised`: the total depends on the data
+    /// of the tick through it alone.
     pub(super) fn told(
         &self,
         state: &mut TotalState,
@@ -276,14 +284,14 @@ impl PreparedRunning {
 /// Variances are multiples of 2^-16.
 const PART: usize = 16;
 
-/// The least variance at which measurements that are moved by this length cost no more, in units of 2^-16, and what they cost
-/// then.
+/// Returns the least variance, in units of 2^-16, at which measurements that move by this length cost at most
+/// `rho`, with their cost at that variance.
 fn priced(squared: &UBig, rho: BudgetUnits) -> Result<(u128, BudgetUnits), Invalid> {
     running::price(rho)?;
-    // rho = squared / (2 variance), in units of 2^-64.
+    // The relation is rho = squared / (2 variance), in units of 2^-64.
     let scaled = squared << (63 + PART);
     let over = |part: &UBig, of: &UBig| (part + of - UBig::ONE) / of;
-    // No less than the least that is drawn.
+    // The variance is at least the smallest one that is drawn.
     let variance = over(&scaled, &UBig::from(rho.to_bits())).max(UBig::ONE << (PART - 10));
     let charge = over(&scaled, &variance);
     let variance = u128::try_from(variance).map_err(|_| too_little())?;
@@ -299,25 +307,27 @@ fn too_little() -> Invalid {
     )
 }
 
-// How far to either side of a total its interval reaches, tick by tick.
+// The half-widths of the intervals of totals, tick by tick.
 
-/// The widths of spans of ticks, each that of its last tick. A span is a tick up to the 31st, and then a sixteenth of what it begins
-/// with or less: what a total errs by grows by 3% there at most, and under a tree by what one node adds.
+/// The half-widths of the intervals for spans of ticks, each that of the span's last tick. A span is a single
+/// tick up to the 31st, and after that at most a sixteenth of its first tick long: within it the deviation of
+/// a total grows by 3% at most, and under a tree by what one node adds.
 #[derive(Clone, Debug)]
 pub(super) struct Widths(Vec<f64>);
 
 const BITS: u32 = 4;
 
-/// Up to the longest horizon, of 2^32 ticks; no total errs by more after that.
+/// The number of spans up to the longest horizon, of 2^32 ticks; the deviation of a total grows no further.
 const SPANS: usize = ((33 - BITS as usize) << BITS) + 1;
 
 impl Widths {
-    /// At this confidence.
+    /// Computes the half-widths at this confidence.
     pub(super) fn new(running: &PreparedRunning, confidence: f64) -> Result<Widths, Invalid> {
-        // Of noise that is as good as continuous: a total has many draws.
+        // The noise is nearly continuous, since a total adds up many draws.
         let large = (1u64 << 30) as f64;
         let deviations = DiscreteGaussianCost::new(large, 1)?.interval(confidence)? as f64 / large;
-        // As whole numbers have it, which draws are; and one more, for what is told is rounded to one.
+        // The quantile for integers, which draws are, plus 1, since a released total is rounded to an
+        // integer.
         let width = |span| (deviations * running.deviation_until(last(span)) - 0.5).ceil() + 1.0;
         Ok(Widths((0..SPANS).map(width).collect()))
     }
@@ -331,13 +341,13 @@ impl Widths {
     }
 }
 
-/// The span of a tick: its leading digits, as floats have them.
+/// Returns the span of a tick: its leading digits, as in a float.
 fn span(tick: u64) -> usize {
     let lower = tick.checked_ilog2().unwrap_or(0).saturating_sub(BITS);
     ((lower as usize) << BITS) + (tick >> lower) as usize
 }
 
-/// The last tick of a span.
+/// Returns the last tick of a span.
 fn last(span: usize) -> u64 {
     let lower = (span >> BITS).saturating_sub(1);
     (((span - (lower << BITS)) as u64 + 1) << lower) - 1

@@ -1,4 +1,4 @@
-//! What is kept from tick to tick.
+//! The state of a running total between ticks.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,9 +13,10 @@ use crate::accounting::running::strategies::{Coefficients, levels, node};
 use crate::canonical::Digest;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// All that the next total depends on: exact numbers, which are secret, and told ones.
+/// The input of the next total from the ticks before: exact numbers, which are secret, and noised ones.
 ///
-/// It is written as [bytes](TotalState::to_bytes) and [read again](super::PreparedRunning::resumed) to the last bit.
+/// It is written as [bytes](TotalState::to_bytes) and [read again](super::PreparedRunning::resumed) to the
+/// last bit.
 #[derive(Clone, PartialEq)]
 pub struct TotalState {
     pub(super) parameters: Digest,
@@ -30,7 +31,7 @@ pub(super) enum StrategyState {
     Nodes(NodeState),
 }
 
-/// What a tick measures: one number, and of a tree in the mean two.
+/// The measurements of a tick: one number, and for a tree two on average.
 pub(super) type Measured = SmallVec<[i128; 4]>;
 
 impl TotalState {
@@ -38,12 +39,12 @@ impl TotalState {
         TotalState { parameters, ticks: 0, kept: StrategyState::new(plan) }
     }
 
-    /// How many ticks have been told.
+    /// The number of ticks with a total.
     pub fn ticks(&self) -> u64 {
         self.ticks
     }
 
-    /// As it is kept: a version, the parameters, the tick, then numbers. Secret.
+    /// Returns the stored form: a version, the parameters, the tick, then numbers. The bytes are secret.
     pub fn to_bytes(&self) -> Vec<u8> {
         written(self)
     }
@@ -60,7 +61,7 @@ impl TotalState {
             (MeasurementPlan::Nodes(nodes), StrategyState::Nodes(kept)) => {
                 nodes.measure(kept, self.ticks, exact)
             }
-            // A state is of the plan that made it.
+            // Unreachable: a state belongs to the plan that made it.
             _ => Measured::new(),
         }
     }
@@ -108,15 +109,15 @@ impl fmt::Debug for TotalState {
     }
 }
 
-// The binary tree, from the leaves: a node is measured when its last tick has come.
+// The binary tree, from the leaves: a node is measured at its last tick.
 
-/// A measurement for each node that a tick completes.
+/// The strategy that measures each node that a tick completes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nodes {
     levels: u32,
 }
 
-/// What is kept of each level: the last complete node that waits for its sibling, exact and as it is estimated.
+/// The last complete node of each level that waits for its sibling, exact and as estimated.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NodeState {
     pub(super) exact: Vec<i128>,
@@ -132,12 +133,13 @@ impl Nodes {
         self.levels as usize
     }
 
-    /// A tick is in one node a level.
+    /// Returns the squared length of one contribution: a tick is in one node of each level.
     pub(super) fn squared(self, each: u64) -> UBig {
         UBig::from(self.levels) * UBig::from(each).pow(2)
     }
 
-    /// `tick` counts from 1. Exact: 2^32 numbers of 64 bits.
+    /// Measures the nodes that end at `tick`, which counts from 1. The sums are exact: 2^32 numbers of 64
+    /// bits.
     pub(super) fn measure(self, kept: &mut NodeState, tick: u64, exact: i64) -> Measured {
         let mut sum = i128::from(exact);
         let mut measured = smallvec![sum];
@@ -152,8 +154,8 @@ impl Nodes {
         measured
     }
 
-    /// A node by its own measurement and its children's estimates, weighted by their precision; a total is one node for each
-    /// binary digit of its tick.
+    /// Returns the total. A node is estimated by its own measurement and its children's estimates, weighted
+    /// by their precision; a total is one node for each binary digit of its tick.
     pub(super) fn tell(self, kept: &mut NodeState, tick: u64, noised: &[i128]) -> f64 {
         let (waiting, place) = split(&mut kept.told, tick);
         let mut values = noised.iter().map(|value| *value as f64);
@@ -169,7 +171,8 @@ impl Nodes {
     }
 }
 
-/// The levels of nodes that this tick completes, and where the largest of them then waits.
+/// Returns the levels of nodes that this tick completes, and the place in which the largest of them then
+/// waits.
 fn split<T>(levels: &mut [T], tick: u64) -> (&mut [T], Option<&mut T>) {
     let completed = (tick.trailing_zeros() as usize).min(levels.len());
     let (waiting, rest) = levels.split_at_mut(completed);
@@ -178,23 +181,23 @@ fn split<T>(levels: &mut [T], tick: u64) -> (&mut [T], Option<&mut T>) {
 
 // Coefficients over a history of ticks.
 
-/// A measurement is the last ticks, each times its coefficient.
+/// The strategy whose measurement is the last ticks, each times its coefficient.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     coefficients: Coefficients,
-    /// The coefficients after the first over the first.
+    /// The coefficients after the first, over the first.
     ratios: Vec<f64>,
     work: Work,
 }
 
-/// What a total is of.
+/// The ticks that a total adds up.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
     SoFar,
     Last(u64),
 }
 
-/// What is kept: the ticks before, the last one first.
+/// The earlier ticks, the last one first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HistoryState {
     pub(super) exact: VecDeque<i64>,
@@ -220,12 +223,13 @@ impl History {
         }
     }
 
-    /// Each tick is in as many measurements as there are coefficients; where several ticks change, lengths add up.
+    /// Returns the squared length of one contribution. Each tick is in as many measurements as there are
+    /// coefficients; if several ticks change, lengths add up.
     pub(super) fn squared(&self, each: u64) -> UBig {
         UBig::from(self.coefficients.squared()) * UBig::from(each).pow(2)
     }
 
-    /// How many exact and how many told ticks are kept after so many.
+    /// The numbers of exact and of noised ticks that the state holds after this number of ticks.
     pub(super) fn kept(&self, ticks: u64) -> (usize, usize) {
         let lags = self.coefficients.values.len() - 1;
         let summed = self.width().saturating_sub(1) as usize;
@@ -233,7 +237,7 @@ impl History {
         (ticks.min(lags), ticks.min(lags.max(summed)))
     }
 
-    /// Exact: 2^17 products of 63 by 21 bits are 101 bits.
+    /// Measures a tick. The sum is exact: 2^17 products of 63 by 21 bits are 101 bits.
     pub(super) fn measure(&self, kept: &mut HistoryState, exact: i64) -> i128 {
         kept.exact.push_front(exact);
         let products = each(&self.coefficients.values, &kept.exact);
@@ -242,7 +246,7 @@ impl History {
         measured
     }
 
-    /// The tick that the noised measurement speaks of, by the told ones before it; and the total.
+    /// Computes the tick from its noised measurement and the noised ticks before it, and returns the total.
     pub(super) fn tell(&self, kept: &mut HistoryState, noised: i128) -> f64 {
         let known: f64 = each(&self.ratios, &kept.told).map(|(by, value)| by * value).sum();
         let told = noised as f64 / self.coefficients.unit() - known;
@@ -257,26 +261,27 @@ impl History {
     }
 }
 
-/// Each value with its coefficient, in order. A deque is two pieces of memory: over either a loop is twice as fast as over the ring.
+/// Pairs each value with its coefficient, in order. A deque is two pieces of memory: a loop over each piece
+/// is twice as fast as one over the ring.
 fn each<'k, C, V>(coefficients: &'k [C], values: &'k VecDeque<V>) -> impl Iterator<Item = (&'k C, &'k V)> {
     let (recent, before) = values.as_slices();
     let rest = coefficients.get(recent.len()..).unwrap_or_default();
     coefficients.iter().zip(recent).chain(rest.iter().zip(before))
 }
 
-// Coefficients that are few geometric series: a sum for each, and no history.
+// Coefficients that are a few geometric series: a sum for each, and no history.
 
-/// A measurement is a tick and, by its weight, each of the buffers.
+/// The strategy whose measurement is a tick and each of the buffers, by its weight.
 #[derive(Clone, Debug)]
 pub(super) struct Buffers {
     buffers: &'static [Buffer],
-    /// `1 - loss`, the weight and the loss as floats, for what is told.
+    /// For each buffer, `1 - loss` and the weight as floats, for the noised sums.
     floats: Vec<(f64, f64)>,
     ticks: u64,
     bits: u32,
 }
 
-/// What is kept: a sum for each buffer, exact up to its roundings, and of told ticks.
+/// A sum for each buffer, exact up to its roundings, and one of noised ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BufferState {
     pub(super) exact: Vec<i128>,
@@ -306,7 +311,8 @@ impl Buffers {
         moved_squared(self.buffers, self.ticks, each, self.bits)
     }
 
-    /// Where a sum would pass 128 bits it stays at the end of them, in both of two worlds: no difference grows by that.
+    /// Measures a tick. A sum that would pass 128 bits saturates, for both of two neighbouring inputs: no
+    /// difference grows by that.
     pub(super) fn measure(&self, kept: &mut BufferState, exact: i64) -> i128 {
         let exact = i128::from(exact) << INNER;
         let mut measured = exact;
@@ -328,7 +334,7 @@ impl Buffers {
     }
 }
 
-/// `value` times `by`, which is at most 1 in units of 2^-62, rounded down.
+/// Returns `value` times `by`, which is at most 1 in units of 2^-62, rounded down.
 fn part(value: i128, by: u64) -> i128 {
     let by = i128::from(by);
     let (high, low) = (value >> 64, value & i128::from(u64::MAX));
@@ -336,9 +342,10 @@ fn part(value: i128, by: u64) -> i128 {
     ((high * by) << 2) + ((low * by) >> 62)
 }
 
-// A state as bytes: a version, the parameters, how many ticks were told, exact numbers, told numbers, the total.
+// A state as bytes: a version, the parameters, the number of ticks, exact numbers, noised numbers, the total.
 //
-// How many numbers there are follows from parameters and ticks, so no length can be wrong and nothing can be left over.
+// The parameters and the ticks determine the number of numbers, so no length can be wrong and no byte can be
+// left over.
 
 const VERSION: u8 = 1;
 
@@ -350,7 +357,7 @@ pub(super) fn written(state: &TotalState) -> Vec<u8> {
     bytes
 }
 
-/// Exact numbers, told numbers, the total.
+/// Writes the exact numbers, the noised numbers and the total.
 pub(super) fn numbers(state: &TotalState, bytes: &mut Vec<u8>) {
     let mut floats = |exact: Vec<u8>, told: &mut dyn Iterator<Item = f64>| {
         bytes.extend(exact);
@@ -386,7 +393,7 @@ pub(super) fn read(running: &PreparedRunning, written: &[u8]) -> Result<TotalSta
     if left.is_empty() { Ok(state) } else { Err(short()) }
 }
 
-/// What is not read yet.
+/// The bytes that are not read yet.
 pub(super) struct UnreadBytes<'b>(pub(super) &'b [u8]);
 
 impl<'b> UnreadBytes<'b> {
@@ -410,7 +417,7 @@ impl<'b> UnreadBytes<'b> {
         Some(bytes)
     }
 
-    /// How many ticks were told, and the [numbers].
+    /// Reads the number of ticks, and the [numbers].
     pub(super) fn state(&mut self, running: &PreparedRunning) -> Option<TotalState> {
         let ticks = self.count()?;
         if running.horizon().is_some_and(|horizon| ticks > horizon) {
@@ -450,7 +457,7 @@ impl<'b> UnreadBytes<'b> {
         (0..count).map(|_| self.float()).collect()
     }
 
-    /// Nothing here makes a number that is not finite.
+    /// Reads a float, which must be finite: no state holds another.
     fn float(&mut self) -> Option<f64> {
         let value = f64::from_bits(u64::from_be_bytes(self.array()?));
         value.is_finite().then_some(value)
@@ -464,7 +471,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        // Against big integers.
+        // Refutes a rounding that is not that of big integers.
         #[test]
         fn parts_are_rounded_down(value: i128, by in 0..=ONE) {
             let exact: IBig = (IBig::from(value) * IBig::from(by)) >> 62;

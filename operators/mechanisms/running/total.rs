@@ -1,4 +1,4 @@
-//! A total that is told at every window, of all windows so far or of the last few.
+//! A total that is released at every window, of all windows so far or of the last few.
 
 use std::fmt;
 
@@ -12,23 +12,23 @@ use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::statistic::{Cell, Cells};
 use crate::mechanisms::statistic::{KeyedStatistic, MeasureKind, Statistic, Total};
 
-/// Of which windows a total is.
+/// The windows that a total adds up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TotalSpan {
-    /// All so far, of so many at most.
+    /// All windows so far, up to a horizon.
     SoFar {
-        /// The last window there is.
+        /// The number of the last window.
         windows: u64,
     },
-    /// The last so many, of a stream that need not end.
+    /// The last windows of a stream that need not end.
     Last {
-        /// How many.
+        /// The number of windows.
         windows: u64,
     },
 }
 
 impl TotalSpan {
-    /// The strategies that there are; their ratios hold at any price.
+    /// Returns the strategies for this span; their ratios hold at any price.
     pub(crate) fn strategies(self) -> Result<StrategyChoice, Invalid> {
         match self {
             TotalSpan::SoFar { windows } => running::so_far(windows, 0.5),
@@ -44,7 +44,7 @@ impl TotalSpan {
     }
 }
 
-/// As lines say it.
+/// The form in released lines.
 impl fmt::Display for TotalSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -54,12 +54,12 @@ impl fmt::Display for TotalSpan {
     }
 }
 
-/// Records, people or a sum, told at every window of all windows so far, or of the last ones: what windows are added up, and
-/// paid for once.
+/// A statistic that adds up records, people or a sum over all windows so far, or over the last ones. It is
+/// released at every window, and charged once.
 ///
-/// What bounds one person bounds all windows *together*: at most `keys` keys, and in each at most `per_key` records, once
-/// where people are counted, and of a sum no more in all, without signs, than the farther end of the range. So people are told as those
-/// who have come at least once.
+/// The contribution bound of a person holds for all windows *together*: at most `keys` keys, and in each at
+/// most `per_key` records, once if people are counted, and for a sum no more in all, without signs, than the
+/// farther end of the range. So the number of people is that of those who have come at least once.
 #[derive(Clone, Debug)]
 pub struct RunningTotal<K> {
     total: Total<K>,
@@ -68,11 +68,11 @@ pub struct RunningTotal<K> {
 }
 
 impl<K: Key> RunningTotal<K> {
-    /// This total, over this span of windows.
+    /// Creates this total, over this span of windows.
     ///
     /// # Errors
-    /// Names `windows` where a person's windows are bounded, for here all of them are; `over` for people over the last windows;
-    /// and `horizon` or `width` where there are no such totals.
+    /// Names `windows` if a bound limits a person's windows, since the bound here covers all of them; `over`
+    /// for people over the last windows; and `horizon` or `width` if there are no such totals.
     pub fn new(total: Total<K>, span: TotalSpan) -> Result<RunningTotal<K>, Invalid> {
         let stated = total.stated();
         if stated.limits.windows().is_some() {
@@ -80,7 +80,8 @@ impl<K: Key> RunningTotal<K> {
             return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
         }
         if matches!(span, TotalSpan::Last { .. }) && total.measure() == MeasureKind::People {
-            // Who comes in two windows is one person of both: no sum over windows knows that.
+            // A person who comes in two windows is one person of both: no sum over windows can account for
+            // that.
             let remedy = "people so far, or records over the last windows: how many people came in several windows is no sum of \
                               what each window has";
             return Err(Invalid::new("over", InvalidKind::Mixed, remedy));
@@ -89,23 +90,23 @@ impl<K: Key> RunningTotal<K> {
         Ok(RunningTotal { total, span, strategy: None })
     }
 
-    /// By this strategy, and not by the best.
+    /// Uses this strategy, and not the best one.
     #[must_use]
     pub fn by(self, strategy: Strategy) -> RunningTotal<K> {
         RunningTotal { strategy: Some(strategy), ..self }
     }
 
-    /// Of which windows it is.
+    /// The windows that it adds up.
     pub fn span(&self) -> TotalSpan {
         self.span
     }
 
-    /// What each window adds to it.
+    /// The statistic of each window that it adds up.
     pub fn total(&self) -> &Total<K> {
         &self.total
     }
 
-    /// How much one person brings to a key over all windows, at most.
+    /// The largest contribution of one person to a key over all windows.
     pub fn each(&self) -> u64 {
         match self.total.measure() {
             MeasureKind::Records => self.total.stated().limits.per_key(),
@@ -114,8 +115,9 @@ impl<K: Key> RunningTotal<K> {
         }
     }
 
-    /// What one person adds to a key in a window, having left `records` there whose values add up to `sum`, if no more than
-    /// `left` is left to the person; and how much of that it takes. A person is counted in the first window alone.
+    /// Returns the contribution of one person to a key in a window, from the number of `records` there and
+    /// the `sum` of their values, up to the person's remaining share `left`; and the part of the share that
+    /// it uses. A person is counted in the first window alone.
     pub fn contribution(&self, records: u64, sum: i128, left: u64, first: bool) -> (Cell, u64) {
         let mut cell = self.total.contribution(records, sum);
         let used = match self.total.measure() {
@@ -126,7 +128,7 @@ impl<K: Key> RunningTotal<K> {
             MeasureKind::People => u64::from(first),
             MeasureKind::Sum(_) => {
                 cell.sum = cell.sum.clamp(-i128::from(left), left.into());
-                // Within what is left, which is 64 bits.
+                // At most `left`, which is 64 bits.
                 cell.sum.unsigned_abs() as u64
             }
         };
@@ -136,7 +138,7 @@ impl<K: Key> RunningTotal<K> {
         (cell, used)
     }
 
-    /// Ready to be told at this price.
+    /// Prepares the totals of one key at this price.
     pub(super) fn engine(&self, rho: BudgetUnits) -> Result<PreparedRunning, Invalid> {
         let reach = Reach::new(self.each(), self.stated().limits.keys())?;
         let strategy = match self.strategy {
@@ -163,7 +165,7 @@ impl<K> Sealed for RunningTotal<K> {}
 impl<K: Key> Statistic for RunningTotal<K> {
     type Tally = Cells<K>;
 
-    /// Of one total. All of them together are moved by more, which is what is paid for.
+    /// The sensitivity of one total. All totals together move by more, and the charge is for that.
     fn sensitivity(&self) -> Sensitivity {
         self.total.sensitivity()
     }

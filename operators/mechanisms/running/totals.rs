@@ -1,4 +1,4 @@
-//! Running totals of keys, as a mechanism: what a release is made of.
+//! Running totals of keys, as a mechanism prepared for release.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -30,10 +30,10 @@ use crate::mechanisms::statistic::MeasureKind;
 use crate::mechanisms::statistic::{Cell, Cells};
 use crate::noise::NoiseSource;
 
-/// Totals that are told at every window and paid for once, ready to be drawn: by [`Gaussian`] noise alone, for it is of lengths
-/// that totals so far are a sum.
+/// Totals that are released at every window and charged once, prepared for release. Only [`Gaussian`] noise
+/// prepares them, since the charge of all windows together is computed from a Euclidean length.
 ///
-/// Every window asks for the noise of each key that is public, and of each key that somebody came to and that is not
+/// Every window draws noise for each public key, and for each key that somebody came to and that is not
 /// public yet, for every span of ticks that ends there.
 #[derive(Clone, Debug)]
 pub struct RunningTotals<K> {
@@ -53,8 +53,8 @@ pub(super) enum TotalSource<K> {
     Discovered { threshold: Threshold, lengths: u32, most: usize },
 }
 
-/// The whole of the price is that of all windows. Of discovered keys, [30 percent](Gaussian::selecting) of it is for finding
-/// them, also where what is told is the number of people.
+/// The whole cost is that of all windows. With discovered keys, [30 percent](Gaussian::selecting) of it is
+/// for partition selection, even if the total is the number of people.
 impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
     type Prepared = RunningTotals<K>;
 
@@ -122,12 +122,14 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
 }
 
 impl<K: Key> RunningTotals<K> {
-    /// How each key's totals are noised: its strategy, what they err by, and what that is over the least.
+    /// The engine of each key's totals: its strategy, its deviation, and the quotient of that and the least
+    /// one.
     pub fn running(&self) -> &PreparedRunning {
         &self.running
     }
 
-    /// The least noised number of people in a span of windows with which a key becomes public, where keys are discovered.
+    /// The least noised number of people in a span of windows with which a key becomes public, if keys are
+    /// discovered.
     pub fn threshold(&self) -> Option<i64> {
         match &self.keys {
             TotalSource::Listed(_) => None,
@@ -140,7 +142,7 @@ impl<K: Key> RunningTotals<K> {
         &self.told.noise
     }
 
-    /// How far to either side of a total its interval reaches at most, in what it is told in.
+    /// The largest half-width of the interval of a total, in the unit of its release.
     #[cfg(feature = "cli")]
     pub(crate) fn reaches(&self) -> [f64; 1] {
         [self.told.point.float(self.widths.largest())]
@@ -148,7 +150,7 @@ impl<K: Key> RunningTotals<K> {
 
     fn kept(&self, state: Option<&[u8]>) -> KeyState<K> {
         let listed = self.listed();
-        // What cannot be read ended the job before its first draw (`accepts`).
+        // A state that cannot be read ended the job before its first draw (`accepts`).
         let read = state.and_then(|state| KeyState::read(&self.running, listed, state).ok());
         read.unwrap_or_else(|| KeyState::new(&self.running, listed.unwrap_or_default().to_vec()))
     }
@@ -160,7 +162,7 @@ impl<K: Key> RunningTotals<K> {
         }
     }
 
-    /// The next total of a key, and how it is told; nothing after the last window.
+    /// Returns the next total of a key, as an estimate; `None` after the last window.
     fn next(&self, state: &mut TotalState, exact: i128, noise: &mut NoiseSource) -> Option<Estimate<i128>> {
         let total = self.running.tick(state, narrow(exact), noise).ok()?;
         let width = self.widths.at(state.ticks());
@@ -168,7 +170,7 @@ impl<K: Key> RunningTotals<K> {
         Some(Estimate::between(low.floor() as i128, total.round_ties_even() as i128, high.ceil() as i128))
     }
 
-    /// The keys that become public in this window, at most as many as there is room for, and their first totals.
+    /// Returns the keys that become public in this window, up to the free room, with their first totals.
     fn emerged(
         &self,
         kept: &mut KeyState<K>,
@@ -180,7 +182,7 @@ impl<K: Key> RunningTotals<K> {
         let tick = kept.ticks;
         kept.emerging.absorb(tick, cells, |cell| self.measure.value(cell));
         let mut found = kept.emerging.found(tick, lengths, threshold, noise);
-        // Stable: of equal numbers, those of shorter spans, and then the first in the order of keys.
+        // The sort is stable: equal numbers stay in the order of spans, the shortest first, and then of keys.
         found.sort_by_key(|(noised, ..)| Reverse(*noised));
         if found.len() >= room {
             found.truncate(room);
@@ -199,8 +201,9 @@ impl<K: Key> RunningTotals<K> {
         told
     }
 
-    /// A key that has become public, before its present window: of totals so far its first is all that was brought to it;
-    /// where windows leave again, they are told to it one by one.
+    /// Returns the state of a newly public key before the present window, and its first exact number. For
+    /// totals so far the number is the sum of all contributions to the key; for totals over the last windows,
+    /// the earlier windows are replayed into the state one by one.
     fn found(&self, brought: &[TickContribution], tick: u64, noise: &mut NoiseSource) -> (TotalState, i128) {
         match self.span {
             TotalSpan::SoFar { .. } => (
@@ -220,7 +223,7 @@ impl<K: Key> RunningTotals<K> {
         }
     }
 
-    /// The first tick that a total of this one, or a measurement for it, can depend on.
+    /// Returns the first tick on which the total of this one, or a measurement for it, can depend.
     fn first(&self, tick: u64) -> u64 {
         match self.span {
             TotalSpan::SoFar { .. } => 1,
@@ -229,7 +232,7 @@ impl<K: Key> RunningTotals<K> {
     }
 }
 
-/// No difference of two tallies grows by the ends of the type.
+/// Clamps to the ends of the type, which increases no difference of two tallies.
 fn narrow(exact: i128) -> i64 {
     exact.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
@@ -275,8 +278,8 @@ impl<K: Key> Ready for RunningTotals<K> {
         Ok(Some(KeyState::<K>::new(&self.running, public).write(&self.running, false)))
     }
 
-    /// Totals so far are of the windows that were told; of the last ones, windows without an answer are windows in which nothing
-    /// was, and as many as matter have their noise drawn.
+    /// Advances the state past windows without a release. Totals so far leave them out; for totals over the
+    /// last windows they count as empty, and noise is drawn for as many of them as matter.
     fn passed_by(&self, state: &[u8], windows: u64, noise: &mut NoiseSource) -> Vec<u8> {
         let TotalSpan::Last { windows: width } = self.span else { return state.to_vec() };
         let mut kept = self.kept(Some(state));
