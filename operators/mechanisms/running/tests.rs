@@ -28,14 +28,15 @@ fn sliding(strategy: Strategy, width: u64) -> PreparedRunning {
     PreparedRunning::over_last(strategy, width, one(), rho(0.5)).unwrap()
 }
 
-/// Each strategy for so many ticks, and what a total is then of: all, or the last few.
+/// Every strategy for this number of ticks, with the number of ticks that a total adds up: all, or the last
+/// few.
 fn each(ticks: u64) -> Vec<(PreparedRunning, usize)> {
     let so_far = ALL.map(|strategy| (so_far(strategy, ticks), ticks as usize));
     let sliding = [(sliding(Strategy::SquareRoot, 5), 5), (sliding(Strategy::Fresh, 5), 5)];
     so_far.into_iter().chain(sliding).collect()
 }
 
-/// What is measured of these ticks, in order, and the totals without noise.
+/// Returns the measurements of these ticks, in order, and the totals without noise.
 fn measured(running: &PreparedRunning, ticks: &[i64]) -> (Vec<i128>, Vec<f64>) {
     let (mut state, mut all) = (running.begin(), Vec::new());
     let totals = ticks
@@ -45,13 +46,13 @@ fn measured(running: &PreparedRunning, ticks: &[i64]) -> (Vec<i128>, Vec<f64>) {
     (all, totals)
 }
 
-/// The square of the distance of two lists of measurements.
+/// Returns the square of the distance of two lists of measurements.
 fn apart(left: &[i128], right: &[i128]) -> UBig {
     assert_eq!(left.len(), right.len());
     left.iter().zip(right).map(|(left, right)| UBig::from(left.abs_diff(*right)).pow(2)).sum()
 }
 
-// Refutes work that is another: without noise totals are what they are of.
+// Refutes totals over other ticks: without noise every total is exact.
 #[test]
 fn without_noise_totals_are_exact() {
     for (running, width) in each(200) {
@@ -66,8 +67,9 @@ fn without_noise_totals_are_exact() {
     }
 }
 
-// Refutes a tree of one level too few, coefficients that are not those that are charged, and any tick that matters more than the
-// first: the farthest that one contribution moves what is measured is exactly what is charged, and buffers by their roundings less.
+// Refutes a tree of one level too few, coefficients other than the charged ones, and a tick that matters more
+// than the first: the charge is that of the largest distance by which one contribution moves the
+// measurements, exactly; for buffers the distance is shorter by their roundings.
 #[test]
 fn what_is_charged_is_how_far_one_contribution_reaches() {
     for ticks in (1..=20).chain([31, 32, 33, 64]) {
@@ -93,8 +95,8 @@ fn what_is_charged_is_how_far_one_contribution_reaches() {
     }
 }
 
-// Refutes a charge of exact coefficients for buffers that are rounded: on top of some data a contribution reaches farther than exact
-// ones, and never farther than is charged.
+// Refutes a charge of exact coefficients for buffers that are rounded: on top of some data a contribution
+// moves the measurements by more than the exact coefficients would, and never by more than the charge covers.
 #[test]
 fn roundings_of_buffers_are_charged() {
     let (running, ticks) = (so_far(Strategy::Buffered, 50), 50);
@@ -113,7 +115,7 @@ fn roundings_of_buffers_are_charged() {
     assert!(farther > 5, "{farther}");
 }
 
-// Refutes a horizon that is off by one: a tick more would be measured once more than is charged.
+// Refutes a horizon that is off by one: one tick more would add a measurement that the charge does not cover.
 #[test]
 fn the_horizon_is_the_last_tick_that_is_charged() {
     for strategy in [Strategy::SquareRoot, Strategy::Tree] {
@@ -133,19 +135,19 @@ fn the_horizon_is_the_last_tick_that_is_charged() {
         let ended = state.clone();
         assert_eq!(running.tick(&mut state, 1, &mut noise), Err(Untold::Ended));
         assert_eq!(state, ended);
-        // And stays so when it is read again.
+        // The state stays ended when it is read again.
         let mut state = running.resumed(&ended.to_bytes()).unwrap();
         assert_eq!(running.tick(&mut state, 1, &mut noise), Err(Untold::Ended));
         assert_eq!((state.ticks(), running.horizon()), (7, Some(7)));
     }
-    // What has no horizon goes on.
+    // Totals without a horizon go on.
     let endless = sliding(Strategy::SquareRoot, 3);
     let mut state = endless.begin();
     assert!((0..1000).all(|_| endless.tick(&mut state, 1, &mut noise).is_ok()));
 }
 
-// Refutes noise that is cut in place of the strategy: what such totals would really have measured, the work over the noise, moves by
-// more than what would be charged.
+// Refutes noise that is cut off in place of the strategy: the real measurements of such totals, the workload
+// over the noise, move by more than the charge would cover.
 #[test]
 fn noise_that_is_cut_would_cost_more() {
     let (width, kept) = (12, 24);
@@ -169,7 +171,7 @@ fn noise_that_is_cut_would_cost_more() {
     assert!(really > charged * 1.001, "{really} {charged}");
 }
 
-// By hand: of a tree over 4 ticks a contribution is in 3 nodes; 3 * 2^2 over twice 60 is 1/10.
+// By hand: in a tree over 4 ticks a contribution is in 3 nodes; 3 * 2^2 over twice 60 is 1/10.
 #[test]
 fn the_charge_is_what_the_integers_cost() {
     let tree = PreparedRunning::so_far(Strategy::Tree, 4, Reach::new(2, 1).unwrap(), rho(0.1)).unwrap();
@@ -178,10 +180,10 @@ fn the_charge_is_what_the_integers_cost() {
     for (running, _) in each(50) {
         assert!(running.charge() <= rho(0.5) && running.charge() > rho(0.49999));
     }
-    // At a price for which hardly any noise is needed there is a little, and it is charged less.
+    // At a price that needs hardly any noise a little is drawn, and the charge is lower.
     let dear = PreparedRunning::over_last(Strategy::Fresh, 2, one(), rho(500.0)).unwrap();
     assert!(dear.law().variance().to_f64() >= 0.001 && dear.charge() <= rho(500.0));
-    // Three keys cost as much as three.
+    // Three keys cost three times as much as one.
     let keys = |keys, rho| {
         PreparedRunning::so_far(Strategy::Buffered, 100, Reach::new(1, keys).unwrap(), rho).unwrap()
     };
@@ -212,7 +214,8 @@ fn parameters_that_cannot_be_are_named() {
     assert!(Reach::new(0, 1).is_err() && Reach::new(1, 0).is_err() && Reach::new((1 << 40) + 1, 1).is_err());
 }
 
-// Refutes a state that forgets, and a node that is drawn twice: with a stop after every tick the totals are the same to the last bit.
+// Refutes a state that forgets, and a node that is drawn twice: with a stop after every tick the totals are
+// the same to the last bit.
 #[test]
 fn what_is_resumed_goes_on_as_if_it_had_not_stopped() {
     for (running, _) in each(1000) {
@@ -232,7 +235,8 @@ fn what_is_resumed_goes_on_as_if_it_had_not_stopped() {
     }
 }
 
-// Refutes a late key whose noise has another law, and memory that is not what is told: numbers are 8 or 16 bytes.
+// Refutes a late key whose noise has another distribution, and a state of another size than `memory` says:
+// numbers are 8 or 16 bytes.
 #[test]
 fn a_key_that_is_found_late_is_where_it_would_be() {
     for (running, _) in each(30) {
@@ -267,7 +271,8 @@ fn a_state_of_other_parameters_is_refused() {
                 assert_eq!(copy, state);
             }
         }
-        // Cut anywhere, too long, of another version, of another tick, or with what is no number.
+        // The bytes are cut anywhere, too long, of another version, of another tick, or with a float that is
+        // not finite.
         assert!((0..bytes.len()).all(|end| running.resumed(&bytes[..end]).is_err()));
         assert!(running.resumed(&[bytes.as_slice(), &[0]].concat()).is_err());
         let with = |at: usize, value: u8| {
@@ -281,7 +286,7 @@ fn a_state_of_other_parameters_is_refused() {
         endless.truncate(bytes.len() - 8);
         endless.extend(f64::NAN.to_bits().to_be_bytes());
         assert!(running.resumed(&endless).is_err());
-        // Other noise is another release.
+        // Other noise makes another release.
         let cheaper = match running.horizon() {
             Some(ticks) => PreparedRunning::so_far(running.strategy(), ticks, one(), rho(0.25)),
             None => PreparedRunning::over_last(running.strategy(), 5, one(), rho(0.25)),
@@ -298,7 +303,7 @@ fn nothing_of_a_state_prints() {
     assert_eq!(format!("{state:?}"), "State(1 ticks, <private>)");
 }
 
-/// Ticks of any size, and contributions of one person to some of them, of `each` in all.
+/// Ticks of any size, and contributions of one person to some of them.
 fn neighbours() -> impl proptest::strategy::Strategy<Value = (Vec<i64>, Vec<(usize, i64)>)> {
     let ticks = prop::collection::vec(prop_oneof![-1000i64..1000, any::<i64>()], 1..80);
     let brought = prop::collection::vec((any::<prop::sample::Index>(), -30i64..=30), 0..6);
@@ -309,8 +314,9 @@ fn neighbours() -> impl proptest::strategy::Strategy<Value = (Vec<i64>, Vec<(usi
 }
 
 proptest! {
-    // Refutes a length that is less than what a person can do over several ticks, on top of any data: roundings, signs, and numbers at
-    // the ends of their type. Nothing panics, and both worlds ask for the same noise.
+    // Refutes a length below that of one person's contributions to several ticks, on top of any data:
+    // roundings, signs, and numbers at the ends of their type. Nothing panics, and both neighbouring inputs
+    // draw the same noise.
     #[test]
     fn neighbours_are_never_farther_apart_than_is_charged((ticks, brought) in neighbours()) {
         let total: u64 = brought.iter().map(|(_, amount)| amount.unsigned_abs()).sum();

@@ -20,7 +20,7 @@ fn extent(dimension: usize) -> Extent {
     Extent::new(vec![(-WIDE, WIDE); dimension]).unwrap()
 }
 
-/// Independent Gaussian coordinates of these deviations around a centre.
+/// Draws independent Gaussian coordinates with these deviations around a centre.
 fn gaussian(people: usize, deviations: &[f64], centre: &[i64], seed: u64) -> Vec<i64> {
     let mut noise = NoiseSource::seeded(seed);
     let laws: Vec<_> = deviations.iter().map(|&sigma| DiscreteGaussian::with_sigma(sigma).unwrap()).collect();
@@ -37,7 +37,7 @@ fn cheap(dimension: u64) -> (u64, StableMean) {
 }
 
 impl Levels {
-    /// The cores of all records with the references that belong to these levels.
+    /// Returns the cores of all records with the references that belong to these levels.
     fn cores_of(&self, records: &[i64], pairs: &Pairs, covariance: &Covariance) -> Cores {
         self.cores(records, pairs.dimension, self.references(), pairs.len() as u64, covariance)
     }

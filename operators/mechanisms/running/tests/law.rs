@@ -1,11 +1,11 @@
-//! The law of the noise of totals, drawn.
+//! The distribution of the noise of totals, from draws.
 
 use super::*;
 use crate::noise::NoiseDistribution;
 
 const RUNS: usize = 100_000;
 
-/// The noise of totals by measurement: what each measurement alone does to each total.
+/// Returns the noise of totals by measurement: the effect of each measurement alone on each total.
 fn noise_of(running: &PreparedRunning, ticks: usize) -> Vec<Vec<f64>> {
     let count = measured(running, &vec![0; ticks]).0.len();
     let unit = 1 << 40;
@@ -31,14 +31,15 @@ fn dot(left: &[f64], right: &[f64]) -> f64 {
     left.iter().zip(right).map(|(left, right)| left * right).sum()
 }
 
-// The noise of totals times what is measured of each tick is the work: B C = A, of the mechanism as it runs.
+// The noise of totals times the measurements of each tick is the workload: B C = A, for the mechanism as it
+// runs.
 #[test]
 fn what_is_told_undoes_what_is_measured() {
     let ticks = 100;
     for (running, width) in each(ticks) {
         let ticks = ticks as usize;
         let noise = noise_of(&running, ticks);
-        // Buffers of so few ticks are exact but for 2^-28 each.
+        // Buffers of so short a stream are exact but for 2^-28 each.
         let off = if running.strategy() == Strategy::Buffered { 1e-6 } else { 1e-12 };
         for from in 0..ticks {
             let mut impulse = vec![0; ticks];
@@ -54,7 +55,8 @@ fn what_is_told_undoes_what_is_measured() {
     }
 }
 
-// Refutes noise that is drawn twice, forgotten or of another variance: covariances of totals of empty streams are those of B B^T.
+// Refutes noise that is drawn twice, forgotten or of another variance: the covariances of totals of empty
+// streams are those of B B^T.
 #[test]
 fn totals_err_together_as_they_are_said_to() {
     let ticks = 16;
@@ -81,7 +83,7 @@ fn totals_err_together_as_they_are_said_to() {
                 assert!(off < most, "{} {row} {column}: {off} {most}", running.strategy());
             }
         }
-        // What is told of it, up to each tick.
+        // The stated deviation of the totals up to each tick.
         let mut largest = 0f64;
         for tick in 0..ticks {
             largest = largest.max(truth(tick, tick).sqrt());
@@ -92,7 +94,7 @@ fn totals_err_together_as_they_are_said_to() {
     }
 }
 
-/// The variance of the best estimate of one contribution at the first tick, of what is measured.
+/// Returns the variance of the best estimate, from the measurements, of one contribution at the first tick.
 fn estimated(running: &PreparedRunning, ticks: usize, draw: &mut impl FnMut() -> f64) -> f64 {
     let zeros = vec![0; ticks];
     let mut with = zeros.clone();
@@ -108,8 +110,9 @@ fn estimated(running: &PreparedRunning, ticks: usize, draw: &mut impl FnMut() ->
     sum / RUNS as f64
 }
 
-// Refutes noise that is too small by 2%, wherever it comes from, and a restart whose noise is fresh while the charge is not: whoever
-// knows all of the stream but one contribution learns it with a variance of at least 1 / (2 rho).
+// Refutes noise that is too small by 2%, from any cause, and a restart with fresh noise but without a fresh
+// charge: an observer who knows all of the stream but one contribution learns it with a variance of at least
+// 1 / (2 rho).
 #[test]
 fn the_optimal_distinguisher_is_held_off() {
     let ticks = 16;
@@ -124,7 +127,7 @@ fn the_optimal_distinguisher_is_held_off() {
         let mut noise = NoiseSource::seeded(13);
         let found = estimated(running, ticks, &mut || running.law().draw(&mut noise) as f64);
         assert!(found >= least * bound, "{strategy}: {found} {bound}");
-        // 2% less.
+        // The mutant has 2% less.
         let mut noise = NoiseSource::seeded(13);
         let less = estimated(running, ticks, &mut || running.law().draw(&mut noise) as f64 * 0.98f64.sqrt());
         assert!(less < least * bound, "{strategy}: {less} {bound}");

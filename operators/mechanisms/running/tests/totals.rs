@@ -21,7 +21,7 @@ fn ready(keys: Keys<u32>, span: TotalSpan, rho: f64) -> RunningTotals<u32> {
     Gaussian::rho(rho).ready(&count(keys, span)).unwrap()
 }
 
-/// One person brings these records to each of these keys.
+/// Tallies these records of one person for each of these keys.
 fn brought(ready: &RunningTotals<u32>, cells: &[(u32, u64, bool)]) -> <RunningTotals<u32> as Ready>::Tally {
     let mut tally = ready.tally();
     let statistic = count(Keys::discover(1e-2), SO_FAR);
@@ -33,9 +33,9 @@ fn brought(ready: &RunningTotals<u32>, cells: &[(u32, u64, bool)]) -> <RunningTo
 
 type Told = Drawn<Answer<u32, i128>>;
 
-// A lone person's keys, over the whole stream. Refutes spans that overlap; a threshold for one span where there are five, or for one key where there
-// are three, and `>` for `>=`: each makes them five or three times as many, or fewer by the likeliest. 5 standard deviations of
-// 6,000 runs: alpha 6e-7.
+// The keys of a lone person, over the whole stream. Refutes spans that overlap; a threshold for one span in
+// place of five, or for one key in place of three, and `>` for `>=`: each releases five or three times as
+// many keys, or fewer by the likeliest. 5 standard deviations of 6,000 runs: alpha 6e-7.
 #[test]
 fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
     let (delta, runs) = (0.1, 6000);
@@ -65,8 +65,8 @@ fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
     }
 }
 
-// Refutes a selection that is priced for one span of windows, shares that come to more than the whole, and totals that are noised for
-// one key of a person, or for one record.
+// Refutes a selection that is priced for one span of windows, shares that come to more than the whole, and
+// totals whose noise is for one key of a person, or for one record.
 #[test]
 fn what_is_charged_is_enough_for_every_span_and_every_total() {
     for (span, spans) in [(SO_FAR, 5.0), (LAST, 3.0)] {
@@ -81,14 +81,15 @@ fn what_is_charged_is_enough_for_every_span_and_every_total() {
             TotalSpan::SoFar { windows } => running::so_far(windows, 0.35),
             TotalSpan::Last { windows } => running::over_last(windows, 0.35),
         };
-        // Five records in each of three keys.
+        // The bound is five records in each of three keys.
         let over = ready.running().deviation() / unit.unwrap().best().max_deviation();
         assert!((over / (5.0 * 3f64.sqrt()) - 1.0).abs() < 1e-3, "{over}");
         assert_eq!(ready.paid(), Paid::Once { windows: ready.running().horizon() });
     }
 }
 
-// Refutes a key that is found without what was brought to it before, in either kind of total; noise is next to none.
+// Refutes a key that is found without its earlier contributions, in either kind of total; the noise is almost
+// zero.
 #[test]
 fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
     for (span, last) in [(SO_FAR, 99), (LAST, 4)] {
@@ -97,7 +98,7 @@ fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
         let mut noise = NoiseSource::recording(3);
         let (mut state, mut found) = (None, None);
         for window in 1..=16usize {
-            // Three people a window: below the threshold of any one window.
+            // Three people a window are below the threshold of any one window.
             let cells = [(9, 5, true); 3];
             let drawn: Told = ready.draw(brought(&ready, &cells), state.as_deref(), &mut noise);
             state = drawn.state;
@@ -112,7 +113,7 @@ fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
     }
 }
 
-// Refutes intervals that are of another noise, or another tick's: too narrow or half again as wide as they need be.
+// Refutes intervals for other noise, or for another tick: too narrow, or half again as wide as needed.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for span in [SO_FAR, LAST] {
@@ -153,7 +154,7 @@ fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
     assert!(line(LAST).contains(r#","total":"last 4","#));
 }
 
-// Refutes state that is read as another's, and bytes that make it panic or are half read.
+// Refutes a state that is read as another's, and bytes that cause a panic or are read in part.
 #[test]
 fn what_is_kept_is_read_whole_or_not_at_all() {
     let one = ready(Keys::discover(1e-2), SO_FAR, 0.5);
@@ -171,7 +172,7 @@ fn what_is_kept_is_read_whole_or_not_at_all() {
     for other in [ready(Keys::discover(1e-2), SO_FAR, 0.4), ready(Keys::discover(1e-2), LAST, 0.5)] {
         assert_eq!(other.accepts(&state).unwrap_err().field(), "state");
     }
-    // What is public stays so in another version, and all else begins anew.
+    // Public keys stay public in another version, and all else begins anew.
     let other = ready(Keys::discover(1e-2), LAST, 0.5);
     let inherited = other.inherits(&state).unwrap().unwrap();
     assert_eq!(other.accepts(&inherited), Ok(()));
@@ -198,8 +199,8 @@ fn what_is_no_sum_over_windows_is_refused_by_name() {
     assert_eq!(Gaussian::rho(0.1).ready(&sum).unwrap_err().field(), "each");
 }
 
-// Windows one after another. Refutes a share that is more than what is left, in a sum of both signs too; one that is less than it may be;
-// and a person who is counted twice.
+// Windows one after another. Refutes a share above the remaining one, also in a sum of both signs; a share
+// below the largest possible; and a person who is counted twice.
 #[test]
 fn shares_come_to_no_more_than_one_person_may_bring() {
     let limits = Bound::keys(1).per_key(7).checked().unwrap();

@@ -15,7 +15,8 @@ fn points() -> Vec<Vec<f64>> {
     vec![vec![5.0, 1.0], vec![4.0, -2.0], vec![6.0, 0.0], vec![5.0, 0.5]]
 }
 
-// By hand: two corners of a box are 2 units apart, of 2^24 steps each; at rho = 1/2 sigma is the length itself.
+// By hand: two corners of a box are 2 units apart, of 2^24 steps each; at rho = 1/2 sigma is the length
+// itself.
 #[test]
 fn the_noise_is_what_the_enforced_length_costs() {
     let domain = DataDomain::reaching(&[1.0, 20.0]).unwrap();
@@ -33,7 +34,8 @@ fn the_noise_is_what_the_enforced_length_costs() {
     }
 }
 
-// Two people who send the same noise: their reports differ by their records alone, and these by no more than was paid for.
+// Two people with the same noise: their reports differ by their records alone, and by at most the charged
+// length.
 #[test]
 fn reports_of_two_neighbours_differ_by_what_is_enforced() {
     for domain in [DataDomain::reaching(&[1.0, 20.0]).unwrap(), DataDomain::points(&points()).unwrap()] {
@@ -53,9 +55,10 @@ fn reports_of_two_neighbours_differ_by_what_is_enforced() {
     }
 }
 
-// 40,000 reports from a fixed seed, of vectors that differ: along each coordinate the mean of the noise is within 4.75 of its
-// deviations (alpha 2e-6 for each of 4), and the deviation of 400 means of 100 is as told, to 15% (4.2 of its own errors). Refutes
-// a mean that forgets the centre of a list, and a deviation that is off by the root of 2.
+// 40,000 reports from a fixed seed, of vectors that differ: along each coordinate the mean of the noise is
+// within 4.75 of its deviations (alpha 2e-6 for each of 4), and the deviation of 400 means of 100 is the
+// stated one, to 15% (4.2 of its own errors). Refutes a mean that forgets the centre of a list, and a
+// deviation that is off by the root of 2.
 #[test]
 fn means_are_unbiased_and_err_as_they_say() {
     for (seed, domain) in
@@ -93,7 +96,8 @@ fn means_are_unbiased_and_err_as_they_say() {
     }
 }
 
-// By hand: the box's factor is its reach times the root of (1 + 20); at rho = 1/2 the noise on a whitened number is 2.
+// By hand: the box's factor is its reach times the root of (1 + 20); at rho = 1/2 the noise on a whitened
+// number is 2.
 #[test]
 fn the_told_deviation_is_that_of_the_shape() {
     let report = report(&DataDomain::reaching(&[1.0, 20.0]).unwrap(), 0.5);
@@ -133,7 +137,7 @@ fn what_makes_no_report_is_refused_by_name() {
     assert_eq!(reports.add(&[1]).unwrap_err().field(), "report");
     assert_eq!(reports.add(&[]).unwrap_err().field(), "report");
     assert_eq!(reports.people(), 0);
-    // The worst that anybody can send is a number, and no end of the sum.
+    // The worst report that anybody can send is a number, and does not overflow the sum.
     (0..1_000).for_each(|_| reports.add(&[i64::MAX, i64::MIN]).unwrap());
     assert!(reports.mean().unwrap().values().iter().all(|value| value.is_finite()));
     assert_eq!(report.of_record(&[f64::NAN; 7], &mut NoiseSource::seeded(1)).len(), 2);

@@ -16,7 +16,7 @@ fn triangle() -> Vec<Vec<f64>> {
     vec![vec![1.0, 0.0], vec![-0.5, side], vec![-0.5, -side]]
 }
 
-/// Domains of three coordinates of every kind, with vectors of each that are as far out as any.
+/// Domains of three coordinates of every kind, each with vectors at its border.
 fn domains() -> Vec<(DataDomain, Vec<Vec<f64>>)> {
     let points = vec![vec![5.0, 1.0, 0.5], vec![4.0, -2.0, 0.0], vec![6.0, 0.0, -1.0], vec![5.0, 0.5, 3.0]];
     let turned = [vec![2.0, 0.0, 0.0], vec![1.0, 1.0, 0.0], vec![0.0, -1.0, 0.5]];
@@ -37,7 +37,7 @@ fn domains() -> Vec<(DataDomain, Vec<Vec<f64>>)> {
     ]
 }
 
-/// What nobody should send, and what lies in the domain.
+/// Vectors outside of the domain or without meaning, and the vectors `inside`.
 fn adversaries(inside: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let entries = [0.0, -0.0, 1.0, -2.5, 1e30, f64::MIN, 5e-324, f64::NAN, f64::NEG_INFINITY];
     let vector = |code: usize| [1, 9, 81].map(|place| entries[code / place % 9]).to_vec();
@@ -48,7 +48,7 @@ fn adversaries(inside: &[Vec<f64>]) -> Vec<Vec<f64>> {
     all
 }
 
-/// The square of the length by which the worst of all pairs moves a sum, or the worst record alone.
+/// Returns the square of the largest length by which a pair, or a record alone, moves a sum.
 fn worst(whitened: &Whitened, relation: Relation, records: &[Vec<f64>]) -> u128 {
     let found: Vec<Vec<i64>> = records.iter().map(|record| whitened.record(record)).collect();
     let apart = |left: &[i64], right: &[i64]| {
@@ -79,7 +79,7 @@ fn no_pair_of_records_is_farther_apart_than_is_enforced_and_some_are_as_far() {
                     let part = own as f64 / enforced as f64;
                     assert!(part >= 1.0 - 1e-6 - 8.0 * step, "{domain:?} {relation:?} {bits}: {part}");
                 }
-                // No shift is free where a person comes or goes: the number of people is not looked at.
+                // With add/remove the sum is not shifted: the number of people is ignored.
                 let sum = vec![1i128 << bits; whitened.width()];
                 let told = |people| whitened.unwhitened(&sum, people);
                 assert!(relation == Relation::Replace || told(0) == told(1_000));
@@ -88,8 +88,8 @@ fn no_pair_of_records_is_farther_apart_than_is_enforced_and_some_are_as_far() {
     }
 }
 
-// Two integers whose squares add up to so little more than 4^40 that floats find the length 1. Refutes a length that is trusted
-// without a look at the integers.
+// Two integers whose squares add up to so little more than 4^40 that floats compute the length 1. Refutes a
+// length that is trusted without a check of the integers.
 #[test]
 fn what_floats_cannot_tell_is_too_long_is_shortened() {
     let (unit, mut tried) = (1u128 << 40, 0);
@@ -111,10 +111,10 @@ fn what_floats_cannot_tell_is_too_long_is_shortened() {
     }
 }
 
-// 100,000 sums of noise of variance `l2^2 / (2 rho)` on every integer, at rho = 1/8. Every entry of their covariance is within
-// 4.75 of its standard errors of the shape's, times 1 / (2 rho) where one comes or goes, and by the square of the distance that
-// was found where one replaces another. Alpha is 2e-6 for each of 24 entries; an entry that is off by 3% is found with a chance
-// of 0.97, half the sensitivity always.
+// 100,000 sums of noise of variance `l2^2 / (2 rho)` on every integer, at rho = 1/8. Every entry of their
+// covariance is within 4.75 of its standard errors of the shape's, times 1 / (2 rho) with add/remove, and
+// times the square of the computed distance with replacement. Alpha is 2e-6 for each of 24 entries; an entry
+// that is off by 3% is found with a chance of 0.97, half the sensitivity always.
 #[test]
 fn released_noise_has_the_covariance_of_the_shape() {
     const RELEASES: usize = 100_000;
@@ -193,13 +193,14 @@ fn a_list_knows_its_largest_distance_exactly() {
     }
     assert_eq!(whitened.l2_squared(), most as u128);
     assert!((whitened.l2_squared() as f64 / 2f64.powi(50) - 1.0).abs() < 1e-3, "not 2 units");
-    // What is near a point is that point, what is nothing is the first.
+    // A vector near a point becomes that point, and one that is not finite becomes the first.
     assert_eq!(whitened.record(&[2.0, 0.1]), records[0]);
     assert_eq!(whitened.record(&[f64::NAN, 0.0]), records[0]);
     assert_eq!(whitened.record(&[-0.6, 0.9]), records[1]);
 }
 
-// Thirty lists of 12 points each, from a fixed seed, and all their pairs. Refutes a pair that is passed over too early.
+// Thirty lists of 12 points each, from a fixed seed, and all their pairs. Refutes a pair that is ruled out
+// too early.
 #[test]
 fn no_pair_is_passed_over() {
     let mut source = NoiseSource::seeded(31);

@@ -1,10 +1,10 @@
-//! The two noised numbers, against the promise that is made of them.
+//! The two noised numbers, against their guarantees.
 
 use super::super::plan::{NoisedCount, ThresholdTest};
 use crate::accounting::convert;
 
 impl ThresholdTest {
-    /// `P[PASS]` of a score, found by asking for every noise.
+    /// Returns the probability of PASS for a score, from a call for every noise.
     fn passes(&self, score: u32) -> f64 {
         let reach = 4 * self.k as i64;
         let most = (-reach..=reach).filter(|&noise| self.lets(score, noise)).max();
@@ -12,12 +12,13 @@ impl ThresholdTest {
     }
 }
 
-/// How much more likely an event is than `e^epsilon` times its chance elsewhere.
+/// Returns the excess of an event's chance over `e^epsilon` times its chance under the neighbouring input.
 fn excess(chance: f64, elsewhere: f64, epsilon: f64) -> f64 {
     chance - epsilon.exp() * elsewhere
 }
 
-/// The most by which PASS or FAIL breaks the promise, over all scores within 2 and many epsilons, given what one score passes with.
+/// Returns the largest violation of the guarantee by PASS or FAIL, over all scores within 2 and many
+/// epsilons, given the probability that each score passes.
 fn broken(test: &ThresholdTest, passes: impl Fn(u32) -> f64) -> f64 {
     let delta = test.law.tail(test.k as i64 / 2 - 1 - test.tau);
     let mut most = f64::NEG_INFINITY;
@@ -37,7 +38,7 @@ fn broken(test: &ThresholdTest, passes: impl Fn(u32) -> f64) -> f64 {
     most
 }
 
-// Refutes a score that is compared whole, for it moves by 2, and one that passes where it is capped.
+// Refutes a score that is compared whole, for it moves by 2, and one that passes at its cap.
 #[test]
 fn the_test_keeps_its_promise_for_all_scores_within_two() {
     for (rho, delta) in [(0.055, 5e-7), (0.122, 5e-7), (0.462, 5e-7), (2.0, 1e-3)] {
@@ -48,13 +49,13 @@ fn the_test_keeps_its_promise_for_all_scores_within_two() {
         assert!(of.iter().is_sorted_by(|one, next| one >= next) && of[k as usize] == 0.0);
         assert!(broken(&test, |z| of[z as usize]) <= 1e-12, "{test:?}");
         assert!(of[0] >= 0.999, "a score without outliers passes");
-        // The mutants: z itself is compared; the last step is let through, and falls to nothing at the cap.
+        // The mutants: one compares z itself; one lets the last step pass, and drops to zero at the cap.
         assert!(broken(&test, at) > 1e-3, "{test:?}");
         assert!(broken(&test, |z| if z == k { 0.0 } else { of[0] }) > 1e-3, "{test:?}");
     }
 }
 
-// Refutes the curve that is found in public: it drops from likely to impossible in one step of the score.
+// Refutes the published curve: it drops from likely to impossible in one step of the score.
 #[test]
 fn the_public_curve_breaks_its_promise() {
     let (epsilon, delta) = (1.0f64 / 3.0, 1.67e-7f64);
@@ -75,20 +76,21 @@ fn levels_of_the_test_are_as_few_as_the_gaussian_threshold_allows() {
     }
 }
 
-// Refutes `>` for `>=` in what may go wrong with the count: at one more than there are, one neighbour runs and the other fails.
+// Refutes `>` for `>=` in the failure of the count: at one more than the number of people, one neighbour runs
+// and the other fails.
 #[test]
 fn one_person_more_moves_the_count_no_further_than_is_paid_for() {
     let counting = NoisedCount::new(0.05, 1e-4).unwrap();
     let people = 100_000;
     let alone: Vec<i64> = (-200..=200)
         .filter(|&noise| {
-            // The neighbour keeps as many under noise that is 1 less.
+            // The neighbour keeps the same number with noise that is 1 less.
             let (fewer, more) = (counting.keeps(people, noise + 1), counting.keeps(people + 1, noise));
             assert!(fewer.is_none() || fewer == more);
             fewer != more
         })
         .collect();
-    // From the shift upwards nobody has as many, but for the larger neighbour, once.
+    // From the shift upwards neither input has enough people, but for the larger one, once.
     assert_eq!(alone, [counting.shift]);
     assert!(counting.keeps(people + 1, counting.shift + 1).is_none());
     assert!(counting.delta >= counting.law.tail(counting.shift));

@@ -1,10 +1,11 @@
-//! Two neighbours, near every threshold: what an exchanged record may move, it moves no further.
+//! Two neighbouring inputs, near every threshold: an exchanged record moves the results by no more than the
+//! bounds.
 
 use super::super::plan::moved;
 use super::super::release::weighted;
 use super::*;
 
-/// What one side computes.
+/// The results of one of the two inputs.
 struct Side {
     first: u32,
     both: u32,
@@ -27,7 +28,7 @@ fn side(levels: &Levels, records: &[i64], dimension: usize) -> Side {
     }
 }
 
-/// `v` by the inverse of the lower root of a Gram matrix, in floats.
+/// Returns `v` times the inverse of the lower root of a Gram matrix, in floats.
 fn whitened(gram: &[i128], v: &[f64]) -> Vec<f64> {
     let dimension = v.len();
     let mut root = vec![0.0; dimension * dimension];
@@ -50,7 +51,7 @@ fn squares(v: &[f64]) -> f64 {
     v.iter().map(|value| value * value).sum()
 }
 
-/// The eigenvalues of one covariance as the other sees it, less 1, by rotations.
+/// Returns the eigenvalues of one covariance relative to the other, less 1, by rotations.
 fn apart(one: &[i128], other: &[i128], dimension: usize) -> Vec<f64> {
     let columns: Vec<Vec<f64>> = other
         .chunks(dimension)
@@ -91,7 +92,8 @@ fn plant(records: &mut [i64], dimension: usize, pair: usize, leverage: f64, towa
     }
 }
 
-/// Records well inside, with few pairs and `lambda` as little above the rest as may be, or Gaussian ones with more room.
+/// Records well inside: either a few pairs, with `lambda` as little above the rest as possible, or Gaussian
+/// ones with more room.
 fn inside(
     levels: &Levels,
     people: usize,
@@ -103,7 +105,7 @@ fn inside(
         let records = gaussian(people, &vec![1e6; dimension], &vec![0; dimension], noise.below(1 << 40));
         return records.into_iter().map(|x| x.clamp(-2_000_000, 2_000_000)).collect();
     }
-    // All pairs as long as each other, nearly, and in any direction; around one place.
+    // All pairs have nearly the same length, in any direction, around one place.
     let mut records: Vec<i64> = (0..people * dimension).map(|_| noise.below(400_000) as i64).collect();
     let half = people / 2;
     for pair in 0..half {
@@ -118,7 +120,7 @@ fn inside(
     records
 }
 
-/// The most that was seen, over what is allowed.
+/// The largest observed changes, over the allowed ones.
 #[derive(Debug, Default)]
 struct Most {
     score: u32,
@@ -149,7 +151,7 @@ fn compare(round: u64, noise: &mut NoiseSource, most: &mut Most) {
     let mut other = records.clone();
     let exchanged = match noise.below(3) {
         0 => noise.below(people as u64) as usize,
-        // One of the references, which all others are compared with.
+        // One of the references, which all other records are compared with.
         1 => noise.below(levels.references() as u64) as usize,
         _ => m - 1 - noise.below(planted.max(1) as u64) as usize,
     };
@@ -196,7 +198,7 @@ fn an_exchanged_record_moves_nothing_further_than_is_paid_for() {
     let mut most = Most::default();
     (0..rounds).for_each(|round| compare(round, &mut noise, &mut most));
     println!("{most:?}");
-    // The thresholds are met: otherwise nothing is tested.
+    // The thresholds are reached: otherwise nothing is tested.
     assert!(u64::from(most.told) > rounds / 10 && most.first > 0 && most.both > 0, "{most:?}");
     assert!(most.score > 0 && most.trace > 0.1 && most.mean > 0.05, "{most:?}");
 }

@@ -1,18 +1,19 @@
-//! The whole of it once more, slowly, up to the noise: one sentence after another, in whole numbers, with nothing shared.
+//! A second implementation of everything up to the noise: slow, step by step as described, in integers, and
+//! sharing no code with the first.
 
 use dashu_int::IBig;
 
 use super::*;
 
-/// What is done differently, so that it can be seen to be found.
+/// A deviation from the description, which the tests must detect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mutant {
     None,
-    /// Levels as a power: `lambda e^(level / k)`.
+    /// Levels grow as a power: `lambda e^(level / k)`.
     Power,
-    /// `gamma` by people, and not by pairs.
+    /// `gamma` is computed from people, and not from pairs.
     People,
-    /// Two thresholds with another factor: half a distance for a distance.
+    /// Two thresholds have another factor: half a distance in place of a distance.
     Whole,
     /// A pair at the limit leaves.
     Limit,
@@ -30,7 +31,8 @@ fn determinant(rows: &[Vec<IBig>]) -> IBig {
     })
 }
 
-/// `v' G^-1 v`, times the determinant of `G`: what is missing when `G` gets `v` as one more row and column.
+/// Returns `v' G^-1 v`, times the determinant of `G`: minus the determinant of `G` bordered by `v` and a
+/// zero.
 fn quadratic(gram: &[Vec<IBig>], v: &[i64]) -> IBig {
     let bordered = gram.iter().zip(v).map(|(row, &v)| [row.as_slice(), &[IBig::from(v)]].concat());
     let last = v.iter().map(|&v| IBig::from(v)).chain([IBig::ZERO]).collect();
@@ -53,7 +55,7 @@ fn oracle(levels: &Levels, records: &[Vec<i64>], mutant: Mutant) -> Told {
     let (n, m, k, lambda) = (records.len(), records.len() / 2, levels.k, levels.lambda);
     let pairs: Vec<Vec<i64>> =
         (0..m).map(|i| records[i].iter().zip(&records[i + m]).map(|(a, b)| a - b).collect()).collect();
-    // lambda / (1 - level / 10 k), over 2^40 where it is a power.
+    // This is lambda / (1 - level / 10 k), over 2^40 for the power.
     let allowed = |level: u32| match mutant {
         Mutant::Power => {
             let power = (f64::from(level) / f64::from(k)).exp() * lambda as f64;
@@ -130,7 +132,7 @@ fn told(levels: &Levels, records: &[Vec<i64>]) -> Told {
     (good.score, rest)
 }
 
-/// Records of which nearly all are alike, and a few pairs and single ones lie around the thresholds.
+/// Records that are nearly all alike, with a few pairs and single records around the thresholds.
 fn designed(levels: &Levels, dimension: usize, noise: &mut NoiseSource) -> Vec<Vec<i64>> {
     let m = (10 * u64::from(levels.k) * levels.lambda + noise.below(3)) as usize;
     let mut draw = |wide: i64| noise.below(2 * wide as u64 + 1) as i64 - wide;
@@ -155,7 +157,8 @@ fn designed(levels: &Levels, dimension: usize, noise: &mut NoiseSource) -> Vec<V
     records
 }
 
-// Refutes a step that is not the one described: levels, pairs, thresholds and their factor, ties, nesting, caps and weights.
+// Refutes a step that differs from the description: levels, pairs, thresholds and their factor, ties,
+// nesting, caps and weights.
 #[test]
 fn all_up_to_the_noise_is_as_described() {
     let mutants = [Mutant::Power, Mutant::People, Mutant::Whole];
@@ -178,7 +181,7 @@ fn all_up_to_the_noise_is_as_described() {
     assert!(killed.iter().all(|&count| count > 0), "{killed:?}");
 }
 
-// Refutes a tie that leaves: where all pairs have the leverage of level zero to the last bit, all stay.
+// Refutes a tie that leaves: if all pairs have the leverage of level zero to the last bit, all stay.
 #[test]
 fn a_pair_at_the_limit_stays() {
     let levels = Levels { k: 2, lambda: 1 };

@@ -1,4 +1,4 @@
-//! What is promised of a release, computed once more.
+//! The guarantee of a release, computed a second time.
 
 use super::super::plan::ThresholdTest;
 use super::super::plan::{SearchQuestion, shape_cost};
@@ -23,7 +23,7 @@ fn the_shape_costs_no_less_than_at_any_order() {
     }
 }
 
-/// `gamma` and `c` for so many people, as they are written.
+/// Returns `gamma` and `c` for this number of people, straight from their formulas.
 fn written(mean: &StableMean, people: u64) -> (f64, f64) {
     let (k, lambda, pairs) = (mean.k() as f64, mean.lambda() as f64, (people / 2) as f64);
     let gamma = 20.0 * lambda / (7.0 * pairs);
@@ -33,7 +33,8 @@ fn written(mean: &StableMean, people: u64) -> (f64, f64) {
     (gamma, moved / (2.0 * release * (1.0 - mean.share())).sqrt())
 }
 
-// Refutes a plan that forgets a part of the price, converts as if it held at every order, or counts gamma by people.
+// Refutes a plan that forgets a part of the price, converts as if it held at every order, or computes gamma
+// from people.
 #[test]
 fn a_plan_keeps_its_price_with_omega_and_delta() {
     for relation in [Relation::Replace, Relation::AddRemove] {
@@ -61,15 +62,15 @@ fn a_plan_keeps_its_price_with_omega_and_delta() {
                 assert!(pairs >= 10 * mean.k() * mean.lambda() && mean.lambda() >= dimension);
                 assert!((mean.scale(mean.fewest()) / scale - 1.0).abs() < 1e-4, "{scale}");
                 assert!(mean.scale(mean.fewest()) >= scale);
-                // What more people make of it costs no more.
+                // With more people the cost is no higher.
                 assert!(written(&mean, 2 * mean.fewest()).0 <= gamma);
             }
         }
     }
 }
 
-// Refutes a conversion at orders that the promise does not hold at. What plans take leaves more orders than they need; with a
-// smaller share it would not, and less could be spent.
+// Refutes a conversion at orders at which the guarantee does not hold. The shares of plans leave more orders
+// than they need; with a smaller share they would not, and less could be spent.
 #[test]
 fn orders_end_at_omega() {
     let (epsilon, target) = (1.0, 1e-6);
@@ -95,14 +96,14 @@ fn orders_end_at_omega() {
     assert!(convert::epsilon_of_rho(every, omega, target - spent).unwrap() > 1.05 * epsilon);
 }
 
-// Refutes a schedule whose steps are too short for one exchanged pair, at the fewest pairs that there may be.
+// Refutes a schedule whose steps are too short for one exchanged pair, at the fewest pairs possible.
 #[test]
 fn levels_and_radii_rise_by_as_much_as_one_exchange_moves() {
     for (k, lambda) in [(2, 1), (26, 40), (54, 85), (1000, 300)] {
         let levels = Levels { k, lambda };
         let pairs = 10 * u64::from(k) * lambda;
         for level in 0..levels.top() {
-            // 1 / here - 1 / next >= 1 / pairs, over common denominators.
+            // The condition is 1 / here - 1 / next >= 1 / pairs, over common denominators.
             let ((over, under), (next_over, next_under)) = (levels.allows(level), levels.allows(level + 1));
             assert!(
                 (under * next_over - next_under * over) * u128::from(pairs) >= over * next_over,

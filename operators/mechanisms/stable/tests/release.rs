@@ -1,4 +1,4 @@
-//! From records to an answer.
+//! Releases, from records to an answer.
 
 use super::super::ASSUMED;
 use super::super::release::{Passed, Released};
@@ -37,7 +37,7 @@ fn parameters_out_of_range_are_refused_by_name() {
 fn a_mean_that_is_not_zero_is_recovered_on_axes_of_any_scale() {
     let (people, mean) = cheap(2);
     let (deviations, centre) = ([1e3, 1e9], [7_000_000, -123_456_789_012]);
-    // Of another middle than zero, or than the records.
+    // The middle of the box is neither zero nor the middle of the records.
     let extent = Extent::new(vec![(-1000, 1 << 30), (-(1 << 41), 1 << 37)]).unwrap();
     let records = gaussian(people as usize, &deviations, &centre, 3);
     let Released::Mean(told) = mean.release(&records, &extent, &mut NoiseSource::seeded(4)).unwrap() else {
@@ -46,15 +46,15 @@ fn a_mean_that_is_not_zero_is_recovered_on_axes_of_any_scale() {
     for axis in 0..2 {
         let off = (told[axis] - centre[axis] as f64) / deviations[axis];
         let allowed = 6.0 * (mean.scale(people).powi(2) + 1.0 / people as f64).sqrt();
-        // A wide box costs a narrow axis its digits, and says so beforehand.
+        // A wide box costs a narrow axis its digits, and `grid` says so beforehand.
         let step = mean.grid(&extent)[axis] / deviations[axis];
         assert!(off.abs() <= allowed + step, "{axis}: {off} of {allowed}");
     }
 }
 
-/// A square matrix of small whole numbers that has full rank, and is far from orthogonal.
+/// Draws a square matrix of small integers of full rank, far from orthogonal.
 fn matrix(dimension: usize, noise: &mut NoiseSource) -> Vec<i64> {
-    // Triangular of both kinds, so that it has full rank; and steep in one axis.
+    // A product of a lower and an upper triangular matrix has full rank; one axis is steep.
     let mut lower = vec![0i64; dimension * dimension];
     let mut upper = lower.clone();
     for row in 0..dimension {
@@ -76,7 +76,7 @@ fn matrix(dimension: usize, noise: &mut NoiseSource) -> Vec<i64> {
     (0..dimension * dimension).map(entry).collect()
 }
 
-// Refutes whatever depends on the axes that somebody chose: a root of the covariance, a tie, a bound.
+// Refutes any dependence on the choice of axes: a root of the covariance, a tie, a bound.
 #[test]
 fn the_same_seeds_map_with_the_records() {
     for (dimension, seed) in [(1, 1), (2, 2), (2, 3), (3, 4), (5, 5)] {
@@ -101,7 +101,7 @@ fn the_same_seeds_map_with_the_records() {
             let row = &map[axis * dimension..(axis + 1) * dimension];
             let expected =
                 row.iter().zip(&plain).map(|(&a, x)| a as f64 * x).sum::<f64>() + away(axis) as f64;
-            // Of the records' own spread, beside which a mean may be nothing.
+            // Relative to the records' own spread as well, since a mean may be near zero.
             let spread: f64 = row.iter().zip(&deviations).map(|(&a, s)| (a as f64 * s).abs()).sum();
             let off = (after[axis] - expected).abs() / (expected.abs() + spread);
             assert!(off < 1e-9, "{dimension}: {after:?} {expected}");
@@ -109,7 +109,7 @@ fn the_same_seeds_map_with_the_records() {
     }
 }
 
-// Refutes noise of another covariance than is promised: it is c^2 over 2 m k times the weighted sum of the pairs.
+// Refutes noise of another covariance than stated: it is c^2 over 2 m k times the weighted sum of the pairs.
 #[test]
 fn the_noise_has_the_covariance_of_the_pairs() {
     let differences = vec![900, 20, -300, 500, 40, -700, 100, 100, 0, 650, -800, 0];
@@ -141,12 +141,12 @@ fn the_noise_has_the_covariance_of_the_pairs() {
     }
     let wide = (promised[0] * promised[2]).sqrt();
     for (found, promised) in found.iter().zip(promised) {
-        // Five deviations of a sum of squares: 4.5 sqrt(2 / draws).
+        // The bound is five deviations of a sum of squares: 4.5 sqrt(2 / draws).
         assert!((found - promised).abs() < 0.142 * wide, "{found} {promised}");
     }
 }
 
-// The same of a whole release, by the covariance that the records were drawn with.
+// The same for a whole release, by the covariance that the records were drawn with.
 #[test]
 fn the_noise_is_as_wide_as_the_plan_says() {
     let (people, mean) = cheap(1);
@@ -177,7 +177,7 @@ fn data_without_full_rank_fail_and_nothing_panics() {
     }
 }
 
-// Refutes a number of people that is told by which way it fails.
+// Refutes a number of people that the kind of failure reveals.
 #[test]
 fn too_few_of_an_unknown_number_fail_as_all_else_does() {
     let people = StableMean::least_people(1, 8.0, 1e-6, Relation::AddRemove).unwrap();
@@ -194,19 +194,21 @@ fn too_few_of_an_unknown_number_fail_as_all_else_does() {
     assert_eq!(told(&vec![3; people as usize]), Released::Failed);
 }
 
-// Refutes a choice by place: whoever comes first, or has small numbers, is in no more answers than others.
+// Refutes a choice by place: a person who comes first, or has small numbers, is in no more answers than
+// others.
 #[test]
 fn who_is_kept_does_not_depend_on_values_or_on_places() {
     let people = StableMean::least_people(1, 8.0, 1e-6, Relation::AddRemove).unwrap() as usize;
     let mean = StableMean::new(people as u64, 1, 8.0, 1e-6, Relation::AddRemove).unwrap();
-    // In order of place as of value.
+    // The order of places is that of values.
     let records: Vec<i64> = (0..people as i64).collect();
     let mut off = 0.0;
     for seed in 0..10 {
         let passed = mean.passed(&records, &extent(1), &mut NoiseSource::seeded(seed)).unwrap().unwrap();
         off += passed.mean[0] + passed.middle[0] - (people as f64 - 1.0) / 2.0;
     }
-    // Of those that are missing, half come from either end: were it the last, the mean would fall by half their number.
+    // Half of the missing ones come from either end: if all came from one end, the mean would move by half
+    // their number.
     let missing = (people as u64 - mean.fewest()) as f64;
     assert!((off / 10.0).abs() < 0.1 * missing, "{off} {missing}");
 }

@@ -1,4 +1,4 @@
-//! Decisions by whole numbers, and floats that do not contradict them.
+//! Decisions by integers, and floats that do not contradict them.
 
 use super::super::gram::{Between, GramMatrix, STRADDLED};
 use super::*;
@@ -20,7 +20,8 @@ fn rank_is_exact() {
     assert!(wrong, "the mutant is told apart");
 }
 
-// Refutes an error bound of floats: big integers alone decide the same. On records of no design floats decide nearly all.
+// Refutes an error bound of floats: big integers alone decide the same. On random records floats decide
+// nearly all.
 #[test]
 fn floats_decide_as_big_integers_do() {
     let (mut asked, mut straddled) = (0, 0);
@@ -49,8 +50,9 @@ fn floats_decide_as_big_integers_do() {
     assert!(straddled * 1000 <= asked as u64, "{straddled} of {asked}");
 }
 
-// Refutes an error bound that is too small: where axes nearly coincide, what floats make of a form has lost most of its digits,
-// and still what they say holds it. Forms are compared with the ends of what is known as fractions of 2^100.
+// Refutes an error bound that is too small: if axes nearly coincide, the float value of a form has lost most
+// of its digits, and its bounds still hold. Forms are compared with the ends of the bounds as fractions of
+// 2^100.
 #[test]
 fn what_floats_know_holds_the_truth_where_axes_nearly_coincide() {
     let mut noise = NoiseSource::seeded(31);
@@ -86,7 +88,7 @@ fn what_floats_know_holds_the_truth_where_axes_nearly_coincide() {
                 assert!(low == 0.0 || shape.exceeds(v, 1, at(low) - 1, 1 << 100), "{round}: {low} {high}");
                 assert!(!shape.exceeds(v, 1, at(high) + 1, 1 << 100), "{round}: {low} {high}");
                 known += 1;
-                // The mutant: lengths that are taken for true would be wrong.
+                // The mutant: lengths without their error would be wrong.
                 let square = length * length;
                 lost += u32::from(
                     !shape.exceeds(v, 1, at(square * (1.0 - 1e-8)), 1 << 100)
@@ -103,7 +105,7 @@ fn what_floats_know_holds_the_truth_where_axes_nearly_coincide() {
 fn a_leverage_at_the_limit_is_decided_exactly() {
     let shape = GramMatrix::of(vec![3_000_000_007, 1, 1, 5_000_000_029], 2).unwrap();
     let exact = GramMatrix::exactly(vec![3_000_000_007, 1, 1, 5_000_000_029], 2).unwrap();
-    // v' adj v = 5000000029 for v = (1, 0); the determinant is their product less 1.
+    // For v = (1, 0), v' adj v = 5000000029; the determinant is the product of the diagonal less 1.
     let determinant = 3_000_000_007u128 * 5_000_000_029 - 1;
     for shape in [shape, exact] {
         assert!(!shape.exceeds(&[1, 0], determinant, 5_000_000_029, 1));
@@ -111,7 +113,8 @@ fn a_leverage_at_the_limit_is_decided_exactly() {
     }
 }
 
-// Refutes 4 k references: records on either side, each near half of them, would both have a weight, and lie too far apart.
+// Refutes 4 k references: records on either side, each near half of them, would both have a weight, and lie
+// too far apart.
 #[test]
 fn two_records_that_share_no_reference_have_no_weight_together() {
     let levels = Levels { k: 4, lambda: 10 };
@@ -126,7 +129,7 @@ fn two_records_that_share_no_reference_have_no_weight_together() {
             gram: Vec::new(),
             weights: Vec::new(),
         };
-        // All references see each other, at no more than the radius of level zero; nobody else is far.
+        // All references are within the radius of level zero of each other; no other record is far.
         let near = (10f64.sqrt() * unit as f64) as i64 / 2;
         let mut records = vec![0; 2 * pairs as usize];
         for (reference, x) in records[..references].iter_mut().enumerate() {
@@ -137,7 +140,7 @@ fn two_records_that_share_no_reference_have_no_weight_together() {
         records[last..].copy_from_slice(&[away, -away]);
         let cores = levels.cores(&records, 1, references, pairs, &covariance);
         assert!(cores.score < levels.k, "{}", cores.score);
-        // Two that shared a reference would be apart by two radii at most.
+        // Two records that shared a reference would be apart by two radii at most.
         assert!(2.0 * away as f64 / unit as f64 > 2.5 * top);
         (cores.weights[last], cores.weights[last + 1])
     };
