@@ -100,9 +100,9 @@ fn head(bytes: &[u8]) -> Option<([u8; 32], u64, &[u8], UnreadBytes<'_>)> {
 // Keys that are not public yet: the contributions to them, and the search for those with enough people.
 //
 // The search runs over spans of `1, 2, 4, ..` ticks, each of which begins at the end of the one before it
-// (the nodes of a binary tree). At the end of a span, for each key that somebody came to in it for the first
-// time, the number of these people is noised and compared with a threshold, by a draw of its own. So a long
-// span finds a key that emerges slowly, and a short one finds a key that emerges at once.
+// (the nodes of a binary tree). At the end of a span, for each key with people who came to it for the first
+// time in the span, the number of these people is noised and compared with a threshold, by a draw of its own.
+// So a long span finds a key that emerges slowly, and a short one finds a key that emerges at once.
 //
 // A person comes to a key for the first time once, and so is in one span of each length, for each of at most
 // `keys` keys. All noised numbers together are a histogram in which one person is in `keys` times the number

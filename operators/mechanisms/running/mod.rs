@@ -38,17 +38,17 @@
 //! # As a mechanism
 //!
 //! A [`RunningTotal`] is a statistic, which [`Gaussian`](super::Gaussian) noise prepares for releases: totals
-//! of many keys, listed or discovered, with all of their states in one. The total of a key that becomes
-//! public late begins then, with the sum of everything brought to the key before as its first number. A total
-//! over the last windows begins with those of its windows that matter, one by one, each with noise of its
-//! own.
+//! of many keys (partitions), listed or discovered, with all of their states in one. The total of a key that
+//! becomes public late begins then, with the sum of all earlier contributions to the key as its first number.
+//! A total over the last windows begins with those of its windows that matter, one by one, each with noise of
+//! its own.
 //!
 //! # The caller's duties
 //!
 //! * The caller makes a [`TotalState`] and the total that was computed with it durable together, and
 //!   publishes the total after that. A tick that is drawn again from an older state, after its total was
-//!   published, is another draw of the same node, which nobody paid for. State that is lost ends the release;
-//!   to [begin](PreparedRunning::begin) anew is a new charge.
+//!   published, is another draw of the same node, which no charge covers. State that is lost ends the
+//!   release; to [begin](PreparedRunning::begin) anew is a new charge.
 //! * The bytes of a state hold exact numbers: they are secret, and are stored as such.
 //! * A person's contributions are bounded over *all* ticks ([`Reach`]), not for each.
 

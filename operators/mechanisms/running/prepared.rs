@@ -14,7 +14,7 @@ use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource, Ratio};
 /// The contribution bound of one privacy unit on the exact numbers, over all ticks together.
 ///
 /// A person may come once or a hundred times: the contributions to a key at all ticks, without signs, add up
-/// to at most `each`. This bounds more than a bound for each tick would, and it needs less noise.
+/// to at most `each`. This is stricter than a bound for each tick, and needs less noise than one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reach {
     each: u64,

@@ -33,8 +33,8 @@ use crate::noise::NoiseSource;
 /// Totals that are released at every window and charged once, prepared for release. Only [`Gaussian`] noise
 /// prepares them, since the charge of all windows together is computed from a Euclidean length.
 ///
-/// Every window draws noise for each public key, and for each key that somebody came to and that is not
-/// public yet, for every span of ticks that ends there.
+/// Every window draws noise for each public key, and, for every span of ticks that ends there, for each other
+/// key with people who came to it for the first time in that span.
 #[derive(Clone, Debug)]
 pub struct RunningTotals<K> {
     running: PreparedRunning,

@@ -100,8 +100,8 @@ impl Whitened {
 
     /// Returns the integers of a record. A vector outside of the ellipsoid is moved to its border along a
     /// line to zero. For a list with replacement, every vector is moved to the nearest point of the list, by
-    /// the measure of the shape. A vector of another dimension, with an entry that is not finite, or with an
-    /// overflow when it is whitened becomes zero, or the first point of the list.
+    /// the measure of the shape. A vector of another dimension, one with an entry that is not finite, and one
+    /// that overflows when it is whitened become zero, or the first point of the list.
     pub fn record(&self, vector: &[f64]) -> Vec<i64> {
         let sound = vector.len() == self.inverse.columns() && vector.iter().all(|entry| entry.is_finite());
         match &self.form {

@@ -33,7 +33,7 @@
 //! `10 k lambda`,
 //!
 //! ```text
-//! rho   = 1 / (2 sigma^2)  of the test   + the share of the noise   + the cost of an exchange in its shape
+//! rho   = 1 / (2 sigma^2)  of the test   + the rho of the noise   + the rho of an exchange in its shape
 //! delta = P[noise <= tau - (k / 2 - 1)]
 //! omega = s / gamma,  s <= 1 / 2
 //! ```
@@ -43,8 +43,8 @@
 //! The running time of a release is not covered: outliers and near ties take longer. The caller must publish
 //! an answer at a public time, as the answers of a window are published at its end, however long it took.
 //!
-//! The noise is `sum_i sqrt(w_i) u_i g_i`, with one draw for each pair: its covariance is the covariance of
-//! the records, no matrix root is taken, and `A` maps it as it maps the records.
+//! The noise is `sum_i sqrt(w_i) u_i g_i`, with one draw for each pair: its covariance is the one of step 2,
+//! no matrix root is taken, and `A` maps it as it maps the records.
 //!
 //! The outliers, the rank and the near records are decided exactly (`gram.rs`): by proved bounds of floats,
 //! and by big integers where the bounds do not decide. A single wrong decision would be a leak, however small
