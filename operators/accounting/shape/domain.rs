@@ -1,53 +1,56 @@
-//! The public set in which every person's vector lies.
+//! The public set that contains every person's vector.
 
 use super::error::Norm;
 use super::matrix::{Matrix, add, dot};
 use crate::accounting::Relation;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// A bounded set of vectors, known before there is data. It is public: take it from what the data can be, never from what
-/// it was.
+/// A bounded set of vectors, known before there is data. It is public: it comes from what the data can be,
+/// never from what it was.
 #[derive(Clone, Debug)]
 pub struct DataDomain {
     pub(super) body: Body,
 }
 
-/// What a domain is made of. All but lists of points are symmetric around zero.
+/// The set itself. All variants but the lists of points are symmetric around zero.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
-    /// A point a row.
+    /// Points, one a row.
     Points(Matrix),
-    /// The products of signs, a record of bits a row; the first row is all ones.
+    /// The products of signs, one record of bits a row; the first row is all ones.
     Marginals(Matrix),
-    /// How far each coordinate reaches from zero.
+    /// The half width of each coordinate's range, which is centred at zero.
     Box(Vec<f64>),
-    /// What the columns make of the unit ball.
+    /// The image of the unit ball under this matrix.
     Ellipsoid(Matrix),
     Ball {
         power: f64,
         radius: f64,
         dimension: usize,
     },
-    /// A generator a row.
+    /// The sums of generators, one a row.
     Zonotope(Matrix),
 }
 
-/// The most numbers in a list of points or generators: 128 MiB of them.
+/// The largest number of entries in a list of points or generators: 128 MiB of them.
 const MOST: usize = 1 << 24;
 
-/// The most coordinates. Each round of the search for a shape takes their cube.
+/// The largest number of coordinates. Each round of the search for a shape takes their cube.
 const DIMENSIONS: usize = 256;
 
-/// From and to this size squares neither overflow nor vanish.
+/// The smallest and the largest size of a number that is not 0: between them squares neither overflow nor
+/// vanish.
 const LEAST: f64 = 1e-100;
 const LARGEST: f64 = 1e100;
 
 impl DataDomain {
-    /// These points, or the polytope of which they are the vertices: means of points lie in it, and shapes are the same.
+    /// The domain of these points, or of the polytope with these vertices: means of points lie in it, and
+    /// both have the same shape.
     ///
     /// # Errors
-    /// Names `points`, with row and column (from 1) where one number is at fault: nothing at all, rows of different
-    /// lengths, NaN, infinite or beyond 1e100, more than 256 coordinates or 2^24 numbers, and points that are all the same.
+    /// Names `points`, with row and column (from 1) where one number is at fault: an empty list, rows of
+    /// different lengths, a number that is NaN, infinite or not 0 and of a size outside 1e-100..1e100, more
+    /// than 256 coordinates or 2^24 numbers, and points that are all the same.
     pub fn points(points: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let points = table("points", points)?;
         let first = points.row(0);
@@ -58,10 +61,12 @@ impl DataDomain {
         Ok(DataDomain { body: Body::Points(points) })
     }
 
-    /// All vectors whose coordinates reach so far from zero, either way. A coordinate that cannot move has 0.
+    /// The box of all vectors whose coordinates are at most this far from zero, either way. A coordinate that
+    /// cannot change has 0.
     ///
     /// # Errors
-    /// Names `box`: nothing, a number that is negative, NaN, infinite or beyond 1e100, or nothing but zeros.
+    /// Names `box`: an empty list, more than 256 coordinates, a number that is negative, NaN, infinite or not
+    /// 0 and of a size outside 1e-100..1e100, or zeros alone.
     pub fn reaching(reaches: &[f64]) -> Result<DataDomain, Invalid> {
         let reaches = table("box", &[reaches.to_vec()])?;
         if reaches.row(0).iter().any(|&reach| reach < 0.0) {
@@ -75,10 +80,10 @@ impl DataDomain {
         Ok(DataDomain { body: Body::Box(reaches.row(0).to_vec()) })
     }
 
-    /// What this matrix, given by its rows, makes of the ball of radius 1.
+    /// The image of the unit ball under this matrix, which is given by its rows.
     ///
     /// # Errors
-    /// Names `ellipsoid`, as [`DataDomain::points`] does.
+    /// Names `ellipsoid`, as [`DataDomain::points`] does; of its last reasons, a matrix of zeros alone.
     pub fn ellipsoid(matrix: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let matrix = table("ellipsoid", matrix)?;
         dimensions("ellipsoid", matrix.rows())?;
@@ -86,7 +91,8 @@ impl DataDomain {
         Ok(DataDomain { body: Body::Ellipsoid(matrix) })
     }
 
-    /// All vectors of so many coordinates whose norm of this power, from 1 to infinity, is at most the radius.
+    /// The ball of all vectors of `dimension` coordinates whose norm of this power, from 1 to infinity, is at
+    /// most the radius.
     ///
     /// # Errors
     /// Names `power`, `radius` or `dimension` when it is out of range.
@@ -98,22 +104,22 @@ impl DataDomain {
         Ok(DataDomain { body: Body::Ball { power, radius, dimension } })
     }
 
-    /// All sums of these generators, each taken from -1 to 1 times.
+    /// All sums of these generators, each with a factor from -1 to 1.
     ///
     /// # Errors
-    /// Names `zonotope`, as [`DataDomain::points`] does.
+    /// Names `zonotope`, as [`DataDomain::points`] does; of its last reasons, generators that are all zero.
     pub fn zonotope(generators: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let generators = table("zonotope", generators)?;
         moving("zonotope", &generators)?;
         Ok(DataDomain { body: Body::Zonotope(generators) })
     }
 
-    /// What answers all questions about `ways` of so many bits at once: for each set of that many bits a coordinate, the
-    /// product of the bits, which are told as -1 and 1.
+    /// The domain that answers all queries about `ways` of `bits` bits at once: one coordinate for each set
+    /// of `ways` bits, with the product of those bits as -1 and 1.
     ///
     /// # Errors
-    /// Names `bits` unless from 1 to 24, `ways` unless from 1 to as many, and `points` where the list of all of them is
-    /// too long.
+    /// Names `bits` unless from 1 to 24, `ways` unless from 1 to `bits`, and `points` where the list of all
+    /// records is too long.
     pub fn marginals(bits: u32, ways: u32) -> Result<DataDomain, Invalid> {
         whole("bits", bits, 24)?;
         whole("ways", ways, bits)?;
@@ -129,8 +135,9 @@ impl DataDomain {
         Ok(DataDomain { body: Body::Marginals(points) })
     }
 
-    /// The tensors of this order of these points: a coordinate for each product of so many coordinates, those of which a
-    /// tensor has several copies weighted so that lengths are those of the whole tensor.
+    /// The tensors of this order of these points: one coordinate for each product of `order` coordinates. A
+    /// product that has several copies in the tensor is weighted so that lengths are those of the whole
+    /// tensor.
     ///
     /// # Errors
     /// Names `order` unless from 1 to 8, and `points` as [`DataDomain::points`] does.
@@ -158,7 +165,7 @@ impl DataDomain {
         DataDomain::points(&tensors)
     }
 
-    /// How many coordinates.
+    /// The number of coordinates.
     pub fn dimension(&self) -> usize {
         match &self.body {
             Body::Points(points) | Body::Marginals(points) => points.columns(),
@@ -169,7 +176,8 @@ impl DataDomain {
         }
     }
 
-    /// Whether its points are all alike: to change signs of coordinates leads from any to any, and from all of them to all.
+    /// True if changes of the coordinates' signs lead from any point to any other, and map the set of points
+    /// to itself.
     pub(crate) fn is_alike(&self) -> bool {
         matches!(self.body, Body::Marginals(_))
     }
@@ -182,11 +190,13 @@ impl DataDomain {
         }
     }
 
-    /// By how much one person can move a sum in this direction, at most: what a record can be there where one comes or
-    /// goes, and how far apart two can be where one replaces another.
+    /// Returns the largest change of a sum by one person in this direction: the largest size of a record
+    /// there under [`Relation::AddRemove`], and the largest distance of two records there under
+    /// [`Relation::Replace`].
     ///
     /// # Errors
-    /// Names `direction` if its length is not the number of coordinates or a number in it is not finite.
+    /// Names `direction` if its length is not the number of coordinates, or a number in it is not finite or
+    /// not 0 and of a size outside 1e-100..1e100.
     pub fn moves(&self, relation: Relation, direction: &[f64]) -> Result<f64, Invalid> {
         if direction.len() != self.dimension() {
             return Err(Invalid::new(
@@ -224,7 +234,7 @@ impl DataDomain {
     }
 }
 
-/// The most that a vector of norm 1 can be in a direction.
+/// The largest inner product of a vector of norm 1 with a direction.
 fn dual_norm(power: f64, direction: &[f64]) -> f64 {
     let most = direction.iter().fold(0.0f64, |most, value| most.max(value.abs()));
     if power == 1.0 || most <= 0.0 {
@@ -235,7 +245,7 @@ fn dual_norm(power: f64, direction: &[f64]) -> f64 {
     most * libm::pow(sum, 1.0 / dual)
 }
 
-/// The root of how many entries of a whole tensor are this product.
+/// The root of the number of entries of a whole tensor that are this product.
 fn copies(product: &[usize]) -> f64 {
     let factorial = |many: usize| (1..=many).map(|factor| factor as f64).product::<f64>();
     let repeated =
@@ -243,7 +253,7 @@ fn copies(product: &[usize]) -> f64 {
     (factorial(product.len()) / repeated).sqrt()
 }
 
-/// Rows of one length, finite and of a size that can be squared.
+/// Checks rows: they have one length, and their numbers are finite and of a size that can be squared.
 fn table(field: &'static str, rows: &[Vec<f64>]) -> Result<Matrix, Invalid> {
     let columns = rows.first().map_or(0, Vec::len);
     if columns == 0 {
@@ -304,7 +314,7 @@ fn whole(field: &'static str, value: u32, most: u32) -> Result<(), Invalid> {
     Err(Invalid::new(field, kind, format!("a whole number from 1 to {most}")))
 }
 
-/// So that a domain that may be refused stands where one is asked for, and what is wrong with it is said there.
+/// Lets a domain that may be refused stand where one is taken; the refusal is then reported there.
 impl TryFrom<Result<DataDomain, Invalid>> for DataDomain {
     type Error = Invalid;
 
@@ -313,22 +323,23 @@ impl TryFrom<Result<DataDomain, Invalid>> for DataDomain {
     }
 }
 
-// Finite sets, as the search for a shape sees them: which of their vectors are the farthest out, in some metric.
+// Finite sets, as the search for a shape needs them: their farthest vectors under a metric.
 
-/// The vectors that a shape must hold: points, or half the differences of all pairs of points, which are never listed.
+/// The vectors that a shape must contain: points, or half the differences of all pairs of points, which are
+/// never listed.
 pub(super) struct ShapeVectors {
     points: Matrix,
     relation: Relation,
 }
 
-/// One of them: a point (twice), or the two points of a pair.
+/// The name of one vector: a point (twice), or the two points of a pair.
 pub(super) type VectorId = (usize, usize);
 
-/// What a search among all of them found.
+/// The result of a search among all vectors.
 pub(super) struct Farthest {
-    /// No vector is farther out than this, squared.
+    /// The largest squared length of any vector, as an upper bound.
     pub(super) most: f64,
-    /// The farthest few beyond 1, the farthest first.
+    /// The farthest vectors beyond 1, at most as many as were asked for, in descending order.
     pub(super) beyond: Vec<VectorId>,
 }
 
@@ -341,7 +352,7 @@ impl ShapeVectors {
         self.points.columns()
     }
 
-    /// How many multiplications a look at all of them takes, at most.
+    /// The largest number of multiplications in one pass over all vectors.
     pub(super) fn work(&self) -> f64 {
         let (many, size) = (self.points.rows() as f64, self.points.columns() as f64);
         match self.relation {
@@ -350,7 +361,7 @@ impl ShapeVectors {
         }
     }
 
-    /// Some that span all of them: every point, or every point's difference from the first.
+    /// A list of vectors that spans all of them: every point, or every point's difference from the first.
     pub(super) fn first(&self) -> Vec<VectorId> {
         let points = 0..self.points.rows();
         match self.relation {
@@ -359,7 +370,7 @@ impl ShapeVectors {
         }
     }
 
-    /// The vector itself.
+    /// Returns the vector of this name.
     pub(super) fn vector(&self, (left, right): VectorId) -> Vec<f64> {
         let left = self.points.row(left);
         match self.relation {
@@ -370,7 +381,8 @@ impl ShapeVectors {
         }
     }
 
-    /// The farthest of all, where this makes a vector one whose length is its distance.
+    /// Finds the farthest vectors of all under `metric`, which maps a vector to one whose length is its
+    /// distance.
     pub(super) fn farthest(&self, metric: &Matrix, few: usize) -> Farthest {
         let (most, mut beyond) = match self.relation {
             Relation::AddRemove => self.points_beyond(metric),
@@ -388,8 +400,9 @@ impl ShapeVectors {
         (most, beyond.map(|(at, distance)| (distance, (at, at))).collect())
     }
 
-    /// For each point the one that is farthest from it. Points are taken by their distance from the middle, so that most
-    /// pairs are known to be near without a look: half a difference is at most the mean of the two distances.
+    /// Finds, for each point, the one farthest from it. Points are taken in the order of their distance from
+    /// the middle, so that most pairs are known to be near without being compared: half a difference is at
+    /// most the mean of the two distances.
     fn pairs_beyond(&self, metric: &Matrix) -> (f64, Vec<(f64, VectorId)>) {
         let (many, size) = (self.points.rows(), metric.rows());
         let turned = metric.transposed();
@@ -425,32 +438,33 @@ impl ShapeVectors {
                 beyond.push((best.0 * best.0, (name, order[best.1])));
             }
         }
-        // What was passed over is at most 1.
+        // Pairs that were passed over are at most 1.
         let most = beyond.iter().map(|found| found.0).fold(1.0, f64::max);
         (most, beyond)
     }
 }
 
-/// The square of the length of a vector, as the metric sees it.
+/// The squared length of a vector under the metric.
 pub(super) fn distance(metric: &Matrix, vector: &[f64]) -> f64 {
     metric.each_row().map(|row| dot(row, vector)).map(|entry| entry * entry).sum()
 }
 
 // The directions in which points differ.
 
-/// Coordinates for the span of a set: each original coordinate is divided by its unit, then taken along rows of length 1.
+/// Coordinates of the span of a set: each original coordinate is divided by its unit, then taken along rows
+/// of length 1.
 pub(super) struct VectorSpan {
-    /// The unit of each coordinate: the largest number that occurs in it, 0 where there is none.
+    /// The unit of each coordinate: the largest magnitude that occurs in it, 0 where all are 0.
     units: Vec<f64>,
-    /// A direction a row.
+    /// The directions of the span, one a row.
     directions: Matrix,
 }
 
-/// What of a vector lies outside of the span, in the units of each coordinate, is rounding.
+/// The part of a vector outside of the span that counts as rounding, in the units of each coordinate.
 const ROUNDING: f64 = 1e-10;
 
 impl VectorSpan {
-    /// The span of points, or of their differences; and the points in its coordinates.
+    /// Returns the span of points, or of their differences, and the points in its coordinates.
     pub(super) fn of(points: &Matrix, relation: Relation) -> (VectorSpan, Matrix) {
         let mut rest = points.clone();
         if relation == Relation::Replace {
@@ -472,7 +486,7 @@ impl VectorSpan {
         }
         let unit = rest.clone();
         let mut directions = Matrix::zeros(0, dimension);
-        // The longest rest gives the next direction, until what is left is rounding.
+        // The longest remainder gives the next direction, until only rounding is left.
         while directions.rows() < dimension {
             let squares = rest.row_squares();
             let longest =
@@ -500,12 +514,12 @@ impl VectorSpan {
         (VectorSpan { units, directions }, inside)
     }
 
-    /// From coordinates of the span to the original ones.
+    /// The map from coordinates of the span to the original ones.
     pub(super) fn outward(&self) -> Matrix {
         self.directions.transposed().rows_scaled(&self.units)
     }
 
-    /// And back.
+    /// The map from the original coordinates to those of the span.
     pub(super) fn inward(&self) -> Matrix {
         let inverses: Vec<f64> =
             self.units.iter().map(|&unit| if unit > 0.0 { 1.0 / unit } else { 0.0 }).collect();

@@ -1,4 +1,4 @@
-//! What a mean errs by, and what every unbiased mean errs by.
+//! The error of a mean, and a lower bound for every unbiased mean.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,12 +11,13 @@ use crate::accounting::shape::corners;
 use crate::accounting::{Relation, number};
 use crate::invalid::{Invalid, InvalidKind};
 
-/// The error of a mean over a public number of people: the norm of the standard deviations of its coordinates, and for the
-/// Euclidean norm that is the root of the mean square of the error.
+/// The error of a mean over a public number of people: the norm of the standard deviations of its
+/// coordinates. For the Euclidean norm that is the root of the mean square of the error.
 ///
-/// The lower bound is that of Hammersley, Chapman and Robbins for rho-zCDP: of every *unbiased* mean with noise of a
-/// covariance that does not depend on the data, and of every unbiased mean at all against the worst two neighbours in each
-/// direction. A biased mean may err by less: one that is clipped, shrunk, or moved to the nearest point of the domain.
+/// The lower bound is that of Hammersley, Chapman and Robbins for rho-zCDP: it holds for every *unbiased*
+/// mean with noise of a covariance that does not depend on the data, and for every unbiased mean at all
+/// against the worst two neighbouring datasets in each direction. A biased mean may have a smaller error: one
+/// that is clipped, shrunk, or moved to the nearest point of the domain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanError {
     rho: f64,
@@ -28,10 +29,10 @@ pub struct MeanError {
 }
 
 impl MeanError {
-    /// The errors of a rho-zCDP mean of so many people.
+    /// The errors of a rho-zCDP mean over `people` people.
     ///
     /// # Errors
-    /// Names `rho` unless above 0 and at most 500 and `people` if it is 0.
+    /// Names `rho` unless above 0 and at most 500, and `people` if it is 0.
     pub fn of(shape: &Shape, rho: f64, people: u64) -> Result<MeanError, Invalid> {
         let rho = number::rho("rho", rho)?;
         if people == 0 {
@@ -41,7 +42,7 @@ impl MeanError {
                 "how many people the mean is of, at least 1",
             ));
         }
-        // A sum moves by the body where one comes or goes, by twice half the differences where one replaces another.
+        // A sum changes by a vector of the body under add/remove, by twice half a difference under replace.
         let each = moved(shape.relation) / people as f64;
         let deviation = each / (2.0 * rho).sqrt();
         Ok(MeanError {
@@ -54,28 +55,29 @@ impl MeanError {
         })
     }
 
-    /// With noise of the shape.
+    /// The error with noise of the shape.
     pub fn shaped(&self) -> f64 {
         self.shaped
     }
 
-    /// No unbiased mean errs by less.
+    /// The least error of any unbiased mean.
     pub fn lower_bound(&self) -> f64 {
         self.lower
     }
 
-    /// With noise that is the same in every direction, the least that fits; of a zonotope of more than ten generators, what is
-    /// known to fit.
+    /// The error with the least noise that fits and is the same in every direction; for a zonotope of more
+    /// than ten generators, with noise that is known to fit.
     pub fn isotropic(&self) -> f64 {
         self.isotropic
     }
 
-    /// What the shape saves: below 1 where it does.
+    /// The error of the shape over that of isotropic noise: below 1 where the shape gains.
     pub fn factor(&self) -> f64 {
         self.shaped / self.isotropic
     }
 
-    /// The least standard deviation of an unbiased mean in this direction (a sum of coordinates, each taken so many times).
+    /// The least standard deviation of an unbiased mean in this direction, which is a weighted sum of
+    /// coordinates.
     ///
     /// # Errors
     /// Names `direction` as [`DataDomain::moves`] does.
@@ -91,7 +93,8 @@ fn moved(relation: Relation) -> f64 {
     }
 }
 
-/// The square of the length of the longest vector of the body; of a zonotope of many generators an upper bound.
+/// The square of the length of the longest vector of the body; for a zonotope of many generators an upper
+/// bound.
 pub(super) fn radius(body: &Body, relation: Relation) -> f64 {
     let longest = |squared: Matrix| Eigen::of(&squared).values.into_iter().fold(0.0, f64::max);
     match body {
@@ -116,7 +119,7 @@ pub(super) fn radius(body: &Body, relation: Relation) -> f64 {
     }
 }
 
-/// Found in the metric in which a vector that is shown to be far out has length 1.
+/// Searches in the metric under which a vector that is known to be long has length 1.
 fn longest_of(points: &Matrix, relation: Relation) -> f64 {
     let some = ShapeVectors::new(points.clone(), relation);
     let lengths =
@@ -128,7 +131,7 @@ fn longest_of(points: &Matrix, relation: Relation) -> f64 {
 
 // The norm in which an error is measured.
 
-/// The norm of a vector of errors: the p-th root of the sum of p-th powers, for p from 2 on.
+/// The norm of a vector of errors: the p-th root of the sum of p-th powers, for p of at least 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Norm {
     power: f64,
@@ -143,17 +146,18 @@ impl Norm {
     /// The norm of this power; infinity is [`Norm::LARGEST`].
     ///
     /// # Errors
-    /// Names `norm` if the power is below 2: no shape is known to be the best there.
+    /// Names `norm` if the power is below 2, where no shape is known to be optimal, or above 1e6 and finite.
     pub fn power(power: f64) -> Result<Norm, Invalid> {
         if power == f64::INFINITY {
             return Ok(Norm::LARGEST);
         }
-        // Beyond it a power differs from the largest by less than one part in ten thousand for 10^6 coordinates.
+        // A power beyond 1e6 differs from the largest by less than one part in ten thousand for 10^6
+        // coordinates.
         let remedy = "a number from 2 to 1e6, or inf for the largest coordinate";
         Ok(Norm { power: number::between("norm", power, 2.0, 1e6, remedy)? })
     }
 
-    /// The norm of deviations, squared, from their squares.
+    /// The squared norm of deviations, from their squares.
     pub(crate) fn of_variances(self, variances: &[f64]) -> f64 {
         let most = variances.iter().copied().fold(0.0, f64::max);
         if self.power == f64::INFINITY || most <= 0.0 {
@@ -164,18 +168,18 @@ impl Norm {
         most * libm::pow(sum, 1.0 / half)
     }
 
-    /// The norm of as many ones.
+    /// The norm of a vector of `many` ones.
     pub(crate) fn of_ones(self, many: usize) -> f64 {
         self.of_variances(&vec![1.0; many]).sqrt()
     }
 
-    /// Weights on which the weighted sum of variances is their norm: `w` proportional to `V^(p/2 - 1)`, with
-    /// `sum w^(p / (p - 2)) = 1`. What is given are the products of the old weights and the variances, of which the fixed
-    /// point is that same weight.
+    /// Returns weights under which the weighted sum of variances is their norm: `w` proportional to `V^(p/2 -
+    /// 1)`, with `sum w^(p / (p - 2)) = 1`. The argument is the products of the old weights and the
+    /// variances, of which the fixed point is that same weight.
     pub(crate) fn weights(self, products: &[f64]) -> Vec<f64> {
         let most = products.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let power = 1.0 - 2.0 / self.power;
-        // Too small a weight would make the matrix between weighted and plain coordinates singular.
+        // A smaller weight would make the matrix between weighted and plain coordinates singular.
         let raised: Vec<f64> =
             products.iter().map(|&product| libm::pow(product / most, power).max(1e-9)).collect();
         let length = self.dual(&raised);
@@ -190,11 +194,11 @@ impl Norm {
             return most;
         }
         let sum: f64 = weights.iter().map(|&weight| libm::pow(weight / most, 1.0 / power)).sum();
-        // Never less than the truth, so that what is divided by it is no more than allowed.
+        // Rounded up, so that weights divided by it have a norm of at most 1.
         most * libm::pow(sum, power) * (1.0 + 1e-14)
     }
 
-    /// The power, infinity for the largest coordinate.
+    /// The power; infinity for the largest coordinate.
     pub fn exponent(self) -> f64 {
         self.power
     }
@@ -203,7 +207,7 @@ impl Norm {
         self.power == 2.0
     }
 
-    /// Accepts the power of the norm whose ball is a domain: here any norm will do.
+    /// Checks the power of the norm whose ball is a domain, which may be any from 1 to 1e6, or infinity.
     pub(crate) fn ball(field: &'static str, power: f64) -> Result<f64, Invalid> {
         if power == f64::INFINITY {
             return Ok(power);

@@ -1,8 +1,8 @@
 //! Small dense matrices, and the eigenvectors of symmetric ones.
 //!
-//! Written here rather than taken from a crate for one reason: with additions, multiplications, divisions and square roots
-//! in one fixed order, every machine finds the same digits. The crates choose their kernels by the processor, and two
-//! processes that whiten a record must agree to the last integer.
+//! They are written here rather than taken from a crate for one reason: with additions, multiplications,
+//! divisions and square roots in one fixed order, every machine computes the same digits. The crates choose
+//! their kernels by the processor, and two processes that whiten a record must agree to the last integer.
 
 use std::ops::{Index, IndexMut};
 
@@ -25,7 +25,7 @@ impl Matrix {
         matrix
     }
 
-    /// Of rows of one length; what is missing of a row is zero.
+    /// Makes a matrix of rows of one length; entries that a row lacks are zero.
     pub(crate) fn of(rows: &[Vec<f64>]) -> Matrix {
         let columns = rows.first().map_or(0, Vec::len);
         let mut matrix = Matrix::zeros(rows.len(), columns);
@@ -73,7 +73,7 @@ impl Matrix {
         product
     }
 
-    /// The product with the own transpose.
+    /// The product with its own transpose.
     pub(crate) fn squared(&self) -> Matrix {
         let mut product = Matrix::zeros(self.rows, self.rows);
         for at in 0..self.rows {
@@ -91,7 +91,7 @@ impl Matrix {
         self
     }
 
-    /// Each row times its own number.
+    /// Multiplies each row by its own number.
     pub(crate) fn rows_scaled(mut self, by: &[f64]) -> Matrix {
         for (at, &by) in by.iter().enumerate() {
             self.row_mut(at).iter_mut().for_each(|entry| *entry *= by);
@@ -105,7 +105,7 @@ impl Matrix {
         self.rows += 1;
     }
 
-    /// Keeps the rows that are wanted.
+    /// Keeps the rows whose entry in `wanted` is true.
     pub(crate) fn keep(&mut self, wanted: &[bool]) {
         let mut kept = Matrix::zeros(0, self.columns);
         self.each_row().zip(wanted).filter(|(_, wanted)| **wanted).for_each(|(row, _)| kept.push(row));
@@ -132,7 +132,7 @@ impl IndexMut<(usize, usize)> for Matrix {
     }
 }
 
-/// The inner product; eight sums side by side, which the compiler may not invent.
+/// The inner product, in eight sums side by side: the compiler may not reorder float additions to make them.
 pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (left, right) = (left.chunks_exact(8), right.chunks_exact(8));
@@ -150,7 +150,7 @@ pub(crate) fn add(to: &mut [f64], times: f64, row: &[f64]) {
     to.iter_mut().zip(row).for_each(|(entry, &value)| *entry += times * value);
 }
 
-/// What a symmetric matrix does: along each vector (a row, of length 1) it stretches by the value.
+/// The eigenvectors of a symmetric matrix (rows, of length 1), with their eigenvalues.
 #[derive(Clone, Debug)]
 pub(crate) struct Eigen {
     pub(crate) values: Vec<f64>,
@@ -158,12 +158,12 @@ pub(crate) struct Eigen {
 }
 
 impl Eigen {
-    /// Jacobi's rotations: small values of a graded matrix keep their digits.
+    /// Computes them by Jacobi's rotations: small eigenvalues of a graded matrix keep their digits.
     pub(crate) fn of(symmetric: &Matrix) -> Eigen {
         let size = symmetric.rows();
         let mut left = symmetric.clone();
         let mut vectors = Matrix::diagonal(&vec![1.0; size]);
-        // Convergence is quadratic: ten sweeps do for a hundred dimensions.
+        // Convergence is quadratic: ten sweeps are enough for a hundred dimensions.
         for _ in 0..40 {
             let most = (0..size).map(|at| left[(at, at)].abs()).fold(0.0, f64::max);
             let mut turned = false;
@@ -198,7 +198,7 @@ impl Eigen {
         Eigen { values: (0..size).map(|at| left[(at, at)]).collect(), vectors }
     }
 
-    /// The matrix that has these vectors, and of each value what `map` makes of it.
+    /// The matrix with these eigenvectors and with `map` applied to each eigenvalue.
     pub(crate) fn mapped(&self, map: impl Fn(f64) -> f64) -> Matrix {
         let scales: Vec<f64> = self.values.iter().map(|&value| map(value)).collect();
         self.vectors.transposed().times(&self.vectors.clone().rows_scaled(&scales))
@@ -237,7 +237,8 @@ mod tests {
         }
     }
 
-    // The least value of this graded matrix is 1e-12 to first order; a solver that works to the largest loses it.
+    // The least value of this graded matrix is 1e-12 to first order; a solver that works to the largest loses
+    // it.
     #[test]
     fn small_values_keep_their_digits() {
         let eigen = Eigen::of(&Matrix::of(&[vec![1.0, 1e-8], vec![1e-8, 1e-12]]));

@@ -1,10 +1,12 @@
-//! The shape of Gaussian noise that fits a domain: as little of it as the set needs in which people's vectors lie.
+//! The covariance of Gaussian noise that fits a data domain: the least noise that the public set of people's
+//! vectors needs.
 //!
-//! A sum of vectors is private when each can be moved by one person within the noise. Noise that is the same in every
-//! direction must cover the farthest vector; noise of the shape of the domain must not, and where the domain is skewed that
-//! is the larger part of the error (Nikolov and Tang 2023). With noise of covariance `M / (2 rho)`, a sum is rho-zCDP when
-//! the ellipsoid of `M` holds what one person can move it by. Of all such ellipsoids [`Shape`] looks for the one that has the
-//! least error in a [`Norm`], and says how far from the least it is at most.
+//! A released sum of vectors is private when the noise covers the change by one person. Noise that is the
+//! same in every direction must cover the longest vector; noise with the shape of the domain need not, and
+//! where the domain is skewed that is the larger part of the error (Nikolov and Tang 2023). With noise of
+//! covariance `M / (2 rho)`, a sum is rho-zCDP when the ellipsoid of `M` contains every change of the sum by
+//! one person. Of all such ellipsoids, [`Shape`] searches for the one of least error in a [`Norm`], and
+//! bounds its distance from the optimum.
 //!
 //! ```
 //! use discreet::accounting::Relation;
@@ -18,25 +20,25 @@
 //! # Ok::<(), discreet::Invalid>(())
 //! ```
 //!
-//! # Which body
+//! # The body that the ellipsoid contains
 //!
-//! Where one person comes or goes ([`Relation::AddRemove`]), a sum moves by a vector of the domain: the ellipsoid holds the
-//! domain itself and is centred at zero. No shift is free there, for a shifted sum counts people, and their number is as
-//! secret as they are. Where one replaces another, a sum moves by a difference of two, twice a vector of the body
-//! `(K - K) / 2`; a shape is that of this body, never more than that of the domain around its best centre, and by up to the
-//! root of 2 less.
+//! Under [`Relation::AddRemove`], a sum changes by a vector of the domain: the ellipsoid contains the domain
+//! itself and is centred at zero. No shift of the domain is free there, because a shifted sum counts people,
+//! and their number is as secret as they are. Under [`Relation::Replace`], a sum changes by the difference of
+//! two vectors, twice a vector of the body `(K - K) / 2`; a shape is that of this body, which is never larger
+//! than that of the domain around its best centre, and smaller by up to the root of 2.
 //!
-//! # What is certain
+//! # Guarantees
 //!
-//! [`Shape::gamma`] is what the told covariance has, and the domain lies in its ellipsoid up to the rounding of floats. That
-//! no ellipsoid has less than [`Shape::lower`] is shown by a dual solution. A zonotope of many generators is held by a bound
-//! that may be pi/2 too large, and its certificate says so. Privacy rests on none of this: noise is integer noise on whitened
-//! records, whose lengths are enforced in integers
-//! ([`Whitened`](crate::mechanisms::Whitened)).
+//! [`Shape::gamma`] is that of the covariance that is returned, and the domain lies in its ellipsoid up to
+//! the rounding of floats. A dual solution proves that no ellipsoid has less than [`Shape::lower`]. A
+//! zonotope of many generators is contained by a bound that may be pi/2 too large, and its certificate states
+//! that. Privacy rests on none of this: the noise is integer noise on whitened records, whose lengths are
+//! enforced in integers ([`Whitened`](crate::mechanisms::Whitened)).
 //!
-//! Directions in which the domain does not reach, to one part in 10^10 of each coordinate's unit, get no noise. Where there
-//! is no closed form, one whose deviation would be below 3 in 10^7 of the largest gets up to that much: what is measured in
-//! very different units is better brought to similar ones first.
+//! Directions in which the domain does not extend, to one part in 10^10 of each coordinate's unit, get no
+//! noise. Where there is no closed form, a direction whose deviation would be below 3 in 10^7 of the largest
+//! gets up to that much: coordinates in very different units are better brought to similar ones first.
 
 mod domain;
 mod error;
@@ -58,17 +60,17 @@ use domain::Body;
 use domain::ShapeVectors;
 use domain::VectorSpan;
 
-/// The covariance of noise that fits a domain, and how near to the best it is.
+/// The covariance of noise that fits a domain, with its distance from the optimum.
 #[derive(Clone, Debug)]
 pub struct Shape {
     found: CovarianceFactor,
     relation: Relation,
     norm: Norm,
-    /// The square of the length of the longest vector that it holds, rounded up.
+    /// The square of the length of the longest vector of the body, rounded up.
     radius: f64,
 }
 
-/// A covariance as a factor and the factor's inverse, with bounds of its size: of the norm of the deviations, squared.
+/// A covariance as a factor and the factor's inverse, with bounds of the squared norm of its deviations.
 #[derive(Clone, Debug)]
 struct CovarianceFactor {
     factor: Matrix,
@@ -77,21 +79,24 @@ struct CovarianceFactor {
     lower: f64,
 }
 
-/// How near to the best a shape is, where there is no closed form: 1e-4 with its rounding.
+/// The relative gap to the optimum at which a search ends, where there is no closed form: 1e-4 with its
+/// rounding.
 const GAP: f64 = 0.99e-4;
 
-/// The most points of which all pairs are looked at: 2^31 pairs, a second or two for each coordinate.
+/// The largest number of points whose pairs are all compared: 2^31 pairs, a second or two for each
+/// coordinate.
 const PAIRED: usize = 1 << 16;
 
-/// A zonotope of so few generators is looked at as the points that are its corners.
+/// The largest number of generators of a zonotope that is treated as the list of its corners.
 const FEW: usize = 10;
 
 impl Shape {
-    /// The shape of this domain.
+    /// Returns the shape of this domain.
     ///
     /// # Errors
-    /// Names `domain` where its coordinates are of sizes so different that floats find no shape, and `points` where one of more
-    /// than 65,536 replaces another. A search that ends early has a wide [`Shape::gap`], which is no error.
+    /// Names `domain` where its coordinates differ so much in size that floats find no shape, and `points`
+    /// where there are more than 65,536 of them under [`Relation::Replace`]. A search that ends early has a
+    /// wide [`Shape::gap`], which is no error.
     pub fn of(domain: &DataDomain, relation: Relation, norm: Norm) -> Result<Shape, Invalid> {
         if let (Body::Points(points), Relation::Replace) = (&domain.body, relation)
             && points.rows() > PAIRED
@@ -105,7 +110,7 @@ impl Shape {
             Body::Box(reaches) => solver::cuboid(reaches, norm),
             Body::Ellipsoid(matrix) => solver::ellipsoid(matrix, norm),
             Body::Ball { power, radius, dimension } => solver::ball(*power, *radius, *dimension, norm),
-            // It is symmetric: of each corner and its opposite one will do, and differences bring nothing new.
+            // It is symmetric: one of each corner and its opposite is enough, and differences add no vector.
             Body::Zonotope(generators) if generators.rows() <= FEW => {
                 of_points(&corners(generators), Relation::AddRemove, norm, GAP)
             }
@@ -122,20 +127,21 @@ impl Shape {
         Ok(Shape { found, relation, norm, radius })
     }
 
-    /// The norm of the standard deviations along the coordinates: the root of the trace of the covariance where the norm is
-    /// Euclidean.
+    /// The norm of the standard deviations along the coordinates: the root of the trace of the covariance
+    /// where the norm is Euclidean.
     pub fn gamma(&self) -> f64 {
         self.found.upper.sqrt()
     }
 
-    /// What the norm is at least for every covariance that fits.
+    /// The least norm of any covariance that fits, as a lower bound.
     pub fn lower(&self) -> f64 {
         self.found.lower.sqrt()
     }
 
-    /// How far from the best it is at most: the square of [`Shape::gamma`] over that of [`Shape::lower`], less 1. At most 1e-4
-    /// unless a search ended early or the domain is a zonotope of more than ten generators. Squares are what the dual solution
-    /// bounds; gamma itself is nearer to its least by half.
+    /// An upper bound of the distance from the optimum: the square of [`Shape::gamma`] over that of
+    /// [`Shape::lower`], less 1. It is at most 1e-4 unless a search ended early or the domain is a zonotope
+    /// of more than ten generators. Squares are the quantity that the dual solution bounds; gamma itself is
+    /// nearer to its least by half.
     pub fn gap(&self) -> f64 {
         (self.found.upper / self.found.lower - 1.0).max(0.0)
     }
@@ -145,33 +151,33 @@ impl Shape {
         self.found.factor.squared().each_row().map(<[f64]>::to_vec).collect()
     }
 
-    /// A matrix that makes the covariance when it is multiplied by its transpose: a row for each coordinate, a column for
-    /// each direction in which the domain reaches.
+    /// A matrix whose product with its transpose is the covariance: a row for each coordinate, a column for
+    /// each direction in which the domain extends.
     pub fn factor(&self) -> Vec<Vec<f64>> {
         self.found.factor.each_row().map(<[f64]>::to_vec).collect()
     }
 
-    /// The inverse of the factor: a row for each direction. What it makes of the body has lengths up to 1.
+    /// The inverse of the factor: a row for each direction. It maps the body into the unit ball.
     pub fn inverse(&self) -> Vec<Vec<f64>> {
         self.found.inverse.each_row().map(<[f64]>::to_vec).collect()
     }
 
-    /// How many coordinates.
+    /// The number of coordinates.
     pub fn dimension(&self) -> usize {
         self.found.factor.rows()
     }
 
-    /// In how many directions the domain reaches.
+    /// The number of directions in which the domain extends.
     pub fn rank(&self) -> usize {
         self.found.factor.columns()
     }
 
-    /// For which neighbours.
+    /// The adjacency that the shape is private under.
     pub fn relation(&self) -> Relation {
         self.relation
     }
 
-    /// In which norm its error is the least.
+    /// The norm in which the error is the least.
     pub fn norm(&self) -> Norm {
         self.norm
     }
@@ -186,7 +192,7 @@ fn of_points(points: &Matrix, relation: Relation, norm: Norm, gap: f64) -> Covar
     solver::solve(&ShapeVectors::new(inside, relation), &span.outward(), &span.inward(), norm, gap)
 }
 
-/// The sums of generators with all signs, the first of which is always 1.
+/// Returns the sums of the generators under all signs, of which the first is always 1.
 fn corners(generators: &Matrix) -> Matrix {
     let mut corners = Matrix::zeros(0, generators.columns());
     for signs in 0..1usize << (generators.rows() - 1) {

@@ -1,9 +1,10 @@
 //! The search for the best shape of a finite set: multiplicative updates on its dual, with a certificate.
 //!
-//! The dual puts weights `m` on the vectors and maximises `t = tr S^(1/2)` of their second moment `S`. For every choice of
-//! weights `t^2` is below the least trace, and the covariance `q t S^(1/2)` holds the set, where `q` is the farthest that a
-//! vector lies out. So an answer carries its own proof, whatever the search has done. Other norms than the Euclidean put
-//! weights `w` on the coordinates too: then the trace is the weighted one, and any `w` of dual norm 1 gives a lower bound.
+//! The dual puts weights `m` on the vectors and maximises `t = tr S^(1/2)` of their second moment `S`. For
+//! every choice of weights `t^2` is at most the least trace, and the covariance `q t S^(1/2)` contains the
+//! set, where `q` is the largest squared distance of a vector. So a result carries its own proof, however
+//! path the search took. Norms other than the Euclidean put weights `w` on the coordinates too: then the
+//! trace is the weighted one, and any `w` of dual norm 1 gives a lower bound.
 
 use std::collections::BTreeSet;
 
@@ -13,37 +14,39 @@ use super::error::Norm;
 use super::matrix::{Eigen, Matrix, add};
 use crate::accounting::Relation;
 
-/// The least of what is added to the farthest vector for the rounding of its distance.
+/// The relative margin that is added to the largest squared distance for its rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Eigenvalues below this part of the largest are taken for it: the shape stays invertible, and grows by 3e-7 at most.
+/// Eigenvalues below this share of the largest are raised to it: the shape stays invertible, and grows by
+/// 3e-7 at most.
 const FLOOR: f64 = 1e-13;
 
-/// How many updates there are between two looks at the whole set.
+/// The largest number of updates between two passes over the whole set.
 const TURN: usize = 300;
 
-/// How many additions and multiplications a search may take, about: a minute or two. What it has by then is told with its
-/// gap.
+/// The approximate number of additions and multiplications after which a search ends: a minute or two. Its
+/// result is then returned with its gap.
 const WORK: f64 = 1e11;
 
-/// How many updates it may make where each is little work: seconds. Thousands are usual.
+/// The number of updates after which a search ends where each is little work: seconds. Thousands are usual.
 const UPDATES: usize = 50_000;
 
-/// The weights, and the vectors that have one.
+/// The vectors that have a weight, and their weights.
 struct Active {
     names: Vec<VectorId>,
     vectors: Matrix,
     weights: Vec<f64>,
 }
 
-/// What weights say: the metric in which the set is to have length 1, its inverse, and the trace.
+/// The metric that the weights give, under which the set should have length 1, with its inverse and the
+/// trace.
 struct Metric {
     metric: Matrix,
     inverse: Matrix,
     trace: f64,
 }
 
-/// The least covariance that holds the vectors, to this gap, in the original coordinates.
+/// Returns the least covariance that contains the vectors, to this gap, in the original coordinates.
 pub(super) fn solve(
     vectors: &ShapeVectors,
     outward: &Matrix,
@@ -62,7 +65,7 @@ pub(super) fn solve(
     let (mut work, mut updates, mut inner) = (0.0, 0, 0.1f64.max(gap));
     let few = 4 * vectors.dimension() + 32;
     loop {
-        // Among the vectors that have weights.
+        // A phase among the vectors that have weights.
         for turn in 0..TURN {
             let seen = active.seen(outward, &weights);
             let variances = outward.times(&seen.inverse).row_squares();
@@ -82,7 +85,7 @@ pub(super) fn solve(
                 weights = norm.weights(&products);
             }
         }
-        // Among all.
+        // A pass over all vectors.
         let seen = active.seen(outward, &weights);
         let farthest = vectors.farthest(&seen.metric, few);
         work += vectors.work();
@@ -111,7 +114,7 @@ impl Active {
         active
     }
 
-    /// Newcomers get half of the mean weight.
+    /// Adds vectors, each with half of the mean weight.
     fn join(&mut self, vectors: &ShapeVectors, names: &[VectorId]) {
         let known: BTreeSet<VectorId> = self.names.iter().copied().collect();
         let weight = 0.5 / self.names.len().max(1) as f64;
@@ -123,7 +126,7 @@ impl Active {
         self.normalise();
     }
 
-    /// Of one update: the second moment, the distances, and some sweeps for eigenvectors.
+    /// The work of one update: the second moment, the distances, and some sweeps for eigenvectors.
     fn work(&self) -> f64 {
         let size = self.vectors.columns() as f64;
         4.0 * size * size * (self.names.len() as f64 + 15.0 * size)
@@ -134,15 +137,16 @@ impl Active {
         self.weights.iter_mut().for_each(|weight| *weight /= total);
     }
 
-    /// What lies far out gains, what lies inside loses, and what has lost nearly all is left out.
+    /// Raises the weights of far vectors, lowers those of near ones, and removes vectors with almost no
+    /// weight left.
     fn update(&mut self, distances: &[f64], twice: bool, turn: usize) {
         for (weight, distance) in self.weights.iter_mut().zip(distances) {
             *weight *= if twice { distance * distance } else { *distance };
         }
         self.normalise();
         if turn % 10 == 9 {
-            // Where units differ by 10^4, what holds a small coordinate has a weight of 10^-4: left out too early it comes back too
-            // heavy, again and again.
+            // Where units differ by 10^4, a vector that bounds a small coordinate has a weight of 10^-4:
+            // removed too early it comes back too heavy, again and again.
             let least = 1e-7 / self.names.len() as f64;
             let wanted: Vec<bool> = (0..self.names.len())
                 .map(|at| self.weights[at] > least || distances[at] > 0.95 && self.weights[at] > 1e-12)
@@ -184,7 +188,8 @@ impl Active {
 
 // The domains whose best shape is known: boxes, ellipsoids, balls and marginals; and zonotopes, within pi/2.
 
-/// A box that reaches `a`: a diagonal covariance in proportion to `a^(4 / (p + 2))`, as large as its corners need.
+/// The shape of a box of half widths `a`: a diagonal covariance in proportion to `a^(4 / (p + 2))`, as large
+/// as its corners need.
 pub(super) fn cuboid(reaches: &[f64], norm: Norm) -> CovarianceFactor {
     let most = reaches.iter().copied().fold(0.0, f64::max);
     let power = 4.0 / (norm.exponent() + 2.0);
@@ -198,20 +203,21 @@ pub(super) fn cuboid(reaches: &[f64], norm: Norm) -> CovarianceFactor {
     exact(along_axes(&deviations), norm)
 }
 
-/// The ball of norm `power`: the same in every direction, as large as its corners need.
+/// The shape of the ball of norm `power`: the same in every direction, as large as its corners need.
 pub(super) fn ball(power: f64, radius: f64, dimension: usize, norm: Norm) -> CovarianceFactor {
     let corner = libm::pow(dimension as f64, (0.5 - 1.0 / power).max(0.0));
     exact(along_axes(&vec![radius * corner; dimension]), norm)
 }
 
-/// Products of signs: to change a bit turns the signs of a set of coordinates, each coordinate's by other bits, and to
-/// exchange bits exchanges coordinates. The best shape is the same after all of that, and so in every direction.
+/// The shape of the products of signs. Changing a bit turns the signs of a set of coordinates, each
+/// coordinate's by other bits, and exchanging bits exchanges coordinates. The best shape is invariant under
+/// all of these, and so the same in every direction.
 pub(super) fn marginals(points: &Matrix, relation: Relation, norm: Norm) -> CovarianceFactor {
     exact(along_axes(&vec![marginals_radius(points, relation).sqrt(); points.columns()]), norm)
 }
 
-/// The square of the length of the longest vector of the body. What is farthest from any record is as far from the first,
-/// whose signs are all 1.
+/// The square of the length of the longest vector of the body. The record farthest from any one is as far
+/// from the first, whose signs are all 1.
 pub(super) fn marginals_radius(points: &Matrix, relation: Relation) -> f64 {
     let many = points.columns() as f64;
     match relation {
@@ -223,14 +229,16 @@ pub(super) fn marginals_radius(points: &Matrix, relation: Relation) -> f64 {
     }
 }
 
-/// What a matrix makes of the unit ball: its own product with its transpose, in every norm.
+/// The shape of the image of the unit ball under a matrix: the matrix's product with its transpose, in every
+/// norm.
 pub(super) fn ellipsoid(matrix: &Matrix, norm: Norm) -> CovarianceFactor {
     exact(of_covariance(&matrix.squared()), norm)
 }
 
-/// All sums of generators. For every split `l` of 1 among them, `sum g g' / l` holds the zonotope; of these the best is
-/// told. That is the bound of a semidefinite relaxation, which is at most pi/2 from the truth (Nesterov 1998); the sum of
-/// independent signs, which lies inside, may say more.
+/// The shape of all sums of generators. For every split `l` of 1 among them, `sum g g' / l` contains the
+/// zonotope; the best of these is returned. That is the bound of a semidefinite relaxation, which is at most
+/// pi/2 from the truth (Nesterov 1998); the sum of independent signs, which lies inside, may give a better
+/// lower bound.
 pub(super) fn zonotope(generators: &Matrix, norm: Norm) -> CovarianceFactor {
     let dimension = generators.columns();
     let most = generators.each_row().flatten().fold(0.0f64, |most, entry| most.max(entry.abs()));
@@ -275,7 +283,8 @@ fn exact((factor, inverse): (Matrix, Matrix), norm: Norm) -> CovarianceFactor {
     CovarianceFactor { factor, inverse, upper: size, lower: size }
 }
 
-/// The factor with these deviations along the axes, and its inverse; axes without one are left out.
+/// Returns the factor with these deviations along the axes, and its inverse; axes without a deviation are
+/// left out.
 fn along_axes(deviations: &[f64]) -> (Matrix, Matrix) {
     let moving: Vec<usize> = (0..deviations.len()).filter(|&at| deviations[at] > 0.0).collect();
     let mut factor = Matrix::zeros(deviations.len(), moving.len());
@@ -287,8 +296,8 @@ fn along_axes(deviations: &[f64]) -> (Matrix, Matrix) {
     (factor, inverse)
 }
 
-/// The symmetric root of a covariance and its inverse, in its span. Both are taken with each coordinate in its own
-/// unit, so that a small coordinate is not lost beside a large one.
+/// Returns the symmetric root of a covariance and its inverse, in its span. Both are taken with each
+/// coordinate in its own unit, so that a small coordinate is not lost beside a large one.
 fn of_covariance(covariance: &Matrix) -> (Matrix, Matrix) {
     let size = covariance.rows();
     let units: Vec<f64> = (0..size).map(|at| covariance[(at, at)].max(0.0).sqrt()).collect();
