@@ -1,25 +1,30 @@
-//! What answers with noise from a table cost, never less: the proof that a table is private enough.
+//! An upper bound on the privacy cost of answers with noise from a table: the proof that a table is private
+//! enough.
 //!
-//! An answer with noise `x` is `ln(w(x) / w(x - s))` likelier than it is for the neighbour whose true answer is `s` steps
-//! larger. This loss falls with `x`, because the table is log-concave, and it is infinite for the `s` lowest answers,
-//! which the neighbour cannot give. For the same reason a smaller step costs no more, and by symmetry a step down costs the
-//! same: so the pair of the table and its copy moved by `s` dominates each answer, whatever was asked and answered before,
-//! and `count` adaptive answers cost at most what `count` independent uses of the pair do.
+//! An answer with noise `x` has the privacy loss `ln(w(x) / w(x - s))` against the neighbouring dataset,
+//! whose true answer is `s` steps larger. This loss falls with `x`, because the table is log-concave, and it
+//! is infinite for the `s` lowest answers, which are impossible under the neighbour. For the same reason a
+//! smaller step costs no more, and by symmetry a step down costs the same: so the pair of the table and its
+//! copy moved by `s` dominates each answer, for any query and any earlier answers, and `count` adaptive
+//! answers cost at most the same as `count` independent uses of the pair.
 //!
 //! # Why the number is never too low
 //!
-//! * **Dots.** The answers are cut into runs of neighbours, between whose losses there is little. Both weights of a run, its
-//!   own and the neighbour's, are exact integer sums. They are moved to the two ends of the run's losses, so that both sums
-//!   stay what they are: the original is had back by splitting them again at random, so nothing can cost more than the
-//!   dots do. Where the cuts are is a matter of taste, not of truth.
-//! * **The edge.** What the neighbour cannot say is an infinite loss, an exact sum of integers. Losses so large that all
-//!   of them in all answers have a ten-thousandth of delta are charged as infinite too.
-//! * **Floats.** Losses are rounded up, by more than a logarithm of `libm` can be wrong (`pld::log_ratio`). A share of a run
-//!   that is moved up is the quotient of a difference and another; the difference is of exact integers, or is charged 16
-//!   units of each of its terms, and the low end's own rounding. Masses are rounded up by 8 units each. So a float never
-//!   makes a mass or a loss smaller; a million answers of masses 10^-15 too large cost 10^-9 of delta.
+//! * **Dots.** The answers are cut into runs of adjacent ones, whose losses differ little. Both weights of a
+//!   run, its own and the neighbour's, are exact integer sums. They are moved to the two ends of the run's
+//!   losses, so that both sums are unchanged: splitting them again at random restores the original, so
+//!   nothing can cost more than the dots do. The choice of the cuts affects tightness, not validity.
+//! * **The edge.** Answers that are impossible under the neighbour have infinite loss; their mass is an exact
+//!   sum of integers. The largest finite losses, with at most 5e-4 of delta in all answers together, are
+//!   charged as infinite too.
+//! * **Floats.** Losses are rounded up, by more than the error of a logarithm of `libm` (`pld::log_ratio`).
+//!   The share of a run that is moved up is the quotient of two differences; the upper one is of exact
+//!   integers, or is charged 16 units of each of its terms, and the low end's own rounding. Masses are
+//!   rounded up by 8 units each. So a float never makes a mass or a loss smaller; a million answers of masses
+//!   10^-15 too large cost 10^-9 of delta.
 //! * **Composition** is the contour of [`pld`](crate::accounting::pld), which charges its own errors.
-//! * **One answer** needs no dots: the sum of what exceeds `e^epsilon` times its neighbour, of exact integers.
+//! * **One answer** needs no dots: delta is the sum of the excess over `e^epsilon` times the neighbour, of
+//!   exact integers.
 
 use super::shape::NoiseShape;
 use crate::accounting::pld::{Care, ListedLoss, log_ratio};
@@ -28,11 +33,12 @@ use crate::invalid::{Invalid, InvalidKind};
 /// Half a unit in the last place of 1.
 const ULP: f64 = f64::EPSILON / 2.0;
 
-/// The share of delta that the largest finite losses of all answers together may have before they are taken for infinite.
+/// The share of delta for the largest finite losses of all answers together, which are charged as infinite.
 const CUT: f64 = 5e-4;
 
-/// How far neighbouring dots are apart, in standard deviations of the loss: variance grows by a sixth of its square. Where
-/// that is more, a part of the loss itself: less where the loss is a gain, which weighs little.
+/// The distance of adjacent dots, in standard deviations of the loss: the variance grows by a sixth of its
+/// square. Where `PART` of the loss itself is more, that: an eighth where the loss is far below zero, which
+/// weighs little.
 const STEP: f64 = 0.015;
 const PART: (f64, f64) = (1.0 / 64.0, 1.0 / 8.0);
 
@@ -44,7 +50,7 @@ pub(super) struct Certificate<'a> {
     half: &'a [u64],
     reach: i64,
     shift: i64,
-    /// Of the weights 1 to each.
+    /// The sum of the weights of noise 1 to each index.
     sums: Vec<u128>,
     total: u128,
 }
@@ -60,13 +66,13 @@ impl Certificate<'_> {
             }))
             .collect();
         let total = u128::from(half.first().copied().unwrap_or(0)) + 2 * sum;
-        // A shift beyond the table is as good as any other.
+        // A shift beyond the table costs the same as any other such shift.
         let (reach, shift) = (table.reach() as i64, shift.min(1 << 40) as i64);
         Certificate { half, reach, shift, sums, total }
     }
 
-    /// An upper bound on delta at `epsilon` of so many adaptive answers. `target` is the delta that is hoped for: the
-    /// bound is as near as it can be about there.
+    /// An upper bound on delta at `epsilon` of this number of adaptive answers. `target` is the delta at
+    /// which the bound should be tight.
     pub(super) fn delta(&self, queries: u64, epsilon: f64, target: f64) -> f64 {
         if self.shift > 2 * self.reach {
             return 1.0;
@@ -93,7 +99,7 @@ impl Certificate<'_> {
         self.half.get(x.unsigned_abs() as usize).copied().unwrap_or(0)
     }
 
-    /// The loss at `x`, which the neighbour can say too; rounded up.
+    /// The loss at `x`, where it is finite; rounded up.
     fn loss(&self, x: i64) -> f64 {
         log_ratio(self.weight(x), self.weight(x - self.shift))
     }
@@ -102,9 +108,10 @@ impl Certificate<'_> {
         weight as f64 / self.total as f64 * (1.0 + 8.0 * ULP)
     }
 
-    /// The first `x` in `from..=to` of which `is` holds; `to + 1` if it holds for none. It holds from some point on.
+    /// The first `x` in `from..=to` for which `is` holds; `to + 1` if it holds for none. It must hold from
+    /// some point on.
     fn first(from: i64, to: i64, is: impl Fn(i64) -> bool) -> i64 {
-        // Doubling steps, since most answers are near.
+        // Doubling steps, since most results are near.
         let (mut low, mut step) = (from, 1);
         while low + step <= to && !is(low + step - 1) {
             low += step;
@@ -118,21 +125,22 @@ impl Certificate<'_> {
         low
     }
 
-    /// The sum of what exceeds `e^epsilon` times its neighbour: the answers whose loss is above epsilon, and all that the
-    /// neighbour cannot give.
+    /// Delta of one answer: the sum of the excess over `e^epsilon` times the neighbour, over the answers with
+    /// a loss above epsilon, and the mass of those that are impossible under the neighbour.
     fn of_one(&self, epsilon: f64) -> f64 {
         let least = self.shift - self.reach;
         let end = Self::first(least, self.reach, |x| self.loss(x) <= epsilon);
         let (infinite, finite) = (self.up_to(least - 1) as f64, self.between(least, end) as f64);
         let neighbour = self.between(least - self.shift, end - self.shift) as f64 * libm::exp(epsilon);
-        // A loss that was rounded up to above epsilon takes a hair away: as much as it was rounded by.
+        // An answer whose loss was rounded up to above epsilon subtracts a little: at most the size of that
+        // rounding.
         let error = ULP * (16.0 + 16.0 * epsilon) * (finite + neighbour)
             + if epsilon > 0.25 { 600.0 * ULP * finite } else { 0.0 };
         let above = ((finite - neighbour).max(0.0) + error + infinite) * (1.0 + 8.0 * ULP);
         (above / self.total as f64 * (1.0 + 8.0 * ULP)).min(1.0)
     }
 
-    /// The losses as dots; the largest of them, up to this mass, as infinite.
+    /// Returns the losses as dots; the largest, up to a mass of `cut`, as infinite.
     pub(super) fn listed(&self, cut: f64) -> ListedLoss {
         let least = self.shift - self.reach;
         let most = cut * self.total as f64;
@@ -160,7 +168,7 @@ impl Certificate<'_> {
         ListedLoss::new(pairs.filter(|pair| pair.1 > 0.0), self.share(self.up_to(top - 1)))
     }
 
-    /// Where runs begin: from `top` to the last answer.
+    /// Returns the first answer of each run: from `top` to the last answer.
     fn cuts(&self, top: i64) -> Vec<i64> {
         let spread = self.spread(top);
         let mut cuts = vec![top];
@@ -170,7 +178,7 @@ impl Certificate<'_> {
             let part = if loss > -4.0 * spread { PART.0 } else { PART.1 };
             let step = (part * loss.abs()).max(STEP * spread);
             let next = Self::first(at + 1, self.reach, |x| self.loss(x) <= loss - step).min(self.reach);
-            // Before a jump the run ends, so as not to be torn apart by it.
+            // A run ends before a jump of the loss, so that it does not extend across it.
             if next > at + 1 && self.loss(next - 1) > self.loss(next) + step {
                 cuts.push(next - 1);
             }
@@ -180,7 +188,7 @@ impl Certificate<'_> {
         cuts
     }
 
-    /// About the standard deviation of the loss.
+    /// The approximate standard deviation of the loss.
     fn spread(&self, top: i64) -> f64 {
         let stride = ((self.reach - top) / 512).max(1);
         let (mut mass, mut squares) = (0.0, 0.0);
@@ -195,8 +203,9 @@ impl Certificate<'_> {
     }
 }
 
-/// Moves a run, with its own weight and the neighbour's, to losses `high` and `low`, where both weights stay what they are:
-/// `up + down = own`, `up e^-high + down e^-low = other`. What is moved up is rounded up.
+/// Splits a run, with its own weight and the neighbour's, between the losses `high` and `low`, so that both
+/// weights are unchanged: `up + down = own`, `up e^-high + down e^-low = other`. The part that is moved up is
+/// rounded up.
 fn split(own: u128, other: u128, high: f64, low: f64) -> (f64, f64) {
     let (mass, neighbour) = (own as f64, other as f64);
     let ratio = libm::exp(-low);
@@ -212,14 +221,14 @@ fn split(own: u128, other: u128, high: f64, low: f64) -> (f64, f64) {
     let error = ULP * (16.0 * terms + rounded);
     let width = -libm::expm1(low - high) * ratio;
     let up = ((difference + error) / width * (1.0 + 32.0 * ULP)).clamp(0.0, mass);
-    // With a width of 0, or less by rounding, what is not a number goes up.
+    // With a width of 0, or below by rounding, the quotient may be NaN: then all of the mass goes up.
     let up = if up.is_nan() || width <= 0.0 { mass } else { up };
     (up, (mass - up) * (1.0 + 4.0 * ULP))
 }
 
-// The integers that bounded noise is drawn from, and priced by.
+// The integers that bounded noise is drawn from, and certified by.
 
-/// The weights of noise 0, 1, 2, ... steps, and of -1, -2, ...: falling, log-concave and above 0.
+/// The weights of noise 0, 1, 2, ... steps, and of -1, -2, ...: never rising, log-concave and above 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BoundedNoiseTable {
     half: Vec<u64>,
@@ -228,12 +237,12 @@ pub(super) struct BoundedNoiseTable {
 /// The weight of 0.
 const TOP: u64 = 1 << 62;
 
-/// The most weights of one side: 16 MiB.
+/// The largest number of weights of one side: 16 MiB.
 pub(super) const LENGTH: u64 = 1 << 21;
 
 impl BoundedNoiseTable {
-    /// The density at `j / scale` for all whole `j` below `scale`, in units of 2^-62 of the largest, rounded down; what
-    /// rounds to 0 is left out, and so is all beyond it.
+    /// Makes the table of the density at `j / scale` for all integers `j` below `scale`, in units of 2^-62 of
+    /// the largest, rounded down; the first weight that rounds to 0 ends it.
     ///
     /// # Errors
     /// Names `queries` where the table would be longer than 2^21.
@@ -247,16 +256,17 @@ impl BoundedNoiseTable {
         Ok(BoundedNoiseTable::of((0..scale.max(1)).map(weigh)))
     }
 
-    /// Lowers weights until each is at most the square of the one before over that before it, in exact integers; the
-    /// neighbours of 0 are no larger than its own. So ratios of neighbours fall from one end of the table to the other,
-    /// and with them the ratio of the table to itself moved by any shift: the larger the shift the more.
+    /// Lowers weights until each is at most the square of the one before over that before it, in exact
+    /// integers; the weights of 1 and -1 are no larger than that of 0. So ratios of adjacent weights fall
+    /// from one end of the table to the other, and with them the ratio of the table to itself moved by any
+    /// shift: the larger the shift, the more.
     pub(super) fn of(weights: impl Iterator<Item = u64>) -> BoundedNoiseTable {
         let mut half: Vec<u64> = Vec::with_capacity(weights.size_hint().0);
         let (mut before, mut last) = (u64::MAX, u64::MAX);
         for weight in weights {
             let weight = match half.len() {
                 0 => weight,
-                // The weights of -1, 0 and 1: 1 is at most 0, since it is also -1.
+                // For -1, 0 and 1: the weight of 1 is at most that of 0, since it is also that of -1.
                 1 => weight.min(last),
                 _ => lowered(before, last, weight),
             };
@@ -270,7 +280,7 @@ impl BoundedNoiseTable {
         BoundedNoiseTable { half }
     }
 
-    /// Weights as they are, log-concave or not: to show why they must be.
+    /// Takes weights unchanged, log-concave or not: to show why they must be.
     #[cfg(test)]
     pub(super) fn raw(half: Vec<u64>) -> BoundedNoiseTable {
         BoundedNoiseTable { half }
@@ -300,7 +310,7 @@ impl BoundedNoiseTable {
     }
 }
 
-/// At most `last^2 / before`. The division, which is slow, is for those few that need it.
+/// The least of `weight` and `last^2 / before`. The division, which is slow, runs only where it is needed.
 fn lowered(before: u64, last: u64, weight: u64) -> u64 {
     let square = u128::from(last) * u128::from(last);
     if u128::from(weight) * u128::from(before) <= square {
@@ -322,8 +332,9 @@ mod tests {
         if loss < 0.0 { Fixed256::whole(1).over(&size) } else { size }
     }
 
-    // Refutes a share that is moved up without the error of its difference: it is `(own e^-low - other) / (e^-low - e^-high)`,
-    // and often far smaller than both terms. By fixed-point numbers of 256 places.
+    // Refutes a share that is moved up without the error of its difference: it is `(own e^-low - other) /
+    // (e^-low - e^-high)`, and often far smaller than both terms. Compares with fixed-point numbers of 256
+    // places.
     #[test]
     fn what_is_moved_up_is_never_less_than_its_share() {
         let mut dice = Dice(20_261_124);
@@ -336,7 +347,7 @@ mod tests {
             let (up, _) = split(own, other, high, low);
             let (at_low, at_high) = (falls(low).0, falls(high).0);
             let difference = &at_low * (own as i128) - (Fixed256::whole(other as i128)).0;
-            // All of a run goes up where its neighbour has less than the higher loss says.
+            // All of a run goes up where its neighbour has less mass than the higher loss implies.
             let all = &at_low - &at_high;
             let wanted = difference.min(&all * (own as i128));
             assert!(

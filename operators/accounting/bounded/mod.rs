@@ -1,9 +1,11 @@
-//! Noise that never exceeds a bound, for many answers of which each question may depend on the answers before.
+//! Noise that never exceeds a bound, for many adaptive answers: each query may depend on the answers before
+//! it.
 //!
-//! Gaussian noise is small nearly always; of a thousand answers one is off by more than three deviations. Bounded noise
-//! (Dagan and Kur 2022) is never off by more than its bound, with probability one, and from some hundred answers on that
-//! bound is smaller than what the Gaussian keeps for all answers in 95 of 100 cases. The price is a chance, a part of
-//! delta, that an answer is one that the neighbour could not have given.
+//! Gaussian noise is small nearly always; of a thousand answers one is off by more than three deviations.
+//! Bounded noise (Dagan and Kur 2022) never exceeds its bound, with probability one, and from some hundred
+//! answers on that bound is smaller than the one that Gaussian noise keeps for all answers in 95 of 100
+//! cases. Its cost is a probability, a part of delta, that an answer is one that is impossible under the
+//! neighbouring dataset.
 //!
 //! ```
 //! use discreet::accounting::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, Fineness};
@@ -14,15 +16,17 @@
 //! # Ok::<(), discreet::Invalid>(())
 //! ```
 //!
-//! A calibration has three parts. A *search* for the shape of the density and the width that it needs, with sketches in
-//! floats; nothing rests on it. A *table* of integer weights: this is the law that is drawn from, exactly
-//! ([`noise::BoundedDistribution`](crate::noise::BoundedDistribution)). And its *certificate*, an upper bound on the delta of all answers that is
-//! computed from the integers of that very table, with each rounding in the safe direction.
+//! A calibration has three parts. A *search* finds the shape of the density and the width that it needs, with
+//! sketches in floats; no guarantee rests on it. A *table* of integer weights is exactly the distribution
+//! that is drawn from ([`noise::BoundedDistribution`](crate::noise::BoundedDistribution)). Its *certificate*
+//! is an upper bound on the delta of all answers, computed from the integers of that very table, with each
+//! rounding in the safe direction.
 //!
-//! All is the same on every machine: it uses no logarithm but `libm`'s.
+//! Results are the same on every machine: the only logarithm in use is `libm`'s.
 //!
-//! **When not to use it.** The answers are paid for as a whole, at once. For a stream of releases without an end, or for
-//! statistics that one person can move in many places, a Gaussian under a zero-concentrated ledger is cheaper.
+//! **When not to use it.** The answers are charged as a whole, at once. For a stream of releases without an
+//! end, or for statistics in which one person contributes to many coordinates, Gaussian noise under a
+//! zero-concentrated ledger is cheaper.
 
 mod certificate;
 mod published;
@@ -42,40 +46,42 @@ use search::Sketch;
 
 use crate::invalid::{Invalid, InvalidKind};
 
-/// One calibrated law, for so many answers.
+/// One calibrated noise distribution, for a fixed number of answers.
 #[derive(Clone, Debug)]
 pub struct CalibratedBoundedNoise {
     asked: BoundedNoiseRequest,
     shape: NoiseShape,
     table: BoundedNoiseTable,
     shift: u64,
-    /// What the certificate says.
+    /// The delta that the certificate proves.
     delta: f64,
 }
 
-/// A bound is accepted when delta is so near to what is asked, as a logarithm: a ten-thousandth of the bound. With every
-/// try a little more is.
+/// The distance of delta from the requested one, as a logarithm, at which a bound is accepted: a ten-thousandth
+/// of the bound. The tolerance grows with every try.
 const NEAR: f64 = 0.002;
 
-/// With a bound so much above what was promised, coarser grids are tried. A grid can be too fine: where a weight times the
-/// square of its fall from one step to the next is below 1, log-concave integers can fall in a line, but not like `e^-x`.
+/// The ratio of a bound to the sketch's above which coarser grids are tried. A grid can be too fine: where a
+/// weight times the square of its fall from one step to the next is below 1, log-concave integers can fall in a
+/// line, but not like `e^-x`.
 const COARSE: f64 = 1.003;
 
-/// Nor is a scale sought nearer than by this part of it.
+/// A search for a scale ends when its bracket is one part in this number wide.
 const CLOSE: u64 = 20_000;
 
 impl CalibratedBoundedNoise {
-    /// The noise with the smallest bound (or error) that is found, certified.
+    /// Returns the certified noise with the smallest bound (or error) that the search finds.
     ///
     /// # Errors
-    /// Names `queries` where the noise would reach beyond 2^21 steps.
+    /// Names `queries` where the noise would extend beyond 2^21 steps, and `delta` where no scale of the
+    /// shape is certified.
     pub fn calibrate(
         asked: &BoundedNoiseRequest,
         grid: &Fineness,
     ) -> Result<CalibratedBoundedNoise, Invalid> {
         let found = search::best(asked)?;
         let end = Sketch::new(found.shape).end;
-        // A little less, so that what the certificate adds does not pass the reach.
+        // Slightly less, so that the margin that the certificate adds does not pass the reach.
         let most = (grid.reach as f64 * 0.997 / found.bound) as u64 / grid.multiple;
         let mut shift = grid.multiple * most.max(1);
         let mut best: Option<CalibratedBoundedNoise> = None;
@@ -83,7 +89,7 @@ impl CalibratedBoundedNoise {
             let least = shift == grid.multiple;
             match Self::certified(asked, found.shape, shift, found.bound * shift as f64 / end) {
                 Ok(noise) if noise.reach() > grid.reach && !least => {
-                    // The sketch promised too much; by what the certificate says there is room for so many.
+                    // The sketch promised too much; the certificate gives the number of steps that fit.
                     let most = (grid.reach as f64 * 0.999 / noise.bound()) as u64 / grid.multiple;
                     shift = (grid.multiple * most).clamp(grid.multiple, shift - grid.multiple);
                     continue;
@@ -106,7 +112,7 @@ impl CalibratedBoundedNoise {
         best.ok_or_else(|| Invalid::new("queries", InvalidKind::TooLarge, "fewer answers"))
     }
 
-    /// The least scale of a shape, about, that is certified for a shift.
+    /// Returns about the least scale of a shape that is certified for a shift.
     fn certified(
         asked: &BoundedNoiseRequest,
         shape: NoiseShape,
@@ -141,11 +147,11 @@ impl CalibratedBoundedNoise {
                 slope = if found < -0.5 { found } else { slope };
             }
             last = Some((log_scale, excess));
-            // Aim at a little less than asked.
+            // Aim slightly below the requested delta.
             let aimed = libm::exp(log_scale - ((excess + NEAR / 2.0) / slope).clamp(-0.7, 0.7));
-            // Beyond the longest table only where that is not enough.
+            // Go beyond the longest table only where that is not enough.
             let next = (aimed.ceil() as u64).min(certificate::LENGTH.max(low + 1));
-            // Every other step halves: some curves fall off a cliff.
+            // Every other step halves: some curves have a sharp drop.
             scale = if next > low && next < high && !(tries % 2 == 1 && low > 0 && high < u64::MAX) {
                 next
             } else if high == u64::MAX {
@@ -163,12 +169,12 @@ impl CalibratedBoundedNoise {
         })
     }
 
-    /// The weights of noise 0, 1, 2, ... steps, and of -1, -2, ...: all above 0, falling, log-concave.
+    /// The weights of noise 0, 1, 2, ... steps, and of -1, -2, ...: all above 0, never rising, log-concave.
     pub fn weights(&self) -> &[u64] {
         self.table.weights()
     }
 
-    /// The same, without a copy.
+    /// Returns the weights without a copy.
     pub fn into_weights(self) -> Vec<u64> {
         self.table.into_weights()
     }
@@ -178,7 +184,7 @@ impl CalibratedBoundedNoise {
         self.table.reach()
     }
 
-    /// By how many steps a person may move an answer.
+    /// The sensitivity of an answer, in steps.
     pub fn shift(&self) -> u64 {
         self.shift
     }
@@ -198,17 +204,17 @@ impl CalibratedBoundedNoise {
         self.asked.epsilon
     }
 
-    /// The delta of all answers together, as certified: at most what was asked.
+    /// The certified delta of all answers together: at most the requested one.
     pub fn delta(&self) -> f64 {
         self.delta
     }
 
-    /// How many answers.
+    /// The number of answers.
     pub fn queries(&self) -> u64 {
         self.asked.queries
     }
 
-    /// What no error exceeds, for answers that a person can move by 1: the reach over the shift, rounded up.
+    /// The largest possible error, for answers of sensitivity 1: the reach over the shift, rounded up.
     pub fn bound(&self) -> f64 {
         let (reach, shift) = (self.reach() as f64, self.shift as f64);
         let bound = reach / shift;
@@ -216,7 +222,7 @@ impl CalibratedBoundedNoise {
         if self.reach().is_multiple_of(self.shift) { bound } else { bound.next_up() }
     }
 
-    /// The standard deviation for answers that a person can move by 1.
+    /// The standard deviation for answers of sensitivity 1.
     pub fn unit_deviation(&self) -> f64 {
         self.deviation() / self.shift as f64
     }

@@ -1,27 +1,29 @@
-//! The calibration that was published with the noise, to compare with (Dagan and Kur 2022, algorithms 1 and 2).
+//! The calibration that was published with the noise, for comparison (Dagan and Kur 2022, algorithms 1 and
+//! 2).
 //!
-//! It tests a width `R` by Chernoff's bound on the loss of all answers. A hundredth of delta goes to noise so near the
-//! edge (beyond `L`) that it may not be looked at; for the rest, with `g(x) = f(x + 1/R) - f(x)` up to `L`, the answers are
-//! private if
+//! It tests a width `R` by Chernoff's bound on the loss of all answers. A hundredth of delta is set aside for
+//! noise close to the edge (beyond `L`), which is left out; for the rest, with `g(x) = f(x + 1/R) - f(x)` up
+//! to `L`, the answers are private if
 //!
 //! ```text
-//! integral over t > epsilon of e^(epsilon - t) min over theta of E[e^(theta g)]^k e^(-theta t)   <=   0.99 delta
+//! integral over t > epsilon of e^(epsilon - t) min over theta of E[e^(theta g)]^k e^(-theta t)
+//!     <=  0.99 delta
 //! ```
 //!
-//! A width whose step `1/R` is more than half of what is left beyond `L` is **not private**: the answer may end where the
-//! neighbour cannot follow. The code that was published with the paper says "private" there, for its deviation is 0 where
-//! it cannot be computed.
+//! A width whose step `1/R` is more than half of the room beyond `L` is **not private**: the answer may end
+//! in a place that is impossible under the neighbour. The code that was published with the paper says
+//! "private" there, because its deviation is 0 where it cannot be computed.
 
 use super::search::nodes;
 use super::shape::NoiseShape;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// Cells of the integrals over half of the density, and steps over theta.
+/// The number of cells of the integrals over half of the density, and of steps over theta.
 const NODES: u32 = 100;
 const STEPS: u32 = 100;
 
-/// The bound that the published calibration finds for so many answers of sensitivity 1, to about a hundredth: by a
-/// one-sided sum, not certified.
+/// Returns the bound that the published calibration finds for `queries` answers of sensitivity 1, to about a
+/// hundredth: by a one-sided sum, not certified.
 ///
 /// # Errors
 /// Names `shape` if it is not one of those published, and `queries` if no width up to 2^40 is found.
@@ -56,16 +58,16 @@ pub fn published_bound(shape: &NoiseShape, queries: u64, epsilon: f64, delta: f6
     Ok(high)
 }
 
-/// Algorithm 1.
+/// Algorithm 1 of the paper.
 struct PublishedTest {
     shape: NoiseShape,
     queries: f64,
     epsilon: f64,
     delta: f64,
-    /// Noise is beyond this share of the width with a probability of at most delta / 100 k.
+    /// The share of the width beyond which noise has a probability of at most delta / 100 k.
     edge: f64,
     outside: f64,
-    /// The places up to there, and their probabilities.
+    /// The nodes of the integral up to the edge, with their probabilities.
     nodes: Vec<(f64, f64)>,
 }
 
@@ -74,7 +76,7 @@ impl PublishedTest {
         let fine = 200 * NODES;
         let middle = |n: u32| libm::exp(-shape.fall((f64::from(n) + 0.5) / f64::from(fine)));
         let total = 2.0 * (0..fine).map(middle).sum::<f64>() / f64::from(fine);
-        // Noise beyond L has at most the density there times the room that is left.
+        // Noise beyond L has at most the density there times the width of the rest, on both sides.
         let outside = delta / 100.0 / queries as f64;
         let beyond = |edge: f64| libm::exp(-shape.fall(edge)) / total * 2.0 * (1.0 - edge);
         let (mut low, mut edge) = (0.0, 1.0f64.next_down());
@@ -82,7 +84,7 @@ impl PublishedTest {
             let middle = f64::midpoint(low, edge);
             if beyond(middle) > outside { low = middle } else { edge = middle }
         }
-        // Both sides, crowded at the edge.
+        // Both sides, with nodes concentrated at the edge.
         let side = |sign: f64| {
             nodes(edge, 0.0, NODES)
                 .map(move |(x, width)| (sign * x, libm::exp(-shape.fall(x)) * width / total))
@@ -108,7 +110,7 @@ impl PublishedTest {
             }
             (self.queries * libm::log(sum), self.queries * slope / sum)
         };
-        // Each theta is the best for the t that is the slope there.
+        // Each theta is the best for the t that equals the slope there.
         let mut first = 1.0;
         while moment(first).1 < self.epsilon && first < 1e9 {
             first *= 2.0;
@@ -123,7 +125,7 @@ impl PublishedTest {
         for _ in 0..10 * STEPS {
             let (log, slope) = moment(theta);
             let bound = libm::exp((log - theta * at).min(0.0));
-            // To the next theta: the bound there is below the one here.
+            // Go to the next theta: the bound there is below the one here.
             theta = theta * (1.0 + 1.0 / f64::from(STEPS)) + 1.0 / f64::from(STEPS);
             let next = moment(theta).1.max(slope).max(at);
             // The bound falls at least like e^(-theta t).
@@ -134,7 +136,7 @@ impl PublishedTest {
                 break;
             }
         }
-        // What is left falls at this rate too.
+        // The remainder falls at this rate too.
         sum <= 0.99 * self.delta
     }
 }
@@ -144,8 +146,8 @@ mod tests {
     use super::*;
     use crate::accounting::bounded::certificate::{BoundedNoiseTable, Certificate};
 
-    // Where the step is more than half of the room beyond L, the public code answers "private" (a deviation of 0). Here
-    // that is a width of 3, and a certificate says what that costs.
+    // Where the step is more than half of the room beyond L, the public code answers "private" (a deviation
+    // of 0). Here that is a width of 3, and a certificate shows its cost.
     #[test]
     fn a_step_longer_than_the_room_at_the_edge_is_not_private() {
         let shape = NoiseShape::published(2).unwrap();

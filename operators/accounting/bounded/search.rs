@@ -1,11 +1,11 @@
-//! What is asked of bounded noise, and how fine it is to be.
+//! The request for bounded noise, the fineness of its grid, and the search for its shape.
 
 use super::shape::NoiseShape;
 use crate::accounting::pld::{Care, ListedLoss};
 use crate::accounting::{GaussianCost, number};
 use crate::invalid::{Invalid, InvalidKind};
 
-/// So many answers, adaptive and together (epsilon, delta)-private.
+/// A request for noise under which this number of adaptive answers is (epsilon, delta)-private in all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct BoundedNoiseRequest {
@@ -16,26 +16,27 @@ pub struct BoundedNoiseRequest {
     pub(super) shape: Option<NoiseShape>,
 }
 
-/// What is to be as small as it can be.
+/// The quantity that the search minimises.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BoundedNoiseGoal {
     /// The bound, which no error exceeds.
     Bound,
     /// The root of the mean square of the error.
     Rms,
-    /// Both: the bound to the power of this weight, times the root mean square to that of what is left to 1.
+    /// A mix: the bound to the power of this weight, times the root mean square to the power of 1 less this
+    /// weight.
     Mixed(f64),
 }
 
-/// The most answers.
+/// The largest number of answers.
 const MOST: u64 = 1 << 32;
 
 impl BoundedNoiseRequest {
-    /// Noise with the least bound, of whatever shape, for so many answers.
+    /// A request for the noise of least bound, of any shape, for this number of answers.
     ///
     /// # Errors
-    /// Names `queries` unless it is from 1 to 2^32; `epsilon` unless above 0 and at most 500; `delta` unless from 1e-15
-    /// to below 1.
+    /// Names `queries` unless it is from 1 to 2^32; `epsilon` unless above 0 and at most 500; `delta` unless
+    /// from 1e-15 to below 1.
     pub fn new(queries: u64, epsilon: f64, delta: f64) -> Result<BoundedNoiseRequest, Invalid> {
         let kind = match queries {
             0 => Some(InvalidKind::Zero),
@@ -55,7 +56,7 @@ impl BoundedNoiseRequest {
         })
     }
 
-    /// The same, for another goal.
+    /// Sets another goal.
     ///
     /// # Errors
     /// Names `goal` if a weight is not from 0 to 1.
@@ -75,17 +76,17 @@ impl BoundedNoiseRequest {
         Ok(self)
     }
 
-    /// The same, of this shape whatever the goal.
+    /// Fixes the shape, for any goal.
     pub fn shape(mut self, shape: NoiseShape) -> BoundedNoiseRequest {
         self.shape = Some(shape);
         self
     }
 }
 
-/// How fine the noise is: by how many steps an answer of one unit is moved.
+/// The fineness of the noise: the number of steps that a sensitivity of one unit has.
 ///
-/// The more steps, the nearer a bound is to what the shape's density could do: with one step a unit, one answer's bound is
-/// 2% larger, with a reach of a thousand steps less than 0.1%.
+/// The more steps, the nearer the bound is to that of the shape's density: with one step a unit, the bound of
+/// one answer is 2% larger; with a reach of a thousand steps, less than 0.1%.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fineness {
     pub(super) multiple: u64,
@@ -93,8 +94,9 @@ pub struct Fineness {
 }
 
 impl Fineness {
-    /// The shift is the largest multiple of `multiple` with which the noise reaches at most `reach` steps; where that is
-    /// none, `multiple` itself. Where so fine a grid would make the bound larger, a coarser one is taken.
+    /// Makes a fineness. The shift is the largest multiple of `multiple` with which the noise has at most
+    /// `reach` steps; where there is none, `multiple` itself. Where a grid this fine would make the bound
+    /// larger, a coarser one is taken.
     ///
     /// # Errors
     /// Names `multiple` or `reach` when it is 0 or above 2^20.
@@ -111,38 +113,40 @@ impl Fineness {
     }
 }
 
-/// Up to 16,384 steps: within 0.1% of the density.
+/// A reach of up to 16,384 steps: within 0.1% of the density.
 impl Default for Fineness {
     fn default() -> Fineness {
         Fineness { multiple: 1, reach: 1 << 14 }
     }
 }
 
-// Which shape has the smallest bound (or error), by sketches. What is found is proved afterwards; a poor search gives a
-// larger bound, never a false one.
+// The search for the shape with the smallest bound (or error), by sketches. Its result is certified
+// afterwards; a poor search gives a larger bound, never a false one.
 
 /// A shape, and about the bound with which it is private enough.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShapeSearchResult {
     pub(super) shape: NoiseShape,
     pub(super) bound: f64,
-    /// What is to be small, in logarithms.
+    /// The quantity to minimise, as a logarithm.
     score: f64,
 }
 
-/// From so many answers on nothing was found that is more than a hundredth better than a power of `1 - x^2`.
+/// The number of answers from which nothing was found that is more than a hundredth better than a power of `1
+/// - x^2`.
 const MANY: u64 = 300;
 
-/// The best shape for what is asked; or its own, if it names one.
+/// Returns the best shape for a request, or the shape that the request fixes.
 pub(super) fn best(asked: &BoundedNoiseRequest) -> Result<ShapeSearchResult, Invalid> {
     let sigma = GaussianCost::calibrate(asked.epsilon, asked.delta, 1.0)? * (asked.queries as f64).sqrt();
     if let Some(shape) = asked.shape {
         return Ok(score(asked, shape, Sketch::new(shape).near(sigma)));
     }
-    // One answer alone: losses of epsilon and the edge share delta as none can better.
+    // One answer alone: no distribution splits delta better than losses of epsilon and the edge.
     let rate = libm::log1p(libm::expm1(asked.epsilon) / (2.0 * asked.delta));
     if asked.queries == 1 {
-        // Rounded down, so that no loss is above epsilon: a hair more would be all.
+        // Rounded down, so that no loss is above epsilon: one slightly above would make all of them exceed
+        // it.
         let short = libm::floor(rate.min(900.0) * 1e5) / 1e5;
         let shape = NoiseShape::laplace(short.max(0.001))?;
         return Ok(ShapeSearchResult { shape, bound: (rate / asked.epsilon).max(0.51), score: 0.0 });
@@ -154,7 +158,7 @@ pub(super) fn best(asked: &BoundedNoiseRequest) -> Result<ShapeSearchResult, Inv
     Ok(best)
 }
 
-/// The best whole power of `1 - x^2`: from a guess up or down, as long as it gets better.
+/// Finds the best integer power of `1 - x^2`: from a guess up or down, while it improves.
 fn powers(asked: &BoundedNoiseRequest, sigma: f64) -> Result<ShapeSearchResult, Invalid> {
     let few = 11.0 * libm::pow(asked.queries as f64, -0.35) * -libm::log(asked.delta) / 14.0;
     let guess = (3.0 + few) as u32;
@@ -172,7 +176,7 @@ fn powers(asked: &BoundedNoiseRequest, sigma: f64) -> Result<ShapeSearchResult, 
                 None => break,
             }
         }
-        // What got better upwards does not downwards.
+        // A score that improved upwards does not improve downwards.
         if best.shape != shape {
             break;
         }
@@ -180,7 +184,7 @@ fn powers(asked: &BoundedNoiseRequest, sigma: f64) -> Result<ShapeSearchResult, 
     Ok(best)
 }
 
-/// A search by pattern among the blends, from the best of a few; `best` where none is better.
+/// Searches by pattern among the blends, from the best of a few starts; returns `best` where none is better.
 fn blends(
     asked: &BoundedNoiseRequest,
     mut best: ShapeSearchResult,
@@ -194,7 +198,7 @@ fn blends(
             NoiseShape::blend(rate, power, exponent)
         }
     };
-    // What was found at delta = 1e-6 and epsilon 1, for other numbers of answers and thinner tails.
+    // Fits to the results at delta = 1e-6 and epsilon 1, for other numbers of answers and thinner tails.
     let queries = asked.queries as f64;
     let some = |thin: f64| {
         let power = libm::pow(queries, 0.4);
@@ -235,12 +239,12 @@ fn blends(
     Ok(best)
 }
 
-/// Three digits behind the point: names stay short.
+/// Rounds to three decimal places, so that names stay short.
 fn rounded(value: f64) -> f64 {
     libm::round(value * 1000.0) / 1000.0
 }
 
-/// How much more than the bound's logarithm counts, for a shape of this deviation.
+/// The part of the score besides the bound's logarithm, for a shape of this deviation.
 fn beside(asked: &BoundedNoiseRequest, sketch: &Sketch) -> f64 {
     let share = match asked.goal {
         BoundedNoiseGoal::Bound => 0.0,
@@ -250,14 +254,15 @@ fn beside(asked: &BoundedNoiseRequest, sketch: &Sketch) -> f64 {
     share * libm::log(sketch.deviation)
 }
 
-/// The bound that a shape needs, and what it is worth.
+/// Computes the bound that a shape needs, and its score.
 fn score(asked: &BoundedNoiseRequest, shape: NoiseShape, near: f64) -> ShapeSearchResult {
     let sketch = Sketch::new(shape);
     let bound = solve(&sketch, asked, near);
     ShapeSearchResult { shape, bound, score: libm::log(bound) + beside(asked, &sketch) }
 }
 
-/// A shape that is better than `best`, if it is: for most that are not, one look is enough.
+/// Returns the result of a shape if it is better than `best`: for most shapes that are not, one evaluation is
+/// enough.
 fn better(
     asked: &BoundedNoiseRequest,
     shape: NoiseShape,
@@ -271,8 +276,8 @@ fn better(
     Some(score(asked, shape, needed)).filter(|found| found.score < best.score)
 }
 
-/// About the least bound at which delta is small enough: secants in logarithms, within what is known to be too little and
-/// enough.
+/// Returns about the least bound at which delta is small enough: secants in logarithms, within the bracket of
+/// bounds that are known to be too small and large enough.
 fn solve(sketch: &Sketch, asked: &BoundedNoiseRequest, near: f64) -> f64 {
     let excess = |log_bound: f64| {
         let delta = sketch.delta(libm::exp(log_bound), asked.queries, asked.epsilon, asked.delta);
@@ -281,7 +286,7 @@ fn solve(sketch: &Sketch, asked: &BoundedNoiseRequest, near: f64) -> f64 {
     root(libm::log(near.max(0.51)), excess, 0.05, 24)
 }
 
-/// Where a falling function is about 0, as `exp` of the place: from a guess, in at most so many steps.
+/// Returns `exp` of the place where a falling function is about 0: from a guess, in at most `steps` steps.
 fn root(guess: f64, excess: impl Fn(f64) -> f64, near: f64, steps: u32) -> f64 {
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     let mut at = guess;
@@ -310,36 +315,37 @@ fn root(guess: f64, excess: impl Fn(f64) -> f64, near: f64, steps: u32) -> f64 {
         (at, value) = (next, there);
     }
     match value.abs() < near {
-        // The last step needs no look.
+        // The last step needs no evaluation.
         true => libm::exp(at - value / slope),
         false if high.is_finite() => libm::exp(high),
         false => libm::exp(at),
     }
 }
 
-// A guess at what answers cost, from the density itself: what the search for a shape goes by. Nothing is proved here.
+// A sketch: an estimate of delta from the density itself, which guides the search for a shape. Nothing is
+// proved here.
 
-/// Below `e^-FALL` of the highest, a density is nothing to a table: 2^-62.
+/// The logarithm below the peak at which a density is 0 in a table: 2^-62.
 const FALL: f64 = 42.975;
 
-/// Cells on each side of zero, and between zero and the shift.
+/// The number of cells on each side of zero, and between zero and the shift.
 const CELLS: (u32, u32) = (50, 14);
 
 const CARE: Care = Care { excess: 2e-2, terms: (512.0, 4096.0) };
 
-/// Of many answers few shapes are tried, and their tails decide.
+/// More effort for many answers: few shapes are tried, and their tails decide.
 const MORE_CARE: Care = Care { excess: 2e-2, terms: (512.0, 65_536.0) };
 const MANY_QUERIES: u64 = 300;
 
-/// A shape as far as a table follows it.
+/// A shape up to the end of its table.
 #[derive(Clone, Debug)]
 pub(super) struct Sketch {
     shape: NoiseShape,
-    /// Where the table ends, as a share of the shape's scale.
+    /// The end of the table, as a share of the shape's scale.
     pub(super) end: f64,
     /// The standard deviation, as a share of `end`.
     pub(super) deviation: f64,
-    /// How fast the loss of one answer grows, in standard deviations, with the shift as a share of `end`.
+    /// The slope of one answer's loss, in standard deviations, in the shift as a share of `end`.
     slope: f64,
 }
 
@@ -367,12 +373,12 @@ impl Sketch {
         Sketch { shape, end, deviation: (squares / mass).sqrt(), slope: (slopes / mass).sqrt() }
     }
 
-    /// About the bound at which a central limit would have it, where the Gaussian needs `sigma`.
+    /// The approximate bound by a central limit, where Gaussian noise needs `sigma`.
     pub(super) fn near(&self, sigma: f64) -> f64 {
         self.slope * sigma
     }
 
-    /// About delta, with noise that ends at `bound` times the sensitivity.
+    /// The approximate delta, with noise that ends at `bound` times the sensitivity.
     pub(super) fn delta(&self, bound: f64, queries: u64, epsilon: f64, target: f64) -> f64 {
         let shift = 1.0 / bound;
         if shift >= 1.0 {
@@ -416,8 +422,8 @@ impl Sketch {
     }
 }
 
-/// Places and widths between two ends, crowded at the one that is farther from zero, where they begin: what happens near the
-/// edge happens at every scale. Two places a cell, by Gauss.
+/// Returns nodes and widths between two ends, concentrated at the end farther from zero, where they begin:
+/// the integrand varies there at every scale. Two nodes a cell, by Gauss.
 pub(super) fn nodes(from: f64, to: f64, cells: u32) -> impl Iterator<Item = (f64, f64)> {
     const APART: f64 = 0.577_350_269_189_625_8;
     let (length, half) = ((to - from).abs(), 0.5 / f64::from(cells));

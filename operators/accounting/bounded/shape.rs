@@ -1,8 +1,9 @@
-//! What bounded noise may look like: symmetric, log-concave densities on -1..1.
+//! The shapes of bounded noise: symmetric, log-concave densities on -1..1.
 //!
-//! Log-concave, because then a smaller move of the answer never costs more than a larger one, so that the price of one
-//! answer is a matter of one pair of laws whatever the question was. Which one is best depends on how many answers there
-//! are: one alone is answered best by a Laplace law that ends, thousands by a power of `1 - x^2`.
+//! They are log-concave because then a smaller change of the answer never costs more than a larger one, so
+//! that the cost of one answer is that of one pair of distributions for any query. The best shape depends on
+//! the number of answers: for one alone it is a truncated Laplace distribution, for thousands a power of `1 -
+//! x^2`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,16 +39,16 @@ enum NoiseFamily {
     PublishedExp,
 }
 
-/// Rates, powers and exponents are at most this.
+/// The largest rate, power or exponent.
 const MOST: f64 = 1000.0;
 
 const NAMES: &str = "polynomial:4, laplace:13.66, blend:10.3,2.57,1.17, published:1, published:2, published:3 or published:exp";
 
 impl NoiseShape {
-    /// `(1 - x^2)^exponent`.
+    /// The density `(1 - x^2)^exponent`.
     ///
     /// # Errors
-    /// The exponent is not from 1 to 1000.
+    /// If the exponent is not from 1 to 1000.
     pub fn polynomial(exponent: u32) -> Result<NoiseShape, Invalid> {
         match exponent {
             1..=1000 => Ok(NoiseShape(NoiseFamily::Polynomial(exponent))),
@@ -55,27 +56,27 @@ impl NoiseShape {
         }
     }
 
-    /// `e^(-rate |x|)`.
+    /// The density `e^(-rate |x|)`.
     ///
     /// # Errors
-    /// The rate is not above 0 and at most 1000.
+    /// If the rate is not above 0 and at most 1000.
     pub fn laplace(rate: f64) -> Result<NoiseShape, Invalid> {
         Ok(NoiseShape(NoiseFamily::Laplace(within(rate, f64::MIN_POSITIVE)?)))
     }
 
-    /// `e^(-rate |x|^power) (1 - x^2)^exponent`.
+    /// The density `e^(-rate |x|^power) (1 - x^2)^exponent`.
     ///
     /// # Errors
-    /// The power is below 1, another number below 0, or any above 1000.
+    /// If the power is below 1, another number below 0, or any above 1000.
     pub fn blend(rate: f64, power: f64, exponent: f64) -> Result<NoiseShape, Invalid> {
         let (rate, power, exponent) = (within(rate, 0.0)?, within(power, 1.0)?, within(exponent, 0.0)?);
         Ok(NoiseShape(NoiseFamily::Blend { rate, power, exponent }))
     }
 
-    /// `e^(-(1 - x^2)^-power)`: one of those published.
+    /// The density `e^(-(1 - x^2)^-power)`, as published.
     ///
     /// # Errors
-    /// The power is not 1, 2 or 3.
+    /// If the power is not 1, 2 or 3.
     pub fn published(power: u32) -> Result<NoiseShape, Invalid> {
         match power {
             1..=3 => Ok(NoiseShape(NoiseFamily::Published(power))),
@@ -83,19 +84,19 @@ impl NoiseShape {
         }
     }
 
-    /// `e^(-e^(1 / (1 - x^2)))`: the other of those published.
+    /// The density `e^(-e^(1 / (1 - x^2)))`, as published.
     pub fn published_exp() -> NoiseShape {
         NoiseShape(NoiseFamily::PublishedExp)
     }
 
-    /// Is it one of those published?
+    /// True if the shape is one of those published.
     pub(super) fn is_published(&self) -> bool {
         matches!(self.0, NoiseFamily::Published(_) | NoiseFamily::PublishedExp)
     }
 
-    /// How far the logarithm of the density at `x` (from 0 to 1) is below that at 0. Rises with `x`, and is convex.
+    /// The logarithm of the density at 0 over that at `x` (from 0 to 1). It rises with `x`, and is convex.
     ///
-    /// By `libm` alone: a table must not depend on the machine that makes it.
+    /// It uses `libm` alone: a table must not depend on the machine that makes it.
     pub(super) fn fall(&self, x: f64) -> f64 {
         let inside = (1.0 - x) * (1.0 + x);
         let polynomial = |exponent: f64| {
@@ -107,7 +108,7 @@ impl NoiseShape {
             NoiseFamily::Laplace(rate) => rate * x,
             NoiseFamily::Blend { rate, power, exponent } => rate * libm::pow(x, power) + polynomial(exponent),
             NoiseFamily::Published(power) => {
-                // By products: every whole power is exact to a unit or two.
+                // By products: every integer power is exact to a unit or two.
                 let mut denominator = 1.0;
                 (0..power).for_each(|_| denominator *= inside);
                 1.0 / denominator - 1.0

@@ -2,9 +2,9 @@
 //!
 //! The dual puts weights `m` on the vectors and maximises `t = tr S^(1/2)` of their second moment `S`. For
 //! every choice of weights `t^2` is at most the least trace, and the covariance `q t S^(1/2)` contains the
-//! set, where `q` is the largest squared distance of a vector. So a result carries its own proof, however
-//! path the search took. Norms other than the Euclidean put weights `w` on the coordinates too: then the
-//! trace is the weighted one, and any `w` of dual norm 1 gives a lower bound.
+//! set, where `q` is the largest squared distance of a vector. So a result carries its own proof, for any
+//! path of the search. Norms other than the Euclidean put weights `w` on the coordinates too: then the trace
+//! is the weighted one, and any `w` of dual norm 1 gives a lower bound.
 
 use std::collections::BTreeSet;
 
