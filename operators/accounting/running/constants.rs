@@ -1,18 +1,19 @@
-//! The constants of the buffered strategy, a list for each power of two, as `search.rs` found them.
+//! The constants of the buffered strategy, a list for each power of two, as found by `search.rs`.
 
 use super::buffered::Buffer;
 
-/// The powers of two of the least and the largest horizon that there are constants for.
+/// The binary logarithms of the least and the largest horizon with constants.
 pub(super) const LEAST: u32 = 5;
 pub(super) const MOST: u32 = 32;
 
-/// Those of the least power of two that is no less than the horizon; of 2^32 beyond.
+/// Returns the constants of the least power of two that is no less than the horizon; beyond 2^32, those of
+/// 2^32.
 pub(crate) fn buffers(horizon: u64) -> &'static [Buffer] {
     let power = horizon.max(1).next_power_of_two().trailing_zeros().clamp(LEAST, MOST);
     CONSTANTS[(power - LEAST) as usize]
 }
 
-/// The losses of each list fall.
+/// The constants, with the losses of each list in descending order.
 const CONSTANTS: [&[Buffer]; (MOST - LEAST + 1) as usize] = [
     // Up to 2^5 ticks.
     &[

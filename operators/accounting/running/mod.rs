@@ -1,19 +1,21 @@
-//! Totals that are told at every tick, so far or over the last ticks, and what each may err by. Numbers only.
+//! Continual counting: totals that are released at every tick, so far or over the last ticks, and the error
+//! of each. This module holds the numbers alone.
 //!
-//! A person who came once is in every total after. Were each total noised and paid for by itself, a year of hours would
-//! cost 8,760 times the price of one. Noise that is correlated over the ticks costs once: what is measured at a tick is
-//! the ticks so far, each times a coefficient, with noise of its own; totals are computed from measurements. With measurements
-//! `C x + z` and totals `B (C x + z)`, `B C` being the totals that are asked for, one contribution of size 1 costs
-//! `rho = s^2 / 2 sigma^2`, where `s` is the length of the longest column of `C`, and the total of tick `t` errs by `sigma |B_t|`.
+//! One record counts in every later total. If each total had its own noise and its own charge, a year of
+//! hours would cost 8,760 times as much as one. Noise that is correlated over the ticks is charged once: the
+//! measurement of a tick is a weighted sum of the ticks so far, with noise of its own, and totals are
+//! computed from measurements. With measurements `C x + z` and totals `B (C x + z)`, where `B C` maps ticks
+//! to the requested totals, one contribution of size 1 costs `rho = s^2 / 2 sigma^2`, where `s` is the length
+//! of the longest column of `C`, and the total of tick `t` has the standard deviation `sigma |B_t|`.
 //!
-//! | [`Strategy`] | a total errs by, at `T` = 2^20 and rho = 1/2 | a key keeps |
+//! | [`Strategy`] | deviation of a total, at `T` = 2^20 and rho = 1/2 | state of a key (partition) |
 //! |---|---|---|
-//! | [`SquareRoot`](Strategy::SquareRoot) | 5.479, the least there is among those whose coefficients depend on the lag alone | every tick |
+//! | [`SquareRoot`](Strategy::SquareRoot) | 5.479, the least of Toeplitz strategies | every tick |
 //! | [`Buffered`](Strategy::Buffered) | 5.481 | 15 numbers |
 //! | [`Tree`](Strategy::Tree) | 15.06 | 42 numbers |
 //! | [`Fresh`](Strategy::Fresh) | 1024 | the total |
 //!
-//! No strategy errs by less than 5.115 there ([`StrategyChoice::lower_bound`]).
+//! No strategy has a smaller deviation than 5.115 there ([`StrategyChoice::lower_bound`]).
 //!
 //! ```
 //! use discreet::accounting::running;
@@ -27,11 +29,12 @@
 //! # Ok::<(), discreet::Invalid>(())
 //! ```
 //!
-//! # What is certain
+//! # Guarantees
 //!
-//! Deviations are for the coefficients that are in use, which are integers, and for the charge that is computed from them
-//! in integers ([`mechanisms::running`](crate::mechanisms::running)); constants that are less good err more and promise the same.
-//! The [`SquareRoot`](Strategy::SquareRoot) of more than [`REMEMBERED`] ticks is told for comparison, before it is rounded; it is not drawn.
+//! Deviations are those of the coefficients in use, which are integers, and of the charge that is computed
+//! from them in integers ([`mechanisms::running`](crate::mechanisms::running)); less good constants have a
+//! larger error and give the same guarantee. The [`SquareRoot`](Strategy::SquareRoot) of more than
+//! [`REMEMBERED`] ticks is listed for comparison, before rounding; it is not available as a mechanism.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -49,22 +52,22 @@ mod constants;
 
 pub(crate) mod strategies;
 
-/// How totals are noised.
+/// A strategy for the noise of totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// The square root of the work: the least error, and a memory of every tick that a total is of.
+    /// The square root of the workload: the least error, and a memory of every tick that a total includes.
     SquareRoot,
-    /// Nearly the square root, by a few sums that decay. Totals so far only.
+    /// An approximation of the square root by a few sums that decay, for totals so far only.
     Buffered,
-    /// The binary tree, with Honaker's refinement. Totals so far only.
+    /// The binary tree, with Honaker's refinement, for totals so far only.
     Tree,
-    /// Noise for each tick alone; totals add it up. To compare with.
+    /// Independent noise for each tick, which totals add up; for comparison.
     Fresh,
 }
 
 impl Strategy {
-    /// Its name, as commands and state have it.
+    /// The name in commands and state.
     pub fn name(self) -> &'static str {
         match self {
             Strategy::SquareRoot => "square-root",
@@ -81,19 +84,21 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// The most ticks that a [`SquareRoot`](Strategy::SquareRoot) of totals so far can have, for it remembers all of them.
+/// The largest number of ticks of a [`SquareRoot`](Strategy::SquareRoot) of totals so far, which keeps all of
+/// them.
 pub const REMEMBERED: u64 = 4096;
 
-/// The longest horizon.
+/// The longest horizon, in ticks.
 pub const HORIZON: u64 = 1 << constants::MOST;
 
-/// The widest span of totals over the last ticks.
+/// The largest width of totals over the last ticks.
 pub const WIDTH: u64 = 1 << 14;
 
-/// How many numbers a key may keep of what is [best](StrategyChoice::best) for totals so far.
+/// The largest number of numbers that a key may keep under the [best](StrategyChoice::best) strategy for
+/// totals so far.
 pub const NUMBERS: u64 = 64;
 
-/// What totals err by under a strategy, for one contribution of size 1.
+/// The errors of totals under a strategy, for one contribution of size 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
     strategy: Strategy,
@@ -105,7 +110,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Of which strategy.
+    /// The strategy.
     pub fn strategy(&self) -> Strategy {
         self.strategy
     }
@@ -115,28 +120,28 @@ impl Figures {
         self.max
     }
 
-    /// The root of the mean of their variances over all ticks.
+    /// The root of the mean variance of the totals over all ticks.
     pub fn rms_deviation(&self) -> f64 {
         self.rms
     }
 
-    /// How far one contribution moves the measurements, in Euclidean length.
+    /// The Euclidean length of the change of the measurements by one contribution.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivity
     }
 
-    /// How many numbers a key keeps from tick to tick.
+    /// The number of numbers that a key keeps from tick to tick.
     pub fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// The largest standard deviation over the least there can be.
+    /// The largest standard deviation over its lower bound.
     pub fn ratio(&self) -> f64 {
         self.ratio
     }
 }
 
-/// The strategies for a horizon or a width at a price, and which to take.
+/// The strategies for a horizon or a width at a cost, with the best of them.
 #[derive(Clone, Debug)]
 pub struct StrategyChoice {
     strategies: Vec<Figures>,
@@ -145,22 +150,23 @@ pub struct StrategyChoice {
 }
 
 impl StrategyChoice {
-    /// All of them, the least error first.
+    /// The strategies, in ascending order of their error.
     pub fn strategies(&self) -> &[Figures] {
         &self.strategies
     }
 
-    /// The least largest error: of totals so far within [`NUMBERS`] a key, of others within what they need.
+    /// The strategy with the smallest largest error: for totals so far, among those within [`NUMBERS`] a key.
     pub fn best(&self) -> &Figures {
         &self.best
     }
 
-    /// No linear strategy with Gaussian noise has a smaller largest standard deviation at this price.
+    /// A lower bound of the largest standard deviation of any linear strategy with Gaussian noise at this
+    /// cost.
     pub fn lower_bound(&self) -> f64 {
         self.lower_bound
     }
 
-    /// `found` at unit noise; `most` is what a key may keep.
+    /// Makes a choice of `found`, which are at unit noise; `most` bounds the state of a key.
     fn of(found: Vec<Figures>, lower_bound: f64, rho: f64, most: u64) -> StrategyChoice {
         let noise = 1.0 / (2.0 * rho).sqrt();
         let priced = |figures: Figures| Figures {
@@ -171,14 +177,14 @@ impl StrategyChoice {
         };
         let mut strategies: Vec<Figures> = found.into_iter().map(priced).collect();
         strategies.sort_by(|a, b| a.max.total_cmp(&b.max));
-        // Fresh noise keeps least, and is always among them.
+        // Fresh noise keeps the least state, and is always in the list.
         let fits = strategies.iter().find(|figures| figures.memory <= most);
         let best = fits.or(strategies.last()).copied().unwrap_or_else(|| priced(fresh(1, 1.0, 1.0)));
         StrategyChoice { strategies, best, lower_bound: lower_bound * noise }
     }
 }
 
-/// Totals so far, at each of `horizon` ticks.
+/// Returns the strategies for totals so far, at each of `horizon` ticks.
 ///
 /// # Errors
 /// Names `horizon` unless it is from 1 to 2^32, and `rho` where it is out of range.
@@ -191,7 +197,7 @@ pub fn so_far(horizon: u64, rho: f64) -> Result<StrategyChoice, Invalid> {
     Ok(StrategyChoice::of(found, least_error_so_far(horizon), rho, NUMBERS))
 }
 
-/// Totals over the last `width` ticks of a stream that need not end.
+/// Returns the strategies for totals over the last `width` ticks of a stream without an end.
 ///
 /// # Errors
 /// Names `width` unless it is from 1 to 16,384, and `rho` where it is out of range.
@@ -207,12 +213,12 @@ pub fn over_last(width: u64, rho: f64) -> Result<StrategyChoice, Invalid> {
     Ok(StrategyChoice::of(found, over(width), rho, u64::MAX))
 }
 
-/// A horizon that there are totals for.
+/// Checks a horizon: from 1 to 2^32 ticks.
 pub(crate) fn horizon(ticks: u64) -> Result<u64, Invalid> {
     whole("horizon", ticks, HORIZON, "a whole number of ticks from 1 to 2^32")
 }
 
-/// The same of a width.
+/// Checks a width: from 1 to 16,384 ticks.
 pub(crate) fn width(ticks: u64) -> Result<u64, Invalid> {
     whole("width", ticks, WIDTH, "a whole number of ticks from 1 to 16,384")
 }
@@ -230,12 +236,12 @@ pub(crate) fn whole(
     }
 }
 
-/// A price that noise can be found for.
+/// Checks that noise can be calibrated to a cost, and returns it as a float, rounded down.
 pub(crate) fn price(rho: BudgetUnits) -> Result<f64, Invalid> {
     number::rho("rho", rho.to_float_down())
 }
 
-/// For noise that costs rho = 1/2.
+/// Makes figures for noise that costs rho = 1/2.
 fn figures(strategy: Strategy, sensitivity: f64, (largest, mean): (f64, f64), memory: u64) -> Figures {
     let [max, rms] = [largest, mean].map(|variance| sensitivity * variance.sqrt());
     Figures { strategy, max, rms, sensitivity, memory, ratio: 1.0 }
@@ -271,17 +277,17 @@ fn buffered(horizon: u64) -> Option<Figures> {
     Some(figures(Strategy::Buffered, sensitivity, variances, 2 * buffers.len() as u64 + 1))
 }
 
-/// What is kept for so many coefficients: the exact ticks and the told ones before the last, and the total.
+/// The state for totals so far: the exact and the noisy ticks before the last, and the total.
 fn kept_so_far(coefficients: u64) -> u64 {
     2 * coefficients - 1
 }
 
-/// What is kept of totals over the last ticks: the exact ticks and the told ones before the last, and the total.
+/// The state for totals over the last ticks: the exact and the noisy ticks before the last, and the total.
 fn kept_over(coefficients: u64, width: u64) -> u64 {
     coefficients - 1 + coefficients.max(width)
 }
 
-// How what totals err by grows from tick to tick: one of few ticks has the noise of few.
+// The growth of the error from tick to tick: the total of few ticks has the noise of few.
 
 /// The variances of totals, tick by tick, for draws of variance 1.
 #[derive(Clone, Debug)]
@@ -289,16 +295,16 @@ pub(crate) struct Growth(Variances);
 
 #[derive(Clone, Debug)]
 enum Variances {
-    /// Of the first ticks; all later ones have that of the last.
+    /// The variances of the first ticks; all later ones have that of the last.
     Listed(Vec<f64>),
     Buffered(BufferedStrategy),
     Tree,
-    /// One draw for each tick, of at most so many.
+    /// One draw for each tick, up to this number of ticks.
     Ticks(u64),
 }
 
 impl Growth {
-    /// Of totals so far. `None` where noise would not fade.
+    /// The growth for totals so far. `None` where the noise would not fade.
     pub(crate) fn so_far(strategy: Strategy, horizon: u64) -> Option<Growth> {
         let variances = match strategy {
             Strategy::SquareRoot => {
@@ -312,7 +318,8 @@ impl Growth {
         Some(Growth(variances))
     }
 
-    /// Of totals over the last ticks. `None` where there is no such strategy, or noise would not fade.
+    /// The growth for totals over the last ticks. `None` where there is no such strategy, or the noise would
+    /// not fade.
     pub(crate) fn over_last(strategy: Strategy, width: u64) -> Option<Growth> {
         let variances = match strategy {
             Strategy::SquareRoot => Variances::summed(&Coefficients::window(width).noise_over(width)?),
@@ -338,7 +345,7 @@ impl Growth {
 }
 
 impl Variances {
-    /// For as many ticks as add anything to speak of.
+    /// Lists partial sums until the remaining ticks add less than 1e-12 of the total.
     fn summed(noise: &[f64]) -> Variances {
         let all: f64 = noise.iter().rev().map(|value| value * value).sum();
         let mut variances = Vec::new();
@@ -355,28 +362,29 @@ impl Variances {
     }
 }
 
-// What no strategy can err by less than.
+// A lower bound of the error of any strategy.
 //
-// Of linear strategies with Gaussian noise, whatever they keep: for totals so far the nuclear norm of the triangle of ones over
-// the number of ticks, for totals over the last `W` ticks of an endless stream Lebesgue's constant of `W` ones. Both bound the
-// root of the mean of all variances, and so the largest.
+// For linear strategies with Gaussian noise and any amount of state: for totals so far it is the nuclear norm
+// of the triangular matrix of ones over the number of ticks, for totals over the last `W` ticks of an endless
+// stream Lebesgue's constant of `W` ones. Both bound the root of the mean of all variances, and so the
+// largest.
 
-/// From here on the sum is an integral and its correction, to 1e-14.
+/// The number of ticks above which the sum is replaced by an integral and its correction, to 1e-14.
 const MANY: u64 = 1 << 16;
 
-/// For totals so far: `1/T` times the sum over `j` of `1 / (2 sin((2j - 1) pi / (4T + 2)))`.
+/// The bound for totals so far: `1/T` times the sum over `j` of `1 / (2 sin((2j - 1) pi / (4T + 2)))`.
 pub(super) fn least_error_so_far(ticks: u64) -> f64 {
     let n = ticks as f64;
     let step = PI / (4.0 * n + 2.0);
     if ticks <= MANY {
         return (1..=ticks).map(|j| 0.5 / libm::sin((2 * j - 1) as f64 * step)).sum::<f64>() / n;
     }
-    // 1 / sin x is 1 / x, whose sum is one of harmonic numbers, and a smooth rest, by the midpoint rule.
+    // 1 / sin x is 1 / x, whose sum is one of harmonic numbers, and a smooth remainder, by the midpoint rule.
     let harmonic = |n: f64| n.ln() + EULER + 1.0 / (2.0 * n) - 1.0 / (12.0 * n * n);
     let poles = (harmonic(2.0 * n) - harmonic(n) / 2.0) / (2.0 * step);
     let end = 2.0 * n * step;
     let rest = (libm::tan(end / 2.0).ln() - end.ln() + 2f64.ln()) / (4.0 * step);
-    // The derivative of the rest is 1/6 at 0, and -cos x / sin^2 x + 1 / x^2 at the end.
+    // The derivative of the remainder is 1/6 at 0, and -cos x / sin^2 x + 1 / x^2 at the end.
     let (sin, cos) = libm::sincos(end);
     let slope = -cos / (sin * sin) + 1.0 / (end * end) - 1.0 / 6.0;
     (poles + rest - step * slope / 24.0) / n
@@ -390,15 +398,16 @@ const GAUSS: [(f64, f64); 4] = [
     (0.960_289_856_497_536_2, 0.101_228_536_290_376_26),
 ];
 
-/// Into how many parts each arc is divided on which the kernel has one sign.
+/// The number of parts of each arc on which the kernel has one sign.
 const PARTS: u32 = 2;
 
-/// For totals over the last `width` ticks: the mean of `|sin(W x) / sin x|` over a quarter turn.
+/// The bound for totals over the last `width` ticks: the mean of `|sin(W x) / sin x|` over a quarter turn.
 pub(super) fn over(width: u64) -> f64 {
     let n = width as f64;
     let arc = PI / n / f64::from(PARTS);
     let kernel = |x: f64| (libm::sin(n * x) / libm::sin(x)).abs();
-    // Between its zeros it is smooth; of an odd width the last arc is cut in half, at which a part ends.
+    // The kernel is smooth between its zeros; for an odd width the last arc is cut in half, where a part
+    // ends.
     let half = arc / 2.0;
     let part = |at: u64| -> f64 {
         let middle = (at as f64 + 0.5) * arc;

@@ -1,11 +1,11 @@
-//! The program that found the constants of the buffered strategy: a quasi-Newton search (BFGS) for the least
-//! largest error at a horizon, from a quadrature of the integral that the square root is.
+//! The program that found the constants of the buffered strategy: a quasi-Newton search (BFGS) for the
+//! smallest largest error at a horizon, which starts from a quadrature of the square root's integral.
 //!
 //! `cargo test --lib accounting::running::search::print -- --ignored --nocapture` prints them.
 
 use super::buffered::{Buffer, BufferedStrategy, ONE, floats, length_squared};
 
-/// The logarithm of the largest variance at unit cost; infinite outside of what is valid.
+/// The logarithm of the largest variance at unit cost; infinite where the strategy is not valid.
 fn objective(point: &[f64], ticks: f64) -> f64 {
     match BufferedStrategy::new(terms(point)) {
         Some(series) => (length_squared(&terms(point), ticks) * series.variance(ticks)).ln(),
@@ -18,8 +18,8 @@ fn terms(point: &[f64]) -> Vec<(f64, f64)> {
     losses.iter().zip(weights).map(|(a, w)| (1.0 / (1.0 + (-a).exp()), w.exp())).collect()
 }
 
-/// Where the search begins: `1/pi` times the integral of `x^j x^(-1/2) (1 - x)^(-1/2)` is the coefficient `j` of the square
-/// root; with `1 - x = e^-s` and equal steps of `s` it is a sum of geometric series.
+/// The start of the search: `1/pi` times the integral of `x^j x^(-1/2) (1 - x)^(-1/2)` is the coefficient `j`
+/// of the square root; with `1 - x = e^-s` and equal steps of `s` it is a sum of geometric series.
 fn start(buffers: usize, ticks: f64) -> Vec<f64> {
     let reach = ticks.ln() + 1.0;
     let step = reach / buffers as f64;
@@ -49,7 +49,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The best constants that were found, and their objective.
+/// Returns the best constants that the search finds, and their objective.
 pub(super) fn search(buffers: usize, ticks: f64) -> (Vec<f64>, f64) {
     let mut point = start(buffers, ticks);
     let size = point.len();
@@ -102,7 +102,7 @@ pub(super) fn search(buffers: usize, ticks: f64) -> (Vec<f64>, f64) {
     (point, value)
 }
 
-/// Constants as they are shipped: nearest multiples of 2^-62.
+/// Rounds constants as they are shipped: to the nearest multiples of 2^-62.
 fn rounded(point: &[f64]) -> Vec<Buffer> {
     let unit = |value: f64| (value * ONE as f64).round() as u64;
     let mut buffers: Vec<Buffer> = terms(point)
@@ -113,7 +113,8 @@ fn rounded(point: &[f64]) -> Vec<Buffer> {
     buffers
 }
 
-/// The fewest buffers that err by at most a thousandth more than the square root at this horizon.
+/// Returns the fewest buffers whose error is at most a thousandth above that of the square root at this
+/// horizon.
 fn fewest(ticks: u64) -> Vec<Buffer> {
     let goal = super::strategies::root_squared(ticks) * 1.001;
     let found = |buffers| search(buffers, ticks as f64);
@@ -133,7 +134,8 @@ fn print() {
     }
 }
 
-// Refutes a table that this program did not find: what is shipped is as good as what it finds now, to one in a million.
+// Refutes a table that this program did not find: the shipped constants are as good as a search's now, to one
+// in a million.
 #[test]
 fn what_is_shipped_is_what_is_found() {
     for power in [5, 10, 20] {

@@ -1,19 +1,22 @@
-//! Strategies that are a list of coefficients: a measurement is the last ticks, each times its own.
+//! Strategies that are a list of coefficients: a measurement is the sum of the last ticks, each times its own
+//! coefficient.
 //!
-//! The coefficients of `(1 - z)^(-1/2)` are the best for totals so far, those of `((1 - z^W) / (1 - z))^(1/2)` for totals over
-//! the last `W` ticks: noise and measurement are then the same half of the work. Both are rounded to multiples of 2^-20,
-//! and the second are cut after `2 W`; the noise of a total is computed from what is left, as `work / coefficients`. To cut the
-//! noise instead would be another strategy, and another price.
+//! The coefficients of `(1 - z)^(-1/2)` are the best for totals so far, those of `((1 - z^W) / (1 -
+//! z))^(1/2)` for totals over the last `W` ticks: noise and measurement are then the same half of the
+//! workload. Both are rounded to multiples of 2^-20, and the second are cut after `2 W`; the noise of a total
+//! is computed from the remaining ones, as `work / coefficients`. Cutting the noise instead would be another
+//! strategy, with another cost.
 
 use std::f64::consts::PI;
 
-/// Bits behind the point of a coefficient: less than 1 in 10^5 of the error is lost.
+/// The number of fractional bits of a coefficient: less than 1 in 10^5 of the error is lost.
 const BITS: u32 = 20;
 
-/// How many coefficients of totals over the last ticks are kept for each tick: less than 1% is lost.
+/// The number of coefficients kept for each tick of the width, for totals over the last ticks: less than 1%
+/// is lost.
 const KEPT: u64 = 2;
 
-/// Integer coefficients of a grid of `2^-bits`.
+/// Integer coefficients on a grid of `2^-bits`.
 #[derive(Clone, Debug)]
 pub(crate) struct Coefficients {
     pub(crate) values: Vec<i64>,
@@ -21,19 +24,19 @@ pub(crate) struct Coefficients {
 }
 
 impl Coefficients {
-    /// Fresh noise for every tick.
+    /// The coefficients of fresh noise for every tick.
     pub(crate) fn single() -> Coefficients {
         Coefficients { values: vec![1], bits: 0 }
     }
 
-    /// The first of the square root, for totals so far.
+    /// The first `ticks` coefficients of the square root, for totals so far.
     pub(crate) fn root(ticks: u64) -> Coefficients {
         Coefficients::of(Binomial::default().take(ticks as usize))
     }
 
     /// The first `2 width` of the square root for totals over the last `width` ticks.
     pub(crate) fn window(width: u64) -> Coefficients {
-        // (1 - z^W)^(1/2) is 1 - z^W / 2 as far as this goes.
+        // (1 - z^W)^(1/2) is 1 - z^W / 2 up to the last coefficient that is kept.
         let lagged = std::iter::repeat_n(0.0, width as usize).chain(Binomial::default());
         Coefficients::of(
             Binomial::default()
@@ -51,12 +54,12 @@ impl Coefficients {
         }
     }
 
-    /// The square of their length, in units of the grid: exact.
+    /// The square of their length, in squared units of the grid: exact.
     pub(crate) fn squared(&self) -> u128 {
         self.values.iter().map(|value| u128::from(value.unsigned_abs()).pow(2)).sum()
     }
 
-    /// Their length.
+    /// The length of the coefficients.
     pub(super) fn sensitivity(&self) -> f64 {
         (self.squared() as f64).sqrt() / self.unit()
     }
@@ -69,7 +72,7 @@ impl Coefficients {
         self.values.iter().map(|value| *value as f64 / self.unit()).collect()
     }
 
-    /// The variances of totals so far: of the last of so many, and the mean of all.
+    /// The variances of totals so far: that of the last of `ticks` totals, and the mean of all.
     pub(super) fn variances_so_far(&self, ticks: usize) -> (f64, f64) {
         let noise = quotient(&vec![1.0; ticks], &self.floats());
         let (mut sum, mut all) = (0.0, 0.0);
@@ -80,13 +83,13 @@ impl Coefficients {
         (sum, all / ticks as f64)
     }
 
-    /// The variance of a total over the last ticks; `None` where noise would not fade.
+    /// The variance of a total over the last ticks; `None` where the noise would not fade.
     pub(super) fn variance_over(&self, width: u64) -> Option<f64> {
         Some(self.noise_over(width)?.iter().rev().map(|value| value * value).sum())
     }
 
-    /// How many of each draw, from the last one back, are in a total over the last ticks, until they have faded; `None` where they
-    /// would not.
+    /// The weight of each draw, from the last one back, in a total over the last ticks, until the weights
+    /// have faded; `None` where they would not.
     pub(super) fn noise_over(&self, width: u64) -> Option<Vec<f64>> {
         let kept = self.values.len();
         let points = (64 * kept.max(width as usize)).next_power_of_two();
@@ -104,7 +107,8 @@ impl Coefficients {
         let mut noise: Vec<ComplexPair> =
             work.iter().zip(&strategy).map(|(work, by)| divided(*work, *by)).collect();
         transform(&mut noise);
-        // Forward again is backward in another order, times the number of points: first, last, last but one, ..
+        // A second forward transform is a backward one in another order, times the number of points: first,
+        // last, last but one, ..
         let mut values: Vec<f64> = noise.iter().map(|value| value.0 / points as f64).collect();
         values[1..].reverse();
         let faded: f64 = values.split_off(points / 2).iter().map(|value| value.abs()).sum();
@@ -117,7 +121,7 @@ fn divided(a: ComplexPair, b: ComplexPair) -> ComplexPair {
     ((a.0 * b.0 + a.1 * b.1) / squared, (a.1 * b.0 - a.0 * b.1) / squared)
 }
 
-/// Whether a curve goes around zero, or so near it that this cannot be told.
+/// True if a curve goes around zero, or so near it that the answer is uncertain.
 fn winds(curve: &[ComplexPair]) -> bool {
     let mut turned = 0.0;
     for (from, to) in curve.iter().zip(curve.iter().cycle().skip(1)) {
@@ -157,11 +161,11 @@ impl Iterator for Binomial {
     }
 }
 
-/// From here on sums over all ticks are asymptotic, to 1e-14.
+/// The number of ticks above which sums over all ticks are replaced by asymptotic formulas, to 1e-14.
 const MANY: u64 = 1 << 16;
 
-/// The square of the length of the first coefficients of the square root, before they are rounded: the standard deviation of
-/// the last of so many totals at unit cost.
+/// The square of the length of the first coefficients of the square root, before rounding: the standard
+/// deviation of the last of `ticks` totals at unit cost.
 pub(super) fn root_squared(ticks: u64) -> f64 {
     if ticks <= MANY {
         return Binomial::default().take(ticks as usize).map(|value| value * value).sum();
@@ -171,8 +175,8 @@ pub(super) fn root_squared(ticks: u64) -> f64 {
     (n.ln() + EULER + 4.0 * 2f64.ln()) / PI - (1.0 / (4.0 * n) - 5.0 / (192.0 * n * n)) / PI
 }
 
-/// The mean of their variances for noise of variance 1, before rounding: of `S_j = sum of c_k^2 over k <= j`. From
-/// `4 k^2 c_k^2 - 4 (k - 1)^2 c_(k-1)^2 = (4 k - 3) c_(k-1)^2` it has a closed form.
+/// The mean of the totals' variances for noise of variance 1, before rounding: of `S_j = sum of c_k^2 over k
+/// <= j`. It has a closed form by `4 k^2 c_k^2 - 4 (k - 1)^2 c_(k-1)^2 = (4 k - 3) c_(k-1)^2`.
 pub(super) fn root_mean(ticks: u64) -> f64 {
     let n = ticks as f64;
     let last = if ticks <= MANY {
@@ -186,23 +190,26 @@ pub(super) fn root_mean(ticks: u64) -> f64 {
 /// Euler's constant.
 pub(super) const EULER: f64 = 0.577_215_664_901_532_9;
 
-// The binary tree: a node for every span of `2^level` ticks, each with noise of its own, and totals from few of them.
+// The binary tree: a node for every span of `2^level` ticks, each with noise of its own, and totals from few
+// of them.
 //
-// A node that is complete is estimated by itself and by its two children together (Honaker's refinement, from below): at level
-// `k`, leaves being 1, its variance is `1 / (2 (1 - 2^-k))` of that of one draw. A tick is in one node a level.
+// A complete node is estimated from itself and its two children together (Honaker's refinement, from below):
+// at level `k`, where leaves have level 1, its variance is `1 / (2 (1 - 2^-k))` of that of one draw. A tick is
+// in one node a level.
 
-/// How many levels there are for so many ticks: one for each binary digit.
+/// The number of levels for `ticks` ticks: one for each binary digit.
 pub(crate) fn levels(ticks: u64) -> u32 {
     u64::BITS - ticks.leading_zeros()
 }
 
-/// The variance of the estimate of a node over `2^level` ticks; also the weight of the node's own measurement in it.
+/// The variance of the estimate of a node over `2^level` ticks; also the weight of the node's own measurement
+/// in it.
 pub(crate) fn node(level: u32) -> f64 {
     let leaves = (1u64 << level) as f64;
     leaves / (2.0 * leaves - 1.0)
 }
 
-/// The variances of totals for draws of variance 1: the largest of so many, and the mean of all.
+/// The variances of totals for draws of variance 1: the largest of the first `ticks`, and the mean of all.
 pub(super) fn variances(ticks: u64) -> (f64, f64) {
     let of = |tick: u64| -> f64 { (0..levels(ticks)).filter(|level| tick >> level & 1 == 1).map(node).sum() };
     // The largest is at the end, or where one digit of it is cleared and all that follow are set.
@@ -214,7 +221,7 @@ pub(super) fn variances(ticks: u64) -> (f64, f64) {
     (largest, sum / ticks as f64)
 }
 
-/// How many of the numbers up to `last` have this binary digit.
+/// The number of integers up to `last` with this binary digit set.
 fn with_digit(last: u64, level: u32) -> f64 {
     let (all, span) = (u128::from(last) + 1, 1u128 << (level + 1));
     (all / span * (span / 2) + (all % span).saturating_sub(span / 2)) as f64
@@ -225,7 +232,7 @@ fn with_digit(last: u64, level: u32) -> f64 {
 /// A complex number: real and imaginary part.
 pub(super) type ComplexPair = (f64, f64);
 
-/// In place: value `k` becomes the sum of `value_j e^(-2 pi i j k / n)`.
+/// Transforms in place: value `k` becomes the sum of `value_j e^(-2 pi i j k / n)`.
 pub(super) fn transform(values: &mut [ComplexPair]) {
     let size = values.len();
     debug_assert!(size.is_power_of_two());
