@@ -57,13 +57,13 @@ pub struct CalibratedBoundedNoise {
     delta: f64,
 }
 
-/// The distance of delta from the requested one, as a logarithm, at which a bound is accepted: a ten-thousandth
-/// of the bound. The tolerance grows with every try.
+/// The distance of delta from the requested one, as a logarithm, at which a bound is accepted: a
+/// ten-thousandth of the bound. The tolerance grows with every try.
 const NEAR: f64 = 0.002;
 
 /// The ratio of a bound to the sketch's above which coarser grids are tried. A grid can be too fine: where a
-/// weight times the square of its fall from one step to the next is below 1, log-concave integers can fall in a
-/// line, but not like `e^-x`.
+/// weight times the square of its fall from one step to the next is below 1, log-concave integers can fall in
+/// a line, but not like `e^-x`.
 const COARSE: f64 = 1.003;
 
 /// A search for a scale ends when its bracket is one part in this number wide.

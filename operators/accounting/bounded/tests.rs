@@ -1,4 +1,5 @@
-//! Certificates against exact integers and against a composition by another way, with the mutants that each must catch.
+//! Certificates against exact integers and against another composition, with the mutants that each test must
+//! catch.
 
 mod calibrations;
 
@@ -14,7 +15,8 @@ fn weight(table: &BoundedNoiseTable, x: i64) -> u128 {
     table.weights().get(x.unsigned_abs() as usize).copied().unwrap_or(0).into()
 }
 
-/// Delta at `e^epsilon = top/bottom` of one answer for each shift, from all that the answers can be: a fraction of integers.
+/// Delta at `e^epsilon = top/bottom` with one answer for each shift, over all possible answers: a fraction of
+/// integers.
 fn exact(table: &BoundedNoiseTable, shifts: &[i64], (top, bottom): (u128, u128)) -> (u128, u128) {
     let reach = table.reach() as i64;
     let mut outputs = vec![(1, 1)];
@@ -31,12 +33,13 @@ fn exact(table: &BoundedNoiseTable, shifts: &[i64], (top, bottom): (u128, u128))
     (outputs.iter().map(|(p, q)| (bottom * p).saturating_sub(top * q)).sum(), bottom * total)
 }
 
-/// Is a certificate one? In floats, a hair below: the fractions here have denominators below 2^64.
+/// True if a bound is above the fraction, in floats and slightly below: the fractions here have denominators
+/// below 2^64.
 fn certifies(bound: f64, (top, bottom): (u128, u128)) -> bool {
     bound >= top as f64 / bottom as f64 * (1.0 - 1e-14)
 }
 
-/// What the certificate says with an edge that is not counted: the mutant.
+/// The bound of a certificate without its edge: the mutant.
 fn without_edge(table: &BoundedNoiseTable, shift: u64, queries: u64, epsilon: f64) -> f64 {
     Certificate::new(table, shift).listed(0.0).without_infinite().delta(queries, epsilon, CARE)
 }
@@ -53,8 +56,8 @@ fn any_table(dice: &mut Dice) -> BoundedNoiseTable {
     }))
 }
 
-// Refutes a certificate that is below the exact delta of one, two or three answers (and one that is far above), and each of
-// the mutants: the edge not counted, a shift one too small, an answer too few.
+// Refutes a certificate that is below the exact delta of one, two or three answers (and one that is far
+// above), and each of the mutants: the edge not counted, a shift one too small, an answer too few.
 #[test]
 fn certificates_are_above_exact_integers() {
     let mut dice = Dice(20_261_122);
@@ -82,12 +85,13 @@ fn certificates_are_above_exact_integers() {
         caught[1] += usize::from(shift > 1 && !certifies(bound(shift - 1, queries), truth));
         caught[2] += usize::from(queries > 1 && !certifies(bound(shift, queries - 1), truth));
     }
-    // Nearly every table shows an edge, every second shift and answer.
+    // The missing edge is caught in nearly every case, the other mutants in about half of those with a shift
+    // or an answer to lose.
     assert!(caught[0] > 300 && caught[1] > 80 && caught[2] > 150, "{caught:?}");
 }
 
-// Refutes "questions that move the answer by less, or to either side, may cost more": in exact integers, over all pairs of
-// shifts; and shows that it is false of a table that is not log-concave.
+// Refutes "queries that move the answer by less, or to either side, may cost more": in exact integers, over
+// all pairs of shifts; and shows that it is true of a table that is not log-concave.
 #[test]
 fn the_largest_shift_dominates_the_others() {
     let mut dice = Dice(7);
@@ -132,7 +136,7 @@ fn tables_of_every_shape_are_falling_and_log_concave() {
                 here * here >= before * after
             };
             assert!(half.windows(3).all(concave), "{name} {scale}");
-            // Lowering weights leaves their sum as it is.
+            // Lowering weights leaves their sum almost unchanged.
             let density: f64 = (0..scale).map(|j| (-shape.fall(j as f64 / scale as f64)).exp()).sum();
             let kept: f64 = half.iter().map(|weight| *weight as f64 / half[0] as f64).sum();
             assert!((kept / density - 1.0).abs() < 1e-9, "{name} {scale}: {kept} {density}");
@@ -144,11 +148,12 @@ fn tables_of_every_shape_are_falling_and_log_concave() {
     );
 }
 
-/// Delta of so many uses by a discrete Fourier transform of rounded losses, with no tilt and nothing of the certificate's
-/// but the table: losses rounded down, and what that took away in the mean given back to epsilon (or not).
+/// Delta of `queries` uses by a discrete Fourier transform of rounded losses, with no tilt and with nothing
+/// of the certificate but the table: losses are rounded down, and the mean of the rounding is given back to
+/// epsilon (or not).
 fn transformed(table: &BoundedNoiseTable, shift: i64, queries: u64, epsilon: f64, given_back: bool) -> f64 {
     const SIZE: usize = 1 << 20;
-    // Losses near the edge are several nats: they must not come around to the other side.
+    // Losses near the edge are several nats: they must not wrap around to the other side.
     const STEP: f64 = 2e-5;
     let reach = table.reach() as i64;
     let mut real = vec![0.0; SIZE];
@@ -207,8 +212,8 @@ fn fourier(real: &mut [f64], imaginary: &mut [f64], sign: f64) {
     }
 }
 
-// Refutes a certificate of a thousand answers that is below another way to compose them or 0.5% above; and the mutants, of
-// which an answer too few is 1.2% of delta.
+// Refutes a certificate of a thousand answers that is below another composition or 0.5% above it; and the
+// mutants, of which an answer too few is 1.2% of delta.
 #[test]
 fn a_thousand_answers_agree_with_another_composition() {
     let (shift, epsilon) = (4, 1.0);
@@ -228,7 +233,7 @@ fn a_thousand_answers_agree_with_another_composition() {
     ] {
         assert!(!agrees(delta), "{mutant}: {delta:e} for {near:e}");
     }
-    // Where the edge is what costs, its being left out is seen too.
+    // Where the edge is the main cost, leaving it out is caught too.
     let table = BoundedNoiseTable::new(&NoiseShape::polynomial(2).unwrap(), 1_882).unwrap();
     let near = transformed(&table, shift, 1000, epsilon, true);
     let certified = Certificate::new(&table, shift as u64).delta(1000, epsilon, near);
@@ -237,8 +242,8 @@ fn a_thousand_answers_agree_with_another_composition() {
     assert!(mutant < near * 0.999, "{mutant:e} {near:e}");
 }
 
-/// Delta of one or two answers at a float's own `e^epsilon`, as a fraction: over all answers, in integers. `e^epsilon` is
-/// rounded down at 256 binary places, which can only make it larger.
+/// Delta of one or two answers at a float's own `e^epsilon`, as a fraction: over all answers, in integers.
+/// `e^epsilon` is rounded down at 256 binary places, which can only make delta larger.
 fn exactly(table: &BoundedNoiseTable, shift: u64, queries: u64, epsilon: f64) -> (IBig, IBig) {
     let (reach, shift) = (table.reach() as i64, shift as i64);
     let odds = Fixed256::whole(1).over(&Fixed256::of(epsilon).exp_minus()).0;
@@ -252,7 +257,8 @@ fn exactly(table: &BoundedNoiseTable, shift: u64, queries: u64, epsilon: f64) ->
             total << PLACES,
         );
     }
-    // Losses fall from one end to the other: with the first answer's, the second's may be lower, and all sums run on.
+    // Losses fall from one end to the other: the larger the first answer's loss, the smaller the second's may
+    // be, and all sums run on.
     let (mut delta, mut last) = (IBig::ZERO, -reach - 1);
     let (mut own, mut other) = (IBig::ZERO, IBig::ZERO);
     for x in (-reach..=reach).rev() {
@@ -267,8 +273,9 @@ fn exactly(table: &BoundedNoiseTable, shift: u64, queries: u64, epsilon: f64) ->
     (delta, (&total * &total) << PLACES)
 }
 
-/// Two certificates that another program, which knew the shape and the bound but not the table, put 7.8e-8 and 0.24%
-/// above delta. Here the very weights are summed, in integers: both keep their delta, and no weight less would.
+/// Two certificates that another program, which knew the shape and the bound but not the table, put 7.8e-8
+/// and 0.24% above delta. Here the very weights are summed, in integers: both certificates hold, and none
+/// would with a weight left out.
 #[test]
 fn certificates_of_one_and_two_answers_are_exact_sums() {
     for (queries, epsilon, delta) in [(1, 1.0, 1e-6), (2, 0.1, 1e-12)] {
@@ -296,8 +303,8 @@ fn certificates_of_one_and_two_answers_are_exact_sums() {
     }
 }
 
-// Refutes a certificate of one answer without its own rounding error: epsilon is a few units of a float below a loss that
-// half of all answers have, so that delta is a small difference of large sums.
+// Refutes a certificate of one answer without its own rounding error: epsilon is a few units of a float below
+// a loss that half of all answers have, so that delta is a small difference of large sums.
 #[test]
 fn a_certificate_near_a_loss_covers_its_rounding() {
     let mut dice = Dice(20_261_123);

@@ -1,4 +1,4 @@
-//! Mechanisms that are fixed before the first of them answers, priced together.
+//! Bundles of mechanisms that are fixed before the first output, with their joint privacy cost.
 
 use std::sync::Arc;
 
@@ -12,13 +12,15 @@ use super::search::first_below;
 use crate::accounting::{Adjacency, Relation};
 use crate::invalid::{Invalid, InvalidKind, positive};
 
-/// A list of mechanisms and how often each is used, all decided before the first output of any of them.
+/// A list of mechanisms with the number of uses of each, all fixed before the first output of any of them.
 ///
-/// Its [`epsilon`](Bundle::epsilon) and [`delta`](Bundle::delta) are upper bounds on what the whole list costs.
+/// Its [`epsilon`](Bundle::epsilon) and [`delta`](Bundle::delta) are upper bounds on the cost of the whole
+/// list.
 ///
-/// **Not a filter.** These bounds hold for a list that was fixed beforehand. To decide after each output whether there is
-/// budget for one more, and to stop by the number that a privacy-loss distribution gives, is not private in general;
-/// use a zero-concentrated account for that. A bundle therefore has no way to charge, to check or to continue.
+/// **Not a filter.** These bounds hold for a list that was fixed beforehand. To decide after each output
+/// whether there is budget for one more, and to stop by the number that a privacy-loss distribution gives, is
+/// not private in general; use a zero-concentrated account for that. A bundle therefore has no way to charge,
+/// to check or to continue.
 ///
 /// ```
 /// use discreet::accounting::{Adjacency, pld::{Bundle, Pair}};
@@ -33,29 +35,29 @@ use crate::invalid::{Invalid, InvalidKind, positive};
 #[must_use]
 pub struct Bundle {
     neighbours: Adjacency,
-    /// In a fixed order, so that the sums do not depend on who was added first.
+    /// In a fixed order, so that the sums do not depend on the order of addition.
     parts: Vec<(Pair, u64)>,
-    /// In falling order.
+    /// In descending order.
     rhos: Vec<f64>,
 }
 
 impl Bundle {
-    /// An empty bundle, whose costs will be about `neighbours`.
+    /// An empty bundle, whose costs hold under the adjacency `neighbours`.
     pub fn new(neighbours: Adjacency) -> Bundle {
         Bundle { neighbours, parts: Vec::new(), rhos: Vec::new() }
     }
 
-    /// The neighbours that this bundle's costs are about.
+    /// The adjacency that this bundle's costs hold under.
     pub fn neighbours(&self) -> Adjacency {
         self.neighbours
     }
 
-    /// Adds `count` uses of the mechanism that `pair` dominates, under this bundle's neighbours.
+    /// Adds `count` uses of the mechanism that `pair` dominates, under this bundle's adjacency.
     ///
     /// # Errors
-    /// `count` is 0, or with what is already here exceeds 2^64 - 1. A [`Pair::table`] that is no palindrome is refused
-    /// (`weights`) unless neighbours differ by one unit more or less: a replaced unit may move one answer up and the
-    /// next one down, and neither direction of such a pair dominates that.
+    /// If `count` is 0, or with the count that is already in the bundle exceeds 2^64 - 1. A [`Pair::table`]
+    /// that is no palindrome is refused (`weights`) unless the adjacency is add/remove: a replaced unit may
+    /// move one answer up and the next one down, and neither direction of such a pair dominates that.
     pub fn add(mut self, pair: &Pair, count: u64) -> Result<Bundle, Invalid> {
         if count == 0 {
             return Err(Invalid::new("count", InvalidKind::Zero, "a whole number above 0"));
@@ -74,10 +76,10 @@ impl Bundle {
         Ok(self)
     }
 
-    /// Adds a part of which only its zero-concentrated cost is known: everything in it together is `rho`-zCDP.
+    /// Adds a part of which only its zero-concentrated cost is known: all of it together is `rho`-zCDP.
     ///
     /// # Errors
-    /// `rho` is not a positive number, or is more than 2^20.
+    /// If `rho` is not a positive number, or is more than 2^20.
     pub fn add_zcdp(mut self, rho: f64) -> Result<Bundle, Invalid> {
         let rho = positive("rho", rho)?;
         if rho > 1_048_576.0 {
@@ -88,10 +90,10 @@ impl Bundle {
         Ok(self)
     }
 
-    /// Adds all that another bundle holds.
+    /// Adds all parts of another bundle.
     ///
     /// # Errors
-    /// The other bundle is about other neighbours (`unit` or `relation`); a count overflows.
+    /// If the other bundle has another adjacency (`unit` or `relation`), or a count overflows.
     pub fn join(mut self, other: &Bundle) -> Result<Bundle, Invalid> {
         self.neighbours.same(other.neighbours)?;
         for (pair, count) in &other.parts {
@@ -103,12 +105,12 @@ impl Bundle {
         Ok(self)
     }
 
-    /// The least epsilon for which the bundle is (epsilon, `delta`)-private, rounded up: never below it, and within
-    /// 10^-6 of it relatively (or, where epsilon is smaller, of the tenth part of the loss's spread). Infinite if there
-    /// is no such epsilon. A part added by `add_zcdp` is known by a bound alone.
+    /// Returns the least epsilon for which the bundle is (epsilon, `delta`)-private, rounded up: never below
+    /// it, and within 10^-6 of it relatively (or, where epsilon is smaller, of the tenth part of the loss's
+    /// spread). Infinite if there is no such epsilon. A part added by `add_zcdp` is known by a bound alone.
     ///
     /// # Errors
-    /// `delta` is not above 0 and below 1.
+    /// If `delta` is not above 0 and below 1.
     pub fn epsilon(&self, delta: f64) -> Result<f64, Invalid> {
         let delta = positive("delta", delta)?;
         if delta >= 1.0 {
@@ -117,10 +119,11 @@ impl Bundle {
         Ok(self.directions().map(|total| total.epsilon(delta)).fold(0.0, f64::max))
     }
 
-    /// The least delta for which the bundle is (`epsilon`, delta)-private, rounded up: never below it.
+    /// Returns the least delta for which the bundle is (`epsilon`, delta)-private, rounded up: never below
+    /// it.
     ///
     /// # Errors
-    /// `epsilon` is negative or not finite.
+    /// If `epsilon` is negative or not finite.
     pub fn delta(&self, epsilon: f64) -> Result<f64, Invalid> {
         if epsilon != 0.0 {
             positive("epsilon", epsilon)?;
@@ -145,9 +148,9 @@ impl Bundle {
     }
 }
 
-// The total loss of a bundle in one direction: what is lost outright, what is listed, what is integrated.
+// The total loss of a bundle in one direction: the infinite, the listed and the integrated part.
 
-/// The privacy loss of one use: its law where it is finite, and the probability that it is not.
+/// The privacy loss of one use: its distribution where it is finite, and the probability of infinite loss.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PrivacyLoss {
     pub(super) law: LossLaw,
@@ -169,7 +172,7 @@ enum TotalLoss {
 }
 
 impl Composition {
-    /// Composes losses, each as often as counted, and a part that is `rho`-zCDP.
+    /// Composes losses, each with its count, and a part that is `rho`-zCDP.
     pub(super) fn new<'a>(losses: impl Iterator<Item = (&'a PrivacyLoss, u64)>, rho: f64) -> Composition {
         let (mut uses, mut squares, mut log_finite) = (Vec::new(), 0.0, 0.0);
         for (loss, count) in losses {

@@ -1,5 +1,6 @@
-//! Few enough atoms are simply listed: binomials for randomized response, powers of the integer laws, products of small
-//! tables. A list needs no integral, and the continuous Gaussian's own curve covers what noise there is besides.
+//! Total losses with few values, listed in full: binomials for randomized response, powers of the integer
+//! distributions, products of small tables. A list needs no integral, and the curve of the continuous
+//! Gaussian covers a Gaussian part besides.
 
 use std::sync::Arc;
 
@@ -7,15 +8,15 @@ use super::integral::{Integral, ULP};
 use super::law::{Atom, LossLaw};
 use super::pair;
 
-/// More atoms than this are not listed, and powers of lattices, which cost the square, not above the second.
+/// The largest number of atoms of a list, and that of a power of a lattice, whose time is the square of it.
 const LIMIT: usize = 1 << 16;
 const LATTICE_LIMIT: u64 = 1 << 12;
-/// Probabilities below this are not listed but charged to infinite loss, [`LEFT_OUT`] in all: there are fewer than 2^32 of
-/// them, or they fall geometrically.
+/// The least probability that is listed. Smaller ones are charged to infinite loss, [`LEFT_OUT`] in all:
+/// there are fewer than 2^32 of them, or they fall geometrically.
 const DUST: f64 = 1e-280;
 const LEFT_OUT: f64 = 1e-270;
 
-/// The law of the total loss, atom by atom, masses and losses rounded up.
+/// The distribution of the total loss, atom by atom, masses and losses rounded up.
 #[derive(Debug)]
 pub(super) struct ExactLossDistribution {
     atoms: Vec<Atom>,
@@ -24,7 +25,8 @@ pub(super) struct ExactLossDistribution {
 }
 
 impl ExactLossDistribution {
-    /// Lists the total loss of each law used so many times, besides a Gaussian of ratio `gaussian`; or gives up.
+    /// Lists the total loss of each distribution with its count, besides a Gaussian of ratio `gaussian`;
+    /// `None` where the list would be too long.
     pub(super) fn list(uses: &[(LossLaw, u64)], gaussian: f64) -> Option<ExactLossDistribution> {
         let start = vec![Atom { loss: 0.0, mass: 1.0 }];
         let mut list = ExactLossDistribution { atoms: start, gaussian, whole: true };
@@ -46,7 +48,7 @@ impl ExactLossDistribution {
                 }
                 _ => return None,
             }
-            // A lattice has dust, or may have.
+            // A lattice has atoms below `DUST`, or may have.
             list.whole &=
                 matches!(law, LossLaw::Atoms(_)) || matches!(law, LossLaw::Staircase { steps: 1.0, .. });
         }
@@ -82,19 +84,19 @@ impl ExactLossDistribution {
     }
 }
 
-/// Up by a few units, whatever the sign: the rounding of a product of few factors.
+/// Rounds up by a few units, for either sign: the rounding of a product of few factors.
 fn up(value: f64) -> f64 {
     value + value.abs() * 8.0 * ULP
 }
 
-/// Scales masses to a total of 1 and then up by the `slack` units that each may be off by.
+/// Scales masses to a total of 1, then up by `slack`, a bound on the error of each in units.
 fn normalize(masses: &mut [f64], slack: f64) {
     let total: f64 = masses.iter().sum();
     let slack = 1.0 + (2.0 * slack + masses.len() as f64 + 8.0) * ULP;
     masses.iter_mut().for_each(|mass| *mass = *mass / total * slack);
 }
 
-/// Randomized response, `count` times: outward from the most probable number of truthful answers.
+/// The loss of `count` randomized responses: outward from the most probable number of truthful answers.
 fn binomial(loss: f64, count: u64) -> Option<Vec<Atom>> {
     if count > 1 << 40 {
         return None;
@@ -136,7 +138,7 @@ struct LossLattice {
 }
 
 impl LossLattice {
-    /// The law of the sum of `count` independent losses.
+    /// The distribution of the sum of `count` independent losses.
     fn power(self, count: u64) -> Option<Vec<Atom>> {
         let cells = self.masses.len() as u64;
         if count > 1 && cells.checked_mul(count)? > LATTICE_LIMIT {
@@ -163,7 +165,7 @@ impl LossLattice {
     }
 }
 
-/// One use of the discrete Laplace law.
+/// The losses of one use of discrete Laplace noise.
 fn staircase(loss: f64, steps: f64) -> Option<LossLattice> {
     if steps > LIMIT as f64 {
         return None;
@@ -179,9 +181,9 @@ fn staircase(loss: f64, steps: f64) -> Option<LossLattice> {
     Some(LossLattice { highest: loss, step: 2.0 * step, masses })
 }
 
-/// One use of the discrete Gaussian law.
+/// The losses of one use of discrete Gaussian noise.
 fn discrete_gaussian(sigma: f64, shift: f64) -> Option<LossLattice> {
-    // exp(-36²/2) is below the dust.
+    // exp(-36²/2) is below `DUST`.
     let reach = (36.0 * sigma).ceil();
     if reach * 2.0 > LIMIT as f64 {
         return None;
@@ -196,39 +198,43 @@ fn discrete_gaussian(sigma: f64, shift: f64) -> Option<LossLattice> {
     Some(LossLattice { highest: step * (shift / 2.0 + reach), step, masses })
 }
 
-// Losses that someone else has listed, composed with themselves: what a table of noise is certified by.
+// Losses that a caller has listed, composed with themselves: the composition behind the certificate of a
+// noise table.
 
-/// The loss of one use: where it is finite a list, and the probability that it is not.
+/// The loss of one use: a list where it is finite, and the probability of infinite loss.
 ///
-/// What is reported is an upper bound if the losses and the masses are. The masses need not add up to 1: with those that are
-/// rounded up, they may well be a little more.
+/// The result is an upper bound if the losses and the masses are. The masses need not add up to 1: masses
+/// that are rounded up may add up to slightly more.
 #[derive(Debug)]
 pub(in crate::accounting) struct ListedLoss {
     atoms: Arc<[Atom]>,
     infinite: f64,
 }
 
-/// Terms may start anywhere above the result, until their rounding shows: the sum is the shorter the more they may.
+/// The headroom of terms above the result, as a logarithm: any, until their rounding is visible. The more
+/// headroom, the shorter the sum.
 const ANY: f64 = 60.0;
 
-/// How near the bound is to be, and how long that may take.
+/// The precision of a bound, and the time it may take.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::accounting) struct Care {
-    /// How much larger than needed delta may become, relatively.
+    /// The relative excess of delta over the least possible.
     pub(in crate::accounting) excess: f64,
-    /// How many frequencies are visited at first, and at most.
+    /// The number of frequencies in the first pass, and the largest number.
     pub(in crate::accounting) terms: (f64, f64),
 }
 
 impl ListedLoss {
-    /// Pairs of a loss and its mass, and the mass of infinite loss.
+    /// Makes a loss of pairs of a loss and its mass, and the mass of infinite loss.
     pub(in crate::accounting) fn new(pairs: impl Iterator<Item = (f64, f64)>, infinite: f64) -> ListedLoss {
         ListedLoss { atoms: pairs.map(|(loss, mass)| Atom { loss, mass }).collect(), infinite }
     }
 
-    /// An upper bound on the divergence of `count` uses at `epsilon`, each chosen by the outcomes of those before.
+    /// An upper bound on the divergence of `count` uses at `epsilon`, each chosen by the outcomes of those
+    /// before.
     ///
-    /// With masses that are not divided by their sum, the contour's `M` is the moment over the finite losses alone.
+    /// With masses that are not divided by their sum, the contour's `M` is the moment over the finite losses
+    /// alone.
     pub(in crate::accounting) fn delta(&self, count: u64, epsilon: f64, care: Care) -> f64 {
         let uses = [(LossLaw::Atoms(Arc::clone(&self.atoms)), count)];
         let finite = Integral::new(&uses, 0.0).delta_within(epsilon, care.excess, care.terms, ANY);
@@ -236,7 +242,7 @@ impl ListedLoss {
         ((finite + infinite * (1.0 + 64.0 * ULP)) * (1.0 + 4.0 * ULP)).min(1.0)
     }
 
-    /// As if the neighbour could say everything: what a test must catch.
+    /// Drops the infinite loss, a mutant that a test must catch.
     #[cfg(test)]
     pub(in crate::accounting) fn without_infinite(mut self) -> ListedLoss {
         self.infinite = 0.0;

@@ -1,8 +1,8 @@
-//! The hockey-stick divergence as a contour integral: many uses cost no more than one.
+//! The hockey-stick divergence as a contour integral: many uses take no longer than one.
 //!
-//! For every `t > 0`, with `M(z) = E exp(z L)` of the total loss,
-//! `E (1 - exp(epsilon - L))_+ = 1/(2 pi) ∫ M(z) exp(-z epsilon) / (z (z+1)) dw` along `z = t + i w`.
-//! The page of the parent module says why the sum computed here is never below it.
+//! For every `t > 0`, with `M(z) = E exp(z L)` of the total loss, `E (1 - exp(epsilon - L))_+ = 1/(2 pi) ∫
+//! M(z) exp(-z epsilon) / (z (z+1)) dw` along `z = t + i w`. The page of the parent module says why the sum
+//! computed here is never below it.
 
 use std::f64::consts::{FRAC_PI_6, PI};
 use std::ops::{Add, Div, Mul, Sub};
@@ -11,24 +11,24 @@ use super::law::{Atom, Cumulant, LossLaw};
 use super::pair::ceiling;
 use super::search::{first_below, lowest};
 
-/// A first look takes so many frequencies, the last at most so many.
+/// The number of frequencies of the first pass, and the largest number of the last.
 const TERMS: (f64, f64) = (2_048.0, 1_048_576.0);
-/// How much of epsilon, relatively, the added Gaussian may cost.
+/// The relative excess of epsilon that the added Gaussian may cause.
 const EPSILON_EXCESS: f64 = 2e-7;
-/// How much of delta, relatively, the added Gaussian may cost.
+/// The relative excess of delta that the added Gaussian may cause.
 const DELTA_EXCESS: f64 = 1e-6;
 /// The standard deviations of the added Gaussian's frequency at which the sum stops.
 const CUT: f64 = 6.0;
 /// Aliases are kept below exp(-ALIAS) of the result.
 const ALIAS: f64 = 28.0;
-/// How much above the result, as a logarithm, the terms may start.
+/// The largest logarithm of the terms' start over the result.
 const HEADROOM: f64 = 12.0;
-/// Fewer steps are not worth a leap: about so many turns cost as much as new phases.
+/// The least number of steps worth skipping: about this many turns take as long as new phases.
 const LEAP: u32 = 16;
 /// Frequencies where the moment is proved below exp(-NIL) of its largest value are not visited.
 const NIL: f64 = 60.0;
 
-/// The total loss of laws, each used so many times, and of a Gaussian of ratio `gaussian`.
+/// The total loss of distributions, each with its count, and of a Gaussian of ratio `gaussian`.
 #[derive(Debug)]
 pub(super) struct Integral {
     uses: Vec<(LossLaw, f64)>,
@@ -48,9 +48,9 @@ impl Integral {
         self.delta_within(epsilon, DELTA_EXCESS, TERMS, HEADROOM)
     }
 
-    /// The same, which the added Gaussian may make larger by about `allowed` of itself, if so many
-    /// frequencies are enough: the first number at first, the second at most. Terms may start so much above the result
-    /// (`headroom`, a logarithm) as their rounding allows.
+    /// An upper bound on the divergence at `epsilon`, which the added Gaussian may make larger by about
+    /// `allowed` of itself, if the frequencies are enough: `first` in the first pass, `last` at most. Terms
+    /// may start as far above the result as `headroom`, a logarithm, while their rounding allows.
     pub(super) fn delta_within(
         &self,
         epsilon: f64,
@@ -68,8 +68,8 @@ impl Integral {
             let line = self.line(tilt, epsilon, best, terms, headroom);
             let reading = line.read(epsilon);
             best = best.min(reading.delta);
-            // A smaller tilt makes the sum short and its terms large. Where Chernoff's bound was far above the result, they
-            // are so large that their rounding is most of it.
+            // A smaller tilt makes the sum short and its terms large. Where Chernoff's bound was far above
+            // the result, they are so large that their rounding is most of it.
             if line.tilt < tilt && line.fixed > 10.0 * allowed * reading.delta {
                 headroom = if headroom > HEADROOM { HEADROOM } else { f64::NEG_INFINITY };
                 continue;
@@ -101,7 +101,7 @@ impl Integral {
                 return 0.0;
             }
             let reading = line.read(best);
-            // Where epsilon is far below the spread of the loss, an error is measured by the spread.
+            // Where epsilon is far below the spread of the loss, an error is relative to the spread.
             let scale = best.max(0.1 / tilt);
             let excess = line.widened * reading.density / (reading.fall * scale * EPSILON_EXCESS);
             match more(terms, excess, TERMS.1) {
@@ -123,7 +123,8 @@ impl Integral {
         each.sum::<f64>() + self.gaussian * self.gaussian * tilt * (tilt + 1.0) / 2.0 * (1.0 + 16.0 * ULP)
     }
 
-    /// The tilt at which the terms of the sum start lowest, and Chernoff's bound on the logarithm of the divergence there.
+    /// The tilt at which the terms of the sum start lowest, and Chernoff's bound on the logarithm of the
+    /// divergence there.
     fn chernoff_delta(&self, epsilon: f64) -> (f64, f64) {
         let start = |tilt: f64| self.log_moment(tilt) - tilt * epsilon - libm::log(tilt) - libm::log1p(tilt);
         let tilt = libm::exp(lowest(|log_tilt| start(libm::exp(log_tilt))).0);
@@ -132,7 +133,7 @@ impl Integral {
         (tilt, moment - tilt * epsilon + ceiling(tilt) + error)
     }
 
-    /// Chernoff's bound on epsilon, and its tilt.
+    /// The tilt of Chernoff's bound on epsilon, and the bound.
     fn chernoff_epsilon(&self, target: f64) -> (f64, f64) {
         let logarithm = libm::log(target);
         let bound = |tilt: f64| (self.log_moment(tilt) + ceiling(tilt) - logarithm) / tilt;
@@ -141,14 +142,15 @@ impl Integral {
         (tilt, least + 16.0 * ULP * (least.abs() + (1.0 - logarithm - ceiling(tilt)) / tilt))
     }
 
-    /// Evaluates the moment along the line `tilt + i w`, for epsilons near `epsilon` and divergences near `delta`.
+    /// Evaluates the moment along the line `tilt + i w`, for epsilons near `epsilon` and divergences near
+    /// `delta`.
     fn line(&self, tilt: f64, epsilon: f64, delta: f64, terms: f64, headroom: f64) -> ContourLine {
         let (tilt, period) = self.contour(tilt, epsilon, delta, headroom);
         let step = 2.0 * PI / period;
         let smoothing = self.gaussian.max(CUT / (step * terms));
         let last = (CUT / (step * smoothing)).ceil();
 
-        // What |M(z) exp(-z epsilon)| cannot exceed on this line.
+        // An upper bound of |M(z) exp(-z epsilon)| on this line.
         let widened = (smoothing * smoothing - self.gaussian * self.gaussian).max(0.0) / 2.0;
         let height = self.log_moment(tilt) + widened * tilt * (tilt + 1.0) - tilt * epsilon;
         let top = libm::exp(height + 32.0 * ULP * (height.abs() + tilt * epsilon + 1.0));
@@ -185,7 +187,8 @@ impl Integral {
             n += skip as u64;
         }
         let end = last * step;
-        // Beyond the end the added Gaussian alone bounds every term; a skipped term is below exp(-NIL) of the top.
+        // Beyond the end the added Gaussian alone bounds every term; a skipped term is below exp(-NIL) of the
+        // top.
         let tail =
             libm::exp(-(smoothing * end) * (smoothing * end) / 2.0) / (PI * end * (smoothing * end).max(1.0));
         let skipped = libm::exp(-NIL) * FRAC_PI_6 / step;
@@ -195,9 +198,9 @@ impl Integral {
         ContourLine { tilt, epsilon, widened, points, fixed, turning }
     }
 
-    /// A tilt and a period so long that the aliases of the answer are far below `delta`: from the left by the tilt itself,
-    /// from the right by Chernoff's bound at larger tilts. Where the loss has a heavy tail, less than the `best` tilt pays.
-    /// A poor choice makes the result larger, never wrong.
+    /// Chooses a tilt and a period so long that the aliases of the result are far below `delta`: from the
+    /// left by the tilt itself, from the right by Chernoff's bound at larger tilts. Where the loss has a
+    /// heavy tail, a tilt below `best` is faster. A poor choice makes the result larger, never wrong.
     fn contour(&self, best: f64, epsilon: f64, delta: f64, headroom: f64) -> (f64, f64) {
         let small = ALIAS - libm::log(delta);
         let right = [1.25, 1.5, 2.0, 3.0, 5.0, 9.0].map(|factor| {
@@ -219,19 +222,21 @@ impl Integral {
     }
 }
 
-/// How many terms to take next, if the excess (1 is allowed) is too large; `None` if enough is enough.
+/// The number of terms of the next pass, if the excess (1 is allowed) is too large; `None` if no pass is
+/// needed or possible.
 fn more(terms: f64, excess: f64, most: f64) -> Option<f64> {
     (excess > 1.0 && terms < most).then(|| (terms * (1.2 * excess).sqrt().clamp(2.0, 32.0)).min(most).ceil())
 }
 
-/// One law along the line.
+/// One distribution along the line.
 struct ContourWalk<'a> {
     law: &'a LossLaw,
     sweep: Option<AtomSweep<'a>>,
     count: f64,
     /// The real part of the cumulant at frequency zero: nowhere on the line is it larger.
     top: f64,
-    /// How little the modulus of one use must be for the power to be nil, and how much it may change in one step.
+    /// The modulus of one use below which the power is nil, and the largest change of the modulus in one
+    /// step.
     nil: f64,
     change: f64,
 }
@@ -254,7 +259,7 @@ impl<'a> ContourWalk<'a> {
         }
     }
 
-    /// How many steps may be taken at once, because up to there the power of the moment stays nil.
+    /// The number of steps that may be taken at once, because up to there the power of the moment stays nil.
     fn skip(&self, here: &Cumulant) -> f64 {
         let modulus = libm::exp(here.value.re - self.top) * (1.0 + 1e-9) + 1e-9;
         let steps = ((self.nil - modulus) / self.change).clamp(1.0, 1e15).floor();
@@ -267,23 +272,23 @@ impl<'a> ContourWalk<'a> {
 #[derive(Debug)]
 struct ContourLine {
     tilt: f64,
-    /// The terms are those of this epsilon.
+    /// The epsilon that the terms are computed at.
     epsilon: f64,
-    /// Half the variance that was added.
+    /// Half the variance of the added Gaussian.
     widened: f64,
     points: Vec<(Complex, Complex)>,
-    /// The error, fixed and for each unit of epsilon that the terms are turned by.
+    /// The error: its fixed part, and its part for each unit of epsilon that the terms are turned by.
     fixed: f64,
     turning: f64,
 }
 
 #[derive(Debug)]
 struct IntegralReading {
-    /// An upper bound.
+    /// An upper bound on delta.
     delta: f64,
     /// Minus the slope of delta.
     fall: f64,
-    /// The density of the loss at epsilon: delta's response to added variance, times two.
+    /// The density of the loss at epsilon: twice the derivative of delta by added variance.
     density: f64,
 }
 
@@ -301,7 +306,7 @@ impl ContourLine {
         }
         let scale = libm::exp(-self.tilt * moved);
         let error = self.fixed + self.turning * (1.0 + epsilon.abs() + self.epsilon.abs());
-        // What is not a number bounds nothing.
+        // NaN bounds nothing.
         let delta = if delta.is_nan() { f64::INFINITY } else { delta.max(0.0) };
         IntegralReading {
             delta: (delta + error) * scale * (1.0 + 16.0 * ULP * (1.0 + (self.tilt * moved).abs())),
@@ -313,7 +318,7 @@ impl ContourLine {
 
 // Finitely many losses along one vertical line of the complex plane.
 
-/// Atoms under an exponential tilt, and what is known about them there.
+/// Atoms under an exponential tilt, with their moments there.
 #[derive(Debug)]
 pub(super) struct Tilted {
     /// The masses, of total 1.
@@ -322,7 +327,7 @@ pub(super) struct Tilted {
     centre: f64,
     /// The mean distance from `centre`.
     distance: f64,
-    /// The logarithm of what the masses were divided by.
+    /// The logarithm of the divisor of the masses.
     scale: f64,
     error: f64,
 }
@@ -339,7 +344,7 @@ impl Tilted {
         };
         let centre = mean(&|loss| loss);
         let distance = mean(&|loss| (loss - centre).abs()) * (1.0 + 1e-9);
-        // What rounding the exponent does to a mass, in the mean; what the sums do.
+        // The mean effect of the exponents' rounding on a mass, and the rounding of the sums.
         let exponents = tilt * ((highest - centre).abs() + distance);
         let blocks = (BLOCK + atoms.len() / BLOCK) as f64;
         let scale = tilt * highest + libm::log(total);
@@ -349,7 +354,7 @@ impl Tilted {
     /// The cumulant at `frequency`, each phase computed afresh.
     pub(super) fn sum(&self, atoms: &[Atom], frequency: f64) -> Cumulant {
         if frequency == 0.0 {
-            // All of them point one way, and their sum was taken already.
+            // All phasors have the same direction, and their sum is known.
             let value = Complex::new(self.scale, 0.0);
             return Cumulant { value, error: self.error + 8.0 * ULP * value.norm() };
         }
@@ -382,9 +387,10 @@ pub(super) struct AtomSweep<'a> {
     turned: u32,
 }
 
-/// Phases are computed afresh after so many turns, each of which adds a few units of error.
+/// The number of turns after which phases are computed afresh; each turn adds a few units of error.
 const TURNS: u32 = 32;
-/// Sums run in blocks, so that their error grows with the block and the number of blocks, not with their product.
+/// The length of a block of a sum: its error grows with the block and the number of blocks, not with their
+/// product.
 const BLOCK: usize = 64;
 
 impl<'a> AtomSweep<'a> {
@@ -435,10 +441,10 @@ fn block_sum(values: impl Iterator<Item = f64>) -> f64 {
 
 // The complex arithmetic that one contour integral needs, and no more.
 //
-// Every function here is accurate to a few units in the last place of the largest number that enters it; callers
-// charge for that (see the module's page), so nothing here has to be exact.
+// Every function here is accurate to a few units in the last place of the largest number that enters it;
+// callers charge for that (see the module's page), so nothing here has to be exact.
 
-/// Half a unit in the last place of 1: what one rounded operation may be off by, relatively.
+/// Half a unit in the last place of 1: the largest relative error of one rounded operation.
 pub(super) const ULP: f64 = f64::EPSILON / 2.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,8 @@
-//! The law of the privacy loss of one use of one mechanism, through its cumulant `ln E exp(z L)`.
+//! The distribution of the privacy loss of one use of one mechanism, by its cumulant `ln E exp(z L)`.
 //!
-//! Each law knows its cumulant on a vertical line of the complex plane together with a bound on its own float error.
-//! Cumulants of losses near zero keep their *relative* precision, so a law may be used 2^63 times.
+//! Each distribution computes its cumulant on a vertical line of the complex plane together with a bound on
+//! its own float error. Cumulants of losses near zero keep their *relative* precision, so a distribution may
+//! be used 2^63 times.
 
 use std::cmp::Ordering;
 use std::f64::consts::PI;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use super::integral::Tilted;
 use super::integral::{Complex, ULP};
 
-/// One possible loss, and the probability of it.
+/// One possible loss, and its probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Atom {
     pub(super) loss: f64,
@@ -21,8 +22,8 @@ pub(super) struct Atom {
 pub(super) enum LossLaw {
     /// Continuous Gaussian noise; `ratio` is sensitivity over sigma.
     Gaussian { ratio: f64 },
-    /// Geometric noise whose loss climbs from `-loss` to `loss` in equal steps: randomized response has 1 step, the
-    /// discrete Laplace law as many as its sensitivity, the continuous Laplace law infinitely many.
+    /// Geometric noise whose loss climbs from `-loss` to `loss` in equal steps: randomized response has 1
+    /// step, discrete Laplace noise as many as its sensitivity, continuous Laplace noise infinitely many.
     Staircase { loss: f64, steps: f64 },
     /// Discrete Gaussian noise moved by an integer.
     DiscreteGaussian { sigma: f64, shift: f64 },
@@ -37,11 +38,13 @@ pub(super) struct Cumulant {
     pub(super) error: f64,
 }
 
-/// Below this a moment is replaced by this, with an error that covers both: it is far too small to matter.
+/// The least moment, which replaces a smaller one with an error that covers both: such a moment is far too
+/// small to matter.
 const VANISHING: f64 = 1e-10;
 
 impl Cumulant {
-    /// From `exponent + ln(moment)`, where `moment` is known up to `error` and `exponent` up to `exponent_error`.
+    /// Makes the cumulant `exponent + ln(moment)`, where `moment` is known up to `error` and `exponent` up to
+    /// `exponent_error`.
     pub(super) fn new(exponent: Complex, exponent_error: f64, moment: Complex, error: f64) -> Cumulant {
         let size = moment.norm();
         if size < VANISHING.max(2.0 * error) {
@@ -90,24 +93,27 @@ impl LossLaw {
         }
     }
 
-    /// How fast the modulus of the moment, relative to its value on the real axis, may change with the frequency:
-    /// a bound on the mean distance of the loss from some centre, under any tilt.
+    /// The largest rate at which the modulus of the moment, relative to its value on the real axis, changes
+    /// with the frequency: a bound on the mean distance of the loss from some centre, under any tilt.
     pub(super) fn restlessness(&self) -> f64 {
         match self {
             LossLaw::Staircase { loss, .. } => *loss,
-            // The mean distance of a discrete Gaussian from its centre is below 2 sigma + 2: the sum over its two humps
-            // is at most the integral 2 sigma^2 plus twice their height, the normalizer at least 0.43 of its integral.
+            // The mean distance of a discrete Gaussian from its centre is below 2 sigma + 2: the sum over its
+            // two humps is at most the integral 2 sigma^2 plus twice their height, the normalizer at least
+            // 0.43 of its integral.
             LossLaw::DiscreteGaussian { sigma, shift } => (2.0 * sigma + 2.0) * shift / (sigma * sigma),
             LossLaw::Gaussian { .. } | LossLaw::Atoms(_) => f64::INFINITY,
         }
     }
 }
 
-/// With `w = z + 1/2`, `a = w loss`, `b = loss/2`, `q = exp(-loss/steps)`, `r = 1 - 1/steps`, the geometric sums give
+/// The cumulant of geometric noise. With `w = z + 1/2`, `a = w loss`, `b = loss/2`, `q = exp(-loss/steps)`,
+/// `r = 1 - 1/steps`, the geometric sums give
 ///
 /// `E exp(z L) = exp(-b)/(1+q) [ 2 cosh a + (1-q) sinh(a r)/sinh(a/steps) ]`,
 ///
-/// and 1 at `a = b`. Near there the difference from 1 is summed as a power series in `a² - b² = z(z+1) loss²`.
+/// and 1 at `a = b`. Near there the difference from 1 is summed as a power series in `a² - b² = z(z+1)
+/// loss²`.
 fn staircase(loss: f64, steps: f64, z: Complex) -> Cumulant {
     let twice_w = z.scale(2.0) + Complex::ONE;
     let a = twice_w.scale(loss / 2.0);
@@ -130,7 +136,7 @@ fn staircase(loss: f64, steps: f64, z: Complex) -> Cumulant {
         return Cumulant { value: excess.ln_1p(), error };
     }
 
-    // The same, divided by exp(a); one step has no middle.
+    // The same, divided by exp(a); with one step there is no middle.
     let twice_a = a.scale(2.0);
     let (middle, middle_error) = if steps == 1.0 {
         (Complex::new(0.0, 0.0), 0.0)
@@ -164,8 +170,9 @@ impl PowerSeries {
         PowerSeries { x, y, difference }
     }
 
-    /// `f(x)`, `f(y)` and `f(x) - f(y)` for `f(x) = sum of (scale x)^n / (2n + odd)!`: `cosh` of the root for an even
-    /// factorial, `sinh(root)/root` for an odd one. The arguments are below 1/4, so ten terms are exact.
+    /// Returns `f(x)`, `f(y)` and `f(x) - f(y)` for `f(x) = sum of (scale x)^n / (2n + odd)!`: `cosh` of the
+    /// root for an even factorial, `sinh(root)/root` for an odd one. The arguments are at most 1/4, so ten
+    /// terms are exact.
     fn sum(&self, scale: f64, odd: u32) -> (Complex, f64, Complex) {
         let (mut at_x, mut at_y, mut between) = (Complex::ONE, 1.0, Complex::new(0.0, 0.0));
         let (mut x_power, mut y_power, mut divided) = (Complex::ONE, 1.0, Complex::new(0.0, 0.0));
@@ -183,8 +190,9 @@ impl PowerSeries {
     }
 }
 
-/// The loss is an affine function of the noise, so `E exp(z L)` is a Gaussian's moment times a ratio of theta functions;
-/// by Poisson's formula that is a sum of Gaussians in the frequency, one for each multiple `m` of the sampling rate.
+/// The cumulant of discrete Gaussian noise. The loss is an affine function of the noise, so `E exp(z L)` is a
+/// Gaussian's moment times a ratio of theta functions; by Poisson's formula that is a sum of Gaussians in the
+/// frequency, one for each multiple `m` of the sampling rate.
 fn discrete_gaussian(sigma: f64, shift: f64, z: Complex) -> Cumulant {
     let ratio = shift / sigma;
     let rate = 2.0 * PI * sigma;
@@ -192,7 +200,7 @@ fn discrete_gaussian(sigma: f64, shift: f64, z: Complex) -> Cumulant {
     let turn = 2.0 * PI * (phase - phase.floor());
     let nearest = -(ratio * z.im / rate).round();
     let distance = ratio * z.im + rate * nearest;
-    // Neighbours of the nearest term, relative to it; those left out are below exp(-45).
+    // Terms adjacent to the nearest one, relative to it; the others are below exp(-45).
     let reach = (10.0 / rate + 0.5).ceil();
     let (mut others, mut others_at_zero, mut size) = (Complex::new(0.0, 0.0), 0.0, 0.0);
     let mut offset = 1.0;
@@ -269,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Refutes: "infinitely many steps are the continuous Laplace law", by Simpson's rule.
+    /// Refutes: "infinitely many steps are continuous Laplace noise", by Simpson's rule.
     #[test]
     fn endless_steps_are_the_continuous_law() {
         const CELLS: i32 = 2_000;
@@ -289,7 +297,8 @@ mod tests {
         }
     }
 
-    /// Refutes: "Poisson's formula gives the discrete Gaussian's moments, small sigmas and far frequencies included".
+    /// Refutes: "Poisson's formula gives the discrete Gaussian's moments, small sigmas and far frequencies
+    /// included".
     #[test]
     fn discrete_gaussians_are_their_sums() {
         for sigma in [0.25_f64, 0.3, 0.5, 1.0, 3.0] {

@@ -10,7 +10,8 @@ use super::{Bundle, Pair};
 use crate::accounting::Adjacency;
 use crate::accounting::dice::Dice;
 
-/// Every output of every use, its probability under the two neighbours in integers over a common total.
+/// Every output of every use, with its probability under the two neighbouring datasets in integers over a
+/// common total.
 struct ListedOutputs {
     outputs: Vec<(u128, u128)>,
     total: u128,
@@ -31,7 +32,7 @@ impl ListedOutputs {
     }
 }
 
-/// `bound >= top/bottom`, in integers.
+/// True if `bound >= top/bottom`, in integers.
 fn at_least(bound: f64, (top, bottom): (u128, u128)) -> bool {
     let bits = bound.to_bits();
     let (exponent, mantissa) = ((bits >> 52) as i64, bits & ((1 << 52) - 1));
@@ -59,7 +60,7 @@ fn any_pair(dice: &mut Dice) -> Option<(Pair, Vec<(u128, u128)>)> {
             (Pair::randomized_response(log(odds)).ok()?, vec![(odds.into(), 1), (1, odds.into())])
         }
         _ => {
-            // An eighth is told; seven eighths answer at the odds.
+            // An eighth is revealed; seven eighths answer at the odds.
             let odds = 1 + dice.below(9);
             let epsilon = if odds == 1 { 0.0 } else { log(odds) };
             let (told, truth) = (u128::from(odds + 1), u128::from(7 * odds));
@@ -68,9 +69,9 @@ fn any_pair(dice: &mut Dice) -> Option<(Pair, Vec<(u128, u128)>)> {
     })
 }
 
-/// Refutes: "delta is never below the truth, in exact integers, and at most 10^-12 above", for up to six uses of random
-/// tables (with holes, seldom symmetric), randomized responses and (epsilon, delta) mechanisms. Kills: rounding masses
-/// down, dropping infinite loss, forgetting a count, one direction only.
+/// Refutes: "delta is never below the truth, in exact integers, and at most 10^-12 above", for up to six uses
+/// of random tables (with holes, seldom symmetric), randomized responses and (epsilon, delta) mechanisms.
+/// Kills: rounding masses down, dropping infinite loss, forgetting a count, one direction only.
 #[test]
 fn random_mixtures_cost_what_exact_integers_say() {
     let mut dice = Dice(20_260_801);
@@ -115,8 +116,8 @@ fn masses_of_a_table_are_rounded_up() {
     }
 }
 
-/// Refutes: "the integral is never below the list, and its epsilon within 10^-6", at deltas from 10^-2 down to 10^-14.
-/// Kills: an untilted sum, a short period, a forgotten tail, a smoothing too wide.
+/// Refutes: "the integral is never below the list, and its epsilon within 10^-6", at deltas from 10^-2 down
+/// to 10^-14. Kills: an untilted sum, a short period, a forgotten tail, a smoothing too wide.
 #[test]
 fn the_integral_agrees_with_the_list_from_above() {
     let mut dice = Dice(77);

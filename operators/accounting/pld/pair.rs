@@ -1,4 +1,5 @@
-//! Dominating pairs: for each mechanism, two laws that are at least as far apart as its output on any two neighbours.
+//! Dominating pairs: for each mechanism, two distributions that are at least as far apart as its outputs on
+//! any two neighbouring datasets.
 
 use std::cmp::Ordering;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
@@ -10,10 +11,10 @@ use super::law::{Atom, LossLaw};
 use super::search::lowest;
 use crate::invalid::{Invalid, InvalidKind, positive};
 
-/// The privacy loss of one use of a mechanism, in both directions of its neighbours.
+/// The privacy loss of one use of a mechanism, in both directions of the adjacency.
 ///
-/// A pair is a claim about a mechanism whose answer moves by at most the stated sensitivity. It says nothing of who the
-/// neighbours are; the [`Bundle`](super::Bundle) does.
+/// A pair is a claim about a mechanism whose answer has at most the stated sensitivity. It does not say which
+/// datasets are neighbours; the [`Bundle`](super::Bundle) does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     pub(super) forward: PrivacyLoss,
@@ -21,39 +22,41 @@ pub struct Pair {
     pub(super) backward: Option<PrivacyLoss>,
 }
 
-/// Losses below this are rounded up to it, so that no square underflows.
+/// The least loss, to which smaller ones are rounded up, so that no square underflows.
 const LEAST: f64 = f64::from_bits((1023 - 60) << 52);
 /// The largest sensitivity over scale of one use, and the largest pure epsilon.
 const MOST_LOSS: f64 = 1_048_576.0;
 /// The largest sensitivity over sigma of one use.
 const MOST_RATIO: f64 = 1_024.0;
-/// The scales of the integer laws.
+/// The smallest and the largest sigma of the discrete Gaussian.
 const SIGMA: (f64, f64) = (0.25, 1_099_511_627_776.0);
 
 impl Pair {
     /// Continuous Laplace noise: density proportional to `exp(-|x|/scale)`, for a real answer.
     ///
-    /// The noise that this library draws is [`Pair::discrete_laplace`], whose cost is another.
+    /// The noise that this library draws is [`Pair::discrete_laplace`], which has another cost.
     ///
     /// # Errors
-    /// `scale` or `sensitivity` is not a positive number, or the second is more than 2^20 times the first.
+    /// If `scale` or `sensitivity` is not a positive number, or the second is more than 2^20 times the first.
     pub fn laplace(scale: f64, sensitivity: f64) -> Result<Pair, Invalid> {
         let loss = ratio(("sensitivity", sensitivity), ("scale", scale), MOST_LOSS)?;
         Ok(Pair::symmetric(LossLaw::Staircase { loss, steps: f64::INFINITY }))
     }
 
-    /// Continuous Gaussian noise of standard deviation `sigma`, for a real answer or a vector of that l2 sensitivity.
+    /// Continuous Gaussian noise of standard deviation `sigma`, for a real answer or a vector of that l2
+    /// sensitivity.
     ///
-    /// The noise that this library draws is [`Pair::discrete_gaussian`], whose cost is another.
+    /// The noise that this library draws is [`Pair::discrete_gaussian`], which has another cost.
     ///
     /// # Errors
-    /// `sigma` or `sensitivity` is not a positive number, or the second is more than 2^10 times the first.
+    /// If `sigma` or `sensitivity` is not a positive number, or the second is more than 2^10 times the first.
     pub fn gaussian(sigma: f64, sensitivity: f64) -> Result<Pair, Invalid> {
         let ratio = ratio(("sensitivity", sensitivity), ("sigma", sigma), MOST_RATIO)?;
         Ok(Pair::symmetric(LossLaw::Gaussian { ratio }))
     }
 
-    /// The discrete Laplace law: an integer `x` with probability proportional to `exp(-|x|/scale)`, for an integer answer.
+    /// Discrete Laplace noise: an integer `x` with probability proportional to `exp(-|x|/scale)`, for an
+    /// integer answer.
     ///
     /// # Errors
     /// As [`Pair::laplace`]; `sensitivity` must be at most 2^53.
@@ -63,11 +66,11 @@ impl Pair {
         Ok(Pair::symmetric(LossLaw::Staircase { loss, steps }))
     }
 
-    /// The discrete Gaussian law: an integer `x` with probability proportional to `exp(-x²/(2 sigma²))`, for one integer
-    /// answer. (Of a vector, each coordinate is one use, with its own sensitivity.)
+    /// Discrete Gaussian noise: an integer `x` with probability proportional to `exp(-x²/(2 sigma²))`, for
+    /// one integer answer. (For a vector, each coordinate is one use, with its own sensitivity.)
     ///
     /// # Errors
-    /// `sigma` is not between 1/4 and 2^40, or `sensitivity` not between 1 and 2^10 sigma.
+    /// If `sigma` is not between 1/4 and 2^40, or `sensitivity` not between 1 and 2^10 sigma.
     pub fn discrete_gaussian(sigma: f64, sensitivity: u64) -> Result<Pair, Invalid> {
         let shift = integer("sensitivity", sensitivity)?;
         ratio(("sensitivity", shift), ("sigma", sigma), MOST_RATIO)?;
@@ -81,21 +84,23 @@ impl Pair {
         Ok(Pair::symmetric(LossLaw::DiscreteGaussian { sigma, shift }))
     }
 
-    /// Randomized response: a bit told truthfully with probability `e^epsilon/(e^epsilon + 1)`. It dominates whatever is
-    /// purely `epsilon`-private.
+    /// Randomized response: the true bit with probability `e^epsilon/(e^epsilon + 1)`, else the other. It
+    /// dominates every mechanism that is purely `epsilon`-private.
     ///
     /// # Errors
-    /// `epsilon` is not a positive number, or is more than 2^20.
+    /// If `epsilon` is not a positive number, or is more than 2^20.
     pub fn randomized_response(epsilon: f64) -> Result<Pair, Invalid> {
         let loss = ratio(("epsilon", epsilon), ("epsilon", 1.0), MOST_LOSS)?;
         Ok(Pair::symmetric(LossLaw::Staircase { loss, steps: 1.0 }))
     }
 
-    /// Whatever is (`epsilon`, `delta`)-private: everything is told with probability `delta`, and otherwise a randomized
-    /// response (Kairouz, Oh and Viswanath 2015). `epsilon` or `delta` may be 0, but not both.
+    /// Any mechanism that is (`epsilon`, `delta`)-private: with probability `delta` it reveals everything,
+    /// and otherwise it is a randomized response (Kairouz, Oh and Viswanath 2015). `epsilon` or `delta` may
+    /// be 0, but not both.
     ///
     /// # Errors
-    /// `epsilon` is negative, not finite or more than 2^20; `delta` is negative, NaN, 1 or more; both are 0.
+    /// If `epsilon` is negative, not finite or more than 2^20; if `delta` is negative, NaN, 1 or more; or if
+    /// both are 0.
     pub fn approximate(epsilon: f64, delta: f64) -> Result<Pair, Invalid> {
         let remedy = "a number from 0 to below 1";
         if delta.is_nan() {
@@ -113,15 +118,15 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Noise from a finite table, `weights[i]` being its integer weight at `i`, for an integer answer.
+    /// Noise from a finite table, where `weights[i]` is the integer weight of `i`, for an integer answer.
     ///
-    /// The pair is the table against itself moved by `shift`: the claim of a mechanism whose answer moves by exactly that.
-    /// It also covers smaller moves if the table is log-concave, and moves of either sign if it is a palindrome. What a
-    /// neighbour could not have said is an infinite loss, and is charged to delta: with a `shift` as long as the table
-    /// that is everything, and epsilon is infinite.
+    /// The pair is the table against itself moved by `shift`: the claim of a mechanism whose answer moves by
+    /// exactly that. It also covers smaller moves if the table is log-concave, and moves of either sign if it
+    /// is a palindrome. An output that is impossible under the neighbour has infinite loss, and is charged to
+    /// delta: with a `shift` as long as the table that is every output, and epsilon is infinite.
     ///
     /// # Errors
-    /// `weights` is empty or all zero; `shift` is 0.
+    /// If `weights` is empty or all zero, or `shift` is 0.
     pub fn table(weights: &[u64], shift: usize) -> Result<Pair, Invalid> {
         let remedy = "integer weights, at least one of them above 0";
         if weights.is_empty() {
@@ -187,7 +192,7 @@ fn against(weights: &[u64], neighbour: impl Fn(usize) -> u64) -> PrivacyLoss {
     PrivacyLoss { law: LossLaw::Atoms(Arc::from(atoms)), infinite }
 }
 
-/// `ln(a/b)`, rounded up. Near 1 the difference is taken in integers, where it is exact.
+/// Returns `ln(a/b)`, rounded up. Near 1 the difference is taken in integers, where it is exact.
 pub(in crate::accounting) fn log_ratio(a: u64, b: u64) -> f64 {
     let value = if a / 2 < b && b / 2 < a {
         let difference = i128::from(a) - i128::from(b);
@@ -198,7 +203,7 @@ pub(in crate::accounting) fn log_ratio(a: u64, b: u64) -> f64 {
     value + value.abs() * 8.0 * ULP + if value.abs() > 0.5 { 256.0 * ULP } else { 0.0 }
 }
 
-/// The quotient of two positive numbers, rounded up and no larger than `most`; each refusal names its field.
+/// Returns the quotient of two positive numbers, rounded up and at most `most`; each refusal names its field.
 fn ratio(top: (&'static str, f64), bottom: (&'static str, f64), most: f64) -> Result<f64, Invalid> {
     let quotient = positive(top.0, top.1)? / positive(bottom.0, bottom.1)?;
     if quotient > most {
@@ -210,7 +215,7 @@ fn ratio(top: (&'static str, f64), bottom: (&'static str, f64), most: f64) -> Re
     Ok((if exact { quotient } else { quotient * (1.0 + 2.0 * ULP) }).max(LEAST))
 }
 
-/// A whole number that a float holds exactly.
+/// Checks an integer that a float holds exactly, and converts it.
 fn integer(field: &'static str, value: u64) -> Result<f64, Invalid> {
     const REMEDY: &str = "a whole number from 1 to 2^53";
     match value {
@@ -220,11 +225,12 @@ fn integer(field: &'static str, value: u64) -> Result<f64, Invalid> {
     }
 }
 
-// The continuous Gaussian's own curve: `Q(e/m - m/2) - exp(e) Q(e/m + m/2)`, where `m` is sensitivity over sigma and
-// `Q` the upper tail of the standard normal law. Any number of Gaussians is one Gaussian whose squared `m` is their sum.
+// The curve of the continuous Gaussian: `Q(e/m - m/2) - exp(e) Q(e/m + m/2)`, where `m` is sensitivity over
+// sigma and `Q` the upper tail of the standard normal distribution. Any number of Gaussians is one Gaussian
+// whose squared `m` is their sum.
 
-/// An upper bound on the hockey-stick divergence of a Gaussian pair at `epsilon` (which may be negative), and minus
-/// its slope. `ratio` is sensitivity over sigma; at 0 the two laws are equal.
+/// An upper bound on the hockey-stick divergence of a Gaussian pair at `epsilon` (which may be negative), and
+/// minus its slope. `ratio` is sensitivity over sigma; at 0 the two distributions are equal.
 pub(super) fn gaussian_delta(ratio: f64, epsilon: f64) -> (f64, f64) {
     if ratio == 0.0 {
         return if epsilon < 0.0 { (-libm::expm1(epsilon), libm::exp(epsilon)) } else { (0.0, 0.0) };
@@ -232,13 +238,13 @@ pub(super) fn gaussian_delta(ratio: f64, epsilon: f64) -> (f64, f64) {
     let low = epsilon / ratio - ratio / 2.0;
     let high = epsilon / ratio + ratio / 2.0;
     if low > 38.0 {
-        // Q(38) is below the least float of full precision, and so is the rest.
+        // Q(38) is below the least float of full precision, and so is the remainder.
         return (f64::MIN_POSITIVE, 0.0);
     }
     let first = upper_tail(low);
     let second = scaled_tail(epsilon, low, high);
-    // `low` and `high` are differences, so their errors are measured by what is subtracted; either tail then moves by its
-    // density, which both share: phi(low) = exp(epsilon) phi(high).
+    // `low` and `high` are differences, so their errors are relative to their terms; either tail then moves
+    // by its density, which both share: phi(low) = exp(epsilon) phi(high).
     let reach = (epsilon / ratio).abs() + ratio / 2.0;
     let error = 16.0 * ULP * (first + (1.0 + epsilon.abs()) * second + 2.0 * reach * density(low));
     ((first - second).max(0.0) + error, second)
@@ -254,8 +260,9 @@ fn scaled_tail(epsilon: f64, low: f64, high: f64) -> f64 {
     if high < 20.0 {
         return libm::exp(epsilon) * upper_tail(high);
     }
-    // Both densities agree: exp(epsilon) phi(high) = phi(low). An even number of levels of Laplace's continued fraction
-    // x + 1/(x + 2/(x + ..)) stays below Mills' ratio; at 20, twelve levels are exact to the last place.
+    // Both densities agree: exp(epsilon) phi(high) = phi(low). An even number of levels of Laplace's
+    // continued fraction x + 1/(x + 2/(x + ..)) stays below Mills' ratio; at 20, twelve levels are exact to
+    // the last place.
     let fraction = (1..=12).rev().fold(high, |below, level| high + f64::from(level) / below);
     density(low) / fraction
 }
@@ -266,12 +273,12 @@ fn density(x: f64) -> f64 {
 
 // A part of a bundle that is known only by its zero-concentrated cost.
 //
-// Whatever satisfies `rho`-zCDP has, for every `alpha > 1` and every real `epsilon`,
-// `delta(epsilon) <= exp((alpha-1)(alpha rho - epsilon)) (1-1/alpha)^alpha / (alpha-1)` (Canonne, Kamath and Steinke 2020),
+// Every `rho`-zCDP mechanism has, for every `alpha > 1` and every real `epsilon`, `delta(epsilon) <=
+// exp((alpha-1)(alpha rho - epsilon)) (1-1/alpha)^alpha / (alpha-1)` (Canonne, Kamath and Steinke 2020),
 // since `(1 - exp(epsilon-l))_+ <= exp((alpha-1)(l-epsilon)) (1-1/alpha)^alpha/(alpha-1)` for every loss `l`.
 //
-// Its true curve is convex in `exp(epsilon)` and starts at 1, so it lies below every chord between two values of the
-// bound: connecting the dots gives finitely many losses that dominate any such mechanism.
+// Its true curve is convex in `exp(epsilon)` and starts at 1, so it lies below every chord between two values
+// of the bound: connecting the dots gives finitely many losses that dominate any such mechanism.
 
 /// An upper bound on the curve at `epsilon`, and minus its slope.
 pub(super) fn zcdp_delta(rho: f64, epsilon: f64) -> (f64, f64) {
@@ -287,16 +294,16 @@ pub(super) fn zcdp_delta(rho: f64, epsilon: f64) -> (f64, f64) {
     (bound, order * bound)
 }
 
-/// The logarithm of the largest `(1 - exp(-l)) exp(-tilt l)`: what a moment must be multiplied by to bound a curve.
+/// The logarithm of the largest `(1 - exp(-l)) exp(-tilt l)`: the factor by which a moment bounds a curve.
 pub(super) fn ceiling(tilt: f64) -> f64 {
     -tilt * libm::log1p(1.0 / tilt) - libm::log1p(tilt)
 }
 
-/// Losses that dominate whatever is `rho`-zCDP, and the probability of infinite loss.
+/// Losses that dominate every `rho`-zCDP mechanism, and the probability of infinite loss.
 pub(super) fn dots(rho: f64) -> (Vec<Atom>, f64) {
     let spread = (2.0 * rho).sqrt();
     let (first, step) = (-9.0 * spread, spread / 24.0);
-    // Where exp(-(epsilon - rho)²/(4 rho)) has fallen to 1e-40.
+    // The point where exp(-(epsilon - rho)²/(4 rho)) has fallen to 1e-40.
     let last = rho + 2.0 * (rho * 93.0).sqrt();
     let count = ((last - first) / step).ceil() as u32;
     let mut hull: Vec<(f64, f64)> = Vec::new();
@@ -320,8 +327,9 @@ pub(super) fn dots(rho: f64) -> (Vec<Atom>, f64) {
     (atoms, hull.last().map_or(1.0, |dot| dot.1))
 }
 
-/// How much the chord's slope in `exp(epsilon)` rises at a dot, times `exp(epsilon)`: the mass of its atom, and how far it
-/// may be off. Left of the first dot the chord reaches 1 at `exp(epsilon) = 0`; right of the last it is level.
+/// The rise of the chord's slope in `exp(epsilon)` at a dot, times `exp(epsilon)`: the mass of its atom, with
+/// a bound on its error. Left of the first dot the chord reaches 1 at `exp(epsilon) = 0`; right of the last
+/// it is level.
 fn bend(before: Option<(f64, f64)>, here: (f64, f64), after: Option<(f64, f64)>) -> (f64, f64) {
     let left = match before {
         Some((epsilon, height)) => (height - here.1) / -libm::expm1(epsilon - here.0),

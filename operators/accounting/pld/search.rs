@@ -1,6 +1,7 @@
-//! Two searches on a line. Neither is trusted: whatever point they end at gives a valid bound.
+//! Two searches on a line. Neither is trusted: every point that they may end at gives a valid bound.
 
-/// The least value over `ln x` of a function that falls and then rises, and where; `x` from 1e-12 to 1e18.
+/// Returns the place `ln x` and the value of the minimum of a function of `ln x` that falls and then rises;
+/// `x` from 1e-12 to 1e18.
 pub(super) fn lowest(f: impl Fn(f64) -> f64) -> (f64, f64) {
     const GOLDEN: f64 = 0.618_033_988_749_894_8;
     let (mut low, mut high) = (-27.7, 41.5);
@@ -23,14 +24,16 @@ pub(super) fn lowest(f: impl Fn(f64) -> f64) -> (f64, f64) {
 
 /// The relative width of the bracket at which [`first_below`] stops.
 const NEAR: f64 = 4e-9;
-/// The largest factor by which a search leaps while nothing bounds it from above.
+/// The largest factor between two points of a search without an upper bound.
 const LEAP: f64 = 16.0;
 
-/// A point at or above 0 where a falling `curve`, given as value and minus its slope, was found at or below `target`, as
-/// near as may be to the first such point; infinity if there is none below 1e300. `guess` is where to look first.
+/// Returns a point at or above 0 at which a falling `curve`, given as value and minus its slope, was at or
+/// below `target`, as near as possible to the first such point; infinity if there is none below 1e300. The
+/// search starts at `guess`.
 ///
-/// The search stops on a bracket whose lower end was found above the target. A Newton step proposes points and decides
-/// nothing: at a kink the slope says nothing about the other side (a lattice of losses has a kink at each of them).
+/// It stops on a bracket whose lower end was above the target. A Newton step proposes points and decides
+/// nothing: at a kink the slope says nothing about the other side (a lattice of losses has a kink at each of
+/// them).
 pub(super) fn first_below(target: f64, guess: f64, curve: impl Fn(f64) -> (f64, f64)) -> f64 {
     if curve(0.0).0 <= target {
         return 0.0;
@@ -51,7 +54,7 @@ pub(super) fn first_below(target: f64, guess: f64, curve: impl Fn(f64) -> (f64, 
         if high.is_finite() && high - low <= NEAR * high {
             break;
         }
-        // Newton's step on the logarithm, and a hair beyond, so as to land on the other side.
+        // Newton's step on the logarithm, and slightly beyond, so as to land on the other side.
         let distance = (value / target).ln() * value / fall;
         let beyond = if below { -NEAR } else { NEAR } / 4.0;
         let newton = (at + distance) * (1.0 + beyond);
@@ -76,8 +79,8 @@ mod tests {
 
     use super::*;
 
-    /// Refutes: "a small Newton step is a bracket". The curve has kinks, and just below the guess a cliff whose foot has
-    /// almost no slope: the sum of losses of which the largest is the guess.
+    /// Refutes: "a small Newton step is a bracket". The curve has kinks, and just below the guess a cliff
+    /// whose foot has almost no slope: the sum of losses of which the largest is the guess.
     #[test]
     fn a_kink_at_the_guess_does_not_end_the_search() {
         for (kinks, target) in [(3, 1e-6), (20, 1e-6), (100, 1e-6), (100, 1e-13), (1000, 1e-30)] {
@@ -102,7 +105,8 @@ mod tests {
         }
     }
 
-    /// Refutes: "the first point is found from any guess", for roots from 1e-30 to 1e30 and a curve that never falls.
+    /// Refutes: "the first point is found from any guess", for roots from 1e-30 to 1e30 and a curve that
+    /// never falls.
     #[test]
     fn any_guess_finds_the_root() {
         for root in [1e-30, 1e-9, 0.3, 1.0, 17.0, 1e9, 1e30] {

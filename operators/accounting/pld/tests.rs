@@ -12,15 +12,16 @@ fn one(pair: Result<Pair, Invalid>, count: u64) -> Bundle {
     person().add(&pair.unwrap(), count).unwrap()
 }
 
-/// `bound` is not below `truth`, itself known to `slack`, and within 10^-6 of it.
+/// Asserts that `bound` is not below `truth`, which is known to `slack`, and is within 10^-6 of it.
 fn assert_tight(bound: f64, truth: f64, slack: f64, what: &str) {
     let excess = bound / truth - 1.0;
     assert!(excess >= -slack, "{what}: {bound} is below {truth} by {excess:e}");
     assert!(excess <= 1e-6, "{what}: {bound} is above {truth} by {excess:e}");
 }
 
-/// Refutes: "epsilon is the closed form's". Laplace: `1/b + 2 ln(1 - delta)`. Gaussians: the analytic curve, k of them
-/// being one of sigma / sqrt k. Randomized response: exact binomials. Geometric noise at sensitivity 1 is randomized response.
+/// Refutes: "epsilon is that of the closed form". Laplace: `1/b + 2 ln(1 - delta)`. Gaussians: the analytic
+/// curve, where k of them are one of sigma / sqrt k. Randomized response: exact binomials. Geometric noise at
+/// sensitivity 1 is randomized response.
 #[test]
 fn closed_forms() {
     for (pair, count, epsilon) in [
@@ -56,8 +57,8 @@ fn closed_forms() {
     }
 }
 
-/// Refutes: "the Gaussian's curve keeps its relative precision where e^epsilon overflows, where laws nearly agree and where
-/// epsilon is negative" (values by fifty-digit arithmetic).
+/// Refutes: "the Gaussian's curve keeps its relative precision where e^epsilon overflows, where the two
+/// distributions nearly agree and where epsilon is negative" (values by fifty-digit arithmetic).
 #[test]
 fn the_gaussian_curve_in_its_corners() {
     for (ratio, epsilon, delta, slack) in [
@@ -74,8 +75,8 @@ fn the_gaussian_curve_in_its_corners() {
     }
 }
 
-/// Refutes: "every published row is reproduced, never below and within 10^-6". Rows marked as transforms are themselves
-/// good to 3·10^-7.
+/// Refutes: "every published row is reproduced, never below and within 10^-6". Rows marked as transforms are
+/// themselves good to 3·10^-7.
 #[test]
 fn reference_rows() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/reference/accounting_delta1e-6.csv");
@@ -104,8 +105,8 @@ fn reference_rows() {
     }
 }
 
-/// Refutes: "a count of k is k uses", from 1 to 2^63. (An accountant that composes a randomized response once, whatever its
-/// count, says 0.5 here.) At the central limit all these are one Gaussian of ratio 1.
+/// Refutes: "a count of k is k uses", from 1 to 2^63. (An accountant that composes a randomized response
+/// once, for any count, returns 0.5 here.) At the central limit all these are one Gaussian of ratio 1.
 #[test]
 fn a_count_is_so_many_uses() {
     let response = Pair::randomized_response(0.5).unwrap();
@@ -163,7 +164,8 @@ fn order_does_not_matter() {
     assert_eq!(forward.epsilon(1e-3).unwrap().to_bits(), backward.epsilon(1e-3).unwrap().to_bits());
 }
 
-/// Refutes: "more uses, less noise or a smaller delta never lower epsilon", in steps of a few percent and more.
+/// Refutes: "more uses, less noise or a smaller delta never lower epsilon", in steps of a few percent and
+/// more.
 #[test]
 fn monotone() {
     let rising = |what: &str, values: Vec<f64>| {
@@ -192,9 +194,9 @@ fn there_and_back() {
     }
 }
 
-/// Refutes: "a part known only by its rho costs at least what any such mechanism does, and hardly more than the bound that
-/// it is known by". Known conversions, by a search over the orders; mixtures, against the mechanism itself and the mean of the
-/// bound over the losses of the rest.
+/// Refutes: "a part known only by its rho costs at least as much as any such mechanism, and hardly more than
+/// the bound by which it is known". Known conversions, by a search over the orders; mixtures, against the
+/// mechanism itself and the mean of the bound over the losses of the other parts.
 #[test]
 fn zcdp_parts() {
     for (rho, epsilon) in [(0.001, 0.182895), (0.1, 2.141939), (1.0, 7.766217)] {
@@ -225,7 +227,7 @@ fn zcdp_parts() {
     }
 }
 
-/// Refutes: "what cannot be had for any epsilon is infinite, and what costs nothing is 0".
+/// Refutes: "a delta that no epsilon attains gives infinity, and an empty bundle costs 0".
 #[test]
 fn ends_of_the_range() {
     assert_eq!(person().epsilon(1e-6), Ok(0.0));
@@ -240,7 +242,8 @@ fn ends_of_the_range() {
     assert_eq!(one(Pair::gaussian(1e9, 1.0), 1).epsilon(1e-6), Ok(0.0));
 }
 
-/// Refutes: "both directions are priced". Here only the second is finite at all, and no replacement may use it.
+/// Refutes: "both directions are charged". Here only the second is finite at all, and no replacement may use
+/// it.
 #[test]
 fn one_sided_tables_cost_their_worse_direction() {
     let falling = Pair::table(&[8, 4, 2, 1], 1).unwrap();
@@ -261,7 +264,7 @@ fn assert_refused<T: std::fmt::Debug>(result: Result<T, Invalid>, field: &str, k
     assert_eq!((error.field(), error.kind()), (field, kind), "{error}");
 }
 
-/// Refutes: "a bad parameter is refused by name, whatever it is, and never panics".
+/// Refutes: "a bad parameter of any kind is refused by name, and never panics".
 #[test]
 fn bad_parameters_are_named() {
     for (bad, kind) in [

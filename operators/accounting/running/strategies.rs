@@ -194,8 +194,8 @@ pub(super) const EULER: f64 = 0.577_215_664_901_532_9;
 // of them.
 //
 // A complete node is estimated from itself and its two children together (Honaker's refinement, from below):
-// at level `k`, where leaves have level 1, its variance is `1 / (2 (1 - 2^-k))` of that of one draw. A tick is
-// in one node a level.
+// at level `k`, where leaves have level 1, its variance is `1 / (2 (1 - 2^-k))` of that of one draw. A tick
+// is in one node a level.
 
 /// The number of levels for `ticks` ticks: one for each binary digit.
 pub(crate) fn levels(ticks: u64) -> u32 {

@@ -10,8 +10,8 @@ fn of(choice: &StrategyChoice, strategy: Strategy) -> &Figures {
     choice.strategies().iter().find(|figures| figures.strategy() == strategy).unwrap()
 }
 
-// Refutes constants that are not good enough, and sums over many ticks that lose digits: a horizon that is a power of two, one more
-// (which has the constants of the next), and those between.
+// Refutes constants that are not good enough, and sums over many ticks that lose digits: a horizon that is a
+// power of two, one more (which has the constants of the next), and those between.
 #[test]
 fn the_best_is_near_the_least_at_every_horizon() {
     let mut horizons: Vec<u64> = (1001..1100).collect();
@@ -34,7 +34,7 @@ fn the_best_is_near_the_least_at_every_horizon() {
     assert!(so_far(1 << 20, 0.5).unwrap().best().ratio() <= 1.0716);
 }
 
-// The mean of |a| over the circle, and what is lost of it by 2 W coefficients.
+// The mean of |a| over the circle, and the loss of it by 2 W coefficients.
 #[test]
 fn sliding_totals_are_near_the_least_at_every_width() {
     for (width, least) in [(12, 1.9966), (24, 2.2775), (60, 2.6488), (288, 3.2845), (1440, 3.9368)] {
@@ -45,7 +45,7 @@ fn sliding_totals_are_near_the_least_at_every_width() {
         assert!((1.0..1.0105).contains(&best.ratio()), "{width}: {best:?}");
         near(of(&choice, Strategy::Fresh).max_deviation(), (width as f64).sqrt(), 1e-12);
     }
-    // By hand: one tick is itself; of two the mean of 2 |cos x| is 4 / pi.
+    // By hand: one tick is its own total; for two the mean of 2 |cos x| is 4 / pi.
     assert_eq!(over_last(1, 0.5).unwrap().best().max_deviation(), 1.0);
     near(over_last(2, 0.5).unwrap().lower_bound(), 4.0 / PI, 1e-12);
     for width in 2..200 {
@@ -53,7 +53,8 @@ fn sliding_totals_are_near_the_least_at_every_width() {
     }
 }
 
-// Refutes the transform, and a strategy whose noise does not fade: the same variance from the series, term by term.
+// Refutes the transform, and a strategy whose noise does not fade: the same variance from the series, term by
+// term.
 #[test]
 fn the_variance_of_a_sliding_total_is_that_of_its_series() {
     for width in [2, 3, 12, 60] {
@@ -67,13 +68,13 @@ fn the_variance_of_a_sliding_total_is_that_of_its_series() {
     // A zero inside the circle.
     let growing = Coefficients { values: vec![1, -2], bits: 0 };
     assert_eq!(growing.variance_over(2), None);
-    // And on it.
+    // A zero on the circle.
     let lasting = Coefficients { values: vec![1, 1], bits: 0 };
     assert_eq!(lasting.variance_over(3), None);
 }
 
-// Refutes a growth that is another strategy's, or late or early by a tick: it ends at the largest, and where it never falls its mean is
-// that of all totals.
+// Refutes a growth of another strategy, or one that is late or early by a tick: it ends at the largest, and
+// where it never falls its mean is that of all totals.
 #[test]
 fn what_totals_err_by_grows_to_the_largest() {
     for horizon in [1, 2, 3, 7, 64, 1000] {
@@ -111,7 +112,7 @@ fn what_sliding_totals_err_by_grows_as_their_series() {
     }
 }
 
-// Every factorisation is one: the noise of totals times the measurements is the work, to 1e-12.
+// Every factorisation is one: the noise of totals times the measurements is the workload, to 1e-12.
 #[test]
 fn noise_times_measurement_is_the_work() {
     let identity = |strategy: &[f64], work: &[f64]| {
@@ -140,7 +141,7 @@ fn noise_times_measurement_is_the_work() {
         };
         let strategy: Vec<f64> = (0..horizon).map(coefficient).collect();
         let noise = identity(&strategy, &vec![1.0; horizon as usize]);
-        // And what is told of it by the poles of its inverse is what its series has.
+        // The figures by the poles of the inverse are those of its series.
         let series = BufferedStrategy::of(buffers).unwrap();
         let (mut variance, mut mean) = (0.0, 0.0);
         for value in &noise {
@@ -157,7 +158,8 @@ fn noise_times_measurement_is_the_work() {
     }
 }
 
-// Refutes a charge below the truth: in integers it is never less than in floats, and by no more than its roundings.
+// Refutes a charge below the truth: in integers it is never less than in floats, and larger by no more than
+// its roundings.
 #[test]
 fn what_buffers_are_moved_by_is_bounded_from_above() {
     for (horizon, most) in [(1, 1e-7), (100, 1e-6), (1 << 20, 1e-4), (1 << 32, 1e-3)] {
@@ -165,7 +167,7 @@ fn what_buffers_are_moved_by_is_bounded_from_above() {
         let exact = buffered::length_squared(&buffered::floats(buffers), horizon as f64).sqrt();
         let bound = buffered::sensitivity(buffers, horizon);
         assert!(bound > exact * (1.0 - 1e-12) && bound < exact * (1.0 + most), "{horizon}: {bound} {exact}");
-        // A contribution of 1,000 moves them a thousand times as far, on a grid that is coarser.
+        // A contribution of 1,000 changes them a thousand times as much, on a coarser grid.
         let thousand =
             buffered::moved_squared(buffers, horizon, 1000, buffered::BITS - 9).to_f64().value().sqrt();
         near(thousand / 1000.0 / f64::from(1 << (buffered::BITS - 9)), bound, 2.0 * most);
@@ -187,7 +189,7 @@ fn formulas_are_what_sums_are() {
     let step = PI / (4.0 * ticks as f64 + 2.0);
     let sum: f64 = (1..=ticks).map(|j| 0.5 / ((2 * j - 1) as f64 * step).sin()).sum();
     near(least_error_so_far(ticks), sum / ticks as f64, 1e-11);
-    // And the closed form of the mean where it is a sum, by the rounded coefficients.
+    // The closed form of the mean agrees with the sum over the rounded coefficients.
     let (largest, mean) = Coefficients::root(1000).variances_so_far(1000);
     near(strategies::root_squared(1000), largest, 1e-5);
     near(strategies::root_mean(1000), mean, 1e-5);

@@ -6,7 +6,7 @@ use crate::accounting::Relation::{AddRemove, Replace};
 mod closed;
 mod oracle;
 
-/// Numbers that look normal, from a fixed seed.
+/// Approximately normal numbers, from a fixed seed.
 pub(crate) fn cloud(points: usize, dimension: usize, mut seed: u64) -> Vec<Vec<f64>> {
     let mut uniform = move || {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -38,7 +38,7 @@ fn sides(reaches: &[f64]) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// How far out a vector is, by what the shape whitens it with.
+/// The length of a vector after the shape's whitening.
 fn length(shape: &Shape, vector: &[f64]) -> f64 {
     let inverse = shape.inverse();
     let entry = |row: &Vec<f64>| row.iter().zip(vector).map(|(a, b)| a * b).sum::<f64>();
@@ -57,7 +57,7 @@ fn moments_are_tensors() {
     }
 }
 
-// Refutes a certificate that says less than it should: every point, every corner and half of every difference is inside.
+// Refutes a certificate below the truth: every point, every corner and half of every difference is inside.
 #[test]
 fn everything_is_inside() {
     for (seed, (many, dimension)) in [(40, 3), (7, 5), (100, 6), (3, 8)].into_iter().enumerate() {
@@ -79,7 +79,7 @@ fn everything_is_inside() {
     }
 }
 
-// Refutes a shift that is taken for free where a person may come or go.
+// Refutes a shift that is free under add/remove.
 #[test]
 fn who_comes_or_goes_is_not_moved_to_the_centre() {
     let far = cloud(30, 3, 9).into_iter().map(|point| point.iter().map(|entry| entry + 100.0).collect());
@@ -112,7 +112,7 @@ fn flat_domains_have_noise_only_where_they_reach() {
     }
 }
 
-// Refutes a point that is left out though it holds a small coordinate alone, and comes back for ever.
+// Refutes a point that is left out though it alone bounds a small coordinate, and that comes back for ever.
 #[test]
 fn coordinates_of_very_different_units_are_found_to_the_gap() {
     for (seed, (many, dimension)) in [(7, 8), (19, 6), (18, 11), (24, 8), (68, 10)].into_iter().enumerate() {
@@ -135,15 +135,16 @@ fn one_coordinate_is_the_plain_gaussian() {
     let line = DataDomain::points(&[vec![-1.0], vec![3.0], vec![2.0]]).unwrap();
     for norm in norms() {
         let of = |relation| MeanError::of(&Shape::of(&line, relation, norm).unwrap(), 0.125, 10).unwrap();
-        // A deviation of 2 sensitivities: 3 where one comes or goes, 4 where one replaces another.
+        // A deviation of 2 sensitivities: 3 under add/remove, 4 under replace.
         near(of(AddRemove).shaped(), 0.6, 1e-8);
         near(of(Replace).shaped(), 0.8, 1e-8);
         near(of(Replace).isotropic(), 0.8, 1e-8);
     }
 }
 
-// By hand, for a coordinate that reaches 1 and 10 people at rho = 0.1: noise of 2 / (10 root 0.2) where one replaces another, the
-// bound 2 / (10 root(e^0.2 - 1)); half of both where one comes or goes; in variance a ratio of (e^0.2 - 1) / 0.2.
+// By hand, for a coordinate of half width 1 and 10 people at rho = 0.1: noise of 2 / (10 root 0.2) under
+// replace, the bound 2 / (10 root(e^0.2 - 1)); half of both under add/remove; in variance a ratio of (e^0.2 -
+// 1) / 0.2.
 #[test]
 fn the_bound_is_that_of_hammersley_chapman_and_robbins() {
     let line = DataDomain::reaching(&[1.0]).unwrap();
@@ -178,7 +179,7 @@ fn nothing_errs_by_less_than_the_bound() {
                 let found = (error.shaped() / error.lower_bound()).powi(2);
                 assert!((1.0..=1.0 + 1.1e-4).contains(&(found / ratio)), "{found} is not {ratio}");
                 assert!(error.factor() < 1.0);
-                // And along every coordinate.
+                // The bound holds along every coordinate too.
                 for at in 0..4 {
                     let direction: Vec<f64> = (0..4).map(|on| f64::from(u8::from(on == at))).collect();
                     let least = error.lower_bound_along(&domain, &direction).unwrap();
@@ -254,7 +255,7 @@ fn sizes_that_floats_cannot_hold_together_are_refused_or_held() {
 }
 
 proptest::proptest! {
-    // Refutes an ellipsoid that is too small: nothing that a record can be lies outside.
+    // Refutes an ellipsoid that is too small: no possible record lies outside.
     #[test]
     fn whatever_lies_in_a_domain_is_inside(
         reaches in proptest::collection::vec(0.01f64..100.0, 1..7),

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// `bounded_noise_calibration.csv`: k, epsilon, delta, the published algorithm's bound, and the bound of the best integer
-/// power by an uncertified composition.
+/// The rows of `bounded_noise_calibration.csv`: k, epsilon, delta, the published algorithm's bound, and the
+/// bound of the best integer power by an uncertified composition.
 const REFERENCE: [(u64, f64, f64, f64, f64); 28] = [
     (1, 1.0, 1e-6, 155.238, 37.1738),
     (10, 1.0, 1e-6, 195.542, 69.6059),
@@ -39,8 +39,8 @@ fn full() -> bool {
     std::env::var_os("DISCREET_FULL").is_some()
 }
 
-// Refutes a bound more than 1% above the reference, above the published one, or, for few answers, not below the reference;
-// a delta above what was asked; a table that is not what the bound says.
+// Refutes a bound more than 1% above the reference, above the published one, or, for few answers, not below
+// the reference; a delta above the requested one; a table that does not match the bound.
 #[test]
 fn calibrations_reach_the_reference_table() {
     for (n, (queries, epsilon, delta, published, reference)) in REFERENCE.into_iter().enumerate() {
@@ -55,7 +55,7 @@ fn calibrations_reach_the_reference_table() {
         assert!(noise.delta() <= delta && noise.epsilon() == epsilon && noise.queries() == queries);
         assert_eq!(noise.weights().len() as u64, noise.reach() + 1);
         assert!(bound * noise.shift() as f64 >= noise.reach() as f64);
-        // What is drawn from is what was certified.
+        // The table that is drawn from is the one that was certified.
         let table = BoundedNoiseTable::of(noise.weights().iter().copied());
         let again = Certificate::new(&table, noise.shift());
         assert_eq!(again.delta(queries, epsilon, delta), noise.delta());
@@ -74,8 +74,8 @@ fn again_drawn(noise: &CalibratedBoundedNoise) -> u64 {
     crate::noise::BoundedDistribution::new(noise.weights().to_vec()).unwrap().bound()
 }
 
-// Refutes a shift that is no multiple, a reach beyond what was asked where there is room, and a finer grid with a larger
-// bound.
+// Refutes a shift that is no multiple, a reach beyond the requested one where there is room, and a finer grid
+// with a larger bound.
 #[test]
 fn a_grid_is_as_fine_as_asked() {
     let asked = BoundedNoiseRequest::new(1_000, 1.0, 1e-6).unwrap();
@@ -86,7 +86,7 @@ fn a_grid_is_as_fine_as_asked() {
     assert!(coarse.shift() == 2 && coarse.reach() <= 1_000);
     assert!(fine.shift().is_multiple_of(7) && fine.reach() <= 1 << 17 && fine.reach() + 4_000 > 1 << 17);
     assert!(fine.bound() < 470.4 && coarse.bound() < fine.bound() * 1.002);
-    // No room for one multiple: the multiple itself, whatever the reach.
+    // No room for one multiple: the multiple itself, for any reach.
     let wide = of(10, 1_000);
     assert!(wide.shift() == 10 && wide.reach() > 4_600);
     assert_eq!(fine.weights(), of(7, 1 << 17).weights());
@@ -103,7 +103,8 @@ fn a_grid_is_as_fine_as_asked() {
     }
 }
 
-// Refutes a goal that is not heeded, and a shape that is not the one asked for. The table has 82.36 for published:3.
+// Refutes a goal that is ignored, and a shape other than the requested one. The table has 82.36 for
+// published:3.
 #[test]
 fn goals_and_shapes_are_kept() {
     let asked = BoundedNoiseRequest::new(30, 1.0, 1e-3).unwrap();
@@ -144,7 +145,8 @@ fn every_corner_is_calibrated() {
     }
 }
 
-/// `bounded_noise_families.csv`: k, epsilon, delta, shape, the bound that the published code finds.
+/// The rows of `bounded_noise_families.csv`: k, epsilon, delta, shape, the bound that the published code
+/// finds.
 const FAMILIES: [(u64, f64, f64, &str, f64); 12] = [
     (1, 1.0, 1e-6, "published:1", 311.711),
     (1, 1.0, 1e-6, "published:2", 155.238),

@@ -1,9 +1,11 @@
-//! Published and recomputed figures of continual counting, all by formulas of their own where the strategy is not one of ours.
+//! Published and recomputed figures of continual counting, each by its own formulas where the strategy is not
+//! one of this library.
 
 use super::*;
 
-/// Ticks; largest and mean variance at unit cost: of the bound, the square root, the plain tree with and without its root, trees
-/// of the best base without and with subtraction, and Honaker's with and without its root.
+/// A row: ticks; largest and mean variance at unit cost of the bound, the square root, the plain tree with
+/// and without its root, trees of the best base without and with subtraction, and Honaker's with and without
+/// its root.
 type Row = (u64, f64, [[f64; 2]; 9]);
 
 const TABLE: [Row; 3] = [
@@ -67,7 +69,7 @@ fn the_table_is_reproduced() {
             [figures.max_deviation().powi(2), figures.rms_deviation().powi(2)]
         };
         let found = [
-            // Rounded to 2^-20 where it is drawn.
+            // The strategy that is drawn has coefficients rounded to 2^-20.
             ours(Strategy::SquareRoot),
             plain(ticks, false),
             plain(ticks, true),
@@ -84,21 +86,22 @@ fn the_table_is_reproduced() {
             assert!(row == 0 || found[0] > ours(Strategy::Buffered)[0], "{ticks} {row}");
         }
     }
-    // Least squares over the whole tree, after the last tick: what no estimate of its nodes beats, and correlated noise does.
+    // Least squares over the whole tree, after the last tick: no estimate of its nodes has less error, and
+    // correlated noise does.
     let [largest, mean] = least_squares(1024);
     near(largest, 19.698611, 1e-6);
     near(mean, 13.587766, 1e-6);
 }
 
-/// The tree without refinement: a prefix is a node for each digit. The root is paid for or not; the last prefix of a power of two
-/// is told as its two halves.
+/// The tree without refinement: a prefix is a node for each digit. The root is charged or not; the last
+/// prefix of a power of two is released as its two halves.
 fn plain(ticks: u64, root: bool) -> [f64; 2] {
     let levels = f64::from(ticks.trailing_zeros() + u32::from(root));
     let nodes = |tick: u64| if tick == ticks { 2.0 } else { f64::from(tick.count_ones()) };
     summary(levels, (1..=ticks).map(nodes))
 }
 
-/// Honaker's without the root.
+/// Honaker's tree without the root.
 fn rootless(ticks: u64) -> [f64; 2] {
     let levels = ticks.trailing_zeros();
     let variance = |tick: u64| -> f64 {
@@ -110,8 +113,8 @@ fn rootless(ticks: u64) -> [f64; 2] {
     summary(f64::from(levels), (1..=ticks).map(variance))
 }
 
-/// A tree of another base: a prefix is as many nodes as the sum of its digits, which are balanced around 0 where nodes may be
-/// taken away.
+/// A tree of another base: the number of nodes of a prefix is the sum of its digits, which are balanced
+/// around 0 where nodes may be subtracted.
 fn based(ticks: u64, base: u64, subtracting: bool) -> [f64; 2] {
     let reach = |levels: u32| if subtracting { (base.pow(levels) - 1) / 2 } else { base.pow(levels) };
     let levels = (1..).find(|levels| reach(*levels) >= ticks).unwrap();
@@ -136,7 +139,7 @@ fn least_squares(ticks: u64) -> [f64; 2] {
         if tick == ticks {
             return 1.0 / precision(height);
         }
-        // Covariance of (prefix, rest) under the node above the two that meet at the tick.
+        // The covariance of (prefix, rest) under the node above the two that meet at the tick.
         let met = tick.trailing_zeros();
         let mut covariance = [1.0 / precision(met), 0.0, 1.0 / precision(met)];
         for level in met + 1..=height {
@@ -145,7 +148,7 @@ fn least_squares(ticks: u64) -> [f64; 2] {
                 let other = 1.0 / precision(level - 1);
                 covariance[if tick >> (level - 1) & 1 == 1 { 0 } else { 2 }] += other;
             }
-            // Measured as their sum, with noise of variance 1.
+            // The node is measured as their sum, with noise of variance 1.
             let [a, b, c] = covariance;
             let (left, right, all) = (a + b, b + c, a + 2.0 * b + c + 1.0);
             covariance = [a - left * left / all, b - left * right / all, c - right * right / all];

@@ -1,4 +1,4 @@
-//! Shapes that are known, and the search beside them.
+//! Shapes in closed form, and the search beside them.
 
 use super::{cloud, length, near, norms, sides};
 use crate::accounting::Relation::{AddRemove, Replace};
@@ -26,7 +26,7 @@ fn a_box_has_the_sum_of_its_sides_and_the_search_finds_it() {
 
 #[test]
 fn ellipsoids_are_found_by_the_search_too() {
-    // Points of an ellipse, closely.
+    // Close points of an ellipse.
     let turn = |at: usize| std::f64::consts::PI * at as f64 / 400.0;
     let ellipse = [vec![3.0, 0.0], vec![1.0, 0.5]];
     let of = |angle: f64| ellipse.iter().map(|row| row[0] * angle.cos() + row[1] * angle.sin()).collect();
@@ -40,8 +40,8 @@ fn ellipsoids_are_found_by_the_search_too() {
     }
 }
 
-// By hand: `r^2 d^(1 - 2/q)` in every direction from q = 2 on, where the corners are the farthest, and `r^2` before, where the
-// unit vectors are. Refutes an exponent that is wrong on either side of 2.
+// By hand: `r^2 d^(1 - 2/q)` in every direction from q = 2 on, where the corners are the farthest, and `r^2`
+// below, where the unit vectors are. Refutes an exponent that is wrong on either side of 2.
 #[test]
 fn balls_are_round_and_as_large_as_their_farthest_vectors_need() {
     let units: Vec<Vec<f64>> =
@@ -81,7 +81,7 @@ fn two_hundred_points_in_8_coordinates_are_found_to_the_gap() {
     }
 }
 
-// Known: as many coordinates as sets of bits, each of the same variance. The search finds the same.
+// Known: one coordinate for each set of bits, all of the same variance. The search finds the same.
 #[test]
 fn marginals_have_the_known_value() {
     for (bits, ways, relation, gamma) in [
@@ -89,7 +89,8 @@ fn marginals_have_the_known_value() {
         (6, 2, AddRemove, 15.0),
         (5, 3, AddRemove, 10.0),
         (6, 1, Replace, 6.0),
-        // Two records of 4 bits differ in at most 4 of 6 pairs of bits: half their difference is 2 long, not the root of 6.
+        // Two records of 4 bits differ in at most 4 of 6 pairs of bits: half their difference is 2 long, not
+        // the root of 6.
         (4, 2, Replace, 2.0 * 6f64.sqrt()),
         (6, 2, Replace, 135f64.sqrt()),
     ] {
@@ -128,7 +129,8 @@ fn zonotopes_are_within_pi_over_2_and_held() {
     }
 }
 
-// The body of differences of a triangle is a hexagon: 1.2247 of its radius, where the triangle itself needs 1.4142.
+// The body of differences of a triangle is a hexagon: 1.2247 of its radius, where the triangle itself needs
+// 1.4142.
 #[test]
 fn half_the_differences_of_a_triangle_need_less_than_the_triangle() {
     let side = 3f64.sqrt() / 2.0;

@@ -1,5 +1,5 @@
-//! The search beside a slow one: all vectors of the body are listed, none is ever dropped, and roots of matrices are found
-//! by Newton's method, without eigenvectors.
+//! The search beside a slow one: all vectors of the body are listed, none is ever dropped, and roots of
+//! matrices are found by Newton's method, without eigenvectors.
 
 use super::{cloud, norms};
 use crate::accounting::Relation::{self, AddRemove, Replace};
@@ -12,7 +12,7 @@ fn times(left: &Square, right: &Square) -> Square {
     left.iter().map(|row| (0..right[0].len()).map(|at| entry(row, at)).collect()).collect()
 }
 
-/// By elimination.
+/// The inverse, by elimination.
 fn inverse(matrix: &Square) -> Square {
     let size = matrix.len();
     let unit = |at: usize| (0..size).map(move |on| f64::from(u8::from(on == at)));
@@ -48,7 +48,7 @@ fn roots(matrix: &Square) -> (Square, Square) {
     (root, other)
 }
 
-/// Squares of a lower and an upper bound of what a covariance that holds the vectors has.
+/// The squares of a lower and an upper bound of the norm of a covariance that contains the vectors.
 fn slow(vectors: &[Vec<f64>], power: f64, rounds: usize) -> (f64, f64) {
     let size = vectors[0].len();
     let mut points = vec![1.0 / vectors.len() as f64; vectors.len()];
@@ -108,7 +108,8 @@ fn body(points: &[Vec<f64>], relation: Relation) -> Vec<Vec<f64>> {
     pairs.collect()
 }
 
-// Refutes a lower bound that is not one, an upper bound that is not one, and a search that ends at the wrong place.
+// Refutes a lower bound that is not one, an upper bound that is not one, and a search that ends at the wrong
+// place.
 #[test]
 fn a_slow_search_finds_the_same() {
     for (seed, (many, dimension)) in [(6, 2), (9, 3), (14, 3), (12, 4)].into_iter().enumerate() {
@@ -128,7 +129,7 @@ fn a_slow_search_finds_the_same() {
     }
 }
 
-// The slow search itself: a square, whose diagonals are 2 and whose shape is known.
+// The slow search itself, on a square whose diagonals are 2 and whose shape is known.
 #[test]
 fn the_slow_search_knows_a_square() {
     for norm in norms() {
