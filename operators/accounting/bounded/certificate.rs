@@ -332,9 +332,9 @@ mod tests {
         if loss < 0.0 { Fixed256::whole(1).over(&size) } else { size }
     }
 
-    // Refutes a share that is moved up without the error of its difference: it is `(own e^-low - other) /
-    // (e^-low - e^-high)`, and often far smaller than both terms. Compares with fixed-point numbers of 256
-    // places.
+    // Refutes a share that is moved up without the error of its difference: it is
+    // `(own e^-low - other) / (e^-low - e^-high)`, and often far smaller than both terms. Compares with
+    // fixed-point numbers of 256 places.
     #[test]
     fn what_is_moved_up_is_never_less_than_its_share() {
         let mut dice = Dice(20_261_124);

@@ -18,7 +18,7 @@ use super::search::nodes;
 use super::shape::NoiseShape;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// The number of cells of the integrals over half of the density, and of steps over theta.
+/// The number of cells of the integrals over half of the density; a step of theta is `(1 + theta) / STEPS`.
 const NODES: u32 = 100;
 const STEPS: u32 = 100;
 

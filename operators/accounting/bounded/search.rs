@@ -132,8 +132,8 @@ pub(super) struct ShapeSearchResult {
     score: f64,
 }
 
-/// The number of answers from which nothing was found that is more than a hundredth better than a power of `1
-/// - x^2`.
+/// The number of answers from which nothing was found that is more than a hundredth better than a power of
+/// `1 - x^2`.
 const MANY: u64 = 300;
 
 /// Returns the best shape for a request, or the shape that the request fixes.

@@ -2,8 +2,8 @@
 //!
 //! They are log-concave because then a smaller change of the answer never costs more than a larger one, so
 //! that the cost of one answer is that of one pair of distributions for any query. The best shape depends on
-//! the number of answers: for one alone it is a truncated Laplace distribution, for thousands a power of `1 -
-//! x^2`.
+//! the number of answers: for one alone it is a truncated Laplace distribution, for thousands a power of
+//! `1 - x^2`.
 
 use std::fmt;
 use std::str::FromStr;

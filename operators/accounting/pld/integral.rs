@@ -1,8 +1,8 @@
 //! The hockey-stick divergence as a contour integral: many uses take no longer than one.
 //!
-//! For every `t > 0`, with `M(z) = E exp(z L)` of the total loss, `E (1 - exp(epsilon - L))_+ = 1/(2 pi) ∫
-//! M(z) exp(-z epsilon) / (z (z+1)) dw` along `z = t + i w`. The page of the parent module says why the sum
-//! computed here is never below it.
+//! For every `t > 0`, with `M(z) = E exp(z L)` of the total loss,
+//! `E (1 - exp(epsilon - L))_+ = 1/(2 pi) ∫ M(z) exp(-z epsilon) / (z (z+1)) dw` along `z = t + i w`. The
+//! page of the parent module says why the sum computed here is never below it.
 
 use std::f64::consts::{FRAC_PI_6, PI};
 use std::ops::{Add, Div, Mul, Sub};

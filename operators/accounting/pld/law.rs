@@ -112,8 +112,8 @@ impl LossLaw {
 ///
 /// `E exp(z L) = exp(-b)/(1+q) [ 2 cosh a + (1-q) sinh(a r)/sinh(a/steps) ]`,
 ///
-/// and 1 at `a = b`. Near there the difference from 1 is summed as a power series in `a² - b² = z(z+1)
-/// loss²`.
+/// and 1 at `a = b`. Near there the difference from 1 is summed as a power series in
+/// `a² - b² = z(z+1) loss²`.
 fn staircase(loss: f64, steps: f64, z: Complex) -> Cumulant {
     let twice_w = z.scale(2.0) + Complex::ONE;
     let a = twice_w.scale(loss / 2.0);

@@ -2,9 +2,9 @@
 //! fast for a million uses as for one.
 //!
 //! A [`Pair`] is the distribution of the privacy loss `L` of one use of a mechanism; a [`Bundle`] is a list
-//! of pairs with counts. Dominating pairs compose (Zhu, Dong and Wang 2022), so `delta(epsilon) <= E (1 -
-//! exp(epsilon - L))_+` of the total loss, in each direction of the adjacency, and the larger of the two is
-//! reported.
+//! of pairs with counts. Dominating pairs compose (Zhu, Dong and Wang 2022), so
+//! `delta(epsilon) <= E (1 - exp(epsilon - L))_+` of the total loss, in each direction of the adjacency, and
+//! the larger of the two is reported.
 //!
 //! **When not to use it.** The bound is for lists that are fixed before the first output, never for a budget
 //! that is checked after each; a bundle cannot be charged. Where losses are few, several nats apart, and too

@@ -273,9 +273,10 @@ fn density(x: f64) -> f64 {
 
 // A part of a bundle that is known only by its zero-concentrated cost.
 //
-// Every `rho`-zCDP mechanism has, for every `alpha > 1` and every real `epsilon`, `delta(epsilon) <=
-// exp((alpha-1)(alpha rho - epsilon)) (1-1/alpha)^alpha / (alpha-1)` (Canonne, Kamath and Steinke 2020),
-// since `(1 - exp(epsilon-l))_+ <= exp((alpha-1)(l-epsilon)) (1-1/alpha)^alpha/(alpha-1)` for every loss `l`.
+// Every `rho`-zCDP mechanism has, for every `alpha > 1` and every real `epsilon`,
+// `delta(epsilon) <= exp((alpha-1)(alpha rho - epsilon)) (1-1/alpha)^alpha / (alpha-1)` (Canonne, Kamath and
+// Steinke 2020), since `(1 - exp(epsilon-l))_+ <= exp((alpha-1)(l-epsilon)) (1-1/alpha)^alpha/(alpha-1)` for
+// every loss `l`.
 //
 // Its true curve is convex in `exp(epsilon)` and starts at 1, so it lies below every chord between two values
 // of the bound: connecting the dots gives finitely many losses that dominate any such mechanism.

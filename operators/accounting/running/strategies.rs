@@ -1,11 +1,11 @@
 //! Strategies that are a list of coefficients: a measurement is the sum of the last ticks, each times its own
 //! coefficient.
 //!
-//! The coefficients of `(1 - z)^(-1/2)` are the best for totals so far, those of `((1 - z^W) / (1 -
-//! z))^(1/2)` for totals over the last `W` ticks: noise and measurement are then the same half of the
-//! workload. Both are rounded to multiples of 2^-20, and the second are cut after `2 W`; the noise of a total
-//! is computed from the remaining ones, as `work / coefficients`. Cutting the noise instead would be another
-//! strategy, with another cost.
+//! The coefficients of `(1 - z)^(-1/2)` are the best for totals so far, those of
+//! `((1 - z^W) / (1 - z))^(1/2)` for totals over the last `W` ticks: noise and measurement are then the same
+//! half of the workload. Both are rounded to multiples of 2^-20, and the second are cut after `2 W`; the
+//! noise of a total is computed from the remaining ones, as `work / coefficients`. Cutting the noise instead
+//! would be another strategy, with another cost.
 
 use std::f64::consts::PI;
 
@@ -175,8 +175,9 @@ pub(super) fn root_squared(ticks: u64) -> f64 {
     (n.ln() + EULER + 4.0 * 2f64.ln()) / PI - (1.0 / (4.0 * n) - 5.0 / (192.0 * n * n)) / PI
 }
 
-/// The mean of the totals' variances for noise of variance 1, before rounding: of `S_j = sum of c_k^2 over k
-/// <= j`. It has a closed form by `4 k^2 c_k^2 - 4 (k - 1)^2 c_(k-1)^2 = (4 k - 3) c_(k-1)^2`.
+/// The mean of the totals' variances for noise of variance 1, before rounding: of
+/// `S_j = sum of c_k^2 over k <= j`. It has a closed form by
+/// `4 k^2 c_k^2 - 4 (k - 1)^2 c_(k-1)^2 = (4 k - 3) c_(k-1)^2`.
 pub(super) fn root_mean(ticks: u64) -> f64 {
     let n = ticks as f64;
     let last = if ticks <= MANY {

@@ -83,7 +83,8 @@ impl DataDomain {
     /// The image of the unit ball under this matrix, which is given by its rows.
     ///
     /// # Errors
-    /// Names `ellipsoid`, as [`DataDomain::points`] does; of its last reasons, a matrix of zeros alone.
+    /// Names `ellipsoid`, as [`DataDomain::points`] does; also for more than 256 rows or a matrix of zeros
+    /// alone, but not for rows that are all the same.
     pub fn ellipsoid(matrix: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let matrix = table("ellipsoid", matrix)?;
         dimensions("ellipsoid", matrix.rows())?;
@@ -107,7 +108,8 @@ impl DataDomain {
     /// All sums of these generators, each with a factor from -1 to 1.
     ///
     /// # Errors
-    /// Names `zonotope`, as [`DataDomain::points`] does; of its last reasons, generators that are all zero.
+    /// Names `zonotope`, as [`DataDomain::points`] does; also for generators of zeros alone, but not for rows
+    /// that are all the same.
     pub fn zonotope(generators: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
         let generators = table("zonotope", generators)?;
         moving("zonotope", &generators)?;

@@ -173,8 +173,8 @@ impl Norm {
         self.of_variances(&vec![1.0; many]).sqrt()
     }
 
-    /// Returns weights under which the weighted sum of variances is their norm: `w` proportional to `V^(p/2 -
-    /// 1)`, with `sum w^(p / (p - 2)) = 1`. The argument is the products of the old weights and the
+    /// Returns weights under which the weighted sum of variances is their norm: `w` proportional to
+    /// `V^(p/2 - 1)`, with `sum w^(p / (p - 2)) = 1`. The argument is the products of the old weights and the
     /// variances, of which the fixed point is that same weight.
     pub(crate) fn weights(self, products: &[f64]) -> Vec<f64> {
         let most = products.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
