@@ -3,10 +3,10 @@
 //!
 //! A released sum of vectors is private when the noise covers the change by one person. Noise that is the
 //! same in every direction must cover the longest vector; noise with the shape of the domain need not, and
-//! where the domain is skewed that is the larger part of the error (Nikolov and Tang 2023). With noise of
-//! covariance `M / (2 rho)`, a sum is rho-zCDP when the ellipsoid of `M` contains every change of the sum by
-//! one person. Of all such ellipsoids, [`Shape`] searches for the one of least error in a [`Norm`], and
-//! bounds its distance from the optimum.
+//! where the domain is skewed the difference is the larger part of the error (Nikolov and Tang 2023). With
+//! noise of covariance `M / (2 rho)`, a sum is rho-zCDP when the ellipsoid of `M` contains every change of
+//! the sum by one person. Of all such ellipsoids, [`Shape`] searches for the one of least error in a
+//! [`Norm`], and bounds its distance from the optimum.
 //!
 //! ```
 //! use discreet::accounting::Relation;
@@ -66,7 +66,8 @@ pub struct Shape {
     found: CovarianceFactor,
     relation: Relation,
     norm: Norm,
-    /// The square of the length of the longest vector of the body, rounded up.
+    /// The square of the length of the longest vector of the body; for a zonotope of many generators an upper
+    /// bound.
     radius: f64,
 }
 
@@ -133,7 +134,7 @@ impl Shape {
         self.found.upper.sqrt()
     }
 
-    /// The least norm of any covariance that fits, as a lower bound.
+    /// A lower bound of the norm of every covariance that fits.
     pub fn lower(&self) -> f64 {
         self.found.lower.sqrt()
     }

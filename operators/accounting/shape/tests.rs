@@ -143,8 +143,8 @@ fn one_coordinate_is_the_plain_gaussian() {
 }
 
 // By hand, for a coordinate of half width 1 and 10 people at rho = 0.1: noise of 2 / (10 root 0.2) under
-// replace, the bound 2 / (10 root(e^0.2 - 1)); half of both under add/remove; in variance a ratio of (e^0.2 -
-// 1) / 0.2.
+// replace, the bound 2 / (10 root(e^0.2 - 1)); half of both under add/remove; in variance a ratio of
+// (e^0.2 - 1) / 0.2.
 #[test]
 fn the_bound_is_that_of_hammersley_chapman_and_robbins() {
     let line = DataDomain::reaching(&[1.0]).unwrap();
