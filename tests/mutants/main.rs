@@ -139,7 +139,8 @@ fn plant(work: &Path, number: u32, mutant: &Mutant) -> Result<(), String> {
     let end = place + mutant.replace.len();
     let Mutant { replace, by, .. } = mutant;
     let condition = format!("(if crate::is_mutant({number}) {{ {by} }} else {{ {replace} }})");
-    fs::write(&path, format!("{}{condition}{}", &text[..place], &text[end..])).map_err(|error| error.to_string())
+    fs::write(&path, format!("{}{condition}{}", &text[..place], &text[end..]))
+        .map_err(|error| error.to_string())
 }
 
 /// Builds the tests of the library in the copy; returns their program.
@@ -154,7 +155,8 @@ fn build(work: &Path) -> Option<PathBuf> {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&built.stderr);
-    let program = said.lines().rev().find_map(|line| line.trim().strip_prefix("Executable")?.rsplit_once('('));
+    let program =
+        said.lines().rev().find_map(|line| line.trim().strip_prefix("Executable")?.rsplit_once('('));
     match program {
         Some((_, path)) if built.status.success() => Some(PathBuf::from(path.trim_end_matches(')'))),
         _ => {
