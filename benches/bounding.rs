@@ -131,10 +131,10 @@ fn first_come(window: &[(u64, u32)]) {
 }
 
 /// The work on each window.
-type Work<'a, R> = &'a mut dyn FnMut(&[R]);
+type Workload<'a, R> = &'a mut dyn FnMut(&[R]);
 
 /// The CPU nanoseconds a record of each work, the best of five rounds in which they take turns.
-fn measure<R, const N: usize>(windows: &[Vec<R>], mut works: [Work<'_, R>; N]) -> [f64; N] {
+fn measure<R, const N: usize>(windows: &[Vec<R>], mut works: [Workload<'_, R>; N]) -> [f64; N] {
     let mut best = [f64::INFINITY; N];
     for round in 0..6 {
         for (work, best) in works.iter_mut().zip(&mut best) {

@@ -14,10 +14,10 @@ use discreet::time::Time;
 
 use super::events::{Event, SPAN};
 use super::hash::Fast;
-use super::run::Work;
+use super::run::Workload;
 
 /// The count without protection.
-pub(crate) const FLOOR: Work = Work { build: count, releases: false };
+pub(crate) const FLOOR: Workload = Workload { build: count, releases: false };
 
 type Counts = HashMap<u32, u64, BuildHasherDefault<Fast>>;
 

@@ -41,7 +41,7 @@ use discreet::gate::Gate;
 
 use events::Events;
 use floor::FLOOR;
-use run::{Spent, Work, run};
+use run::{Spent, Workload, run};
 use sentence::{PERSON, RECORD};
 
 const PEOPLE: u64 = 100_000;
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A setting: a name, the numbers of people and workers, and the work.
-type Setting = (&'static str, u64, usize, Work);
+type Setting = (&'static str, u64, usize, Workload);
 
 const SETTINGS: [Setting; 7] = [
     ("floor, 1 worker", PEOPLE, 1, FLOOR),

@@ -11,11 +11,11 @@ use discreet::gate::Gate;
 
 use super::events::Events;
 use super::floor::FLOOR;
-use super::run::{Spent, Work, run};
+use super::run::{Spent, Workload, run};
 use super::sentence::{JOB, PERSON, lay_down};
 
 const PROCESSES: usize = 2;
-const WORKS: [Work; 2] = [FLOOR, PERSON];
+const WORKS: [Workload; 2] = [FLOOR, PERSON];
 const TOLD: &str = "spent";
 
 /// The time of the floor and of the pipeline on two processes, the best of `rounds` rounds in which they take

@@ -13,7 +13,7 @@ use super::events::{Event, Events, WINDOWS};
 
 /// A work on the events.
 #[derive(Clone, Copy)]
-pub(crate) struct Work {
+pub(crate) struct Workload {
     pub(crate) build: fn(Fed<'_, Event>, &Gate),
     /// True where every window is released.
     pub(crate) releases: bool,
@@ -43,7 +43,7 @@ impl Spent {
 pub(crate) fn run(
     config: Config,
     events: &Events,
-    work: Work,
+    work: Workload,
     gate: &Arc<Gate>,
 ) -> Result<Spent, Box<dyn Error>> {
     let holds_the_gate = !gate.is_elsewhere();

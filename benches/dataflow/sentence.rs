@@ -11,12 +11,12 @@ use discreet::mechanisms::{Bound, Gaussian, Keys};
 use discreet::time::{Time, minutes};
 
 use super::events::{Event, KEYS, SPAN, WINDOWS};
-use super::run::Work;
+use super::run::Workload;
 
 /// The count that protects every person (user-level).
-pub(crate) const PERSON: Work = Work { build: person, releases: true };
+pub(crate) const PERSON: Workload = Workload { build: person, releases: true };
 /// The count that protects every record (event-level).
-pub(crate) const RECORD: Work = Work { build: record, releases: true };
+pub(crate) const RECORD: Workload = Workload { build: record, releases: true };
 
 /// The job that every ledger here is for.
 pub(crate) const JOB: &str = "bench";

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use discreet::accounting::{self, Budget, Relation};
 use discreet::mechanisms::StableMean;
-use discreet::mechanisms::stable::{ASSUMED, Extent, Released};
+use discreet::mechanisms::stable::{ASSUMED, BoundingBox, Released};
 use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 const EPSILON: f64 = 2.0;
@@ -121,7 +121,7 @@ pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
     for dimension in [1, 5, 20] {
         let shape = Shape::new(dimension, &mut noise, &law);
         let least = StableMean::least_people(dimension as u64, EPSILON, DELTA, Relation::Replace)?;
-        let extent = Extent::new(vec![(-SIDE, SIDE); dimension])?;
+        let extent = BoundingBox::new(vec![(-SIDE, SIDE); dimension])?;
         for people in [least, 2 * least, 10 * least] {
             let mean = StableMean::new(people, dimension as u64, EPSILON, DELTA, Relation::Replace)?;
             let (mut errors, mut failed, mut seconds) = ([0.0; 4], 0, 0.0);
@@ -164,7 +164,7 @@ pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
         };
         let shape = Shape::new(dimension, &mut noise, &law);
         let records = shape.records(people, &mut noise, &law);
-        let extent = Extent::new(vec![(-SIDE, SIDE); dimension])?;
+        let extent = BoundingBox::new(vec![(-SIDE, SIDE); dimension])?;
         let (before, begun) = (memory("VmRSS:", true), Instant::now());
         mean.release(&records, &extent, &mut noise)?;
         let seconds = begun.elapsed().as_secs_f64();

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::hint::black_box;
 
 use discreet::accounting::bounded::{
-    BoundedNoiseRequest, CalibratedBoundedNoise, Fineness, NoiseShape, published_bound,
+    BoundedNoiseRequest, CalibratedBoundedNoise, GridResolution, NoiseShape, published_bound,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -28,8 +28,9 @@ pub(crate) fn calibration() -> Result<(), Box<dyn Error>> {
     for (epsilon, delta) in BUDGETS {
         for answers in ANSWERS {
             let asked = BoundedNoiseRequest::new(answers, epsilon, delta)?;
-            let (noise, time) = median(|| CalibratedBoundedNoise::calibrate(&asked, &Fineness::default()))?;
-            let fine = Fineness::new(FINE.0, FINE.1)?;
+            let (noise, time) =
+                median(|| CalibratedBoundedNoise::calibrate(&asked, &GridResolution::default()))?;
+            let fine = GridResolution::new(FINE.0, FINE.1)?;
             let (_, time_fine) = median(|| CalibratedBoundedNoise::calibrate(&asked, &fine))?;
             let published = published_bound(&NoiseShape::published(2)?, answers, epsilon, delta)?;
             let ratio = noise.bound() / published;

@@ -44,14 +44,14 @@ use discreet::gate::Gate;
 
 use events::Events;
 use plain::PLAIN;
-use run::{Spent, Work, run};
+use run::{Spent, Workload, run};
 use sentence::{LARGEST, QUANTILE};
 
 const PEOPLE: u64 = 100_000;
 const ROUNDS: usize = 6;
 
 /// The settings: a name, the number of workers, and the work.
-const SETTINGS: [(&str, usize, Work); 6] = [
+const SETTINGS: [(&str, usize, Workload); 6] = [
     ("plain, 1 worker", 1, PLAIN),
     ("largest, 1 worker", 1, LARGEST),
     ("quantile, 1 worker", 1, QUANTILE),

@@ -15,11 +15,11 @@ use discreet::time::Time;
 
 use super::events::{Event, SPAN};
 use super::hash::Fast;
-use super::run::Work;
+use super::run::Workload;
 use super::sentence::value;
 
 /// The largest value by key, without protection.
-pub(crate) const PLAIN: Work = Work { build: largest, releases: false };
+pub(crate) const PLAIN: Workload = Workload { build: largest, releases: false };
 
 type Largest = HashMap<u32, i64, BuildHasherDefault<Fast>>;
 

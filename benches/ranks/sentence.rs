@@ -11,7 +11,7 @@ use discreet::mechanisms::{BinarySearch, Bound, Exponential, Grid, Keys};
 use discreet::time::{Time, minutes};
 
 use super::events::{Event, KEYS, SPAN, WINDOWS};
-use super::run::Work;
+use super::run::Workload;
 
 /// The job that every ledger here is for.
 pub(crate) const JOB: &str = "bench";
@@ -21,9 +21,9 @@ pub(crate) const BOUND: (u64, u64) = (4, 2);
 pub(crate) const RHO: f64 = 0.1;
 
 /// The search for the largest value, with every person protected.
-pub(crate) const LARGEST: Work = Work { build: largest, releases: true };
+pub(crate) const LARGEST: Workload = Workload { build: largest, releases: true };
 /// The choice of a quantile, with every person protected.
-pub(crate) const QUANTILE: Work = Work { build: quantile, releases: true };
+pub(crate) const QUANTILE: Workload = Workload { build: quantile, releases: true };
 
 const END: Time = WINDOWS as Time * SPAN;
 /// One more than any value.

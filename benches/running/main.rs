@@ -26,7 +26,7 @@ use std::error::Error;
 
 use discreet::accounting::BudgetUnits;
 use discreet::accounting::running::{REMEMBERED, Strategy};
-use discreet::mechanisms::running::{PreparedRunning, Reach};
+use discreet::mechanisms::running::{PreparedRunning, StreamContribution};
 
 use kept::{Kept, Keys};
 use subject::{Shape, Subject};
@@ -65,7 +65,7 @@ const ALL: [(&str, Totals); 6] = [
 impl Totals {
     /// `None` for more ticks than the strategy has.
     fn running(self, ticks: u64) -> Result<Option<PreparedRunning>, Box<dyn Error>> {
-        let (reach, rho) = (Reach::new(1, 1)?, BudgetUnits::at_most_float("rho", RHO)?);
+        let (reach, rho) = (StreamContribution::new(1, 1)?, BudgetUnits::at_most_float("rho", RHO)?);
         Ok(match self {
             SoFar(Strategy::SquareRoot) if ticks > REMEMBERED => None,
             SoFar(strategy) => Some(PreparedRunning::so_far(strategy, ticks, reach, rho)?),

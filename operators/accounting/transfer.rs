@@ -14,7 +14,7 @@
 //! `e^epsilon` and `delta`, so the excess summed over `B` is at most `(e^epsilon - 1) P(B) + delta`, hence
 //! `P(B) <= delta / 2d`; as much below.
 
-use super::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, Fineness};
+use super::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, GridResolution};
 use super::convert;
 use super::gaussian::GaussianCost;
 use super::number::{self, MARGIN};
@@ -193,7 +193,7 @@ fn certified(plan: TransferPlan) -> Result<(TransferPlan, CalibratedBoundedNoise
     let calibrate = |questions: u64| {
         CalibratedBoundedNoise::calibrate(
             &BoundedNoiseRequest::new(questions, plan.epsilon, plan.delta)?,
-            &Fineness::default(),
+            &GridResolution::default(),
         )
     };
     let mut questions = plan.questions.max(1);

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use discreet::accounting::bounded::{
-    BoundedNoiseGoal, BoundedNoiseRequest, CalibratedBoundedNoise, Fineness, NoiseShape, published_bound,
+    BoundedNoiseGoal, BoundedNoiseRequest, CalibratedBoundedNoise, GridResolution, NoiseShape,
+    published_bound,
 };
 use discreet::accounting::transfer::Goal;
 use discreet::accounting::{
@@ -338,7 +339,7 @@ impl BoundedArgs {
         if let Some(shape) = shape {
             asked = asked.shape(shape);
         }
-        let noise = CalibratedBoundedNoise::calibrate(&asked, &Fineness::default())?;
+        let noise = CalibratedBoundedNoise::calibrate(&asked, &GridResolution::default())?;
         // The published algorithm has shapes of its own; the second is the one it is run with.
         let published = shape
             .and_then(|shape| published_bound(&shape, queries, epsilon, delta).ok())

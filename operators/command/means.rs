@@ -2,7 +2,7 @@
 
 use clap::Args;
 use discreet::accounting::{PrivacyCost, Relation};
-use discreet::mechanisms::stable::{ASSUMED, Extent};
+use discreet::mechanisms::stable::{ASSUMED, BoundingBox};
 use discreet::mechanisms::{Bound, FoundMean, Gaussian, Keys, Mechanism, Ranges, StableMean};
 use serde_json::{Value, json};
 
@@ -117,7 +117,7 @@ fn grid(mean: &StableMean, width: &str) -> Result<f64, Refusal> {
     let width = i64::try_from(whole("width", width)?).unwrap_or(i64::MAX);
     let wide =
         |_| Refusal::new("width: found a number that is out of range; give a whole number from 1 to 2^46");
-    let extent = Extent::new(vec![(0, width)]).map_err(wide)?;
+    let extent = BoundingBox::new(vec![(0, width)]).map_err(wide)?;
     mean.fits(&extent).map_err(|refused| {
         Refusal::new(format!("width: found a box that is too wide; give {}", refused.remedy()))
     })?;

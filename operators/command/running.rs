@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use discreet::accounting::running::{self, Figures, REMEMBERED, Strategy, StrategyChoice};
+use discreet::accounting::running::{self, REMEMBERED, Strategy, StrategyChoice, StrategyError};
 use serde_json::{Value, json};
 
 use super::{Refusal, number, whole};
@@ -78,7 +78,7 @@ impl Sliding {
 }
 
 fn line(choice: &StrategyChoice) -> String {
-    let told = |figures: &Figures| -> Value {
+    let told = |figures: &StrategyError| -> Value {
         json!({
             "name": figures.strategy().name(),
             "max_sd": figures.max_deviation(),
@@ -114,7 +114,7 @@ fn page(choice: &StrategyChoice, asked: &str, notes: &str) -> String {
     )
 }
 
-fn row(figures: &Figures, best: Strategy) -> String {
+fn row(figures: &StrategyError, best: Strategy) -> String {
     format!(
         "{name:<12} {max:>12.4} {rms:>12.4} {ratio:>8.3} {memory:>15}{mark}\n",
         name = figures.strategy().name(),

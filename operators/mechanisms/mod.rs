@@ -127,7 +127,7 @@ pub use ranks::{
     loss_moves_by_one,
 };
 pub use running::{RunningTotal, RunningTotals, TotalSpan};
-pub use shaped::{LocalReport, Reported, Reports, Whitened};
+pub use shaped::{LocalReport, ReportedMean, Reports, Whitened};
 #[cfg(feature = "cli")]
 pub(crate) use spend::Cut;
 pub use stable::StableMean;

@@ -27,7 +27,7 @@
 //!   exact integers.
 
 use super::shape::NoiseShape;
-use crate::accounting::pld::{Care, ListedLoss, log_ratio};
+use crate::accounting::pld::{DiscreteLoss, Precision, log_ratio};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// Half a unit in the last place of 1.
@@ -42,7 +42,7 @@ const CUT: f64 = 5e-4;
 const STEP: f64 = 0.015;
 const PART: (f64, f64) = (1.0 / 64.0, 1.0 / 8.0);
 
-const CARE: Care = Care { excess: 3e-3, terms: (2048.0, 65_536.0) };
+const CARE: Precision = Precision { excess: 3e-3, terms: (2048.0, 65_536.0) };
 
 /// A table and its copy, moved by the shift.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl Certificate<'_> {
     }
 
     /// Returns the losses as dots; the largest, up to a mass of `cut`, as infinite.
-    pub(super) fn listed(&self, cut: f64) -> ListedLoss {
+    pub(super) fn listed(&self, cut: f64) -> DiscreteLoss {
         let least = self.shift - self.reach;
         let most = cut * self.total as f64;
         let top =
@@ -165,7 +165,7 @@ impl Certificate<'_> {
         // Two sums for each dot; one product and one quotient.
         let up = (1.0 + 16.0 * ULP) / self.total as f64;
         let pairs = dots.iter().zip(&masses).map(|(&(_, loss), &mass)| (loss, mass * up));
-        ListedLoss::new(pairs.filter(|pair| pair.1 > 0.0), self.share(self.up_to(top - 1)))
+        DiscreteLoss::new(pairs.filter(|pair| pair.1 > 0.0), self.share(self.up_to(top - 1)))
     }
 
     /// Returns the first answer of each run: from `top` to the last answer.

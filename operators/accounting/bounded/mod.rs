@@ -8,9 +8,9 @@
 //! neighbouring dataset.
 //!
 //! ```
-//! use discreet::accounting::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, Fineness};
+//! use discreet::accounting::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, GridResolution};
 //!
-//! let noise = CalibratedBoundedNoise::calibrate(&BoundedNoiseRequest::new(1_000, 1.0, 1e-6)?, &Fineness::default())?;
+//! let noise = CalibratedBoundedNoise::calibrate(&BoundedNoiseRequest::new(1_000, 1.0, 1e-6)?, &GridResolution::default())?;
 //! assert!(noise.bound() < 471.0); // counts of people; the Gaussian's 95% of all 1,000 is 541
 //! assert!(noise.delta() <= 1e-6);
 //! # Ok::<(), discreet::Invalid>(())
@@ -37,7 +37,7 @@ mod shape;
 mod tests;
 
 pub use published::published_bound;
-pub use search::{BoundedNoiseGoal, BoundedNoiseRequest, Fineness};
+pub use search::{BoundedNoiseGoal, BoundedNoiseRequest, GridResolution};
 pub use shape::NoiseShape;
 
 use certificate::BoundedNoiseTable;
@@ -77,7 +77,7 @@ impl CalibratedBoundedNoise {
     /// shape is certified.
     pub fn calibrate(
         asked: &BoundedNoiseRequest,
-        grid: &Fineness,
+        grid: &GridResolution,
     ) -> Result<CalibratedBoundedNoise, Invalid> {
         let found = search::best(asked)?;
         let end = Sketch::new(found.shape).end;

@@ -1,7 +1,7 @@
 //! The request for bounded noise, the fineness of its grid, and the search for its shape.
 
 use super::shape::NoiseShape;
-use crate::accounting::pld::{Care, ListedLoss};
+use crate::accounting::pld::{DiscreteLoss, Precision};
 use crate::accounting::{GaussianCost, number};
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -88,19 +88,19 @@ impl BoundedNoiseRequest {
 /// The more steps, the nearer the bound is to that of the shape's density: with one step a unit, the bound of
 /// one answer is 2% larger; with a reach of a thousand steps, less than 0.1%.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fineness {
+pub struct GridResolution {
     pub(super) multiple: u64,
     pub(super) reach: u64,
 }
 
-impl Fineness {
+impl GridResolution {
     /// Makes a fineness. The shift is the largest multiple of `multiple` with which the noise has at most
     /// `reach` steps; where there is none, `multiple` itself. Where a grid this fine would make the bound
     /// larger, a coarser one is taken.
     ///
     /// # Errors
     /// Names `multiple` or `reach` when it is 0 or above 2^20.
-    pub fn new(multiple: u64, reach: u64) -> Result<Fineness, Invalid> {
+    pub fn new(multiple: u64, reach: u64) -> Result<GridResolution, Invalid> {
         for (field, value) in [("multiple", multiple), ("reach", reach)] {
             let kind = match value {
                 0 => InvalidKind::Zero,
@@ -109,14 +109,14 @@ impl Fineness {
             };
             return Err(Invalid::new(field, kind, "a whole number from 1 to 2^20"));
         }
-        Ok(Fineness { multiple, reach })
+        Ok(GridResolution { multiple, reach })
     }
 }
 
 /// A reach of up to 16,384 steps: within 0.1% of the density.
-impl Default for Fineness {
-    fn default() -> Fineness {
-        Fineness { multiple: 1, reach: 1 << 14 }
+impl Default for GridResolution {
+    fn default() -> GridResolution {
+        GridResolution { multiple: 1, reach: 1 << 14 }
     }
 }
 
@@ -331,10 +331,10 @@ const FALL: f64 = 42.975;
 /// The number of cells on each side of zero, and between zero and the shift.
 const CELLS: (u32, u32) = (50, 14);
 
-const CARE: Care = Care { excess: 2e-2, terms: (512.0, 4096.0) };
+const CARE: Precision = Precision { excess: 2e-2, terms: (512.0, 4096.0) };
 
 /// More effort for many answers: few shapes are tried, and their tails decide.
-const MORE_CARE: Care = Care { excess: 2e-2, terms: (512.0, 65_536.0) };
+const MORE_CARE: Precision = Precision { excess: 2e-2, terms: (512.0, 65_536.0) };
 const MANY_QUERIES: u64 = 300;
 
 /// A shape up to the end of its table.
@@ -414,7 +414,7 @@ impl Sketch {
         // A sum that is off by little is off by much after a million answers.
         let whole = (1.0 - infinite) / listed.iter().map(|(_, mass)| mass).sum::<f64>();
         let pairs = listed.into_iter().map(|(loss, mass)| (loss, mass * whole));
-        ListedLoss::new(pairs, infinite).delta(
+        DiscreteLoss::new(pairs, infinite).delta(
             queries,
             epsilon,
             if queries < MANY_QUERIES { CARE } else { MORE_CARE },

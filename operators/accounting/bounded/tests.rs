@@ -7,7 +7,7 @@ use dashu_int::IBig;
 
 use super::*;
 use crate::accounting::dice::Dice;
-use crate::accounting::pld::Care;
+use crate::accounting::pld::Precision;
 use crate::accounting::resonance::{Fixed256, PLACES};
 
 /// The weight of noise `x`.
@@ -44,7 +44,7 @@ fn without_edge(table: &BoundedNoiseTable, shift: u64, queries: u64, epsilon: f6
     Certificate::new(table, shift).listed(0.0).without_infinite().delta(queries, epsilon, CARE)
 }
 
-const CARE: Care = Care { excess: 1e-3, terms: (2048.0, 65_536.0) };
+const CARE: Precision = Precision { excess: 1e-3, terms: (2048.0, 65_536.0) };
 
 /// A table of small weights: any, made log-concave.
 fn any_table(dice: &mut Dice) -> BoundedNoiseTable {
@@ -281,7 +281,7 @@ fn certificates_of_one_and_two_answers_are_exact_sums() {
     for (queries, epsilon, delta) in [(1, 1.0, 1e-6), (2, 0.1, 1e-12)] {
         let noise = CalibratedBoundedNoise::calibrate(
             &BoundedNoiseRequest::new(queries, epsilon, delta).unwrap(),
-            &Fineness::default(),
+            &GridResolution::default(),
         )
         .unwrap();
         let exact = |table: &BoundedNoiseTable| exactly(table, noise.shift(), queries, noise.epsilon());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::exact::ExactLossDistribution;
 use super::integral::Integral;
 use super::integral::ULP;
-use super::law::LossLaw;
+use super::law::LossDistribution;
 use super::pair;
 use super::pair::Pair;
 use super::search::first_below;
@@ -153,7 +153,7 @@ impl Bundle {
 /// The privacy loss of one use: its distribution where it is finite, and the probability of infinite loss.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PrivacyLoss {
-    pub(super) law: LossLaw,
+    pub(super) law: LossDistribution,
     pub(super) infinite: f64,
 }
 
@@ -178,7 +178,7 @@ impl Composition {
         for (loss, count) in losses {
             log_finite += count as f64 * libm::log1p(-loss.infinite);
             match &loss.law {
-                LossLaw::Gaussian { ratio } => squares += count as f64 * ratio * ratio,
+                LossDistribution::Gaussian { ratio } => squares += count as f64 * ratio * ratio,
                 law => uses.push((law.clone(), count)),
             }
         }
@@ -188,7 +188,7 @@ impl Composition {
             // The atoms hold all but this tail, which is below their rounding.
             let (atoms, infinite) = pair::dots(rho);
             log_finite += libm::log1p(-infinite);
-            uses.push((LossLaw::Atoms(Arc::from(atoms)), 1));
+            uses.push((LossDistribution::Atoms(Arc::from(atoms)), 1));
         }
         let total = if rho > 0.0 && gaussian == 0.0 && uses.is_empty() {
             TotalLoss::Zcdp(rho)

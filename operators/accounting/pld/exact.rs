@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::integral::{Integral, ULP};
-use super::law::{Atom, LossLaw};
+use super::law::{Atom, LossDistribution};
 use super::pair;
 
 /// The largest number of atoms of a list, and that of a power of a lattice, whose time is the square of it.
@@ -27,30 +27,30 @@ pub(super) struct ExactLossDistribution {
 impl ExactLossDistribution {
     /// Lists the total loss of each distribution with its count, besides a Gaussian of ratio `gaussian`;
     /// `None` where the list would be too long.
-    pub(super) fn list(uses: &[(LossLaw, u64)], gaussian: f64) -> Option<ExactLossDistribution> {
+    pub(super) fn list(uses: &[(LossDistribution, u64)], gaussian: f64) -> Option<ExactLossDistribution> {
         let start = vec![Atom { loss: 0.0, mass: 1.0 }];
         let mut list = ExactLossDistribution { atoms: start, gaussian, whole: true };
         for (law, count) in uses {
             match law {
-                LossLaw::Staircase { loss, steps } if *steps == 1.0 => {
+                LossDistribution::Staircase { loss, steps } if *steps == 1.0 => {
                     let atoms = binomial(*loss, *count)?;
                     list.whole &= atoms.len() as u64 == count + 1;
                     list.times(&atoms)?;
                 }
-                LossLaw::Staircase { loss, steps } => {
+                LossDistribution::Staircase { loss, steps } => {
                     list.times(&staircase(*loss, *steps)?.power(*count)?)?
                 }
-                LossLaw::DiscreteGaussian { sigma, shift } => {
+                LossDistribution::DiscreteGaussian { sigma, shift } => {
                     list.times(&discrete_gaussian(*sigma, *shift)?.power(*count)?)?;
                 }
-                LossLaw::Atoms(atoms) if *count <= LIMIT as u64 => {
+                LossDistribution::Atoms(atoms) if *count <= LIMIT as u64 => {
                     (0..*count).try_for_each(|_| list.times(atoms))?;
                 }
                 _ => return None,
             }
             // A lattice has atoms below `DUST`, or may have.
-            list.whole &=
-                matches!(law, LossLaw::Atoms(_)) || matches!(law, LossLaw::Staircase { steps: 1.0, .. });
+            list.whole &= matches!(law, LossDistribution::Atoms(_))
+                || matches!(law, LossDistribution::Staircase { steps: 1.0, .. });
         }
         Some(list)
     }
@@ -206,7 +206,7 @@ fn discrete_gaussian(sigma: f64, shift: f64) -> Option<LossLattice> {
 /// The result is an upper bound if the losses and the masses are. The masses need not add up to 1: masses
 /// that are rounded up may add up to slightly more.
 #[derive(Debug)]
-pub(in crate::accounting) struct ListedLoss {
+pub(in crate::accounting) struct DiscreteLoss {
     atoms: Arc<[Atom]>,
     infinite: f64,
 }
@@ -217,17 +217,17 @@ const ANY: f64 = 60.0;
 
 /// The precision of a bound, and the time it may take.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::accounting) struct Care {
+pub(in crate::accounting) struct Precision {
     /// The relative excess of delta over the least possible.
     pub(in crate::accounting) excess: f64,
     /// The number of frequencies in the first pass, and the largest number.
     pub(in crate::accounting) terms: (f64, f64),
 }
 
-impl ListedLoss {
+impl DiscreteLoss {
     /// Makes a loss of pairs of a loss and its mass, and the mass of infinite loss.
-    pub(in crate::accounting) fn new(pairs: impl Iterator<Item = (f64, f64)>, infinite: f64) -> ListedLoss {
-        ListedLoss { atoms: pairs.map(|(loss, mass)| Atom { loss, mass }).collect(), infinite }
+    pub(in crate::accounting) fn new(pairs: impl Iterator<Item = (f64, f64)>, infinite: f64) -> DiscreteLoss {
+        DiscreteLoss { atoms: pairs.map(|(loss, mass)| Atom { loss, mass }).collect(), infinite }
     }
 
     /// An upper bound on the divergence of `count` uses at `epsilon`, each chosen by the outcomes of those
@@ -235,8 +235,8 @@ impl ListedLoss {
     ///
     /// With masses that are not divided by their sum, the contour's `M` is the moment over the finite losses
     /// alone.
-    pub(in crate::accounting) fn delta(&self, count: u64, epsilon: f64, care: Care) -> f64 {
-        let uses = [(LossLaw::Atoms(Arc::clone(&self.atoms)), count)];
+    pub(in crate::accounting) fn delta(&self, count: u64, epsilon: f64, care: Precision) -> f64 {
+        let uses = [(LossDistribution::Atoms(Arc::clone(&self.atoms)), count)];
         let finite = Integral::new(&uses, 0.0).delta_within(epsilon, care.excess, care.terms, ANY);
         let infinite = -libm::expm1(count as f64 * libm::log1p(-self.infinite.min(1.0)));
         ((finite + infinite * (1.0 + 64.0 * ULP)) * (1.0 + 4.0 * ULP)).min(1.0)
@@ -244,7 +244,7 @@ impl ListedLoss {
 
     /// Drops the infinite loss, a mutant that a test must catch.
     #[cfg(test)]
-    pub(in crate::accounting) fn without_infinite(mut self) -> ListedLoss {
+    pub(in crate::accounting) fn without_infinite(mut self) -> DiscreteLoss {
         self.infinite = 0.0;
         self
     }

@@ -7,7 +7,7 @@
 use std::f64::consts::{FRAC_PI_6, PI};
 use std::ops::{Add, Div, Mul, Sub};
 
-use super::law::{Atom, Cumulant, LossLaw};
+use super::law::{Atom, Cumulant, LossDistribution};
 use super::pair::ceiling;
 use super::search::{first_below, lowest};
 
@@ -31,14 +31,14 @@ const NIL: f64 = 60.0;
 /// The total loss of distributions, each with its count, and of a Gaussian of ratio `gaussian`.
 #[derive(Debug)]
 pub(super) struct Integral {
-    uses: Vec<(LossLaw, f64)>,
+    uses: Vec<(LossDistribution, f64)>,
     gaussian: f64,
 }
 
 impl Integral {
-    pub(super) fn new(uses: &[(LossLaw, u64)], gaussian: f64) -> Integral {
+    pub(super) fn new(uses: &[(LossDistribution, u64)], gaussian: f64) -> Integral {
         // A count above 2^53 is off by half a unit here: charged with the rounding of the product it enters.
-        let uses: Vec<(LossLaw, f64)> =
+        let uses: Vec<(LossDistribution, f64)> =
             uses.iter().map(|(law, count)| (law.clone(), *count as f64)).collect();
         Integral { uses, gaussian }
     }
@@ -158,7 +158,7 @@ impl Integral {
         let mut points = Vec::new();
         let mut laws: Vec<ContourWalk<'_>> =
             self.uses.iter().map(|(law, count)| ContourWalk::new(law, *count, tilt, step)).collect();
-        let gaussian = LossLaw::Gaussian { ratio: smoothing };
+        let gaussian = LossDistribution::Gaussian { ratio: smoothing };
         let (mut fixed, mut turning) = (0.0, 0.0);
         let mut n = 0;
         while n as f64 <= last {
@@ -230,7 +230,7 @@ fn more(terms: f64, excess: f64, most: f64) -> Option<f64> {
 
 /// One distribution along the line.
 struct ContourWalk<'a> {
-    law: &'a LossLaw,
+    law: &'a LossDistribution,
     sweep: Option<AtomSweep<'a>>,
     count: f64,
     /// The real part of the cumulant at frequency zero: nowhere on the line is it larger.
@@ -242,9 +242,9 @@ struct ContourWalk<'a> {
 }
 
 impl<'a> ContourWalk<'a> {
-    fn new(law: &'a LossLaw, count: f64, tilt: f64, step: f64) -> ContourWalk<'a> {
+    fn new(law: &'a LossDistribution, count: f64, tilt: f64, step: f64) -> ContourWalk<'a> {
         let sweep = match law {
-            LossLaw::Atoms(atoms) => Some(AtomSweep::new(atoms, tilt, step)),
+            LossDistribution::Atoms(atoms) => Some(AtomSweep::new(atoms, tilt, step)),
             _ => None,
         };
         let restlessness = sweep.as_ref().map_or_else(|| law.restlessness(), AtomSweep::restlessness);

@@ -19,7 +19,7 @@ pub(super) struct Atom {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum LossLaw {
+pub(super) enum LossDistribution {
     /// Continuous Gaussian noise; `ratio` is sensitivity over sigma.
     Gaussian { ratio: f64 },
     /// Geometric noise whose loss climbs from `-loss` to `loss` in equal steps: randomized response has 1
@@ -59,15 +59,15 @@ impl Cumulant {
     }
 }
 
-impl LossLaw {
+impl LossDistribution {
     /// A total order, so that a bundle does not depend on the order in which it was put together.
-    pub(super) fn order(&self, other: &LossLaw) -> Ordering {
-        fn key(law: &LossLaw) -> (u8, f64, f64, &[Atom]) {
+    pub(super) fn order(&self, other: &LossDistribution) -> Ordering {
+        fn key(law: &LossDistribution) -> (u8, f64, f64, &[Atom]) {
             match law {
-                LossLaw::Gaussian { ratio } => (0, *ratio, 0.0, &[]),
-                LossLaw::Staircase { loss, steps } => (1, *loss, *steps, &[]),
-                LossLaw::DiscreteGaussian { sigma, shift } => (2, *sigma, *shift, &[]),
-                LossLaw::Atoms(atoms) => (3, 0.0, 0.0, atoms),
+                LossDistribution::Gaussian { ratio } => (0, *ratio, 0.0, &[]),
+                LossDistribution::Staircase { loss, steps } => (1, *loss, *steps, &[]),
+                LossDistribution::DiscreteGaussian { sigma, shift } => (2, *sigma, *shift, &[]),
+                LossDistribution::Atoms(atoms) => (3, 0.0, 0.0, atoms),
             }
         }
         let (a, b) = (key(self), key(other));
@@ -83,13 +83,13 @@ impl LossLaw {
     /// The cumulant at `z`, whose real part is positive.
     pub(super) fn cumulant(&self, z: Complex) -> Cumulant {
         match self {
-            LossLaw::Gaussian { ratio } => {
+            LossDistribution::Gaussian { ratio } => {
                 let value = (z * (z + Complex::ONE)).scale(ratio * ratio / 2.0);
                 Cumulant { value, error: 8.0 * ULP * value.norm() }
             }
-            LossLaw::Staircase { loss, steps } => staircase(*loss, *steps, z),
-            LossLaw::DiscreteGaussian { sigma, shift } => discrete_gaussian(*sigma, *shift, z),
-            LossLaw::Atoms(atoms) => Tilted::new(atoms, z.re).sum(atoms, z.im),
+            LossDistribution::Staircase { loss, steps } => staircase(*loss, *steps, z),
+            LossDistribution::DiscreteGaussian { sigma, shift } => discrete_gaussian(*sigma, *shift, z),
+            LossDistribution::Atoms(atoms) => Tilted::new(atoms, z.re).sum(atoms, z.im),
         }
     }
 
@@ -97,12 +97,14 @@ impl LossLaw {
     /// with the frequency: a bound on the mean distance of the loss from some centre, under any tilt.
     pub(super) fn restlessness(&self) -> f64 {
         match self {
-            LossLaw::Staircase { loss, .. } => *loss,
+            LossDistribution::Staircase { loss, .. } => *loss,
             // The mean distance of a discrete Gaussian from its centre is below 2 sigma + 2: the sum over its
             // two humps is at most the integral 2 sigma^2 plus twice their height, the normalizer at least
             // 0.43 of its integral.
-            LossLaw::DiscreteGaussian { sigma, shift } => (2.0 * sigma + 2.0) * shift / (sigma * sigma),
-            LossLaw::Gaussian { .. } | LossLaw::Atoms(_) => f64::INFINITY,
+            LossDistribution::DiscreteGaussian { sigma, shift } => {
+                (2.0 * sigma + 2.0) * shift / (sigma * sigma)
+            }
+            LossDistribution::Gaussian { .. } | LossDistribution::Atoms(_) => f64::INFINITY,
         }
     }
 }
@@ -244,7 +246,7 @@ mod tests {
         terms.fold(zero, |sum, term| sum + term)
     }
 
-    fn assert_near(law: &LossLaw, z: Complex, moment: Complex, oracle: f64) {
+    fn assert_near(law: &LossDistribution, z: Complex, moment: Complex, oracle: f64) {
         let top = law.cumulant(Complex::new(z.re, 0.0)).value;
         let found = law.cumulant(z);
         let value = (found.value - top).exp();
@@ -265,7 +267,7 @@ mod tests {
     fn staircases_are_their_sums() {
         for loss in [1e-3_f64, 0.05, 0.4, 1.0, 6.0] {
             for steps in [1, 2, 3, 10, 40] {
-                let law = LossLaw::Staircase { loss, steps: f64::from(steps) };
+                let law = LossDistribution::Staircase { loss, steps: f64::from(steps) };
                 let q = (-loss / f64::from(steps)).exp();
                 let edge = |x: i32| if x == 0 || x == steps { 1.0 } else { 1.0 - q };
                 let loss_at = |x: i32| loss - 2.0 * loss * f64::from(x) / f64::from(steps);
@@ -282,7 +284,7 @@ mod tests {
     fn endless_steps_are_the_continuous_law() {
         const CELLS: i32 = 2_000;
         for loss in [0.05_f64, 1.0, 4.0] {
-            let law = LossLaw::Staircase { loss, steps: f64::INFINITY };
+            let law = LossDistribution::Staircase { loss, steps: f64::INFINITY };
             let width = 2.0 * loss / f64::from(CELLS);
             let weight = |n: i32| {
                 if n == 0 || n == CELLS { 1.0 } else { f64::from(2 + n % 2 * 2) }
@@ -303,7 +305,7 @@ mod tests {
     fn discrete_gaussians_are_their_sums() {
         for sigma in [0.25_f64, 0.3, 0.5, 1.0, 3.0] {
             for shift in [1.0, 2.0] {
-                let law = LossLaw::DiscreteGaussian { sigma, shift };
+                let law = LossDistribution::DiscreteGaussian { sigma, shift };
                 for z in points(sigma / shift) {
                     let reach = (30.0 * sigma + 30.0) as i32;
                     let total: f64 =

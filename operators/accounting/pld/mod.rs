@@ -57,6 +57,6 @@ mod oracle;
 mod tests;
 
 pub use bundle::Bundle;
-pub(super) use exact::{Care, ListedLoss};
+pub(super) use exact::{DiscreteLoss, Precision};
 pub use pair::Pair;
 pub(super) use pair::log_ratio;

@@ -4,7 +4,7 @@ use dashu_int::UBig;
 
 use super::exact::ExactLossDistribution;
 use super::integral::Integral;
-use super::law::LossLaw;
+use super::law::LossDistribution;
 use super::search::first_below;
 use super::{Bundle, Pair};
 use crate::accounting::Adjacency;
@@ -107,7 +107,9 @@ fn random_mixtures_cost_what_exact_integers_say() {
 #[test]
 fn masses_of_a_table_are_rounded_up() {
     let weights = [1, 3, 10, 37, 150, 650, 3_000, 15_000, 80_000, 450_000];
-    let LossLaw::Atoms(atoms) = Pair::table(&weights, 1).unwrap().forward.law else { panic!("not a table") };
+    let LossDistribution::Atoms(atoms) = Pair::table(&weights, 1).unwrap().forward.law else {
+        panic!("not a table")
+    };
     // The ratios rise too, so the atoms stand in the weights' order.
     let total: u64 = weights[1..].iter().sum();
     assert_eq!(atoms.len(), weights.len() - 1);
@@ -123,16 +125,19 @@ fn the_integral_agrees_with_the_list_from_above() {
     let mut dice = Dice(77);
     let mut compared = 0;
     for case in 0..400 {
-        let mut uses: Vec<(LossLaw, u64)> = Vec::new();
+        let mut uses: Vec<(LossDistribution, u64)> = Vec::new();
         for _ in 0..1 + dice.below(2) {
             uses.push(match dice.below(4) {
-                0 => (LossLaw::Staircase { loss: dice.between(0.01, 2.0), steps: 1.0 }, 1 + dice.below(300)),
+                0 => (
+                    LossDistribution::Staircase { loss: dice.between(0.01, 2.0), steps: 1.0 },
+                    1 + dice.below(300),
+                ),
                 1 => {
                     let steps = 2.0 + dice.below(30) as f64;
-                    (LossLaw::Staircase { loss: dice.between(0.1, 3.0), steps }, 1 + dice.below(20))
+                    (LossDistribution::Staircase { loss: dice.between(0.1, 3.0), steps }, 1 + dice.below(20))
                 }
                 2 => (
-                    LossLaw::DiscreteGaussian { sigma: dice.between(0.7, 5.0), shift: 1.0 },
+                    LossDistribution::DiscreteGaussian { sigma: dice.between(0.7, 5.0), shift: 1.0 },
                     1 + dice.below(8),
                 ),
                 _ => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::bundle::PrivacyLoss;
 use super::integral::ULP;
-use super::law::{Atom, LossLaw};
+use super::law::{Atom, LossDistribution};
 use super::search::lowest;
 use crate::invalid::{Invalid, InvalidKind, positive};
 
@@ -40,7 +40,7 @@ impl Pair {
     /// If `scale` or `sensitivity` is not a positive number, or the second is more than 2^20 times the first.
     pub fn laplace(scale: f64, sensitivity: f64) -> Result<Pair, Invalid> {
         let loss = ratio(("sensitivity", sensitivity), ("scale", scale), MOST_LOSS)?;
-        Ok(Pair::symmetric(LossLaw::Staircase { loss, steps: f64::INFINITY }))
+        Ok(Pair::symmetric(LossDistribution::Staircase { loss, steps: f64::INFINITY }))
     }
 
     /// Continuous Gaussian noise of standard deviation `sigma`, for a real answer or a vector of that l2
@@ -52,7 +52,7 @@ impl Pair {
     /// If `sigma` or `sensitivity` is not a positive number, or the second is more than 2^10 times the first.
     pub fn gaussian(sigma: f64, sensitivity: f64) -> Result<Pair, Invalid> {
         let ratio = ratio(("sensitivity", sensitivity), ("sigma", sigma), MOST_RATIO)?;
-        Ok(Pair::symmetric(LossLaw::Gaussian { ratio }))
+        Ok(Pair::symmetric(LossDistribution::Gaussian { ratio }))
     }
 
     /// Discrete Laplace noise: an integer `x` with probability proportional to `exp(-|x|/scale)`, for an
@@ -63,7 +63,7 @@ impl Pair {
     pub fn discrete_laplace(scale: f64, sensitivity: u64) -> Result<Pair, Invalid> {
         let steps = integer("sensitivity", sensitivity)?;
         let loss = ratio(("sensitivity", steps), ("scale", scale), MOST_LOSS)?;
-        Ok(Pair::symmetric(LossLaw::Staircase { loss, steps }))
+        Ok(Pair::symmetric(LossDistribution::Staircase { loss, steps }))
     }
 
     /// Discrete Gaussian noise: an integer `x` with probability proportional to `exp(-x²/(2 sigma²))`, for
@@ -81,7 +81,7 @@ impl Pair {
         if sigma > SIGMA.1 {
             return Err(Invalid::new("sigma", InvalidKind::TooLarge, remedy));
         }
-        Ok(Pair::symmetric(LossLaw::DiscreteGaussian { sigma, shift }))
+        Ok(Pair::symmetric(LossDistribution::DiscreteGaussian { sigma, shift }))
     }
 
     /// Randomized response: the true bit with probability `e^epsilon/(e^epsilon + 1)`, else the other. It
@@ -91,7 +91,7 @@ impl Pair {
     /// If `epsilon` is not a positive number, or is more than 2^20.
     pub fn randomized_response(epsilon: f64) -> Result<Pair, Invalid> {
         let loss = ratio(("epsilon", epsilon), ("epsilon", 1.0), MOST_LOSS)?;
-        Ok(Pair::symmetric(LossLaw::Staircase { loss, steps: 1.0 }))
+        Ok(Pair::symmetric(LossDistribution::Staircase { loss, steps: 1.0 }))
     }
 
     /// Any mechanism that is (`epsilon`, `delta`)-private: with probability `delta` it reveals everything,
@@ -157,7 +157,7 @@ impl Pair {
         })
     }
 
-    fn symmetric(law: LossLaw) -> Pair {
+    fn symmetric(law: LossDistribution) -> Pair {
         Pair { forward: PrivacyLoss { law, infinite: 0.0 }, backward: None }
     }
 }
@@ -189,7 +189,7 @@ fn against(weights: &[u64], neighbour: impl Fn(usize) -> u64) -> PrivacyLoss {
         atoms.push(Atom { loss: 0.0, mass: 1.0 });
     }
     let infinite = up(infinite, infinite + finite).min(1.0);
-    PrivacyLoss { law: LossLaw::Atoms(Arc::from(atoms)), infinite }
+    PrivacyLoss { law: LossDistribution::Atoms(Arc::from(atoms)), infinite }
 }
 
 /// Returns `ln(a/b)`, rounded up. Near 1 the difference is taken in integers, where it is exact.

@@ -101,7 +101,7 @@ pub const NUMBERS: u64 = 64;
 
 /// The errors of totals under a strategy, for one contribution of size 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figures {
+pub struct StrategyError {
     strategy: Strategy,
     max: f64,
     rms: f64,
@@ -110,7 +110,7 @@ pub struct Figures {
     ratio: f64,
 }
 
-impl Figures {
+impl StrategyError {
     /// The strategy.
     pub fn strategy(&self) -> Strategy {
         self.strategy
@@ -145,19 +145,19 @@ impl Figures {
 /// The strategies for a horizon or a width at a cost, with the best of them.
 #[derive(Clone, Debug)]
 pub struct StrategyChoice {
-    strategies: Vec<Figures>,
-    best: Figures,
+    strategies: Vec<StrategyError>,
+    best: StrategyError,
     lower_bound: f64,
 }
 
 impl StrategyChoice {
     /// The strategies, in ascending order of their error.
-    pub fn strategies(&self) -> &[Figures] {
+    pub fn strategies(&self) -> &[StrategyError] {
         &self.strategies
     }
 
     /// The strategy with the smallest largest error: for totals so far, among those within [`NUMBERS`] a key.
-    pub fn best(&self) -> &Figures {
+    pub fn best(&self) -> &StrategyError {
         &self.best
     }
 
@@ -168,15 +168,15 @@ impl StrategyChoice {
     }
 
     /// Makes a choice of `found`, which are at unit noise; `most` bounds the state of a key.
-    fn of(found: Vec<Figures>, lower_bound: f64, rho: f64, most: u64) -> StrategyChoice {
+    fn of(found: Vec<StrategyError>, lower_bound: f64, rho: f64, most: u64) -> StrategyChoice {
         let noise = 1.0 / (2.0 * rho).sqrt();
-        let priced = |figures: Figures| Figures {
+        let priced = |figures: StrategyError| StrategyError {
             max: figures.max * noise,
             rms: figures.rms * noise,
             ratio: figures.max / lower_bound,
             ..figures
         };
-        let mut strategies: Vec<Figures> = found.into_iter().map(priced).collect();
+        let mut strategies: Vec<StrategyError> = found.into_iter().map(priced).collect();
         strategies.sort_by(|a, b| a.max.total_cmp(&b.max));
         // Fresh noise keeps the least state, and is always in the list.
         let fits = strategies.iter().find(|figures| figures.memory <= most);
@@ -243,12 +243,12 @@ pub(crate) fn price(rho: BudgetUnits) -> Result<f64, Invalid> {
 }
 
 /// Makes figures for noise that costs rho = 1/2.
-fn figures(strategy: Strategy, sensitivity: f64, (largest, mean): (f64, f64), memory: u64) -> Figures {
+fn figures(strategy: Strategy, sensitivity: f64, (largest, mean): (f64, f64), memory: u64) -> StrategyError {
     let [max, rms] = [largest, mean].map(|variance| sensitivity * variance.sqrt());
-    Figures { strategy, max, rms, sensitivity, memory, ratio: 1.0 }
+    StrategyError { strategy, max, rms, sensitivity, memory, ratio: 1.0 }
 }
 
-fn root(horizon: u64) -> Figures {
+fn root(horizon: u64) -> StrategyError {
     if horizon > REMEMBERED {
         let squared = strategies::root_squared(horizon);
         let variances = (squared, strategies::root_mean(horizon));
@@ -259,17 +259,17 @@ fn root(horizon: u64) -> Figures {
     figures(Strategy::SquareRoot, coefficients.sensitivity(), variances, kept_so_far(horizon))
 }
 
-fn tree(horizon: u64) -> Figures {
+fn tree(horizon: u64) -> StrategyError {
     let levels = strategies::levels(horizon);
     let memory = 2 * u64::from(levels);
     figures(Strategy::Tree, f64::from(levels).sqrt(), strategies::variances(horizon), memory)
 }
 
-fn fresh(memory: u64, largest: f64, mean: f64) -> Figures {
+fn fresh(memory: u64, largest: f64, mean: f64) -> StrategyError {
     figures(Strategy::Fresh, 1.0, (largest, mean), memory)
 }
 
-fn buffered(horizon: u64) -> Option<Figures> {
+fn buffered(horizon: u64) -> Option<StrategyError> {
     let buffers = buffers(horizon);
     let series = BufferedStrategy::of(buffers)?;
     let ticks = horizon as f64;
@@ -292,7 +292,7 @@ fn kept_over(coefficients: u64, width: u64) -> u64 {
 
 /// The variances of totals, tick by tick, for draws of variance 1.
 #[derive(Clone, Debug)]
-pub(crate) struct Growth(Variances);
+pub(crate) struct VarianceByTick(Variances);
 
 #[derive(Clone, Debug)]
 enum Variances {
@@ -304,9 +304,9 @@ enum Variances {
     Ticks(u64),
 }
 
-impl Growth {
+impl VarianceByTick {
     /// The growth for totals so far. `None` where the noise would not fade.
-    pub(crate) fn so_far(strategy: Strategy, horizon: u64) -> Option<Growth> {
+    pub(crate) fn so_far(strategy: Strategy, horizon: u64) -> Option<VarianceByTick> {
         let variances = match strategy {
             Strategy::SquareRoot => {
                 let work = vec![1.0; horizon as usize];
@@ -316,18 +316,18 @@ impl Growth {
             Strategy::Tree => Variances::Tree,
             Strategy::Fresh => Variances::Ticks(horizon),
         };
-        Some(Growth(variances))
+        Some(VarianceByTick(variances))
     }
 
     /// The growth for totals over the last ticks. `None` where there is no such strategy, or the noise would
     /// not fade.
-    pub(crate) fn over_last(strategy: Strategy, width: u64) -> Option<Growth> {
+    pub(crate) fn over_last(strategy: Strategy, width: u64) -> Option<VarianceByTick> {
         let variances = match strategy {
             Strategy::SquareRoot => Variances::summed(&Coefficients::window(width).noise_over(width)?),
             Strategy::Fresh => Variances::Ticks(width),
             Strategy::Buffered | Strategy::Tree => return None,
         };
-        Some(Growth(variances))
+        Some(VarianceByTick(variances))
     }
 
     /// The largest standard deviation of the totals up to this tick.

@@ -6,7 +6,7 @@ fn near(found: f64, truth: f64, part: f64) {
     assert!((found / truth - 1.0).abs() <= part, "{found} is not {truth}");
 }
 
-fn of(choice: &StrategyChoice, strategy: Strategy) -> &Figures {
+fn of(choice: &StrategyChoice, strategy: Strategy) -> &StrategyError {
     choice.strategies().iter().find(|figures| figures.strategy() == strategy).unwrap()
 }
 
@@ -79,7 +79,7 @@ fn the_variance_of_a_sliding_total_is_that_of_its_series() {
 fn what_totals_err_by_grows_to_the_largest() {
     for horizon in [1, 2, 3, 7, 64, 1000] {
         for figures in so_far(horizon, 0.5).unwrap().strategies() {
-            let growth = Growth::so_far(figures.strategy(), horizon).unwrap();
+            let growth = VarianceByTick::so_far(figures.strategy(), horizon).unwrap();
             let until = |tick| figures.sensitivity() * growth.until(tick);
             near(until(horizon), figures.max_deviation(), 1e-9);
             let mean = (1..=horizon).map(|tick| until(tick).powi(2)).sum::<f64>() / horizon as f64;
@@ -97,7 +97,7 @@ fn what_totals_err_by_grows_to_the_largest() {
 fn what_sliding_totals_err_by_grows_as_their_series() {
     for width in [1, 2, 3, 12, 60] {
         let coefficients = Coefficients::window(width);
-        let growth = Growth::over_last(Strategy::SquareRoot, width).unwrap();
+        let growth = VarianceByTick::over_last(Strategy::SquareRoot, width).unwrap();
         let mut work = vec![1.0; width as usize];
         work.resize(9 * width as usize, 0.0);
         let mut variance = 0.0;
@@ -107,7 +107,7 @@ fn what_sliding_totals_err_by_grows_as_their_series() {
         }
         let largest = of(&over_last(width, 0.5).unwrap(), Strategy::SquareRoot).max_deviation();
         near(growth.until(u64::MAX) * coefficients.sensitivity(), largest, 1e-12);
-        let fresh = Growth::over_last(Strategy::Fresh, width).unwrap();
+        let fresh = VarianceByTick::over_last(Strategy::Fresh, width).unwrap();
         assert!((1..100).all(|tick| fresh.until(tick).powi(2).round() as u64 == tick.min(width)));
     }
 }

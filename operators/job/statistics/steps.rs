@@ -21,7 +21,7 @@ pub(super) const DIGITS: i32 = 18;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepSize {
     /// The largest distance of a person's value from zero: for sums.
-    Reach,
+    StreamContribution,
     /// The width of the range: for means, which are computed from the middle.
     Width,
 }
@@ -35,7 +35,8 @@ pub(super) fn of_range(
     let power = low.parts().1.min(high.parts().1);
     let (bottom, top) = (whole(low, -power), whole(high, -power));
     let reach = magnitude(&bottom).max(magnitude(&top));
-    let size = if size == StepSize::Reach { reach.clone() } else { magnitude(&(&top - &bottom)) };
+    let size =
+        if size == StepSize::StreamContribution { reach.clone() } else { magnitude(&(&top - &bottom)) };
     let fits = |digits: &i32| {
         let shift = power + digits;
         let under = |number: &UBig, limit: u64| match shift {
@@ -161,13 +162,13 @@ mod tests {
     #[test]
     fn a_range_has_a_million_steps_and_its_ends_are_outside() {
         assert_eq!(range("0", "5", StepSize::Width), (0, 5_000_000, 6));
-        assert_eq!(range("0", "9.99", StepSize::Reach), (0, 9_990_000, 6));
-        assert_eq!(range("0", "10", StepSize::Reach), (0, 1_000_000, 5));
-        assert_eq!(range("-100", "7", StepSize::Reach), (-1_000_000, 70_000, 4));
+        assert_eq!(range("0", "9.99", StepSize::StreamContribution), (0, 9_990_000, 6));
+        assert_eq!(range("0", "10", StepSize::StreamContribution), (0, 1_000_000, 5));
+        assert_eq!(range("-100", "7", StepSize::StreamContribution), (-1_000_000, 70_000, 4));
         assert_eq!(range("1000", "1001", StepSize::Width), (1_000_000_000, 1_001_000_000, 6));
         assert_eq!(range("0", "1e15", StepSize::Width), (0, 1_000_000, -9));
         assert_eq!(range("0.00000025", "0.33333333", StepSize::Width), (2, 3_333_334, 7));
-        assert_eq!(range("-0.33333333", "-0.00000025", StepSize::Reach), (-3_333_334, -2, 7));
+        assert_eq!(range("-0.33333333", "-0.00000025", StepSize::StreamContribution), (-3_333_334, -2, 7));
         assert_eq!(range("1e-300", "2e-300", StepSize::Width), (0, 1, 18));
         // No step is so fine that the ends would exceed the exact range of floats.
         let (low, high, digits) = range("4503599627370490", "4503599627370491", StepSize::Width);
@@ -210,12 +211,12 @@ mod tests {
         fn ends_are_rounded_outwards(low in -10i128.pow(15)..10i128.pow(15), size in 1i128..10i128.pow(14), power in -20i32..1) {
             let text = |digits: i128| format!("{digits}e{power}");
             let (low, high) = (number(&text(low)), number(&text(low + size)));
-            for kind in [StepSize::Reach, StepSize::Width] {
+            for kind in [StepSize::StreamContribution, StepSize::Width] {
                 let (range, point) = of_range(low, high, kind).unwrap();
                 let at = |steps: i64| number(&format!("{steps}e{}", -point.count()));
                 prop_assert!(at(range.low()) <= low && low < at(range.low() + 1));
                 prop_assert!(at(range.high()) >= high && high > at(range.high() - 1));
-                let size = if kind == StepSize::Reach { range.low().abs().max(range.high().abs()) } else { range.high() - range.low() };
+                let size = if kind == StepSize::StreamContribution { range.low().abs().max(range.high().abs()) } else { range.high() - range.low() };
                 prop_assert!(size <= 10_000_001);
                 let full = range.low().abs().max(range.high().abs()) as u64 > FARTHEST / 10;
                 prop_assert!(size >= 999_999 || point.count() == DIGITS || full, "{}", size);

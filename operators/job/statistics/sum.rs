@@ -37,7 +37,7 @@ impl SumSpec {
     }
 
     fn range(&self) -> Result<Range, Invalid> {
-        Ok(self.measure.range(StepSize::Reach)?.0)
+        Ok(self.measure.range(StepSize::StreamContribution)?.0)
     }
 }
 
@@ -60,7 +60,7 @@ impl JobStatistic for SumSpec {
     }
 
     fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
-        self.measure.value(StepSize::Reach)
+        self.measure.value(StepSize::StreamContribution)
     }
 
     fn cut(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {

@@ -13,7 +13,7 @@ use super::query::MatchedTotals;
 use super::query::{Answers, ReadyAnswers};
 use super::query::{Asks, Query};
 use super::schema::Schema;
-use crate::accounting::bounded::{BoundedNoiseGoal, BoundedNoiseRequest, Fineness, NoiseShape};
+use crate::accounting::bounded::{BoundedNoiseGoal, BoundedNoiseRequest, GridResolution, NoiseShape};
 use crate::accounting::{Adjacency, Interval, PrivacyCost, Relation, ReleaseCost, bounded};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
@@ -158,7 +158,7 @@ impl Answers for BoundedNoise {
             BoundedNoiseRequest::new(self.answers, epsilon, delta).map_err(answers)?.goal(self.goal)?;
         let asked = self.shape.map_or(asked, |shape| asked.shape(shape));
         let records = limits.keys().saturating_mul(limits.per_key());
-        let fine = Fineness::new(records, REACH).map_err(|_| crowded())?;
+        let fine = GridResolution::new(records, REACH).map_err(|_| crowded())?;
         // Of what was asked for, only its length is refused.
         let law =
             bounded::CalibratedBoundedNoise::calibrate(&asked, &fine).map_err(|refused| {

@@ -23,14 +23,14 @@ pub(super) struct KeyState<K> {
     pub(super) ticks: u64,
     /// The public keys with their states, ascending.
     pub(super) keys: Vec<(K, TotalState)>,
-    pub(super) emerging: Emerging<K>,
+    pub(super) emerging: CandidateKeys<K>,
 }
 
 impl<K: Key> KeyState<K> {
     /// Returns the state before the first window, with these keys public.
     pub(super) fn new(running: &PreparedRunning, public: impl IntoIterator<Item = K>) -> KeyState<K> {
         let keys = public.into_iter().map(|key| (key, running.begin())).collect();
-        KeyState { ticks: 0, keys, emerging: Emerging::new() }
+        KeyState { ticks: 0, keys, emerging: CandidateKeys::new() }
     }
 
     /// Writes the state. With `listed` the keys were public from the start, and are not written.
@@ -69,7 +69,7 @@ impl<K: Key> KeyState<K> {
         let parsed = move || {
             let keys: Option<Vec<(K, TotalState)>> =
                 keys.into_iter().map(|key| Some((key, left.state(running)?))).collect();
-            let emerging = Emerging::read(&mut left, ticks)?;
+            let emerging = CandidateKeys::read(&mut left, ticks)?;
             left.is_empty().then_some(KeyState { ticks, keys: keys?, emerging })
         };
         parsed().ok_or_else(|| refused(InvalidKind::Malformed))
@@ -120,11 +120,11 @@ pub(super) struct TickContribution {
 
 /// All keys with a contribution that are not public, with their contributions, the oldest first. Secret.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Emerging<K>(BTreeMap<K, Vec<TickContribution>>);
+pub(super) struct CandidateKeys<K>(BTreeMap<K, Vec<TickContribution>>);
 
-impl<K: Key> Emerging<K> {
-    pub(super) fn new() -> Emerging<K> {
-        Emerging(BTreeMap::new())
+impl<K: Key> CandidateKeys<K> {
+    pub(super) fn new() -> CandidateKeys<K> {
+        CandidateKeys(BTreeMap::new())
     }
 
     /// Adds the contributions of a tick to keys that are not public.
@@ -200,7 +200,7 @@ impl<K: Key> Emerging<K> {
     }
 
     /// Reads what `write` wrote, and refuses a contribution after `ticks`.
-    pub(super) fn read(left: &mut UnreadBytes<'_>, ticks: u64) -> Option<Emerging<K>> {
+    pub(super) fn read(left: &mut UnreadBytes<'_>, ticks: u64) -> Option<CandidateKeys<K>> {
         let mut keys = BTreeMap::new();
         for _ in 0..left.count()? {
             let length = u32::from_be_bytes(left.array()?) as usize;
@@ -219,6 +219,6 @@ impl<K: Key> Emerging<K> {
             }
             keys.insert(key, brought);
         }
-        Some(Emerging(keys))
+        Some(CandidateKeys(keys))
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Measurements are integers, computed in integers from integer coefficients, and each has a draw of exact
 //! integer noise; a total is computed from noised measurements alone, in floats. So the guarantee is that of
-//! the list of noised measurements: neighbouring inputs whose contributions differ by at most a [`Reach`]
+//! the list of noised measurements: neighbouring inputs whose contributions differ by at most a [`StreamContribution`]
 //! move it by a length that is computed in integers from the very coefficients in use, and
 //! [`PreparedRunning::charge`] is that length squared, over twice the variance, rounded up. The next tick may
 //! depend on everything released before: a draw is moved by an integer that is fixed when it is drawn, and
@@ -17,12 +17,12 @@
 //! ```
 //! use discreet::accounting::BudgetUnits;
 //! use discreet::accounting::running::Strategy;
-//! use discreet::mechanisms::running::{PreparedRunning, Reach};
+//! use discreet::mechanisms::running::{PreparedRunning, StreamContribution};
 //! use discreet::noise::NoiseSource;
 //!
 //! // A year of hours, in which a person counts once.
 //! let rho = BudgetUnits::at_most_float("rho", 0.1)?;
-//! let visits = PreparedRunning::so_far(Strategy::Buffered, 8760, Reach::new(1, 1)?, rho)?;
+//! let visits = PreparedRunning::so_far(Strategy::Buffered, 8760, StreamContribution::new(1, 1)?, rho)?;
 //! assert!(visits.charge() <= rho);
 //! let mut state = visits.begin();
 //! for people in [120, 98, 143] {
@@ -50,7 +50,7 @@
 //!   published, is another draw of the same node, which no charge covers. State that is lost ends the
 //!   release; to [begin](PreparedRunning::begin) anew is a new charge.
 //! * The bytes of a state hold exact numbers: they are secret, and are stored as such.
-//! * A person's contributions are bounded over *all* ticks ([`Reach`]), not for each.
+//! * A person's contributions are bounded over *all* ticks ([`StreamContribution`]), not for each.
 
 mod keys;
 mod prepared;
@@ -62,7 +62,7 @@ mod totals;
 
 use std::fmt;
 
-pub use prepared::{PreparedRunning, Reach};
+pub use prepared::{PreparedRunning, StreamContribution};
 pub use state::TotalState;
 pub use total::{RunningTotal, TotalSpan};
 pub use totals::RunningTotals;
@@ -70,22 +70,22 @@ pub use totals::RunningTotals;
 /// The reason that a tick has no total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Untold {
+pub enum TickError {
     /// The horizon has ended: the guarantee does not reach beyond it.
     Ended,
     /// The state has other parameters.
     Foreign,
 }
 
-impl fmt::Display for Untold {
+impl fmt::Display for TickError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Untold::Ended => {
+            TickError::Ended => {
                 "the horizon of this release has ended; further totals are another release, which is charged anew"
             }
-            Untold::Foreign => "the state is that of other parameters; give that which began with these",
+            TickError::Foreign => "the state is that of other parameters; give that which began with these",
         })
     }
 }
 
-impl std::error::Error for Untold {}
+impl std::error::Error for TickError {}

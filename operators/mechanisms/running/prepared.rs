@@ -2,10 +2,10 @@
 
 use dashu_int::UBig;
 
-use super::state::{Buffers, History, Nodes, TotalState, Work};
-use super::{Untold, state};
+use super::state::{Buffers, History, Nodes, TotalState, Workload};
+use super::{TickError, state};
 use crate::accounting::running::strategies::Coefficients;
-use crate::accounting::running::{Growth, REMEMBERED, Strategy, whole};
+use crate::accounting::running::{REMEMBERED, Strategy, VarianceByTick, whole};
 use crate::accounting::{BudgetUnits, DiscreteGaussianCost, running};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
@@ -16,18 +16,18 @@ use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource, Ratio};
 /// A person may come once or a hundred times: the contributions to a key at all ticks, without signs, add up
 /// to at most `each`. This is stricter than a bound for each tick, and needs less noise than one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Reach {
+pub struct StreamContribution {
     each: u64,
     keys: u64,
 }
 
-impl Reach {
+impl StreamContribution {
     /// Creates a reach of at most `each` in all for a key, and at most this number of keys.
     ///
     /// # Errors
     /// Names `each` unless it is from 1 to 2^40, and `keys` unless it is from 1 to 2^31.
-    pub fn new(each: u64, keys: u64) -> Result<Reach, Invalid> {
-        Ok(Reach {
+    pub fn new(each: u64, keys: u64) -> Result<StreamContribution, Invalid> {
+        Ok(StreamContribution {
             each: whole("each", each, 1 << 40, "a whole number from 1 to 2^40")?,
             keys: whole("keys", keys, 1 << 31, "a whole number from 1 to 2^31")?,
         })
@@ -46,7 +46,7 @@ pub struct PreparedRunning {
     charge: BudgetUnits,
     /// The standard deviation of a draw, in units of a total.
     draw: f64,
-    growth: Growth,
+    growth: VarianceByTick,
     ratio: f64,
     memory: u64,
     parameters: Digest,
@@ -97,7 +97,7 @@ impl PreparedRunning {
     pub fn so_far(
         strategy: Strategy,
         horizon: u64,
-        reach: Reach,
+        reach: StreamContribution,
         rho: BudgetUnits,
     ) -> Result<PreparedRunning, Invalid> {
         let ticks = running::horizon(horizon)?;
@@ -105,14 +105,16 @@ impl PreparedRunning {
             Strategy::SquareRoot => {
                 let remedy = "at most 4,096 ticks, all of which it remembers, or the buffered strategy";
                 let ticks = whole("horizon", ticks, REMEMBERED, remedy)?;
-                MeasurementPlan::History(History::new(Coefficients::root(ticks), Work::SoFar))
+                MeasurementPlan::History(History::new(Coefficients::root(ticks), Workload::SoFar))
             }
             Strategy::Buffered => MeasurementPlan::Buffers(Buffers::new(ticks, reach.each)),
             Strategy::Tree => MeasurementPlan::Nodes(Nodes::new(ticks)),
-            Strategy::Fresh => MeasurementPlan::History(History::new(Coefficients::single(), Work::SoFar)),
+            Strategy::Fresh => {
+                MeasurementPlan::History(History::new(Coefficients::single(), Workload::SoFar))
+            }
         };
         let figures = running::so_far(ticks, 0.5)?;
-        let growth = Growth::so_far(strategy, ticks);
+        let growth = VarianceByTick::so_far(strategy, ticks);
         PreparedRunning::ready(plan, strategy, Some(ticks), (&figures, growth), reach, rho)
     }
 
@@ -126,7 +128,7 @@ impl PreparedRunning {
     pub fn over_last(
         strategy: Strategy,
         width: u64,
-        reach: Reach,
+        reach: StreamContribution,
         rho: BudgetUnits,
     ) -> Result<PreparedRunning, Invalid> {
         let width = running::width(width)?;
@@ -139,8 +141,8 @@ impl PreparedRunning {
             }
         };
         let figures = running::over_last(width, 0.5)?;
-        let plan = MeasurementPlan::History(History::new(coefficients, Work::Last(width)));
-        let growth = Growth::over_last(strategy, width);
+        let plan = MeasurementPlan::History(History::new(coefficients, Workload::Last(width)));
+        let growth = VarianceByTick::over_last(strategy, width);
         PreparedRunning::ready(plan, strategy, None, (&figures, growth), reach, rho)
     }
 
@@ -148,8 +150,8 @@ impl PreparedRunning {
         plan: MeasurementPlan,
         strategy: Strategy,
         horizon: Option<u64>,
-        (figures, growth): (&running::StrategyChoice, Option<Growth>),
-        reach: Reach,
+        (figures, growth): (&running::StrategyChoice, Option<VarianceByTick>),
+        reach: StreamContribution,
         rho: BudgetUnits,
     ) -> Result<PreparedRunning, Invalid> {
         let squared = plan.squared(reach.each) * UBig::from(reach.keys);
@@ -224,12 +226,12 @@ impl PreparedRunning {
     /// is found late so has noise with the same distribution as the others, drawn now.
     ///
     /// # Errors
-    /// [`Untold::Ended`] if there are more numbers than the horizon has ticks.
+    /// [`TickError::Ended`] if there are more numbers than the horizon has ticks.
     pub fn caught_up(
         &self,
         exact: impl IntoIterator<Item = i64>,
         noise: &mut NoiseSource,
-    ) -> Result<TotalState, Untold> {
+    ) -> Result<TotalState, TickError> {
         let mut state = self.begin();
         for exact in exact {
             self.tick(&mut state, exact, noise)?;
@@ -248,9 +250,14 @@ impl PreparedRunning {
     /// Returns the next total, of the ticks so far and this one. Its noise is drawn here, once.
     ///
     /// # Errors
-    /// [`Untold::Ended`] after the last tick of the horizon, [`Untold::Foreign`] with a state of other
+    /// [`TickError::Ended`] after the last tick of the horizon, [`TickError::Foreign`] with a state of other
     /// parameters. The state is unchanged then.
-    pub fn tick(&self, state: &mut TotalState, exact: i64, noise: &mut NoiseSource) -> Result<f64, Untold> {
+    pub fn tick(
+        &self,
+        state: &mut TotalState,
+        exact: i64,
+        noise: &mut NoiseSource,
+    ) -> Result<f64, TickError> {
         self.told(state, exact, |measured| {
             measured.iter_mut().for_each(|value| *value = value.saturating_add(self.law.draw(noise).into()));
         })
@@ -268,12 +275,12 @@ impl PreparedRunning {
         state: &mut TotalState,
         exact: i64,
         noised: impl FnOnce(&mut [i128]),
-    ) -> Result<f64, Untold> {
+    ) -> Result<f64, TickError> {
         if state.parameters != self.parameters {
-            return Err(Untold::Foreign);
+            return Err(TickError::Foreign);
         }
         if self.horizon.is_some_and(|horizon| state.ticks() >= horizon) {
-            return Err(Untold::Ended);
+            return Err(TickError::Ended);
         }
         let mut measured = state.measure(&self.plan, exact);
         noised(&mut measured);
@@ -313,23 +320,23 @@ fn too_little() -> Invalid {
 /// tick up to the 31st, and after that at most a sixteenth of its first tick long: within it the deviation of
 /// a total grows by 3% at most, and under a tree by what one node adds.
 #[derive(Clone, Debug)]
-pub(super) struct Widths(Vec<f64>);
+pub(super) struct IntervalWidths(Vec<f64>);
 
 const BITS: u32 = 4;
 
 /// The number of spans up to the longest horizon, of 2^32 ticks; the deviation of a total grows no further.
 const SPANS: usize = ((33 - BITS as usize) << BITS) + 1;
 
-impl Widths {
+impl IntervalWidths {
     /// Computes the half-widths at this confidence.
-    pub(super) fn new(running: &PreparedRunning, confidence: f64) -> Result<Widths, Invalid> {
+    pub(super) fn new(running: &PreparedRunning, confidence: f64) -> Result<IntervalWidths, Invalid> {
         // The noise is nearly continuous, since a total adds up many draws.
         let large = (1u64 << 30) as f64;
         let deviations = DiscreteGaussianCost::new(large, 1)?.interval(confidence)? as f64 / large;
         // The quantile for integers, which draws are, plus 1, since a released total is rounded to an
         // integer.
         let width = |span| (deviations * running.deviation_until(last(span)) - 0.5).ceil() + 1.0;
-        Ok(Widths((0..SPANS).map(width).collect()))
+        Ok(IntervalWidths((0..SPANS).map(width).collect()))
     }
 
     pub(super) fn at(&self, tick: u64) -> f64 {

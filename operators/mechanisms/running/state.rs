@@ -187,12 +187,12 @@ pub(super) struct History {
     coefficients: Coefficients,
     /// The coefficients after the first, over the first.
     ratios: Vec<f64>,
-    work: Work,
+    work: Workload,
 }
 
 /// The ticks that a total adds up.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Work {
+pub(super) enum Workload {
     SoFar,
     Last(u64),
 }
@@ -206,7 +206,7 @@ pub(super) struct HistoryState {
 }
 
 impl History {
-    pub(super) fn new(coefficients: Coefficients, work: Work) -> History {
+    pub(super) fn new(coefficients: Coefficients, work: Workload) -> History {
         let first = coefficients.values.first().copied().unwrap_or(1) as f64;
         let ratios = coefficients.values.iter().skip(1).map(|value| *value as f64 / first).collect();
         History { coefficients, ratios, work }
@@ -218,8 +218,8 @@ impl History {
 
     pub(super) fn width(&self) -> u64 {
         match self.work {
-            Work::SoFar => 0,
-            Work::Last(width) => width,
+            Workload::SoFar => 0,
+            Workload::Last(width) => width,
         }
     }
 
@@ -252,8 +252,8 @@ impl History {
         let told = noised as f64 / self.coefficients.unit() - known;
         kept.told.push_front(told);
         let total = match self.work {
-            Work::SoFar => kept.total + told,
-            Work::Last(width) => kept.told.iter().take(width as usize).sum(),
+            Workload::SoFar => kept.total + told,
+            Workload::Last(width) => kept.told.iter().take(width as usize).sum(),
         };
         kept.total = total;
         kept.told.truncate(self.ratios.len().max(self.width().saturating_sub(1) as usize));

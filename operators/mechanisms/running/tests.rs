@@ -16,8 +16,8 @@ fn rho(rho: f64) -> BudgetUnits {
     BudgetUnits::at_most_float("rho", rho).unwrap()
 }
 
-fn one() -> Reach {
-    Reach::new(1, 1).unwrap()
+fn one() -> StreamContribution {
+    StreamContribution::new(1, 1).unwrap()
 }
 
 fn so_far(strategy: Strategy, horizon: u64) -> PreparedRunning {
@@ -133,11 +133,11 @@ fn the_horizon_is_the_last_tick_that_is_charged() {
             running.tick(&mut state, 1, &mut noise).unwrap();
         }
         let ended = state.clone();
-        assert_eq!(running.tick(&mut state, 1, &mut noise), Err(Untold::Ended));
+        assert_eq!(running.tick(&mut state, 1, &mut noise), Err(TickError::Ended));
         assert_eq!(state, ended);
         // The state stays ended when it is read again.
         let mut state = running.resumed(&ended.to_bytes()).unwrap();
-        assert_eq!(running.tick(&mut state, 1, &mut noise), Err(Untold::Ended));
+        assert_eq!(running.tick(&mut state, 1, &mut noise), Err(TickError::Ended));
         assert_eq!((state.ticks(), running.horizon()), (7, Some(7)));
     }
     // Totals without a horizon go on.
@@ -174,7 +174,8 @@ fn noise_that_is_cut_would_cost_more() {
 // By hand: in a tree over 4 ticks a contribution is in 3 nodes; 3 * 2^2 over twice 60 is 1/10.
 #[test]
 fn the_charge_is_what_the_integers_cost() {
-    let tree = PreparedRunning::so_far(Strategy::Tree, 4, Reach::new(2, 1).unwrap(), rho(0.1)).unwrap();
+    let tree =
+        PreparedRunning::so_far(Strategy::Tree, 4, StreamContribution::new(2, 1).unwrap(), rho(0.1)).unwrap();
     assert_eq!(tree.law().variance().to_f64(), 60.0);
     assert_eq!(tree.charge().to_float_up(), 0.1);
     for (running, _) in each(50) {
@@ -185,7 +186,8 @@ fn the_charge_is_what_the_integers_cost() {
     assert!(dear.law().variance().to_f64() >= 0.001 && dear.charge() <= rho(500.0));
     // Three keys cost three times as much as one.
     let keys = |keys, rho| {
-        PreparedRunning::so_far(Strategy::Buffered, 100, Reach::new(1, keys).unwrap(), rho).unwrap()
+        PreparedRunning::so_far(Strategy::Buffered, 100, StreamContribution::new(1, keys).unwrap(), rho)
+            .unwrap()
     };
     let (one, three) = (keys(1, rho(0.1)), keys(3, rho(0.3)));
     assert!((one.deviation() / three.deviation() - 1.0).abs() < 1e-9);
@@ -211,7 +213,11 @@ fn parameters_that_cannot_be_are_named() {
     assert_eq!(named(spent(BudgetUnits::from_bits(1))), field("rho", InvalidKind::TooSmall));
     assert_eq!(named(spent(BudgetUnits::UNBOUNDED)), field("rho", InvalidKind::TooLarge));
     assert_eq!(named(spent(rho(501.0))), field("rho", InvalidKind::TooLarge));
-    assert!(Reach::new(0, 1).is_err() && Reach::new(1, 0).is_err() && Reach::new((1 << 40) + 1, 1).is_err());
+    assert!(
+        StreamContribution::new(0, 1).is_err()
+            && StreamContribution::new(1, 0).is_err()
+            && StreamContribution::new((1 << 40) + 1, 1).is_err()
+    );
 }
 
 // Refutes a state that forgets, and a node that is drawn twice: with a stop after every tick the totals are
@@ -267,7 +273,7 @@ fn a_state_of_other_parameters_is_refused() {
             assert_eq!(foreign.resumed(&bytes).is_ok(), at == other);
             if at != other {
                 let mut copy = state.clone();
-                assert_eq!(foreign.tick(&mut copy, 1, &mut noise), Err(Untold::Foreign));
+                assert_eq!(foreign.tick(&mut copy, 1, &mut noise), Err(TickError::Foreign));
                 assert_eq!(copy, state);
             }
         }
@@ -320,7 +326,7 @@ proptest! {
     #[test]
     fn neighbours_are_never_farther_apart_than_is_charged((ticks, brought) in neighbours()) {
         let total: u64 = brought.iter().map(|(_, amount)| amount.unsigned_abs()).sum();
-        let reach = Reach::new(total.max(1), 1).unwrap();
+        let reach = StreamContribution::new(total.max(1), 1).unwrap();
         let mut with = ticks.clone();
         for (at, amount) in brought {
             with[at] = with[at].saturating_add(amount);

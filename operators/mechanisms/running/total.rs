@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::prepared::{PreparedRunning, Reach};
+use super::prepared::{PreparedRunning, StreamContribution};
 use crate::accounting::BudgetUnits;
 use crate::accounting::running::{self, Strategy, StrategyChoice};
 use crate::invalid::{Invalid, InvalidKind};
@@ -140,7 +140,7 @@ impl<K: Key> RunningTotal<K> {
 
     /// Prepares the totals of one key at this price.
     pub(super) fn engine(&self, rho: BudgetUnits) -> Result<PreparedRunning, Invalid> {
-        let reach = Reach::new(self.each(), self.stated().limits.keys())?;
+        let reach = StreamContribution::new(self.each(), self.stated().limits.keys())?;
         let strategy = match self.strategy {
             Some(strategy) => strategy,
             None => self.span.strategies()?.best().strategy(),

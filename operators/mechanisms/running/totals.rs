@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::keys::KeyState;
 use super::keys::TickContribution;
+use super::prepared::IntervalWidths;
 use super::prepared::PreparedRunning;
-use super::prepared::Widths;
 use super::state::TotalState;
 use super::total::{RunningTotal, TotalSpan};
 use crate::accounting::running::strategies;
@@ -42,7 +42,7 @@ pub struct RunningTotals<K> {
     measure: MeasureKind,
     pub(super) keys: TotalSource<K>,
     told: EstimateFormat,
-    widths: Widths,
+    widths: IntervalWidths,
     cost: ReleaseCost,
     parameters: Digest,
 }
@@ -109,7 +109,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
                 each: EstimatesPerKey::One,
                 of: Some(statistic.span().to_string().into()),
             },
-            widths: Widths::new(&running, confidence)?,
+            widths: IntervalWidths::new(&running, confidence)?,
             cost: Spend::Rho(rho).cost_with(
                 person.neighbours(),
                 delta,

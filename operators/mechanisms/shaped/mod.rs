@@ -4,6 +4,6 @@
 mod report;
 mod whitened;
 
-pub use report::{LocalReport, Reported, Reports};
+pub use report::{LocalReport, ReportedMean, Reports};
 pub use whitened::Whitened;
 pub(in crate::mechanisms) use whitened::within;

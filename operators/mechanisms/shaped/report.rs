@@ -51,7 +51,7 @@ pub struct Reports {
 
 /// The mean of the reported vectors, in the coordinates of the domain.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reported {
+pub struct ReportedMean {
     values: Vec<f64>,
     deviations: Vec<f64>,
     people: u64,
@@ -147,7 +147,7 @@ impl Reports {
     ///
     /// # Errors
     /// Names `reports` if there are none.
-    pub fn mean(&self) -> Result<Reported, Invalid> {
+    pub fn mean(&self) -> Result<ReportedMean, Invalid> {
         if self.people == 0 {
             return Err(Invalid::new("reports", InvalidKind::Empty, "at least one"));
         }
@@ -157,11 +157,11 @@ impl Reports {
         values.iter_mut().for_each(|value| *value /= people);
         let along = whitened.deviations(price.deviation());
         let deviations = along.into_iter().map(|deviation| deviation / people.sqrt()).collect();
-        Ok(Reported { values, deviations, people: self.people })
+        Ok(ReportedMean { values, deviations, people: self.people })
     }
 }
 
-impl Reported {
+impl ReportedMean {
     /// The mean along each coordinate.
     pub fn values(&self) -> &[f64] {
         &self.values

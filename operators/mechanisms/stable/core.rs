@@ -6,7 +6,7 @@
 //! or a little more: they are whole multiples of 2^-32, each rounded up, so that the next level still holds
 //! every record that one exchanged record may move out of this one.
 
-use super::gram::{Between, GramMatrix};
+use super::gram::{FormBounds, GramMatrix};
 
 /// The inverse of the grid of radii: they are whole multiples of `1 / GRAIN`.
 const GRAIN: u128 = 1 << 32;
@@ -178,7 +178,7 @@ impl<'a> CovarianceView<'a> {
     }
 
     /// Returns the lowest level whose radius holds the distance of two records.
-    fn reached(&self, person: usize, other: usize, known: Between, top: usize, radii: &Radii) -> usize {
+    fn reached(&self, person: usize, other: usize, known: FormBounds, top: usize, radii: &Radii) -> usize {
         let times = self.times as f64;
         let (low, high) = (known.low * times * (1.0 - 1e-14), known.high * times * (1.0 + 1e-14));
         // The radius of `last` surely holds the distance; those below `first` surely do not.
@@ -243,7 +243,7 @@ pub(super) struct Covariance {
 }
 
 /// The score of the sizes of the good sets of all levels, and their covariance.
-pub(super) struct Good {
+pub(super) struct GoodSets {
     /// The score, at most `k`.
     pub(super) score: u32,
     /// The covariance, if the score is below `k`.
@@ -305,7 +305,7 @@ impl Levels {
     }
 
     /// Computes the good sets of every level, from the widest down.
-    pub(super) fn good(&self, pairs: &Pairs) -> Good {
+    pub(super) fn good(&self, pairs: &Pairs) -> GoodSets {
         self.good_by(pairs, &GramMatrix::of)
     }
 
@@ -313,7 +313,7 @@ impl Levels {
         &self,
         pairs: &Pairs,
         shape_of: &dyn Fn(Vec<i128>, usize) -> Option<GramMatrix>,
-    ) -> Good {
+    ) -> GoodSets {
         let all = pairs.len();
         let mut kept = vec![true; all];
         // For each pair, the number of levels above `k` whose good set contains it.
@@ -359,7 +359,7 @@ impl Levels {
                 weights,
             })
         });
-        Good { score, covariance }
+        GoodSets { score, covariance }
     }
 }
 
@@ -367,7 +367,7 @@ impl Levels {
 /// full.
 struct LeverageSweep {
     shape: Option<GramMatrix>,
-    leverages: Vec<Between>,
+    leverages: Vec<FormBounds>,
     most: f64,
 }
 
@@ -385,7 +385,7 @@ impl LeverageSweep {
         let mut most = 0.0f64;
         let leverages = pairs.each().zip(kept).map(|(u, &kept)| {
             if !kept {
-                return Between { low: 0.0, high: 0.0 };
+                return FormBounds { low: 0.0, high: 0.0 };
             }
             let error = shape.whitened(u, &mut whitened);
             let length = whitened.iter().map(|value| value * value).sum::<f64>().sqrt();
@@ -407,7 +407,7 @@ impl LeverageSweep {
             return Some(leaving);
         }
         for (pair, u) in pairs.each().enumerate().filter(|(pair, _)| kept[*pair]) {
-            let Between { low, high } = self.leverages[pair];
+            let FormBounds { low, high } = self.leverages[pair];
             let leaves = if high <= surely {
                 false
             } else if low > perhaps {

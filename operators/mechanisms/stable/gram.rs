@@ -48,13 +48,13 @@ thread_local! {
 
 /// The proved bounds of a quadratic form.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Between {
+pub(super) struct FormBounds {
     pub(super) low: f64,
     pub(super) high: f64,
 }
 
-impl Between {
-    const ANYTHING: Between = Between { low: 0.0, high: f64::INFINITY };
+impl FormBounds {
+    const ANYTHING: FormBounds = FormBounds { low: 0.0, high: f64::INFINITY };
 }
 
 impl GramMatrix {
@@ -95,13 +95,13 @@ impl GramMatrix {
     }
 
     /// Returns the bounds of `v' G^-1 v` from the length of `W v`, which is known up to `error`.
-    pub(super) fn between(&self, length: f64, error: f64) -> Between {
+    pub(super) fn between(&self, length: f64, error: f64) -> FormBounds {
         let Some(factor) = self.factor.as_ref().filter(|_| error < f64::INFINITY) else {
-            return Between::ANYTHING;
+            return FormBounds::ANYTHING;
         };
         let error = error + length * self.error();
         let (least, most) = ((length - error).max(0.0), length + error);
-        Between {
+        FormBounds {
             low: least * least / (1.0 + factor.eta) * (1.0 - 1e-14),
             high: most * most / (1.0 - factor.eta) * (1.0 + 1e-14),
         }

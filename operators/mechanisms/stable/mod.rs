@@ -9,7 +9,7 @@
 //!
 //! # The steps of a release
 //!
-//! 1. Records are clamped to a public box of integers, whose sides lie within 2^46 of zero ([`Extent`]): so
+//! 1. Records are clamped to a public box of integers, whose sides lie within 2^46 of zero ([`BoundingBox`]): so
 //!    the sums over 2^24 people, at 1,000 levels, stay in 128 bits. The noise source permutes the records,
 //!    independently of their values and order. With [`Relation::AddRemove`](crate::accounting::Relation) the
 //!    first records of the permutation are kept, as many as a noised count says, so that one person more or
@@ -61,7 +61,7 @@ mod release;
 mod tests;
 
 pub use plan::StableMean;
-pub use release::{Extent, Released};
+pub use release::{BoundingBox, Released};
 
 /// The label beside every stable mean, and beside its cost, in all output.
 pub const ASSUMED: &str = "floating-point assumed";

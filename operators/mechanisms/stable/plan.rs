@@ -36,7 +36,7 @@ impl StableMean {
         delta: f64,
         relation: Relation,
     ) -> Result<StableMean, Invalid> {
-        let asked = SearchQuestion::new(dimension, epsilon, delta, relation)?;
+        let asked = PlanSearch::new(dimension, epsilon, delta, relation)?;
         if people > PEOPLE {
             return Err(Invalid::new("people", InvalidKind::TooLarge, "at most 16777216"));
         }
@@ -90,7 +90,7 @@ impl StableMean {
         delta: f64,
         relation: Relation,
     ) -> Result<u64, Invalid> {
-        let asked = SearchQuestion::new(dimension, epsilon, delta, relation)?;
+        let asked = PlanSearch::new(dimension, epsilon, delta, relation)?;
         Ok(asked.least(&asked.tests()?)?.saturating_add(asked.missing()))
     }
 
@@ -172,7 +172,7 @@ pub(super) const MARGIN: f64 = 1e-9;
 pub(super) const SHARES: [f64; 6] = [0.08, 0.15, 0.25, 0.35, 0.45, 0.5];
 
 /// The parameters of a search for a plan.
-pub(super) struct SearchQuestion {
+pub(super) struct PlanSearch {
     pub(super) dimension: u64,
     pub(super) epsilon: f64,
     pub(super) delta: f64,
@@ -191,13 +191,13 @@ pub(super) struct SearchPlan {
     pub(super) omega: f64,
 }
 
-impl SearchQuestion {
+impl PlanSearch {
     pub(super) fn new(
         dimension: u64,
         epsilon: f64,
         delta: f64,
         relation: Relation,
-    ) -> Result<SearchQuestion, Invalid> {
+    ) -> Result<PlanSearch, Invalid> {
         if dimension == 0 || dimension > DIMENSION {
             let kind = if dimension == 0 { InvalidKind::Zero } else { InvalidKind::TooLarge };
             return Err(Invalid::new("dimension", kind, "a whole number from 1 to 64"));
@@ -207,7 +207,7 @@ impl SearchQuestion {
             Relation::Replace => None,
             Relation::AddRemove => Some(NoisedCount::new(most / 20.0, delta / 10.0)?),
         };
-        Ok(SearchQuestion { dimension, epsilon, delta, counting })
+        Ok(PlanSearch { dimension, epsilon, delta, counting })
     }
 
     pub(super) fn tests(&self) -> Result<Vec<ThresholdTest>, Invalid> {

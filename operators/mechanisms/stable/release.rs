@@ -1,6 +1,6 @@
 //! A release of a stable mean: from records to an answer.
 
-use super::core::{Good, Pairs};
+use super::core::{GoodSets, Pairs};
 use super::plan::PEOPLE;
 use super::plan::StableMean;
 use crate::invalid::{Invalid, InvalidKind};
@@ -8,7 +8,7 @@ use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 /// A public box of integers. Coordinates outside are clamped to its sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct BoundingBox {
     sides: Vec<(i64, i64)>,
 }
 
@@ -26,13 +26,13 @@ pub enum Released {
     Failed,
 }
 
-impl Extent {
+impl BoundingBox {
     /// Creates the box of these sides, the lower and the upper of each axis.
     ///
     /// # Errors
     /// Names `extent` if there is no side, a lower side is not below its upper one, or a side is further from
     /// zero than 2^46.
-    pub fn new(sides: Vec<(i64, i64)>) -> Result<Extent, Invalid> {
+    pub fn new(sides: Vec<(i64, i64)>) -> Result<BoundingBox, Invalid> {
         if sides.is_empty() {
             return Err(Invalid::new("extent", InvalidKind::Empty, "a side for each axis"));
         }
@@ -44,7 +44,7 @@ impl Extent {
                 return Err(Invalid::new("extent", InvalidKind::TooSmall, "an upper side above the lower"));
             }
         }
-        Ok(Extent { sides })
+        Ok(BoundingBox { sides })
     }
 
     /// Returns the record, clamped to the box.
@@ -54,7 +54,7 @@ impl Extent {
 }
 
 /// A mean before its noise, as floats, and the input of the noise.
-pub(super) struct Passed {
+pub(super) struct UnnoisedMean {
     /// The mean, relative to the middle of the box.
     pub(super) mean: Vec<f64>,
     pub(super) middle: Vec<f64>,
@@ -81,7 +81,7 @@ impl StableMean {
     pub fn release(
         &self,
         records: &[i64],
-        extent: &Extent,
+        extent: &BoundingBox,
         noise: &mut NoiseSource,
     ) -> Result<Released, Invalid> {
         if extent.sides.len() != self.dimension {
@@ -110,7 +110,7 @@ impl StableMean {
     /// Returns the public grid of the released mean, for each axis of a box: a power of two, at least 2^-30
     /// of the largest standard deviation that the noise can have on the axis. A wide box costs a narrow axis
     /// its digits: see [`fits`](StableMean::fits).
-    pub fn grid(&self, extent: &Extent) -> Vec<f64> {
+    pub fn grid(&self, extent: &BoundingBox) -> Vec<f64> {
         let scale = self.scale(self.least);
         let step =
             |&(low, high): &(i64, i64)| libm::scalbn(1.0, libm::ilogb(scale * (high - low) as f64) - 29);
@@ -123,7 +123,7 @@ impl StableMean {
     ///
     /// # Errors
     /// Names `extent` if the box is that wide.
-    pub fn fits(&self, extent: &Extent) -> Result<(), Invalid> {
+    pub fn fits(&self, extent: &BoundingBox) -> Result<(), Invalid> {
         let noise = self.scale(self.least);
         if self.grid(extent).iter().all(|step| *step <= noise) {
             return Ok(());
@@ -149,9 +149,9 @@ impl StableMean {
     pub(super) fn passed(
         &self,
         records: &[i64],
-        extent: &Extent,
+        extent: &BoundingBox,
         noise: &mut NoiseSource,
-    ) -> Result<Option<Passed>, Invalid> {
+    ) -> Result<Option<UnnoisedMean>, Invalid> {
         let dimension = self.dimension;
         let count = records.len() / dimension;
         let noised = match &self.counting {
@@ -170,7 +170,7 @@ impl StableMean {
             chosen.extend(extent.clamped(&records[from..from + dimension]));
         }
         let pairs = Pairs::of(&chosen, dimension);
-        let Good { score, covariance, .. } = self.levels.good(&pairs);
+        let GoodSets { score, covariance, .. } = self.levels.good(&pairs);
         let Some(covariance) = covariance else { return Ok(None) };
         let references = self.levels.references();
         let cores = self.levels.cores(&chosen, dimension, references, kept / 2, &covariance);
@@ -178,7 +178,7 @@ impl StableMean {
             return Ok(None);
         }
         let middle: Vec<i64> = extent.sides.iter().map(|&(low, high)| low + (high - low) / 2).collect();
-        Ok(Some(Passed {
+        Ok(Some(UnnoisedMean {
             mean: weighted(&chosen, &cores.weights, &middle),
             middle: middle.iter().map(|&middle| middle as f64).collect(),
             pairs,
@@ -189,7 +189,7 @@ impl StableMean {
     }
 }
 
-impl Passed {
+impl UnnoisedMean {
     /// Adds noise of the covariance's shape, with one draw for each pair.
     pub(super) fn noised(&self, noise: &mut NoiseSource) -> Result<Vec<f64>, Invalid> {
         const GRAIN: f64 = (1u64 << 30) as f64;

@@ -10,14 +10,14 @@ mod whole;
 use super::StableMean;
 use super::core::Cores;
 use super::core::{Covariance, Levels, Pairs};
-use super::release::Extent;
+use super::release::BoundingBox;
 use crate::accounting::Relation;
 use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 
 const WIDE: i64 = 1 << 46;
 
-fn extent(dimension: usize) -> Extent {
-    Extent::new(vec![(-WIDE, WIDE); dimension]).unwrap()
+fn extent(dimension: usize) -> BoundingBox {
+    BoundingBox::new(vec![(-WIDE, WIDE); dimension]).unwrap()
 }
 
 /// Draws independent Gaussian coordinates with these deviations around a centre.

@@ -14,7 +14,7 @@ use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
-use crate::mechanisms::stable::{ASSUMED, Extent, Released, StableMean};
+use crate::mechanisms::stable::{ASSUMED, BoundingBox, Released, StableMean};
 use crate::mechanisms::statistic::Cells;
 use crate::mechanisms::statistic::Statistic;
 use crate::noise::NoiseSource;
@@ -26,7 +26,7 @@ use crate::noise::NoiseSource;
 #[derive(Clone, Debug)]
 pub struct StableVectors<K> {
     sides: Ranges,
-    extent: Extent,
+    extent: BoundingBox,
     limits: ContributionBound,
     listed: Arc<[K]>,
     coordinates: Arc<[Coordinate]>,
@@ -54,7 +54,8 @@ impl<K: Key> StableVectors<K> {
                 ));
             }
         }
-        let extent = Extent::new(sides.each().iter().map(|range| (range.low(), range.high())).collect())?;
+        let extent =
+            BoundingBox::new(sides.each().iter().map(|range| (range.low(), range.high())).collect())?;
         let coordinates = sides.each().iter().map(|_| Coordinate::unnamed()).collect();
         let sensitivity = Sensitivity::each(&limits, 1)?;
         Ok(StableVectors { sides, extent, limits, listed, coordinates, sensitivity })
@@ -144,7 +145,7 @@ impl Stable {
 #[derive(Clone, Debug)]
 pub struct StableMeans<K> {
     mean: StableMean,
-    extent: Extent,
+    extent: BoundingBox,
     listed: Arc<[K]>,
     told: EstimateFormat,
     cost: ReleaseCost,

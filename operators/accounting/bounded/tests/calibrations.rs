@@ -48,7 +48,7 @@ fn calibrations_reach_the_reference_table() {
             continue;
         }
         let asked = BoundedNoiseRequest::new(queries, epsilon, delta).unwrap();
-        let noise = CalibratedBoundedNoise::calibrate(&asked, &Fineness::default()).unwrap();
+        let noise = CalibratedBoundedNoise::calibrate(&asked, &GridResolution::default()).unwrap();
         let bound = noise.bound();
         assert!(bound <= 1.01 * reference && bound < published, "{queries} {epsilon} {delta:e}: {bound}");
         assert!(queries >= 30 || bound < reference, "{queries} {epsilon} {delta:e}: {bound}");
@@ -64,7 +64,7 @@ fn calibrations_reach_the_reference_table() {
     // One answer: 13.66, the closed form ln(1 + (e - 1) / 2e-6).
     let one = CalibratedBoundedNoise::calibrate(
         &BoundedNoiseRequest::new(1, 1.0, 1e-6).unwrap(),
-        &Fineness::default(),
+        &GridResolution::default(),
     )
     .unwrap();
     assert!((one.bound() / 13.664 - 1.0).abs() < 0.002, "{}", one.bound());
@@ -80,7 +80,7 @@ fn again_drawn(noise: &CalibratedBoundedNoise) -> u64 {
 fn a_grid_is_as_fine_as_asked() {
     let asked = BoundedNoiseRequest::new(1_000, 1.0, 1e-6).unwrap();
     let of = |multiple: u64, reach: u64| {
-        CalibratedBoundedNoise::calibrate(&asked, &Fineness::new(multiple, reach).unwrap()).unwrap()
+        CalibratedBoundedNoise::calibrate(&asked, &GridResolution::new(multiple, reach).unwrap()).unwrap()
     };
     let [coarse, fine] = [of(1, 1_000), of(7, 1 << 17)];
     assert!(coarse.shift() == 2 && coarse.reach() <= 1_000);
@@ -92,14 +92,14 @@ fn a_grid_is_as_fine_as_asked() {
     assert_eq!(fine.weights(), of(7, 1 << 17).weights());
     // Too fine a grid for a tail of 2^-35, in integers that are log-concave: a coarser one is as good as any.
     let thin = BoundedNoiseRequest::new(1, 2.0, 1e-10).unwrap();
-    let thin = CalibratedBoundedNoise::calibrate(&thin, &Fineness::new(3, 1 << 20).unwrap()).unwrap();
+    let thin = CalibratedBoundedNoise::calibrate(&thin, &GridResolution::new(3, 1 << 20).unwrap()).unwrap();
     assert!(
         thin.bound() < 12.15 && thin.shift().is_multiple_of(3) && thin.reach() > 10_000,
         "{}",
         thin.bound()
     );
     for (multiple, reach, field) in [(0, 1, "multiple"), (1, 0, "reach"), (1, 1 << 21, "reach")] {
-        assert_eq!(Fineness::new(multiple, reach).unwrap_err().field(), field);
+        assert_eq!(GridResolution::new(multiple, reach).unwrap_err().field(), field);
     }
 }
 
@@ -109,7 +109,7 @@ fn a_grid_is_as_fine_as_asked() {
 fn goals_and_shapes_are_kept() {
     let asked = BoundedNoiseRequest::new(30, 1.0, 1e-3).unwrap();
     let of = |asked: BoundedNoiseRequest| {
-        CalibratedBoundedNoise::calibrate(&asked, &Fineness::new(1, 4_000).unwrap()).unwrap()
+        CalibratedBoundedNoise::calibrate(&asked, &GridResolution::new(1, 4_000).unwrap()).unwrap()
     };
     let [bound, mixed, rms] = [BoundedNoiseGoal::Bound, BoundedNoiseGoal::Mixed(0.5), BoundedNoiseGoal::Rms]
         .map(|goal| of(asked.goal(goal).unwrap()));
@@ -135,7 +135,7 @@ fn every_corner_is_calibrated() {
         for &epsilon in ends(&[0.1, 10.0], &[0.01, 0.1, 1.0, 10.0]) {
             for &delta in ends(&[1e-3], &[1e-10, 1e-7, 1e-3]) {
                 let asked = BoundedNoiseRequest::new(queries as u64, epsilon, delta).unwrap();
-                let noise = CalibratedBoundedNoise::calibrate(&asked, &Fineness::default()).unwrap();
+                let noise = CalibratedBoundedNoise::calibrate(&asked, &GridResolution::default()).unwrap();
                 let most =
                     published_bound(&NoiseShape::published(2).unwrap(), queries as u64, epsilon, delta)
                         .unwrap();

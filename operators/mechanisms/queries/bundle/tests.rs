@@ -168,8 +168,9 @@ fn a_person_moves_an_answer_by_no_more_than_the_shift() {
         let (bundle, limits) = (bundle(3), limits(records));
         let ready = bundle.ready(&limits, &schema()).unwrap();
         let asked = BoundedNoiseRequest::new(3, 1.0, 1e-6).unwrap();
-        let law = bounded::CalibratedBoundedNoise::calibrate(&asked, &Fineness::new(records, REACH).unwrap())
-            .unwrap();
+        let law =
+            bounded::CalibratedBoundedNoise::calibrate(&asked, &GridResolution::new(records, REACH).unwrap())
+                .unwrap();
         assert_eq!(ready.noise.bound(), law.reach());
         let steps = ready.steps();
         assert_eq!(records * steps.count(), law.shift());

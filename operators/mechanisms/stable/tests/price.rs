@@ -1,7 +1,7 @@
 //! The guarantee of a release, computed a second time.
 
 use super::super::plan::ThresholdTest;
-use super::super::plan::{SearchQuestion, shape_cost};
+use super::super::plan::{PlanSearch, shape_cost};
 use super::*;
 use crate::accounting::{PrivacyCost, convert};
 use crate::invalid::InvalidKind;
@@ -74,7 +74,7 @@ fn a_plan_keeps_its_price_with_omega_and_delta() {
 #[test]
 fn orders_end_at_omega() {
     let (epsilon, target) = (1.0, 1e-6);
-    let asked = SearchQuestion::new(2, epsilon, target, Relation::Replace).unwrap();
+    let asked = PlanSearch::new(2, epsilon, target, Relation::Replace).unwrap();
     let test = ThresholdTest::new(0.02, 5e-7).unwrap();
     let people = 20 * test.k * 60;
     let spent = 5e-7;

@@ -1,7 +1,7 @@
 //! Releases, from records to an answer.
 
 use super::super::ASSUMED;
-use super::super::release::{Passed, Released};
+use super::super::release::{Released, UnnoisedMean};
 use super::*;
 use crate::invalid::InvalidKind;
 
@@ -18,11 +18,11 @@ fn parameters_out_of_range_are_refused_by_name() {
     assert_eq!(field(0, 2, 1.0, 1e-6), "people");
     assert_eq!(field(100, 2, 1.0, 1e-6), "people");
     assert_eq!(field(1 << 25, 2, 1.0, 1e-6), "people");
-    assert_eq!(Extent::new(vec![]).unwrap_err().kind(), InvalidKind::Empty);
-    assert_eq!(Extent::new(vec![(3, 3)]).unwrap_err().kind(), InvalidKind::TooSmall);
-    assert_eq!(Extent::new(vec![(i64::MIN, i64::MAX)]).unwrap_err().kind(), InvalidKind::TooLarge);
+    assert_eq!(BoundingBox::new(vec![]).unwrap_err().kind(), InvalidKind::Empty);
+    assert_eq!(BoundingBox::new(vec![(3, 3)]).unwrap_err().kind(), InvalidKind::TooSmall);
+    assert_eq!(BoundingBox::new(vec![(i64::MIN, i64::MAX)]).unwrap_err().kind(), InvalidKind::TooLarge);
     let (people, mean) = cheap(2);
-    let refused = |records: &[i64], extent: &Extent| {
+    let refused = |records: &[i64], extent: &BoundingBox| {
         mean.release(records, extent, &mut NoiseSource::seeded(1)).unwrap_err().field().to_owned()
     };
     assert_eq!(refused(&vec![0; 2 * people as usize + 1], &extent(2)), "records");
@@ -38,7 +38,7 @@ fn a_mean_that_is_not_zero_is_recovered_on_axes_of_any_scale() {
     let (people, mean) = cheap(2);
     let (deviations, centre) = ([1e3, 1e9], [7_000_000, -123_456_789_012]);
     // The middle of the box is neither zero nor the middle of the records.
-    let extent = Extent::new(vec![(-1000, 1 << 30), (-(1 << 41), 1 << 37)]).unwrap();
+    let extent = BoundingBox::new(vec![(-1000, 1 << 30), (-(1 << 41), 1 << 37)]).unwrap();
     let records = gaussian(people as usize, &deviations, &centre, 3);
     let Released::Mean(told) = mean.release(&records, &extent, &mut NoiseSource::seeded(4)).unwrap() else {
         panic!("the test fails once in a thousand seeds");
@@ -115,7 +115,7 @@ fn the_noise_has_the_covariance_of_the_pairs() {
     let differences = vec![900, 20, -300, 500, 40, -700, 100, 100, 0, 650, -800, 0];
     let weights = vec![3u32, 4, 4, 1, 0, 2];
     let (k, pairs) = (4.0f64, 6.0f64);
-    let passed = Passed {
+    let passed = UnnoisedMean {
         mean: vec![5.0, -8.0],
         middle: vec![100.0, 0.0],
         pairs: Pairs { dimension: 2, differences: differences.clone() },
@@ -217,7 +217,7 @@ fn who_is_kept_does_not_depend_on_values_or_on_places() {
 #[test]
 fn what_lies_outside_the_box_counts_as_at_its_side() {
     let (people, mean) = cheap(1);
-    let inside = Extent::new(vec![(-50_000, 200_000)]).unwrap();
+    let inside = BoundingBox::new(vec![(-50_000, 200_000)]).unwrap();
     let mut records = gaussian(people as usize, &[1e5], &[0], 13);
     records[7] = i64::MAX;
     records[8] = i64::MIN;

@@ -1,6 +1,6 @@
 //! Decisions by integers, and floats that do not contradict them.
 
-use super::super::gram::{Between, GramMatrix, STRADDLED};
+use super::super::gram::{FormBounds, GramMatrix, STRADDLED};
 use super::*;
 
 // Refutes a rank by floats: of two matrices that floats cannot tell apart, one is singular.
@@ -80,7 +80,7 @@ fn what_floats_know_holds_the_truth_where_axes_nearly_coincide() {
             let between: Vec<i64> = u.iter().zip(v).map(|(a, b)| a - b).collect();
             let forms = [(u, length(one), errors[0]), (&between, length(&apart), errors[0] + errors[1])];
             for (v, length, error) in forms {
-                let Between { low, high } = shape.between(length, error);
+                let FormBounds { low, high } = shape.between(length, error);
                 if high == f64::INFINITY {
                     continue;
                 }
