@@ -1,4 +1,4 @@
-//! `discreet calibrate`: from a budget to the noise that keeps it.
+//! `discreet calibrate`: the noise of a mechanism, from its budget.
 
 use std::path::{Path, PathBuf};
 
@@ -23,45 +23,46 @@ use super::{CANNOT_WRITE, Refusal, number, whole};
 /// The mechanisms that can be calibrated.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Calibrate {
-    /// Discrete Laplace noise: pure epsilon, (epsilon, delta) or zCDP
+    /// Discrete Laplace noise for a budget in epsilon, (epsilon, delta) or zCDP
     Laplace(NoiseArgs),
-    /// Discrete Gaussian noise: (epsilon, delta) or zCDP
+    /// Discrete Gaussian noise for a budget in (epsilon, delta) or zCDP
     Gaussian(NoiseArgs),
-    /// A largest value, found by its rank: how many people it is too small by
+    /// The rank error of a private maximum, in people
     Max(Max),
-    /// Quantiles, found by their rank: by how many values they may be off
+    /// The rank errors of private quantiles, in values
     Quantile(QuantileOf),
-    /// Reports that are randomised by their senders and shuffled
+    /// The privacy cost of locally randomised reports after a shuffle
     Shuffle(Shuffled),
-    /// Questions to a data set, each chosen by the answers before
+    /// The number of adaptive queries that a data set can answer within an error
     Adaptive(Adaptive),
     /// Noise that never exceeds a bound, for many adaptive answers
     Bounded(BoundedArgs),
-    /// Gaussian noise of the shape of a domain, for a mean of vectors
+    /// Gaussian noise shaped to a data domain, for a mean of vectors
     Shape(ShapeOf),
-    /// A mean of vectors of unknown scale: how many people it needs, and what it will err
+    /// The people that a mean of vectors of unknown scale needs, and its error
     StableMean(StableArgs),
-    /// A mean of vectors whose bounds are found: how many records it needs
+    /// The records that a mean of vectors with private ranges needs
     FoundMean(FoundArgs),
-    /// Totals so far, told at every tick: what they err by, by each strategy
+    /// The error of running totals released at every tick, by strategy
     Running(SoFar),
-    /// Totals over the last ticks, told at every tick: what they err by, by each strategy
+    /// The error of totals over the last ticks, released at every tick, by strategy
     Sliding(Sliding),
 }
 
-/// What one integer statistic may cost, and how far one person can move it.
+/// The privacy budget of one integer statistic, and its sensitivity.
 #[derive(Debug, Args)]
 pub(crate) struct NoiseArgs {
     /// The bound of the privacy loss
     #[arg(long, allow_negative_numbers = true, required_unless_present = "rho", conflicts_with = "rho")]
     epsilon: Option<String>,
-    /// The probability left beyond epsilon
+    /// The probability of a privacy loss beyond epsilon
     #[arg(long, allow_negative_numbers = true, requires = "epsilon", conflicts_with = "rho")]
     delta: Option<String>,
-    /// A zCDP budget instead
+    /// A zCDP budget, instead of epsilon and delta
     #[arg(long, allow_negative_numbers = true)]
     rho: Option<String>,
-    /// The most that one person can change the statistic, in units of its integer lattice
+    /// The sensitivity: the most by which one person can change the statistic, in steps of its integer
+    /// lattice
     #[arg(long, allow_negative_numbers = true, default_value = "1")]
     sensitivity: String,
     /// Print one line of JSON
@@ -70,7 +71,7 @@ pub(crate) struct NoiseArgs {
 }
 
 impl Calibrate {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(self) -> Result<String, Refusal> {
         match self {
             Calibrate::Laplace(noise) => noise.laplace(),
@@ -157,7 +158,7 @@ impl NoiseArgs {
     }
 }
 
-/// The share of draws that the printed interval holds.
+/// The share of draws inside the printed interval.
 const CONFIDENCE: f64 = 0.9;
 
 struct CalibrationAnswer {
@@ -209,18 +210,19 @@ impl CalibrationAnswer {
     }
 }
 
-// `discreet calibrate adaptive`: how many questions, each chosen by earlier answers, a data set can answer truly.
+// `discreet calibrate adaptive`: the number of adaptive queries that a data set can answer within an error of
+// the population.
 
-/// What the answers must keep.
+/// The goal that all answers together must reach.
 #[derive(Debug, Args)]
 pub(crate) struct Adaptive {
-    /// How many people the data holds, drawn independently from the population
+    /// The number of people in the data, drawn independently from the population
     #[arg(long, allow_negative_numbers = true)]
     people: String,
-    /// How far every answer, a share of people, may be from the population's
+    /// The largest error of an answer against the population, as a share of people
     #[arg(long, allow_negative_numbers = true)]
     error: String,
-    /// The probability with which any of them may be farther
+    /// The probability that any answer errs by more
     #[arg(long, allow_negative_numbers = true)]
     failure: String,
     /// Print one line of JSON
@@ -229,13 +231,14 @@ pub(crate) struct Adaptive {
 }
 
 impl Adaptive {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let people = whole("people", &self.people)?;
         let (error, failure) = (number("error", &self.error)?, number("failure", &self.failure)?);
         let goal = Goal::new(people, error, failure)?;
         let (plan, sigma) = goal.plan_gaussian()?;
-        // Where a Gaussian can answer at all, so can bounded noise; to print the one does not hang on the other.
+        // Bounded noise can answer wherever a Gaussian can, but the plan of the Gaussian is printed even if
+        // that of bounded noise fails.
         let bounded = goal.plan_bounded().ok();
         let fresh = goal.fresh();
         let ratio = |more: u64| more as f64 / plan.questions as f64;
@@ -294,26 +297,28 @@ impl Adaptive {
 
 // `discreet calibrate bounded`: noise that never exceeds a bound, for many adaptive answers.
 
-/// How many answers, and what they may cost together.
+/// The number of answers, and their privacy budget together.
 #[derive(Debug, Args)]
 pub(crate) struct BoundedArgs {
-    /// How many answers; each question may depend on the answers before
+    /// The number of answers; each query may depend on the answers before
     #[arg(long, allow_negative_numbers = true)]
     queries: String,
     /// The bound of the privacy loss of all answers together
     #[arg(long, allow_negative_numbers = true)]
     epsilon: String,
-    /// The probability left beyond epsilon
+    /// The probability of a privacy loss beyond epsilon
     #[arg(long, allow_negative_numbers = true)]
     delta: String,
-    /// The shape of the noise, such as polynomial:4, laplace:13.66, blend:10.3,2.57,1.17 or published:2; else the best is
-    /// looked for
+    /// The shape of the noise, such as polynomial:4, laplace:13.66, blend:10.3,2.57,1.17 or published:2;
+    /// without it, the best shape is searched
     #[arg(long, allow_hyphen_values = true)]
     shape: Option<String>,
-    /// What is to be small: bound, rms, or the weight of the bound between the two, such as 0.5
+    /// The quantity to minimize: bound, rms (the standard deviation), or the weight of the bound between the
+    /// two, such as 0.5
     #[arg(long, allow_hyphen_values = true, default_value = "bound")]
     goal: String,
-    /// A file to write the integer weights of the noise to, with all that its delta can be recomputed from, as one JSON object
+    /// A file to write the integer weights of the noise to, with all that is needed to recompute its delta,
+    /// as one JSON object
     #[arg(long)]
     weights: Option<PathBuf>,
     /// Print one line of JSON
@@ -321,11 +326,11 @@ pub(crate) struct BoundedArgs {
     json: bool,
 }
 
-/// How many times of 100 the Gaussian keeps the error that is printed beside the bound.
+/// The probability with which the Gaussian keeps the error that is printed beside the bound.
 const LARGEST_CONFIDENCE: f64 = 0.95;
 
 impl BoundedArgs {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let queries = whole("queries", &self.queries)?;
         let (epsilon, delta) = (number("epsilon", &self.epsilon)?, number("delta", &self.delta)?);
@@ -383,8 +388,10 @@ impl BoundedArgs {
     }
 }
 
-/// Writes the law: `weights[j]` is the weight of noise `j` steps and of `-j`, `shift` the steps that a person moves an answer
-/// by. The delta of one answer is the sum of what exceeds `e^epsilon` times its neighbour, over the sum of all weights.
+/// Writes the noise distribution: `weights[j]` is the weight of noise `j` steps and of `-j`, and `shift` is
+/// the number of steps by which a person moves an answer. The delta of one answer is the sum over all
+/// outcomes of the excess of a weight over `e^epsilon` times its neighbour's, divided by the sum of all
+/// weights.
 fn export(noise: &CalibratedBoundedNoise, path: &Path) -> Result<(), Refusal> {
     let law = json!({
         "mechanism": "bounded",
@@ -402,15 +409,15 @@ fn export(noise: &CalibratedBoundedNoise, path: &Path) -> Result<(), Refusal> {
     })
 }
 
-// `discreet calibrate shuffle`: what reports cost once they are shuffled, or how private they must be by themselves.
+// `discreet calibrate shuffle`: the privacy cost of shuffled reports, or the local epsilon for a wanted cost.
 
-/// A batch of reports, and either their own epsilon or the one wanted of the whole.
+/// A batch of reports, with their local epsilon or the epsilon wanted of the whole.
 #[derive(Debug, Args)]
 pub(crate) struct Shuffled {
-    /// How many honest people report at least
+    /// The least number of honest people who report
     #[arg(long, allow_negative_numbers = true)]
     people: String,
-    /// The epsilon of each report by itself
+    /// The local epsilon of each report
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -418,13 +425,13 @@ pub(crate) struct Shuffled {
         conflicts_with = "epsilon"
     )]
     local_epsilon: Option<String>,
-    /// The epsilon wanted of the whole: finds the largest local one that keeps it
+    /// The epsilon wanted of the whole; the largest local epsilon that keeps it is computed
     #[arg(long, allow_negative_numbers = true)]
     epsilon: Option<String>,
     /// The delta of the whole
     #[arg(long, allow_negative_numbers = true)]
     delta: String,
-    /// The reports are randomised response among so many choices; any randomiser otherwise
+    /// The number of choices of randomised response; without it, any local randomiser is assumed
     #[arg(long, allow_negative_numbers = true)]
     choices: Option<String>,
     /// Print one line of JSON
@@ -433,7 +440,7 @@ pub(crate) struct Shuffled {
 }
 
 impl Shuffled {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let people = whole("people", &self.people)?;
         let delta = number("delta", &self.delta)?;
@@ -446,7 +453,7 @@ impl Shuffled {
             (None, Some(epsilon)) => {
                 Shuffle::calibrate(people, number("epsilon", epsilon)?, delta, randomizer)?
             }
-            // The parser asks for one of the two.
+            // Unreachable: clap requires one of the two.
             (None, None) => {
                 return Err(Refusal::new("local-epsilon: found nothing; give it, or epsilon"));
             }

@@ -1,4 +1,4 @@
-//! `discreet check`: whether a job can run, as far as that is known without running it.
+//! `discreet check`, `discreet plan` and `discreet fields`: checks of a job without running it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,20 +14,21 @@ use super::{Refusal, SOURCE_IS_GONE, found_by};
 pub(crate) struct Check {
     /// The job file
     config: PathBuf,
-    /// Look at the ledger, its key and the source too; nothing is spent, and without --sample no record is read
+    /// Also check the ledger, its key and the source; nothing is spent, and no record is read without
+    /// --sample
     #[arg(long)]
     connect: bool,
     /// Compare the ledger with the file that the job's lines go to, as a run with this --out does
     #[arg(long, value_name = "FILE", requires = "connect")]
     out: Option<PathBuf>,
-    /// Read so many records, and say how often each field of the job is found, readable and within its range: for the
-    /// operator of the records to see
+    /// Read the first N records, and print how often each field of the job is found, readable and within its
+    /// range; exact counts, outside of the promise, for people who may see the records
     #[arg(long, value_name = "N")]
     sample: Option<u64>,
-    /// Write the fields that the sample of JSON lines has into the job file, so that a misspelt one is refused
+    /// Write the fields of the sample of JSON lines into the job file, so that a misspelt field is refused
     #[arg(long, requires = "sample")]
     write_fields: bool,
-    /// Print the job with all that the file leaves out, as a job file for the working directory
+    /// Print the job file with its defaults filled in, valid in the working directory
     #[arg(long, conflicts_with = "json")]
     print: bool,
     /// Print one line of JSON
@@ -83,7 +84,8 @@ impl Check {
 }
 
 impl Check {
-    /// Declares the fields of a sample in the job file, if the job then still reads well; what was done.
+    /// Declares the fields of a sample in the job file, if the job still parses with them. Returns the
+    /// message to print.
     fn write(&self, job: &Job, survey: &Survey) -> Result<String, Refusal> {
         if !matches!(job.source.records, RecordFormat::Jsonl(_)) {
             let message =
@@ -105,14 +107,15 @@ impl Check {
                 names.join(", ")
             ));
         };
-        // A field that the job names and no record of the sample has is refused at its place, and nothing is written.
+        // A field that the job names and that no record of the sample has is refused at its place in the
+        // file, and nothing is written.
         Job::parse(&self.config, &declared)?;
         fs::write(&self.config, declared).map_err(refused)?;
         Ok(format!("wrote the {} fields of the sample into {config}\n", names.len()))
     }
 }
 
-/// Looks at what the job needs, where the file says that it is.
+/// Checks the ledger, its key and the source at the places that the file names.
 fn connect(job: &Job, out: Option<&Path>) -> Result<Connected, Refusal> {
     let connected = job.connect(out)?;
     match &job.source.records {
@@ -124,7 +127,7 @@ fn connect(job: &Job, out: Option<&Path>) -> Result<Connected, Refusal> {
     Ok(connected)
 }
 
-/// Whether there is something to read, of which nothing is read.
+/// Checks that the source can be opened; no record is read.
 fn source(place: &SourcePlace) -> Result<(), Refusal> {
     let SourcePlace::Files(path) = place else { return Ok(()) };
     let gone = |path: &Path, found: &str| {
@@ -133,7 +136,7 @@ fn source(place: &SourcePlace) -> Result<(), Refusal> {
     };
     let unread = |path: &Path, error: &std::io::Error| gone(path, &found_by(error));
     let pattern = path.to_string_lossy();
-    // A file of such a name comes before a pattern.
+    // An existing file whose name looks like a pattern is read as a file.
     if path.exists() || !pattern.contains(['*', '?', '[']) {
         let found = fs::metadata(path).map_err(|error| unread(path, &error))?;
         let opened =
@@ -148,7 +151,7 @@ fn source(place: &SourcePlace) -> Result<(), Refusal> {
     }
 }
 
-// `discreet plan`: what a job will release, and what that costs.
+// `discreet plan`: the releases of a job and their privacy cost.
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanOf {
@@ -164,7 +167,7 @@ impl PlanOf {
         let job = Job::open(&self.config)?;
         let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         if self.json {
-            // Numbers and texts under names have a JSON form.
+            // Serialization cannot fail: a plan holds numbers and texts under names.
             let line = serde_json::to_string(&plan).map_err(|error| Refusal::new(error.to_string()))?;
             return Ok(format!("{line}\n"));
         }

@@ -1,4 +1,4 @@
-//! `discreet ledger`: what was spent, what is left, whether it adds up.
+//! `discreet ledger`: the commands of a ledger, to create, show, verify, copy, amend and repair it.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,22 +17,22 @@ use super::Refusal;
 mod forecast;
 mod init;
 
-/// What can be done with a ledger by hand.
+/// The commands of a ledger.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum LedgerCommand {
-    /// State the domain of a job file: once, in a ledger that is made if there is none
+    /// State the domain (budget account) of a job file in a ledger, which is created if there is none
     Init(init::Init),
-    /// Say what each domain promises, what is spent of it and what its cap is
+    /// Print each domain with its promise, its spent budget and its cap
     Show(Show),
-    /// Say how many more windows fit, and when the last of them closes, if all goes on as it did
+    /// Print how many more windows the budget allows at the present pace, and when the last of them closes
     Forecast(forecast::ForecastArgs),
-    /// Recompute the chain of rows and every account, from scratch
+    /// Recompute the chain of rows and every account from scratch
     Verify(LedgerArg),
-    /// Copy the ledger, as one commit left it, to a new file
+    /// Copy the ledger, as of one commit, to a new file
     Export(Export),
-    /// Raise the cap of a domain, and keep who did it and why
+    /// Raise the cap of a domain, and record who did it and why
     Amend(Amend),
-    /// Go on with a ledger in doubt: releases are lost, budget is not
+    /// Repair a ledger in doubt: releases are lost, budget is not
     Repair(RepairArgs),
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Show {
 pub(crate) struct Export {
     #[command(flatten)]
     at: LedgerArg,
-    /// The copy, which must not be there yet
+    /// The path of the copy, which must not exist yet
     to: PathBuf,
 }
 
@@ -66,32 +66,32 @@ pub(crate) struct Amend {
     /// The domain whose cap is raised
     #[arg(long)]
     domain: String,
-    /// The new cap: epsilon, with or without delta
+    /// The epsilon of the new cap, with or without delta
     #[arg(long, required_unless_present = "rho", conflicts_with = "rho")]
     epsilon: Option<String>,
-    /// The delta beside epsilon
+    /// The delta of the new cap, beside epsilon
     #[arg(long, requires = "epsilon")]
     delta: Option<String>,
-    /// The new cap in zCDP
+    /// The new cap in zCDP, instead of epsilon
     #[arg(long)]
     rho: Option<String>,
-    /// Who answers for it
+    /// The name of the person who is responsible for the amendment
     #[arg(long)]
     who: String,
-    /// Why
+    /// The reason, which the ledger records
     #[arg(long)]
     why: String,
 }
 
 impl LedgerCommand {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(self) -> Result<String, Refusal> {
         match self {
             LedgerCommand::Init(init) => init.run(),
             LedgerCommand::Show(show) => show.run(),
             LedgerCommand::Forecast(forecast) => forecast.run(),
             LedgerCommand::Verify(at) => {
-                // Opening is verifying.
+                // Opening a ledger verifies it.
                 let (rows, chain) = at.open()?.head()?;
                 Ok(format!("sound: {rows} rows, all accounts the sum of theirs\nchain  {chain}\n"))
             }
@@ -144,11 +144,11 @@ impl Show {
     }
 }
 
-/// A domain and how much of it is left.
+/// A domain (budget account) and its spent budget.
 struct AccountStanding {
     domain: AccountSpec,
     releases: u64,
-    /// What counts against the newest window that was charged.
+    /// The amount that counts against the newest window with a charge.
     spent: PrivacyCost,
 }
 
@@ -181,12 +181,12 @@ impl AccountStanding {
     }
 }
 
-/// What a domain promises, as it is printed beside every output.
+/// The promise of a domain, as it is printed beside every output.
 fn sentence(domain: &AccountSpec) -> String {
     domain.promise().sentence(domain.neighbours(), in_words)
 }
 
-/// Spent amounts are rounded up, and so are caps as they are shown; both are decided in integers.
+/// Converts an amount to JSON, rounded up. Decisions are made in integers, not by these floats.
 fn amount(amount: &PrivacyCost) -> Value {
     match amount {
         PrivacyCost::Pure { epsilon } => json!({ "epsilon": epsilon.to_float_up() }),
@@ -204,7 +204,7 @@ impl Amend {
         let known = ledger.domains()?.into_iter().find(|domain| *domain.name() == name);
         let known =
             known.ok_or_else(|| Refusal::new(format!("domain: this ledger has none named {name}")))?;
-        // What the old cap kept apart for the deltas of charges, and which orders it asks for, stays as it was stated.
+        // An amendment keeps the share of the old cap for the deltas of charges, and its orders (omega).
         let (charges_delta, omega) = match known.cap() {
             PrivacyCost::Zcdp { delta, omega, .. } => {
                 (*delta != discreet::accounting::BudgetUnits::ZERO, *omega)
@@ -222,19 +222,21 @@ impl Amend {
     }
 }
 
-// `discreet ledger repair`: the only way on for a ledger in doubt, and what it costs.
+// `discreet ledger repair`: the only way to go on with a ledger in doubt.
 
 #[derive(Debug, Args)]
 pub(crate) struct RepairArgs {
     /// The ledger
     ledger: PathBuf,
-    /// Accept that releases are lost: no window that starts before now is drawn any more, unless it is proven
+    /// Accept that releases are lost: no noise is drawn any more for a window that starts before now, unless
+    /// its row is proven
     #[arg(long, required = true)]
     accept_loss: bool,
-    /// Why, for whoever reads the ledger later
+    /// The reason, which the ledger records
     #[arg(long)]
     reason: String,
-    /// A file that knows what was released, an anchor or a file of releases (.jsonl, .csv); may be given more than once
+    /// A witness of what was released: an anchor or a file of releases (.jsonl, .csv); may be given more than
+    /// once
     #[arg(long)]
     anchor: Vec<PathBuf>,
     /// Print one line of JSON
@@ -283,15 +285,15 @@ impl RepairArgs {
     }
 }
 
-/// Returns true of a file of releases, by its name, that holds nothing: a run that ended early leaves one.
+/// Returns true if the path is named as a file of releases and is empty: a run that ended early leaves one.
 fn is_empty_output(path: &Path) -> bool {
     let is_named = path.extension().is_some_and(|found| found == "jsonl" || found == "csv");
     is_named && path.metadata().is_ok_and(|found| found.is_file() && found.len() == 0)
 }
 
-/// Whether a file begins as releases do, as lines of JSON or as a table, and not as an anchor.
+/// Returns true if a file begins as releases do, as lines of JSON or as a table, and not as an anchor.
 fn is_of_releases(path: &Path) -> bool {
-    // Opening a pipe waits for its writer.
+    // Opening a named pipe would wait for its writer.
     if !path.is_file() {
         return false;
     }

@@ -1,4 +1,5 @@
-//! `discreet calibrate stable-mean`: how many people a mean of unknown scale needs, what it costs, and by how much it errs.
+//! `discreet calibrate stable-mean` and `discreet calibrate found-mean`: the people that a mean without known
+//! ranges needs, its privacy cost and its error.
 
 use clap::Args;
 use discreet::accounting::{PrivacyCost, Relation};
@@ -8,25 +9,26 @@ use serde_json::{Value, json};
 
 use super::{Refusal, number, whole};
 
-/// People, axes, and what may be spent on one mean.
+/// The people, the dimension and the privacy budget of one mean.
 #[derive(Debug, Args)]
 pub(crate) struct StableArgs {
-    /// How many people there are, each with one record
+    /// The number of people, each with one record
     #[arg(long, allow_negative_numbers = true)]
     people: String,
-    /// How many numbers a record has
+    /// The number of coordinates of a record
     #[arg(long, allow_negative_numbers = true)]
     dimension: String,
     /// The bound of the privacy loss
     #[arg(long, allow_negative_numbers = true)]
     epsilon: String,
-    /// The probability left beyond epsilon
+    /// The probability of a privacy loss beyond epsilon
     #[arg(long, allow_negative_numbers = true)]
     delta: String,
-    /// Who is hidden: "add-remove", one person more or less; or "replace", where the number of people is public
+    /// The adjacency: add-remove (one person more or less), or replace (the number of people is public)
     #[arg(long, allow_hyphen_values = true, default_value = "add-remove")]
     relation: String,
-    /// How far apart the sides of the box are that every record is moved into, in its steps: says the grid of the answer
+    /// The width of each side of the public box that records are clipped to, in steps of a record's numbers,
+    /// from 1 to 2^46; with it, the grid of the answer is printed
     #[arg(long, allow_negative_numbers = true)]
     width: Option<String>,
     /// Print one line of JSON
@@ -35,7 +37,7 @@ pub(crate) struct StableArgs {
 }
 
 impl StableArgs {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let (people, dimension) = (whole("people", &self.people)?, whole("dimension", &self.dimension)?);
         let (epsilon, delta) = (number("epsilon", &self.epsilon)?, number("delta", &self.delta)?);
@@ -112,7 +114,7 @@ impl StableArgs {
     }
 }
 
-/// The step of the public grid on a side of this width, where the noise is no finer.
+/// The step of the public grid for a side of this width, unless the noise is finer.
 fn grid(mean: &StableMean, width: &str) -> Result<f64, Refusal> {
     let width = i64::try_from(whole("width", width)?).unwrap_or(i64::MAX);
     let wide =
@@ -124,18 +126,18 @@ fn grid(mean: &StableMean, width: &str) -> Result<f64, Refusal> {
     Ok(mean.grid(&extent).first().copied().unwrap_or(0.0))
 }
 
-// `discreet calibrate found-mean`: how many records a mean needs whose bounds are found.
+// `discreet calibrate found-mean`: the number of records that a mean with private ranges needs.
 
-/// Records, numbers of each, and what may be spent on one window.
+/// The records, the dimension and the privacy budget of one window.
 #[derive(Debug, Args)]
 pub(crate) struct FoundArgs {
-    /// How many records a key is expected to have in a window
+    /// The expected number of records of a key in a window
     #[arg(long, allow_negative_numbers = true)]
     people: String,
-    /// How many numbers a record has
+    /// The number of coordinates of a record, from 1 to 256
     #[arg(long, allow_negative_numbers = true)]
     dimension: String,
-    /// How far from zero each number may lie at most, in its steps
+    /// The largest magnitude of each number, in steps
     #[arg(long, allow_negative_numbers = true)]
     reach: String,
     /// The zCDP budget of a window
@@ -146,11 +148,11 @@ pub(crate) struct FoundArgs {
     json: bool,
 }
 
-/// The most numbers of a record.
+/// The largest dimension of a record.
 const MOST: u64 = 256;
 
 impl FoundArgs {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let (people, dimension) = (whole("people", &self.people)?, whole("dimension", &self.dimension)?);
         let (reach, rho) = (whole("reach", &self.reach)?, number("rho", &self.rho)?);

@@ -1,5 +1,5 @@
-//! The command line: one file a subcommand. Each turns words into a call of the library and its answer into one page,
-//! or one line of JSON.
+//! The command line: one file for each subcommand. Each parses its arguments, calls the library, and prints
+//! one page or one line of JSON.
 
 mod calibrate;
 mod check;
@@ -24,7 +24,7 @@ use discreet::ledger::{LedgerError, LedgerErrorKind};
 use discreet::{Decimal, Invalid};
 use serde_json::json;
 
-/// How every command ends, as OPERATING.md has it.
+/// The exit codes of every command, as in OPERATING.md.
 const EXIT_CODES: &str = "\
 Exit codes:
    0  done
@@ -43,34 +43,34 @@ OPERATING.md, \"Exit codes\", has what to do about each.";
 #[derive(Debug, clap::Parser)]
 #[command(name = "discreet", version, propagate_version = true, after_help = EXIT_CODES)]
 pub(crate) enum Command {
-    /// Look at a job file, and with --connect at what it needs; nothing is spent
+    /// Check a job file, and with --connect its ledger, key and source; nothing is spent
     Check(check::Check),
-    /// List the fields of a job file, each with the value that it takes
+    /// List the fields of a job file, each with the values that it takes
     Fields(check::FieldsOf),
-    /// Say what a job will release and what it costs, before there is data
+    /// Print the releases of a job and their privacy cost, before there is data
     Plan(check::PlanOf),
-    /// Run a job file over an input that ends, or show on open data what it would do
+    /// Run a job file over an input that ends, or show on public data what the job would release
     Replay(run::ReplayArgs),
     /// Run a job file for as long as its stream goes on
     Run(run::RunArgs),
-    /// Say how much noise a budget asks for, what it costs and how large its error is
+    /// Compute the noise that a budget asks for, its privacy cost and its error
     Calibrate {
         #[command(subcommand)]
         mechanism: calibrate::Calibrate,
     },
-    /// Say what a list of mechanisms costs together
+    /// Compute the privacy cost of a list of mechanisms together
     Price(price::PriceArgs),
-    /// Look after a ledger: what is spent, what is left, whether it adds up
+    /// Create, show, verify, copy, amend and repair a ledger
     Ledger {
         #[command(subcommand)]
         command: ledger::LedgerCommand,
     },
-    /// Make up a realistic event log of any size, from a seed
+    /// Generate a realistic event log of any size, from a seed
     Synth(synth::Synth),
 }
 
 impl Command {
-    /// Does what was asked, prints the answer or the refusal, and says how it went.
+    /// Runs the command, prints its answer or its refusal, and returns the exit code.
     pub(crate) fn run(self) -> ExitCode {
         run::survive_file_limits();
         let answer = match self {
@@ -86,7 +86,7 @@ impl Command {
         };
         let (written, code) = match answer {
             Ok(Done::Said(page)) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),
-            // Standard output is for lines.
+            // Standard output is reserved for the lines of releases.
             Ok(Done::Ran { finished, code, json }) => {
                 let said = if json { ended(&finished) } else { finished.to_string() };
                 if let Some(warning) = lost(finished.lost()) {
@@ -98,22 +98,22 @@ impl Command {
         };
         match written {
             Ok(()) => code,
-            // A reader that has seen enough, as in `discreet .. | head -1`.
+            // The reader of the pipe has closed it, as in `discreet .. | head -1`.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => code,
             Err(_) => ExitCode::from(CANNOT_WRITE),
         }
     }
 }
 
-/// What a command has done.
+/// The outcome of a command that succeeded.
 pub(crate) enum Done {
-    /// Its answer is this page.
+    /// The page that the command prints.
     Said(String),
-    /// It ran a job, whose lines have left.
+    /// A run of a job, whose lines have left.
     Ran { finished: Finished, code: u8, json: bool },
 }
 
-/// How a run ended, as one line of JSON.
+/// The outcome of a run, as one line of JSON.
 fn ended(finished: &Finished) -> String {
     json!({
         "released": finished.released(),
@@ -125,7 +125,7 @@ fn ended(finished: &Finished) -> String {
     .to_string()
 }
 
-/// The warning about windows that were lost, with the remedy.
+/// The warning about lost windows, with the remedy.
 fn lost(windows: u64) -> Option<String> {
     let windows = match windows {
         0 => return None,
@@ -139,22 +139,22 @@ fn lost(windows: u64) -> Option<String> {
     ))
 }
 
-/// A parameter or a file that makes no sense.
+/// Exit code: a parameter, a job file or a ledger does not fit.
 const BAD_CONFIGURATION: u8 = 78;
 
-/// A fault of the program, or a replay that was stopped before its end.
+/// Exit code: a fault of the program, or a replay that was stopped before its end.
 const INTERNAL_FAULT: u8 = 70;
 
-/// An output that cannot be written.
+/// Exit code: an output cannot be written.
 const CANNOT_WRITE: u8 = 74;
 
-/// The source is not there.
+/// Exit code: the source is not there.
 const SOURCE_IS_GONE: u8 = 69;
 
-/// The ledger is in doubt, or somebody else holds it.
+/// Exit code: the ledger is in doubt, or another process holds it.
 const LEDGER_IN_DOUBT: u8 = 74;
 
-/// Words for what was found in place of a file that can be read.
+/// Describes the error of reading a file.
 fn found_by(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "found no such file".to_owned(),
@@ -164,7 +164,7 @@ fn found_by(error: &io::Error) -> String {
     }
 }
 
-/// Why nothing was done: text that names the field and the remedy, and how the command ends.
+/// The reason for which a command failed: a message with the field and the remedy, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     message: String,
@@ -172,7 +172,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// A parameter or a file that makes no sense.
+    /// Refuses a parameter or a file, with the exit code of a bad configuration.
     fn new(message: impl Into<String>) -> Refusal {
         Refusal::with(BAD_CONFIGURATION, message)
     }
@@ -181,13 +181,13 @@ impl Refusal {
         Refusal { message: message.into(), code }
     }
 
-    /// A file that cannot be read: what was found in its place, in words.
+    /// Refuses a file that cannot be read, and names the error.
     fn unreadable(field: &str, path: &Path, error: &io::Error) -> Refusal {
         let found = found_by(error);
         Refusal::new(format!("{field}: {}: {found}; give a readable text file", path.display()))
     }
 
-    /// A file that cannot be written, or not to its end.
+    /// Refuses a file that cannot be written, or not to its end.
     fn unwritable(field: &str, path: &Path, error: &io::Error) -> Refusal {
         let path = path.display();
         let message = format!(
@@ -198,7 +198,7 @@ impl Refusal {
         Refusal::with(CANNOT_WRITE, message)
     }
 
-    /// A job that reads well and cannot be kept.
+    /// Refuses a job whose file parses but whose promise cannot be kept.
     fn unfit(config: &Path, refused: &discreet::job::UnfitJob) -> Refusal {
         Refusal::new(format!("{}: {refused}", config.display()))
     }
@@ -210,7 +210,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Every mistake in a line of its own, as the first is.
+/// Joins all mistakes, each on a line of its own in the form of the first.
 impl From<Mistakes> for Refusal {
     fn from(mistakes: Mistakes) -> Refusal {
         let told: Vec<String> = mistakes.iter().map(Mistake::to_string).collect();
@@ -238,12 +238,12 @@ impl From<LedgerError> for Refusal {
     }
 }
 
-/// A number given on the command line; refused here if it is no plain decimal.
+/// Parses a number of the command line, in plain decimal notation.
 fn number(field: &'static str, text: &str) -> Result<f64, Refusal> {
     Ok(Decimal::parse(field, text)?.to_f64())
 }
 
-/// A whole number given on the command line.
+/// Parses a whole number of the command line.
 fn whole(field: &'static str, text: &str) -> Result<u64, Refusal> {
     let whole = Decimal::parse(field, text)?.to_u64();
     whole.ok_or_else(|| {

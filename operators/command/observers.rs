@@ -1,4 +1,4 @@
-//! What people see of a run: a report when it is over, and on a terminal how far it is.
+//! The output of a run for people: a report when it is over, and a progress bar on a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -14,29 +14,29 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Refusal;
 
-/// Where a run's lines go, and how much of the machine it takes.
+/// The outputs of a run, and its number of threads.
 #[derive(Debug, Args)]
 pub(crate) struct Look {
-    /// The file for the lines, which is told each window once; CSV where its name ends in .csv. Standard output for -
-    /// and without it
+    /// The file for the lines, which holds each window once; CSV if its name ends in .csv. Without it, and
+    /// for -, standard output
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
-    /// Write a page about the run: .html, or .svg for the picture alone
+    /// Write a report of the run: a page (.html), or its charts alone (.svg)
     #[arg(long)]
     pub(crate) report: Option<PathBuf>,
-    /// How many threads share the work
+    /// The number of worker threads of this process
     #[arg(short, long, default_value_t = 1)]
     pub(crate) workers: usize,
-    /// Say how the run ended as one line of JSON
+    /// Print the outcome of the run as one line of JSON, on standard error
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Names the option that declares the fields of lines of JSON, where they are not declared: a run that reads, and so finds a
-/// misspelt one, spends.
+/// Recommends to declare the fields of lines of JSON, if the job does not: a misspelt field is otherwise
+/// found only by a run, which spends budget.
 pub(crate) fn warn_of_undeclared(job: &Job, config: &Path) {
     if matches!(job.source.records, RecordFormat::Jsonl(_)) && job.source.fields.is_none() {
-        // Nobody has to read it.
+        // A closed standard error does not stop the run.
         let _ = writeln!(
             std::io::stderr(),
             "note: source.fields: found nothing, so a misspelt field is refused nowhere, and empty windows spend the budget; \
@@ -46,7 +46,7 @@ pub(crate) fn warn_of_undeclared(job: &Job, config: &Path) {
     }
 }
 
-/// A report that is being written.
+/// The report of a run, and its path.
 pub(crate) struct RunReport {
     path: PathBuf,
     report: Report,
@@ -54,7 +54,8 @@ pub(crate) struct RunReport {
 }
 
 impl RunReport {
-    /// Refuses a path that nothing can be written to, or that holds something else, before anything is released.
+    /// Checks, before anything is released, that the path can be written and holds nothing but an older
+    /// report.
     pub(crate) fn new(
         path: PathBuf,
         job: &Job,
@@ -79,7 +80,7 @@ impl RunReport {
         Ok(RunReport { path, report, demo })
     }
 
-    /// Writes it, unless the path has come to hold something else, such as the lines of this run.
+    /// Writes the report, unless the path has come to hold something else, such as the lines of this run.
     pub(crate) fn write(&self) -> Result<(), Refusal> {
         replaceable(&self.path, self.demo)?;
         let picture = self.path.extension().is_some_and(|ending| ending == "svg");
@@ -87,19 +88,20 @@ impl RunReport {
         let path = self.path.display();
         std::fs::write(&self.path, text)
             .map_err(|error| Refusal::unwritable("--report", &self.path, &error))?;
-        // Behind many lines nobody would know of it.
+        // Announced, since the page is easily missed behind many lines.
         let _ = writeln!(std::io::stderr(), "wrote {path}");
         Ok(())
     }
 }
 
-/// Refuses a path that holds something else than a report, or for a demonstration than a report of one.
+/// Refuses a path that holds something other than a report, or for a demonstration, other than the report of
+/// one.
 fn replaceable(path: &Path, demo: bool) -> Result<(), Refusal> {
     let held = match path.try_exists() {
         Ok(true) => std::fs::read(path).map_err(|error| Refusal::unreadable("--report", path, &error))?,
         _ => return Ok(()),
     };
-    // A page of what was released is not lost to one of a truth.
+    // A demonstration's report does not overwrite a report of releases.
     let lost = demo && !Report::is_of_demo(&held);
     if held.is_empty() || (Report::is_of(&held) && !lost) {
         return Ok(());
@@ -111,7 +113,7 @@ fn replaceable(path: &Path, demo: bool) -> Result<(), Refusal> {
     )))
 }
 
-/// What a job says of itself.
+/// The heading of a job's report.
 fn heading(job: &Job, demo: bool) -> Heading {
     let domain = job.account();
     Heading {
@@ -124,14 +126,14 @@ fn heading(job: &Job, demo: bool) -> Heading {
     }
 }
 
-/// Tells a report what has left.
+/// A listener that adds the lines that have left to a report.
 pub(crate) fn told(page: Arc<Mutex<RunReport>>) -> ReleaseListener {
     Box::new(move |lines, standing| {
         page.lock().unwrap_or_else(PoisonError::into_inner).report.tell(lines, Some(standing));
     })
 }
 
-/// Shows on a terminal how much of the input is read, and nothing elsewhere.
+/// A progress bar of the input, if standard error is a terminal.
 pub(crate) fn bar() -> Option<Box<dyn FnOnce(Arc<Progress>) + Send>> {
     if !std::io::stderr().is_terminal() {
         return None;
@@ -153,17 +155,17 @@ pub(crate) fn bar() -> Option<Box<dyn FnOnce(Arc<Progress>) + Send>> {
             }
             bar.finish_and_clear();
         };
-        // A run without a bar is a run.
+        // A run goes on without its bar.
         let _ = std::thread::Builder::new().name("bar".into()).spawn(draw);
     }))
 }
 
-/// Tells the operator at once what should be looked at; the run goes on.
+/// Prints a warning for the person who runs the job; the run goes on.
 pub(crate) fn warn(warning: &str) {
     let _ = writeln!(std::io::stderr(), "warning: {warning}");
 }
 
-/// Says what the fields of a demonstration were found to hold.
+/// Prints the survey of a demonstration's fields.
 pub(crate) fn show_survey(survey: &Survey) {
     let _ = write!(std::io::stderr(), "{survey}");
 }

@@ -1,4 +1,4 @@
-//! `discreet price`: what a list of mechanisms costs, by every way of adding it up.
+//! `discreet price`: the privacy cost of a list of mechanisms, by each accountant.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,15 @@ use serde_json::value::RawValue;
 
 use super::{Refusal, number, whole};
 
-/// A file and a delta.
+/// The arguments of `discreet price`: a list of mechanisms, and a delta.
 #[derive(Debug, Args)]
 pub(crate) struct PriceArgs {
-    /// A list such as [{"mechanism":"gaussian","sigma":200,"count":1000},{"mechanism":"pure","epsilon":0.1}]; the
-    /// mechanisms are laplace, discrete_laplace (scale), gaussian, discrete_gaussian (sigma), randomized_response,
-    /// pure (epsilon), approximate (epsilon, delta) and zcdp (rho); sensitivity and count are 1 unless given
+    /// A JSON file such as
+    /// [{"mechanism":"gaussian","sigma":200,"count":1000},{"mechanism":"pure","epsilon":0.1}]; the mechanisms
+    /// are laplace, discrete_laplace (scale), gaussian, discrete_gaussian (sigma), randomized_response, pure
+    /// (epsilon), approximate (epsilon, delta) and zcdp (rho); sensitivity and count are 1 unless given
     file: PathBuf,
-    /// The delta at which epsilon is told
+    /// The delta at which epsilon is reported, between 0 and 1
     #[arg(long, allow_negative_numbers = true)]
     delta: String,
     /// Print one line of JSON
@@ -29,7 +30,7 @@ pub(crate) struct PriceArgs {
 }
 
 impl PriceArgs {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let delta = number("delta", &self.delta)?;
         let listing = read(&self.file)?;
@@ -55,13 +56,13 @@ struct PriceAnswer {
 }
 
 impl PriceAnswer {
-    /// The least, and whose it is; the more precise accountant where two agree.
+    /// The least epsilon, and the name of its accountant; the more precise accountant on a tie.
     fn best(&self) -> (&'static str, f64) {
         let ways = [("pld", self.pld), ("renyi", self.renyi), ("zcdp", self.zcdp), ("basic", self.basic)];
         ways.into_iter().fold(("pld", f64::INFINITY), |best, way| if way.1 < best.1 { way } else { best })
     }
 
-    /// An epsilon that does not exist is null.
+    /// The answer as one line of JSON; an epsilon that does not exist is null.
     fn line(&self) -> String {
         let (by, epsilon) = self.best();
         let line = json!({
@@ -115,7 +116,7 @@ fn read(path: &Path) -> Result<Listing, Refusal> {
             Category::Syntax | Category::Io => {
                 format!("found text that is no JSON ({message}); give {EXAMPLE}")
             }
-            // A refusal of a field says what to give; the parser's own do not.
+            // The message of a refused field has a remedy; the messages of the JSON parser have none.
             Category::Data if message.contains("; ") => message.to_owned(),
             Category::Data => format!("{message}; give {EXAMPLE}"),
         };
@@ -123,7 +124,7 @@ fn read(path: &Path) -> Result<Listing, Refusal> {
     })
 }
 
-/// A list that can be priced.
+/// An example of a list, for messages.
 const EXAMPLE: &str = "a list such as [{\"mechanism\":\"gaussian\",\"sigma\":200,\"count\":1000}]";
 
 /// A list whose errors name the entry, counted from 1.
@@ -159,7 +160,7 @@ impl<'de> Visitor<'de> for Entries {
     }
 }
 
-/// The outer error tells the place; the inner one need not.
+/// Removes the place from a JSON error: the outer error names it as well.
 fn without_place(error: &dyn fmt::Display) -> String {
     let message = error.to_string();
     match message.rfind(" at line ") {
@@ -168,8 +169,8 @@ fn without_place(error: &dyn fmt::Display) -> String {
     }
 }
 
-/// One entry as it is written. A field that is given twice, or that no mechanism has, is refused by the reader. Values keep
-/// their text until the field that they belong to is known, so that each refusal names it.
+/// One entry of the file. The parser refuses duplicate and unknown fields. Values keep their text until their
+/// field is known, so that each refusal names it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a mechanism with its fields")]
 struct PriceEntry {
@@ -183,7 +184,7 @@ struct PriceEntry {
     count: Option<Figure>,
 }
 
-/// A JSON value as its text.
+/// The text of a JSON value.
 type Figure = Box<RawValue>;
 
 #[derive(Clone, Copy)]
@@ -204,7 +205,8 @@ impl MechanismName {
             Ok("discrete_laplace") => MechanismName::DiscreteLaplace,
             Ok("gaussian") => MechanismName::Gaussian,
             Ok("discrete_gaussian") => MechanismName::DiscreteGaussian,
-            // Randomised response is the worst of what is purely private.
+            // Randomised response has the largest loss among mechanisms of its epsilon, so it is accounted as
+            // pure epsilon.
             Ok("randomized_response" | "pure") => MechanismName::Pure,
             Ok("approximate") => MechanismName::Approximate,
             Ok("zcdp") => MechanismName::Zcdp,
@@ -226,7 +228,7 @@ impl PriceEntry {
         Ok(listing.add(mechanism, uses.map_or(Ok(1), |uses| count("count", &uses))?)?)
     }
 
-    /// Takes the fields that the mechanism has.
+    /// Takes the fields of the mechanism out of the entry.
     fn mechanism(&mut self) -> Result<AccountedMechanism, Refusal> {
         let sensitivity = self.sensitivity.take();
         let real = || sensitivity.as_ref().map_or(Ok(1.0), |figure| float("sensitivity", figure));
@@ -243,7 +245,7 @@ impl PriceEntry {
                 AccountedMechanism::discrete_gaussian(needed("sigma", &mut self.sigma)?, integer()?)
             }
             name => {
-                // What is left is stated by its cost alone.
+                // The other mechanisms are stated by their privacy cost alone.
                 if sensitivity.is_some() {
                     return Err(Refusal::new(
                         "sensitivity: found a field that this mechanism does not have; leave it out",
@@ -291,7 +293,7 @@ fn float(field: &'static str, value: &RawValue) -> Result<f64, Refusal> {
     number(field, &value.get().replace('E', "e"))
 }
 
-/// 1000 and 1e3, but not 1000.5.
+/// Parses a whole number: 1000 and 1e3, but not 1000.5.
 fn count(field: &'static str, value: &RawValue) -> Result<u64, Refusal> {
     whole(field, &value.get().replace('E', "e"))
 }

@@ -1,5 +1,5 @@
-//! `discreet calibrate max` and `discreet calibrate quantile`: by how many people an answer that is found by its rank may be
-//! off.
+//! `discreet calibrate max` and `discreet calibrate quantile`: the rank errors of private maxima and
+//! quantiles.
 
 use clap::Args;
 use discreet::mechanisms::{
@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 
 use super::{Refusal, number, whole};
 
-/// A grid, and what may be spent on one window.
+/// The grid and the privacy budget of one window.
 #[derive(Debug, Args)]
 struct Spent {
-    /// How many points the public grid of answers has, the sentinel below it included; or "log", from zero to the end of 64 bits
+    /// The number of points of the public grid of answers, with the sentinel below it; or log, for a
+    /// logarithmic grid from zero to the end of 64 bits
     #[arg(long, allow_negative_numbers = true)]
     grid: String,
-    /// A zCDP budget
+    /// The zCDP budget of a window
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -24,13 +25,13 @@ struct Spent {
         conflicts_with = "epsilon"
     )]
     rho: Option<String>,
-    /// A pure budget instead
+    /// The pure epsilon of a window, instead of rho
     #[arg(long, allow_negative_numbers = true)]
     epsilon: Option<String>,
-    /// How likely the rank is to be as near as is promised
+    /// The probability that the rank error is within the printed bound
     #[arg(long, allow_negative_numbers = true, default_value = "0.99")]
     confidence: String,
-    /// In how many keys one person counts
+    /// The number of keys in which one person counts
     #[arg(long, allow_negative_numbers = true, default_value = "1")]
     keys: String,
     /// Print one line of JSON
@@ -38,7 +39,7 @@ struct Spent {
     json: bool,
 }
 
-/// What is spent, by its currency.
+/// The privacy budget, in its currency.
 #[derive(Clone, Copy)]
 enum RankBudget {
     Rho(f64),
@@ -61,7 +62,7 @@ impl Spent {
         match (&self.rho, &self.epsilon) {
             (Some(rho), _) => Ok(RankBudget::Rho(number("rho", rho)?)),
             (None, Some(epsilon)) => Ok(RankBudget::Epsilon(number("epsilon", epsilon)?)),
-            // The parser asks for one of the two.
+            // Unreachable: clap requires one of the two.
             (None, None) => Err(Refusal::new("rho: found nothing; give it, or epsilon")),
         }
     }
@@ -92,7 +93,7 @@ impl RankBudget {
     }
 }
 
-/// A largest value, or any monotone function, in each key.
+/// The largest value, or another monotone function, of each key.
 #[derive(Debug, Args)]
 pub(crate) struct Max {
     #[command(flatten)]
@@ -100,7 +101,7 @@ pub(crate) struct Max {
 }
 
 impl Max {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let (grid, budget, confidence) = (self.spent.grid()?, self.spent.budget()?, self.spent.confidence()?);
         let keys = self.spent.keys()?;
@@ -161,28 +162,28 @@ fn below(noise: &[Noised]) -> Result<Below, Refusal> {
         Some(Ranks::Below { tau, .. }) => Some(Below { kind: noised.kind(), scale: noised.scale(), tau }),
         _ => None,
     });
-    // Whatever is made ready of a largest value says so.
+    // Unreachable: every prepared maximum has such a bound.
     found.ok_or_else(|| Refusal::new("grid: nothing is promised on it; give another"))
 }
 
-/// Quantiles, each found by its rank.
+/// Quantiles, with the bound of their rank errors.
 #[derive(Debug, Args)]
 pub(crate) struct QuantileOf {
     #[command(flatten)]
     spent: Spent,
-    /// Which quantiles, ascending, such as 0.5,0.95
+    /// The quantiles, ascending, such as 0.5,0.95
     #[arg(long, value_delimiter = ',', default_value = "0.5", allow_negative_numbers = true)]
     q: Vec<String>,
-    /// How many values of one person count in a key
+    /// The number of values of one person that count in a key
     #[arg(long, allow_negative_numbers = true, default_value = "1")]
     per_key: String,
-    /// Permute-and-flip instead of the exponential mechanism; for a pure budget and at most 65,536 points
+    /// Use permute-and-flip instead of the exponential mechanism; for a pure budget and at most 65,536 points
     #[arg(long)]
     flip: bool,
 }
 
 impl QuantileOf {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let (budget, confidence) = (self.spent.budget()?, self.spent.confidence()?);
         let quantiles = self.quantiles()?;
@@ -239,7 +240,7 @@ impl QuantileOf {
     }
 }
 
-/// The quantile, the scale in ranks, and the promise.
+/// The quantile, its scale in ranks, and the bound of its rank error.
 fn within(noised: &Noised) -> Option<(f64, f64, u64)> {
     match noised.ranks() {
         Some(Ranks::Within { quantile, rank_error }) => Some((quantile.to_f64(), noised.scale(), rank_error)),

@@ -1,4 +1,4 @@
-//! `discreet run`: a job for as long as its stream goes on.
+//! `discreet run` and `discreet replay`: a job over a live stream, or over an input that ends.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl RunArgs {
             notice: Some(notice()),
         };
         let finished = job.run(live);
-        // What was told stays told, however the run ended.
+        // The report is written even if the run failed: it shows lines that have left.
         if let Some(page) = page {
             page.lock().unwrap_or_else(PoisonError::into_inner).write()?;
         }
@@ -60,10 +60,11 @@ impl RunArgs {
 pub(crate) struct ReplayArgs {
     /// The job file
     config: PathBuf,
-    /// Read this instead of the source's own path; `-` is standard input
+    /// Read this path instead of the source's own; `-` is standard input
     #[arg(long)]
     from: Option<PathBuf>,
-    /// Charge a ledger that is thrown away, and show the truth beside the noise: for data that may be shown
+    /// Charge a temporary ledger, and print exact values beside the noised ones; only for data that may be
+    /// shown to anyone
     #[arg(long)]
     demo: bool,
     #[command(flatten)]
@@ -108,7 +109,7 @@ impl ReplayArgs {
         if let Some(page) = page {
             page.lock().unwrap_or_else(PoisonError::into_inner).write()?;
         }
-        // What was asked for is not there: a script must not go on with it.
+        // A stopped replay is incomplete: a script must not go on with its output.
         let code = if finished.is_stopped() { INTERNAL_FAULT } else { finished.exit_code() };
         Ok(Done::Ran { finished, code, json })
     }
@@ -116,25 +117,26 @@ impl ReplayArgs {
 
 // `-n`, `-p` and `--hosts`: the processes that share the work of a run.
 
-/// Which processes share the work.
+/// The processes of a cluster.
 #[derive(Debug, Args)]
 pub(crate) struct ClusterArgs {
-    /// How many processes share the work
+    /// The number of processes that share the work
     #[arg(short = 'n', long, default_value_t = 1)]
     processes: usize,
-    /// Which of them this is, from 0 on; the first holds the ledger
+    /// The index of this process, from 0; process 0 holds the ledger
     #[arg(short, long, default_value_t = 0)]
     process: usize,
-    /// A file with the address of each process, host:port, one a line
+    /// A file with the address of each process, host:port, one a line; needed for more than one process
     #[arg(long)]
     hosts: Option<PathBuf>,
-    /// Let records pass between machines in the clear
+    /// Let records pass between machines without encryption
     #[arg(long)]
     insecure_cluster: bool,
 }
 
 impl ClusterArgs {
-    /// The processes, and what `open` opens. Where it fails, the others need not wait for this process.
+    /// Returns the processes, and the job that `open` opens. If `open` fails, the other processes are
+    /// notified, so that they do not wait for this one.
     pub(crate) fn with(
         &self,
         open: impl FnOnce() -> Result<Job, Refusal>,
@@ -169,9 +171,9 @@ impl ClusterArgs {
     }
 }
 
-/// Tells the operator which process has not come, or does not answer.
+/// Reports a process that has not come or does not answer to the person who runs the job.
 pub(crate) fn notice() -> OperatorNotice {
-    // Nobody has to read it.
+    // A closed standard error does not stop the run.
     Arc::new(|text: &str| _ = writeln!(std::io::stderr(), "operator only: {text}"))
 }
 
@@ -182,17 +184,18 @@ fn hosts(path: &Path) -> Result<Vec<String>, Refusal> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-// What a running job does when the system asks: it ends, goes on in another file, or says how it is.
+// The signals of a running job: stop, reopen the output, report the vitals.
 
-/// Lets a write past the limit on the size of files (`ulimit -f`) fail, instead of ending the process without a word.
+/// Makes a write past the limit on the size of files (`ulimit -f`) fail, where SIGXFSZ would end the process
+/// without a message.
 pub(crate) fn survive_file_limits() {
-    // Where it cannot be set, the process ends as it would have.
+    // Without the handler, the process ends at that write.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; asked a second time, the process ends at once. SIGHUP
-/// ends nothing: a closed terminal has nothing to do with a run. A live one reopens its output by it, and says on SIGUSR1
-/// how it is, to whoever runs it.
+/// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; on a second such signal the process ends
+/// at once. SIGHUP stops no run, since a closed terminal does not concern it: a live run reopens its output
+/// on SIGHUP. On SIGUSR1 it prints its vitals to standard error.
 pub(crate) fn listen(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Result<(), Refusal> {
     let refuse = |error: std::io::Error| Refusal::new(format!("signals: {error}"));
     let mut heard = vec![SIGTERM, SIGINT, SIGHUP];
@@ -200,14 +203,15 @@ pub(crate) fn listen(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Result<(), 
     let mut signals = Signals::new(heard).map_err(refuse)?;
     let stop = stop.clone();
     let listen = move || {
-        // By signals to this process alone: a process of a cluster is stopped by the others, too.
+        // Signals to this process alone count here: a process of a cluster can be stopped by another one,
+        // too.
         let mut asked = false;
         for signal in signals.forever() {
             match (signal, &live) {
                 (SIGUSR1, Some((vitals, _))) => _ = writeln!(std::io::stderr(), "operator only: {vitals}"),
                 (SIGHUP, Some((_, reopen))) => reopen.ask(),
                 (SIGHUP, None) => {}
-                // Who asks twice does not want to wait.
+                // A second signal asks for an end without delay.
                 _ if asked => std::process::exit(128 + signal),
                 _ => {
                     asked = true;

@@ -1,4 +1,5 @@
-//! `discreet calibrate running` and `discreet calibrate sliding`: what totals err by that are told at every tick, by each strategy.
+//! `discreet calibrate running` and `discreet calibrate sliding`: the error of totals that are released at
+//! every tick, by strategy.
 
 use std::fmt::Write;
 
@@ -8,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::{Refusal, number, whole};
 
-/// Totals so far, at every tick up to a horizon.
+/// Running totals, at every tick up to a horizon.
 #[derive(Debug, Args)]
 pub(crate) struct SoFar {
-    /// How many ticks there will be; a release ends with the last
+    /// The number of ticks; the release ends with the last
     #[arg(long, allow_negative_numbers = true)]
     horizon: String,
     /// The zCDP budget of all totals together
@@ -25,7 +26,7 @@ pub(crate) struct SoFar {
 /// Totals over the last ticks, at every tick without end.
 #[derive(Debug, Args)]
 pub(crate) struct Sliding {
-    /// Over how many ticks a total is
+    /// The number of ticks that a total covers
     #[arg(long, allow_negative_numbers = true)]
     width: String,
     /// The zCDP budget of all totals together
@@ -37,7 +38,7 @@ pub(crate) struct Sliding {
 }
 
 impl SoFar {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let (horizon, rho) = (whole("horizon", &self.horizon)?, number("rho", &self.rho)?);
         let choice = running::so_far(horizon, rho)?;
@@ -49,7 +50,7 @@ impl SoFar {
             "The release ends with the last tick: one that goes on is another, and is paid for again.\n"
                 .to_owned();
         if horizon > REMEMBERED {
-            // Nothing is written to a string in vain.
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 notes,
                 "square-root is told to compare with: of more than {REMEMBERED} ticks it would keep too many."
@@ -60,7 +61,7 @@ impl SoFar {
 }
 
 impl Sliding {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let (width, rho) = (whole("width", &self.width)?, number("rho", &self.rho)?);
         let choice = running::over_last(width, rho)?;

@@ -1,4 +1,5 @@
-//! `discreet calibrate shape`: noise of the shape of a domain, what a mean errs by with it, and how far from the best it is.
+//! `discreet calibrate shape`: the error of a mean with noise shaped to its data domain, and its distance
+//! from the optimum.
 
 use std::path::{Path, PathBuf};
 
@@ -10,21 +11,21 @@ use serde_json::json;
 
 use super::{Refusal, number, whole};
 
-/// A domain, and a mean over it.
+/// A data domain, and a mean over it.
 #[derive(Debug, Args)]
 pub(crate) struct ShapeOf {
     #[command(flatten)]
     given: Given,
-    /// Which neighbours: add-remove, one person more or less; or replace, one in place of another
+    /// The adjacency: add-remove (one person more or less) or replace (one person in place of another)
     #[arg(long, allow_hyphen_values = true, default_value = "add-remove")]
     relation: String,
-    /// In which norm the error is to be small: from 2 on, or inf for the largest coordinate
+    /// The norm of the error to minimize: a number from 2 on, or inf for the largest coordinate
     #[arg(long, allow_negative_numbers = true, default_value = "2")]
     norm: String,
     /// The zCDP budget of the mean
     #[arg(long, allow_negative_numbers = true)]
     rho: String,
-    /// Over how many people, a public number
+    /// The number of people, which is public
     #[arg(long, allow_negative_numbers = true)]
     people: String,
     /// Print one line of JSON
@@ -33,7 +34,7 @@ pub(crate) struct ShapeOf {
 }
 
 impl ShapeOf {
-    /// The answer, ready to print.
+    /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let norm: Norm = self.norm.parse()?;
         let relation = self.relation()?;
@@ -86,19 +87,21 @@ impl ShapeOf {
     }
 }
 
-// The domain that is given to `discreet calibrate shape`: some numbers, or a file of them.
+// The data domain of `discreet calibrate shape`: numbers on the command line, or a file of them.
 
-/// Exactly one domain.
+/// The arguments of a data domain, of which exactly one is given.
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("domain").required(true)
     .args(["points", "box", "ball", "ellipsoid", "zonotope", "marginals"]))]
 pub(super) struct Given {
-    /// A file of public points, or of the vertices of a polytope: one a line, its coordinates divided by commas
+    /// A file of public points, or of the vertices of a polytope: one a line, with coordinates separated by
+    /// commas
     #[arg(long, value_name = "FILE.csv", allow_negative_numbers = true)]
     points: Option<PathBuf>,
-    /// The tensors of this order of the points: what answers all questions about so many coordinates at once
-    // Points alone do not say it: what another domain excludes, clap requires no longer.
+    /// Replace the points by their tensors of order ORDER (1 to 8), which answer all queries about products
+    /// of ORDER coordinates
+    // `requires` alone is not enough: clap drops the requirement of an argument that another domain excludes.
     #[arg(
         long,
         value_name = "ORDER",
@@ -107,19 +110,21 @@ pub(super) struct Given {
         conflicts_with_all = ["box", "ball", "ellipsoid", "zonotope", "marginals"]
     )]
     moments: Option<String>,
-    /// How far each coordinate reaches from zero, either way, such as 1,2,3
+    /// A box: the largest magnitude of each coordinate, such as 1,2,3
     #[arg(long = "box", id = "box", value_name = "A,B,..", allow_negative_numbers = true)]
     reaches: Option<String>,
-    /// All vectors of norm Q (1 to inf) up to R, in D coordinates
+    /// All vectors of Q-norm (1 to inf) at most R, in D coordinates
     #[arg(long, value_name = "Q,R,D", allow_negative_numbers = true)]
     ball: Option<String>,
-    /// A file of a matrix, a line for each coordinate: what it makes of the ball of radius 1
+    /// A file with a matrix, a row of numbers for each coordinate: the image of the unit ball under the
+    /// matrix
     #[arg(long, value_name = "FILE.csv", allow_negative_numbers = true)]
     ellipsoid: Option<PathBuf>,
-    /// A file of vectors, one a line: all sums of them, each taken from -1 to 1 times
+    /// A file of vectors, one a line: all their sums with weights from -1 to 1
     #[arg(long, value_name = "FILE.csv", allow_negative_numbers = true)]
     zonotope: Option<PathBuf>,
-    /// All questions about WAYS of BITS bits at once: a coordinate for each such set, the product of its bits as -1 and 1
+    /// All WAYS-way marginals of BITS bits (1 to 24): a coordinate for each set of WAYS bits, the product of
+    /// these bits as -1 and 1
     #[arg(long, value_name = "BITS,WAYS", allow_negative_numbers = true)]
     marginals: Option<String>,
 }
@@ -166,17 +171,17 @@ impl Given {
     }
 }
 
-/// What was refused, under the name by which it was given.
+/// Names the argument of a refused domain.
 fn of(argument: &str, refused: &Invalid) -> Refusal {
     Refusal::new(format!("{argument}: {refused}"))
 }
 
-/// A whole number, of which all that are too large are refused alike.
+/// Parses a whole number; all that are beyond 32 bits become the largest, which is refused as too large.
 fn small(field: &'static str, text: &str) -> Result<u32, Refusal> {
     Ok(u32::try_from(whole(field, text)?).unwrap_or(u32::MAX))
 }
 
-/// A row a line. Empty lines at the end are none.
+/// Reads the numbers of a file, a row a line, without empty lines at the end.
 fn read(field: &'static str, path: &Path) -> Result<Vec<Vec<f64>>, Refusal> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| Refusal::unreadable(field, path, &error))?;

@@ -11,31 +11,31 @@ use discreet::time::at;
 
 use super::{CANNOT_WRITE, Refusal, whole};
 
-/// What the log is like, and where it goes.
+/// The parameters of the log, and its output.
 #[derive(Debug, Args)]
 pub(crate) struct Synth {
-    /// How many rows
+    /// The number of rows
     #[arg(long, allow_negative_numbers = true)]
     rows: String,
-    /// How many people leave them
+    /// The number of people in the log
     #[arg(long, allow_negative_numbers = true)]
     people: String,
-    /// About how many keys
+    /// The approximate number of keys
     #[arg(long, allow_negative_numbers = true)]
     keys: String,
-    /// How unequal keys and people are: 0 for not at all
+    /// The skew of keys and people, from 0 (uniform) to 10
     #[arg(long, allow_negative_numbers = true, default_value = "1.1")]
     skew: String,
-    /// Another seed is another log
+    /// The seed: the same parameters and seed generate the same log
     #[arg(long, allow_negative_numbers = true, default_value = "0")]
     seed: String,
-    /// The first moment, such as 2026-01-01 or 2026-01-01T00:00:00Z
+    /// The first event time, as a date or a time such as 2026-01-01T00:00:00Z; a date begins at midnight UTC
     #[arg(long, allow_hyphen_values = true, default_value = "2026-01-01")]
     from: String,
-    /// The moment before which it ends
+    /// The end of event time, exclusive, in the same form
     #[arg(long, allow_hyphen_values = true, default_value = "2026-01-02")]
     until: String,
-    /// How rows are written
+    /// The format of the rows
     #[arg(long, value_enum, default_value = "csv")]
     format: SynthFormat,
     /// A file to write instead of standard output
@@ -45,14 +45,14 @@ pub(crate) struct Synth {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SynthFormat {
-    /// Separated fields, under a line of their names
+    /// Comma-separated fields, under a header
     Csv,
-    /// A JSON object a line
+    /// One JSON object a line
     Jsonl,
 }
 
 impl Synth {
-    /// Writes the log; there is nothing else to print.
+    /// Writes the log; returns an empty page.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let moment = |field: &str, text: &str| at(text).map_err(|refused| refusal(field, refused.remedy()));
         let skew = ConfigNumber::parse(&self.skew).map_err(|_| refusal("skew", "a number from 0 to 10"))?;
@@ -69,7 +69,7 @@ impl Synth {
             Some(path) => File::create(path).and_then(|file| self.write(&log, file)),
         };
         match written {
-            // A reader that has seen enough, as in `discreet .. | head -1`.
+            // The reader of the pipe has closed it, as in `discreet .. | head -1`.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(String::new()),
             Err(error) => {
                 let place =

@@ -1,4 +1,4 @@
-//! `discreet ledger forecast`: how many more windows, and until when.
+//! `discreet ledger forecast`: the number of windows that the budget still allows, and the end of the last.
 
 use clap::Args;
 use discreet::ledger::{AccountSpec, Forecast as Foretold, Ledger, Name, Outlook, Pace};
@@ -12,7 +12,7 @@ use super::{LedgerArg, amount, sentence};
 pub(crate) struct ForecastArgs {
     #[command(flatten)]
     at: LedgerArg,
-    /// Only this domain
+    /// Print this domain alone
     #[arg(long)]
     domain: Option<String>,
     /// Print one line of JSON
@@ -121,7 +121,7 @@ impl Prospect {
     }
 }
 
-/// RFC 3339 in UTC; what lies beyond the year 9999 has no such name.
+/// The time in RFC 3339, in UTC; `None` beyond the year 9999, which that format cannot name.
 fn instant(time: i64) -> Option<String> {
     jiff::Timestamp::from_microsecond(time).ok().map(|instant| instant.to_string())
 }

@@ -1,4 +1,4 @@
-//! `discreet ledger init`: the one way in which a budget comes to be.
+//! `discreet ledger init`: states a budget account. No other command creates one.
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,10 @@ use super::{amount, sentence};
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The ledger's file, which is made if there is none; its key is made with it, beside it
+    /// The ledger: a file, or postgres://user@host/database?ledger=name; it is created if there is none, and
+    /// the key of a new file beside it
     ledger: PathBuf,
-    /// The job file whose domain is stated
+    /// The job file whose domain (budget account) is stated
     #[arg(long)]
     config: PathBuf,
     /// Print one line of JSON
@@ -24,18 +25,18 @@ pub(crate) struct Init {
     json: bool,
 }
 
-/// What was done.
+/// The outcome of the command.
 struct InitOutcome<'j> {
     job: &'j Job,
     path: PathBuf,
     ledger: Ledger,
     key: LedgerKey,
     key_path: PathBuf,
-    /// Whether the ledger was made now.
+    /// True if this command created the ledger.
     made: bool,
-    /// Whether its key was there before it.
+    /// True if the ledger's key existed before.
     key_was_there: bool,
-    /// Whether the domain was stated now.
+    /// True if this command stated the domain.
     stated: bool,
     /// The other domains whose people are named by the same field.
     beside: Vec<String>,
@@ -44,7 +45,7 @@ struct InitOutcome<'j> {
 impl Init {
     pub(super) fn run(self) -> Result<String, Refusal> {
         let job = Job::open(&self.config)?;
-        // Before anything is made: a budget that is stated stays.
+        // The plan is checked before anything is created: a stated budget cannot be withdrawn.
         job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let stated = InitOutcome::by(&job, self.ledger)?;
         Ok(if self.json { stated.line() } else { stated.page() })
@@ -53,7 +54,7 @@ impl Init {
 
 impl InitOutcome<'_> {
     fn by(job: &Job, path: PathBuf) -> Result<InitOutcome<'_>, Refusal> {
-        // SQLite would take these for databases that are in no file.
+        // SQLite would open an in-memory or temporary database under these names.
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
             return Err(Refusal::new(format!("ledger {}: not a file; give the path of one", path.display())));
         }
@@ -74,10 +75,11 @@ impl InitOutcome<'_> {
             named => named.clone(),
         };
         let key_was_there = is_there(&key_path)?;
-        // Whether there is a ledger at an address is known by opening it.
+        // Only opening it shows whether there is a ledger at an address.
         let made = if remote { Ledger::open(&path).is_err_and(is_refused) } else { !is_there(&path)? };
         let (mut ledger, key) = if made {
-            // The key first: a ledger without one must not be, and a key without a ledger is no harm.
+            // The key is created first: a ledger without its key must not exist, and a key without a ledger
+            // does no harm.
             let key = if key_was_there { LedgerKey::open(&key_path) } else { LedgerKey::create(&key_path) }?;
             (Ledger::create_alone(&path)?, key)
         } else {
@@ -115,7 +117,7 @@ impl InitOutcome<'_> {
         self.ledger.warning().into_iter().chain(other).chain(orphan).chain(twice).collect()
     }
 
-    /// The warning that people of this account are in another one too, and spend both.
+    /// The warning that the people of this account are in another one as well, and spend both budgets.
     fn person_twice(&self) -> Option<String> {
         let field = person_field(self.domain()).filter(|_| !self.beside.is_empty())?;
         let (beside, domain) = (self.beside.join(", "), self.domain().name());
@@ -178,7 +180,7 @@ impl InitOutcome<'_> {
         page
     }
 
-    /// How the budget became the cap, where it is not the cap as it stands.
+    /// The conversion of the budget to the cap; `None` if the budget is the cap as it stands.
     fn conversion(&self) -> Option<String> {
         let (epsilon, delta) =
             (self.job.privacy.budget.epsilon.as_ref()?, self.job.privacy.budget.delta.as_ref()?);
@@ -194,7 +196,7 @@ impl InitOutcome<'_> {
     }
 }
 
-/// The words about the field that names people, without what becomes of records that lack it.
+/// The field that names people, without the rule for records that lack it.
 fn person_field(domain: &AccountSpec) -> Option<&str> {
     let person = domain.person()?;
     Some(person.rsplit_once(", missing ").map_or(person, |(field, _)| field))
