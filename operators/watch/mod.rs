@@ -1,5 +1,5 @@
-//! What people look at: pictures and pages of what was released. Nothing is decided here, and nothing is read that has not
-//! left already.
+//! Pages and pictures of released windows, for people. This module makes no decisions, and reads nothing but
+//! lines that have left and the status of their budget.
 
 mod report;
 

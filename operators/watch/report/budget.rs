@@ -1,4 +1,5 @@
-//! How a budget was spent, window by window, and until when it lasts.
+//! The part of the report about its budget: the spending window by window, the forecast, and the errors of
+//! values.
 
 use super::charts::Off;
 use super::draw::{Drawing, Scale, counted, dated, grouped, percent, said, spanned};
@@ -12,7 +13,7 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 24.0;
 
-/// The spent part of the cap over time; `None` where nobody said what was spent.
+/// A chart of the spent part of the cap over time; `None` if no status was added.
 pub(super) fn chart(budget: &BudgetHistory, (width, height): (f64, f64)) -> Option<Drawing> {
     let start = budget.spent.values().map(|(start, _)| *start).min()?;
     let (end, (_, newest)) = budget.spent.last_key_value()?;
@@ -33,7 +34,7 @@ pub(super) fn chart(budget: &BudgetHistory, (width, height): (f64, f64)) -> Opti
     for part in [0.0, 0.5, 1.0] {
         drawing.text("tick end", LEFT - 7.0, up.at(part) + 3.8, &percent(part));
     }
-    // What a window costs is charged for all of its time.
+    // The cost of a window is drawn over all of the window's time.
     let mut steps = vec![(across.0, base)];
     for (end, (start, part)) in &budget.spent {
         let (before, reached) = steps.last().map_or((across.0, base), |(x, y)| (*x, *y));
@@ -58,7 +59,7 @@ pub(super) fn chart(budget: &BudgetHistory, (width, height): (f64, f64)) -> Opti
     Some(drawing)
 }
 
-/// What comes, if all goes on as it did.
+/// The forecast at the present pace, in words.
 pub(super) fn outlook(budget: &BudgetHistory) -> Option<String> {
     let forecast = budget.forecast.as_ref()?;
     let more = counted(usize::try_from(forecast.windows()).unwrap_or(usize::MAX), "more window");
@@ -81,7 +82,7 @@ pub(super) fn outlook(budget: &BudgetHistory) -> Option<String> {
     })
 }
 
-/// Every window without an answer, in words; what is alike, once.
+/// The windows without an answer, in words; neighbours with the same outcome share a sentence.
 pub(super) fn gone(model: &Model) -> Vec<String> {
     let mut words = Vec::new();
     for series in &model.releases {
@@ -115,20 +116,20 @@ pub(super) fn gone(model: &Model) -> Vec<String> {
     words
 }
 
-// How far what was told is from what is so, where that is known: in a demo. Otherwise, how far it may be.
+// Errors: of released values against exact ones in a demonstration, and otherwise the width of intervals.
 
-/// In a demo, how far what was told is from what is so; otherwise how wide intervals are.
+/// The errors of released values in a demonstration, and the widths of intervals otherwise.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Errors {
-    /// Between truth and tally: what the bound left out.
+    /// The mean difference between the exact value and the tally, from contribution bounding.
     pub(super) bound: ErrorMean,
-    /// Between tally and value: what the noise added.
+    /// The mean difference between the tally and the released value, from noise.
     pub(super) noise: ErrorMean,
-    /// So many intervals hold their tally.
+    /// The number of intervals that contain their tally.
     pub(super) held: u64,
-    /// Where ranks are promised instead.
+    /// The rank errors of values that have such a bound instead of an interval.
     pub(super) off: Off,
-    /// Half of each interval over its value, of those that were looked at.
+    /// Half the width of each interval relative to its value, for the first [`LOOKED_AT`] of them.
     pub(super) relative: Vec<f32>,
 }
 
@@ -149,16 +150,16 @@ impl ErrorMean {
     }
 }
 
-/// A median of so many is exact enough.
+/// The number of intervals whose median is reported; more would not make it more exact to the reader.
 const LOOKED_AT: usize = 100_000;
 
-/// Beyond it, differences of numbers are no longer numbers.
+/// The largest magnitude of a number in a chart: beyond it, differences could overflow to infinity.
 const FINITE: f64 = 1e300;
 
 impl Errors {
     pub(super) fn take(&mut self, cell: &CellLine<'_>) {
         let Some(value) = finite(cell.value) else { return };
-        // A value that is found by its rank is off by people, and by nothing else that is promised.
+        // A value found by its rank has a rank error, and no other error is bounded.
         if cell.ranked().is_some() {
             return self.off.take(cell);
         }
@@ -176,7 +177,8 @@ impl Errors {
         self.held += u64::from(holds(cell.low, cell.tally, cell.high));
     }
 
-    /// Whether the bound or the noise takes more, and what to do about it.
+    /// Compares the errors of contribution bounding and noise, and recommends a change of the bound or the
+    /// budget.
     pub(super) fn advice(&self) -> Option<String> {
         let (bound, noise) = (self.bound.value()?, self.noise.value()?);
         let (bound_said, noise_said) = (said(bound), said(noise));
@@ -195,7 +197,7 @@ impl Errors {
         })
     }
 
-    /// How many intervals hold what they are about, beside how many should.
+    /// The share of intervals that contain their tally, beside the promised share.
     pub(super) fn share(&self, confidence: Option<&str>) -> Option<String> {
         if self.noise.count == 0 {
             return None;
@@ -210,7 +212,7 @@ impl Errors {
         ))
     }
 
-    /// How wide intervals are, over their values: the middle one.
+    /// The median of the half-widths of intervals, relative to their values.
     pub(super) fn reach(&self) -> Option<String> {
         let mut all = self.relative.clone();
         all.sort_by(f32::total_cmp);
@@ -225,7 +227,8 @@ impl Errors {
     }
 }
 
-/// Whether an interval holds a number: in whole numbers where all three are. An end that is missing is open.
+/// Returns true if an interval contains a number. Compares integers where all three are integers. A missing
+/// end is open.
 pub(super) fn holds(low: Option<&str>, tally: Option<&str>, high: Option<&str>) -> bool {
     let (low, high) = (low.or(tally), high.or(tally));
     let whole = |text: Option<&str>| text?.parse::<i128>().ok();
@@ -238,7 +241,7 @@ pub(super) fn holds(low: Option<&str>, tally: Option<&str>, high: Option<&str>) 
     }
 }
 
-/// As a place on a picture.
+/// Parses a number for a chart; `None` if its magnitude is not below [`FINITE`].
 pub(super) fn finite(text: Option<&str>) -> Option<f64> {
     text?.parse::<f64>().ok().filter(|value| value.abs() < FINITE)
 }

@@ -1,19 +1,20 @@
-//! Numbers beside each other: the keys of a single window, and what the bound left out beside what the noise added.
+//! Charts of bars: the keys of a single window, and the error of contribution bounding beside that of the
+//! noise.
 
 use super::budget::{ErrorMean, Errors, holds};
 use super::draw::{Drawing, Scale, counted, grouped, named, numbers, percent, said, short};
 use super::model::{ChartPoint, NoiseNotes, ReleaseSeries, Track};
 use crate::told::{CellLine, RankInterval};
 
-/// So many keys at most.
+/// The most bars of a chart.
 const BARS: usize = 30;
 
 const ROW: f64 = 25.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 26.0;
 
-/// The keys of the one window of a release: a bar from zero to each value, its interval as a whisker; and how many keys
-/// are not shown.
+/// A chart of the keys of a release's only window: a bar from zero to each value, with a whisker for its
+/// interval. Also returns the number of keys that are not shown.
 pub(super) fn window(series: &ReleaseSeries, width: f64) -> (Drawing, usize) {
     let first = |track: &'_ Track| track.points.first().copied();
     let mut bars: Vec<(&Track, ChartPoint)> =
@@ -75,7 +76,7 @@ fn room(texts: &[String], letter: f64, least: f64) -> f64 {
     (widest as f64).mul_add(letter, 16.0).max(least)
 }
 
-/// In a demo: what the bound left out of a number beside what the noise added to it, on average.
+/// A chart for a demonstration: the mean error of contribution bounding beside that of the noise.
 pub(super) fn errors(errors: &Errors, width: f64) -> Option<Drawing> {
     let (bound, noise) = (errors.bound.value()?, errors.noise.value()?);
     let mut drawing = Drawing { width, height: 64.0, ..Drawing::default() };
@@ -99,13 +100,12 @@ pub(super) fn errors(errors: &Errors, width: f64) -> Option<Drawing> {
     Some(drawing)
 }
 
-// What is promised of values that are known by their place among people, and not by their size: in words, for there is
-// nothing to draw.
+// The bounds of rank errors, in words: there is nothing to draw.
 
-/// More promises than these are not read.
+/// The most bounds that are listed.
 const SAID: usize = 8;
 
-/// What is promised of the values of a release, in a sentence or two.
+/// The bounds of a release's rank errors, in a sentence or two.
 pub(super) fn promised(series: &ReleaseSeries) -> Option<String> {
     let ranked: Vec<(&NoiseNotes, RankInterval)> =
         series.laws.iter().filter_map(|laws| Some((laws, laws.ranked?))).collect();
@@ -140,7 +140,7 @@ fn many(people: u64) -> String {
     counted(usize::try_from(people).unwrap_or(usize::MAX), "person").replace("persons", "people")
 }
 
-/// `1st`, `2nd`, `66th`, `1,011th`
+/// An ordinal number: `1st`, `2nd`, `66th`, `1,011th`.
 fn ordinal(number: u64) -> String {
     let ending = match (number % 100, number % 10) {
         (11..=13, _) => "th",
@@ -152,12 +152,12 @@ fn ordinal(number: u64) -> String {
     format!("{}{ending}", grouped(&number.to_string()))
 }
 
-/// In a demo, by how many people values were off, where a rank is promised.
+/// The rank errors of a demonstration's values, in people.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Off {
     mean: ErrorMean,
     most: u64,
-    /// So many were off by no more than is promised.
+    /// The number of values whose error is within the bound.
     kept: u64,
 }
 
@@ -167,7 +167,7 @@ impl Off {
         let Ok(off) = off.parse::<u64>() else { return };
         self.mean.add(off as f64);
         self.most = self.most.max(off);
-        // An answer beyond everybody is off by nobody, but its interval then holds nobody either.
+        // An answer above everybody's value has no rank error, but then its interval contains nobody.
         let within = match ranked {
             RankInterval::Largest(_) => holds(cell.low, cell.tally, cell.high),
             RankInterval::Near(_) => true,
@@ -175,7 +175,7 @@ impl Off {
         self.kept += u64::from(within && off <= ranked.allowed());
     }
 
-    /// How many values kept what is promised, beside how many should, and how far off they were.
+    /// The share of values within their bound beside the promised share, and the mean and largest rank error.
     pub(super) fn share(&self, confidence: Option<&str>) -> Option<String> {
         let mean = self.mean.value()?;
         let promised = confidence.and_then(|part| part.parse::<f64>().ok());
@@ -192,13 +192,13 @@ impl Off {
     }
 }
 
-// What the shapes of a chart mean, and the mark of a demo.
+// The legend of a chart, and the mark of a demonstration.
 
-/// The shapes of a release's chart, each with its meaning; over time they are lines, otherwise bars.
+/// The shapes of a release's chart with their meaning: lines for several windows, bars for one.
 pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool) -> Drawing {
     let confidence = series.laws.first().and_then(|laws| laws.confidence.parse::<f64>().ok());
     let interval = confidence.map_or("interval".to_owned(), |part| format!("{} interval", percent(part)));
-    // Where ranks are promised there is no interval to be drawn.
+    // A release whose bounds are all of ranks has no interval to draw.
     let bounded = series.laws.is_empty() || series.laws.iter().any(|laws| laws.ranked.is_none());
     let mut drawing = Drawing {
         width: 620.0,
@@ -248,13 +248,13 @@ pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool) -> Dra
     drawing
 }
 
-/// The mark of a demo, with its right end at `x`.
+/// Draws the mark of a demonstration, with its right end at `x`.
 pub(super) fn badge(drawing: &mut Drawing, x: f64, y: f64) {
     drawing.rectangle("badge", [x - 52.0, y, 52.0, 18.0]);
     drawing.text("tag middle", x - 26.0, y + 13.0, "DEMO");
 }
 
-/// The same where it stands in each of many pictures, with its right end at `x`.
+/// Draws the smaller mark for each of many pictures, with its right end at `x`.
 pub(super) fn small_badge(drawing: &mut Drawing, x: f64, y: f64) {
     drawing.rectangle("outline", [x - 42.0, y + 0.5, 41.5, 15.0]);
     drawing.text("small middle", x - 21.2, y + 11.4, "DEMO");

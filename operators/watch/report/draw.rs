@@ -1,4 +1,4 @@
-//! The pieces of a picture: text that cannot end its element, numbers that are numbers, and a frame with its description.
+//! The elements of a picture: escaped text, finite numbers, axes, and a frame with a description.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -10,13 +10,13 @@ pub(super) struct Drawing {
     pub(super) width: f64,
     pub(super) height: f64,
     pub(super) title: String,
-    /// What it shows, for those who do not see it.
+    /// The description for readers who cannot see the drawing.
     pub(super) description: String,
     pub(super) body: String,
 }
 
 impl Drawing {
-    /// As an element of a page; `id` is a number that no other drawing there has.
+    /// The drawing as an SVG element of a page; `id` must be unique on the page.
     pub(super) fn framed(&self, id: usize) -> String {
         let Drawing { width, height, title, description, body } = self;
         format!(
@@ -29,7 +29,7 @@ impl Drawing {
         )
     }
 
-    /// As a part of a larger one.
+    /// The drawing as a group of a larger one, at this place.
     pub(super) fn placed(&self, x: f64, y: f64) -> String {
         format!("<g transform=\"translate({} {})\">{}</g>", px(x), px(y), self.body)
     }
@@ -50,7 +50,7 @@ impl Drawing {
             &format!("<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>", px(x), px(y), px(radius));
     }
 
-    /// A line through points, or a closed shape.
+    /// Draws a line through points, or a closed shape.
     pub(super) fn path(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>, closed: bool) {
         let mut data = String::new();
         for (at, (x, y)) in points.enumerate() {
@@ -67,7 +67,7 @@ impl Drawing {
             &format!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", px(x), px(y), escape(text));
     }
 
-    /// Text that is read from below.
+    /// Draws text turned by 90 degrees, to be read upwards.
     pub(super) fn turned(&mut self, class: &str, x: f64, y: f64, text: &str) {
         let (x, y) = (px(x), px(y));
         let text = escape(text);
@@ -76,7 +76,7 @@ impl Drawing {
     }
 }
 
-/// A place on a picture.
+/// A coordinate in SVG.
 pub(super) fn px(place: f64) -> String {
     let place = if place.is_finite() { place.clamp(-1e6, 1e6) } else { 0.0 };
     let text = format!("{place:.2}");
@@ -84,8 +84,8 @@ pub(super) fn px(place: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Text as a page holds it. What no page may hold, and what turns the direction of the text around it, is shown as
-/// U+FFFD.
+/// Text escaped for HTML and SVG. Characters that a page may not contain, and those that change the direction
+/// of the text around them, become U+FFFD.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -110,7 +110,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// As much of a text as fits in so many places; letters beyond the Latin ones may take two.
+/// The beginning of a text that fits into `most` columns; letters from U+1100 on count as two.
 pub(super) fn short(text: &str, most: usize) -> String {
     let takes = |letter: char| if letter < '\u{1100}' { 1 } else { 2 };
     if text.chars().map(takes).sum::<usize>() <= most {
@@ -125,7 +125,7 @@ pub(super) fn short(text: &str, most: usize) -> String {
     kept + "…"
 }
 
-/// A key as it is shown.
+/// The name of a key on a page.
 pub(super) fn named(key: Option<&str>) -> String {
     match key {
         None => "all".to_owned(),
@@ -134,7 +134,7 @@ pub(super) fn named(key: Option<&str>) -> String {
     }
 }
 
-/// Digits in groups of three: `1,234,567.5`. What is no plain number stays as it is.
+/// A decimal number with its digits in groups of three, such as `1,234,567.5`; other text stays as it is.
 pub(super) fn grouped(number: &str) -> String {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("\u{2212}", digits));
     let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
@@ -151,7 +151,7 @@ pub(super) fn grouped(number: &str) -> String {
     text + rest
 }
 
-/// A number as people say it: three digits that count, or all that are before the point.
+/// A number rounded for people: to three significant digits, or to an integer if that has more.
 pub(super) fn said(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -171,7 +171,7 @@ pub(super) fn said(value: f64) -> String {
     grouped(if text == "-0" { "0" } else { text })
 }
 
-/// `12.3%`
+/// A percentage, such as `12.3%`.
 pub(super) fn percent(part: f64) -> String {
     if part > 0.0 && part < 0.001 {
         return "less than 0.1%".to_owned();
@@ -179,15 +179,15 @@ pub(super) fn percent(part: f64) -> String {
     format!("{}%", said((part * 1000.0).round() / 10.0))
 }
 
-/// `1 window`, `2 windows`
+/// A number with its noun: `1 window`, `2 windows`.
 pub(super) fn counted(count: usize, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {word}{plural}", grouped(&count.to_string()))
 }
 
-// Where numbers and times stand on a picture, and which of them are named at its edge.
+// Scales and axes: the places of numbers and times, and their labels.
 
-/// From numbers to places.
+/// A linear scale from numbers to places.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     low: f64,
@@ -197,7 +197,7 @@ pub(super) struct Scale {
 }
 
 impl AxisRange {
-    /// The same without what is beyond these values, but for a little room.
+    /// Cuts the range to these values and zero, with a margin of 1.5%.
     pub(super) fn tight(mut self, values: impl Iterator<Item = f64>) -> AxisRange {
         let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
         let (low, high) = values.fold((0.0, 0.0), wider);
@@ -213,7 +213,7 @@ impl AxisRange {
 }
 
 impl Scale {
-    /// `low` is at `from`, and `high` at `to`.
+    /// Makes the scale that maps `low` to `from`, and `high` to `to`.
     pub(super) fn new((low, high): (f64, f64), (from, to): (f64, f64)) -> Scale {
         Scale { low, high, from, to }
     }
@@ -227,14 +227,14 @@ impl Scale {
     }
 }
 
-/// A range of numbers that ends at named ones.
+/// The range of an axis, which ends at ticks.
 #[derive(Clone, Debug)]
 pub(super) struct AxisRange {
     pub(super) ends: (f64, f64),
     pub(super) ticks: Vec<(f64, String)>,
 }
 
-/// A range that holds all values, and zero if it is not far or `zero` asks for it; about `most` of it are named.
+/// A range that contains all values, and zero if it is near or `zero` is set, with about `most` ticks.
 pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool) -> AxisRange {
     let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
     let (low, high) =
@@ -255,7 +255,7 @@ pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool
     let (first, last) = ((low / step).floor(), (high / step).ceil());
     let ends = (first * step, last * step);
     let largest = ends.0.abs().max(ends.1.abs());
-    // At most twice as many as asked for, whatever the rounding did.
+    // Rounding could yield more ticks: they are limited to about twice `most`.
     let count = (last - first).clamp(1.0, 2.0 * most as f64 + 2.0) as i32;
     let tick = |index: i32| {
         let value = (first + f64::from(index)) * step;
@@ -264,7 +264,7 @@ pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool
     AxisRange { ends, ticks: (0..=count).map(tick).collect() }
 }
 
-/// The next of 1, 2, 5, 10, 20 ..
+/// The least of 1, 2, 5, 10, 20 .. that is not below the step.
 fn nice(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let times = [1.0, 2.0, 5.0, 10.0].into_iter().find(|times| times * power >= step * 0.999);
@@ -272,7 +272,7 @@ fn nice(step: f64) -> f64 {
     if nice.is_finite() && nice > 0.0 { nice } else { 1.0 }
 }
 
-/// `0`, `250`, `1.5k`, `20M`: all numbers of an axis in one unit.
+/// A label such as `0`, `250`, `1.5k`, `20M`: all labels of an axis have the same unit.
 fn label(value: f64, step: f64, largest: f64) -> String {
     if value.abs() < step / 2.0 {
         return "0".to_owned();
@@ -292,7 +292,7 @@ const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3600 * SECOND;
 const DAY: i64 = 24 * HOUR;
 
-/// Steps of fixed length.
+/// Steps of fixed length, in microseconds.
 const STEPS: [i64; 20] = [
     1_000,
     10_000,
@@ -316,10 +316,10 @@ const STEPS: [i64; 20] = [
     14 * DAY,
 ];
 
-/// Steps of months.
+/// Steps in months.
 const MONTHS: [i16; 13] = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000];
 
-/// Moments of this time that have a name, at most `most`, as the calendar has them in UTC.
+/// The ticks of a time span, at most `most`, at round times of the UTC calendar.
 pub(super) fn times((start, end): (i64, i64), most: usize) -> Vec<(i64, String)> {
     let length = i128::from(end) - i128::from(start);
     let fits = |step: i128| length / step < most.max(1) as i128;
@@ -374,7 +374,7 @@ fn civil(time: i64) -> Option<DateTime> {
     Some(TimeZone::UTC.to_datetime(Timestamp::from_microsecond(time).ok()?))
 }
 
-/// A moment in words: its date alone where that says it.
+/// A time in words: the date alone at midnight.
 pub(super) fn dated(time: i64) -> String {
     match civil(time) {
         None => "a time without a name".to_owned(),
@@ -388,7 +388,7 @@ pub(super) fn dated(time: i64) -> String {
     }
 }
 
-/// From a start to an end, in words; a day or a month by its own name.
+/// A time span in words: a whole day or month by its own name.
 pub(super) fn spanned(start: Option<i64>, end: Option<i64>) -> String {
     let (Some(start), Some(end)) = (start, end) else { return "a window without a name".to_owned() };
     if let (Some(from), Some(to)) = (civil(start), civil(end))

@@ -1,7 +1,9 @@
-//! A report: what was released, how far its noise reaches, and what it cost, as one page or as a picture.
+//! Reports: the released values, the extent of their noise and their privacy cost, as one page or as a
+//! picture.
 //!
-//! The page is one file that needs no other and runs nothing. It is made of the lines that left, read back, so it knows
-//! nothing that they do not say. Where it is of a demo it also knows the truth, and says so at every turn.
+//! A page is one file that needs no other and runs nothing. It is made of the lines that left, parsed again,
+//! and of the status of their budget. The report of a demonstration also shows exact values, and each of its
+//! pictures is marked as one.
 
 mod budget;
 mod charts;
@@ -16,30 +18,30 @@ use model::Model;
 
 use crate::gate::BudgetStatus;
 
-/// Stands at the beginning of every page and picture.
+/// The mark at the beginning of every page and picture.
 const MARK: &str = "discreet report";
 
 /// The mark of a report of a demonstration.
 const DEMO_MARK: &str = "discreet report of a demo";
 
-/// What stands at the top.
+/// The heading of a report.
 #[derive(Clone, Debug, Default)]
 pub struct Heading {
     /// The job's name.
     pub job: String,
-    /// What is promised, in a sentence or several.
+    /// The promise, in one or more sentences.
     pub promise: String,
-    /// The budget's name.
+    /// The name of the budget account.
     pub domain: String,
     /// The cap, in words.
     pub budget: String,
-    /// When the page was made, in words.
+    /// The time at which the page was made, in words.
     pub made: String,
-    /// Whether nothing on it is private.
+    /// True for a demonstration, which shows exact values: its report is not private.
     pub demo: bool,
 }
 
-/// A page that is told window after window.
+/// A report, to which windows are added one after another.
 #[derive(Debug)]
 pub struct Report {
     heading: Heading,
@@ -47,13 +49,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// One that was told nothing.
+    /// Makes an empty report.
     pub fn new(heading: Heading) -> Report {
         Report { heading, model: Model::default() }
     }
 
-    /// Tells it the lines of a window, separated by `\n`: its cells and the line that closes it, or its one line; and how
-    /// its budget stands there. What is no line of a release is passed over.
+    /// Adds the lines of a window, separated by `\n` (its cells and the line that closes it, or its one
+    /// line), and the status of its budget. Lines that are not of a release are skipped.
     pub fn tell(&mut self, lines: &str, standing: Option<&BudgetStatus>) {
         lines.split('\n').for_each(|line| self.model.take(line));
         if let Some(standing) = standing {
@@ -61,12 +63,12 @@ impl Report {
         }
     }
 
-    /// Returns true of a text that is a page or a picture that a report wrote, by its beginning.
+    /// Returns true if the text begins as a page or a picture of a report does.
     pub fn is_of(text: &[u8]) -> bool {
         begins_with(text, MARK)
     }
 
-    /// Returns true of a report of a demonstration.
+    /// Returns true if the text begins as the report of a demonstration does.
     pub fn is_of_demo(text: &[u8]) -> bool {
         begins_with(text, DEMO_MARK)
     }
@@ -76,18 +78,18 @@ impl Report {
         page::page(&self.heading, &self.model)
     }
 
-    /// The first releases as a picture, in SVG.
+    /// A picture of the first releases, in SVG.
     pub fn svg(&self) -> String {
         timeline::picture(&self.heading, &self.model)
     }
 }
 
-/// The mark of a report of this kind.
+/// The mark of a report with this heading.
 fn mark(heading: &Heading) -> &'static str {
     if heading.demo { DEMO_MARK } else { MARK }
 }
 
-/// Returns true where a mark is in the first 512 bytes of a text.
+/// Returns true if the mark is within the first 512 bytes of the text.
 fn begins_with(text: &[u8], mark: &str) -> bool {
     let beginning = text.get(..text.len().min(512)).unwrap_or_default();
     beginning.windows(mark.len()).any(|part| part == mark.as_bytes())

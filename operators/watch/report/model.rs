@@ -1,6 +1,8 @@
-//! What was told, as a page needs it: for each release its windows, and for each key its numbers over them.
+//! The released lines in the form that a page needs: the windows of each release, and the numbers of each key
+//! over them.
 //!
-//! These are places on a picture, so they are floats. Everything was published before, or is of a demo.
+//! The numbers are floats, since they become places on a picture. They are all released, or of a
+//! demonstration.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,43 +14,43 @@ use crate::ledger::{Forecast, Name};
 use crate::time::at;
 use crate::told::{CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says};
 
-/// All that was told so far.
+/// All releases and the spending of their budget so far.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) releases: Vec<ReleaseSeries>,
     pub(super) budget: BudgetHistory,
 }
 
-/// How a budget was spent.
+/// The spending of a budget, and its newest status.
 #[derive(Debug, Default)]
 pub(super) struct BudgetHistory {
-    /// By the ends of windows: where the first window with this end began, and which part of the cap was spent.
+    /// For each end of a window, the earliest start of a window with this end, and the spent part of the cap.
     pub(super) spent: BTreeMap<i64, (i64, f64)>,
     pub(super) newest: Option<(Name, PrivacyCost, PrivacyCost)>,
     pub(super) forecast: Option<Arc<Forecast>>,
 }
 
-/// A release, window by window.
+/// The windows of a release, in the order of their lines.
 #[derive(Debug, Default)]
 pub(super) struct ReleaseSeries {
     pub(super) name: String,
     pub(super) windows: Vec<ReportedWindow>,
     pub(super) tracks: Vec<Track>,
-    /// Each set of noises with its confidence and its promise, once.
+    /// Each distinct set of noise distributions, with its confidence and promise.
     pub(super) laws: Vec<NoiseNotes>,
     pub(super) rows: Vec<TableRow>,
-    /// So many more lines than rows were told.
+    /// The number of lines beyond the rows of the table.
     pub(super) untold: u64,
     pub(super) errors: Errors,
-    /// So many values were told of too few people.
+    /// The number of values that were released for too few people.
     pub(super) insufficient: u64,
-    /// Over which windows each number is, where not over its own.
+    /// The windows that each number covers, such as "so far"; `None` if it covers its own window alone.
     pub(super) total: Option<String>,
     known: HashSet<[String; 2]>,
     places: HashMap<[Option<String>; 2], usize>,
 }
 
-/// A window, and what became of it.
+/// A window, and its outcome.
 #[derive(Clone, Debug)]
 pub(super) struct ReportedWindow {
     pub(super) start: Option<i64>,
@@ -59,7 +61,7 @@ pub(super) struct ReportedWindow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum WindowOutcome {
     Released,
-    /// With the reason.
+    /// The window was refused for budget; with the reason.
     Refused(String),
     Skipped,
     Lost,
@@ -76,18 +78,18 @@ impl WindowOutcome {
     }
 }
 
-/// The numbers of one key, or of one quantile of it, in the order of its windows.
+/// The numbers of one key, or of one quantile of a key, in the order of its windows.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) key: Option<String>,
     pub(super) q: Option<String>,
-    /// Whether the key has a place of its own among others, as a number or a bucket has.
+    /// True if keys of this kind have a natural order, as numbers and buckets do.
     pub(super) ordered: bool,
     pub(super) points: Vec<ChartPoint>,
 }
 
 impl Track {
-    /// What it is called, unless it is the only one.
+    /// The name of the track; `None` if the release has neither keys nor quantiles.
     pub(super) fn name(&self) -> Option<String> {
         match (&self.key, &self.q) {
             (None, None) => None,
@@ -100,23 +102,23 @@ impl Track {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChartPoint {
-    /// An index among the windows.
+    /// The index of the window among those of the release.
     pub(super) window: usize,
     pub(super) value: f64,
-    /// `None` where it says nothing of how far the value is from what is so.
+    /// The interval; `None` if the value has a bound on its rank instead.
     pub(super) interval: Option<(f64, f64)>,
     pub(super) truth: Option<f64>,
 }
 
 impl ChartPoint {
-    /// All that a picture shows of it.
+    /// All numbers of the point that a picture shows.
     pub(super) fn numbers(&self) -> impl Iterator<Item = f64> + Clone + use<> {
         let ends = self.interval.map(|(low, high)| [low, high]);
         [self.value].into_iter().chain(ends.into_iter().flatten()).chain(self.truth)
     }
 }
 
-/// What a page says of noise.
+/// The noise distributions of a value, with its confidence and promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NoiseNotes {
     /// The number, the kind and the scale of each.
@@ -127,18 +129,18 @@ pub(super) struct NoiseNotes {
     pub(super) promise: String,
 }
 
-/// An end of an interval on whose side nothing is promised.
+/// The text for the open end of an interval.
 const OPEN: &str = "open";
 
-/// A line of the table, to the digit: the window, the key and its quantile, the value, its interval, and in a demo tally,
-/// truth, and by how many people the value is off.
+/// A row of the table, with all digits: the window, the key and quantile, the value and its interval, and in
+/// a demonstration the tally, the exact value and the rank error in people.
 pub(super) type TableRow = [String; 10];
 
-/// More rows make a page that nobody reads, and that a browser takes long to lay out.
+/// The most rows of the table: browsers take long to lay out more, and nobody would read them.
 const ROWS: usize = 1000;
 
 impl Model {
-    /// Takes a line; what is none is passed over.
+    /// Adds a line; one that is not of a release is skipped.
     pub(super) fn take(&mut self, line: &str) {
         let Some(line) = ReleaseLine::read(line) else { return };
         let place = self.releases.iter().position(|series| *series.name == *line.release);
@@ -152,7 +154,7 @@ impl Model {
         }
     }
 
-    /// Takes what counts against a budget at a window.
+    /// Adds the status of a budget at a window.
     pub(super) fn spend(&mut self, standing: &crate::gate::BudgetStatus) {
         let (start, end) = (standing.window.start(), standing.window.end());
         if let Some(part) = part(&standing.spent, &standing.cap) {
@@ -164,7 +166,7 @@ impl Model {
     }
 }
 
-/// Which part of the cap is spent: of whichever of its numbers is the scarcest.
+/// The spent part of the cap: of rho or delta, the larger part.
 fn part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
     let of = |spent: f64, cap: f64| if cap > 0.0 { spent / cap } else { 0.0 };
     let part = match (spent, cap) {
@@ -181,7 +183,7 @@ fn part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
 
 impl ReleaseSeries {
     fn take(&mut self, line: &ReleaseLine<'_>) {
-        // A window that was told to its end is told again, to a new file.
+        // A window that was closed is released again, to a new output file.
         if self.known.contains(&ends(line.window)) {
             return;
         }
@@ -202,7 +204,7 @@ impl ReleaseSeries {
         self.known.insert(ends(line.window));
     }
 
-    /// The window that is told of; its cells come before the line that ends it.
+    /// The index of the line's window; its cells come before the line that closes it.
     fn window(&mut self, window: LineWindow<'_>) -> usize {
         let [start, end] = [window.start, window.end].map(|text| at(text?).ok());
         match self.windows.last() {
@@ -284,7 +286,7 @@ fn ends(window: LineWindow<'_>) -> [String; 2] {
     [window.start, window.end].map(|text| text.unwrap_or_default().to_owned())
 }
 
-/// `[0, 10)`, `(-inf, 0)`, `[10, inf)`.
+/// Returns true of a bucket: `[0, 10)`, `(-inf, 0)`, `[10, inf)`.
 fn is_bucket(text: &str) -> bool {
     let inside = text.strip_prefix(['[', '(']).and_then(|text| text.strip_suffix(')'));
     let number = |text: &str| matches!(text, "inf" | "-inf") || text.parse::<i64>().is_ok();

@@ -1,5 +1,5 @@
-//! The page, top-down: what it is, what is promised, each release, the budget, the noise. No script, and nothing from
-//! elsewhere: the policy in its head says so to the browser.
+//! The page, in its order: the heading, the promise, each release, the budget, the noise. It has no script
+//! and loads nothing, and its content security policy forbids both.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use super::timeline::Timeline;
 use super::timeline::panels;
 use super::{Heading, budget, charts, mark};
 
-/// How wide the pictures are drawn; a browser makes them fit.
+/// The width at which pictures are drawn; browsers scale them.
 const WIDTH: f64 = 984.0;
 
-/// A picture that stands alone.
+/// The width of a picture without another one beside it.
 const ALONE: f64 = 760.0;
 
-/// A page on its way.
+/// A page as it is being written.
 struct HtmlPage<'a> {
     heading: &'a Heading,
     text: String,
-    /// So many pictures were placed.
+    /// The number of pictures so far.
     pictures: usize,
 }
 
-/// The page of all that was told.
+/// The page of all releases.
 pub(super) fn page(heading: &Heading, model: &Model) -> String {
     let mut page = HtmlPage { heading, text: String::new(), pictures: 0 };
     page.head();
@@ -255,7 +255,7 @@ impl HtmlPage<'_> {
         if let Some(outlook) = budget::outlook(&model.budget) {
             self.text += &format!("<p>{}</p>", escape(&outlook));
         }
-        /// More reasons than these are alike.
+        /// The most sentences about windows without an answer; further ones are alike.
         const REASONS: usize = 20;
         if !gone.is_empty() {
             self.text += "<h3>Windows without an answer</h3><ul>";
@@ -316,7 +316,7 @@ impl HtmlPage<'_> {
         self.text += &drawing.framed(self.pictures);
     }
 
-    /// Every picture of a demo says that it is one.
+    /// Marks a picture of a demonstration as one.
     fn mark(&self, drawing: &mut Drawing) {
         if self.heading.demo {
             let right = drawing.width;
@@ -326,7 +326,8 @@ impl HtmlPage<'_> {
     }
 }
 
-// How a page and its pictures look: one accent, on light and on dark. What differs is told apart by shape as well.
+// The style of a page and its pictures: one accent colour, in a light and a dark scheme. Shapes that differ
+// in colour also differ in form.
 
 /// The colours of one scheme. Text has a contrast of at least 4.5 to its ground (WCAG 2, AA).
 pub(super) struct Palette {
@@ -336,13 +337,13 @@ pub(super) struct Palette {
     pub(super) rule: &'static str,
     edge: &'static str,
     accent: &'static str,
-    /// How much of the accent a band has.
+    /// The opacity of the accent in a band.
     band: &'static str,
 }
 
 #[cfg(test)]
 impl Palette {
-    /// What is written or drawn in: all must stand out.
+    /// The colours of text and lines, whose contrast a test checks.
     pub(super) fn texts(&self) -> [&'static str; 3] {
         [self.ink, self.muted, self.accent]
     }
@@ -371,7 +372,7 @@ pub(super) const DARK: Palette = Palette {
 pub(super) const FONTS: &str =
     "ui-sans-serif,system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",Arial,sans-serif";
 
-/// The rules of all pictures, in one scheme. Not every viewer of pictures knows variables.
+/// The rules of all pictures in one scheme, without variables, which some viewers of SVG do not know.
 pub(super) fn pictures(palette: &Palette) -> String {
     let Palette { ground, ink, muted, rule, edge, accent, band } = palette;
     format!(
@@ -386,7 +387,7 @@ pub(super) fn pictures(palette: &Palette) -> String {
     )
 }
 
-/// What is the same in both schemes.
+/// The rules that both schemes share.
 pub(super) const SHAPES: &str = ".chart text{font-size:11px;font-variant-numeric:tabular-nums}\
     .chart .name{font-size:13px;font-weight:600}.chart .label{font-size:12px}.chart .number{font-size:12px}\
     .chart .title{font-size:20px;font-weight:600}.chart .sub{font-size:13px}\

@@ -21,7 +21,7 @@ use crate::ledger::{
 };
 use crate::time::at;
 
-/// `cargo test --lib samples_are_written -- --ignored`
+/// Run with `cargo test --lib samples_are_written -- --ignored`.
 #[test]
 #[ignore = "for whoever changes how a report looks"]
 fn samples_are_written_to_be_looked_at() {
@@ -34,7 +34,7 @@ fn samples_are_written_to_be_looked_at() {
     println!("written to {}", place.display());
 }
 
-/// Elements that are opened are closed, in order.
+/// Returns true if all elements are closed, in order.
 fn is_well_formed(svg: &str) -> bool {
     let mut open = Vec::new();
     for tag in between(svg, "<", ">") {
@@ -51,7 +51,7 @@ fn is_well_formed(svg: &str) -> bool {
     open.is_empty()
 }
 
-// Refutes a key, a name or a word from elsewhere that becomes a part of the page.
+// Refutes a key, a name or another text that is not escaped, and becomes a part of the page.
 #[test]
 fn no_text_ends_its_element() {
     let hostile =
@@ -100,7 +100,7 @@ fn a_page_needs_nothing_from_elsewhere_and_suits_both_schemes() {
     }
 }
 
-/// As WCAG 2 defines it.
+/// The contrast of two colours, as WCAG 2 defines it.
 fn contrast(one: &str, other: &str) -> f64 {
     let light = |colour: &str| {
         let part = |at: usize| {
@@ -141,7 +141,7 @@ fn little_is_shown_as_little() {
             "{value}"
         );
     }
-    // No number at all: the window is there, and so is its line in the table.
+    // Even without a number, the window is counted and has a row in the table.
     let report = one("null");
     assert!(report.html().contains("There is no number to draw"));
     let mut refusals = Report::new(heading(false));
@@ -151,7 +151,7 @@ fn little_is_shown_as_little() {
     assert!(html.contains("a, 3 windows from 2003-05-01 to 2003-08-01, were refused: at the first, reviews had spent rho 0.0312"), "{html}");
 }
 
-// Refutes a released value that a later line of a repair hides, and a lost window of which nothing is said.
+// Refutes a released value that a later line of a repair hides, and a lost window that is not reported.
 #[test]
 fn a_window_that_was_released_is_not_lost() {
     let span = months(2);
@@ -172,7 +172,7 @@ fn a_window_that_was_released_is_not_lost() {
     assert!(html.contains("was lost: ") && html.contains("released earlier holds"), "{html}");
 }
 
-// Refutes a window that counts twice because a new file is told everything again.
+// Refutes a window that is counted twice because it is released again to a new file.
 #[test]
 fn what_is_told_again_counts_once() {
     let mut report = a_year(true);
@@ -182,7 +182,7 @@ fn what_is_told_again_counts_once() {
     assert_eq!(report.html(), once);
 }
 
-// Refutes a share that counts by floats: the tally is one beyond the interval, and no float knows it.
+// Refutes a share that compares floats: the tally is one above the interval, less than a float can tell.
 #[test]
 fn an_interval_holds_its_tally_to_the_digit() {
     let mut report = Report::new(heading(true));
@@ -216,7 +216,7 @@ fn a_demo_says_which_takes_more() {
     assert!(demo(90, 100).contains("about as much"));
 }
 
-// Refutes words that say another time than the ledger's forecast does.
+// Refutes words with another time than the ledger's forecast.
 #[test]
 fn the_forecast_is_said_in_words() {
     let scratch = ScratchPlace::File.scratch();
@@ -272,7 +272,8 @@ fn the_forecast_is_said_in_words() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    // Refutes a place that is no number, whatever was told: beyond floats, beyond the calendar, or no number at all.
+    // Refutes a coordinate that is not finite, for values beyond floats, times beyond the calendar, or text
+    // without a number.
     #[test]
     fn every_place_is_a_number(
         cells in prop::collection::vec((0_i64..5, "[ab]{0,2}", prop::array::uniform5(number())), 0..40),

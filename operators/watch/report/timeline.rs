@@ -1,4 +1,5 @@
-//! A release over time: one panel for each key, the value as a line within the band of its intervals.
+//! The charts of a release over time: one panel for each key, with values as a line inside the band of their
+//! intervals.
 
 use super::charts::{badge, legend, promised};
 use super::draw::{AxisRange, Drawing, Scale, counted, escape, numbers, px, said, short, times};
@@ -6,30 +7,30 @@ use super::model::{ChartPoint, Model, ReleaseSeries, Track, WindowOutcome};
 use super::page::{DARK, FONTS, LIGHT, SHAPES, pictures};
 use super::{Heading, charts, mark};
 
-/// What all panels of a release share: where its windows stand.
+/// The positions of a release's windows, which all of its panels share.
 pub(super) struct Timeline<'a> {
     series: &'a ReleaseSeries,
-    /// The windows in the order of time, and the place of each in it.
+    /// The indices of the windows in the order of time, and the rank of each window in it.
     order: Vec<usize>,
     place: Vec<usize>,
-    /// From the start of the first to the end of the last; `None` where a window has no name.
+    /// The time from the first start to the last end; `None` if a window has no time.
     span: Option<(i64, i64)>,
 }
 
-/// So many panels at most.
+/// The most panels of a release.
 const PANELS: usize = 9;
 
-/// So many points at most are drawn of a line; of more windows, each point is the mean of several.
+/// The most points of a line; of more windows, each point is the mean of several.
 const POINTS: usize = 360;
 
-/// Above this many, points run into each other.
+/// The most points that are drawn as dots; more would overlap.
 const DOTS: usize = 60;
 
 const RIGHT: f64 = 10.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 24.0;
 
-/// A point as it is drawn: the mean of the windows from `first` on.
+/// A point of the drawing: the mean over a group of windows.
 struct PlottedPoint {
     group: usize,
     x: f64,
@@ -58,7 +59,8 @@ impl<'a> Timeline<'a> {
         Timeline { series, order, place, span }
     }
 
-    /// The largest keys, in the order of their size or in their own; and how many there are beside them.
+    /// The keys with the largest values, in their natural order or by size, and the number of keys that are
+    /// not shown.
     pub(super) fn shown(&self) -> (Vec<&'a Track>, usize) {
         let mut tracks: Vec<&Track> = self.series.tracks.iter().collect();
         tracks.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -72,24 +74,24 @@ impl<'a> Timeline<'a> {
         (tracks, hidden)
     }
 
-    /// How many windows a point stands for.
+    /// The number of windows in the mean of a point.
     pub(super) fn thinned(&self) -> usize {
         self.order.len().div_ceil(POINTS).max(1)
     }
 
-    /// The numbers at the edge of a key's panel.
+    /// The range of the value axis of a panel.
     fn range(track: &Track) -> AxisRange {
         numbers(track.points.iter().flat_map(ChartPoint::numbers), 4, false)
     }
 
-    /// The room that they take in the widest of these panels: then all panels stand above each other in time.
+    /// The room for the widest labels among these panels: with the same margin, their time axes are aligned.
     pub(super) fn margin(tracks: &[&Track]) -> f64 {
         let labels = tracks.iter().flat_map(|track| Timeline::range(track).ticks);
         let widest = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(1);
         (widest as f64).mul_add(6.4, 10.0).max(24.0)
     }
 
-    /// The panel of a key, with so much room at its left.
+    /// The panel of a key, with its axis at `left`.
     pub(super) fn panel(&self, track: &Track, left: f64, (width, height): (f64, f64)) -> Drawing {
         let mut drawing = Drawing {
             width,
@@ -110,7 +112,7 @@ impl<'a> Timeline<'a> {
         self.lines(&mut drawing, track, across, up);
         self.time(&mut drawing, across);
         if let Some(name) = track.name() {
-            // A badge may stand at the right.
+            // Leaves room for a badge at the right.
             drawing.text("name", 0.0, 14.0, &short(&name, ((width - 50.0) / 8.0) as usize));
         }
         drawing
@@ -178,7 +180,7 @@ impl<'a> Timeline<'a> {
         f64::midpoint(from, to)
     }
 
-    /// Where a window begins and ends.
+    /// The left and right end of a window on the time axis.
     fn reach(&self, window: usize, across: (f64, f64)) -> (f64, f64) {
         let told = self.series.windows.get(window);
         if let (Some((first, last)), Some((Some(start), Some(end)))) =
@@ -193,7 +195,7 @@ impl<'a> Timeline<'a> {
         (scale.at(place), scale.at(place + 1.0))
     }
 
-    /// Windows without an answer, in words where there is room.
+    /// Marks the windows without an answer, in words where there is room.
     fn gone(&self, drawing: &mut Drawing, across: (f64, f64)) {
         let outcome = |at: &usize| self.series.windows.get(*at).map(|told| told.outcome.word());
         let bottom = drawing.height - BOTTOM;
@@ -241,7 +243,7 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// The named moments of a time, below a line.
+/// Draws the ticks of a time span below a line.
 pub(super) fn ruler(drawing: &mut Drawing, span: (i64, i64), across: (f64, f64), base: f64) {
     let after = |time: i64| (i128::from(time) - i128::from(span.0)) as f64;
     let scale = Scale::new((0.0, after(span.1)), across);
@@ -257,24 +259,24 @@ pub(super) fn ruler(drawing: &mut Drawing, span: (i64, i64), across: (f64, f64),
     }
 }
 
-/// How large the numbers of a key are, wherever it was released.
+/// The mean magnitude of a key's values.
 fn size(track: &Track) -> f64 {
     let sum: f64 = track.points.iter().map(|point| point.value.abs() / track.points.len() as f64).sum();
-    // Of two that are as large, the one that is there more often.
+    // Of equal means, the key with more windows comes first.
     sum * (1.0 + 1e-9 * track.points.len() as f64)
 }
 
-// The first releases as a picture of their own, for a page of somebody else: they bring their ground with them, light or dark as
+// A picture of the first releases, to be embedded in other pages: it has its own background, light or dark as
 // the reader's system is.
 
 const WIDTH: f64 = 1000.0;
 const EDGE: f64 = 32.0;
 const GAP: f64 = 30.0;
 
-/// After a picture of this height no further release is begun.
+/// The height from which no further release is added to the picture.
 const ENOUGH: f64 = 480.0;
 
-/// How many panels stand beside each other.
+/// The number of panels side by side.
 pub(super) fn columns(panels: usize) -> usize {
     match panels {
         0 | 1 => 1,
@@ -283,7 +285,8 @@ pub(super) fn columns(panels: usize) -> usize {
     }
 }
 
-/// The panels of a release, with room for so many beside each other on a page of this width.
+/// The panels of a release for a page of this width, the number of columns, and the number of keys that are
+/// not shown.
 pub(super) fn panels(timeline: &Timeline<'_>, width: f64) -> (Vec<Drawing>, usize, usize) {
     let (tracks, hidden) = timeline.shown();
     let columns = columns(tracks.len());
@@ -321,7 +324,7 @@ pub(super) fn picture(heading: &Heading, model: &Model) -> String {
     framed(&whole, mark(heading))
 }
 
-/// Draws a release from `y` on; gives where it ends.
+/// Draws a release from `y` on, and returns the end of its drawing.
 fn release(whole: &mut Drawing, heading: &Heading, series: &ReleaseSeries, y: f64) -> f64 {
     let windows = counted(series.windows.len(), "window");
     whole.description += &format!("{}, {windows}. ", series.name);

@@ -1,4 +1,4 @@
-//! What a browser makes of a page, where there is one.
+//! Pages in a real browser, if one is installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,19 +53,21 @@ impl Drop for Browser {
     }
 }
 
-/// Says in the page's title how many pictures have a size, how wide the page is, and how wide it may be.
+/// A script that writes into the page's title the number of pictures with a size, the page's width and the
+/// width available.
 const MEASURE: &str = "<script>addEventListener('load',()=>{const seen=[...document.querySelectorAll('svg')]\
     .filter(s=>s.getBoundingClientRect().width>100&&s.getBoundingClientRect().height>10).length;\
     const d=document.documentElement;document.title=[seen,d.scrollWidth,d.clientWidth,\
     getComputedStyle(document.body).backgroundColor].join(';')})</script>";
 
-// Refutes a page that a browser cannot read, pictures without a size, and a page that is wider than its window.
+// Refutes a page that a browser cannot parse, pictures without a size, and a page that is wider than its
+// window.
 #[test]
 fn a_browser_shows_every_picture_within_its_window() {
     let Some(browser) = Browser::find("window") else { return };
     for (name, report) in all_samples() {
         let html = report.html();
-        // The copy may run what measures it: the page's own policy forbids it.
+        // The copy is without the page's policy, which would forbid the measuring script.
         let (head, rest) = html.split_once("<meta http-equiv").unwrap();
         let copy = format!("{head}{MEASURE}{}", rest.split_once('>').unwrap().1);
         let file = browser.place.join(format!("{name}.html"));
@@ -89,7 +91,8 @@ fn a_browser_shows_every_picture_within_its_window() {
     }
 }
 
-// Refutes a picture that a browser refuses to draw: an error in it is drawn as a page of text, and nothing as nothing.
+// Refutes a picture that a browser cannot draw: an error is drawn as a page of text, and an empty picture as
+// a blank page.
 #[test]
 fn a_browser_draws_the_picture_by_itself() {
     let Some(browser) = Browser::find("picture") else { return };

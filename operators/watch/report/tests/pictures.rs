@@ -1,15 +1,15 @@
-//! Whether a picture shows the numbers: they are read back from it.
+//! The numbers of a picture, which are read back from it.
 
 use super::samples::*;
 use crate::watch::report::timeline::Timeline;
 use crate::watch::report::{Report, charts};
 
-/// What stands between two texts, each time.
+/// Returns every text between `before` and `after`.
 pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> Vec<&'a str> {
     text.split(before).skip(1).map(|rest| rest.split_once(after).unwrap().0).collect()
 }
 
-/// The places of a path's points.
+/// The points of a path.
 fn points(path: &str) -> Vec<(f64, f64)> {
     let point = |text: &str| {
         let (x, y) = text.split_once(' ').unwrap();
@@ -18,8 +18,8 @@ fn points(path: &str) -> Vec<(f64, f64)> {
     path.trim_start_matches('M').trim_end_matches('Z').split('L').map(point).collect()
 }
 
-// Refutes a band that is not the interval, a line that is not the values, and a truth that is the tally: read back from
-// the picture by the numbers at its edge.
+// Refutes a band that is not the interval, a line that is not the values, and an exact value that is the
+// tally: all read back from the picture by the labels of its axis.
 #[test]
 fn a_chart_shows_the_numbers() {
     let mut report = Report::new(heading(true));
@@ -60,7 +60,7 @@ fn a_chart_shows_the_numbers() {
     close(&read("truth"), &[130, 270, 5]);
 }
 
-// Refutes a bar of another length than its number, and a whisker that is not its interval.
+// Refutes a bar whose length is not its number, and a whisker that is not its interval.
 #[test]
 fn a_bar_shows_its_number() {
     let mut report = Report::new(heading(false));
@@ -87,7 +87,7 @@ fn a_bar_shows_its_number() {
     }
 }
 
-// Refutes a key that is left out without a word, and a small one that is shown in the place of a large one.
+// Refutes a key that is left out silently, and a small key that is shown in place of a large one.
 #[test]
 fn the_largest_keys_are_shown_and_the_others_are_counted() {
     let keys: Vec<String> = (0..40).map(|at| format!("key {at:02}")).collect();
@@ -118,7 +118,8 @@ fn the_largest_keys_are_shown_and_the_others_are_counted() {
     }
 }
 
-// Refutes a page that grows with every window of a year, and a mean that is drawn as a value without a word.
+// Refutes a page that grows with every window of a year, and a mean that is drawn as a value without saying
+// so.
 #[test]
 fn many_windows_are_drawn_as_means_and_said_to_be() {
     let mut report = Report::new(heading(false));
@@ -134,6 +135,6 @@ fn many_windows_are_drawn_as_means_and_said_to_be() {
     let picture = Timeline::new(series).panel(&series.tracks[0], 40.0, (400.0, 200.0)).body;
     let line = points(between(&picture, "<path class=\"value\" d=\"", "\"")[0]);
     assert_eq!(line.len(), 334);
-    // Two of three are 40 and one is 10: the mean is 30 everywhere but in the last, of a single window.
+    // Two of three values are 40 and one is 10: every mean is 30 but the last, which is of a single window.
     assert!(line[..333].iter().all(|(_, y)| *y == line[0].1) && line[333].1 > line[0].1);
 }

@@ -1,12 +1,12 @@
-//! What is promised of ranks: said in words, and never drawn as an interval.
+//! Bounds of rank errors: stated in words, and never drawn as intervals.
 
 use super::samples::*;
 use crate::watch::report::Report;
 use crate::watch::report::charts;
 use crate::watch::report::timeline::Timeline;
 
-// Refutes an interval of nothing but the ends of a grid that is drawn as if the noise reached so far, and a promise that
-// is left out.
+// Refutes an interval whose ends are merely those of the grid, drawn as if it were the reach of the noise;
+// and a bound that is left out.
 #[test]
 fn a_promise_of_ranks_is_said_and_not_drawn() {
     for demo in [false, true] {
@@ -61,7 +61,8 @@ fn each_quantile_has_a_panel() {
     assert!(report.html().contains("9 windows: ") && report.html().contains("9 windows, 2 keys: "));
 }
 
-// Refutes a share that counts by intervals: of 18 values two are off by 70 people, where 66 are promised.
+// Refutes a share that is computed from intervals: of 18 values two are off by 70 people, and the bound is
+// 66.
 #[test]
 fn a_demo_counts_by_people() {
     let html = ranks(true).html();
@@ -71,7 +72,7 @@ fn a_demo_counts_by_people() {
     assert!(html.contains("18 of 18 values are where they are promised to be: 100%"), "{html}");
 }
 
-// Refutes an answer beyond everybody that is counted as kept, since nobody is above it.
+// Refutes an answer above everybody's value that is counted as within its bound, since nobody is above it.
 #[test]
 fn an_answer_beyond_everybody_is_not_where_it_was_promised() {
     let mut report = Report::new(heading(true));

@@ -1,4 +1,5 @@
-//! Totals over several windows: said to be that, for a page that does not is read as of single ones.
+//! Totals over several windows: the page says so, since readers would take them for numbers of single
+//! windows.
 
 use super::samples::*;
 use crate::watch::report::Report;
@@ -15,7 +16,7 @@ fn total(release: &str, of: &str, strategy: &str) -> Report {
     report
 }
 
-// Refutes a total over windows that is shown as what one window has, and one window's number that is shown as a total.
+// Refutes a total over windows that is shown as the number of one window, and the reverse.
 #[test]
 fn a_page_says_of_which_windows_a_number_is() {
     let cost = "its cost is that of all of its windows";

@@ -1,4 +1,4 @@
-//! What jobs might have told: made by hand, the same every time.
+//! Sample releases of jobs, the same in every run.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) fn heading(demo: bool) -> Heading {
     }
 }
 
-/// About normal, about 1 wide.
+/// A generator of approximately normal numbers with a standard deviation of about 1.
 pub(super) struct Chance(u64);
 
 impl Chance {
@@ -54,7 +54,7 @@ pub(super) struct Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// A count with noise of this scale.
+    /// The line of a count with noise of this scale.
     pub(super) fn count(
         key: Option<&'a str>,
         truth: f64,
@@ -107,7 +107,8 @@ pub(super) const GAUSSIAN: &str = r#"{"kind":"gaussian","scale":34.65}"#;
 pub(super) const MEANS: &str =
     r#"[{"number":"sum","kind":"laplace","scale":35.5},{"number":"records","kind":"laplace","scale":7.0}]"#;
 
-/// A demo of a year in nine keys, and a mean beside it; the last two months do not fit.
+/// Fourteen months with nine keys, and a mean, of which the budget refuses the last two; with exact values in a
+/// demonstration.
 pub(super) fn a_year(demo: bool) -> Report {
     let keys =
         ["kitchen", "books", "garden", "music", "sports & outdoors", "toys", "office", "pets", "automotive"];
@@ -139,7 +140,7 @@ pub(super) fn a_year(demo: bool) -> Report {
     report
 }
 
-/// One window of thirty keys, one of them below zero.
+/// One window with thirty keys, one of them negative.
 pub(super) fn a_window(demo: bool) -> Report {
     let (mut report, mut chance) = (Report::new(heading(demo)), Chance::new(3));
     let keys: Vec<String> = (0..30)
@@ -165,7 +166,7 @@ pub(super) fn a_window(demo: bool) -> Report {
     report
 }
 
-/// Ten-minute windows with keys that come late, buckets, numbers below zero, huge ones, and windows that were refused.
+/// Ten-minute windows with keys that appear late, buckets, negative and huge numbers, and refused windows.
 pub(super) fn a_day() -> Report {
     let (mut report, mut chance) = (Report::new(heading(false)), Chance::new(11));
     let day = at("2026-11-01").unwrap();
@@ -209,7 +210,8 @@ pub(super) fn a_day() -> Report {
     report
 }
 
-/// A line of a release that promises a rank: `cell` is its value and its interval, in a demo with the exact numbers.
+/// A line of a release with a bound on ranks: `cell` is its value and its interval, and in a demonstration
+/// the exact numbers.
 pub(super) fn ranked(
     release: &str,
     span: Interval,
@@ -224,7 +226,7 @@ pub(super) fn ranked(
     )
 }
 
-/// The largest order and quantiles of all, month by month.
+/// The largest order and the quantiles of all orders, month by month.
 pub(super) fn ranks(demo: bool) -> Report {
     let (mut report, mut chance) = (Report::new(heading(demo)), Chance::new(5));
     for (month, span) in months(9).into_iter().enumerate() {
@@ -264,7 +266,7 @@ pub(super) fn ranks(demo: bool) -> Report {
 
 pub(super) const LARGEST: &str = r#"{"kind":"gaussian","scale":10.0,"comparisons":10,"tau":33}"#;
 
-/// Lines with the one that closes their window.
+/// The lines, with the one that closes their window.
 pub(super) fn ended(release: &str, span: Interval, lines: &[String]) -> String {
     let (count, window, chain) = (lines.len(), window(span), "ab".repeat(32));
     let end = format!(

@@ -1,4 +1,4 @@
-//! Numbers, times and texts as a page says them, and the axes that they stand at.
+//! The words for numbers, times and texts on a page, and axes.
 
 use proptest::prelude::*;
 
@@ -41,7 +41,8 @@ fn times_are_named_as_a_calendar_has_them() {
 }
 
 proptest! {
-    // Refutes a range that lacks one of its values, an edge crowded with numbers, and two that are called the same.
+    // Refutes a range that lacks one of its values, an axis with too many ticks, and two ticks with the same
+    // label.
     #[test]
     fn an_axis_holds_all_of_its_values(values in prop::collection::vec(prop_oneof![-1e300_f64..1e300, -100.0..100.0_f64, -1e-6..1e-6_f64], 0..6), zero: bool) {
         let range = numbers(values.iter().copied(), 4, zero);
