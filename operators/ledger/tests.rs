@@ -1,4 +1,5 @@
-//! What a ledger promises, tried against rivals, zombies, typos, and a slow account of who spent what.
+//! Tests of the ledger's promises against rivals, zombies, typos, and a slow account that adds up all
+//! charges.
 
 mod lines;
 mod names;
@@ -27,7 +28,7 @@ fn rho(units: u128) -> PrivacyCost {
     PrivacyCost::Zcdp { rho: BudgetUnits::from_bits(units), delta: BudgetUnits::ZERO, omega: Omega::EVERY }
 }
 
-/// The same price for a window and for a part of one.
+/// The same cost for a window and for a part of one.
 fn cost(units: u128) -> ReleaseCost {
     ReleaseCost::new(Adjacency::PERSON, rho(units)).with_partial(rho(units)).unwrap()
 }
@@ -53,7 +54,7 @@ fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
     }
 }
 
-/// A new ledger with the one domain.
+/// A new ledger with one account.
 fn ledger(scratch: &Scratch, promise: Promise, cap: u128) -> Ledger {
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
     ledger.register(&domain(promise, cap)).unwrap();
@@ -121,7 +122,7 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: ScratchPlace) {
     assert_eq!(rows[1].line(), expected);
     assert_eq!(spent(&mut ledger), rho(10));
 
-    // More budget helps later windows, and revives none.
+    // A raised cap helps later windows, and revives none that was refused.
     ledger.amend(&name("visits"), &rho(20), "an operator", "the review of March").unwrap();
     let again = ledger.seal(&claim, &batch).unwrap();
     assert_eq!(again, rows);
@@ -190,12 +191,12 @@ fn nothing_is_released_for_free(at: ScratchPlace) {
         assert_eq!(error.kind(), LedgerErrorKind::Refused, "{error}");
         assert!(ledger.look_up(&sealing.release).unwrap().is_none());
     };
-    // No charge; another job's claim; a refusal is nothing to ask for.
+    // Refused: a sealing without a charge, one under another job's claim, and one that asks for a refusal.
     refused(&mut ledger, Sealing { charge: None, ..first.clone() });
     refused(&mut ledger, Sealing { charge: None, fate: ReleaseStatus::Lost, ..first.clone() });
     refused(&mut ledger, Sealing { fate: ReleaseStatus::Refused, ..first.clone() });
     refused(&mut ledger, sealing("app", (0, 10), 1, "another job's"));
-    // What is skipped says nothing and costs nothing.
+    // A skipped window has no values and no charge.
     let skipped =
         Sealing { charge: None, fate: ReleaseStatus::Skipped, ..sealing("web", (30, 40), 0, "skipped") };
     assert_eq!(ledger.seal(&claim, &[skipped]).unwrap()[0].fate(), ReleaseStatus::Skipped);
@@ -220,7 +221,7 @@ fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone(at: ScratchPlace)
     assert_eq!(costs(once("web", (0, 10), (0, 100), 3)), Some(3));
     assert_eq!(costs(once("web", (10, 20), (0, 100), 3)), Some(0));
     assert_eq!(costs(once("web", (90, 100), (0, 100), 3)), Some(0));
-    // Another statistic, another version, another life, each pays for itself; then the budget is spent.
+    // Another statistic, another version and another life are each charged; then the budget is spent.
     let mut other = once("web", (0, 10), (0, 100), 3);
     other.release.name = name("by_hour");
     assert_eq!(costs(other), Some(3));
@@ -229,9 +230,9 @@ fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone(at: ScratchPlace)
     assert_eq!(costs(other), Some(3));
     assert_eq!(costs(once("web", (100, 110), (100, 200), 3)), None);
     assert_eq!(costs(once("web", (110, 120), (100, 200), 3)), None);
-    // Still paid for.
+    // The life is still paid for.
     assert_eq!(costs(once("web", (20, 30), (0, 100), 3)), Some(0));
-    // A window that its life does not hold is paid by nobody.
+    // A window outside of its life is not paid for.
     for window in [(-5, 5), (95, 105)] {
         let error = ledger.seal(&claim, &[once("web", window, (0, 100), 3)]).unwrap_err();
         assert_eq!(error.kind(), LedgerErrorKind::Refused, "{error}");
@@ -256,7 +257,7 @@ fn a_job_runs_once_and_its_zombie_seals_nothing(at: ScratchPlace) {
     let zombie = first.claim(&name("web")).unwrap();
     let mut second = Ledger::open(scratch.ledger()).unwrap();
     assert_eq!(second.claim(&name("web")).unwrap_err().kind(), LedgerErrorKind::Fenced);
-    // Another job may run beside it, on the same budget.
+    // Another job may run at the same time, on the same budget.
     let beside = second.claim(&name("app")).unwrap();
     second.seal(&beside, &[sealing("app", (0, 10), 1, "beside")]).unwrap();
 
@@ -286,8 +287,8 @@ fn deliveries_are_marked_once(at: ScratchPlace) {
     assert_eq!(ledger.undelivered(&name("web")).unwrap(), []);
 }
 
-/// Four pipelines start at once on one budget of 60% of what they ask. Refutes a check outside the transaction, which
-/// was seen to grant 200 and record 50.
+/// Runs four pipelines at once on a budget of 60% of their demand. Refutes a check outside of the
+/// transaction, which was seen to grant 200 and record 50.
 fn rivals_are_granted_exactly_the_cap(at: ScratchPlace) {
     for round in 0..at.tries(size(3, 100)) {
         let scratch = at.scratch();
@@ -310,7 +311,7 @@ fn rivals_are_granted_exactly_the_cap(at: ScratchPlace) {
     }
 }
 
-/// The slow account: every charge that was granted, and for a new one the sum of those in each stretch that it overlaps.
+/// The slow account: sums all granted charges in each stretch of time that the new charge overlaps.
 fn fits(
     promise: Promise,
     granted: &[((i64, i64), u128)],
@@ -336,7 +337,8 @@ fn fits(
     }
 }
 
-/// Refutes an account that grants more or less than its promise, on any calendar, however the ledger is reopened.
+/// Refutes an account that grants more or less than its promise, on any calendar, with any pattern of
+/// reopening.
 fn ledgers_grant_what_a_slow_account_grants(at: ScratchPlace) {
     let promises = vec![Promise::Lifetime, Promise::Windows(3), Promise::Any(20), Promise::Each(15)];
     let windows = prop::collection::vec((-50i64..50, 1i64..40, 1u128..4), 1..25);

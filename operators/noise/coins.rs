@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn uniform_integers_have_no_modulo_bias() {
-        // With 3 * 2^62 the remainder by 3 is uniform; scaling a word down without redrawing shows 0 half of the time,
-        // and taking a word modulo the bound makes the lowest third twice as likely.
+        // With 3 * 2^62 the remainder by 3 is uniform; scaling a word down without redrawing yields 0 half of
+        // the time, and taking a word modulo the bound makes the lowest third twice as likely.
         let bound = 3 << 62;
         let mut noise = NoiseSource::seeded(11);
         let values: Vec<u64> = (0..100_000).map(|_| noise.below(bound)).collect();

@@ -174,7 +174,8 @@ impl Factor {
     fn times(self, other: Factor) -> Factor {
         let product = u128::from(self.mantissa) * u128::from(other.mantissa);
         let exponent = self.exponent + other.exponent;
-        // Two numbers of at most 1: where the product has its highest bit, neither is 1, and the exponents are above 0.
+        // Both numbers are at most 1: if the product has its highest bit, neither is 1, so the exponents are
+        // above 0.
         match product >> 127 {
             0 => Factor { mantissa: (product >> 63) as u64, exponent },
             _ => Factor { mantissa: (product >> 64) as u64, exponent: exponent - 1 },

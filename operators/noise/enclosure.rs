@@ -67,8 +67,8 @@ impl Enclosure {
             count += 1;
             term = ((term * small) >> bits) / UBig::from(count);
         }
-        // A term lacks at most two units, since the term before it did; those left out weigh at most four together;
-        // rounding `x` down moved the sum by at most one.
+        // A term is at most two units too small, since its predecessor was; all omitted terms together are at
+        // most four; rounding `x` down moved the sum by at most one.
         let error = UBig::from(2 * count + 8);
         let low = subtract(&even, &(&odd + &error));
         Enclosure { low, high: subtract(&(even + error), &odd), bits }
@@ -241,7 +241,8 @@ impl NoiseDistribution for Polynomial {
 mod tests {
     use super::*;
 
-    /// The digits of `exp(-a/b)`, from the exact rational partial sums of `exp(a/b)`: another series, no rounding.
+    /// The digits of `exp(-a/b)`, from the exact rational partial sums of `exp(a/b)`: a different series,
+    /// without rounding.
     fn digits_of_exp_minus(a: u32, b: u32, digits: usize) -> String {
         let (mut numerator, mut denominator) = (UBig::ONE, UBig::ONE);
         let (mut power, mut factorial) = (UBig::ONE, UBig::ONE);

@@ -1,5 +1,5 @@
-//! Statistics for the tests of this module. Every test has a fixed seed, so it fails always or never; alpha is the chance
-//! that a correct sampler would have been given a seed that fails.
+//! Statistics for the tests of this module. Every test has a fixed seed, so it fails always or never; alpha
+//! is the probability that a correct sampler would fail at a random seed.
 
 /// The quantile of the standard normal behind all bounds here, for a one-sided alpha of 10^-6.
 const QUANTILE: f64 = 4.753;

@@ -13,7 +13,7 @@
 //!    with probability `exp(-(q(m) - q(start)))`. The number is compared with one bound for the whole block,
 //!    which nearly always accepts; otherwise the coin is thrown in full, in exact integers.
 //!
-//! Blocks keep the table at about 20 KB whatever the scale, so it stays in the first cache; one cell for each
+//! The table takes at most about 20 KB at any scale, so it stays in the first-level cache; one cell for each
 //! integer, as inversion is usually done, would need megabytes at a scale of 2^16.
 
 use std::fmt;
@@ -54,8 +54,8 @@ const REACHES: u64 = 9;
 /// needs as many bits as the last block is unlikely: 23,000 at nine integers of variance 1/400, which take
 /// seconds to compute.
 const DEEPEST: UBig = UBig::from_word(64);
-/// The number of blocks that a reach has at least: they are so narrow that nearly every place in one is
-/// accepted at once.
+/// The divisor of the reach that gives the largest block width, which is at least 1. Blocks are so narrow
+/// that nearly every place in one is accepted at once.
 const FINENESS: u64 = 64;
 /// The number of leading bits, of the 32, by which the guide finds the first block that they may mean.
 const GUIDE_BITS: u32 = 12;
@@ -89,7 +89,8 @@ impl<D: ConvexDecay> InversionTable<D> {
             edges.push(edge);
             rests.push(rest);
         }
-        // The lower half of the word: a sign, then the place where it fits beside a uniform number of 16 bits or more.
+        // The lower half of the word holds a sign, then the place if at least 16 bits are left for the
+        // uniform number.
         let uniform_bits = if shift <= 15 { 31 - shift } else { 31 };
         let width = 1u64 << shift;
         let bound = |block: usize| {
@@ -128,7 +129,7 @@ impl<D: ConvexDecay> InversionTable<D> {
             if uniform < bound && !self.accept(start, magnitude, bound, noise) {
                 continue;
             }
-            // Zero must not come up as +0 and as -0. A block that holds nothing else has half the weight instead.
+            // Zero must not be drawn as both +0 and -0. A block of zero alone has half the weight instead.
             if self.shift > 0 && magnitude == 0 && negative {
                 continue;
             }

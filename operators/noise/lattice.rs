@@ -36,8 +36,8 @@ impl Lattice {
     ///
     /// # Errors
     ///
-    /// If a bound is not finite, `low` is not below `high`, the step is no normal float, a bound lies more
-    /// than 2^62 steps from zero, or the range is narrower than a step.
+    /// If a bound is not finite or is subnormal, `low` is not below `high`, the exponent is not from -1022 to
+    /// 1023, a bound lies more than 2^62 steps from zero, or both bounds round to the same step.
     pub fn new(low: f64, high: f64, exponent: i32) -> Result<Lattice, Invalid> {
         for (field, bound) in [("low", low), ("high", high)] {
             let kind = match bound {

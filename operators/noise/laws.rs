@@ -1,5 +1,5 @@
 //! Goodness-of-fit tests of the samplers: two million draws a scale against the exact distribution, alpha
-//! 10^-6 a test. Each test is shown to refute the mistake it is there for.
+//! 10^-6 a test. Each test is shown to refute the mistake that it is meant to find.
 
 use super::goodness::{Bins, binomial_within, chi_squared, size, two_sample};
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 
 const DRAWS: usize = 2_000_000;
-/// Below one block a magnitude, at the edge of it, and at two sizes of wide blocks.
+/// One magnitude a block, the edge of that, and two sizes of wider blocks.
 const SCALES: [&str; 8] = ["0.3", "1", "2", "5", "50", "127.7", "1000", "1048576"];
 
 fn ratio(text: &str) -> Ratio {
@@ -164,14 +164,16 @@ fn zero_has_the_probability_that_the_closed_form_says() {
 
 #[test]
 fn moments_are_those_of_the_law() {
-    // sigma = 10: five standard errors of the mean are 0.035, of the variance half a percent; 1% of sigma is 2%.
+    // sigma = 10: five standard errors of the mean are 0.035, of the variance half a percent; 1% of sigma is
+    // 2%.
     let sample = draws(&gaussian("10"), 501, DRAWS);
     let mean = sample.iter().sum::<i64>() as f64 / DRAWS as f64;
     let variance = sample.iter().map(|z| z * z).sum::<i64>() as f64 / DRAWS as f64;
     assert!(mean.abs() < 0.035, "mean {mean}");
     assert!((variance / 100.0 - 1.0).abs() < 0.005, "variance {variance}");
 
-    // Laplace of scale 10: variance 2r/(1-r)^2 at r = exp(-1/10) is 199.8334; its square's spread is sqrt(5) of it.
+    // Laplace of scale 10: the variance 2r/(1-r)^2 at r = exp(-1/10) is 199.8334; the standard deviation of a
+    // square is sqrt(5) of it.
     let sample = draws(&laplace("10"), 502, DRAWS);
     let variance = sample.iter().map(|z| z * z).sum::<i64>() as f64 / DRAWS as f64;
     assert!((variance / 199.833_4 - 1.0).abs() < 0.008, "variance {variance}");
@@ -179,7 +181,7 @@ fn moments_are_those_of_the_law() {
 
 #[test]
 fn tails_are_those_of_the_law() {
-    // sigma = 10, |z| >= 41: exact sum over the law.
+    // sigma = 10, |z| >= 41: the exact sum over the distribution.
     let weight = |z: i64| (-(z * z) as f64 / 200.0).exp();
     let total: f64 = (-200..=200).map(weight).sum();
     let tail: f64 = 2.0 * (41..=200).map(weight).sum::<f64>() / total;
@@ -207,8 +209,9 @@ fn parameters_past_128_bits_keep_the_law() {
 
 #[test]
 fn places_inside_a_block_follow_the_law() {
-    // Scale 640 has blocks of 8, along which the law falls by 1.1%; a sampler that took every place of a block as
-    // equally likely would pass the tests above. 8 million draws refute it with a power of 1 - 10^-6.
+    // Scale 640 has blocks of 8, along which the distribution falls by 1.1%; a sampler that took every place
+    // of a block as equally likely would pass the tests above. 8 million draws refute it with a power of 1 -
+    // 10^-6.
     let mut counts = [0u64; 8];
     draws(&laplace("640"), 509, 4 * DRAWS)
         .iter()
@@ -295,7 +298,8 @@ fn a_recording_source_tells_what_was_asked_of_it() {
         noise.requests().to_vec()
     };
     assert_eq!(requests("2", 10), requests("2", 10));
-    // The mutants that neighbour replay is there for: a scale, or a number of cells, that depends on the data.
+    // The mutants that the replay of neighbouring inputs must refute: a scale, or a number of cells, that
+    // depends on the data.
     assert_ne!(requests("2", 10), requests("2.01", 10));
     assert_ne!(requests("2", 10), requests("2", 11));
 }

@@ -1,4 +1,5 @@
-//! Exact parameters: a positive rational number, read from integers, decimal text or a float without rounding.
+//! Exact parameters: positive rational numbers, parsed from integers, decimal text or floats without
+//! rounding.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,9 @@
-//! Values: decimals as people and programs write them, as whole steps of a power of ten, exactly.
+//! Values: decimal numbers as people and programs write them, converted exactly to whole steps of a power of
+//! ten.
 
-/// How many steps of 10^-`digits` a number is, rounded down; the nearest end of `i64` where it is beyond. `None` where
-/// the bytes are no number: a sign or none, digits with or without a point among them, an exponent or none; spaces
-/// around it mean nothing. No float is on the way: 0.29 is 29 hundredths.
+/// Converts a number to steps of 10^-`digits`, rounded down, or to the nearest end of `i64` if it is beyond.
+/// `None` if the bytes are no number: an optional sign, digits with an optional point, an optional exponent;
+/// spaces around it are ignored. No float is involved: 0.29 is 29 hundredths.
 #[inline]
 pub(crate) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
     let bytes = trimmed(bytes);
@@ -11,13 +12,13 @@ pub(crate) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
         (b'+', rest) => (false, rest),
         _ => (false, bytes),
     };
-    // The form of nearly every number: at most 18 digits, all of them whole steps.
+    // The fast path for nearly all numbers: at most 18 digits, and no part of a step.
     if let Some(size) = short(bytes, digits) {
         return Some(if negative { -size } else { size });
     }
     let NumberSize { steps, over } = size(bytes, i64::from(digits))?;
     Some(if negative {
-        // Down is away from zero.
+        // Rounding down moves away from zero.
         0i64.checked_sub_unsigned(steps.saturating_add(u64::from(over))).unwrap_or(i64::MIN)
     } else {
         i64::try_from(steps).unwrap_or(i64::MAX)
@@ -39,7 +40,7 @@ const POWERS: [i64; 19] = {
     powers
 };
 
-/// The size of a number without an exponent, and with no more digits behind the point than are counted.
+/// The size of a number without an exponent, and with no more than `digits` digits after the point.
 #[inline]
 fn short(bytes: &[u8], digits: i32) -> Option<i64> {
     if bytes.is_empty() || bytes.len() > 18 {
@@ -161,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        // Refutes a float on the way, a wrong end, and rounding to the nearest.
+        // Refutes an intermediate float, a wrong end of the range, and rounding to the nearest.
         #[test]
         fn steps_are_exact(
             text in "-?(0{0,3}[0-9]{1,25}|[0-9]{1,45})(\\.[0-9]{1,45})?([eE][-+]?[0-9]{1,2})?",

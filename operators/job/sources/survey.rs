@@ -1,8 +1,8 @@
 //! A survey of the fields that a job reads: for the operator's eyes, outside of the promise, and never in a
 //! line.
 //!
-//! A real run counts its first records and warns of a field that none of them has; whatever it finds, it goes
-//! on. A demonstration, and a look at a sample, count everything and report it.
+//! A real run counts its first records and warns of a field that none of them has; it goes on in any case. A
+//! demonstration, and a look at a sample, count everything and report it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -186,7 +186,7 @@ impl Survey {
         }
     }
 
-    /// Counts a line that was split into cells, whatever they hold.
+    /// Counts a line that was split into cells, with readable content or not.
     pub(super) fn line(&self, line: &[u8], cells: &LineCells, fields: &[String], time: Option<Time>) {
         for FieldCount { of, found, readable, within } in &self.uses {
             let Some(cell) = fields.iter().position(|field| *field == of.field) else { continue };

@@ -33,7 +33,7 @@ pub struct SyntheticRow {
     pub key: u64,
     /// The duration, in hundredths of a second.
     pub value: u64,
-    /// When it happened.
+    /// The event time.
     pub time: Time,
 }
 

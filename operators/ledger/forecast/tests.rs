@@ -1,4 +1,4 @@
-//! Against an oracle that charges window by window, and asks each promise by its definition.
+//! Tests against an oracle that charges window by window, and applies each promise by its definition.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn amount(units: u64) -> PrivacyCost {
     PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units.into()) }
 }
 
-/// The same price for a window and for a part of one.
+/// The same cost for a window and for a part of one.
 fn cost(units: u64) -> ReleaseCost {
     ReleaseCost::new(Adjacency::PERSON, amount(units)).with_partial(amount(units)).unwrap()
 }
@@ -29,10 +29,10 @@ fn pace(index: usize, start: i64, length: i64, step: u64, price: u64) -> Pace {
     }
 }
 
-/// Every charge so far, as it was made.
+/// All charges so far.
 type Charges = Vec<(i64, i64, u64)>;
 
-/// Whether one more charge fits, by what the promise says.
+/// Returns true if one more charge fits, by the definition of the promise.
 fn fits(promise: Promise, cap: u64, charges: &Charges, (start, end, price): (i64, i64, u64)) -> bool {
     let sum = |counts: &dyn Fn(i64, i64) -> bool| {
         let counted = charges.iter().filter(|(start, end, _)| counts(*start, *end));
@@ -52,7 +52,8 @@ fn fits(promise: Promise, cap: u64, charges: &Charges, (start, end, price): (i64
     }
 }
 
-/// The first refusal among `most` windows, how many came before it and when the last of those ended.
+/// The first refusal among `most` windows, with the number of windows before it and the end of the last of
+/// them.
 fn slow(
     promise: Promise,
     cap: u64,
@@ -157,7 +158,7 @@ fn a_lifetime_ends_and_a_span_renews_itself() {
     ] {
         assert_eq!(tell(promise, cap, vec![pace(0, 0, 10, 10, 3)]).outlook(), &outlook, "{promise:?} {cap}");
     }
-    // Two that end together: the one that is named first is charged first.
+    // Of two windows with one end, the one that is named first is charged first.
     let tied = tell(Promise::Lifetime, 7, vec![pace(0, 0, 10, 10, 2), pace(1, 5, 5, 10, 2)]);
     assert_eq!((tied.windows(), tied.last_closes()), (3, Some(20)));
     assert!(matches!(tied.outlook(), Outlook::Refused { pace: 1, .. }));
@@ -166,8 +167,9 @@ fn a_lifetime_ends_and_a_span_renews_itself() {
     assert_eq!(tell(Promise::Windows(3), 7, vec![pace(0, 0, 10, 10, 0)]).outlook(), &Outlook::Endless);
 }
 
-// By hand. Windows of 6 every 7 meet blocks of 10: the block from 40 is the first that three of them overlap, for 10 * 4 - 5
-// is a multiple of 7. And a block that was charged long before it comes is met when it comes.
+// By hand. Windows of 6 every 7 meet blocks of 10: the block from 40 is the first that three of them overlap,
+// for 10 * 4 - 5 is a multiple of 7. A block that was charged long before its time is counted when its time
+// comes.
 #[test]
 fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
     let promise = Promise::Each(10);
@@ -188,7 +190,7 @@ fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
     assert_eq!((forecast.windows(), forecast.last_closes()), (302, Some(3_020)));
 }
 
-// A window a microsecond at one unit of 2^64 each: 2^64 windows, which nobody charges one by one.
+// A window a microsecond at one unit of 2^-64 each: 2^64 windows, too many to charge one by one.
 #[test]
 fn a_long_life_is_counted_at_once() {
     let cap = PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(1 << 64) };
@@ -209,7 +211,7 @@ fn a_long_life_is_counted_at_once() {
     );
 }
 
-// Steps without a common cycle that anyone could look at: said so, instead of "never".
+// Steps whose common cycle is too long to examine: the forecast says so, and not "never".
 #[test]
 fn what_was_not_looked_at_is_not_promised() {
     let domain = domain(Promise::Any(1_000), 1 << 40);

@@ -1,4 +1,4 @@
-//! What is sealed is a text: one line, several, or none. The ledger keeps it to the byte, and says where it ends.
+//! The sealed text: one line, several, or none. The ledger stores every byte of it, and where it ends.
 
 use super::*;
 
@@ -9,7 +9,7 @@ everywhere! {
 
 const TEXTS: [&str; 5] = ["", "one", "one\ntwo", "\n", "{\"key\":\"a\\nb\"}\n\nlast"];
 
-/// One text a window, and then one that does not fit.
+/// Seals one text a window, and then one that does not fit the budget.
 fn sealed(scratch: &Scratch) -> Vec<Row> {
     let mut ledger = ledger(scratch, Promise::Lifetime, TEXTS.len() as u128);
     let claim = ledger.claim(&name("web")).unwrap();
@@ -29,7 +29,7 @@ fn a_text_of_several_lines_or_of_none_is_kept_to_the_byte(at: ScratchPlace) {
         assert_eq!(ledger.undelivered(&name("web")).unwrap(), rows);
         assert!(rows.iter().zip(TEXTS).all(|(row, text)| row.line() == text));
     }
-    // The anchor knows them by their place and hash, and holds no text.
+    // The anchor holds the place and the hash of a row, and no text.
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     let anchor = scratch.directory().join("anchor");
     let mut journal = Journal::open(&anchor, ledger.name()).unwrap();
@@ -55,7 +55,7 @@ fn a_text_that_was_sealed_is_closed_by_a_line_of_its_own(at: ScratchPlace) {
             row.chain()
         );
         assert_eq!(closing.as_ref(), Some(&expected));
-        // One line, whatever a text holds.
+        // A closing line has no line feed, for any sealed text.
         assert!(!expected.contains('\n'));
     }
     let refused = rows.last().unwrap();

@@ -1,4 +1,4 @@
-//! A file that gets a second name, or loses its own, while it is in use.
+//! Tests of a ledger file that gets a second name, or loses its own, while it is in use.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ fn beside(scratch: &Scratch, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", scratch.ledger().display()))
 }
 
-/// What a second seal says.
+/// Asserts that a second seal fails, with this message.
 fn trouble(ledger: &mut Ledger, claim: &Claim, about: &str) {
     let trouble = ledger.seal(claim, &[sealing("web", (1, 2), 1, "second")]).unwrap_err();
     assert_eq!(trouble.kind(), LedgerErrorKind::Doubt, "{trouble}");
     assert!(trouble.to_string().contains(about), "{trouble}");
 }
 
-// Refutes a check that is made at the opening alone.
+// Refutes a check that is made only when the ledger is opened.
 #[test]
 fn a_link_that_is_made_while_a_job_runs_stops_it() {
     let scratch = ScratchPlace::File.scratch();
@@ -38,7 +38,7 @@ fn a_link_that_is_made_while_a_job_runs_stops_it() {
         assert!(refused.to_string().contains("share its directory"), "{refused}");
     }
     assert_eq!(ledger.claim(&name("app")).unwrap_err().kind(), LedgerErrorKind::Doubt);
-    // What was done while there was one name holds, and goes on once there is one again.
+    // Rows sealed under the single name remain, and the job goes on once there is one name again.
     fs::remove_file(twin).unwrap();
     ledger.seal(&claim, &[sealing("web", (1, 2), 1, "second")]).unwrap();
 }
@@ -51,10 +51,11 @@ fn a_file_that_is_renamed_keeps_its_lock_and_stops_the_job() {
     let moved = beside(&scratch, ".moved");
     fs::rename(scratch.ledger(), &moved).unwrap();
     trouble(&mut ledger, &claim, "moved");
-    // Nor does it take another file in the same place for its own.
+    // The ledger does not take another file at the same path for its own, either.
     fs::write(scratch.ledger(), fs::read(&moved).unwrap()).unwrap();
     trouble(&mut ledger, &claim, "another was put in its place");
-    // Within one process SQLite shares what it knows of an inode, so it has to let go first; the claim is still held.
+    // SQLite shares its state of an inode within one process, so the ledger must be closed first; the claim
+    // is still held.
     drop(ledger);
     fs::rename(beside(&scratch, "-wal"), beside(&scratch, ".moved-wal")).unwrap();
     let rival = Ledger::open(&moved).unwrap().claim(&name("web")).unwrap_err();
@@ -63,7 +64,7 @@ fn a_file_that_is_renamed_keeps_its_lock_and_stops_the_job() {
     Ledger::open(&moved).unwrap().claim(&name("web")).unwrap();
 }
 
-// Refutes a ledger that goes on committing to a log which the next process will not find.
+// Refutes a ledger that goes on committing to a log that the next process will not find.
 #[test]
 fn a_log_that_is_removed_or_replaced_while_a_job_runs_stops_it() {
     for replaced in [false, true] {
@@ -83,7 +84,7 @@ fn a_log_that_is_removed_or_replaced_while_a_job_runs_stops_it() {
     trouble(&mut ledger, &claim, "linked");
 }
 
-// Refutes a ledger into which SQLite plays back what lies beside it under the name of a rollback journal.
+// Refutes a ledger into which SQLite replays a foreign file that is named as its rollback journal.
 #[test]
 fn a_rollback_journal_beside_a_ledger_is_refused() {
     let scratch = ScratchPlace::File.scratch();
@@ -92,12 +93,12 @@ fn a_rollback_journal_beside_a_ledger_is_refused() {
     let refused = Ledger::open(scratch.ledger()).unwrap_err();
     assert_eq!(refused.kind(), LedgerErrorKind::Doubt, "{refused}");
     assert!(refused.to_string().contains("rollback journal"), "{refused}");
-    // An empty one says nothing.
+    // An empty journal has no effect.
     fs::write(beside(&scratch, "-journal"), []).unwrap();
     Ledger::open(scratch.ledger()).unwrap();
 }
 
-// Refutes a log beside the link, which those who come by the file would not find.
+// Refutes a log beside the link, where processes that open the file itself would not find it.
 #[test]
 fn a_symbolic_link_leads_to_the_log_and_the_locks_of_the_file() {
     let scratch = ScratchPlace::File.scratch();
@@ -116,7 +117,7 @@ fn a_symbolic_link_leads_to_the_log_and_the_locks_of_the_file() {
     assert_eq!(beside_link, ["link.ledger"]);
 }
 
-// Refutes a job that goes on beside one that came by the same path after a link on it was changed.
+// Refutes a job that goes on while another one opens the same path after its symbolic link was changed.
 #[test]
 fn a_symbolic_link_that_is_changed_while_a_job_runs_stops_it() {
     let scratch = ScratchPlace::File.scratch();
@@ -144,7 +145,7 @@ fn a_symbolic_link_that_is_changed_while_a_job_runs_stops_it() {
     ledger.seal(&claim, &[sealing("web", (1, 2), 1, "second")]).unwrap();
 }
 
-// Refutes rows of another ledger that a log beside the file brings, under this ledger's name.
+// Refutes rows of another ledger that a log beside the file brings in under this ledger's name.
 #[test]
 fn a_log_of_another_ledger_is_not_taken_for_its_rows() {
     let [own, other] = [ScratchPlace::File, ScratchPlace::File].map(|at| at.scratch());

@@ -1,4 +1,4 @@
-//! What is noted beside a state: with the release that it belongs to, or not at all.
+//! Notes beside a state: written with their release, or not at all.
 
 use super::*;
 
@@ -18,7 +18,8 @@ fn places(ledger: &mut Ledger) -> Vec<i64> {
     notes.into_iter().map(|(place, _)| place).collect()
 }
 
-/// Refutes a note of a release that was refused, one that is written over another, and one that stays after it was given up.
+/// Refutes a note of a refused release, a note that overwrites another, and one that stays after its state
+/// was given up.
 fn a_note_is_written_with_its_release_or_not_at_all(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 4);
@@ -40,7 +41,7 @@ fn a_note_is_written_with_its_release_or_not_at_all(at: ScratchPlace) {
     assert!(ledger.notes(&name("web"), &name("other")).unwrap().is_empty());
 }
 
-/// Refutes a copy that lacks notes, and one that has them elsewhere.
+/// Refutes a copy that lacks notes, and one that has them in other places.
 fn notes_are_exported_in_their_places(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 9);

@@ -1,4 +1,4 @@
-//! Several answers over one window are as many releases, each under a name of its own, paid for together.
+//! Several answers over one window: separate releases, each under a name of its own, paid for together.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn answer(part: &[u8], line: &str) -> Sealing {
     Sealing { line: line.to_owned(), ..sealing }
 }
 
-/// Refutes answers that are taken for one another, and an answer that is drawn again after a restart.
+/// Refutes answers that are confused with one another, and an answer that is drawn again after a restart.
 fn answers_over_one_window_are_releases_of_their_own(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
@@ -40,7 +40,7 @@ fn answers_over_one_window_are_releases_of_their_own(at: ScratchPlace) {
     assert_eq!(recovered.iter().flatten().map(Row::line).collect::<Vec<_>>(), ["two"]);
 }
 
-/// Refutes a second charge for a bundle, and a row that pays for answers of its own name alone.
+/// Refutes a second charge for a bundle, and a row that pays only for answers of its own name.
 fn whichever_answer_comes_first_pays_for_the_life(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
@@ -60,7 +60,7 @@ fn whichever_answer_comes_first_pays_for_the_life(at: ScratchPlace) {
     assert!(ledger.verify().is_ok());
 }
 
-/// Refutes last words about several answers that read alike.
+/// Refutes closing lines of several answers that do not name their answer.
 fn lines_that_end_an_answer_say_which(at: ScratchPlace) {
     let scratch = at.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 1);
@@ -94,7 +94,7 @@ fn answers_are_exported_with_their_names(at: ScratchPlace) {
     assert_eq!(Ledger::open(&copy).unwrap().rows_of(&name("web")).unwrap(), rows);
 }
 
-/// Refutes a repair that forgets which answers were told.
+/// Refutes a repair that forgets which answers were released.
 #[test]
 fn answers_keep_their_names_in_a_repair() {
     let scratch = ScratchPlace::File.scratch();
@@ -109,13 +109,13 @@ fn answers_keep_their_names_in_a_repair() {
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     assert_eq!(ledger.rows_of(&name("web")).unwrap(), rows);
     let claim = ledger.claim(&name("web")).unwrap();
-    // What was told is told again, what was not is gone with the repair.
+    // A released answer is released again; one that was not is lost with the repair.
     let now = [answer(b"first", "again"), answer(b"third", "again")];
     let now = ledger.seal(&claim, &now).unwrap();
     assert_eq!((now[0].line(), now[1].fate()), ("one", ReleaseStatus::Lost));
 }
 
-/// Refutes a name of what has no parts that changed when parts came.
+/// Refutes a change of the id of releases without parts, which were there before parts were.
 #[test]
 fn a_release_without_parts_keeps_its_name() {
     let mut release = sealing("web", (0, 10), 1, "").release;

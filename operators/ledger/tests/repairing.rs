@@ -1,5 +1,5 @@
-//! A repair loses releases, never budget: whatever was done to a ledger, afterwards it counts no less than was spent, and
-//! says nothing new about a window that was told.
+//! A repair loses releases, never budget: after a repair of any damage, the ledger counts no less than was
+//! spent, and releases no new value for a window that was released.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn history(scratch: &Scratch, promise: Promise) -> Vec<Row> {
     ledger.seal(&claim, &batch).unwrap()
 }
 
-/// What counts against every window.
+/// The amount that counts against each of thirty windows.
 fn spending(ledger: &mut Ledger) -> Vec<PrivacyCost> {
     let windows = (0..30).map(|k| Interval::new(10 * k - 50, 10 * k - 40).unwrap());
     windows.map(|window| ledger.spent(&name("visits"), window).unwrap().0).collect()
@@ -46,7 +46,7 @@ fn no_less(before: &[PrivacyCost], after: &[PrivacyCost]) -> bool {
     before.iter().zip(after).all(|(before, after)| before.within(after))
 }
 
-/// What a file of releases says of a row.
+/// The entry of a row in a file of releases.
 fn published(row: &Row) -> Published {
     Published {
         ledger: None,
@@ -57,7 +57,8 @@ fn published(row: &Row) -> Published {
     }
 }
 
-/// A ledger that was put back to one window, after these others were released from it; and what counted before.
+/// A ledger that was put back to one window after these others were released from it, and the amounts that
+/// counted before.
 fn put_back(
     scratch: &Scratch,
     promise: Promise,
@@ -81,7 +82,7 @@ fn repaired(scratch: &Scratch, published: &[Published]) -> (Repaired, Ledger) {
     (repaired, Ledger::open(scratch.ledger()).unwrap())
 }
 
-// Refutes a repair that takes a file of releases for no witness, or charges less than what was released.
+// Refutes a repair that ignores a file of releases as a witness, or charges less than was released.
 #[test]
 fn a_file_of_releases_shows_what_an_older_copy_lacks() {
     for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
@@ -102,7 +103,7 @@ fn a_file_of_releases_shows_what_an_older_copy_lacks() {
     }
 }
 
-// Refutes a price that is guessed from another version, or from a window that paid for others.
+// Refutes a cost that is guessed from another version, or from a window that paid for others.
 #[test]
 fn a_window_whose_price_nobody_knows_takes_what_is_left() {
     for promise in [Promise::Lifetime, Promise::Any(30), Promise::Each(20)] {
@@ -128,7 +129,7 @@ fn a_window_whose_price_nobody_knows_takes_what_is_left() {
             );
         }
     }
-    // What was paid for before the copy was made is not paid for again.
+    // A life that was paid for before the copy is not paid for again.
     let scratch = ScratchPlace::File.scratch();
     let (first, lost) = (once("web", (0, 10), (0, 100), 3), once("web", (10, 20), (0, 100), 3));
     let (rows, before) = put_back(&scratch, Promise::Lifetime, first, &[lost]);
@@ -162,7 +163,7 @@ fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() 
         entries.iter().for_each(|entry| ledger.holds(&entry.anchor).unwrap());
         let unknown = Anchor { chain: Digest::of(b"another"), ..entries[0].anchor };
         assert!(ledger.holds(&unknown).is_err());
-        // No window that is lost is foretold.
+        // The forecast has no window that is lost.
         let domain = ledger.domains().unwrap()[0].name().clone();
         let next = ledger.forecast(&domain).unwrap().paces()[0].next.start();
         assert!((NOW..NOW + 10).contains(&next), "{next}");
@@ -180,7 +181,7 @@ fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() 
             assert!(line.ends_with("released for it earlier holds\"}"), "{line}");
         }
         assert_eq!(fate((NOW, NOW + 10)).0, ReleaseStatus::Sealed);
-        // Again, and there is nothing to repair.
+        // A second repair is refused: nothing is in doubt.
         drop((ledger, claim));
         let error = Ledger::repair(scratch.ledger(), &loss(&entries)).unwrap_err();
         assert_eq!(error.kind(), LedgerErrorKind::Refused, "{error}");
@@ -279,8 +280,9 @@ fn a_repair_needs_a_reason_and_a_doubt_and_nobody_running() {
     Ledger::repair(scratch.ledger(), &loss(&[])).unwrap();
 }
 
-/// Repairs this file, if it is in doubt: whether that could be. Refutes a repair after which a window costs less than before, or is
-/// drawn again, and one that leaves something else than a ledger that adds up, or the file as it was.
+/// Repairs this file, if it is in doubt; returns true if that was possible. Refutes a repair after which a
+/// window costs less than before or is drawn again, and one that leaves something other than a sound ledger
+/// or the unchanged file.
 fn mended(torn: &[u8], rows: &[Row], before: &[PrivacyCost], what: &str) -> Option<bool> {
     let scratch = ScratchPlace::File.scratch();
     fs::write(scratch.ledger(), torn).unwrap();
@@ -304,7 +306,7 @@ fn mended(torn: &[u8], rows: &[Row], before: &[PrivacyCost], what: &str) -> Opti
     Some(true)
 }
 
-/// A ledger that adds up, with its rows and what they cost.
+/// A sound ledger, with its rows and their costs.
 fn sound() -> (Vec<u8>, Vec<Row>, Vec<PrivacyCost>) {
     let scratch = ScratchPlace::File.scratch();
     let rows = history(&scratch, Promise::Any(30));
@@ -312,7 +314,7 @@ fn sound() -> (Vec<u8>, Vec<Row>, Vec<PrivacyCost>) {
     (fs::read(scratch.ledger()).unwrap(), rows, before)
 }
 
-/// For any torn byte: a repair works, or it refuses to.
+/// Flips random bits: a repair succeeds, or refuses.
 #[test]
 fn no_flipped_byte_makes_a_repair_give_budget_back() {
     let (sound, rows, before) = sound();
@@ -331,13 +333,13 @@ fn no_flipped_byte_makes_a_repair_give_budget_back() {
     assert!(repaired > 20, "{repaired} repaired, {refused} refused");
 }
 
-/// A row whose number is torn stands among others that it is not one of: refutes a repair that takes what is proven by number.
+/// Sets the number of a row to that of another. Refutes a repair that takes a row as proven by its number.
 #[test]
 fn a_row_under_the_number_of_another_is_not_proven_by_it() {
     let (sound, rows, before) = sound();
     let mut repaired = 0;
     for place in 0..sound.len() {
-        // A number of the second half, which becomes one of the first.
+        // Changes a number of the second half into one of the first.
         if !(rows.len() as u8 / 2..rows.len() as u8).contains(&sound[place]) {
             continue;
         }
@@ -351,7 +353,7 @@ fn a_row_under_the_number_of_another_is_not_proven_by_it() {
     assert!(repaired > 0, "no row was found");
 }
 
-/// Whether the rows of this file follow one another, where they can be read.
+/// Returns true if the rows of this file are in order; `None` if they cannot be read.
 fn in_order(file: &[u8]) -> Option<bool> {
     let scratch = ScratchPlace::File.scratch();
     fs::write(scratch.ledger(), file).unwrap();

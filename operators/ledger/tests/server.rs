@@ -1,4 +1,5 @@
-//! What only a server can do to a ledger: lose its connection, forget to sync, fail over, deny a right.
+//! Failures that only a server has: a lost connection, a commit that is not synced, a failover, a missing
+//! right.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
@@ -12,7 +13,7 @@ use super::super::store::Store;
 use super::*;
 use crate::server::{self, Server};
 
-/// A ledger on the server that all share, with a claim, or nothing where there is no server.
+/// A ledger on the shared server, with a claim; `None` without a server.
 fn shared() -> Option<(&'static Server, Scratch, Ledger, Claim)> {
     let server = server::shared()?;
     let scratch = ScratchPlace::Server(server).scratch();
@@ -21,7 +22,7 @@ fn shared() -> Option<(&'static Server, Scratch, Ledger, Claim)> {
     Some((server, scratch, ledger, claim))
 }
 
-/// A ledger of a server of its own, closed.
+/// A closed ledger on a server of its own.
 fn alone() -> Option<(Server, PathBuf)> {
     let server = Server::start()?;
     let place = server.address("visits");
@@ -48,7 +49,7 @@ fn a_server_that_stops_syncing_is_noticed_at_once() {
             while server.sql("public", &format!("SHOW {setting}")).unwrap() != value {
                 assert!(begun.elapsed() < Duration::from_secs(10));
             }
-            // Sessions hear of it between two statements.
+            // Sessions are notified between two statements.
             std::thread::sleep(Duration::from_millis(300));
         };
         set(off);
@@ -75,14 +76,14 @@ fn a_standby_is_refused_and_a_failover_must_be_vouched_for() {
     doubt(&vouched(1), "&timeline=2");
     doubt(&vouched(3), "&timeline=2");
     Ledger::open(vouched(2)).unwrap();
-    // It is remembered, and an older history is not the ledger's any more.
+    // The system is remembered, and an older history is no longer accepted.
     Ledger::open(&place).unwrap();
     server.sql("visits", "INSERT INTO server SELECT 3, system FROM server LIMIT 1").unwrap();
     doubt(&place, "was on 3");
     doubt(&vouched(2), "was on 3");
 }
 
-/// What no statement of SQLite could do, and what only a key column shows.
+/// Refutes a trigger that misses a statement SQLite lacks, or a change that only a key column shows.
 #[test]
 fn the_triggers_of_a_server_refuse_more() {
     let Some((_, scratch, mut ledger, claim)) = shared() else { return };
@@ -99,7 +100,8 @@ fn the_triggers_of_a_server_refuse_more() {
     for table in tables.split(' ') {
         let trouble = scratch.edit(&format!("TRUNCATE {table} CASCADE"), true).unwrap_err();
         assert!(trouble.contains("no table is emptied"), "{table}: {trouble}");
-        // There is no amendment and no repair yet; what a mechanism keeps is given up by a repair alone.
+        // The ledger has no amendment and no repair yet; the state of a mechanism is deleted by a repair
+        // alone.
         if !["amendment", "repair", "state", "noted"].contains(&table) {
             assert!(scratch.edit(&format!("DELETE FROM {table}"), true).is_err(), "{table}");
         }
@@ -138,7 +140,7 @@ fn a_schema_of_something_else_is_neither_opened_nor_made_a_ledger() {
     assert_eq!(Ledger::open(nowhere).unwrap_err().kind(), LedgerErrorKind::Refused);
 }
 
-/// Refutes an answer about a lost commit that is given while the commit may still take place.
+/// Refutes a report of a lost commit that is given while the commit may still take place.
 #[test]
 fn a_commit_that_is_on_its_way_is_waited_for() {
     let Some((server, scratch, mut ledger, claim)) = shared() else { return };
@@ -162,7 +164,7 @@ fn a_commit_that_is_on_its_way_is_waited_for() {
     assert!(read[0].as_ref().unwrap().is_delivered(), "it was asked before the commit ended");
 }
 
-/// Refutes a gate on another machine that stops, suspended inside its transaction, and everybody with it.
+/// Refutes a gate that is suspended inside its transaction on another machine, and blocks all others with it.
 #[test]
 fn a_process_that_sleeps_inside_a_transaction_holds_nobody_up_for_long() {
     let Some((_, scratch, mut ledger, claim)) = shared() else { return };
@@ -171,7 +173,7 @@ fn a_process_that_sleeps_inside_a_transaction_holds_nobody_up_for_long() {
     let begun = Instant::now();
     ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
     assert!(begun.elapsed() < Duration::from_secs(14));
-    // What wakes up can write nothing.
+    // The session that resumes can write nothing.
     let trouble = asleep.execute("UPDATE release SET delivered = 1", &[]).unwrap_err();
     assert_eq!(trouble.kind(), LedgerErrorKind::Unknown, "{trouble}");
     assert!(asleep.commit().is_err());
@@ -187,11 +189,11 @@ fn a_job_stays_its_own_after_its_connection_was_lost() {
     let trouble = Ledger::open(scratch.ledger()).unwrap().claim(&name("web")).unwrap_err();
     assert_eq!(trouble.kind(), LedgerErrorKind::Fenced, "{trouble}");
     assert!(begun.elapsed() < Duration::from_secs(3));
-    // The refused one has not moved the fence.
+    // The refused transaction has not moved the fence.
     ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
 }
 
-/// Each statement of a seal, with the connection lost there: nothing is written, and asking again writes it once.
+/// Loses the connection at each statement of a seal: nothing is written, and the repeated call writes once.
 #[test]
 fn a_transaction_that_loses_its_connection_leaves_nothing() {
     let Some((_, scratch, mut ledger, claim)) = shared() else { return };
@@ -218,7 +220,7 @@ fn a_transaction_that_loses_its_connection_leaves_nothing() {
     ledger.seal(&claim, &[sealing("web", (0, 1), 1, "line")]).unwrap();
 }
 
-/// A transaction that failed ends with COMMIT as if all were well; Postgres says ROLLBACK, and no error.
+/// A failed transaction seems to end with COMMIT: Postgres answers ROLLBACK, and no error.
 #[test]
 fn a_failed_transaction_is_never_taken_for_a_commit() {
     let Some((_, scratch, _ledger, _claim)) = shared() else { return };
@@ -228,7 +230,7 @@ fn a_failed_transaction_is_never_taken_for_a_commit() {
     assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{trouble}");
     assert!(store.commit().is_err());
     store.roll_back();
-    // The next one is its own.
+    // The next transaction is separate.
     store.begin().unwrap();
     store.commit().unwrap();
 }
@@ -236,7 +238,7 @@ fn a_failed_transaction_is_never_taken_for_a_commit() {
 #[test]
 fn a_commit_that_the_server_warns_about_is_in_doubt() {
     let Some((server, scratch, mut ledger, claim)) = shared() else { return };
-    // As it warns where a standby has not acknowledged in time.
+    // Warns as a server does if a standby has not acknowledged in time.
     let warn = "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS
                 $$ BEGIN RAISE WARNING 'not on the standby'; RETURN NULL; END $$;
                 CREATE CONSTRAINT TRIGGER warns AFTER UPDATE ON head DEFERRABLE INITIALLY DEFERRED
@@ -285,7 +287,7 @@ fn an_index_that_misses_a_row_is_noticed() {
     Ledger::open(scratch.ledger()).unwrap();
 }
 
-/// The rights of the ledger's page: enough to seal, and not to raise a cap.
+/// Grants the rights of the ledger's module page: enough to seal, and not to raise a cap.
 #[test]
 fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     let Some((server, scratch, ledger, claim)) = shared() else { return };
@@ -297,7 +299,7 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     assert_eq!(grants.len(), 9);
     let role = format!("job_of_{}", scratch.name());
     let grants = grants.join("\n").replace("visits", scratch.name()).replace("TO job", &format!("TO {role}"));
-    // What a role brings along does not count.
+    // The settings of a role have no effect.
     let lax = format!("ALTER ROLE {role} SET synchronous_commit = off");
     server.sql("public", &format!("CREATE ROLE {role} LOGIN; {lax}; {grants}")).unwrap();
 
@@ -336,7 +338,7 @@ fn connect(server: &Server, role: &str) -> Client {
     Client::connect(place.split("&ledger").next().unwrap(), NoTls).unwrap()
 }
 
-/// What Postgres cannot hold is refused without being repeated, and nothing is written.
+/// Text that Postgres cannot hold is refused with an error that does not quote it, and nothing is written.
 #[test]
 fn an_error_repeats_nothing_of_a_line() {
     let Some((_, _scratch, mut ledger, claim)) = shared() else { return };
@@ -350,7 +352,7 @@ fn an_error_repeats_nothing_of_a_line() {
 fn a_copy_that_fails_leaves_no_file_and_harms_none_that_is_there() {
     let Some((_, scratch, mut ledger, _claim)) = shared() else { return };
     let to = scratch.directory().join("copy.ledger");
-    // A name that no ledger has: the reading of it fails half-way.
+    // A table name that no ledger has makes a read fail half-way.
     scratch.edit("ALTER TABLE account RENAME TO accounts", false).unwrap();
     assert!(ledger.export(&to).is_err());
     assert!(!to.exists());
@@ -370,8 +372,8 @@ fn ledgers_of_one_database_know_nothing_of_each_other() {
     assert_ne!(ledger.name(), other.name());
 }
 
-// Refutes a session that is taken for one's own because the same process of the server answers: in a pool of one it always
-// does. Two ledgers of one process then sealed the windows of one in the other.
+// Refutes a session that is taken for the ledger's own because the same server process answers: in a pool of
+// one it always does. Two ledgers of one process then sealed the windows of one in the other.
 #[test]
 fn a_pooler_is_refused_however_it_hands_out_its_session() {
     let Some(server) = server::shared() else { return };
@@ -399,7 +401,7 @@ fn a_pooler_is_refused_however_it_hands_out_its_session() {
     }
 }
 
-// Refutes tables that are found by what a session was set to last.
+// Refutes tables that are found by the last setting of a session.
 #[test]
 fn each_transaction_finds_its_own_ledger() {
     let Some((server, scratch, mut ledger, claim)) = shared() else { return };
@@ -413,7 +415,7 @@ fn each_transaction_finds_its_own_ledger() {
     twin.seal(&twins, &[sealing("web", (0, 1), 1, "the twin's")]).unwrap();
     assert_eq!(ledger.look_up(&sealing("web", (0, 1), 1, "").release).unwrap().unwrap().line(), "mine");
 
-    // Under the name of the first there is the second now.
+    // The name of the first ledger now belongs to the second.
     let (first, second) = (scratch.name(), other.name());
     server
         .sql(

@@ -1,4 +1,5 @@
-//! A ledger that was torn, cut, edited or copied is noticed before anything is released from it, or says the same.
+//! A ledger that was torn, cut, edited or copied is detected before anything is released from it, or has the
+//! same content.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,7 @@ everywhere! {
     an_export_is_a_ledger_that_says_the_same
 }
 
-/// A ledger with some history, closed, in one file.
+/// A closed ledger with some history, in one file.
 fn history(scratch: &Scratch) -> Vec<Row> {
     let mut ledger = ledger(scratch, Promise::Any(30), 9);
     let claim = ledger.claim(&name("web")).unwrap();
@@ -26,7 +27,7 @@ fn history(scratch: &Scratch) -> Vec<Row> {
     rows
 }
 
-/// Everything that a ledger says: rows, accounts, caps.
+/// The content of a ledger: rows, accounts, caps.
 fn everything(path: &Path, rows: &[Row]) -> Result<String, LedgerError> {
     let mut ledger = Ledger::open(path)?;
     let read: Vec<_> = rows.iter().map(|row| ledger.look_up(row.release())).collect::<Result<_, _>>()?;
@@ -53,7 +54,7 @@ fn a_flipped_byte_is_noticed_or_changes_nothing() {
         fs::write(&copy, &torn).unwrap();
         match everything(&copy, &rows) {
             Err(_) => noticed += 1,
-            // The delivery of a line carries no promise, and is not compared.
+            // The mark of a delivered line is outside of the promise, and is not compared.
             Ok(said) => {
                 let plain = |text: &str| text.replace("delivered: true", "delivered: false");
                 assert!(plain(&said) == plain(&truth), "byte {place} was flipped unnoticed");

@@ -1,4 +1,5 @@
-//! A version of a job has one set of parameters, in a file as on a server, after a restart, a copy and a repair.
+//! A version of a job has one set of parameters, in a file and on a server, after a restart, a copy and a
+//! repair.
 
 use std::fs;
 
@@ -11,7 +12,7 @@ everywhere! {
     what_was_agreed_is_exported
 }
 
-/// What the ledger says when `job` opens `name` with these parameters: nothing, or why not.
+/// Lets `job` agree on these parameters of a statistic; returns the refusal, if any.
 fn agree(
     scratch: &Scratch,
     (job, version): (&str, u32),
@@ -45,7 +46,7 @@ fn a_version_is_held_to_the_parameters_it_began_with(at: ScratchPlace) {
     for word in ["job web", "by_path", "version 1", "new version"] {
         assert!(refused.contains(word), "{refused}");
     }
-    // Another version, statistic or job has parameters of its own; the old one keeps its.
+    // Another version, statistic or job has parameters of its own; the old one keeps its parameters.
     assert_eq!(agree(&scratch, ("web", 2), "by_path", b"second"), None);
     assert_eq!(agree(&scratch, ("web", u32::MAX), "by_path", b"third"), None);
     assert_eq!(agree(&scratch, ("web", 1), "by_hour", b"second"), None);
@@ -53,7 +54,7 @@ fn a_version_is_held_to_the_parameters_it_began_with(at: ScratchPlace) {
     assert_eq!(agree(&scratch, ("web", 1), "by_path", b"first"), None);
     assert!(agree(&scratch, ("web", 2), "by_path", b"first").is_some());
     assert!(agree(&scratch, ("web", u32::MAX), "by_path", b"first").is_some());
-    // It is no row of the chain.
+    // The agreement is not a row of the chain.
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().head().unwrap(), head);
 }
 
@@ -68,7 +69,7 @@ fn who_was_taken_over_agrees_to_nothing(at: ScratchPlace) {
         || first.agree(&zombie, 1, &name("by_path"), &Digest::of(b"the zombie's")).unwrap_err();
     let mut trouble = agreeing();
     if trouble.kind() == LedgerErrorKind::Unknown {
-        // Its connection is gone.
+        // Its connection is lost.
         trouble = first.recover(&zombie, &[]).unwrap_err();
     }
     assert_eq!(trouble.kind(), LedgerErrorKind::Fenced, "{trouble}");
@@ -97,7 +98,8 @@ fn what_was_agreed_is_exported(at: ScratchPlace) {
     assert_eq!(said(&mut copy, &claim, 3, "by_path", b"first"), None);
 }
 
-/// Refutes a repair after which a version may begin again with other parameters, though nothing of that was torn.
+/// Refutes a repair after which a version may start again with other parameters, though those rows were not
+/// torn.
 #[test]
 fn what_was_agreed_survives_a_repair() {
     let scratch = ScratchPlace::File.scratch();
@@ -111,7 +113,7 @@ fn what_was_agreed_survives_a_repair() {
     assert_eq!(agree(&scratch, ("web", 1), "by_path", b"first"), None);
 }
 
-/// Refutes an id that is the same for two versions, or for two sets of parameters.
+/// Refutes an id that is equal for two versions, or for two sets of parameters.
 #[test]
 fn a_version_and_its_parameters_are_both_part_of_a_releases_name() {
     let id = |version, parameters: &[u8]| {

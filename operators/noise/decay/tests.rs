@@ -36,7 +36,8 @@ fn broken(decay: &Decay, parts: &[u64]) -> bool {
     })
 }
 
-// Refutes a table whose rounding costs more than was set aside: every loss, and every part of a step where there are few.
+// Refutes a table whose rounding costs more than the part set aside: every loss, and every part of a step if
+// there are few.
 #[test]
 fn no_part_of_a_step_changes_a_weight_by_more_than_half() {
     for (numerator, denominator, step) in
@@ -87,7 +88,8 @@ fn the_best_weighs_all_and_the_farthest_the_least() {
 }
 
 proptest! {
-    // Refutes a factor that is taken for another digit, and one that is rounded up: against the exponential itself.
+    // Refutes a factor of another digit, and a factor that is rounded up, by comparison with the exponential
+    // itself.
     #[test]
     fn a_weight_is_the_exponential_cut_off(
         numerator in 1u128..1000,

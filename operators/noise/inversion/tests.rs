@@ -159,7 +159,8 @@ fn a_word_is_cut_into_a_sign_a_place_and_a_uniform_number_that_share_no_bit() {
         for place in 0..if sure { 8u64 } else { 7 } {
             for sign in [0, 1] {
                 let word = first << 32 | uniform << 4 | place << 1 | sign;
-                // A second word, if it is read, is the largest: the coin's first trial fails, and the place is taken.
+                // If a second word is read, it is the largest: the coin's first trial fails, and the place is
+                // accepted.
                 let mut noise = NoiseSource::fixed([word, u64::MAX]);
                 let magnitude = (block as i64) << 3 | place as i64;
                 assert_eq!(table.draw(&mut noise), if sign == 1 { -magnitude } else { magnitude });
@@ -181,7 +182,7 @@ fn blocks_are_few_and_narrow_at_every_reach() {
 
 #[test]
 fn tails_fit_their_law_behind_any_block() {
-    // Blocks that end at 9 or 36 of a sigma of 31.6, so that the tail is nearly the whole law.
+    // Blocks that end at 9 or 36, at a sigma of 31.6: the tail is nearly the whole distribution.
     for (seed, reach) in [(1, 1), (2, 4)] {
         let table = InversionTable::new(Quadratic { reach });
         let mut noise = NoiseSource::seeded(seed);
@@ -201,7 +202,8 @@ fn tails_fit_their_law_behind_any_block() {
 
 #[test]
 fn the_full_coin_shows_the_probability_of_its_place() {
-    // Between 104 and 111 this law falls by half; the bound of a block is at or above every exponent inside.
+    // Between 104 and 111 this distribution falls by half; the bound of a block is at or above every exponent
+    // inside.
     let table = InversionTable::new(Quadratic { reach: 32 });
     let mut noise = NoiseSource::seeded(3);
     for bound in [1 << table.uniform_bits, 7 << (table.uniform_bits - 3)] {
@@ -209,13 +211,13 @@ fn the_full_coin_shows_the_probability_of_its_place() {
             let exponent = (magnitude * magnitude - 104 * 104) as f64 / 2000.0;
             let chance = f64::from(bound) / 2f64.powi(table.uniform_bits as i32);
             let accepted = (0..20_000).filter(|_| table.accept(104, magnitude, bound, &mut noise)).count();
-            // All other places are accepted, so the coin makes up for what the bound let through.
+            // All other places are accepted, so the coin compensates for those that the bound let through.
             binomial_within(accepted, 20_000, 1.0 - (1.0 - (-exponent).exp()) / chance);
         }
     }
 }
 
-/// `q(m) = 200 m^2`: Gaussian of variance 1/400, as a rho of 200 buys it.
+/// `q(m) = 200 m^2`: the Gaussian of variance 1/400, which a rho of 200 pays for.
 struct Steep;
 
 impl ConvexDecay for Steep {
@@ -240,7 +242,8 @@ impl ConvexDecay for Steep {
     }
 }
 
-// Refutes blocks so unlikely that their boundaries take seconds to compute, and a depth that cuts the blocks of usual scales.
+// Refutes blocks so unlikely that their boundaries take seconds to compute, and a depth that cuts the blocks
+// of usual scales.
 #[test]
 fn no_block_begins_where_nothing_is_left() {
     assert_consistent(&Steep);

@@ -1,4 +1,4 @@
-//! What is found by its rank, against an oracle that sorts.
+//! Statistics by rank, against an oracle that sorts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ struct Row {
     cents: i64,
 }
 
-/// Every person has the same few keys, and as many records in each as their number says.
+/// Every person has the same three keys, with one to four records in each.
 fn rows(people: u64) -> Vec<Row> {
     let mut chance = 7_u64;
     let mut next = |below: u64| {
@@ -25,7 +25,7 @@ fn rows(people: u64) -> Vec<Row> {
     for person in 0..people {
         for key in 0..3 {
             for _ in 0..=next(4) {
-                // Nearly all of them are small.
+                // Nearly all values are small.
                 let cents = (next(2_000) * (1 + next(3)) / (1 + next(9))) as i64;
                 rows.push(Row { person, key, cents });
             }
@@ -98,7 +98,7 @@ fn job(keys: u64, per_key: u64) -> String {
     )
 }
 
-/// The same without a delta, by the laws that are for that.
+/// The same job under pure epsilon, with the noise distributions that have no delta.
 fn pure(job: &str) -> String {
     let job = job.replace("gaussian", "laplace").replace(", delta = 1e-6", "");
     let job = job.replace("\"discover\"", "[\"k0\", \"k1\", \"k2\"]");
@@ -106,7 +106,7 @@ fn pure(job: &str) -> String {
     format!("{before}quantile{}", prices.replacen("exponential", "permute-and-flip", 1))
 }
 
-/// By release, key and quantile.
+/// Lines by release, key and quantile.
 type Lines = BTreeMap<[String; 3], Value>;
 
 fn demo(place: &Place, workers: usize, out: &str) -> Lines {
@@ -121,12 +121,12 @@ fn demo(place: &Place, workers: usize, out: &str) -> Lines {
         .collect()
 }
 
-/// In millionths: answers may be finer than cents.
+/// A number in millionths: answers may be finer than cents.
 fn fine(number: &Value) -> i64 {
     (number.as_f64().unwrap() * 1e6).round() as i64
 }
 
-/// The values of each person in a key.
+/// One value for each person with a record of the key.
 fn own(rows: &[Row], key: &str, each: impl Fn(&mut i64, i64)) -> Vec<i64> {
     let mut people: BTreeMap<u64, i64> = BTreeMap::new();
     let mine = rows.iter().filter(|row| format!("k{}", row.key) == key);
@@ -134,8 +134,7 @@ fn own(rows: &[Row], key: &str, each: impl Fn(&mut i64, i64)) -> Vec<i64> {
     people.into_values().collect()
 }
 
-/// The least value that so many parts of a million are at or below; and by how many values an answer's rank
-/// is off.
+/// The exact quantile, and the rank error of the answer in values.
 fn quantile(mut values: Vec<i64>, q: f64, answer: i64) -> (i64, i64) {
     values.sort_unstable();
     let (count, parts) = (values.len() as i128, (q * 1e6).round() as i128);
@@ -146,8 +145,8 @@ fn quantile(mut values: Vec<i64>, q: f64, answer: i64) -> (i64, i64) {
     ((values[rank as usize - 1]), ((low.max(high).max(0) + 999_999) / 1_000_000) as i64)
 }
 
-// Refutes a tally, a truth or a distance that is not what sorting says, one that depends on the number of
-// workers, a line that promises another kind of rank, and a promise that is not kept.
+// Refutes a tally, an exact value or a rank error that differs from the sorted list, one that depends on the
+// number of workers, a line with the wrong kind of bound, and a bound that is not kept.
 #[test]
 fn a_demo_says_what_is_so_and_by_how_many_people_it_is_off() {
     let place = Place::new("ranks");
@@ -181,22 +180,24 @@ fn a_demo_says_what_is_so_and_by_how_many_people_it_is_off() {
             };
             assert_eq!(noise["tau"].is_null(), matches!(release.as_str(), "prices" | "median"), "{line}");
             assert!(allowed > 0 && allowed < 300, "{line}");
-            // An answer beyond everybody is off by nobody.
+            // An answer above everybody's value has no rank error.
             let within = !q.is_empty() || fine(&line["interval"][0]) <= exact;
             kept += u64::from(within && off <= allowed);
         }
-        // Each keeps it 99 times of 100: that six of 19 do not happens less than once in ten million times.
+        // Each answer keeps its bound with probability 0.99: fewer than 14 of 19 do so less than once in ten
+        // million times.
         assert!(kept >= 14, "{kept} of {}", lines.len());
     }
 }
 
-/// Of a grid whose last answer is what is beyond it, too.
+/// The exact maximum and the rank error of an answer; an answer at the end of the grid stands for all values
+/// beyond it.
 fn largest(people: Vec<i64>, answer: i64, last: i64) -> (i64, i64) {
     let above = people.iter().filter(|value| **value > answer && answer < last).count();
     (*people.iter().max().unwrap(), above as i64)
 }
 
-// Refutes a person who is bounded in one way on one worker and in another on two.
+// Refutes a contribution selection that differs between one and two workers.
 #[test]
 fn who_is_bounded_is_bounded_the_same_on_all_workers() {
     let place = Place::new("ranks-bounded");

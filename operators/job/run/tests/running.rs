@@ -1,4 +1,4 @@
-//! Windows that are added up, against an oracle that goes through them in their order.
+//! Totals over several windows, against an oracle that visits the windows in their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -10,9 +10,9 @@ use super::*;
 const DAYS: usize = 12;
 const PEOPLE: usize = 60;
 const KEYS: [&str; 3] = ["a", "b", "c"];
-/// Between these is what a person spends, and no more in all than the farther of them.
+/// The range of a person's spending; the larger magnitude bounds a person's total.
 const RANGE: (i64, i64) = (-4, 9);
-/// Of how many days the last ones are.
+/// The number of days in a total over the last days.
 const LAST: usize = 4;
 
 /// The records of a person on a day: all under one key, so that only the order of the days decides which
@@ -22,7 +22,7 @@ struct Visit {
     prices: Vec<i64>,
 }
 
-/// By day and person.
+/// The visits of each day, by person.
 fn visits() -> Vec<BTreeMap<usize, Visit>> {
     let mut chance = 11_u64;
     let mut next = |below: u64| {
@@ -57,8 +57,8 @@ fn csv(days: &[BTreeMap<usize, Visit>]) -> String {
     text
 }
 
-/// Of a person so many records count, over all days. Where it is one, the noise of all totals but the sum is
-/// rounded away: its deviation is below 0.1, and 0.5 would be seen.
+/// A job that counts at most `records` records of a person, over all days. If `records` is 1, the noise of
+/// all totals but the sum rounds to zero: its deviation is below 0.1, and only 0.5 would show.
 fn job(until: &str, records: u64) -> String {
     let strategy = if records > 1 { "strategy = \"tree\"" } else { "" };
     format!(
@@ -130,7 +130,7 @@ type Place = (&'static str, usize, &'static str);
 
 /// The exact running totals: after contribution bounding, and before it.
 fn oracle(days: &[BTreeMap<usize, Visit>], most: u64) -> BTreeMap<Place, [i64; 2]> {
-    // By day, what counts on it.
+    // The contributions that count, by day.
     let mut visits: BTreeMap<Place, [i64; 2]> = BTreeMap::new();
     let mut all = |name, day, key, [tally, truth]: [i64; 2]| {
         let cell = visits.entry((name, day, key)).or_default();
@@ -191,8 +191,9 @@ fn set(name: &str, until: &str, records: u64) -> (super::Place, Job) {
     (place, job)
 }
 
-// Refutes an exact number that is of one window, or of another span of them; a person who counts twice among
-// people so far; and one whose bound begins anew with a window, or is a matter of who works on it.
+// Refutes an exact number that is of one window, or of other windows than the total; a person who counts
+// twice in the people so far; and a contribution bound that starts anew with a window, or depends on the
+// worker.
 #[test]
 fn a_demo_tells_beside_every_total_what_an_oracle_counts() {
     let (place, stated) = set("running-demo", UNTIL, 3);
@@ -210,7 +211,7 @@ fn a_demo_tells_beside_every_total_what_an_oracle_counts() {
             let line = &lines[&((*name).to_owned(), *day, (*key).to_owned())];
             let number = |field: &str| line[field].as_f64().unwrap();
             assert_eq!([number("tally"), number("truth")], exact.map(|number| number as f64), "{line}");
-            // Beyond it one in 10^10 is, and what is rounded.
+            // The noise exceeds this with a probability of 10^-10; the half is for rounding.
             let slack = 6.5 * line["noise"]["scale"].as_f64().unwrap() + 0.5;
             assert!((number("value") - number("tally")).abs() <= slack, "{line}");
             let (total, strategy) = match *name {
@@ -229,8 +230,8 @@ fn a_demo_tells_beside_every_total_what_an_oracle_counts() {
     }
 }
 
-// Refutes lines that depend on how many threads share the work, a total that is drawn anew when it is
-// released again, and one that is paid for at every window.
+// Refutes lines that depend on the number of threads, a total that is drawn anew when it is released again,
+// and one that is charged at every window.
 #[test]
 fn two_workers_tell_what_one_tells_and_pay_once() {
     for workers in [1, 2] {
@@ -240,8 +241,7 @@ fn two_workers_tell_what_one_tells_and_pay_once() {
         let first = place.read("told.jsonl");
         let spent =
             || Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.account, window()).unwrap();
-        // Twice 190, 100 and 5 for all totals, and a half for each of the days that are released by
-        // themselves.
+        // Twice 190, 100 and 5 for all totals, and a half for each day that is released on its own.
         let before = spent();
         assert_eq!(before.0, crate::accounting::PrivacyCost::zcdp(485.0 + 0.5 * DAYS as f64).unwrap());
         place.replay(&job, 3 - workers, "again.jsonl");
@@ -257,7 +257,7 @@ fn two_workers_tell_what_one_tells_and_pay_once() {
     }
 }
 
-// Refutes totals so far that a run or a plan begins without knowing how many there will be.
+// Refutes running totals that a run or a plan begins without knowing the number of windows.
 #[test]
 fn totals_so_far_need_a_last_window() {
     let (_place, job) = set("running-endless", "", 1);
@@ -271,7 +271,7 @@ fn totals_so_far_need_a_last_window() {
     assert!(refused.contains("job.until: found nothing"), "{refused}");
 }
 
-/// Totals beside the windows of others.
+/// Running totals beside releases of single windows.
 const BESIDE: &str = r#"
     [[release]]
     name = "so_far"
@@ -300,7 +300,7 @@ const BESIDE: &str = r#"
 "#;
 
 // Refutes a plan in which totals, which are charged for their whole time at once, leave no room for windows
-// that have their share, or find none; under every promise.
+// with a share of their own, or find none; under every promise.
 #[test]
 fn totals_and_windows_of_others_fit_together() {
     for promise in ["lifetime", "any 3h", "each 6h"] {
@@ -315,7 +315,7 @@ fn totals_and_windows_of_others_fit_together() {
     }
 }
 
-/// Every record is protected by itself.
+/// A job whose privacy unit is the record.
 const RECORDS: &str = r#"
     [[release]]
     name = "values"
@@ -332,8 +332,8 @@ const RECORDS: &str = r#"
     share = 0.5
 "#;
 
-// Refutes records of one window that are bounded by those of another, where each is protected by itself; and
-// buckets that are added up with each other.
+// Refutes records of one window that are bounded by those of another, though the privacy unit is the record;
+// and a total over several buckets.
 #[test]
 fn records_are_added_up_one_by_one() {
     let place = super::Place::new("running-records");

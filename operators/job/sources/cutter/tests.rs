@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Byte by byte: where lines end, whatever quotation marks there are.
+/// The ends of lines, found byte by byte; quotation marks have no effect.
 fn ends(text: &[u8]) -> Vec<usize> {
     let mut ends: Vec<usize> = (1..=text.len()).filter(|end| text[end - 1] == b'\n').collect();
     if ends.last().copied().unwrap_or(0) < text.len() {
@@ -12,7 +12,7 @@ fn ends(text: &[u8]) -> Vec<usize> {
     ends
 }
 
-/// The lines that are no longer than they may be, with their chunks; and how many longer ones each chunk has.
+/// The lines within the size limit, each with its chunk, and the number of longer lines of each chunk.
 type Found = (Vec<(u64, Vec<u8>)>, Vec<u64>);
 
 fn naive(text: &[u8], sizes: Sizes) -> Found {
@@ -31,7 +31,7 @@ fn naive(text: &[u8], sizes: Sizes) -> Found {
     (lines, long)
 }
 
-/// The pieces, read with reads of many lengths; and where `live`, with what is whole given in between.
+/// Reads the pieces in reads of these lengths; if `live`, also delivers the complete lines between reads.
 fn cut(text: &[u8], sizes: Sizes, quoting: bool, reads: &[usize], live: bool) -> (Found, u64) {
     let mut cutter = Cutter::new(sizes, quoting);
     let (mut lines, mut long) = (Vec::new(), Vec::new());
@@ -78,7 +78,7 @@ fn cut(text: &[u8], sizes: Sizes, quoting: bool, reads: &[usize], live: bool) ->
 }
 
 proptest! {
-    // Refutes a line that is lost, twice or torn, and a chunk that depends on anything but the text.
+    // Refutes a line that is lost, doubled or torn, and a chunk that depends on anything but the text.
     #[test]
     fn every_line_is_in_its_chunk_whatever_is_read_at_once(
         text in "[ab,\"\n\r]{0,80}",

@@ -196,7 +196,7 @@ fn a_packed_file_is_read_to_its_end_once() {
     }
 }
 
-// Refutes windows that somebody closes by setting the clock (B72, B73).
+// Refutes windows that are closed by setting the clock (B72, B73).
 #[test]
 fn a_clock_that_is_set_declares_nothing() {
     let place = Place::new("clock");
@@ -218,7 +218,7 @@ fn a_clock_that_is_set_declares_nothing() {
     }
 }
 
-// Refutes a thread that reads for ever for nobody.
+// Refutes a thread that goes on reading after all of its parts have ended.
 #[test]
 fn the_reading_ends_with_the_last_part() {
     let place = Place::new("alone");

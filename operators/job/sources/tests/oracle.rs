@@ -1,4 +1,4 @@
-//! A naive reader beside this one.
+//! A naive reader as the oracle of the real one.
 
 use proptest::prelude::*;
 
@@ -70,7 +70,7 @@ proptest! {
         objects(&rows, crlf, chunk);
     }
 
-    // One person's line changes what is read of nobody else, whatever stands in it.
+    // A line of one person changes nothing in the records of others, regardless of its content.
     #[test]
     fn a_line_leaves_others_as_they_are(line in "[a\",:{}\\\\ ]{0,20}", at in 0usize..5, chunk in 1usize..60) {
         let csv = ["u0,k,1", "\"u1\",\"k\"\"\",2", "u2,\"k,\",3", "u3,,"];

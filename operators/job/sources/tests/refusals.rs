@@ -1,4 +1,4 @@
-//! How a source ends that cannot go on.
+//! The errors of a source that cannot go on.
 
 use crossbeam_channel::bounded;
 
@@ -154,7 +154,7 @@ fn bad_lines_are_counted_over_all_workers_and_up_to_their_limit() {
     }
 }
 
-// Refutes an order that is only looked at within a chunk or a worker.
+// Refutes an order that is checked only within a chunk or a worker.
 #[test]
 fn one_line_out_of_order_fails_a_sorted_source() {
     let place = Place::new("sorted");
