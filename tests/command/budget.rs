@@ -26,7 +26,7 @@ fn a_budget_is_stated_once_with_its_key() {
     assert_eq!((metadata.permissions().mode() & 0o777, metadata.len()), (0o600, 32));
     let secret = std::fs::read(&key).unwrap();
 
-    // The same words again change nothing.
+    // Stating the same domain again changes nothing.
     let again = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
     assert_eq!((&again["made"], &again["stated"]), (&false.into(), &false.into()));
     assert_eq!((&again["ledger"], &again["fingerprint"]), (&made["ledger"], &made["fingerprint"]));
@@ -36,7 +36,7 @@ fn a_budget_is_stated_once_with_its_key() {
 
     assert!(!again["warnings"].to_string().contains("its key was there already"), "{again}");
 
-    // Other words are refused; another domain is another budget in the same ledger.
+    // Another budget is refused for the same domain; another domain is a separate budget in the same ledger.
     let other = jobs.changed("other.toml", "delta = 1e-6", "delta = 2e-6");
     let (code, _, error) = discreet(&["ledger", "init", &ledger, "--config", &other]);
     assert!(code == 78 && error.contains("stated already, in other words"), "{error}");
@@ -55,7 +55,7 @@ fn a_budget_is_stated_once_with_its_key() {
     assert!(code == 0 && page.contains("epsilon 1.0, delta 1e-6") && page.contains("rho 0.02"), "{page}");
     assert!(page.contains("warning: the job file names another ledger"), "{page}");
 
-    // A ledger that is gone took what was spent with it: the next one says so.
+    // A deleted ledger takes the record of its spending with it: the next one warns of that.
     std::fs::remove_file(&ledger).unwrap();
     let anew = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
     assert!(anew["warnings"].to_string().contains("its key was there already"), "{anew}");
@@ -96,7 +96,7 @@ fn nothing_is_made_of_a_wrong_job_file_or_path() {
     let files = std::fs::read_dir(jobs.path("state")).unwrap().count();
     assert_eq!(files, 0, "something was made");
 
-    // A ledger without its key, one that others can read, and one that is torn.
+    // A ledger without its key, a key that other users can read, and a torn key.
     assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
     let key = jobs.path("state/reviews.ledger.key");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
@@ -201,8 +201,8 @@ fn counting(name: &str, every: &str, share: &str) -> String {
     )
 }
 
-// Refutes an account that counts windows which share no stretch of two days: the second job's 59 windows were
-// charged beside all that the first one had charged for later days.
+// Refutes an account that adds up windows which share no stretch of two days: the 59 windows of the second
+// job were charged beside all that the first had charged for later days.
 #[test]
 fn a_second_job_has_room_for_its_share_whichever_comes_first() {
     for (index, order) in [["hourly", "daily"], ["daily", "hourly"]].into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `discreet calibrate`: what a budget asks for, and what is refused.
+//! Tests of `discreet calibrate`: the noise for a budget, and refused parameters.
 
 use serde_json::Value;
 
@@ -57,8 +57,7 @@ fn a_page_says_what_the_line_says() {
     );
 }
 
-// Refutes a lenient reader and a wrong exit code: 78 for a value that makes no sense, 2 for a wrong command
-// line.
+// Refutes a lenient parser and a wrong exit code: 78 for a refused value, 2 for a wrong command line.
 #[test]
 fn bad_parameters_are_named_with_a_remedy() {
     for (arguments, message) in [
@@ -99,7 +98,7 @@ fn a_wrong_command_line_exits_with_2() {
 }
 
 // 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for
-// binary response. The figures that are published for these grids.
+// binary response. A maximum's figures are the published ones for these grids.
 #[test]
 fn a_largest_value_is_calibrated_to_a_budget() {
     let max = |arguments: &[&str]| json(&[&["calibrate", "max", "--json"], arguments].concat());
@@ -133,7 +132,7 @@ fn a_largest_value_is_calibrated_to_a_budget() {
 fn a_quantile_is_calibrated_to_a_budget() {
     let quantile = |arguments: &[&str]| json(&[&["calibrate", "quantile", "--json"], arguments].concat());
     let answer = quantile(&["--grid", "1024", "--epsilon", "1", "--confidence", "0.99"]);
-    // Of the median one person moves twice the rank by 1: scale 2 / 2 epsilon.
+    // One person moves twice the rank of the median by 1: scale 2 / 2 epsilon.
     assert!((answer["scale"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{answer}");
     // At most (2 / 2 epsilon) ln(1024 / 0.01) = 11.5.
     let error = answer["rank_error"].as_u64().unwrap();
@@ -220,7 +219,7 @@ fn bounded_noise_is_calibrated() {
     assert!(delta <= 1e-6 && delta > 0.98e-6, "{delta}");
     let one = ["--queries", "1", "--epsilon", "1", "--delta", "1e-6"];
     near(&bounded(&one)["bound"], 13.664, 0.002);
-    // A shape of one's own; a goal of one's own.
+    // A given shape, and a given goal.
     let shaped = bounded(&[one.as_slice(), &["--shape", "published:1"]].concat());
     // A width of 135.75, of which the table follows the density to 0.9886, where it has fallen to 2^-62.
     near(&shaped["bound"], 134.2, 0.01);
@@ -268,8 +267,8 @@ fn bounded_noise_that_cannot_be_is_refused_by_name() {
     assert_eq!(discreet(&["calibrate", "bounded", "--queries", "10", "--epsilon", "1"]).0, 2);
 }
 
-// Refutes a file that is not the law that was certified: its delta is summed again, in floats, which is
-// enough to see a weight that is missing.
+// Refutes a file that differs from the certified distribution: its delta is summed again, in floats, which is
+// enough to detect a missing weight.
 #[test]
 fn the_weights_of_bounded_noise_are_written_to_a_file() {
     let path = std::env::temp_dir().join(format!("discreet-weights-{}.json", std::process::id()));

@@ -1,4 +1,4 @@
-//! `discreet check` and `discreet plan`, as they are called: what they print and how they end.
+//! Tests of the output and exit codes of `discreet check` and `discreet plan`.
 
 use crate::discreet;
 use crate::jobs::Jobs;
@@ -15,7 +15,7 @@ fn a_plan_is_a_page_or_a_line_and_touches_nothing() {
     assert_eq!((code, line["releases"].as_array().unwrap().len()), (0, 5));
     assert_eq!(std::fs::read_dir(jobs.path("state")).unwrap().count(), 0);
 
-    // What does not fit ends with 78, and says what would: pasted, it fits.
+    // A job that does not fit ends with 78, and the suggested cost fits when pasted.
     jobs.changed(
         "job.toml",
         "share = 0.1                              # one number a month needs little",
@@ -32,7 +32,7 @@ fn a_plan_is_a_page_or_a_line_and_touches_nothing() {
     assert_eq!(discreet(&["plan", &config]).0, 0);
 }
 
-// Refutes a check that passes what cannot run, or that spends or makes something.
+// Refutes a check that passes a job which cannot run, or that spends or creates something.
 #[test]
 fn a_check_goes_as_far_as_it_is_asked() {
     let jobs = Jobs::new("check", "reviews.toml");
@@ -40,7 +40,7 @@ fn a_check_goes_as_far_as_it_is_asked() {
     let (code, page, _) = discreet(&["check", &config]);
     assert!(code == 0 && page.contains("reviews, version 1: 5 releases, within the budget\n"), "{page}");
 
-    // No key, and no ledger: what is to be done can be pasted.
+    // Without a key and a ledger, the printed command can be pasted.
     let (code, page, error) = discreet(&["check", &config, "--connect"]);
     let command = format!("discreet ledger init {ledger} --config {config}");
     assert!(code == 78 && page.is_empty() && error.contains(&command), "{code} {error}");
@@ -63,7 +63,7 @@ fn a_check_goes_as_far_as_it_is_asked() {
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&line["connected"], &line["releases"]), (&true.into(), &5.into()));
 
-    // Another budget than was stated, another domain, a pattern without a file.
+    // Another budget than the stated one, another domain, and a pattern without a file.
     let original = std::fs::read_to_string(&config).unwrap();
     for (old, new, code, words) in [
         ("delta = 1e-6", "delta = 2e-6", 78, "another budget for domain reviews"),
@@ -78,7 +78,7 @@ fn a_check_goes_as_far_as_it_is_asked() {
         std::fs::write(&config, changed).unwrap();
         let (found, _, error) = discreet(&["check", &config, "--connect"]);
         assert!(found == code && error.contains(words), "{found} {error}");
-        // What a check refuses of the ledger, a run refuses at its start, in the same words.
+        // A run refuses at its start, in the same words, all that a check refuses of the ledger.
         for command in ["replay", "run"].into_iter().filter(|_| code == 78) {
             assert_eq!(discreet(&[command, &config]), (78, String::new(), error.clone()), "{command}");
         }
@@ -90,8 +90,8 @@ fn a_check_goes_as_far_as_it_is_asked() {
     assert!(code == 78 && error.lines().filter(|line| line.starts_with("error: ")).count() == 4, "{error}");
 }
 
-// Refutes a check that does not look at what is spent, one that counts what is paid already, and a job that
-// is refused because its cap was raised.
+// Refutes a check that ignores spent budget, one that counts windows that are paid for already, and a job
+// that is refused because its cap was raised.
 #[test]
 fn a_check_says_which_windows_do_not_fit_any_more() {
     let jobs = Jobs::new("spent", "quickstart.toml");
@@ -116,12 +116,12 @@ fn a_check_says_which_windows_do_not_fit_any_more() {
     let first = "warning: release visitors_by_page: 6 of the 6 windows that it has not released would be refused, the \
                  first from 2026-01-01T00:00:00Z to 2026-01-01T01:00:00Z: ";
     assert!(told[0].starts_with(first) && told[0].contains("discreet ledger amend"), "{told:?}");
-    // What rounding leaves is nothing.
+    // The remainder of rounding is zero.
     let spent =
         "none of them fits: the budget of quickstart is spent. Leave the release out, or raise the cap";
     assert!(told.iter().all(|told| told.contains(spent)), "{told:?}");
     assert_eq!(discreet(&["replay", &second]).0, 75);
-    // With a higher cap they fit, and the job goes on with the words that it began with.
+    // With a higher cap the windows fit, and the job goes on with the budget of its file.
     let amend =
         ["--domain", "quickstart", "--epsilon", "3", "--delta", "4e-6", "--who", "ada", "--why", "a test"];
     let (code, _, error) = discreet(&[&["ledger", "amend", &ledger][..], &amend].concat());
@@ -161,7 +161,7 @@ fn no_budget_is_stated_for_a_job_that_does_not_fit_it() {
     assert_eq!(std::fs::read_dir(jobs.path("state")).unwrap().count(), 0, "nothing is made");
 }
 
-// Refutes a second budget for the same people without a word, and a warning where people are named by another
+// Refutes a second budget for the same people without a warning, and a warning if people are named by another
 // field.
 #[test]
 fn a_second_domain_for_the_same_people_is_warned_of() {
@@ -182,7 +182,8 @@ fn a_second_domain_for_the_same_people_is_warned_of() {
     let warned =
         "warning: this ledger also states quickstart, whose people are named by the same field \"user\"";
     assert!(page.contains(warned) && page.contains("spend both budgets"), "{page}");
-    // Dropped or shared, the people are the same; and the first domain has a second one beside it now.
+    // Records without a person may be dropped or shared, the people are the same; and the first domain now
+    // has a second one beside it.
     assert!(init(&config).contains("also states quikstart"));
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(
@@ -203,8 +204,7 @@ fn a_second_domain_for_the_same_people_is_warned_of() {
     assert!(!init(&config).contains("warning"), "other people");
 }
 
-// Refutes a list that lacks the fields of the files that teach, and a form of it that lacks some of the
-// other.
+// Refutes a list that lacks fields of the example jobs, and two forms of the list that differ.
 #[test]
 fn every_field_is_listed() {
     let (code, page, error) = discreet(&["fields"]);

@@ -1,4 +1,4 @@
-//! The job of JSON lines that teaches, over events that are made up: it runs, and says what its fields hold.
+//! The example job of JSON lines over synthetic events: it runs, and reports the content of its fields.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::jobs::Jobs;
 use crate::paths::events;
 use crate::{discreet, json};
 
-// Refutes a job file that teaches what does not run, and ranges that nobody compares the records with.
+// Refutes an example job that does not run, and ranges that are not compared with the records.
 #[test]
 fn the_job_of_json_lines_runs_and_counts_what_is_within_its_ranges() {
     let jobs = Jobs::new("events", "events.toml");
@@ -22,7 +22,7 @@ fn the_job_of_json_lines_runs_and_counts_what_is_within_its_ranges() {
     let (code, lines, error) = discreet(&["replay", &job, "--demo"]);
     assert!(code == 0 && lines.contains("\"release\":\"middle_value\""), "{code} {error}");
 
-    // The edges 0 and 200, of which the last is outside, and the range from 0 to 200, whose ends are inside.
+    // The edges 0 and 200, of which the last is outside, and the range from 0 to 200, both ends inside.
     let text = fs::read_to_string(jobs.path("events.jsonl")).unwrap();
     let mut values: Vec<f64> = Vec::new();
     for line in text.lines() {
@@ -47,7 +47,7 @@ fn the_job_of_json_lines_runs_and_counts_what_is_within_its_ranges() {
     assert!(!page.contains("within"), "it is for the operator");
 }
 
-// Refutes a sample of nothing that passes for a look, and a source without records that nobody is told of.
+// Refutes a sample of no records that is reported as one, and a source without records that is not reported.
 #[test]
 fn a_sample_and_a_demonstration_say_what_there_was_to_read() {
     let jobs = Jobs::new("sampled", "events.toml");
@@ -84,8 +84,8 @@ fn a_sample_and_a_demonstration_say_what_there_was_to_read() {
     assert_eq!(error, said, "nothing is said of fields that were never looked for");
 }
 
-// Refutes a check that passes the key of another ledger, and one that calls a key the right one which no
-// start has bound.
+// Refutes a check that accepts the key of another ledger, and one that confirms a key which no start has
+// bound.
 #[test]
 fn a_check_says_whether_the_ledger_has_its_key() {
     let jobs = Jobs::new("keys", "events.toml");

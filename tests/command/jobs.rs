@@ -8,7 +8,7 @@ use crate::kit::Directory;
 pub(crate) struct Jobs(Directory);
 
 impl Jobs {
-    /// With one of the job files that teach, as `job.toml`.
+    /// Makes the directory with one of the example jobs as `job.toml`.
     pub(crate) fn new(name: &str, config: &str) -> Jobs {
         let jobs = Jobs(Directory::new(&format!("command-{name}")));
         fs::create_dir_all(jobs.path("state")).unwrap();
@@ -21,7 +21,7 @@ impl Jobs {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// The job file with a change, in its place or under another name.
+    /// Writes a changed job file, under the same or another name.
     pub(crate) fn changed(&self, name: &str, old: &str, new: &str) -> String {
         let config = fs::read_to_string(self.path("job.toml")).unwrap();
         assert!(config.contains(old), "{old}");

@@ -1,4 +1,4 @@
-//! `discreet ledger`: shown, amended, copied, verified and repaired.
+//! Tests of `discreet ledger`: show, amend, export, verify and repair.
 
 #[cfg(feature = "postgres")]
 use std::process::Command;
@@ -16,7 +16,7 @@ pub(crate) fn ledger(name: &str) -> std::path::PathBuf {
     path
 }
 
-/// The same, at a path or an address.
+/// Creates such a ledger at a path or an address.
 fn make(path: &std::path::Path) {
     use discreet::accounting::PrivacyCost;
     use discreet::ledger::{AccountSpec, Ledger};
@@ -27,7 +27,7 @@ fn make(path: &std::path::Path) {
     charge(path, "visits", 10, 0.125);
 }
 
-/// Charges rho for a window that ends then: the first 10 microseconds, or a day.
+/// Charges rho for a window that ends at `end`: the first 10 microseconds, or a day.
 pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64) {
     use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
     use discreet::ledger::{Charge, Digest, Ledger, Name, ReleaseId, ReleaseStatus, Sealing};
@@ -100,7 +100,7 @@ fn a_ledger_on_a_server_is_looked_after_like_one_in_a_file() {
     assert!(code == 74 && error.contains("no connection"), "{error}");
 }
 
-// Refutes a pooler that is refused in the library alone.
+// Refutes a pooler that only the library refuses.
 #[cfg(feature = "postgres")]
 #[test]
 fn a_ledger_behind_a_pooler_is_refused_with_the_remedy() {
@@ -113,7 +113,7 @@ fn a_ledger_behind_a_pooler_is_refused_with_the_remedy() {
     assert!(code == 78 && error.contains("connect to the server itself"), "{error}");
 }
 
-/// By the port the server asks for a password, which the command finds where others do.
+/// The server demands a password on its port; the command finds it where other clients do.
 #[cfg(feature = "postgres")]
 #[test]
 fn a_password_comes_from_its_file_or_the_environment_and_is_never_said() {
@@ -179,7 +179,7 @@ fn a_ledger_in_doubt_is_repaired_on_purpose_only() {
     let (code, _, error) = repair(&["--accept-loss", "--reason", "why not"]);
     assert!(code == 78 && error.contains("nothing is in doubt"), "{error}");
 
-    // A byte of the line that was published, in every copy of it in the file.
+    // Changes a byte of the published line, in every copy of it in the file.
     let mut bytes = std::fs::read(&path).unwrap();
     for place in 0..bytes.len() - 4 {
         if bytes[place..].starts_with(b"line") && bytes[place - 1] != b' ' {

@@ -1,4 +1,4 @@
-//! The command line as a person or a script meets it: what it prints, what it refuses, and how it exits.
+//! Tests of the command line as people and scripts use it: its output, its refusals and its exit codes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Exit code, standard output, standard error.
+/// Runs the command: exit code, standard output, standard error.
 fn discreet(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_discreet")).args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

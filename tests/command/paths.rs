@@ -1,12 +1,12 @@
-//! Paths that lead to nothing, or to a directory, in the place of a file: the path, what was found and the
-//! remedy.
+//! Tests of paths that do not exist, or are directories in place of files: the error has the path, the
+//! finding and the remedy.
 
 use std::fs;
 
 use crate::discreet;
 use crate::jobs::Jobs;
 
-// Refutes the system's own words, which name no remedy, and a path that is left out.
+// Refutes the system's own message, which has no remedy, and a path that is left out.
 #[test]
 fn a_path_that_cannot_be_read_or_written_is_named_with_the_remedy() {
     let jobs = Jobs::new("paths", "events.toml");
@@ -64,7 +64,7 @@ fn a_path_that_cannot_be_read_or_written_is_named_with_the_remedy() {
     }
 }
 
-/// Makes up the events that the job reads.
+/// Generates the events that the job reads.
 pub(crate) fn events(jobs: &Jobs, rows: u32) {
     let (rows, out) = (rows.to_string(), jobs.path("events.jsonl"));
     let made =

@@ -1,4 +1,4 @@
-//! `discreet price`: a list of mechanisms, in four ways.
+//! Tests of `discreet price`: a list of mechanisms, by four accountants.
 
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ fn every_mechanism_can_be_listed() {
     assert_eq!((code, error.as_str()), (0, ""), "{output}");
 }
 
-// Refutes a reader that skips what it does not know: each of these was once somebody's misspelt budget.
+// Refutes a parser that skips unknown input: each of these was a real misspelt budget.
 #[test]
 fn a_bad_list_is_refused_by_entry_and_field() {
     for (index, (list, message)) in [
@@ -129,7 +129,7 @@ fn a_bad_list_is_refused_by_entry_and_field() {
     assert_eq!(discreet(&["price", "/does/not/exist"]).0, 2);
 }
 
-// Refutes a decimal that is read elsewhere and not here: a point may come first or last.
+// Refutes a decimal that is accepted elsewhere and not here: the point may come first or last.
 #[test]
 fn a_decimal_needs_no_digit_before_its_point_or_behind_it() {
     let calibrated =

@@ -1,5 +1,4 @@
-//! `discreet calibrate running` and `sliding`: which strategies there are, what they err by, and what is
-//! refused.
+//! Tests of `discreet calibrate running` and `sliding`: the strategies, their errors, and refused parameters.
 
 use serde_json::Value;
 
@@ -19,7 +18,7 @@ fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-// The reference table, at rho = 1/2: what is told is in units of 1 / sqrt(2 rho).
+// The reference table, at rho = 1/2, where errors are in units of 1 / sqrt(2 rho).
 #[test]
 fn totals_so_far_are_compared_by_strategy() {
     let answer = json(&["calibrate", "running", "--horizon", "1048576", "--rho", "0.5", "--json"]);
@@ -35,7 +34,7 @@ fn totals_so_far_are_compared_by_strategy() {
         best["ratio"].as_f64().unwrap() <= 1.08 && best["memory_numbers"].as_u64().unwrap() <= 64,
         "{best}"
     );
-    // A fifth of the price is the root of 5 of the noise.
+    // At a fifth of the cost, the noise is larger by the square root of 5.
     let dear = json(&["calibrate", "running", "--horizon", "1048576", "--rho", "0.1", "--json"]);
     near(&dear["lower_bound"], 5.114611 * 5f64.sqrt(), 1e-6);
     near(&named(&dear, "buffered")["ratio"], named(&answer, "buffered")["ratio"].as_f64().unwrap(), 1e-12);

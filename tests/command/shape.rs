@@ -1,4 +1,4 @@
-//! `discreet calibrate shape`: what it finds, and what it refuses.
+//! Tests of `discreet calibrate shape`: its answers, and refused parameters.
 
 use std::fs;
 
@@ -70,7 +70,7 @@ fn points_are_read_from_a_file() {
     assert!(code == 78 && error.starts_with("error: points: "), "{error}");
 }
 
-/// A file of this text, which goes with the test.
+/// A file with this text, removed after the test.
 struct File(std::path::PathBuf);
 
 impl File {
@@ -112,7 +112,8 @@ fn every_kind_of_domain_can_be_given() {
     let moments = of(&["--points", points.path(), "--moments", "2"]);
     assert_eq!(moments["covariance"].as_array().unwrap().len(), 3);
     assert!(moments["gap"].as_f64().unwrap() <= 1e-4);
-    // Signs do not matter to squares: no point is farther out than 1 in a shape of trace 3, and less will do.
+    // Squares do not depend on signs: no point is farther out than 1 in a shape of trace 3, and less
+    // suffices.
     assert!((1.0..=3f64.sqrt()).contains(&moments["gamma"].as_f64().unwrap()), "{moments}");
     assert!(moments["error"].as_f64() <= moments["isotropic_error"].as_f64());
     for answer in [answer, pairs, moments] {
@@ -181,7 +182,7 @@ fn bad_files_and_bad_numbers_of_other_domains_are_named() {
         let error = run(&["--points", file.path(), "--moments", order]);
         assert!(error.starts_with(&format!("error: {message}")), "{order}: {error}");
     }
-    // Tensors of all points are the same: nothing is to be learned.
+    // The tensors of all points are equal: there is nothing to release.
     let same = File::of("same", "1,-1\n-1,1\n");
     assert!(run(&["--points", same.path(), "--moments", "2"]).starts_with("error: moments: points: "));
     let (code, _, _) =

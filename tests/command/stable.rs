@@ -1,4 +1,4 @@
-//! `discreet calibrate stable-mean`: how many people it needs, what it costs, and what it refuses.
+//! Tests of `discreet calibrate stable-mean`: the people it needs, its cost, and refused parameters.
 
 use crate::{discreet, json};
 
@@ -42,7 +42,7 @@ fn a_price_is_told_with_all_of_its_parts() {
     }
 }
 
-// Refutes a least number that is not enough, or is not the least.
+// Refutes a least number of people that is not enough, or is not the least.
 #[test]
 fn too_few_people_are_told_how_many_are_needed() {
     let (code, output, error) = discreet(&asked(["1000", "5", "2", "1e-6"], &[]));
@@ -90,15 +90,15 @@ fn bad_input_is_refused_by_name() {
     assert_ne!(discreet(&["calibrate", "stable-mean", "--people", "100000"]).0, 0);
 }
 
-// A box of 2^41 steps has a grid of 4 where the noise is some thousandth: the grid was the larger part, and
-// was not told.
+// A box of 2^41 steps has a grid of 4, and the noise is some thousandth: the grid was the larger part of the
+// error, and was not reported.
 #[test]
 fn the_grid_stands_beside_the_noise_and_a_wide_box_is_refused() {
     let replace = |width| ["--relation", "replace", "--json", "--width", width];
     let answer = json(&asked(["100000", "2", "2", "1e-6"], &replace("2000000")));
     let (grid, noise) =
         (answer["error"]["grid"].as_f64().unwrap(), answer["error"]["noise_each"].as_f64().unwrap());
-    // Between 2^-30 and 2^-29 of what the noise can be in the box.
+    // From 2^-30 to 2^-29 of the largest noise in the box.
     assert!(grid > noise * 2e6 / 2f64.powi(30) && grid <= noise * 2e6 / 2f64.powi(29), "{grid} {noise}");
     let (code, output, error) = discreet(&asked(["100000", "2", "2", "1e-6"], &replace("2199023255552")));
     assert_eq!((code, output.as_str()), (78, ""));
@@ -108,7 +108,7 @@ fn the_grid_stands_beside_the_noise_and_a_wide_box_is_refused() {
     );
 }
 
-// With 200 records each window was paid for, and erred by thousands of deviations.
+// With 200 records each window was charged, and erred by thousands of deviations.
 #[test]
 fn a_found_mean_of_too_few_is_refused() {
     let asked = |people: &str, more: &[&str]| {

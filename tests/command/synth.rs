@@ -1,4 +1,4 @@
-//! `discreet synth`: logs that are made up.
+//! Tests of `discreet synth`: synthetic logs.
 
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
-//! Every value of every option that takes one, replaced by what makes no sense: each is refused by name, with
-//! what was found and what to give, and none ends in a panic.
+//! Tests of malformed values, for every value of every option: each is refused by name, with the finding and
+//! the remedy, and none ends in a panic.
 
 use crate::discreet;
 
-/// Commands that are answered, as they stand.
+/// Valid commands.
 const GOOD: [&str; 14] = [
     "calibrate laplace --epsilon 1 --sensitivity 1",
     "calibrate gaussian --epsilon 1 --delta 1e-6 --sensitivity 1",
@@ -23,7 +23,7 @@ const GOOD: [&str; 14] = [
 
 const WRONG: [&str; 9] = ["0", "-1", "NaN", "1e400", "1e-400", "", "abc", "/", "/nowhere/file"];
 
-/// The values that an option accepts after all.
+/// Values of the test that an option accepts.
 const RIGHT: [(&str, &str); 3] = [("--goal", "0"), ("--skew", "0"), ("--seed", "0")];
 
 #[test]
@@ -46,7 +46,7 @@ fn every_wrong_value_is_refused_by_name_with_a_remedy() {
                 let field = words[at - 1].trim_start_matches('-');
                 assert_eq!(output, "", "{changed:?}");
                 assert!(!error.contains("panicked"), "{changed:?}: {error}");
-                // The parser of the command line has a say of its own where nothing was given.
+                // The command line parser itself refuses an option without a value.
                 let named = match code {
                     2 => error.contains(&format!("'--{field} <")),
                     78 => {
@@ -65,7 +65,7 @@ fn every_wrong_value_is_refused_by_name_with_a_remedy() {
     assert!(tried > 380, "{tried}");
 }
 
-/// A job file that is none: every command that reads one says so.
+/// Every command that reads a job file refuses a file that is none.
 #[test]
 fn what_is_no_job_file_is_refused_by_name() {
     let directory = std::env::temp_dir();

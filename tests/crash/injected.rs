@@ -1,5 +1,5 @@
-//! The same subject, with the faults that an operating system has: a kill or an error at the n-th call of a
-//! kind; and the order of calls, from which it follows that nothing is told before it is on the disk.
+//! The same subject under system-call faults: a kill or an error at the n-th call of a kind; and the order of
+//! calls, which proves that nothing is released before it is on the disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,8 @@ const CALLS: [&str; 6] = ["pwrite64", "write", "fsync", "fdatasync", "ftruncate"
 
 const FAULTS: [&str; 4] = ["signal=SIGKILL", "error=EIO", "error=ENOSPC", "error=EINTR"];
 
-/// Calls that the manual says can fail so. What can be interrupted is tried again by whoever calls it.
+/// Returns true for errors that the manual page lists for the call. Interrupted calls are repeated by their
+/// callers.
 fn sensible(call: &str, fault: &str) -> bool {
     match fault {
         "error=ENOSPC" => matches!(call, "pwrite64" | "write" | "fdatasync" | "fsync"),
@@ -56,8 +57,8 @@ pub(crate) fn every_call() {
             // A first checkpoint may find more to do than the trial did.
             let last = counts.get(call).map_or(0, |count| count + count / 8);
             for fault in FAULTS.into_iter().filter(|fault| sensible(call, fault)) {
-                // All kills, and every error; in an ordinary run about so many of each, from the first to the
-                // last.
+                // All kills, and every error; in an ordinary run about this many of each, evenly from the
+                // first to the last.
                 let sampled = size(12, usize::MAX).min(last);
                 let places = (0..sampled).map(|place| 1 + place * last / sampled);
                 injections.extend(places.map(|nth| Injection { call, fault, nth, delivery }));
@@ -121,7 +122,7 @@ fn injected(stage: &Stage, injection: &Injection) -> Result<bool, String> {
     let log_path = log.to_str().unwrap();
     let mut arguments = vec!["-f", "-qq", "-o", log_path, "-e", &trace, "-e", &inject];
     if fault.starts_with("error") {
-        // Faster, by not looking at other calls; but then strace 6.1 forgets the signals that it is to send.
+        // It is faster to ignore other calls, but then strace 6.1 forgets the signals that it has to send.
         arguments.push("--seccomp-bpf");
     }
     let outcome = || {
@@ -137,7 +138,7 @@ fn injected(stage: &Stage, injection: &Injection) -> Result<bool, String> {
     Ok(outcome)
 }
 
-/// Every line that the recorder was given was in the write-ahead log, and the log synced, before.
+/// Checks that every line was in the write-ahead log, and the log synced, before the recorder was given it.
 pub(crate) fn order() {
     if !strace_works() {
         return;
@@ -183,14 +184,13 @@ fn in_order(scene: &Scene, log: &str) -> usize {
         let token = row.line().split_once("\"token\":\"").unwrap().1.trim_end_matches("\"}");
         let written = first(token, &to_the_log).expect("a line that was never written to the log");
         let told = first(&row.release().id().to_string(), &told).expect("a line that was never told");
-        // The commit goes on until its thread does something else than write to the log.
+        // The commit lasts until its thread does something other than write to the log.
         let thread = calls[written].split(' ').next().unwrap();
         let before = calls[written..told.max(written)].iter().filter(|call| call.starts_with(thread));
         let mut after_the_commit = before
             .filter(|call| !to_the_log(call) && !call.contains("write64 resumed"))
             .map(|call| call.trim_end());
-        // Where calls of two threads overlap, one is written down in two parts, and has ended with the
-        // second.
+        // If the calls of two threads overlap, strace prints a call in two parts, and the second has its end.
         let sync = after_the_commit.next().unwrap_or_default();
         let end = if sync.ends_with("<unfinished ...>") {
             after_the_commit.next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Every point, by every fault, at varied moments; and a second crash while the first is recovered from.
+//! Every point with every fault, at varied moments; and a second crash during the recovery from the first.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use crate::{Chance, in_parallel, size};
 /// The expectation at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// The process boots, over what an earlier one left.
+    /// The process boots, over the files of an earlier one.
     Boot,
-    /// It holds the ledger's write lock: a successor waits for it.
+    /// The process holds the ledger's write lock: a successor waits for it.
     Locked,
     Free,
 }
@@ -54,11 +54,11 @@ const ACTS: [&str; 3] = ["abort", "error", "stop"];
 const DELIVERIES: [&str; 2] = ["least", "most"];
 const STARTS: [&str; 2] = ["resume", "replay"];
 
-/// A process that leaves rows behind whose delivery is not known.
+/// The point at which a process leaves rows without a known delivery.
 const PRELUDE: &str = "after-commit-before-ack:3:abort";
 
-/// The number of faults by which a transaction that is refused thrice loses its line; the fourth time not
-/// even the loss can be written.
+/// The number of faults after which a transaction that was refused three times loses its line; the fourth
+/// time not even the loss can be written.
 const BUSY: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ pub(crate) fn run() {
                 let mut chance = Chance::of(&[index, 3, round]);
                 let (first, place) = POINTS[5 + chance.below(19)];
                 let (delivery, start) = (DELIVERIES[round % 2], STARTS[round / 2 % 2]);
-                // Late enough for the boot to find something.
+                // Late enough that the boot finds rows.
                 let most = hits[&(delivery, false)].get(first).copied().unwrap_or(1);
                 let hit = most / 2 + 1 + chance.below(most.div_ceil(2));
                 let hit = hit.min(most);
@@ -148,9 +148,9 @@ fn count_hits(stage: &Stage) -> BTreeMap<(&'static str, bool), BTreeMap<String, 
     all
 }
 
-/// The run, and again at earlier moments where a point was not reached as often as in the trial: how much is
-/// sealed at once depends on how busy the machine is. The latest first, for a boot that is to be killed has
-/// to find something.
+/// Runs it, and again at earlier moments if a point was not reached as often as in the trial: the number of
+/// rows sealed at once depends on the load of the machine. The latest moment comes first, since a boot that
+/// is to be killed has to find rows.
 fn tried(stage: &Stage, run: &Run) -> Result<Ends, String> {
     let mut run = run.clone();
     loop {
@@ -168,7 +168,7 @@ fn tried(stage: &Stage, run: &Run) -> Result<Ends, String> {
     }
 }
 
-/// One run; nothing where its point was not reached.
+/// One run; `None` if its point was not reached.
 fn one(scene: &Scene, run: &Run) -> Result<Option<Ends>, String> {
     let mut past = Past::default();
     let mut chance = Chance::of(&run.chance);
@@ -201,7 +201,7 @@ fn one(scene: &Scene, run: &Run) -> Result<Option<Ends>, String> {
     if let Some(then) = run.then {
         let mut life = scene.start(Some(&format!("{then}:1:abort")));
         life.end()?;
-        // Where everything was delivered before the first crash, nothing is republished.
+        // If everything was delivered before the first crash, nothing is republished.
         if !life.fired() && then != "republish-mid" {
             return Ok(None);
         }
@@ -211,24 +211,24 @@ fn one(scene: &Scene, run: &Run) -> Result<Option<Ends>, String> {
     judge(scene, past).map(Some)
 }
 
-/// Somebody takes over from a process that is only suspended, and that goes on afterwards.
+/// A successor takes over from a process that is only suspended, and that resumes afterwards.
 fn succeed(scene: &Scene, run: &Run, chance: &mut Chance, zombie: &mut Life) -> Result<(), String> {
-    // The lock file keeps a second process out, for as long as it is there.
+    // The lock file keeps a second process out while it exists.
     if run.point != "mid-chain-verify" && chance.below(3) == 0 {
         let mut early = scene.start(None);
-        // While the last row is put, where that is not waited for, the gate may have ended and given the job
-        // back.
+        // While the last row is delivered, and no acknowledgement is awaited, the gate may have ended and
+        // released its claim.
         if early.end()?.success() && (run.delivery == "least" || scene.drew(&early)) {
             return Err("two processes ran one job".to_owned());
         }
     }
     scene.break_lock();
-    // A successor that dies on its way leaves windows over which the zombie could write.
+    // A successor that dies on its way leaves windows that the zombie could write.
     let dies = format!("before-put:{}:abort", 1 + chance.below(8));
     let dies = (chance.below(2) == 0).then_some(dies);
     let mut successor = scene.start(dies.as_deref());
     // A successor waits for the write lock, which the zombie holds at some points, and may hold on another
-    // thread at all.
+    // thread at any point.
     let patience = if run.place == Locked { 15 } else { 500 };
     match successor.end_within(Duration::from_millis(patience))? {
         Some(status) if dies.is_none() && !status.success() => {

@@ -1,4 +1,4 @@
-//! A count and a running total whose lines say from which draw they come.
+//! A count and a running total whose lines name the draw that they come from.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -9,8 +9,7 @@ use discreet::gate::{DrawResult, Sealable};
 use discreet::ledger::Digest;
 use discreet::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 
-/// A file that notes every draw as it is made, which a killed process leaves behind. It is how the oracle
-/// counts seeds.
+/// A file that records every draw when it is made, and survives a kill. From it the oracle counts the draws.
 #[derive(Clone)]
 pub(crate) struct Draws(Arc<File>);
 
@@ -19,7 +18,7 @@ impl Draws {
         Ok(Draws(Arc::new(OpenOptions::new().append(true).create(true).open(path)?)))
     }
 
-    /// A word that no other draw gives.
+    /// Records a draw, and returns a word unique to it.
     fn note(&self, id: &Digest, noise: &mut NoiseSource) -> String {
         let token = format!("{:016x}", noise.below(u64::MAX));
         let line = format!("{} {id} {token}\n", std::process::id());
@@ -49,8 +48,8 @@ impl Sealable for Count {
     }
 }
 
-/// Its state is how often it was released, the exact total, and the word of its last draw. The lines give all
-/// of that away, so that the oracle can follow it.
+/// A running total: its state is the number of its releases, the exact total, and the word of its last draw.
+/// Its lines disclose all of that, so that the oracle can follow it.
 pub(crate) struct Running {
     pub(crate) id: Digest,
     pub(crate) sum: i64,

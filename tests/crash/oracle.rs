@@ -1,5 +1,5 @@
-//! What must be so when everything is over, from outside: the recorder's log, the notes of draws, the ledger,
-//! its anchor.
+//! The conditions after a scene, checked from outside: by the recorder's log, the record of draws, the
+//! ledger, and its anchor.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,22 +13,22 @@ use crate::scene::Scene;
 /// The history of a scene.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Past {
-    /// The number of lives that did not end well.
+    /// The number of lives that ended with an error or a kill.
     pub(crate) bad_ends: usize,
-    /// True where two lives overlapped: then the order of draws proves nothing.
+    /// True if two lives overlapped: then the order of draws proves nothing.
     pub(crate) overlapped: bool,
 }
 
-/// The ends of the windows.
+/// The number of windows by their end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ends {
     pub(crate) sealed: usize,
     pub(crate) refused: usize,
     pub(crate) skipped: usize,
     pub(crate) lost: usize,
-    /// Told more than once, in the same words.
+    /// Released more than once, in the same words.
     pub(crate) repeated: usize,
-    /// Marked, and never told: what at-most-once may cost.
+    /// Marked as delivered, and never received: the possible cost of at-most-once delivery.
     pub(crate) unheard: usize,
 }
 
@@ -43,8 +43,8 @@ impl Ends {
     }
 }
 
-/// Lines on their way at once, of which a bad end can cost all, where they were marked first: those of the
-/// windows that were asked for last, and of the ones before, which count as done once they are marked.
+/// The most lines in flight at once, which one bad end can lose if they are marked before they are delivered:
+/// those of the windows requested last, and of the ones before, which count as done once they are marked.
 const ON_THEIR_WAY: usize = 4 * plan::PACE as usize;
 
 fn claim(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
@@ -78,8 +78,8 @@ pub(crate) fn judge(scene: &Scene, past: Past) -> Result<Ends, String> {
     })
 }
 
-/// One domain, one amendment, one row for each release; and no row of an earlier process after one of a
-/// later.
+/// Checks for one domain, one amendment, one row for each release, and no row of an earlier process after one
+/// of a later.
 fn nothing_else_was_written(ledger: &mut Ledger, scene: &Scene, rows: usize) -> Result<(), String> {
     let (last, _) = ledger.head().map_err(|trouble| trouble.to_string())?;
     claim(last == rows as i64 + 2, || format!("{last} rows, where {} were expected", rows + 2))?;
@@ -104,7 +104,7 @@ fn budgets_add_up(ledger: &mut Ledger, rows: &[Row]) -> Result<(), String> {
     let charged: u128 = rows.iter().filter_map(Row::cost).map(bits).sum();
     claim(charged == bits(&spent), || format!("rows cost {charged}, and {} is spent", bits(&spent)))?;
     claim(bits(&spent) <= bits(&cap), || format!("{spent} of {cap} is spent"))?;
-    // By the configuration, not by what rows say.
+    // Computed from the configuration, not from the rows.
     let sealed = |statistic| {
         rows.iter()
             .filter(|row| row.fate() == ReleaseStatus::Sealed && row.release().name.as_str() == statistic)
@@ -120,7 +120,7 @@ fn budgets_add_up(ledger: &mut Ledger, rows: &[Row]) -> Result<(), String> {
     claim(payers.clone().all(|row| row.cost().is_none()), || "a tombstone was charged".to_owned())
 }
 
-/// Each line of the total follows the one before: no state was lost, and none was used twice.
+/// Checks that each line of the total follows its predecessor: no state was lost, and none was used twice.
 fn total_went_on(rows: &[Row]) -> Result<(), String> {
     let (mut times, mut exact, mut after) = (0, 0, "none".to_owned());
     for row in rows
@@ -142,7 +142,8 @@ fn token(row: &Row) -> Option<String> {
     Some(row.line().split_once("\"token\":\"")?.1.trim_end_matches("\"}").to_owned())
 }
 
-/// One text for each name, and that of the ledger; all told, or at most once.
+/// Checks that each name has one text, which is that of the ledger, and that all are delivered, or each at
+/// most once.
 fn deliveries(scene: &Scene, rows: &[Row], past: Past) -> Result<(usize, usize), String> {
     let log = fs::read(scene.path("recorded")).unwrap_or_default();
     let log = String::from_utf8(log).map_err(|_| "the recorder's log is no text".to_owned())?;
@@ -182,7 +183,7 @@ fn deliveries(scene: &Scene, rows: &[Row], past: Past) -> Result<(usize, usize),
     Ok((repeated, unheard))
 }
 
-/// Whatever was told is in the anchor, and whatever is in the anchor is in the ledger.
+/// Checks that every delivered line is in the anchor, and every entry of the anchor in the ledger.
 fn anchor_is_held(ledger: &mut Ledger, scene: &Scene, rows: &[Row]) -> Result<(), String> {
     let entries = Journal::read(&scene.path("anchor")).map_err(|trouble| trouble.to_string())?;
     for entry in &entries {
@@ -197,7 +198,8 @@ fn anchor_is_held(ledger: &mut Ledger, scene: &Scene, rows: &[Row]) -> Result<()
     Ok(())
 }
 
-/// A line comes from one draw; a process draws once; and after the draw that was sealed there is no other.
+/// Checks that a line comes from one draw, that a process draws once, and that no draw follows the one that
+/// was sealed.
 fn one_seed_each(scene: &Scene, rows: &[Row], past: Past) -> Result<(), String> {
     let log = fs::read_to_string(scene.path("draws")).unwrap_or_default();
     let draws: Vec<[&str; 3]> = log

@@ -1,4 +1,4 @@
-//! What the subject releases, and what the oracle therefore expects: the one thing that both know.
+//! The releases of the subject, shared with the oracle, which expects them.
 
 #![allow(dead_code, reason = "one half is for the subject, one for the oracle")]
 
@@ -7,18 +7,18 @@ use discreet::ledger::{Charge, Digest, Name, ReleaseId};
 
 pub(crate) const JOB: &str = "web";
 pub(crate) const DOMAIN: &str = "visits";
-/// Counts pay window by window; the running total is paid once, and keeps state.
+/// Counts are charged window by window; the running total is charged once, and keeps state.
 pub(crate) const STATISTICS: [&str; 2] = ["counts", "total"];
 pub(crate) const WINDOWS: i64 = 10;
-/// Before this window the cap is raised, once.
+/// The cap is raised once, before this window.
 pub(crate) const AMENDED: i64 = 6;
-/// In units: first for the total and three windows of counts, then for two more, so that windows are refused
-/// before the amendment and after it.
+/// The caps in units: first for the total and three windows of counts, then for two more, so that windows are
+/// refused before the amendment and after it.
 pub(crate) const CAPS: [u64; 2] = [5, 7];
 /// The number of windows that are on their way at once.
 pub(crate) const PACE: i64 = 2;
 
-/// A power of two, so that sums of costs are exact whatever adds them.
+/// A power of two, so that sums of costs are exact in any arithmetic.
 pub(crate) fn units(count: u64) -> PrivacyCost {
     PrivacyCost::zcdp(count as f64 / 1024.0).unwrap()
 }
@@ -50,12 +50,12 @@ pub(crate) fn charge(statistic: &str) -> Charge {
     }
 }
 
-/// Windows whose time passed before they were ready.
+/// Returns true for windows whose time passed before they were ready.
 pub(crate) fn missed(statistic: &str, window: i64) -> bool {
     window == 3 || window == 8 && statistic == "counts"
 }
 
-/// The records of a window: how many each of some people left.
+/// The records of a window: the number that each of some people left.
 pub(crate) fn source(window: i64) -> impl Iterator<Item = i64> {
     (0..window + 4).map(move |person| 1 + (person * 7 + window) % 5)
 }

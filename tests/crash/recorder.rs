@@ -1,5 +1,5 @@
-//! The sink, and the process behind it. What has reached that process counts as seen by the world: it is
-//! written down and synced before it is acknowledged, and survives whatever happens to the subject.
+//! The sink, and the process behind it. Lines that have reached that process count as published: it writes
+//! and syncs them before it acknowledges them, and outlives the subject.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -9,18 +9,18 @@ use std::path::Path;
 use discreet::ledger::failpoint::reached;
 use discreet::ledger::{LedgerErrorKind, Row};
 
-/// The way to the recorder.
+/// A connection to the recorder.
 pub(crate) struct Sink(UnixStream);
 
 impl Sink {
-    /// Everything that is put here is written down in `log`.
+    /// Connects; every line put here is written to `log`.
     pub(crate) fn connect(socket: &Path, log: &Path) -> io::Result<Sink> {
         let mut stream = UnixStream::connect(socket)?;
         stream.write_all(format!("{}\n", log.display()).as_bytes())?;
         Ok(Sink(stream))
     }
 
-    /// Hands over a line, in two halves, and waits until it is safe.
+    /// Delivers a line, in two halves, and waits until it is on the disk.
     pub(crate) fn put(&mut self, row: &Row) -> Result<(), Box<dyn std::error::Error>> {
         reached("before-put", LedgerErrorKind::Unknown)?;
         let (line, id) = (row.line(), row.release().id());
@@ -39,7 +39,7 @@ pub(crate) fn serve(socket: &Path) -> io::Result<()> {
     println!("ready");
     for stream in listener.incoming() {
         let stream = stream?;
-        // A subject that dies ends its own stream, and no other.
+        // A subject that dies ends its own stream alone.
         std::thread::spawn(move || record(stream));
     }
     Ok(())
@@ -61,7 +61,7 @@ fn record(stream: UnixStream) -> io::Result<()> {
         let mut line = Vec::new();
         (&mut input).take(length).read_to_end(&mut line)?;
         let whole = line.len() as u64 == length;
-        // One write, so that two subjects of one ledger do not mix.
+        // One write, so that the lines of two subjects of one ledger do not mix.
         let word = if whole { "whole" } else { "torn" };
         log.write_all(&[format!("{word} {id} ").as_bytes(), &line, b"\n"].concat())?;
         log.sync_data()?;

@@ -1,4 +1,4 @@
-//! One ledger, its recorder's log, and the lives that the subject has over them.
+//! One ledger, its recorder's log, and the lives of the subject over them.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -76,8 +76,8 @@ pub(crate) struct Scene {
     socket: PathBuf,
     /// `least` or `most`.
     pub(crate) delivery: &'static str,
-    /// `replay`, where every life reads the source from its start, or `resume`, where it goes on behind what
-    /// was delivered.
+    /// `replay`, where every life reads the source from its start, or `resume`, where it goes on after the
+    /// delivered releases.
     start: &'static str,
     lives: AtomicU32,
 }
@@ -87,14 +87,14 @@ impl Scene {
         self.directory.join(name)
     }
 
-    /// A life of the subject, in which it comes to this point or to none.
+    /// Starts a life of the subject, with a failpoint or without.
     pub(crate) fn start(&self, failpoint: Option<&str>) -> Life {
         let mut command = Command::new(SUBJECT);
         command.envs(failpoint.map(|failpoint| ("DISCREET_FAILPOINT", failpoint)));
         self.live(command)
     }
 
-    /// A life of the subject under another program, which is given what to run as its last arguments.
+    /// Starts a life of the subject under another program, which gets the command as its last arguments.
     pub(crate) fn start_under(&self, program: &str, arguments: &[&str]) -> Life {
         let mut command = Command::new(program);
         command.args(arguments).arg(SUBJECT);
@@ -123,7 +123,7 @@ impl Scene {
         let _ = fs::remove_file(self.path(&format!("ledger-{inode}.{}.lock", plan::JOB)));
     }
 
-    /// A life without any point, which has to come to its end.
+    /// Runs a life without a failpoint, which must succeed.
     pub(crate) fn recover(&self) -> Result<(), String> {
         let mut life = self.start(None);
         let status = life.end()?;
@@ -157,22 +157,22 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    /// Waits for its end, of which it cannot be certain.
+    /// Waits for the end, with a time limit.
     pub(crate) fn end(&mut self) -> Result<ExitStatus, String> {
         self.end_or(|_| None::<()>).map(|end| end.unwrap_or_else(|()| unreachable!()))
     }
 
-    /// Waits for its end, but not for ever.
+    /// Waits for the end; `None` after this time.
     pub(crate) fn end_within(&mut self, time: Duration) -> Result<Option<ExitStatus>, String> {
         let start = Instant::now();
         Ok(self.end_or(|_| (start.elapsed() > time).then_some(()))?.ok())
     }
 
-    /// Waits until it has ended, or is suspended; whether it is suspended.
+    /// Waits until the life has ended or is suspended; returns true if it is suspended.
     pub(crate) fn stopped(&mut self) -> Result<bool, String> {
         let stat = format!("/proc/{}/stat", self.child.id());
         let stopped = |_: &Life| {
-            // The state is what follows the name, which stands in brackets.
+            // The state follows the name, which is in brackets.
             let stat = fs::read_to_string(&stat).ok()?;
             stat.rsplit_once(") ")?.1.starts_with('T').then_some(())
         };
@@ -195,13 +195,13 @@ impl Life {
         }
     }
 
-    /// Lets it go on.
+    /// Resumes the life.
     pub(crate) fn wake(&self) {
         let pid = Pid::from_raw(self.child.id() as i32).unwrap();
         kill_process(pid, Signal::CONT).unwrap();
     }
 
-    /// Returns true if the life came to its point.
+    /// Returns true if the life reached its failpoint.
     pub(crate) fn fired(&self) -> bool {
         self.complaint().contains(MARKER)
     }
@@ -218,7 +218,7 @@ impl Life {
 
 impl Drop for Life {
     fn drop(&mut self) {
-        // One that is suspended would stay so.
+        // A suspended process would never end.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

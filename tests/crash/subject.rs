@@ -1,5 +1,5 @@
-//! What the crash tests kill: a small pipeline over the real gate, from a source to a sink that acknowledges;
-//! and the recorder behind that sink, a process that outlives it.
+//! The program that the crash tests kill: a small pipeline over the real gate, from a source to a sink that
+//! acknowledges; and the recorder behind that sink, a process that outlives it.
 //!
 //! `crash-subject recorder SOCKET`, and `crash-subject work DIRECTORY SOCKET least|most replay|resume`.
 
@@ -56,8 +56,8 @@ fn work(directory: &Path, socket: &Path, delivery: &str, start: &str) -> Result<
     let mut driver = Driver::new(&gate, sink, ledger, Draws::open(&directory.join("draws"))?)?;
     match driver.windows(start == "resume") {
         Ok(()) => {
-            // Dropping it waits for what was asked for; with deliveries that were marked first, some may
-            // still be told.
+            // Dropping the gate waits for requested rows; with deliveries that are marked first, some may
+            // still be released.
             drop(gate);
             driver.hear().map(drop)
         }
@@ -74,7 +74,7 @@ struct Driver {
     woken: Receiver<()>,
     sink: Sink,
     path: PathBuf,
-    /// A reader's connection, to see what was marked, and the operator's, to raise the cap.
+    /// A reader's connection, to see which rows are marked, and the operator's, to raise the cap.
     ledger: Ledger,
     draws: Draws,
 }
@@ -96,8 +96,7 @@ impl Driver {
         let start = if resumes { self.offset()? } else { 0 };
         for window in start..plan::WINDOWS {
             let sum = aggregate(window)?;
-            // This point, those of the source and those of the sink belong to the driver of a dataflow, once
-            // it is here.
+            // This point, those of the source and those of the sink are the driver's in a real dataflow.
             reached("complete-received", LedgerErrorKind::Unknown)?;
             if window == plan::AMENDED {
                 self.amend()?;
@@ -151,7 +150,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Hands on what the gate has to say; whether it will say nothing more.
+    /// Handles the gate's events; returns true once no more will come.
     fn hear(&mut self) -> Result<bool, Failure> {
         let mut gone = false;
         for (_, desk) in &self.desks {
@@ -161,7 +160,7 @@ impl Driver {
                         self.sink.put(&row)?;
                         desk.delivered(&row);
                     }
-                    // Found in the ledger as delivered.
+                    // The ledger has it as delivered.
                     GateEvent::Withheld(_) | GateEvent::Absent(_) => {}
                     GateEvent::Halted(HaltReason::Ended) => {
                         gone = true;
@@ -179,7 +178,7 @@ impl Driver {
         let cap = plan::units(plan::CAPS[1]);
         match self.ledger.amend(&domain, &cap, "the tests", "to try it") {
             Ok(()) => checkpoint(&self.path),
-            // An earlier life has raised it.
+            // An earlier life has raised the cap.
             Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => Ok(()),
             Err(trouble) => Err(trouble.into()),
         }
@@ -199,19 +198,19 @@ fn aggregate(window: i64) -> Result<i64, LedgerError> {
     Ok(sum)
 }
 
-/// Empties the write-ahead log while somebody reads: SQLite then waits in the middle, after it has copied the
-/// pages back and before it lets go of the log, and that is where the point is.
+/// Empties the write-ahead log during a read: SQLite then waits in the middle, after it has copied the pages
+/// back and before it truncates the log; the failpoint is there.
 fn checkpoint(path: &Path) -> Result<(), Failure> {
     let reader = rusqlite::Connection::open(path)?;
     reader.execute_batch("BEGIN")?;
     reader.query_row("SELECT count(*) FROM head", [], |row| row.get::<_, i64>(0))?;
     let mut writer = rusqlite::Connection::open(path)?;
     writer.busy_handler(Some(|_| {
-        // Here it is the wait that ends: an error is to give up, and so is none.
+        // Here the fault ends the wait: a failed checkpoint is given up, and that is no error.
         let _ = reached("wal-checkpoint", LedgerErrorKind::Unknown);
         false
     }))?;
-    // That it did not end is no error: it is done again when the last connection is closed.
+    // An incomplete checkpoint is no error: it is repeated when the last connection is closed.
     writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Jobs of two processes, one of which fails, is killed, is late or is not of this job.
+//! Jobs of two processes, one of which fails, is killed, is late or runs another job.
 
 use std::io;
 use std::net::TcpStream;

@@ -1,7 +1,7 @@
-//! Whole jobs over a real ledger: processes whose inputs are left, whose siblings panic, whose peers are
-//! killed. What is not complete is not sealed, and a process that cannot go on ends.
+//! Whole jobs over a real ledger: processes whose inputs are dropped, whose siblings panic, whose peers are
+//! killed. Incomplete windows are not sealed, and a process that cannot go on ends.
 //!
-//! Each test starts this very program again as its child, which does what its environment says.
+//! Each test starts this program again as its child, with a task in the environment.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
@@ -24,14 +24,14 @@ use kit::Directory;
 use kit::children::{child, end};
 use subject::{People, job, released, schedule, title};
 
-/// A power of two, so that sums of costs are exact whatever adds them.
+/// A power of two, so that sums of costs are exact in any arithmetic.
 const COST: f64 = 1.0 / 1024.0;
 const WINDOWS: usize = 6;
 
 struct Scratch(Directory);
 
 impl Scratch {
-    /// A ledger whose budget holds so many windows.
+    /// A ledger whose budget pays for this number of windows.
     fn new(name: &str, windows: f64) -> Scratch {
         let scratch = Scratch(Directory::new(&format!("flow-{name}")));
         let mut ledger = Ledger::create(scratch.ledger()).unwrap();
@@ -57,7 +57,7 @@ impl Scratch {
     }
 }
 
-/// Not a test by itself: what the children do. Without a task it does nothing.
+/// The task of the children, not a test of its own. Without a task it does nothing.
 #[test]
 fn the_child() {
     let Ok(task) = std::env::var("TASK") else { return };
@@ -116,8 +116,8 @@ fn windows_that_the_budget_does_not_hold_are_refused_and_the_exit_code_says_so()
     assert_eq!(scratch.lines().len(), WINDOWS, "a refusal is a line, too");
 }
 
-/// Refutes: frontiers as evidence of completeness. Dropped inputs, early returns, errors and panics close
-/// them all.
+/// Refutes frontiers as evidence of completeness: dropped inputs, early returns, errors and panics close them
+/// all.
 #[test]
 fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
     for (task, code) in [
@@ -138,8 +138,8 @@ fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
     }
 }
 
-/// A job is killed at some moment after its first release and started again. Refutes a second text for one
-/// window, and a window that is never told.
+/// Kills a job at some moment after its first release, and starts it again. Refutes a second text for one
+/// window, and a window that is never released.
 #[test]
 fn a_job_that_is_killed_goes_on_with_the_same_texts() {
     let scratch = Scratch::new("again", 100.0);
@@ -169,8 +169,8 @@ fn a_process_without_the_ledger_cannot_hold_worker_0() {
     assert_eq!(ended.unwrap_err().exit_code(), 78);
 }
 
-/// Refutes a run that goes on with other parameters under the version that it had, by itself or beside a
-/// statistic of the same job that nothing speaks against.
+/// Refutes a run that goes on with other parameters under the same version, alone or beside a statistic of
+/// the same job whose parameters are unchanged.
 #[test]
 fn a_job_with_other_parameters_needs_a_new_version() {
     let scratch = Scratch::new("versions", 100.0);
@@ -180,7 +180,7 @@ fn a_job_with_other_parameters_needs_a_new_version() {
             worker.dataflow(|scope| {
                 for name in names {
                     let version = match *name {
-                        // Its parameters stay as they are.
+                        // The parameters of this statistic are unchanged.
                         "hours" => Digest::of(b"hours"),
                         _ => Digest::of_version(gate.version(), &Digest::of(parameters)),
                     };

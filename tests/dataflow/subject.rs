@@ -1,4 +1,4 @@
-//! What is run: a job that counts people in six windows, with a worker that does as it is told.
+//! The subject: a job that counts people in six windows, with one worker that behaves as its task says.
 
 use std::fs;
 use std::io;
@@ -53,7 +53,7 @@ impl WindowStatistic for People {
     }
 }
 
-/// Gives a record a turn, and then does as it is told.
+/// Yields a record a turn, and then acts out its task.
 struct Acting {
     turns: u32,
     then: fn() -> Result<Pulled, SourceError>,
@@ -91,12 +91,12 @@ pub(crate) fn released<'scope>(
     )
 }
 
-/// Every release is a line of the file `out`, and of the standard output.
+/// Writes every release as a line of the file `out`, and of standard output.
 fn write_down(releases: StreamVec<'_, Time, LeavingRelease>, out: PathBuf) {
     releases.deliver(move |release| {
         use std::io::Write;
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&out)?;
-        // At once: a line that a kill has torn would go on with the next one.
+        // One write: a line torn by a kill would run into the next one.
         file.write_all(format!("{}\n", release.line()).as_bytes())?;
         file.sync_data()?;
         println!("\nsaid {}", release.window().start());
@@ -104,7 +104,7 @@ fn write_down(releases: StreamVec<'_, Time, LeavingRelease>, out: PathBuf) {
     });
 }
 
-/// Worker 0 has the whole input, and ends it well; what goes wrong goes wrong at the last worker.
+/// Worker 0 has the whole input, and ends it properly; faults happen at the last worker.
 pub(crate) fn job(
     config: Config,
     task: String,
@@ -117,7 +117,7 @@ pub(crate) fn job(
         if task == "external" {
             let (word, external) = feeds.external(2)?;
             worker.dataflow(|scope| {
-                // All of it, and its end; partition 1 is never declared.
+                // The input is whole and ends, but partition 1 is never declared complete.
                 let foreign = [3, 13].to_stream(scope).container::<Vec<_>>();
                 write_down(released(external.adopt(foreign), &gate), out);
             });

@@ -1,14 +1,13 @@
-//! One job for each kind of statistic, with every field on a line of its own, and the edits that are tried on
-//! them.
+//! One job for each kind of statistic, with every field on a line of its own, and the edits to try on them.
 
 use std::fmt::Write;
 
-/// A job: its lines, each a field and its value; those of its release begin with `release.`.
+/// A job: its lines, each a field with its value; those of its release begin with `release.`.
 #[derive(Clone)]
 pub(crate) struct Job {
     pub(crate) name: &'static str,
     fields: Vec<(String, String)>,
-    /// A second release, which no edit is about.
+    /// True for a second release, which no edit changes.
     other: bool,
 }
 
@@ -16,15 +15,15 @@ pub(crate) struct Job {
 pub(crate) struct Edit {
     pub(crate) field: &'static str,
     pub(crate) change: &'static str,
-    /// The value that takes its place; none where the field is left out.
+    /// The new value; `None` to leave the field out.
     to: Option<&'static str>,
-    /// The jobs that it is tried on; all that state the field where none are named.
+    /// The jobs to try it on; all that have the field, if none is named.
     on: &'static [&'static str],
-    /// The name of the field in a refusal, where that is not its last name.
+    /// The name of the field in a refusal, if it is not the last part of its path.
     pub(crate) named: Option<&'static str>,
-    /// True where there may be more windows than before.
+    /// True if the edit may add windows.
     pub(crate) more: bool,
-    /// The further changes that are needed for the file to be a job.
+    /// The further changes that make the file valid.
     with: &'static [(&'static str, Option<&'static str>)],
 }
 
@@ -79,7 +78,7 @@ impl Job {
         self
     }
 
-    /// The same with other fields.
+    /// The same job with other fields.
     fn but(self, changes: &[(&str, Option<&str>)]) -> Job {
         changes.iter().fold(self, |job, (field, value)| job.set(field, *value))
     }
@@ -88,7 +87,7 @@ impl Job {
         self.set("job.version", Some(version))
     }
 
-    /// The same at a small part of its price, so that several versions fit under one cap.
+    /// The same job at a small part of its cost, so that several versions fit under one cap.
     pub(crate) fn with_room(mut self) -> Job {
         for (field, value) in &mut self.fields {
             match &field[..] {
@@ -101,12 +100,12 @@ impl Job {
         self
     }
 
-    /// The same with a bound on the windows of a person, under the promise that admits one.
+    /// The same job with a bound on the windows of a person, under the promise that allows one.
     pub(crate) fn with_windows(self) -> Job {
         self.but(&[("privacy.promise", Some("\"lifetime\"")), ("release.bound.windows", Some("3"))])
     }
 
-    /// Says whether it keeps state between its windows.
+    /// Returns true if the job keeps state between its windows.
     pub(crate) fn keeps_state(&self) -> bool {
         let states = |field: &str, value: &str| {
             let is = |(name, held): &(String, String)| name == field && (value.is_empty() || held == value);
@@ -363,7 +362,7 @@ pub(crate) fn all() -> Vec<Job> {
 
 /// The jobs whose releases are paid for window by window.
 const BY_WINDOW: &[&str] = &["discovered", "sum", "histogram", "max", "quantile", "sliding", "records"];
-/// Those that read people from a file.
+/// The jobs that read people from a file.
 const FILES: &[&str] = &[
     "running",
     "count",
@@ -380,9 +379,9 @@ const FILES: &[&str] = &[
     "records",
 ];
 const CSV: &[&str] = &["count", "discovered", "sum", "histogram", "max", "quantile", "last", "whole"];
-/// Those whose share of the budget is divided by their windows.
+/// The jobs whose share of the budget is divided by their windows.
 const SHARED: &[&str] = &["people", "mean"];
-/// Those with windows of time whose cost is stated.
+/// The jobs with time windows and a stated cost.
 const STATED: &[&str] =
     &["count", "discovered", "sum", "histogram", "max", "quantile", "last", "sliding", "records"];
 

@@ -1,9 +1,8 @@
 //! Each field of a job file is changed between two runs of one version, through the built command, and the
-//! outcome is held against the table of `docs/VERSIONS.md`: a version is refused with other parameters, or
+//! outcome is compared with the table of `docs/VERSIONS.md`: a version is refused with other parameters, or
 //! releases the same lines.
 //!
-//! Which fields there are is the list of `discreet fields`, so that a new field without a row in the table
-//! fails here.
+//! The fields are those of `discreet fields`, so that a new field without a row in the table fails here.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -22,7 +21,7 @@ use discreet::job::config::{JOB_FIELDS, JobField};
 use jobs::{EDITS, Edit, Job};
 use table::{Outcome, Table};
 
-/// A directory that is gone when this is.
+/// A directory that is removed when this is dropped.
 struct Scene(PathBuf);
 
 impl Scene {
@@ -38,7 +37,7 @@ impl Scene {
         fs::write(self.0.join(name), text).unwrap();
     }
 
-    /// Exit code, output, and what was said of an error.
+    /// Runs the command: exit code, output, and the error message.
     fn run(&self, arguments: &[&str]) -> (i32, String, String) {
         let done = Command::new(env!("CARGO_BIN_EXE_discreet"))
             .args(arguments)
@@ -85,7 +84,7 @@ fn by_window(lines: &str) -> BTreeMap<String, Vec<String>> {
 const KEPT: [(&str, &str); 3] =
     [("job.ledger", "kept"), ("job.ledger.key", "kept.key"), ("job.anchor", "kept.anchor")];
 
-/// A job that has released once, and whose ledger every edit begins with.
+/// A job that has released once; every edit begins with its ledger.
 struct Released {
     scene: Scene,
     job: Job,
@@ -110,7 +109,7 @@ impl Released {
         Released { scene, job, windows, spent }
     }
 
-    /// The ledger as it was after the first run.
+    /// Restores the ledger of the first run.
     fn again(&self) {
         for name in ["job.ledger-wal", "job.ledger-shm", "other.anchor"] {
             let _ = fs::remove_file(self.scene.0.join(name));
@@ -190,7 +189,7 @@ fn edited(job: Job, table: &Table) -> Vec<(&'static Edit, Option<String>)> {
     edits.map(|edit| (edit, against(edit))).collect()
 }
 
-// Refutes a field that nobody has decided about.
+// Refutes a field without a row in the table.
 #[test]
 fn every_field_of_a_job_file_has_a_row() {
     let holds_a_value = |field: &&JobField| !["a table", "a list of tables"].contains(&field.value);
@@ -204,15 +203,16 @@ fn every_field_of_a_job_file_has_a_row() {
 }
 
 impl Released {
-    /// Releases in another version, of the statistic or of another under its name.
+    /// Runs the job under another version, with this statistic or another under its name.
     fn in_version(&self, job: &Job, version: &'static str) -> (i32, BTreeMap<String, Vec<String>>, String) {
         self.scene.write("version.toml", &job.clone().in_version(version).text());
         self.scene.release("version.toml")
     }
 }
 
-// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version whose reservation pays for state that is another's,
-// or for one that begins anew; and one that is refused though each of its windows was paid for by itself.
+// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version whose reservation pays for the state of another
+// version, or for a state that starts anew; and one that is refused although each of its windows was charged
+// separately.
 #[test]
 fn a_version_that_was_replaced_is_refused_where_it_kept_anything() {
     let of_windows = ["people", "sum", "mean", "histogram"];
@@ -258,7 +258,7 @@ fn a_version_that_was_replaced_is_refused_where_it_kept_anything() {
     });
 }
 
-// Refutes a name that a statistic has used and no other can use again, in whichever order.
+// Refutes a name that one statistic has used and another cannot use again, in either order.
 #[test]
 fn a_name_takes_another_statistic_in_another_version() {
     let kinds = ["running", "discovered", "last", "people", "sum", "running"];
@@ -267,7 +267,7 @@ fn a_name_takes_another_statistic_in_another_version() {
     let released = Released::new(find("discovered"));
     for (kind, version) in kinds.into_iter().zip(["2", "3", "4", "5", "6", "7"]) {
         let mut job = find(kind);
-        // The account is that of the first.
+        // The account is that of the first statistic.
         if kind == "sum" {
             job = job.over_the_same_account();
         }

@@ -1,5 +1,5 @@
-//! A reservation and the state that it paid for, at the ledger itself: whatever a gate or a command refuses
-//! before.
+//! A reservation and the state that it paid for, tested at the ledger itself, without the checks of a gate or
+//! a command.
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::ledger::{
@@ -13,7 +13,7 @@ fn name(text: &str) -> Name {
     Name::new("name", text).unwrap()
 }
 
-/// A window of a statistic that is paid for once, and keeps state or does not.
+/// The windows of a statistic that is charged once, with or without state.
 struct Windows {
     ledger: Ledger,
     claim: discreet::ledger::Claim,
@@ -43,7 +43,7 @@ impl Windows {
         rows[0].cost().is_some()
     }
 
-    /// The reason why a version of the statistic may not go on, if it may not.
+    /// The refusal of a version of the statistic, if it is refused.
     fn refused(&mut self, version: u32) -> Option<String> {
         let trouble =
             self.ledger.agree(&self.claim, version, &name("by_path"), &Digest::of(b"parameters")).err()?;
@@ -52,7 +52,7 @@ impl Windows {
     }
 }
 
-// Refutes a reservation that pays for another version's state, and a version that comes back to its own.
+// Refutes a reservation that pays for another version's state, and a version that returns to its own.
 #[test]
 fn a_reservation_holds_only_beside_the_state_of_its_version() {
     let scene = Scene::new();
@@ -68,11 +68,11 @@ fn a_reservation_holds_only_beside_the_state_of_its_version() {
     assert!(windows.charged(1, true), "its state was replaced");
     assert!(!windows.charged(1, true));
     assert!(windows.charged(2, true));
-    // What keeps nothing replaces nothing.
+    // A version without state replaces nothing.
     assert!(windows.charged(3, false));
     assert!(!windows.charged(2, true));
 
-    // Who comes back is refused by name, unless it has kept and reserved nothing.
+    // A version that returns is refused by name, unless it has neither state nor reservation.
     assert_eq!(windows.refused(2), None);
     assert_eq!(windows.refused(4), None);
     for version in [1, 3] {

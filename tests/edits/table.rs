@@ -5,15 +5,15 @@ use crate::jobs::Edit;
 /// The outcome of an edit under the same version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is refused, and a new version is demanded.
+    /// The edit is refused, and a new version is demanded.
     Version,
-    /// It is refused, and a new account is demanded.
+    /// The edit is refused, and a new account is demanded.
     Account,
-    /// It is refused for what the ledger holds, or does not hold.
+    /// The edit is refused for the content of the ledger, or its lack.
     Refused,
     /// The same lines, at no cost.
     Harmless,
-    /// Releases of their own, paid for by themselves.
+    /// New releases, which are charged.
     Anew,
 }
 
@@ -45,7 +45,7 @@ impl Table {
         Table(rows)
     }
 
-    /// Fields with what is changed of them.
+    /// The rows: fields, and the change to each.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(field, change, _)| (&field[..], &change[..]))
     }

@@ -1,5 +1,5 @@
-//! A disk that is full, read-only or torn, and a limit on the size of files: each is named with the path and
-//! the remedy, and the job goes on once it is mended.
+//! A disk that is full, read-only or torn, and a limit on the size of files: each is reported with the path
+//! and the remedy, and the job goes on once it is fixed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -20,7 +20,7 @@ fn move_ledger(scene: &Scene, to: &str) {
     scene.write("job.toml", job.replace("\"job.ledger\"", &format!("\"{to}/job.ledger\"")));
 }
 
-/// Lines that were whole once; each must stay as it was.
+/// Collects whole lines; each must stay as it was.
 fn keep(scene: &Scene, seen: &mut BTreeSet<String>) {
     let told = scene.read("told.jsonl");
     let whole = told.rfind('\n').map_or("", |end| &told[..=end]);
@@ -36,7 +36,8 @@ fn all_released(scene: &Scene, ledger: &str) {
     scene.verify(ledger);
 }
 
-// Refutes an error that does not say which disk is full, and a window that is lost or released twice for it.
+// Refutes an error that does not name the full disk, and a window that is lost or released twice because of
+// it.
 #[test]
 fn a_full_disk_is_named_and_loses_nothing() {
     let scene = fresh("full");
@@ -63,7 +64,7 @@ fn a_full_disk_is_named_and_loses_nothing() {
     all_released(&scene, "disk/job.ledger");
 }
 
-// Refutes a process that ends by a signal, without a word.
+// Refutes a process that is ended by a signal, without a message.
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_and_no_signal() {
     let scene = fresh("limit");
@@ -94,7 +95,7 @@ fn a_limit_on_the_size_of_files_is_an_error_and_no_signal() {
     all_released(&scene, "job.ledger");
 }
 
-// Refutes a message that names no path, where the directory and not the file is the matter.
+// Refutes a message without a path, if the directory and not the file is at fault.
 #[test]
 fn a_disk_that_cannot_be_written_is_named() {
     let scene = fresh("read-only");
@@ -114,7 +115,7 @@ fn a_disk_that_cannot_be_written_is_named() {
     }
 }
 
-// Refutes the words of the database alone: they name neither the file nor what to do.
+// Refutes the message of the database alone, which has neither the file nor a remedy.
 #[test]
 fn every_torn_page_is_harmless_or_named_with_the_path_and_the_remedy() {
     let scene = fresh("torn");

@@ -1,5 +1,5 @@
 //! Every file of a job, edited between two runs: an older copy, another copy, missing, cut, swapped. A table
-//! says how the next run must end. Whatever it says, no window has two values and none is uncharged.
+//! has the expected end of the next run. In every case, no window has two values and none is uncharged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::scene::{Said, Scene, Told};
 use crate::{WINDOWS, fresh};
 
-/// The cost of one window, at which two draws of a cell are alike by chance only: noise of scale 4.
+/// The cost of one window: noise of scale 4, at which two draws of a cell are seldom equal.
 const COST: f64 = 0.25;
 
-/// A job as `fresh` has it, whose noise can be told from other noise.
+/// A job as `fresh` makes it, with noise that differs from draw to draw.
 fn noisy(name: &str) -> Scene {
     let scene = fresh(name);
     let job = scene.read("job.toml").replace("cost = { epsilon = 20 }", "cost = { epsilon = 0.25 }");
@@ -50,7 +50,7 @@ impl Files {
     fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
         self.scene.write(name, bytes);
         if name.ends_with(".key") {
-            // As it was made; others than its owner may not read it.
+            // The original permissions: other users may not read it.
             fs::set_permissions(self.scene.at(name), fs::Permissions::from_mode(0o600)).unwrap();
         }
     }
@@ -220,7 +220,7 @@ const EDITS: [Edit; 30] = [
     ),
 ];
 
-/// Leaves the values of the first window and the half of the line that closes it.
+/// Leaves the values of the first window and half of the line that closes it.
 fn tear_the_first_window(files: &Files) {
     let told = files.scene.read("told.jsonl");
     files.put("told.jsonl", &told[..told.find("\"closed\"").unwrap()]);
@@ -228,7 +228,7 @@ fn tear_the_first_window(files: &Files) {
 
 type Values = BTreeMap<(String, String, String), Value>;
 
-/// The values in a whole file of releases; empty where it is something else.
+/// The values in a whole file of releases; empty for any other file.
 fn values(scene: &Scene, name: &str) -> Values {
     let told = scene.read(name);
     let closed = told.rfind("\"closed\"").and_then(|at| Some(at + told[at..].find('\n')? + 1));
@@ -239,7 +239,7 @@ fn values(scene: &Scene, name: &str) -> Values {
     }
 }
 
-/// The cost of what a ledger was charged for; `None` where it cannot be read.
+/// The total charge of a ledger; `None` if it cannot be read.
 fn charged(scene: &Scene) -> Option<f64> {
     let said = scene.run(&["ledger", "show", "job.ledger", "--json"]);
     let page: Value = serde_json::from_str(&said.out).ok()?;
@@ -247,7 +247,7 @@ fn charged(scene: &Scene) -> Option<f64> {
 }
 
 impl Edit {
-    /// The disagreement with the table.
+    /// Checks the outcome against the table.
     fn complaint(&self) -> Result<(), String> {
         let files = Files::new();
         let scene = &files.scene;
@@ -257,7 +257,7 @@ impl Edit {
         let kept = scene.read("told.jsonl");
         let checked = scene.run(&["check", "job.toml", "--connect", "--out", "told.jsonl"]);
         let said = scene.run(&REPLAY);
-        // Records are read by a run alone.
+        // Only a run reads records.
         if !self.name.starts_with("input: ") && (checked.code, &checked.err) != (said.code, &failure(&said)) {
             return Err(format!("the check says otherwise than the run: {checked:?} {said:?}"));
         }
@@ -282,7 +282,7 @@ impl Edit {
         if self.whole {
             return Ok(());
         }
-        // Nothing was sealed in a run that failed, and once the files are back, all is as it was.
+        // A run that failed has sealed nothing, and with the files restored, all is as it was.
         if spent.is_some_and(|spent| spent > WINDOWS as f64 * COST) {
             return Err(format!("{spent:?} was charged"));
         }
@@ -298,7 +298,7 @@ impl Edit {
     }
 }
 
-/// The standard error of a run that failed, and nothing of one that did not.
+/// The standard error of a run that failed; empty for one that did not.
 fn failure(said: &Said) -> String {
     if said.code == Some(0) { String::new() } else { said.err.clone() }
 }
@@ -315,7 +315,7 @@ fn every_edit_of_a_file_ends_as_the_table_says() {
     assert!(against.is_empty(), "{}", against.join("\n"));
 }
 
-// Refutes a command that does not help as it is printed, and a repair after which a window is drawn again.
+// Refutes a printed command that does not help, and a repair after which a window is drawn again.
 #[test]
 fn the_command_that_is_printed_for_an_older_copy_repairs_it() {
     let files = Files::new();
@@ -330,12 +330,12 @@ fn the_command_that_is_printed_for_an_older_copy_repairs_it() {
         (scene.run(&repair), scene.run(&[&repair[..], &["--anchor", "told.jsonl"]].concat()));
     assert!(nothing.code == Some(78) && nothing.err.contains("--anchor"), "{nothing:?}");
     assert_eq!(told.code, Some(0), "{told:?}");
-    // The copy is from before the first window, so nobody knows a price, and all of the budget is taken.
+    // The copy is from before the first window, so no cost is known, and all of the budget is charged.
     assert_eq!(charged(scene), Some(480.0));
     let shown = scene.done(&["ledger", "show", "job.ledger"]).out;
     let floor = told.out.split("starts before ").nth(1).unwrap().split(' ').next().unwrap();
     assert!(shown.contains(&format!("repaired: no window that starts before {floor} is drawn")), "{shown}");
-    // A cap that is raised brings no lost window back, so none is asked for.
+    // A raised cap does not bring a lost window back, so no amendment is suggested.
     let checked = scene.done(&["check", "job.toml", "--connect", "--out", "told.jsonl"]).out;
     assert!(checked.contains("is lost: it is never drawn") && !checked.contains("amend"), "{checked}");
     for _ in 0..2 {
@@ -357,7 +357,7 @@ fn the_command_that_is_printed_for_an_older_copy_repairs_it() {
     scene.verify("job.ledger");
 }
 
-// Refutes values that were published and are drawn again, because the line after them is torn.
+// Refutes published values that are drawn again because the line after them is torn.
 #[test]
 fn the_values_of_a_torn_window_are_a_witness() {
     for name in ["told.jsonl", "told.csv"] {
@@ -376,7 +376,7 @@ fn the_values_of_a_torn_window_are_a_witness() {
         assert!(said.err.contains(&format!("--anchor '{name}'")) && scene.read(name) == torn, "{said:?}");
         let repair = ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor", name];
         scene.done(&repair);
-        // Once it is repaired nothing is in doubt.
+        // After the repair nothing is in doubt.
         assert_eq!(scene.run(&repair).code, Some(78));
         assert_eq!(charged(&scene), Some(480.0));
         let said = scene.run(&replay);
@@ -395,7 +395,7 @@ fn the_printed_command_works_with_an_anchor_and_an_output_without_a_row() {
     fs::copy(scene.at("job.ledger"), scene.at("older.ledger")).unwrap();
     scene.done(&REPLAY);
     let told = scene.read("told.jsonl");
-    // In the second case the last window is torn, and the anchor knows its price.
+    // In the second case the last window is torn, and the anchor has its cost.
     for (output, witnesses) in [
         ("", "--anchor 'job.anchor'"),
         (&told[..told.len() - 30], "--anchor 'job.anchor' --anchor 'told.jsonl'"),
@@ -413,22 +413,22 @@ fn the_printed_command_works_with_an_anchor_and_an_output_without_a_row() {
         assert_eq!(charged(&scene), Some(WINDOWS as f64 * COST));
         scene.verify("job.ledger");
     }
-    // A pipe is no witness, and is not waited for.
+    // A named pipe is no witness, and must not block.
     assert!(std::process::Command::new("mkfifo").arg(scene.at("pipe")).status().unwrap().success());
     let repair = ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor", "pipe"];
     let said = scene.run(&repair);
     assert!(said.code == Some(74) && said.err.contains("no regular file"), "{said:?}");
 }
 
-// The same for a table of releases; and the price of a window is that of another of its version, where there
-// is one.
+// A table of releases is a witness, too; the cost of a window is that of another window of its version, if
+// there is one.
 #[test]
 fn a_table_of_releases_is_a_witness_too() {
     let scene = noisy("edits-table");
     let replay = ["replay", "job.toml", "--out", "told.csv"];
     let job = scene.read("job.toml");
     scene.done(&replay);
-    // A second version, which is released once more: the copy is from between the two.
+    // A second version with one release: the copy is from between the two.
     fs::copy(scene.at("job.ledger"), scene.at("older.ledger")).unwrap();
     scene.write("job.toml", job.replace("version = 1", "version = 2"));
     scene.done(&replay);
@@ -439,7 +439,7 @@ fn a_table_of_releases_is_a_witness_too() {
     let repair =
         ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor", "told.csv"];
     scene.done(&repair);
-    // No window of the second version is there, so its price is not known.
+    // The copy has no window of the second version, so its cost is not known.
     assert_eq!(charged(&scene), Some(480.0));
     let said = scene.run(&replay);
     assert!(said.code == Some(78) && said.err.contains("windows were lost"), "{said:?}");
@@ -450,7 +450,7 @@ fn a_table_of_releases_is_a_witness_too() {
     scene.verify("job.ledger");
 }
 
-// Refutes a sound ledger that is charged for what another one has released.
+// Refutes a sound ledger that is charged for the releases of another one.
 #[test]
 fn the_output_of_another_ledger_repairs_nothing() {
     let files = Files::new();
@@ -463,8 +463,8 @@ fn the_output_of_another_ledger_repairs_nothing() {
     scene.done(&REPLAY);
 }
 
-// Refutes an older copy that goes unnoticed where the lines go to a new file, and a check that passes what a
-// run refuses.
+// Refutes an older copy that goes unnoticed because the lines go to a new file, and a check that passes what
+// a run refuses.
 #[test]
 fn an_anchor_tells_an_older_copy_and_another_ledger() {
     let files = Files::new();
@@ -488,7 +488,7 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
     let another = "anchor job.anchor: it is of another ledger";
     for (ledger, anchor, code, says) in [
         (&older, anchor.as_str(), 74, "--anchor 'job.anchor'"),
-        // Taken for a new anchor it would let the older copy pass.
+        // If it were taken for a new anchor, the older copy would pass.
         (&older, "", 74, "anchor job.anchor: it is empty"),
         (&older, &title[..title.len() - 1], 74, none),
         (&older, "\n", 74, none),
@@ -509,7 +509,7 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
         });
         assert_eq!(checked, said);
     }
-    // What a run finds first, a check says: the output, then the key, then the anchor.
+    // A check reports the faults in the order of a run: the output, then the key, then the anchor.
     files.put("job.anchor", &of_another);
     files.take("told.jsonl", "foreign.jsonl");
     let key = files.bytes("job.ledger.key");
@@ -527,8 +527,7 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
         }
     }
     files.put("job.ledger.key", key);
-    // A run that is refused makes no anchor, ends no torn line of one, and leaves what its output holds of a
-    // torn row.
+    // A refused run makes no anchor, completes no torn line of one, and leaves a torn row in its output.
     let told = scene.read("told.jsonl") + "{\"release\":";
     scene.write("told.jsonl", &told);
     std::os::unix::fs::symlink("nothing.jsonl", scene.at("link.jsonl")).unwrap();
@@ -550,7 +549,7 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
     }
     files.put("job.ledger", &sound);
     files.put("job.anchor", &anchor);
-    // A disk that is not mounted is no reason to begin anew.
+    // An unmounted disk is no reason to start a new ledger.
     fs::remove_file(scene.at("job.anchor")).unwrap();
     std::os::unix::fs::symlink("away/job.anchor", scene.at("job.anchor")).unwrap();
     for command in [&check[..], &replay] {

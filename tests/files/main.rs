@@ -1,5 +1,5 @@
-//! What happens to the files of a job from outside, tried through the built command: a second name for the
-//! ledger, a disk that is full, a file that was cut, lost or put back.
+//! External changes to the files of a job, tried through the built command: a second name for the ledger, a
+//! disk that is full, a file that was cut, lost or restored.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -26,7 +26,7 @@ const FROM: i64 = 1_500_000_000 * SECOND;
 /// The number of windows of the job, each of a second.
 const WINDOWS: i64 = 4;
 
-/// A job of a few windows, its log, and its ledger, from which nothing was released.
+/// A job of a few windows, its log, and its ledger without releases.
 fn fresh(name: &str) -> Scene {
     let scene = Scene::new(name);
     scene.write("job.toml", exact(FROM, Some(FROM + WINDOWS * SECOND)));

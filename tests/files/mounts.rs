@@ -1,11 +1,11 @@
-//! Mounts of a test, gone with it. They need root, and a machine that allows them.
+//! Mounts for a test, removed after it. They need root, and a machine that allows them.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::scene::Scene;
 
-/// A mount that is gone when this is.
+/// A mount, removed when this is dropped.
 pub(crate) struct Mount(PathBuf);
 
 impl Mount {
@@ -25,13 +25,14 @@ impl Drop for Mount {
     }
 }
 
-/// Mounts a file or a directory at another path; prints the reason where this machine does not allow it.
+/// Mounts a file or a directory at another path; `None` if this machine does not allow it, with the reason
+/// printed.
 pub(crate) fn bound(scene: &Scene, from: &str, to: &str) -> Option<Mount> {
     let from = scene.at(from);
     mount(&["--bind", from.to_str().unwrap()], scene.at(to))
 }
 
-/// Mounts a small disk in memory at a new directory, with the same exception.
+/// Mounts a small disk in memory at a new directory; `None` likewise.
 pub(crate) fn disk(scene: &Scene, at: &str, size: &str) -> Option<Mount> {
     std::fs::create_dir(scene.at(at)).unwrap();
     mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "none"], scene.at(at))

@@ -6,7 +6,7 @@ use crate::fresh;
 use crate::mounts::bound;
 use crate::scene::Scene;
 
-/// Writes the same job again, for the ledger and the key under other names.
+/// Writes the same job again, with the ledger and the key under other names.
 fn other_job(scene: &Scene, ledger: &str) {
     let other = format!("ledger = \"{ledger}\"\nkey = \"job.ledger.key\"");
     scene.write("other.toml", scene.read("job.toml").replace("ledger = \"job.ledger\"", &other));
@@ -28,7 +28,7 @@ fn a_ledger_with_two_hard_links_is_refused_under_both() {
     scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
 }
 
-// Refutes the same for the way in which containers are given a file; a mount of the directory is the remedy.
+// Refutes the same for a bind-mounted file, as containers use it; a mount of the directory is the remedy.
 #[test]
 fn a_ledger_that_is_a_mount_point_is_refused_and_a_mounted_directory_is_not() {
     let scene = fresh("bind-mount");
@@ -59,7 +59,7 @@ fn a_ledger_that_is_a_mount_point_is_refused_and_a_mounted_directory_is_not() {
     scene.verify("state/job.ledger");
 }
 
-// Refutes a remedy that is none: a symbolic link is another way to the same name.
+// Refutes a wrong remedy: a symbolic link is another path to the same name.
 #[test]
 fn a_symbolic_link_to_a_ledger_is_the_ledger() {
     let scene = fresh("symbolic-link");

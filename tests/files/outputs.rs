@@ -1,5 +1,5 @@
-//! Paths that lines cannot go to, each refused by a check, a replay and a run in the same words, and pipes,
-//! which can be stopped while they have no reader.
+//! Invalid paths of outputs, each refused by a check, a replay and a run in the same words; and pipes, whose
+//! runs can be stopped while they have no reader.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -19,8 +19,8 @@ fn anchored(name: &str) -> Scene {
     scene
 }
 
-// Refutes lines that are lost in a file of the ledger, and a job that its own output keeps from starting
-// again.
+// Refutes lines that are lost in a file of the ledger, and a job that cannot start again because of its own
+// output.
 #[test]
 fn an_output_or_a_report_that_is_a_file_of_the_job_is_refused() {
     let scene = anchored("outputs-own");
@@ -53,12 +53,12 @@ fn an_output_or_a_report_that_is_a_file_of_the_job_is_refused() {
     let words = "--report: link.html is the file of privacy.anchor";
     assert!(said.code == Some(78) && said.err.contains(words), "{said:?}");
     assert!(!scene.at("job.anchor").exists(), "a refused run made an anchor");
-    // Of these files no name is like one of the ledger's.
+    // None of these names is a name of the ledger's files.
     scene.done(&["replay", "job.toml", "--out", "job.ledger.jsonl", "--report", "job.anchor.html"]);
     scene.verify("job.ledger");
 }
 
-// Refutes a check that passes a path at which a run ends.
+// Refutes a check that passes a path which a run refuses.
 #[test]
 fn a_path_that_no_file_can_have_is_refused_by_a_check_and_a_run_alike() {
     let scene = fresh("outputs-nowhere");
@@ -91,7 +91,7 @@ fn a_path_that_no_file_can_have_is_refused_by_a_check_and_a_run_alike() {
     let left = fs::read_dir(scene.at(".")).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with(".discreet")).collect();
     assert!(left.is_empty() && !scene.at("new.jsonl").exists(), "a check left {left:?}");
-    // An anchor is looked at in the same words, and no file of any name is taken for what it was made from.
+    // An anchor is refused in the same words, and no file is taken for an anchor by its name.
     let job = scene.read("job.toml");
     let anchored = |anchor: &str| {
         let line = format!("ledger = \"job.ledger\"\nanchor = \"{anchor}\"");
@@ -122,7 +122,7 @@ fn a_path_that_no_file_can_have_is_refused_by_a_check_and_a_run_alike() {
     assert!(!scene.at("-").exists());
 }
 
-// Refutes a run that hangs in opening a pipe, where no signal but the last one ends it.
+// Refutes a run that hangs in opening a pipe, where only SIGKILL ends it.
 #[test]
 fn a_pipe_is_waited_for_until_it_has_a_reader_or_the_run_is_stopped() {
     let scene = fresh("outputs-pipe");
@@ -147,7 +147,7 @@ fn a_pipe_is_waited_for_until_it_has_a_reader_or_the_run_is_stopped() {
     assert_eq!(lines, scene.read("told.jsonl"));
 }
 
-// Refutes a report of releases that is lost to one of a truth, and a budget that is spent before two outputs
+// Refutes a report of releases that a demonstration overwrites, and a budget that is spent before two outputs
 // are compared.
 #[test]
 fn a_report_is_kept_from_demonstrations_and_from_the_lines() {
@@ -174,7 +174,7 @@ fn a_report_is_kept_from_demonstrations_and_from_the_lines() {
     }
 }
 
-// Refutes an anchor that is removed under a live run, which then goes on without any.
+// Refutes an anchor that is removed under a live run, which then goes on without one.
 #[test]
 fn a_run_ends_where_its_anchor_is_gone() {
     let scene = anchored("outputs-anchor");
