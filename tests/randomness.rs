@@ -1,19 +1,18 @@
-//! What a program sees, and publishes, when the operating system has no randomness left to give.
+//! Programs fail, and publish nothing, when the operating system has no randomness left.
 
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// `cargo test` builds the examples too, beside the tests.
+/// The path of an example, which `cargo test` builds beside the tests.
 fn example(name: &str) -> Option<PathBuf> {
     let test = std::env::current_exe().unwrap();
     let example = test.ancestors().nth(2)?.join("examples").join(name);
     example.exists().then_some(example)
 }
 
-/// Refutes: a failing `getrandom` is papered over by a fallback, and noise that anyone can repeat is
-/// published.
+/// Refutes: a failing `getrandom` is hidden by a fallback, and noise that can be reproduced is published.
 #[test]
 fn without_randomness_nothing_is_published() {
     let Some(program) = example("noisy_counts") else {

@@ -97,8 +97,7 @@ fn a_wrong_command_line_exits_with_2() {
     }
 }
 
-// 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for
-// binary response. A maximum's figures are the published ones for these grids.
+// The published figures for these grids.
 #[test]
 fn a_largest_value_is_calibrated_to_a_budget() {
     let max = |arguments: &[&str]| json(&[&["calibrate", "max", "--json"], arguments].concat());
@@ -151,6 +150,8 @@ fn a_quantile_is_calibrated_to_a_budget() {
     assert!(code == 0 && page.contains("q 0.95"), "{page}");
 }
 
+// 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for
+// binary response.
 #[test]
 fn shuffled_reports_are_priced_and_calibrated() {
     let shuffle = |arguments: &[&str]| {

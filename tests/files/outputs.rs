@@ -91,7 +91,8 @@ fn a_path_that_no_file_can_have_is_refused_by_a_check_and_a_run_alike() {
     let left = fs::read_dir(scene.at(".")).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with(".discreet")).collect();
     assert!(left.is_empty() && !scene.at("new.jsonl").exists(), "a check left {left:?}");
-    // An anchor is refused in the same words, and no file is taken for an anchor by its name.
+    // An anchor is refused in the same words, and a foreign file under the name of a new anchor is left as it
+    // is.
     let job = scene.read("job.toml");
     let anchored = |anchor: &str| {
         let line = format!("ledger = \"job.ledger\"\nanchor = \"{anchor}\"");

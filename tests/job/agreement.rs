@@ -1,4 +1,4 @@
-//! Two processes that read copies of an input: equal ones, wherever they lie, and others.
+//! Two processes that read copies of an input: equal copies in any place, and different ones.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::in_parallel;
 use crate::jobs::{HEADER, tallies};
 use crate::scene::{Said, Scene, Told};
 
-/// A job for two processes, of which each reads its own directory.
+/// A job for two processes, each of which reads its own directory.
 fn copies(path: &str) -> Scene {
     let scene = set(&chosen().replace("path = \"visits.csv\"", &format!("path = \"0/{path}\"")), "");
     scene.write("job-1.toml", scene.read("job.toml").replace("path = \"0/", "path = \"1/"));
@@ -32,8 +32,8 @@ fn halves() -> [String; 2] {
     [text[..middle].to_owned(), HEADER.to_owned() + &text[middle..]]
 }
 
-// Refutes processes that read different files, and tell what neither of them would: with half a copy at one
-// of them, a total lacks a quarter of the lines, and both end well.
+// Refutes processes that read different files, and together release what neither would alone: with half a
+// copy at one of them, a total lacks a quarter of the lines, and both end well.
 #[test]
 fn processes_that_read_different_files_end_and_seal_nothing() {
     type Differ = fn(&Scene);
@@ -81,8 +81,8 @@ fn processes_that_read_different_files_end_and_seal_nothing() {
     });
 }
 
-// Refutes a process that is refused because its copy lies elsewhere, or has another name; and lines that are
-// read twice or never because chunks follow from names.
+// Refutes a process that is refused because its copy is in another place, or has another name; and lines that
+// are read twice or never because chunks depend on names.
 #[test]
 fn equal_copies_may_lie_anywhere() {
     let total = |scene: &Scene| tallies(&Told::of(&scene.read("told.jsonl")).values()).values().sum::<i64>();
@@ -90,7 +90,7 @@ fn equal_copies_may_lie_anywhere() {
         let scene = copies("*.csv");
         for (at, half) in halves().iter().enumerate() {
             scene.write(&format!("0/{at}.csv"), half);
-            // Where files are followed, a new one must have a place among the others.
+            // If files are followed, the processes must agree on the place of a new one among the others.
             let other = if command == "replay" { format!("1/copy-{at}.csv") } else { format!("1/{at}.csv") };
             scene.write(&other, half);
         }
@@ -102,7 +102,7 @@ fn equal_copies_may_lie_anywhere() {
     }
 }
 
-// Refutes several standard inputs, of which nobody can say that they are the same.
+// Refutes several standard inputs, which cannot be compared.
 #[test]
 fn several_processes_read_no_standard_input() {
     let scene = set(&chosen().replace("path = \"visits.csv\"", "path = \"-\""), "");

@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::jobs::{HEADER, PAGES, SECOND, exact, line, log, tallies};
 use crate::scene::{Life, Said, Scene, Told, now, until};
 
-/// The start of these jobs' windows: all of them are over.
+/// The start of these jobs' windows, which are all over.
 const FROM: i64 = 1_500_000_000 * SECOND;
 pub(crate) const WINDOWS: i64 = 6;
 
-/// Two addresses that nobody listens on, in a file.
+/// Writes a file with two addresses that nothing listens on.
 pub(crate) fn hosts(scene: &Scene) {
     let taken: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let lines = taken.iter().map(|taken| format!("{}\n", taken.local_addr().unwrap()));
@@ -22,19 +22,19 @@ pub(crate) fn start(scene: &Scene, process: usize, workers: &str) -> Life {
     start_as(scene, process, &["run", "job.toml", "-w", workers])
 }
 
-/// One of two processes that do this.
+/// Starts one of two processes of the same command.
 pub(crate) fn start_as(scene: &Scene, process: usize, arguments: &[&str]) -> Life {
     let (process, out) = (["0", "1"][process], ["told.jsonl", "other.jsonl"][process]);
     let own = ["-n", "2", "-p", process, "--hosts", "hosts", "--out", out];
     scene.start(&[arguments, &own].concat())
 }
 
-/// A job in which the key decides who counts where: people on three pages, of whom two count, and with two of
-/// three visits.
+/// A job in which the key decides who counts where: people on three pages, of whom two pages count, with two
+/// of three visits each.
 pub(crate) fn chosen() -> String {
     let text = exact(FROM, Some(FROM + WINDOWS * SECOND));
     text.replace("bound = { keys = 1, per_key = 1 }", "bound = { keys = 2, per_key = 2 }")
-        // Four times as much of a person for four times the price: the noise stays the same.
+        // Four times the contribution of a person at four times the cost: the noise stays the same.
         .replace("epsilon = 20 }", "epsilon = 80 }")
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn crowd() -> String {
     text
 }
 
-/// The same job and log somewhere else, with another ledger under the same key.
+/// The same job and log in another directory, with another ledger under the same key.
 pub(crate) fn beside(scene: &Scene) -> Scene {
     let other = Scene::new("beside");
     for name in ["job.toml", "visits.csv"] {
@@ -71,8 +71,8 @@ pub(crate) fn set(job: &str, log: &str) -> Scene {
     scene
 }
 
-// Refutes a choice of records or a sum that depends on how many processes or threads share the work, on how
-// far they are, or on whether a clock or the end of the input closed the window.
+// Refutes a contribution selection or a sum that depends on the number of processes or threads, on their
+// progress, or on the clock or the end of the input as the cause that closed the window.
 #[test]
 fn two_processes_tell_what_one_does_and_what_a_replay_does() {
     let scene = set(&chosen(), &crowd());
@@ -93,7 +93,7 @@ fn two_processes_tell_what_one_does_and_what_a_replay_does() {
     assert_eq!(told.values(), replay.values());
     assert_eq!(told.field("id"), one.field("id"));
     assert_eq!(told.field("id"), replay.field("id"));
-    // Everybody comes to three pages three times, and counts on two of them twice.
+    // Everybody visits three pages three times, and counts on two of them twice.
     assert_eq!(tallies(&told.values()).values().sum::<i64>(), 3_000 * 4);
 }
 
@@ -126,8 +126,8 @@ fn whoever_is_left_ends_and_both_begin_again() {
     }
 }
 
-// Refutes a cluster that begins though it is none, one that waits for ever, and one that reaches beyond this
-// machine though nobody said so.
+// Refutes a cluster that starts although it is invalid, one that waits without end, and one that connects to
+// other machines without the option for that.
 #[test]
 fn what_is_no_cluster_is_refused() {
     let (text, _) = log(FROM, WINDOWS, 10);
@@ -156,12 +156,12 @@ fn what_is_no_cluster_is_refused() {
     refused(Some("127.0.0.1:2101\n127.0.0.1:2102\n"), &["-n", "2", "-p", "2", "--hosts", "wrong"], "process");
     assert_eq!(scene.standing("job.ledger").0, 0);
 
-    // Another job in the second process, and the first a second time: the first of all waits for its like,
-    // which comes.
+    // Another job in the second process, and the first process twice: the first of these waits for its own
+    // peer, which comes.
     scene.write("other.toml", job.replace("late = \"500ms\"", "late = \"400ms\""));
     let first = start(&scene, 0, "1");
     std::thread::sleep(Duration::from_millis(300));
-    // Another key would bound the same people elsewhere, and so twice.
+    // Another key would select other records of the same people, and so count them twice.
     discreet::ledger::LedgerKey::create(scene.at("other.key")).unwrap();
     let line = "ledger = \"job.ledger\"";
     assert!(job.contains(line));
@@ -201,7 +201,7 @@ fn a_demonstration_of_several_processes_needs_its_ends_stated() {
     }
 }
 
-// Refutes a message that tells the limit of a whole input where each process counts its own part.
+// Refutes a message with the limit of the whole input, where each process counts its own part.
 #[test]
 fn bad_lines_are_of_the_part_of_a_process() {
     let scene = set(&chosen(), &format!("{}no line of it\n", crowd()));

@@ -1,4 +1,4 @@
-//! The exit codes of the command, each reached, and that OPERATING.md and `--help` list these and no others.
+//! The exit codes of the command: each is reached, and OPERATING.md and `--help` list these and no others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::refusals::{change, scene};
 use crate::scene::{Said, Scene};
 
-/// A scene that ends with some code.
+/// A scene that ends with an exit code.
 type Ending = fn(&Scene) -> Said;
 
 /// A way to reach each exit code, except for those below.
@@ -22,7 +22,7 @@ const REACHED: [(i32, Ending); 7] = [
     (69, |scene| scene.run(&["replay", "job.toml", "--from", "nowhere.csv"])),
     (74, |scene| scene.run(&["replay", "job.toml", "--out", "/dev/full"])),
     (75, |scene| {
-        // A second version pays anew, for windows of which all budget holds 24.
+        // A second version is charged again, for windows of which the whole budget holds 24.
         change(scene, "epsilon = 480", "epsilon = 60");
         fs::remove_file(scene.at("job.ledger")).unwrap();
         scene.init();
@@ -33,7 +33,7 @@ const REACHED: [(i32, Ending); 7] = [
     (78, |scene| scene.run(&["replay", "nowhere.toml"])),
 ];
 
-/// The memory limit is reached in `memory.rs`, for it takes a while.
+/// The memory limit is reached in `memory.rs`, since it takes a while.
 const ELSEWHERE: [i32; 1] = [70];
 
 /// The codes at the starts of lines, in a page of help or a table.
@@ -42,7 +42,7 @@ fn listed(text: &str, start: &str) -> BTreeSet<i32> {
     codes.flat_map(|code| code.trim_end_matches(',').parse()).collect()
 }
 
-// Refutes a code that no page has, one that nothing reaches, and pages that differ.
+// Refutes a code without a page, one that nothing reaches, and pages that differ.
 #[test]
 fn every_exit_code_is_reached_and_is_in_every_page() {
     let mut reached: BTreeSet<i32> = ELSEWHERE.into();
@@ -73,8 +73,8 @@ fn shell(scene: &Scene, line: &str) -> (i32, String) {
     (out.status.code().unwrap(), String::from_utf8(out.stderr).unwrap())
 }
 
-// Refutes an output that is too large taken for a fault of the program, and one that nobody can find for want
-// of its path.
+// Refutes an output that is too large and is reported as a fault of the program, and one that is reported
+// without its path.
 #[test]
 fn an_output_past_the_limit_on_files_is_told_and_loses_nothing() {
     let scene = scene();
@@ -95,8 +95,8 @@ fn an_output_past_the_limit_on_files_is_told_and_loses_nothing() {
     assert_eq!(scene.standing("job.ledger").0, 2, "nothing is paid for twice");
 }
 
-// Refutes lines that vanish without a word, a reader that has seen enough taken for a fault of the program,
-// and a window that is lost or paid for twice.
+// Refutes lines that vanish silently, a reader that closes the pipe and is reported as a fault of the
+// program, and a window that is lost or charged twice.
 #[test]
 fn a_closed_standard_output_is_told_and_loses_nothing() {
     let scene = scene();

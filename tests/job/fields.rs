@@ -1,5 +1,5 @@
-//! What an operator is told of the fields of a job: those that no record has, those that cannot be read, and
-//! times outside of all windows.
+//! The survey of a job's fields: those that no record has, those that cannot be read, and times outside of
+//! all windows.
 
 use crate::jobs::{SECOND, exact};
 use crate::refusals::{FROM, SECRET, change, is_discreet};
@@ -7,7 +7,7 @@ use crate::scene::{Scene, moment};
 
 const UNTIL: i64 = FROM + 2 * SECOND;
 
-/// Makes the ledger anew: who one person is belongs to an account.
+/// Makes the ledger anew: the field that names a person belongs to the account.
 fn init_again(scene: &Scene) {
     for name in ["job.ledger", "job.ledger.key"] {
         std::fs::remove_file(scene.at(name)).unwrap();
@@ -15,7 +15,7 @@ fn init_again(scene: &Scene) {
     scene.init();
 }
 
-/// A job of JSON lines in which the person is inside of an object, and its ledger.
+/// A job of JSON lines with the person in an inner object, and its ledger.
 fn scene(lines: &str) -> Scene {
     let scene = Scene::new("fields");
     scene.write("job.toml", exact(FROM, Some(UNTIL)));
@@ -26,7 +26,7 @@ fn scene(lines: &str) -> Scene {
     scene
 }
 
-/// So many records of as many people, in the first window, on page a.
+/// Records of this number of people, in the first window, on page a.
 fn records(people: i64, from: i64) -> String {
     let line = |person| {
         let time = from / SECOND;
@@ -37,13 +37,13 @@ fn records(people: i64, from: i64) -> String {
     (0..people).map(line).collect()
 }
 
-// Refutes a path that leads nowhere, and a typo that drops everybody without a word.
+// Refutes a path that leads nowhere, and a typo that drops everybody silently.
 #[test]
 fn a_field_that_no_record_has_is_told_at_once_and_the_run_goes_on() {
     let scene = scene(&records(30, FROM));
     let said = scene.done(&["replay", "job.toml", "--out", "right.jsonl"]);
     assert!(said.out.is_empty() && !said.err.contains("warning"), "{said:?}");
-    // Before anything is spent, the option that would have it refused.
+    // Before budget is spent, a note names the option that makes a job refuse such a field.
     assert!(
         said.err.starts_with("note: source.fields: found nothing") && said.err.contains("--write-fields"),
         "{said:?}"
@@ -73,7 +73,7 @@ fn a_field_that_no_record_has_is_told_at_once_and_the_run_goes_on() {
     }
 }
 
-// Refutes a demonstration that hides what it left out, and one that tells it in its lines.
+// Refutes a demonstration that hides the records it left out, and one that reports them in its lines.
 #[test]
 fn a_demonstration_says_what_its_fields_hold_and_which_lines_cannot_be_read() {
     let bad = "{\"who\":{\"id\":\"x\"},\"time\":\"noon\",\"page\":\"a\"}\n{\"who\":\n";
@@ -94,7 +94,7 @@ fn a_demonstration_says_what_its_fields_hold_and_which_lines_cannot_be_read() {
         assert!(said.err.contains(words), "no {words:?}: {}", said.err);
     }
     assert!(!said.err.contains(SECRET) && !said.out.contains("found 6"), "{said:?}");
-    // A sample says the same, and no more records than were asked for.
+    // A sample reports the same, of no more records than requested.
     let said = scene.done(&["check", "job.toml", "--connect", "--sample", "2"]);
     assert!(
         said.out.contains("fields in 2 records (for the operator")
@@ -105,7 +105,8 @@ fn a_demonstration_says_what_its_fields_hold_and_which_lines_cannot_be_read() {
     assert!(said.out.contains("\"field\":\"who.id\",\"found\":2,"), "{said:?}");
 }
 
-// Refutes windows that are all empty without a word why, and a real run that tells the times of its records.
+// Refutes windows that are all empty without a reason, and a real run that discloses the times of its
+// records.
 #[test]
 fn records_outside_of_all_windows_are_told_to_the_operator() {
     let outside = FROM - 3_600 * SECOND;
@@ -120,8 +121,8 @@ fn records_outside_of_all_windows_are_told_to_the_operator() {
     }
 }
 
-// Refutes a list that lets a misspelt field through, one that is written though the job names another, and a
-// change of anything else in the file.
+// Refutes a list that accepts a misspelt field, one that is written although the job names another field, and
+// any other change of the file.
 #[test]
 fn fields_are_declared_from_a_sample_and_then_refused_where_they_are_misspelt() {
     let scene = scene(&records(5, FROM).replace(SECRET, "agent"));
@@ -139,7 +140,7 @@ fn fields_are_declared_from_a_sample_and_then_refused_where_they_are_misspelt() 
         assert!(said.err.contains("privacy.person.field: found \"who.di\"; give"), "{said:?}");
         assert!(said.err.contains("(did you mean who.id?)"), "{said:?}");
     }
-    // Without the list nothing is known of the name; a list that lacks it is not written.
+    // Without the list the name cannot be checked; a list that lacks it is not written.
     scene.write("job.toml", before.replace("who.id", "who.di"));
     init_again(&scene);
     let said = scene.run(&write);

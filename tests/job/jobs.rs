@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::scene::moment;
 
-/// The privacy cost of one window. Noise of scale 1/20 is zero but for a chance of 2 / (e^20 + 1) = 4e-9 a
-/// cell, so that the values of these jobs are exact tallies: in a million of ordinary test runs, a few fail
-/// for it.
+/// The privacy cost of one window. Noise of scale 1/20 is zero but for a probability of 2 / (e^20 + 1) = 4e-9
+/// a cell, so the values of these jobs are exact tallies: of a million ordinary test runs, a few fail by
+/// chance.
 pub(crate) const COST: f64 = 20.0;
 
 /// The keys of these jobs, all of them public.
@@ -17,7 +17,8 @@ pub(crate) const PAGES: [&str; 3] = ["a", "b", "c"];
 /// A second, in the time of records.
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// Windows of a second from some moment on, until another one if there is one. A person counts once a window.
+/// A job with windows of a second from `from` on, and until `until` if it is given. A person counts once a
+/// window.
 pub(crate) fn exact(from: i64, until: Option<i64>) -> String {
     let until = until.map(|until| format!("until = \"{}\"\n", moment(until))).unwrap_or_default();
     format!(
@@ -60,7 +61,7 @@ pub(crate) fn line(person: impl std::fmt::Display, time: i64, page: &str) -> Str
     format!("{person},{}.{:06},{page}\n", time.div_euclid(SECOND), time.rem_euclid(SECOND))
 }
 
-/// A log of so many people a window, each of whom comes once, and what a job of it must tell: by start and
+/// A log with this number of people a window, each of whom comes once, and the expected values by start and
 /// page.
 pub(crate) fn log(from: i64, windows: i64, people: i64) -> (String, BTreeMap<(String, String), i64>) {
     let (mut text, mut tallies) = (HEADER.to_owned(), BTreeMap::new());
@@ -70,7 +71,7 @@ pub(crate) fn log(from: i64, windows: i64, people: i64) -> (String, BTreeMap<(St
             tallies.insert((moment(start), page.to_owned()), 0);
         }
         for person in 0..people {
-            // Not evenly, and not in order; the third page has nobody in every third window.
+            // Unevenly, and not in order; the third page has nobody in every third window.
             let page = PAGES[((person * person + window) % if window % 3 == 0 { 2 } else { 3 }) as usize];
             let time = start + (person * 7_919 + window) % SECOND;
             text += &line(window * people + person, time, page);
@@ -80,7 +81,7 @@ pub(crate) fn log(from: i64, windows: i64, people: i64) -> (String, BTreeMap<(St
     (text, tallies)
 }
 
-/// The released values, in the form of tallies.
+/// The released values as tallies.
 pub(crate) fn tallies(values: &BTreeMap<(String, String, String), Value>) -> BTreeMap<(String, String), i64> {
     let cells = values.iter().map(|((_, start, key), value)| ((start.clone(), key.clone()), value));
     cells.map(|(at, value)| (at, value.as_i64().unwrap())).collect()

@@ -1,7 +1,7 @@
 //! Jobs that are killed at random moments, and started again until they are done.
 //!
-//! `DISCREET_FULL=1 cargo test --test job killed -- --nocapture` kills a thousand lives, and says of how
-//! many.
+//! `DISCREET_FULL=1 cargo test --test job killed -- --nocapture` kills a thousand lives, and prints the
+//! number of kills.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -19,7 +19,7 @@ use crate::{Chance, in_parallel, size};
 /// The start of a replay's windows.
 pub(crate) const FROM: i64 = 1_500_000_000 * SECOND;
 
-/// As many as the budget pays for.
+/// The number of windows that the budget pays for.
 const WINDOWS: i64 = 24;
 
 /// The lines seen in a file of releases at the end of each life: whole lines only, for the last may be torn.
@@ -33,7 +33,7 @@ impl Seen {
         self.0.extend(whole.lines().map(str::to_owned));
     }
 
-    /// Everything that was ever seen is still there as it was.
+    /// Checks that every line seen before is still there, unchanged.
     pub(crate) fn judge(&self, told: &str) {
         let told: BTreeSet<&str> = told.lines().collect();
         for line in &self.0 {
@@ -42,7 +42,7 @@ impl Seen {
     }
 }
 
-/// Kills what is in the middle of something: gives back whether it was, rather than over already.
+/// Kills a life; returns true if it had not ended yet.
 pub(crate) fn killed(mut life: Life, after: Duration) -> bool {
     let start = Instant::now();
     while start.elapsed() < after {
@@ -64,7 +64,8 @@ fn sealed(scene: &Scene) -> usize {
     windows as usize
 }
 
-// Refutes a kill of a replay that makes a window say two things, lose or repeat a line, or cost twice.
+// Refutes a kill of a replay that makes a window release two values, loses or repeats a line, or charges
+// twice.
 #[test]
 fn a_replay_that_is_killed_says_once_what_it_says() {
     const LIVES: usize = 6;
@@ -78,13 +79,13 @@ fn a_replay_that_is_killed_says_once_what_it_says() {
         scene.init();
         scene
     };
-    // How long a whole life is here and now.
+    // The time of a whole life on this machine.
     let whole = set().done(&arguments(0)).took;
     let hit = AtomicUsize::new(0);
     in_parallel((0..size(25, 500).div_ceil(LIVES)).collect(), |number| {
         let (scene, mut seen, mut chance) = (set(), Seen::default(), Chance::of(&[1, number]));
         for _ in 0..LIVES {
-            // From its first breath to a little after it should be over.
+            // From its start to a little after its expected end.
             let after = whole.mul_f64(chance.below(1_200) as f64 / 1_000.0);
             hit.fetch_add(killed(scene.start(&arguments(number % 2)), after).into(), Ordering::Relaxed);
             seen.look(&scene);
@@ -96,7 +97,7 @@ fn a_replay_that_is_killed_says_once_what_it_says() {
         assert_eq!(windows.0.len(), WINDOWS as usize);
         assert_eq!(tallies(&windows.values()), truth);
         assert_eq!(sealed(&scene), WINDOWS as usize);
-        // And a file that is new is told the very same.
+        // A new file gets the same lines.
         scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);
         assert_eq!(Told::of(&scene.read("again.jsonl")), windows);
     });
@@ -110,8 +111,8 @@ struct Written {
     unsure: BTreeSet<String>,
 }
 
-/// Appends people to a file, by the clock, until it is told to stop. Each comes once, so no bound leaves out
-/// anybody.
+/// Appends people to a file, by the clock, until it is stopped. Each comes once, so the contribution bound
+/// leaves out nobody.
 fn append(scene: &Scene, stop: &AtomicBool) -> Written {
     let mut file = OpenOptions::new().append(true).open(scene.at("visits.csv")).unwrap();
     let mut written = Written::default();
@@ -132,8 +133,8 @@ fn append(scene: &Scene, stop: &AtomicBool) -> Written {
     written
 }
 
-// Refutes a kill of a live run that loses a window or a record that came in time, makes a window say two
-// things or cost twice; and a run that is asked to end and does not end well.
+// Refutes a kill of a live run that loses a window or a record that came in time, or makes a window release
+// two values or cost twice; and a run that is asked to end and fails.
 #[test]
 fn a_run_that_is_killed_says_once_what_it_says() {
     const LIVES: usize = 13;
@@ -156,7 +157,7 @@ fn a_run_that_is_killed_says_once_what_it_says() {
                 seen.look(&scene);
             }
             let life = live();
-            // A window that no life before this one can have told.
+            // A window that no earlier life can have released.
             let last = moment(now() / SECOND * SECOND);
             until("the last life tells a window", || {
                 let told = scene.read("told.jsonl");
@@ -186,7 +187,7 @@ fn a_run_that_is_killed_says_once_what_it_says() {
             );
         }
         assert!(windows.0.keys().any(|(_, start)| *start == last));
-        // What was sealed and not due when it was asked to end stays with the ledger.
+        // Sealed windows that were not due at the request to end stay in the ledger.
         assert!((windows.0.len()..=windows.0.len() + 2).contains(&sealed(&scene)));
     });
     println!("killed: {} live runs in the middle", hit.into_inner());

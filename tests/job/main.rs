@@ -1,6 +1,6 @@
-//! Whole jobs, tried from outside: the built command, job files, logs, signals and kills.
+//! Tests of whole jobs from outside: the built command, job files, logs, signals and kills.
 //!
-//! Small in an ordinary run; `DISCREET_FULL=1 cargo test --test job` does everything at full size.
+//! Small in an ordinary run; `DISCREET_FULL=1 cargo test --test job` runs everything at full size.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

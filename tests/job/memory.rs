@@ -1,4 +1,4 @@
-//! `[limits] memory`, kept by reading no further.
+//! Tests of `[limits] memory`: a job keeps the limit by reading no further.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::size;
 const ENOUGH: u64 = 128_000_000;
 const LITTLE: u64 = 64_000_000;
 
-/// Read from standard input, with a limit.
+/// The job, read from standard input, with a memory limit.
 fn limited(job: &str, limit: u64) -> String {
     let text = job.replace("path = \"visits.csv\"", "path = \"-\"");
     text.replace("[privacy]", &format!("[limits]\nmemory = \"{} MB\"\n\n[privacy]", limit / 1_000_000))
@@ -33,7 +33,7 @@ fn held(life: &Life) -> Option<[u64; 2]> {
     Some([field("VmRSS:")?, field("VmHWM:")?])
 }
 
-/// Writes as fast as is taken; gives back how much that was, and how long it waited for it to be taken.
+/// Writes as fast as the job reads; returns the number of bytes, and the time spent waiting.
 fn flood(input: &mut ChildStdin, stop: &AtomicBool, mut lines: impl FnMut(&mut Vec<u8>)) -> (u64, Duration) {
     let (mut written, mut waited, mut block) = (0, Duration::ZERO, Vec::new());
     while !stop.load(Ordering::Relaxed) {
@@ -49,13 +49,13 @@ fn flood(input: &mut ChildStdin, stop: &AtomicBool, mut lines: impl FnMut(&mut V
     (written, waited)
 }
 
-// Refutes a queue that grows while a job is slower than what writes to it, and a job that says nothing
+// Refutes a queue that grows while a job is slower than its input, and a job that releases nothing
 // afterwards.
 #[test]
 fn what_writes_too_fast_waits() {
     let scene = Scene::new("memory");
     let from = now() / SECOND * SECOND;
-    // Windows without end in number: each second pays for itself.
+    // An endless number of windows: each second is charged separately.
     let job = exact(from, None).replace("promise = \"lifetime\"", "promise = \"each 1s\"");
     scene.write("job.toml", limited(&job, ENOUGH));
     scene.init();
@@ -71,7 +71,7 @@ fn what_writes_too_fast_waits() {
             let (start, mut made) = (Instant::now(), 0);
             let mut people = Vec::new();
             let (written, waited) = flood(input, stop, |block| {
-                // The same people again and again: to write them down would be slower than to read them.
+                // The same people again and again: to format them would take longer than to read them.
                 if now() - made > SECOND / 10 {
                     made = now();
                     people =
@@ -93,7 +93,7 @@ fn what_writes_too_fast_waits() {
     });
     assert!(!life.has_ended(), "{:?}", life.said());
     assert!(most > 0 && most < ENOUGH, "it held {most} bytes");
-    // Otherwise there was no overload: most of its time it was not let write.
+    // Otherwise there was no overload: the writer waited most of its time.
     let rate = written as f64 / took.as_secs_f64() / 1e6;
     println!(
         "memory: at most {:.1} MB held at {rate:.1} MB/s, {waited:.1?} of {took:.1?} waited",
@@ -113,11 +113,11 @@ fn what_writes_too_fast_waits() {
     scene.verify("job.ledger");
 }
 
-// Refutes a job that forgets people when its memory ends, or tells what it has of them.
+// Refutes a job that forgets people when it reaches its limit, or releases what it has of them.
 #[test]
 fn what_does_not_fit_ends_the_job() {
     let scene = Scene::new("memory");
-    // One window, which is open for an hour yet.
+    // One window, which stays open for an hour.
     let from = now() / SECOND * SECOND;
     let job = exact(from, Some(from + 3_600 * SECOND)).replace("every = \"1s\"", "every = \"all\"");
     scene.write("job.toml", limited(&job, LITTLE));

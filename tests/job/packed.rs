@@ -1,4 +1,4 @@
-//! Files that are packed: in replays and in runs, in one process and in two.
+//! Compressed files: in replays and in runs, in one process and in two.
 
 use std::io::Write;
 
@@ -25,7 +25,7 @@ fn packed(ending: &str, text: &str) -> Vec<u8> {
     }
 }
 
-// Refutes a run that cannot read what a replay can, a replay that one process alone can do, and a difference
+// Refutes a run that cannot read what a replay can, a replay that only one process can do, and a difference
 // between them.
 #[test]
 fn packed_files_are_read_by_every_command_in_one_process_and_in_two() {
@@ -63,7 +63,7 @@ fn packed_files_are_read_by_every_command_in_one_process_and_in_two() {
     }
 }
 
-// Refutes a demonstration of two processes that shows another truth than that of one.
+// Refutes a demonstration of two processes with other exact values than that of one.
 #[test]
 fn two_processes_show_the_truth_that_one_shows() {
     let scene = set(&chosen(), &crowd());

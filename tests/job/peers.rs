@@ -9,7 +9,7 @@ use crate::cluster::{set, start, start_as};
 use crate::jobs::{SECOND, exact, log, tallies};
 use crate::scene::{Life, Scene, Told, now, until};
 
-/// A job whose windows begin now, and the log of the first four.
+/// A job whose windows start now, and the log of the first four.
 fn begun() -> Scene {
     let from = now() / SECOND * SECOND - SECOND;
     set(&exact(from, Some(from + 20 * SECOND)), &log(from, 4, 300).0)
@@ -21,8 +21,8 @@ fn both(scene: &Scene) -> [Life; 2] {
     lives
 }
 
-// Refutes an orderly end of all processes that looks like a failure, one that seals what is not complete, and
-// a process that goes on when another was asked to end.
+// Refutes an orderly end of all processes that is reported as a failure, one that seals incomplete windows,
+// and a process that goes on when another was asked to end.
 #[test]
 fn processes_that_are_asked_to_end_all_end_well() {
     for asked in [&[0, 1][..], &[0], &[1]] {
@@ -36,7 +36,7 @@ fn processes_that_are_asked_to_end_all_end_well() {
         scene.verify("job.ledger");
         let told = Told::of(&scene.read("told.jsonl"));
         let windows = tallies(&told.values());
-        // Of each window that was told, all: 300 people come in each of the first four.
+        // Each released window is whole: 300 people come in each of the first four.
         let starts: std::collections::BTreeSet<_> = windows.keys().map(|(start, _)| start.clone()).collect();
         for start in starts.iter().take(4) {
             let sum: i64 = windows.iter().filter(|((of, _), _)| of == start).map(|(_, tally)| tally).sum();
@@ -45,7 +45,7 @@ fn processes_that_are_asked_to_end_all_end_well() {
     }
 }
 
-// Refutes an end by which nobody knows which process was at fault, and one that comes late.
+// Refutes an end without the name of the process at fault, and one that comes late.
 #[test]
 fn a_process_that_is_gone_is_named_by_the_other() {
     for victim in [0, 1] {
@@ -95,7 +95,7 @@ fn other(scene: &Scene, line: &str, instead: &str) {
     let _ = fs::remove_file(scene.at("gone"));
 }
 
-// Refutes a process that waits in silence for one that does not answer, and one that gives it up.
+// Refutes a process that waits silently for one that does not answer, and one that gives it up.
 #[test]
 fn a_process_that_does_not_answer_is_named_and_waited_for() {
     let scene = begun();

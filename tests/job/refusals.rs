@@ -1,5 +1,4 @@
-//! What a job refuses, as a person or a script meets it: how it exits, what it says, and what it must never
-//! say.
+//! The refusals of a job as people and scripts see them: exit code, message, and no content of records.
 
 use std::io::Write;
 use std::time::Duration;
@@ -7,10 +6,10 @@ use std::time::Duration;
 use crate::jobs::{exact, line};
 use crate::scene::{Said, Scene};
 
-/// Stands in every record that a refusal could be about.
+/// A text in every record that a refusal could be about.
 pub(crate) const SECRET: &str = "s3cr3t";
 
-/// The start of these jobs' windows: two of them.
+/// The start of these jobs' two windows.
 pub(crate) const FROM: i64 = 1_500_000_000_000_000;
 const UNTIL: i64 = FROM + 2_000_000;
 
@@ -39,28 +38,28 @@ fn records(people: i64) -> String {
     text
 }
 
-/// Puts something else in place of a word of the job file.
+/// Replaces a word of the job file.
 pub(crate) fn change(scene: &Scene, word: &str, other: &str) {
     let text = scene.read("job.toml");
     assert_eq!(text.matches(word).count(), 1, "{word}");
     scene.write("job.toml", text.replace(word, other));
 }
 
-/// So many lines that are none, each with the secret in it.
+/// Appends unreadable lines, each with the secret in it.
 fn bad_lines(scene: &Scene, lines: usize) {
     change(scene, "late = \"500ms\"", "bad = { lines = 2 }");
     let bad: String = (0..lines).map(|at| format!("{SECRET}-{at},{SECRET},{SECRET}\n")).collect();
     scene.write("visits.csv", records(2) + &bad + &line("eve", FROM, "b"));
 }
 
-/// Leaves of a packed file its first half, and reads that.
+/// Cuts a packed file to its first half, and reads that.
 fn halve(scene: &Scene, name: &str, packed: &[u8]) {
     scene.write(name, &packed[..packed.len() / 2]);
     change(scene, "visits.csv", name);
 }
 
 fn many() -> String {
-    // Not all alike: a packed half must hold some records.
+    // The lines differ: half of a packed file must hold some records.
     let mut text = "person,time,page\n".to_owned();
     for person in 0..20_000u64 {
         let name = person.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -275,14 +274,14 @@ fn lines_without(text: &str, word: &str) -> String {
     text.lines().filter(|line| !line.starts_with(word)).map(|line| format!("{line}\n")).collect()
 }
 
-/// Nothing of a record, and one sentence that says what to do.
+/// Checks that a message has nothing of a record, and one sentence with a remedy.
 pub(crate) fn is_discreet(name: &str, said: &Said) {
     assert!(!said.out.contains(SECRET) && !said.err.contains(SECRET), "{name}: {said:?}");
     assert!(!said.err.contains("panicked"), "{name}: {said:?}");
 }
 
-// Refutes a refusal that exits wrongly, that says nothing that helps, that tells of a record, that comes
-// late, or after which something was sealed.
+// Refutes a refusal with a wrong exit code, one without help, one that quotes a record, one that comes late,
+// and one after which something was sealed.
 #[test]
 fn what_is_wrong_is_refused_and_said_without_a_record() {
     for case in CASES {
@@ -315,7 +314,8 @@ fn what_is_wrong_is_refused_and_said_without_a_record() {
     }
 }
 
-// Refutes a limit that is one line off, and a demo that says of the data more than its windows do.
+// Refutes a limit that is one line off, and a demonstration that reveals more of the data than its windows
+// do.
 #[test]
 fn what_is_allowed_is_not_refused() {
     let scene = scene();
@@ -340,14 +340,14 @@ fn what_is_allowed_is_not_refused() {
         let said = scene.done(&["replay", "job.toml", "--demo", "--report", "page.html"]);
         is_discreet("demo", &said);
         assert!(!scene.read("page.html").contains(SECRET));
-        // The two windows that hold data, each with its three pages and its end.
+        // The two windows that hold data, each with its three pages and its closing line.
         assert_eq!(said.out.lines().count(), 8, "{said:?}");
         assert!(said.out.lines().all(|line| line.contains("\"demo\":true")), "{said:?}");
         assert_eq!(scene.standing("job.ledger").0, 0, "a demo was charged");
     }
 }
 
-// Refutes a quotation mark that takes other people's lines with it, up to the next one or to the end.
+// Refutes a quotation mark that swallows other people's lines, up to the next one or to the end.
 #[test]
 fn an_open_quotation_mark_leaves_other_lines() {
     for (marks, limit) in [([10, 30], "2"), ([10, 10], "1")] {

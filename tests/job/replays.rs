@@ -1,4 +1,4 @@
-//! Replays of three real logs, by the job files that teach.
+//! Replays of three real logs, by the example jobs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::refusals::FROM;
 use crate::scene::Scene;
 use crate::size;
 
-/// A job file of `config/`, the log that it reads, and the release whose keys nobody knows beforehand.
+/// A job file of `config/`, the log that it reads, and the release that discovers its keys.
 #[derive(Clone, Copy)]
 struct Log {
     name: &'static str,
@@ -25,7 +25,7 @@ const REVIEWS: Log = Log { name: "reviews", data: "reviews.csv.bz2", discovers: 
 const RETAIL: Log = Log { name: "retail", data: "retail.csv.gz", discovers: None };
 const ACCESS: Log = Log { name: "access_log", data: "access.log.gz", discovers: None };
 
-/// The job file beside its log; nothing where the log is not.
+/// The job file beside its log; `None` if the log is missing.
 fn scene(log: Log) -> Option<Scene> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
     let data = project.join("../shared/data").join(log.data);
@@ -50,7 +50,7 @@ struct Cell {
     high: f64,
     tally: Value,
     truth: Value,
-    /// By how many people it is off, and may be, where it is found by its rank.
+    /// The rank error in people and its bound, for values found by rank.
     off: Option<[u64; 2]>,
     quantile: bool,
 }
@@ -58,8 +58,8 @@ struct Cell {
 impl Cell {
     /// Returns true if the promised interval contains the tally.
     fn kept(&self, tally: f64) -> bool {
-        // Of a quantile the interval is where the answers end; of a largest value it begins where somebody is
-        // above.
+        // The interval of a quantile is the range of possible answers; that of a largest value starts where
+        // at least one person is above.
         let within = self.low <= tally && tally <= self.high;
         match self.off {
             Some([off, allowed]) if self.quantile => off <= allowed,
@@ -116,15 +116,14 @@ struct Held {
 }
 
 impl Held {
-    /// Returns true if the promise of 0.9 is refuted: this happens one time in a million where the promise is
-    /// kept.
+    /// Returns true if the promise of 0.9 is refuted: by chance this happens one time in a million.
     fn refuted(self) -> bool {
         at_most(self.cells, 0.9, self.hits) < ALPHA
     }
 
-    /// The chance to refute it if it were kept 0.87 of the time.
+    /// The probability of refuting the promise if the true rate is 0.87.
     fn power(self) -> f64 {
-        // The fewest hits that do not refute it: fewer do.
+        // The least number of hits that does not refute it.
         let (mut least, mut most) = (0, self.cells);
         while least < most {
             let middle = least.midpoint(most);
@@ -136,7 +135,7 @@ impl Held {
 
 const ALPHA: f64 = 1e-6;
 
-/// The chance of at most so many hits in so many cells.
+/// The probability of at most `hits` hits in this number of cells.
 fn at_most(cells: u64, chance: f64, hits: u64) -> f64 {
     let logarithm = |number: u64| libm::lgamma(number as f64 + 1.0);
     let mass = |hits: u64| {
@@ -149,7 +148,7 @@ fn at_most(cells: u64, chance: f64, hits: u64) -> f64 {
     (first.min(hits)..=hits).map(mass).sum::<f64>().min(1.0)
 }
 
-// Refutes a test that finds nothing, and one that finds what is not.
+// Refutes a test that finds nothing, and one that finds a fault where there is none.
 #[test]
 fn a_promise_that_is_not_kept_would_be_found() {
     assert!((at_most(10, 0.5, 4) - 386.0 / 1024.0).abs() < 1e-12);
@@ -160,8 +159,8 @@ fn a_promise_that_is_not_kept_would_be_found() {
     assert!(Held { cells: 100, hits: 0 }.power() < 0.01);
 }
 
-// Refutes a tally or a truth that depends on how many threads share the work or on which run it is, and an
-// interval that holds the tally less often than it says.
+// Refutes a tally or an exact value that depends on the number of threads or on the run, and an interval that
+// contains the tally less often than it promises.
 #[test]
 fn demonstrations_tell_the_same_truth_and_keep_their_intervals() {
     let mut all = Held::default();
@@ -207,7 +206,7 @@ fn demonstrations_tell_the_same_truth_and_keep_their_intervals() {
     }
 }
 
-// Refutes one window of everything that takes what is before or after it, or that takes nothing.
+// Refutes a single window that takes records before its start or after its end, or that takes nothing.
 #[test]
 fn a_window_of_everything_has_the_ends_that_it_states() {
     const FROM: i64 = 1_500_000_000 * SECOND;
@@ -232,7 +231,7 @@ fn a_window_of_everything_has_the_ends_that_it_states() {
     }
 }
 
-// Refutes a replay that says another thing when it says it again, repeats itself in one file, or is paid for
+// Refutes a replay that changes a value when it is repeated, writes a line twice to one file, or is charged
 // twice.
 #[test]
 fn a_replay_is_told_again_and_charged_once() {
@@ -256,7 +255,7 @@ fn a_replay_is_told_again_and_charged_once() {
     }
 }
 
-// Refutes a file that lacks windows for good, and nobody is told of it.
+// Refutes a file that lacks windows for good, without a warning.
 #[test]
 fn a_file_that_begins_late_is_told_of() {
     let scene = Scene::new("late");
@@ -286,7 +285,7 @@ type Said = (String, String, String, String);
 
 fn lines(text: &str) -> Vec<Said> {
     let said = text.lines().map(|line| {
-        // Digit by digit: to read a number is to round it.
+        // Digit by digit: parsing a number would round it.
         let written: BTreeMap<&str, &RawValue> = serde_json::from_str(line).unwrap();
         let line: Value = serde_json::from_str(line).unwrap();
         let number = written[if line["closed"] == true { "cells" } else { "value" }];
@@ -305,7 +304,7 @@ fn table(text: &str) -> Vec<Said> {
     let said = reader.records().map(|record| {
         let record = record.unwrap();
         let number = if record[cells].is_empty() { value } else { cells };
-        // What a spreadsheet would take for a formula has a mark before it.
+        // A key that a spreadsheet would take for a formula has a mark before it.
         let key = record[key].trim_start_matches('\'').to_owned();
         (record[release].to_owned(), record[start].to_owned(), key, record[number].to_owned())
     });

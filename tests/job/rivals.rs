@@ -1,4 +1,4 @@
-//! Who else may go on with a job: not its next parameters, not another ledger, not a second process.
+//! Tests that no other parameters, no other ledger and no second process go on with a job.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use crate::jobs::{COST, exact};
 use crate::refusals::{FROM, change, is_discreet, scene};
 use crate::scene::{moment, now, until};
 
-// Refutes a job that goes on under one version with other parameters: what was told would be told anew.
+// Refutes a job that goes on under one version with other parameters: released windows would be released
+// anew.
 #[test]
 fn other_parameters_need_another_version() {
     let scene = scene();
@@ -20,11 +21,11 @@ fn other_parameters_need_another_version() {
     is_discreet("parameters", &said);
     change(&scene, "version = 1", "version = 2");
     scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    // A new version is paid for: two windows at each price.
+    // A new version is charged: two windows at each cost.
     assert_eq!(scene.standing("job.ledger").1["epsilon"], 2.0 * COST + 2.0 * 10.0);
 }
 
-// Refutes a sink that takes the releases of a ledger that it knows nothing of for its own.
+// Refutes a sink that takes the releases of another ledger for its own.
 #[test]
 fn the_file_of_another_ledger_is_refused() {
     let (scene, other) = (scene(), scene());
@@ -42,7 +43,7 @@ fn the_file_of_another_ledger_is_refused() {
 #[test]
 fn a_second_process_of_a_job_is_refused_at_once() {
     let scene = scene();
-    // It has a window to wait for.
+    // The job has a window to wait for.
     scene.write("job.toml", exact(FROM, None));
     change(&scene, "from = \"2017-07-14T02:40:00Z\"", &format!("from = \"{}\"", moment(now())));
     let first = scene.start(&["run", "job.toml", "--out", "first.jsonl"]);

@@ -1,4 +1,4 @@
-//! SIGHUP: no end of a run, but another file.
+//! SIGHUP: it reopens the output of a run, and does not end it.
 
 use std::fs;
 use std::time::Duration;
@@ -13,7 +13,7 @@ fn windows(scene: &Scene, file: &str) -> usize {
 }
 
 // Refutes a run that ends with its terminal, one that writes on into a file that was moved away, lines that
-// are told in both files or in none, and a restart that tells the moved ones again.
+// are in both files or in none, and a restart that writes the moved ones again.
 #[test]
 fn an_output_that_was_moved_away_is_begun_anew() {
     for file in ["told.jsonl", "told.csv"] {
@@ -27,7 +27,7 @@ fn an_output_that_was_moved_away_is_begun_anew() {
         let told = |file: &str| scene.read(file).lines().count();
         let life = scene.start(&arguments);
         until("a window is told", || told(file) >= 3);
-        // Without another file nothing changes.
+        // If the file was not moved, nothing changes.
         life.signal(Signal::HUP);
         let before = told(file);
         until("it goes on", || told(file) > before);
@@ -53,7 +53,7 @@ fn an_output_that_was_moved_away_is_begun_anew() {
     }
 }
 
-// Refutes a signal that a file which cannot be opened makes an end, and lines that are lost by it.
+// Refutes a run that ends because a file cannot be opened on the signal, and lines that are lost by it.
 #[test]
 fn an_output_that_cannot_be_begun_anew_goes_on_as_it_was() {
     let scene = Scene::new("rotation");
@@ -72,7 +72,7 @@ fn an_output_that_cannot_be_begun_anew_goes_on_as_it_was() {
     assert_eq!(life.end().code, Some(0));
 }
 
-/// A replay that takes its time: it reads a pipe that nobody ends.
+/// A replay that lasts: it reads a pipe that nothing closes.
 fn slow(scene: &Scene) -> (Life, std::process::ChildStdin) {
     scene.write("job.toml", exact(0, Some(6 * SECOND)).replace("path = \"visits.csv\"", "path = \"-\""));
     scene.init();
@@ -80,12 +80,12 @@ fn slow(scene: &Scene) -> (Life, std::process::ChildStdin) {
         scene.start_reading(&["replay", "job.toml", "--out", "told.jsonl"], std::process::Stdio::piped());
     let input = life.child.stdin.take().unwrap();
     until("it runs", || scene.at("told.jsonl").exists());
-    // The file is there a moment before signals are heard otherwise.
+    // The file is there a moment before the other signals are handled.
     std::thread::sleep(Duration::from_millis(300));
     (life, input)
 }
 
-// Refutes a replay that ends with its terminal, and one that was ended and looks as if it were done.
+// Refutes a replay that ends with its terminal, and a stopped replay that looks complete.
 #[test]
 fn a_replay_ends_by_what_asks_it_to_and_says_that_it_is_not_done() {
     for (signal, code) in [(Signal::HUP, 0), (Signal::INT, 70), (Signal::TERM, 70)] {
@@ -106,7 +106,7 @@ fn a_replay_ends_by_what_asks_it_to_and_says_that_it_is_not_done() {
     }
 }
 
-// Refutes a second request that waits for what the first waits for, and one that seals what is not complete.
+// Refutes a second signal that waits for the same as the first, and one that seals incomplete windows.
 #[test]
 fn who_asks_twice_does_not_wait() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
@@ -119,7 +119,7 @@ fn who_asks_twice_does_not_wait() {
         let arguments = ["run", "job.toml", "--out", "told.jsonl"];
         let mut life = scene.start(&arguments);
         until("a window is told", || windows(&scene, "told.jsonl") > 0);
-        // A window waits for the ledger, which another process holds.
+        // The window waits for the ledger, which another process holds.
         let holder = rusqlite::Connection::open(scene.at("job.ledger")).unwrap();
         holder.busy_timeout(Duration::from_secs(10)).unwrap();
         holder.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -1,5 +1,5 @@
-//! A demonstration and a real run of one job differ in nothing but where noise comes from and what lines say
-//! of the truth.
+//! A demonstration and a real run of one job differ only in the source of noise and in the exact values of
+//! lines.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,14 +12,14 @@ use crate::refusals::{FROM, change};
 use crate::scene::Scene;
 use crate::size;
 
-/// The parts of a line that are neither drawn nor counted: its window, its key where keys are listed, its
-/// noise with its error bound, its privacy cost, its id.
+/// The parts of a line that are neither drawn nor counted: its window, its key if keys are listed, its noise
+/// with its error bound, its privacy cost, its id.
 fn settled(line: &str, listed: &BTreeSet<String>) -> Option<String> {
     let Value::Object(line) = serde_json::from_str(line).unwrap() else { panic!("{line}") };
     let release = line["release"].as_str().unwrap();
     let is_listed = listed.contains(release);
     if line.contains_key("value") && !is_listed {
-        // Which keys are found is drawn; that they are of the same release is not.
+        // Discovered keys depend on noise; the fields of their release do not.
         let parts = ["release", "window", "noise", "confidence", "id", "promise"];
         let parts: Map<String, Value> =
             parts.into_iter().map(|part| (part.to_owned(), line[part].clone())).collect();
@@ -30,16 +30,16 @@ fn settled(line: &str, listed: &BTreeSet<String>) -> Option<String> {
     let mut said = Map::new();
     for (name, value) in line {
         match name.as_str() {
-            // The truth, and the word, are what a demonstration adds.
+            // The exact values and the mark that a demonstration adds.
             "tally" | "truth" | "demo" | "off" => {}
-            // A row's place in a ledger, and the hash of all rows before it.
+            // The sequence number of a row in its ledger, and the hash of all rows before it.
             "seq" | "chain" | "ledger" => {}
             "cells" if !is_listed => {}
             "value" => {}
             "interval" if is_mean => {}
             "interval" => {
                 let [low, high] = [&value[0], &value[1]].map(|end| end.as_f64().unwrap_or(f64::NAN));
-                // To a millionth: both ends are rounded.
+                // To a millionth, since both ends are rounded.
                 said.insert(name, json!(((high - low) * 1e6).round()));
             }
             _ => _ = said.insert(name, value),
@@ -48,7 +48,7 @@ fn settled(line: &str, listed: &BTreeSet<String>) -> Option<String> {
     Some(Value::Object(said).to_string())
 }
 
-/// Compares the two over a job whose ledger is at `ledger`.
+/// Compares the two for a job whose ledger is at `ledger`.
 fn compare(name: &str, scene: &Scene, ledger: &str) {
     scene.done(&["ledger", "init", ledger, "--config", "job.toml"]);
     let plan: Value = serde_json::from_str(&scene.done(&["plan", "job.toml", "--json"]).out).unwrap();
@@ -72,7 +72,7 @@ fn compare(name: &str, scene: &Scene, ledger: &str) {
     let (demo, real) = (all(&demo.out), all(&real.out));
     assert!(!real.is_empty(), "{name}");
     let only = |one: &BTreeSet<String>, other: &BTreeSet<String>| {
-        // A window in which no key was found has no line but its end.
+        // A window without a discovered key has only its closing line.
         let lone: Vec<String> = one
             .difference(other)
             .filter(|line| line.contains("\"closed\"") || !line.contains("\"noise\""))
@@ -89,8 +89,8 @@ fn compare(name: &str, scene: &Scene, ledger: &str) {
     assert_eq!(only(&real, &demo), (Vec::new(), Vec::new()), "{name}: only in the real run");
 }
 
-// Refutes a demonstration of another job than the one that then runs: other windows, keys, prices, noise,
-// names or codes.
+// Refutes a demonstration that differs from the job that then runs: in windows, keys, costs, noise, names or
+// codes.
 #[test]
 fn a_demonstration_settles_what_a_real_run_does() {
     let log: String =
@@ -115,7 +115,7 @@ fn a_demonstration_settles_what_a_real_run_does() {
     ] {
         compare(&format!("{changes:?}"), &small(changes), "job.ledger");
     }
-    // What cannot be read ends both.
+    // Unreadable input ends both.
     let scene = small(&[]);
     scene.write("visits.csv", HEADER.to_owned() + &log + "x,y,z\n");
     scene.init();

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::kit::Directory;
 
-/// Whatever a process does is over by then, on a machine that is busy with something else.
+/// The time limit of any action of a process, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
-/// A directory that is gone when this is.
+/// A directory that is removed when this is dropped.
 pub(crate) struct Scene(Directory);
 
 impl Scene {
@@ -42,7 +42,7 @@ impl Scene {
 
     pub(crate) fn start_reading(&self, arguments: &[&str], input: Stdio) -> Life {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        // Files, so that no process waits for somebody to read what it says.
+        // Files, so that a process never waits for a reader of its output.
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let (out, err) = (self.at(&format!(".out-{count}")), self.at(&format!(".err-{count}")));
         let child = Command::new(env!("CARGO_BIN_EXE_discreet"))
@@ -56,19 +56,19 @@ impl Scene {
         Life { child, out, err, since: Instant::now() }
     }
 
-    /// Runs it to its end.
+    /// Runs a command to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Said {
         self.start(arguments).end()
     }
 
-    /// The same, which must go well.
+    /// Runs a command that must succeed.
     pub(crate) fn done(&self, arguments: &[&str]) -> Said {
         let said = self.run(arguments);
         assert_eq!(said.code, Some(0), "{arguments:?}: {said:?}");
         said
     }
 
-    /// Makes the ledger of `job.toml`.
+    /// Creates the ledger of `job.toml`.
     pub(crate) fn init(&self) {
         self.done(&["ledger", "init", "job.ledger", "--config", "job.toml"]);
     }
@@ -84,13 +84,13 @@ impl Scene {
         (domain["releases"].as_u64().unwrap(), spent)
     }
 
-    /// Everything that adds up does, from the first row on.
+    /// Verifies a ledger from the first row on.
     pub(crate) fn verify(&self, ledger: &str) {
         assert!(self.done(&["ledger", "verify", ledger]).out.starts_with("sound: "));
     }
 }
 
-/// A process, which is killed when this is dropped.
+/// A process, killed when this is dropped.
 pub(crate) struct Life {
     pub(crate) child: Child,
     out: PathBuf,
@@ -101,7 +101,7 @@ pub(crate) struct Life {
 /// The end of a process, with its whole output.
 #[derive(Debug)]
 pub(crate) struct Said {
-    /// `None` where a signal ended it.
+    /// The exit code; `None` if a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -109,7 +109,7 @@ pub(crate) struct Said {
 }
 
 impl Life {
-    /// Waits for its end.
+    /// Waits for the end.
     pub(crate) fn end(self) -> Said {
         self.end_within(PATIENCE)
     }
@@ -143,7 +143,7 @@ impl Life {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// As a machine that loses its power ends it.
+    /// Kills it as a power cut would.
     pub(crate) fn kill(mut self) -> Said {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -158,7 +158,7 @@ impl Drop for Life {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -167,12 +167,12 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Now, in microseconds since 1970.
+/// The present, in microseconds since 1970.
 pub(crate) fn now() -> i64 {
     i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros()).unwrap()
 }
 
-/// As job files and lines write a moment.
+/// A time in the format of job files and lines.
 pub(crate) fn moment(microseconds: i64) -> String {
     jiff::Timestamp::from_microsecond(microseconds).unwrap().to_string()
 }
@@ -183,7 +183,7 @@ pub(crate) fn moment(microseconds: i64) -> String {
 pub(crate) struct Told(pub(crate) BTreeMap<(String, String), BTreeMap<String, Value>>);
 
 impl Told {
-    /// Reads it strictly: a line that is torn, or a window that has no end or two, is a failure.
+    /// Parses the lines strictly: a torn line, or a window with no end or two, is a failure.
     pub(crate) fn of(text: &str) -> Told {
         assert!(text.is_empty() || text.ends_with('\n'), "a torn line at the end");
         let mut told = Told::default();

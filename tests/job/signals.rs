@@ -1,4 +1,4 @@
-//! What a running job does when it is asked to end, or to say how it is.
+//! Signals to a running job: requests to end, and to report its vitals.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -9,8 +9,8 @@ use rustix::process::Signal;
 use crate::jobs::{HEADER, SECOND, exact, line, log, tallies};
 use crate::scene::{Scene, Told, now, until};
 
-// Refutes a clean end that seals what is not complete: the run after it would tell less than a run that was
-// never ended.
+// Refutes a clean end that seals incomplete windows: the next run would release less than one that was never
+// ended.
 #[test]
 fn who_is_asked_to_end_seals_nothing_incomplete() {
     for signal in [Signal::TERM, Signal::INT] {
@@ -38,8 +38,8 @@ fn who_is_asked_to_end_seals_nothing_incomplete() {
     }
 }
 
-// Refutes a pipeline that is ended as a whole, whose last part says that the first has failed it; and one
-// that never says so.
+// Refutes a job that is asked to end while its input ends, and reports a failed source; and a job whose input
+// ends without such a request, and that does not report it.
 #[test]
 fn an_input_that_ends_with_the_job_has_not_failed_it() {
     for (asked, code) in [(true, 0), (false, 69)] {
@@ -60,7 +60,7 @@ fn an_input_that_ends_with_the_job_has_not_failed_it() {
     }
 }
 
-// Refutes an answer for whoever runs the job that gets among what is published, or that tells of records.
+// Refutes vitals that get among the released lines, or that disclose records.
 #[test]
 fn an_operator_is_told_how_it_is() {
     let scene = Scene::new("signals");

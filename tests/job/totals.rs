@@ -1,5 +1,5 @@
-//! Totals over windows, of a job that is killed at random moments: what they remember of people and of noise
-//! comes back.
+//! Totals over windows, of a job that is killed at random moments: the people and the noise that they
+//! remember are restored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,10 @@ use crate::{Chance, in_parallel, size};
 
 const WINDOWS: i64 = 24;
 const PEOPLE: i64 = 600;
-/// Of how many windows the last ones are.
+/// The number of windows in a total over the last windows.
 const LAST: i64 = 4;
 
-/// Noise that is rounded away: its deviation is below 0.09, and 0.5 would be seen.
+/// A job whose noise rounds to zero: its deviation is below 0.09, and only 0.5 would show.
 fn job() -> String {
     let job = exact(FROM, Some(FROM + WINDOWS * SECOND)).replace("epsilon = 480", "rho = 490");
     let (head, _) = job.split_once("[[release]]").unwrap();
@@ -35,7 +35,7 @@ type Totals = BTreeMap<(String, String, String), i64>;
 /// Records, by window.
 type Log = Vec<String>;
 
-/// People who come again and again, always to one page, and what must be told: of each the first time alone.
+/// People who come again and again, always to one page, and the expected totals: each person counts once.
 fn log() -> (Log, Totals) {
     let mut log = vec![String::new(); WINDOWS as usize];
     let mut first = BTreeMap::new();
@@ -66,7 +66,7 @@ fn log() -> (Log, Totals) {
     (log, totals)
 }
 
-/// The log without what is sealed: all but the records of windows that were told of both releases.
+/// The log without sealed windows: all but the records of windows that both releases have released.
 fn rotated(log: &Log, told: &str) -> String {
     let windows = |name: &str| {
         let closed = told.lines().filter(|line| line.contains("\"closed\":true") && line.ends_with('}'));
@@ -75,9 +75,9 @@ fn rotated(log: &Log, told: &str) -> String {
     HEADER.to_owned() + &log[windows("so_far").min(windows("recent"))..].concat()
 }
 
-// Refutes a life that counts somebody again whom the one before it had counted, though the log no longer says
-// so; one that begins a total anew; a line that is told otherwise than it was; and totals that are paid for
-// twice.
+// Refutes a life that counts a person again whom the life before had counted, though the log no longer has
+// the record; one that starts a total anew; a line that changes when it is written again; and totals that are
+// charged twice.
 #[test]
 fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
     const LIVES: usize = 6;
@@ -95,7 +95,7 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
     in_parallel((0..size(24, 300).div_ceil(LIVES)).collect(), |number| {
         let (scene, mut seen, mut chance) = (set(), Seen::default(), Chance::of(&[3, number]));
         for _ in 0..LIVES {
-            // Some windows further, for most lives.
+            // Some windows later, for most lives.
             let before = scene.read("told.jsonl").matches("closed").count();
             let further = before + 1 + chance.below(8);
             let mut life = scene.start(&arguments(number % 2));
@@ -113,7 +113,7 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
         assert_eq!(totals(&windows), truth);
         scene.verify("job.ledger");
         assert_eq!(scene.standing("job.ledger").1["rho"], 490.0, "all totals are paid for once");
-        // And a file that is new is told the very same, by any number of workers.
+        // A new file gets the same lines, by any number of workers.
         scene.done(&["replay", "job.toml", "--out", "again.jsonl", "-w", ["2", "1"][number % 2]]);
         assert_eq!(Told::of(&scene.read("again.jsonl")), windows);
     });
@@ -122,7 +122,7 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
     println!("killed: {hit} replays in the middle");
 }
 
-// Refutes what is counted of people in one process and lost in another, while both live and when both begin
+// Refutes people who are counted in one process and lost in another, while both live and after both start
 // again.
 #[test]
 fn two_processes_tell_the_totals_that_an_oracle_counts() {

@@ -1,4 +1,4 @@
-//! How many workers and processes share the work: no matter for what is counted.
+//! The number of workers and processes does not change the tallies.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,12 +11,12 @@ use crate::cluster::{beside, chosen, crowd, hosts, set, start_as};
 use crate::scene::{Scene, Told};
 use crate::size;
 
-/// A job file of `config/` beside the log that it reads; nothing where the log is not.
+/// A job file of `config/` beside the log that it reads; `None` if the log is missing.
 fn example(name: &str, data: Option<&str>) -> Option<Scene> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
     let job = fs::read_to_string(project.join("config").join(format!("{name}.toml"))).unwrap();
     let scene = Scene::new("workers");
-    // As large as it is only in a full run.
+    // Full size only in a full run.
     let (rows, few) = ("rows   = 400000", "rows   = 20000 ");
     scene.write("job.toml", if size(0, 1) == 0 { job.replace(rows, few) } else { job });
     if let Some(data) = data {
@@ -32,7 +32,8 @@ fn example(name: &str, data: Option<&str>) -> Option<Scene> {
     Some(scene)
 }
 
-/// The exact numbers in the lines of a demonstration: after the bound and before it, of each cell.
+/// The exact numbers in the lines of a demonstration: after contribution bounding and before it, of each
+/// cell.
 type Exact = BTreeMap<[String; 5], [Value; 2]>;
 
 fn exact(lines: &str) -> Exact {
@@ -45,8 +46,7 @@ fn exact(lines: &str) -> Exact {
     cells.collect()
 }
 
-// Refutes what is counted twice, or not at all, or bounded otherwise, where more workers or processes share
-// the work.
+// Refutes a record that is counted twice or never, or bounded otherwise, with more workers or processes.
 #[test]
 fn exact_tallies_are_the_same_for_every_number_of_workers_and_processes() {
     let mut examples = vec![("quickstart", None), ("access_log", Some("access.log.gz"))];
@@ -63,7 +63,7 @@ fn exact_tallies_are_the_same_for_every_number_of_workers_and_processes() {
             "{name}"
         );
         let same = |what: &str, other: Exact| {
-            // Which keys are discovered is a matter of noise; what is told of one that is, is not.
+            // The set of discovered keys depends on noise; the tallies of a key in both do not.
             let common = one.keys().filter(|place| other.contains_key(*place)).count();
             assert!(2 * common > one.len(), "{name}, {what}: {common} of {}", one.len());
             for (place, numbers) in &other {
@@ -94,7 +94,7 @@ fn a_number_of_workers_does_its_work_or_is_refused() {
         }
     }
     let told = |workers: &str| {
-        // With a ledger of its own: what one ledger has told it tells again.
+        // With a ledger of its own: one ledger would repeat its released lines.
         let scene = beside(&scene);
         scene.done(&["replay", "job.toml", "--out", "told.jsonl", "-w", workers]);
         Told::of(&scene.read("told.jsonl")).values()
@@ -105,7 +105,7 @@ fn a_number_of_workers_does_its_work_or_is_refused() {
     }
 }
 
-/// Releases of one input with more to do and less, of which one keeps a state from window to window.
+/// Releases of one input with unequal work, of which one keeps a state from window to window.
 const SEVERAL: &str = r#"
 [job]
 name = "several"
@@ -152,7 +152,7 @@ noise = "gaussian"
 cost = { rho = 0.1 }
 "#;
 
-// Refutes rows whose numbers, and lines whose places, depend on which release was ready first.
+// Refutes rows whose numbers, and lines whose places, depend on the release that was ready first.
 #[test]
 fn windows_of_several_releases_come_in_one_order() {
     let scene = Scene::new("several");
@@ -173,13 +173,13 @@ fn windows_of_several_releases_come_in_one_order() {
             })
             .collect();
         assert_eq!(closed.len(), 24 + 12 + 48);
-        // By the end of the window, then by name; and so are the rows.
+        // By the end of the window, then by name; rows are in the same order.
         let mut sorted = closed.clone();
         sorted.sort();
         assert_eq!(closed, sorted, "{workers} workers");
         assert!(closed.windows(2).all(|pair| pair[0].2 < pair[1].2), "{workers} workers");
         assert_eq!(rows.get_or_insert(closed.clone()), &closed, "{workers} workers");
-        // And the same bytes again, from the ledger.
+        // The ledger repeats the same bytes.
         for workers in ["1", "4"] {
             let again = scene.done(&["replay", "job.toml", "-w", workers]);
             assert!(again.out == scene.read(&out), "{workers} workers, again");

@@ -1,4 +1,4 @@
-//! Children of a test: the same program again, which does what its environment says.
+//! Child processes of a test: this program again, with a task in the environment.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Every failure must be over by then.
+/// The time limit of every failure.
 const SOON: Duration = Duration::from_secs(5);
 
 /// This program again, at its test `the_child`.
@@ -21,14 +21,14 @@ pub(crate) fn child(task: &str, directory: &Path) -> Command {
     command
 }
 
-/// The same, as one of two processes.
+/// A child as one of two processes.
 pub(crate) fn process(task: &str, directory: &Path, hosts: &str, process: usize) -> Command {
     let mut command = child(task, directory);
     command.env("HOSTS", hosts).env("PROCESS", process.to_string());
     command
 }
 
-/// Two addresses that nobody listens on.
+/// Two addresses that nothing listens on.
 pub(crate) fn hosts() -> String {
     let taken: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     taken.iter().map(|taken| taken.local_addr().unwrap().to_string()).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! The text of a job file, put together from fields.
+//! The text of a job file, composed of fields.
 
 /// A job file with up to three releases: tables with their fields, each value as TOML.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ impl std::fmt::Display for JobText {
     }
 }
 
-/// An inline table of the parts that are there.
+/// An inline table of the given parts.
 pub(crate) fn inline(parts: &[(&str, Option<String>)]) -> String {
     let said: Vec<String> =
         parts.iter().filter_map(|(name, value)| Some(format!("{name} = {}", value.as_ref()?))).collect();

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// A window of a release: its name, and the start and end of the window as they are written.
 pub(crate) type Window = (String, String, String);
 
-/// A cell of a window: its key, with the quantile where it is one.
+/// A cell of a window: its key, with the quantile if it has one.
 pub(crate) type CellKey = String;
 
 /// The windows of a file of releases.
@@ -24,13 +24,13 @@ pub(crate) struct Lines {
 pub(crate) struct Cell {
     pub(crate) value: String,
     pub(crate) id: String,
-    /// The exact number after the bound and before it, in a demonstration.
+    /// The exact number after contribution bounding and before it, in a demonstration.
     pub(crate) exact: Option<(String, String)>,
 }
 
 impl Lines {
-    /// Reads whole lines; returns the fault of the first malformed one. A torn window at the end is one only
-    /// where `torn` allows it.
+    /// Parses whole lines; returns the fault of the first malformed one. A torn window at the end is a fault
+    /// unless `torn` is set.
     pub(crate) fn of(text: &str, is_csv: bool, torn: bool) -> Result<Lines, String> {
         let text = match text.rsplit_once('\n') {
             Some((_, rest)) if !torn && !rest.is_empty() => return Err(format!("a torn line: {rest}")),

@@ -55,7 +55,7 @@ pub(crate) fn write(kind: &str, events: &[Event], format: &str, zone: &str) -> S
     log
 }
 
-/// A line that no reader of logs understands.
+/// A line that no format of logs accepts.
 pub(crate) const UNREADABLE: &str = "\"\u{1}{[unreadable\n";
 
 /// The bytes in a compression, by its extension; any other leaves them as they are.

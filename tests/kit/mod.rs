@@ -1,4 +1,5 @@
-//! Parts of test programs: a directory, job files, logs, processes with a time limit, their lines, servers and trials.
+//! Parts of test programs: a directory, job files, logs, processes with a time limit, their lines, servers
+//! and trials.
 
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "each test target uses a part of it")]
@@ -52,7 +53,7 @@ impl Directory {
         fs::write(self.at(name), bytes).unwrap();
     }
 
-    /// Returns the text of a file, or nothing where there is none.
+    /// Returns the text of a file; empty if there is none.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read(self.at(name)).map(|bytes| String::from_utf8(bytes).unwrap()).unwrap_or_default()
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Directory;
 
-/// The time after which a process is killed, and said to hang.
+/// The time after which a process is killed, and reported as hanging.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A process, killed when it is dropped.
@@ -26,7 +26,7 @@ pub(crate) struct Process {
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub(crate) arguments: String,
-    /// `None` where a signal ended it, or it hung.
+    /// The exit code; `None` if a signal ended it, or it hung.
     pub(crate) code: Option<i32>,
     pub(crate) hung: bool,
     pub(crate) out: String,
@@ -83,7 +83,7 @@ impl Process {
         }
     }
 
-    /// Kills it (SIGKILL); returns what it printed, and whether the kill came before its end.
+    /// Kills the process with SIGKILL; returns its output, and true if the kill came before its end.
     pub(crate) fn kill(mut self) -> (Ended, bool) {
         let _ = self.child.kill();
         let status = self.child.wait().unwrap();
@@ -101,7 +101,7 @@ impl Process {
     /// Writes to its standard input, which stays open until its end.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         let mut input = self.child.stdin.take().or(self.input.take()).unwrap();
-        // A process that has ended takes no more.
+        // A process that has ended accepts no input.
         let _ = input.write_all(bytes);
         self.input = Some(input);
     }

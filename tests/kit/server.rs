@@ -1,5 +1,5 @@
-//! A server of Postgres for tests: made anew, on a Unix socket and a port of this machine, syncing what it
-//! commits; and gone with the process that asked for it, however that ends.
+//! A Postgres server for tests: new, on a Unix socket and a port of this machine, with synced commits; it
+//! ends with the process that started it, even if that is killed.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 #![allow(dead_code, reason = "the library's tests use a part of it")]
@@ -33,7 +33,7 @@ pub(crate) struct Server {
     guardian: Option<Child>,
 }
 
-/// The server that the tests of this process share; `None`, said once, where none can be had.
+/// The server that the tests of this process share; `None` if there is none, with the reason printed once.
 pub(crate) fn shared() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     SERVER.get_or_init(Server::start).as_ref()
@@ -64,7 +64,7 @@ impl Server {
             "--data-checksums",
         ]);
         run(make.args(["--no-sync", "--pgdata"]).arg(&data)).unwrap();
-        // By the socket without a password, by the port with one.
+        // Without a password on the socket, with one on the port.
         let rules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
         fs::write(data.join("pg_hba.conf"), rules).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -73,7 +73,7 @@ impl Server {
         Some(server)
     }
 
-    /// Starts what was stopped.
+    /// Starts a stopped server.
     pub(crate) fn launch(&mut self) {
         let mut guardian = Command::new("sh");
         guardian.args(["-c", GUARDIAN, "guardian"]);
@@ -100,7 +100,7 @@ impl Server {
         }
     }
 
-    /// Ends it as a crash of its machine would, and keeps its files.
+    /// Ends the server as a crash of its machine would, and keeps its files.
     pub(crate) fn crash(&mut self) {
         let mut guardian = self.guardian.take().unwrap();
         guardian.stdin.take().unwrap().write_all(b"keep\n").unwrap();
@@ -123,13 +123,13 @@ impl Server {
         PathBuf::from(format!("postgres://{user}@127.0.0.1:{}/postgres?ledger={ledger}", self.port))
     }
 
-    /// A name that no other ledger has.
+    /// A ledger name that is not in use.
     pub(crate) fn unused(&self) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         format!("ledger{}", COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Does what a hand with a shell could do, in a ledger's schema.
+    /// Runs statements in a ledger's schema, as a person with a shell could.
     pub(crate) fn sql(&self, ledger: &str, statements: &str) -> Result<String, String> {
         let mut shell = Command::new(self.binaries.join("psql"));
         shell.args([
@@ -148,15 +148,15 @@ impl Server {
     }
 }
 
-/// A pooler in front of a server, gone when this is.
+/// A pooler in front of a server, ended when this is dropped.
 pub(crate) struct Pooler {
     child: Child,
     directory: PathBuf,
 }
 
 impl Server {
-    /// Starts a pooler of one session, in a mode of PgBouncer's; `None`, with the reason printed, where there
-    /// is none.
+    /// Starts a pooler of one session, in a mode of PgBouncer; `None` if it is not installed, with the reason
+    /// printed.
     pub(crate) fn pooler(&self, mode: &str, ignored: &str) -> Option<Pooler> {
         let path =
             ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| Path::new(path).exists());
@@ -219,7 +219,7 @@ impl Drop for Server {
     }
 }
 
-/// Debian keeps them by version, and links only some of them.
+/// The directory of the server's programs: Debian keeps them by version, and links only some of them.
 fn binaries() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let directories = versions.filter_map(|version| Some(version.ok()?.path().join("bin")));
@@ -227,7 +227,7 @@ fn binaries() -> Option<PathBuf> {
     directories.filter(|directory| known && directory.join("initdb").exists()).max()
 }
 
-/// Postgres refuses to run as root.
+/// Returns true for root, as which Postgres refuses to run.
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }

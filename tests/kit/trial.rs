@@ -1,4 +1,4 @@
-//! How trials of whole processes are drawn and spread.
+//! Random choices and parallel runs of trials with whole processes.
 
 /// A sequence of choices that is the same in every run.
 pub(crate) struct Chance(u64);
@@ -19,7 +19,7 @@ impl Chance {
     }
 }
 
-/// Does every piece of work, several at a time: most of a life is waiting.
+/// Runs all pieces of work, several at a time: most of a life is waiting.
 pub(crate) fn in_parallel<T: Send, R: Send>(work: Vec<T>, each: impl Fn(T) -> R + Sync) -> Vec<R> {
     let queue = std::sync::Mutex::new(work.into_iter());
     let results = std::sync::Mutex::new(Vec::new());

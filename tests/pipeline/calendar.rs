@@ -1,4 +1,4 @@
-//! Months are those of a zone, and a month in which nobody came is told like the others.
+//! Months are those of a zone, and a month without records is released like the others.
 
 use discreet::dataflow::{All, Calendar, Config, execute};
 use discreet::gate::Gate;
@@ -7,8 +7,8 @@ use discreet::time::{Time, at};
 
 use crate::scene::{JOB, Scratch, Visit, json, pure, write_down};
 
-/// Midnight in Berlin with each month of 2026 and the first of 2027: by hand, summer time begins on March 29
-/// and ends on October 25.
+/// Midnight in Berlin at the start of each month of 2026 and the first of 2027: by hand, summer time begins
+/// on March 29 and ends on October 25.
 const MIDNIGHTS: [&str; 13] = [
     "2025-12-31T23:00:00Z",
     "2026-01-31T23:00:00Z",
@@ -24,7 +24,7 @@ const MIDNIGHTS: [&str; 13] = [
     "2026-11-30T23:00:00Z",
     "2026-12-31T23:00:00Z",
 ];
-/// July: nobody comes.
+/// July, without records.
 const EMPTY: usize = 6;
 
 // Refutes months of UTC or of a fixed offset, a record of midnight in the month before, and a month that is

@@ -1,6 +1,5 @@
-//! How likely what is told is, where nothing can be seeded: the gate draws from the operating system. So
-//! every test here fails by chance once in a million runs or less, and says how surely it finds what it looks
-//! for.
+//! The probabilities of released values, without a seed: the gate draws from the operating system. So every
+//! test here fails by chance once in a million runs or less, and its comment states its power.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,11 +12,11 @@ use discreet::time::Time;
 use crate::kit::size;
 use crate::scene::{JOB, Scratch, json, pure, span, zcdp};
 
-/// A person who is alone with a key, and when.
+/// A person who is alone with a key, and the time of the record.
 type Alone = (u32, Time);
 
-/// Runs a sentence on two workers, over people each of whom is alone with a key: what was told, window by
-/// window.
+/// Runs a pipeline on two workers, over people each of whom is alone with a key; returns the released lines,
+/// window by window.
 fn told(
     cap: &PrivacyCost,
     people: impl Iterator<Item = Alone> + Clone + Send + Sync + 'static,
@@ -58,9 +57,9 @@ fn deviations(found: usize, of: usize, p: f64) -> f64 {
     (found as f64 - n * p) / (n * p * (1.0 - p)).sqrt()
 }
 
-// A key that one person alone has is told as often as the exact tail at the integer threshold says.
-// Two-sided, alpha 1e-9: 6.11 standard deviations. In half a million keys 180 are due; a threshold of one
-// less tells some 844, and one of one more some 32, each found with a power beyond 1 - 1e-9.
+// A key of a single person is released as often as the exact tail at the integer threshold predicts.
+// Two-sided, alpha 1e-9: 6.11 standard deviations. Of half a million keys 180 are expected; a threshold lower
+// by one would release some 844, and one higher by one some 32, each found with a power beyond 1 - 1e-9.
 #[test]
 fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
     let (windows, keys) = (4, size(125_000, 250_000) as u32);
@@ -76,7 +75,7 @@ fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
             .release(gate, "keys", Gaussian::rho(0.1))
     });
     assert_eq!(told.len(), windows as usize);
-    // Once told, a key is told for ever: the last window has all of them.
+    // A released key stays released: the last window has all of them.
     let last: Vec<&str> = told[told.len() - 1].lines().collect();
     assert!(told.windows(2).all(|pair| pair[0].lines().count() < pair[1].lines().count()));
 
@@ -86,12 +85,12 @@ fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
     assert!((p - 3.598e-4).abs() < 1e-7, "{p}");
     let z = |p| deviations(last.len(), all as usize, p);
     assert!(z(p).abs() < 6.11, "{} of {all}, where {p} is due", last.len());
-    // The same number refutes a threshold on either side.
+    // The same count refutes a threshold that is off by one in either direction.
     assert!(z(tail(sigma, threshold - 2)) < -6.11 && z(tail(sigma, threshold)) > 6.11);
 }
 
-/// In every second window each key has one person, in the others none has: how many of each are told as 1 or
-/// more.
+/// In every second window each key has one person, in the others none. Returns the number of each that is
+/// released as 1 or more.
 fn ones(epsilon: f64, pairs: u32, keys: u32) -> [usize; 2] {
     let people = (0..pairs * keys).map(move |one| (one, Time::from(2 * (one / keys))));
     let told = told(&pure(), people, move |people, gate| {
@@ -115,8 +114,8 @@ fn ones(epsilon: f64, pairs: u32, keys: u32) -> [usize; 2] {
     })
 }
 
-/// By how many standard deviations the odds of being told as 1 or more grow by more than `e^epsilon` through
-/// one person.
+/// The number of standard deviations by which one person raises the odds of a value of 1 or more beyond
+/// `e^epsilon`.
 fn excess([with, without]: [usize; 2], of: usize, epsilon: f64) -> f64 {
     let (n, factor) = (of as f64, epsilon.exp());
     let [p, q] = [with, without].map(|count| count as f64 / n);
@@ -124,7 +123,7 @@ fn excess([with, without]: [usize; 2], of: usize, epsilon: f64) -> f64 {
     (p - factor * q) / variance.sqrt()
 }
 
-// One person changes what is told by the epsilon that was paid, and no more: one-sided, alpha 1e-6, 4.753
+// One person changes the released values by the charged epsilon, and no more: one-sided, alpha 1e-6, 4.753
 // standard deviations. At 120,000 cells a side an epsilon of 1.1 for 1 is 19 standard deviations beyond, and
 // found with a power beyond 1 - 1e-40; 1.05 is found with 1 - 1e-6.
 #[test]
@@ -133,7 +132,7 @@ fn one_person_matters_by_epsilon() {
     let all = (pairs * keys) as usize;
     let z = excess(ones(1.0, pairs, keys), all, 1.0);
     assert!(z < 4.753, "more than epsilon, by {z} standard deviations");
-    // Neither is it much less: what is tight is not refuted, from either side.
+    // The change is not much less, either: a tight bound is refuted from neither side.
     assert!(z > -6.11, "less than epsilon, by {z} standard deviations");
     let z = excess(ones(1.1, pairs, keys), all, 1.0);
     assert!(z > 4.753, "the test would not notice a tenth: {z} standard deviations");

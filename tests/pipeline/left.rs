@@ -1,5 +1,5 @@
-//! What was not complete is not told: a sentence whose builder gives up, whose source is gone, whose sibling
-//! panics, whose peer is killed, whose word is dropped or never given.
+//! Incomplete windows are not released: a pipeline whose builder gives up, whose source is lost, whose
+//! sibling panics, whose peer is killed, whose handle is dropped or never used.
 
 use std::cell::RefCell;
 use std::fs;
@@ -17,19 +17,20 @@ use timely::dataflow::operators::{Inspect, ToStream};
 use crate::kit::children::{child as alone, end, hosts, process};
 use crate::scene::{Scratch, Visit, cast, pure, span, write_down};
 
-/// Six windows of ten. All workers declare this much; what goes wrong goes wrong when that was told.
+/// The time before which all workers declare their input complete, of six windows of ten; faults happen once
+/// the windows up to it are released.
 const COMPLETE: Time = 30;
 const WINDOWS: Time = 6;
-/// Of each worker, in every window.
+/// The visits of each worker, in every window.
 const VISITS: u64 = 10;
 
-/// There are two workers.
+/// The visits of one of the two workers.
 fn visits(worker: usize) -> impl Iterator<Item = Visit> + Clone {
     (0..60).map(move |time| (100 * worker as u64 + time, 0, 0, time as Time, time))
 }
 
-/// The second worker's: gives everything, says what is complete, and does as it is told once that was
-/// released.
+/// The source of the second worker: yields everything, declares what is complete, and acts out its task once
+/// that was released.
 struct Acting {
     said: bool,
     out: PathBuf,
@@ -72,14 +73,14 @@ pub(crate) fn child(task: String, directory: PathBuf) -> Result<Finished, RunErr
         if task.starts_with("word") {
             let (word, external) = feeds.external(2)?;
             if first {
-                // Said twice, it is said once.
+                // A second declaration of the same time changes nothing.
                 word.complete(0, 60)?;
                 word.complete(0, 60)?;
                 if task != "word missing" {
                     word.complete(1, COMPLETE)?;
                 }
             }
-            // Of the first worker, to be dropped by its sink.
+            // The handle of the first worker, to be dropped by its sink.
             let mut held = None;
             match (task.as_str(), first) {
                 ("word dropped", true) => drop(word),
@@ -120,7 +121,7 @@ pub(crate) fn child(task: String, directory: PathBuf) -> Result<Finished, RunErr
     })
 }
 
-/// Windows that have a row: all of both workers is in them, or they have none.
+/// Checks that every window with a row has all visits of both workers, or none.
 fn whole(scratch: &Scratch, windows: Time, what: &str) {
     let rows = scratch.rows();
     let found: Vec<(Time, Time)> = rows.iter().map(|row| row.window).collect();
@@ -148,7 +149,7 @@ fn a_sentence_that_is_left_tells_nothing_partial() {
     }
 }
 
-// The same where the source that is lost, and the builder that gives up, are another process's.
+// The same if the lost source, and the builder that gives up, are in another process.
 #[test]
 fn what_another_process_left_is_not_told() {
     for (task, code, windows) in [("returns early", 70, 0), ("gone", 69, 3), ("panics", 70, 3)] {

@@ -1,7 +1,7 @@
-//! The sentence end to end, on the public interface and a real ledger: what it tells, on one worker and on
-//! two processes; what is left of it when something goes wrong; and how likely it tells what.
+//! The pipeline end to end, through the public interface and a real ledger: its releases, on one worker and
+//! on two processes; its releases after a failure; and their probabilities.
 //!
-//! Where noise would hide what is asked, there is so little of it that it is zero but for one run in 10^30.
+//! If noise would hide the answer, it is so small that it is zero but for one run in 10^30.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
@@ -20,7 +20,7 @@ mod versions;
 
 use std::path::PathBuf;
 
-/// Not a test by itself: what the children do. Without a task it does nothing.
+/// The task of the children, not a test of its own. Without a task it does nothing.
 #[test]
 fn the_child() {
     let Ok(task) = std::env::var("TASK") else { return };

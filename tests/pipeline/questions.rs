@@ -1,4 +1,4 @@
-//! Questions end to end: on one worker, on two and on two processes; across a restart, and by two analysts.
+//! Queries end to end: on one worker, on two and on two processes; across a restart, and by two analysts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn visits() -> impl Iterator<Item = Visit> {
     })
 }
 
-/// Questions that are told apart by a word each: who asks, under which id, when, and what.
+/// Queries, each given by a word: its analyst, its id, its time, and its statistic.
 fn questions(words: &str) -> Vec<Query> {
     let ask = |word: &str| {
         let [analyst, id, at, asks] = word.split(':').collect::<Vec<_>>()[..] else { panic!("{word}") };
@@ -49,7 +49,7 @@ fn questions(words: &str) -> Vec<Query> {
     words.split_whitespace().map(ask).collect()
 }
 
-/// Three answers are ann's, and two ben's.
+/// A bundle with three answers for ann, and two for ben.
 fn bundle() -> BoundedNoise {
     BoundedNoise::bundle(5).epsilon(1.0, 1e-6).share("ann", 3).share("ben", 2)
 }
@@ -99,8 +99,8 @@ fn told(scratch: &Scratch) -> BTreeMap<String, Vec<Json>> {
     told
 }
 
-/// Returns true if the truth is within the line's interval, and a count no farther from it than its bound:
-/// below 0, it may be.
+/// Returns true if the exact value is within the line's interval, and a count is no farther from it than its
+/// bound; the count itself may be negative.
 fn holds(line: &Json, truth: f64) -> bool {
     let [low, high] = [0, 1].map(|end| line["interval"][end].as_f64().unwrap());
     let value = line["value"].as_f64().unwrap();
@@ -111,9 +111,9 @@ fn holds(line: &Json, truth: f64) -> bool {
     low <= truth && truth <= high && near
 }
 
-// Refutes an answer beyond its bound, a share that another analyst uses up, a question past the last that is
-// answered, an answer that is another one after a restart or costs again, and a count of those that are left
-// that a restart forgets.
+// Refutes an answer beyond its bound, a share that another analyst uses up, an answer to a query past the
+// last, an answer that changes after a restart or is charged again, and a number of answers left that a
+// restart forgets.
 #[test]
 fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
     let scratch = Scratch::new("questions", &zcdp());
@@ -142,7 +142,8 @@ fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
     let spent = scratch.spent();
     assert_ne!(spent, unspent);
 
-    // Another process: a mean asks for two where one is left; then the last one is given, and none after it.
+    // In another process, a mean asks for two answers and one is left; then the last one is given, and none
+    // after it.
     run("ann:mean:100:mean", 1);
     run("ann:last:100:none ann:all:20:low", 1);
     run("ann:more:100:count ben:more:100:count ann:last:20:count", 2);
@@ -158,7 +159,7 @@ fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
     assert_eq!(scratch.rows().len(), 7);
 }
 
-/// Asks one question after another, each when the one before was answered.
+/// Asks one query after another, each once the one before was answered.
 struct Analyst {
     left: std::vec::IntoIter<Query>,
     asked: usize,
@@ -179,8 +180,8 @@ impl Source for Analyst {
     }
 }
 
-// Refutes an answer that waits for the end of the questions: whoever asks waits for the answer, and so would
-// both.
+// Refutes an answer that waits for the end of the queries: an analyst waits for the answer, and both would
+// wait for ever.
 #[test]
 fn whoever_waits_for_an_answer_is_answered() {
     for threads in [1, 2, 3] {
@@ -206,7 +207,7 @@ fn whoever_waits_for_an_answer_is_answered() {
     }
 }
 
-// Refutes an answer that is lost because nobody took it: the next process tells it, though nobody asks.
+// Refutes an answer that is lost because nobody took it: the next process releases it without a query.
 #[test]
 fn what_was_answered_and_not_taken_is_told_by_the_next_process() {
     let scratch = Scratch::new("questions-left", &zcdp());
@@ -228,7 +229,7 @@ fn what_was_answered_and_not_taken_is_told_by_the_next_process() {
     assert_eq!(scratch.rows().len(), 1);
 }
 
-// Refutes a question that finds only the people of one process, or that one process alone can ask.
+// Refutes a query that finds only the people of one process, or that only one process can ask.
 #[test]
 fn two_processes_answer_each_others_questions() {
     let scratch = Scratch::new("questions-two", &zcdp());

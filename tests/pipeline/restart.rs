@@ -1,4 +1,4 @@
-//! A job is killed and goes on: the same texts, nothing paid twice, and nobody forgotten.
+//! A job that is killed and goes on: the same texts, nothing charged twice, and nobody forgotten.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -14,12 +14,12 @@ use crate::kit::size;
 use crate::scene::{Row, Scratch, Visit, cast, span, write_down, zcdp};
 
 const WINDOWS: Time = 8;
-/// Noise that is not zero with probability 2 exp(-100): whoever is not alone is told.
+/// Noise that is not zero with probability 2 exp(-100): every key with more than one person is released.
 const RHO: f64 = 100.0;
 const DELTA: f64 = 1e-9;
 
-/// Five come always and three from the fifth window on, each lot with a key of its own; four others come in
-/// each window, for once; and one is alone.
+/// The visits of a window: five people come always and three from the fifth window on, each group with a key
+/// of its own; four others come in each window, once; and one is alone.
 fn visits(window: Time) -> Vec<Visit> {
     let now = window as u64;
     let early = (1..=5).map(|person| (person, 1));
@@ -29,14 +29,15 @@ fn visits(window: Time) -> Vec<Visit> {
     all.map(|(person, key)| (person, key, 0, 10 * window + 5, now)).collect()
 }
 
-/// By hand: each person in two windows, and a key that was told in every window after.
+/// By hand: each person in two windows, and a key in every window after its first release.
 fn expected(window: Time) -> Vec<(u64, i64)> {
     let early = (1, if window < 2 { 5 } else { 0 });
     let late = (2, if window < 6 { 3 } else { 0 });
     [early, late, (3, 4)].into_iter().filter(|(key, _)| *key != 2 || window >= 4).collect()
 }
 
-/// One worker's visits from a window on; the next window only once one is complete, and none after the last.
+/// One worker's visits from a window on; the next window comes only once one is complete, and none after the
+/// last.
 struct Visits {
     worker: usize,
     workers: usize,
@@ -54,14 +55,14 @@ impl Source for Visits {
         if self.next > self.last + 1 {
             return Ok(Pulled::Idle);
         }
-        // Of the window after the last half is there when the process is killed.
+        // Half of the window after the last is there when the process is killed.
         batch.extend(visits(self.next).into_iter().skip(self.worker).step_by(self.workers));
         self.next += 1;
         Ok(if self.next > self.last + 1 { Pulled::Idle } else { Pulled::Complete(10 * self.next) })
     }
 }
 
-/// `workers first last`: from which window on they are given visits, and which is the last that is complete.
+/// `workers first last`: the number of workers, the first window of their visits, and the last complete one.
 pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunError> {
     let detail: Vec<Time> = detail.split(' ').map(|number| number.parse().unwrap()).collect();
     let [workers, first, last] = detail.try_into().unwrap();
@@ -83,7 +84,7 @@ pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunErr
     })
 }
 
-/// Runs until so many windows were said, or to its end.
+/// Runs until this number of windows was printed, or to the end.
 fn kill_after(scratch: &Scratch, task: &str, windows: usize) {
     let mut victim = process(task, &scratch.0).spawn().unwrap();
     let mut out = BufReader::new(victim.stdout.take().unwrap()).lines();
@@ -112,8 +113,8 @@ fn check(scratch: &Scratch, what: &str) {
     assert_eq!(scratch.spent(), reserved, "{what}");
 }
 
-// Refutes counters and keys that are forgotten, or counted again, when a process begins anew: over the same
-// input, and over what was not told yet, where nothing but the ledger remembers who has been; by as many
+// Refutes counters and keys that are forgotten, or counted again, when a process starts anew: over the same
+// input, and over input that was not released yet, where only the ledger remembers who has come; by as many
 // workers, more, or fewer.
 #[test]
 fn a_job_that_was_killed_remembers_who_has_counted_and_which_keys_are_public() {
@@ -133,7 +134,7 @@ fn a_job_that_was_killed_remembers_who_has_counted_and_which_keys_are_public() {
     }
 }
 
-// The same killed anywhere, several times.
+// The same job killed anywhere, several times.
 #[test]
 fn a_job_that_is_killed_anywhere_tells_what_it_would_have_told() {
     for _ in 0..size(1, 50) {

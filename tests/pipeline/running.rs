@@ -1,4 +1,4 @@
-//! A thousand windows that are added up, by a job that is killed again and again.
+//! A running total over a thousand windows, by a job that is killed again and again.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use crate::kit::size;
 use crate::scene::{Random, Row, Scratch, Visit, cast, span, write_down, zcdp};
 
 const WINDOWS: Time = 1000;
-/// As much as may be paid: totals of two runs are then nearer to each other than [`NEAR`] but for one in
-/// 10^12, and a window has more.
+/// The largest cost: totals of two runs are then nearer to each other than [`NEAR`] but for a probability of
+/// 10^-12, and a window is larger than that.
 const RHO: f64 = 500.0;
 const NEAR: i64 = 3;
 const DELTA: f64 = 1e-9;
 
-/// Four visits of each of three keys in every window, of fifteen hundred people; and, once in a while,
-/// somebody to a key of their own.
+/// Four visits to each of three keys in every window, from fifteen hundred people; and once in a while a
+/// person with a key of their own.
 fn visits(window: Time) -> Vec<Visit> {
     let mut random = Random::new(window as u64);
     let mut visit = |people: u64, key: u32| (people, key, 0, 10 * window + random.below(10) as Time, 0);
@@ -32,7 +32,7 @@ fn visits(window: Time) -> Vec<Visit> {
     all
 }
 
-/// One worker's visits; a window is complete once the next one is given.
+/// One worker's visits; a window is complete once the next one is yielded.
 struct Visits {
     worker: usize,
     workers: usize,
@@ -76,7 +76,7 @@ pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunErr
     })
 }
 
-/// Runs until so many lines were said, or to its end.
+/// Runs until this number of lines was printed, or to the end.
 fn kill_after(scratch: &Scratch, workers: usize, windows: usize) {
     let mut victim = process(&format!("running {workers}"), &scratch.0).spawn().unwrap();
     let mut out = BufReader::new(victim.stdout.take().unwrap()).lines();
@@ -91,7 +91,7 @@ fn run_to_the_end(scratch: &Scratch, workers: usize) {
     assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// A release, a window, and what is told of each key.
+/// A release, a window, and the released value of each key.
 type Told = (String, Time, Vec<(u64, i64)>);
 
 /// The rows of each release, in order of windows.
@@ -102,8 +102,8 @@ fn told(scratch: &Scratch) -> Vec<Told> {
     told
 }
 
-/// Returns true if both released the same windows, but for noise; a key that few people have may be found
-/// some windows later.
+/// Returns true if both have the same windows, but for noise; a key of few people may be discovered some
+/// windows later.
 fn are_alike(one: &[Told], other: &[Told]) -> bool {
     let of_all = |values: &[(u64, i64)]| -> Vec<(u64, i64)> {
         values.iter().filter(|(key, _)| *key != 7).copied().collect()
@@ -117,8 +117,8 @@ fn are_alike(one: &[Told], other: &[Told]) -> bool {
         })
 }
 
-// Refutes a window that is missing from a total after a kill, or in it twice; a person whose share begins
-// anew; a key that is forgotten; a row that is written again; and a second payment.
+// Refutes a window that is missing from a total after a kill, or in it twice; a person whose share starts
+// anew; a key that is forgotten; a row that is written again; and a second charge.
 #[test]
 fn a_thousand_totals_are_what_they_would_be_without_a_kill() {
     let whole = Scratch::new("thousand", &zcdp());
@@ -126,7 +126,7 @@ fn a_thousand_totals_are_what_they_would_be_without_a_kill() {
     let expected = told(&whole);
     assert_eq!(expected.len(), 3 * WINDOWS as usize);
     let last = |name: &str| &expected.iter().rfind(|(other, ..)| other == name).unwrap().2;
-    // Four thousand visits of each key, of fifteen hundred people in two of three keys, twice in each.
+    // Four thousand visits of each key, from fifteen hundred people in two of three keys, twice in each.
     assert!(last("so_far").iter().all(|(_, total)| (1200..2400).contains(total)), "{:?}", last("so_far"));
     let found =
         |last: &[(u64, i64)]| last.iter().any(|(key, people)| *key == 7 && (people - 5).abs() <= NEAR);
@@ -144,14 +144,14 @@ fn a_thousand_totals_are_what_they_would_be_without_a_kill() {
         run_to_the_end(&scratch, 2);
         assert_eq!(scratch.rows()[..before.len()], before[..], "a row was written again");
         assert!(are_alike(&told(&scratch), &expected), "{:?}\n{:?}", told(&scratch).last(), expected.last());
-        // Lines are what rows hold, whatever process let them leave.
+        // The lines are those of the rows, in whatever process they left.
         let held: std::collections::BTreeSet<String> =
             scratch.rows().iter().flat_map(|row| row.text.lines()).map(str::to_owned).collect();
         let lines = scratch.lines();
         let said: std::collections::BTreeSet<String> =
             lines.into_iter().filter(|line| !line.contains("\"closed\"")).collect();
         assert_eq!(said, held);
-        // Each of the three once, and one of them for discovering keys.
+        // Each of the three is charged once, and one of them for partition selection.
         let paid = |amount: &PrivacyCost| match amount {
             PrivacyCost::Zcdp { rho, delta, .. } => (*rho, *delta),
             other => panic!("{other:?}"),

@@ -1,5 +1,4 @@
-//! What every part of these tests stands on: a ledger in a directory of its own, visits, and what was told of
-//! them.
+//! The basis of these tests: a ledger in a directory of its own, visits, and the released lines.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +14,7 @@ use serde_json::Value;
 
 use crate::kit::Directory;
 
-/// Person, key, value, time, id.
+/// A visit: person, key, value, time, id.
 pub(crate) type Visit = (u64, u32, i64, Time, u64);
 
 pub(crate) const JOB: &str = "web";
@@ -29,7 +28,7 @@ pub(crate) fn pure() -> PrivacyCost {
     PrivacyCost::pure(500.0).unwrap().times(1000).unwrap()
 }
 
-/// The same in zCDP, with room for a delta.
+/// A budget in zCDP, with room for a delta.
 pub(crate) fn zcdp() -> PrivacyCost {
     PrivacyCost::approximate_zcdp(500.0, Omega::EVERY, Some(0.5)).unwrap().times(100).unwrap()
 }
@@ -37,14 +36,14 @@ pub(crate) fn zcdp() -> PrivacyCost {
 pub(crate) struct Scratch(pub(crate) Directory);
 
 impl Scratch {
-    /// A ledger with one budget for persons.
+    /// A ledger with one account for people.
     pub(crate) fn new(name: &str, cap: &PrivacyCost) -> Scratch {
         let scratch = Scratch(Directory::new(&format!("sentence-{name}")));
         register(Ledger::create(scratch.ledger()).unwrap(), cap);
         scratch
     }
 
-    /// With the key of another: what is kept of a person depends on it.
+    /// A ledger with the key of another, on which contribution selection depends.
     pub(crate) fn like(name: &str, cap: &PrivacyCost, other: &Scratch) -> Scratch {
         let scratch = Scratch(Directory::new(&format!("sentence-{name}")));
         fs::copy(key(&other.0), key(&scratch.0)).unwrap();
@@ -62,7 +61,7 @@ impl Scratch {
         Ledger::open(self.ledger()).unwrap().spent(&domain(), window).unwrap().0
     }
 
-    /// Every row of the ledger, in order. Opening it has verified them.
+    /// Every row of the ledger, in order. The ledger verified them when it was opened.
     pub(crate) fn rows(&self) -> Vec<Row> {
         drop(Ledger::open(self.ledger()).unwrap());
         let tables = rusqlite::Connection::open(self.ledger()).unwrap();
@@ -135,8 +134,8 @@ pub(crate) fn cast(directory: &Path, threads: usize) -> (Config, Gate) {
     (config.connect_within(Duration::from_secs(3)), gate)
 }
 
-/// Every release and its closing line are lines of the file `out`. A release is a word of the standard
-/// output, too.
+/// Writes every release and its closing line to the file `out`, and a word for each release to standard
+/// output.
 pub(crate) fn write_down(releases: StreamVec<'_, Time, LeavingRelease>, directory: &Path) {
     let out = directory.join("out");
     releases.deliver(move |release| {
@@ -168,7 +167,7 @@ impl Source for Script {
     }
 }
 
-/// A random sequence, the same every time: SplitMix64.
+/// A random sequence, the same in every run: SplitMix64.
 pub(crate) struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! What is told is what happened: against a reference that sees every visit at once, on one to four workers.
+//! The released tallies against a reference that sees every visit at once, on one to four workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use crate::scene::{Random, Row, Scratch, Script, Visit, cast, pure, span, write_
 const HORIZON: Time = 120;
 const LATE: Time = 5;
 const LISTED: [u32; 4] = [0, 1, 2, 77];
-/// A contribution bound that leaves nothing out in a window: see [`History::new`].
+/// A contribution bound that leaves nothing out of a window: see [`History::new`].
 const WIDE: Bound = Bound::keys(2).per_key(2);
 const TIGHT: Bound = Bound::keys(1);
-/// One person moves a window by 4 at most: noise of scale 4 / 500, which is not zero with probability 2
+/// One person changes a window by 4 at most: noise of scale 4 / 500, which is not zero with probability 2
 /// exp(-125).
 const COST: f64 = 500.0;
 
@@ -32,7 +32,7 @@ struct History {
 
 impl History {
     /// A person comes once in every 10, and so twice in every window; some visits come twice, some late, and
-    /// some are of no window. Values are -1, 0 and 1.
+    /// some belong to no window. Values are -1, 0 and 1.
     fn new(seed: u64) -> History {
         let mut random = Random::new(seed);
         let schedule = match seed % 2 {
@@ -54,7 +54,7 @@ impl History {
         let mut phases: Vec<(Vec<Visit>, Time)> =
             (1..=13).map(|phase| (Vec::new(), phase * 10 + random.below(8) as Time)).collect();
         for visit in visits {
-            // About when it happened, or at some other time.
+            // In the phase of its time, or in another one.
             let due = (visit.3.clamp(0, HORIZON) / 10) as usize;
             let phase = if random.below(6) == 0 { random.below(13) } else { due };
             phases[phase].0.push(visit);
@@ -63,7 +63,7 @@ impl History {
         History { phases, schedule: schedule.unwrap() }
     }
 
-    /// One worker's part, in odd batches.
+    /// One worker's part, in uneven batches.
     fn part(&self, worker: usize, workers: usize) -> Script {
         let mut random = Random::new(worker as u64);
         let mut steps = Vec::new();
@@ -80,7 +80,7 @@ impl History {
         Script::of(steps)
     }
 
-    /// The reference: visits, people and values by window and listed key, where nobody is bounded.
+    /// The reference: visits, people and values by window and listed key, without contribution bounding.
     fn tallies(&self) -> BTreeMap<(&'static str, Time), Vec<(u64, i64)>> {
         let mut tallies = BTreeMap::new();
         for window in (0..).map_while(|number| self.schedule.window(number)) {
@@ -141,14 +141,14 @@ fn job(
     })
 }
 
-/// `seed workers wide`, or not so wide.
+/// The detail is `seed workers wide`, or another word for a narrow bound.
 pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunError> {
     let [seed, workers, bound] = detail.split(' ').collect::<Vec<_>>().try_into().unwrap();
     let (config, gate) = cast(&directory, workers.parse().unwrap());
     job(config, gate, seed.parse().unwrap(), if bound == "wide" { WIDE } else { TIGHT }, directory)
 }
 
-/// As it stands in the ledger and has left, in order of name and window.
+/// The rows as they are in the ledger and have left, in order of name and window.
 fn told(scratch: &Scratch) -> Vec<Row> {
     let mut rows = scratch.rows();
     rows.sort_by(|a, b| (&a.name, a.window).cmp(&(&b.name, b.window)));
@@ -170,7 +170,7 @@ fn alone(seed: u64, workers: usize, bound: Bound, like: Option<&Scratch>) -> Scr
     scratch
 }
 
-/// Two processes with so many workers each.
+/// Runs two processes with this number of workers each.
 fn together(seed: u64, workers: usize, bound: &str, scratch: &Scratch) {
     let (hosts, task) = (hosts(), format!("tallies {seed} {workers} {bound}"));
     let both = [0, 1].map(|index| process(&task, &scratch.0, &hosts, index).spawn().unwrap());
@@ -190,8 +190,7 @@ fn compare(seed: u64, scratch: &Scratch) {
 }
 
 // Refutes a record that is lost or counted twice on its way between processes, a duplicate or a late record
-// that counts, a window that is missing or another's, and noise on what is told that is not the noise that
-// was asked for.
+// that counts, a window that is missing or wrong, and released values with other noise than requested.
 #[test]
 fn two_processes_tell_what_happened() {
     for seed in 0..size(4, 100) as u64 {
@@ -202,7 +201,7 @@ fn two_processes_tell_what_happened() {
     }
 }
 
-// Refutes a choice of what is kept that depends on who is asked, on batches, order or duplicates.
+// Refutes a contribution selection that depends on the worker, on batches, order or duplicates.
 #[test]
 fn what_is_told_does_not_depend_on_how_many_work_at_it() {
     for seed in [4, 5] {

@@ -1,4 +1,4 @@
-//! A version of a job is held to its parameters; another one goes on with the keys that are public.
+//! A version of a job is held to its parameters; another version goes on with the public keys.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ const FIRST: Job = Job {
 };
 
 impl Job {
-    /// Its exit code, and what it said of a failure.
+    /// Runs the job: its exit code, and its error message.
     fn run(self, scratch: &Scratch) -> (u8, String) {
         let gate = Opening::new(scratch.ledger(), JOB).unwrap().version(self.version).open().unwrap();
         let directory: PathBuf = scratch.0.to_path_buf();
@@ -73,8 +73,8 @@ fn told(scratch: &Scratch, name: &str) -> Vec<(Time, Vec<(u64, i64)>)> {
     rows.map(|row| (row.window.0, row.values())).collect()
 }
 
-// Refutes a run that goes on with another bound, list, delta or cost under the version that it had; a message
-// that does not say of what, or what to do; and a new version that forgets what is public.
+// Refutes a run that goes on with another bound, list, delta or cost under the same version; a message
+// without the parameter, or without a remedy; and a new version that forgets the public keys.
 #[test]
 fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     let scratch = Scratch::new("versions", &zcdp());
@@ -88,7 +88,8 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
         (Job { bound: Bound::keys(1).windows(1), ..FIRST }, "listed"),
         (Job { listed: &[7, 9], ..FIRST }, "listed"),
         (Job { delta: 1e-8, ..FIRST }, "open"),
-        // The first window of what goes on from window to window, and the last of what does not.
+        // The first window of a statistic that keeps state between windows, and the last of one that does
+        // not.
         (Job { from: -10, ..FIRST }, "listed"),
         (Job { from: 10, ..FIRST }, "listed"),
     ];
@@ -103,8 +104,8 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     assert_eq!(FIRST.run(&scratch).0, 0);
     assert_eq!(scratch.rows(), rows);
 
-    // Nobody comes, and one key is known all the same; so it is to who asks about the past, in another
-    // version again.
+    // Without records, the public key is released all the same; also for earlier windows, in another version
+    // again.
     let second = Job { version: 2, bound: Bound::keys(2), visits: &[], ..FIRST };
     assert_eq!(Job { from: 20, ..second.clone() }.run(&scratch), (0, String::new()));
     assert_eq!(told(&scratch, "open")[2..], [(20, vec![(7, 0)]), (30, vec![(7, 0)])]);
@@ -112,12 +113,12 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     assert!(code == 78 && said.contains("from (was"), "{said}");
     assert_eq!(Job { version: 3, ..second }.run(&scratch).0, 0);
     assert_eq!(told(&scratch, "open")[4..], [(0, vec![(7, 0)]), (10, vec![(7, 0)])]);
-    // And the first is not the second's.
+    // The first version's parameters are not the second's.
     assert_eq!(Job { version: 2, ..FIRST }.run(&scratch).0, 78);
 }
 
-// What only worker 0 can know to be wrong. Refutes a worker that then builds less than the others: they take
-// the next statistic's channels, or the driver's, for others, and end without a word.
+// Faults that only worker 0 can detect. Refutes a worker that then builds less than the others: they would
+// mistake the next statistic's channels, or the driver's, for others, and end without a message.
 #[test]
 fn what_only_the_ledger_knows_to_be_wrong_is_said_like_the_rest() {
     let scratch = Scratch::new("nowhere", &zcdp());
@@ -155,7 +156,7 @@ impl Means {
         }
     }
 
-    /// Its exit code, and what it said of a failure.
+    /// Runs the job: its exit code, and its error message.
     fn run(self, scratch: &Scratch, version: u32) -> (u8, String) {
         let gate = Opening::new(scratch.ledger(), JOB).unwrap().version(version).open().unwrap();
         let directory: PathBuf = scratch.0.to_path_buf();
@@ -188,8 +189,8 @@ impl Means {
     }
 }
 
-// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version that follows the bounds that another one found, and
-// one that is refused though it keeps nothing.
+// Versions 1, 2, 1 and 1, 2, 3, 1. Refutes an old version that uses the bounds that another one found, and
+// one that is refused though it keeps no state.
 #[test]
 fn a_version_that_comes_back_goes_on_only_where_it_kept_nothing() {
     for means in [Means::Found, Means::Stable] {

@@ -1,6 +1,6 @@
 //! One ledger and several processes: rivals that start together, and processes that are killed anywhere.
 //!
-//! Each test starts this very program again as its child, which does what its environment says.
+//! Each test starts this program again as its child, with a task in the environment.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,14 +33,14 @@ fn key(place: &Directory) -> PathBuf {
     path
 }
 
-/// Makes a ledger of one domain, at a path or an address, whose key is elsewhere.
+/// Creates a ledger with one account, at a path or an address, whose key is elsewhere.
 fn made(place: PathBuf, cap: f64) -> PathBuf {
     let mut ledger = Ledger::create_alone(&place).unwrap();
     ledger.register(&AccountSpec::lifetime("visits", PrivacyCost::zcdp(cap)).unwrap()).unwrap();
     place
 }
 
-/// A power of two, so that sums of costs are exact whatever adds them.
+/// A power of two, so that sums of costs are exact in any arithmetic.
 const COST: f64 = 1.0 / 1024.0;
 
 fn sealing(job: &str, window: i64, line: String) -> Sealing {
@@ -84,7 +84,7 @@ fn submit(desk: &GateHandle, window: i64, line: String) {
         .unwrap();
 }
 
-/// Not a test by itself: what the children do. Without a task it does nothing.
+/// The task of the children, not a test of its own. Without a task it does nothing.
 #[test]
 fn the_child() {
     let Ok(task) = std::env::var("TASK") else { return };
@@ -105,7 +105,7 @@ fn the_child() {
             let granted = sealed.filter(|rows| rows[0].fate() == ReleaseStatus::Sealed).count();
             println!("\ngranted {granted}");
         }
-        // Releases until it is killed, windows that it has told of before among them.
+        // Releases until it is killed, also windows that it has released before.
         "victim" => {
             let key = std::env::var("KEY").unwrap();
             let gate = Opening::new(path, &job).unwrap().key(key).open().unwrap();
@@ -143,7 +143,7 @@ fn go(child: &mut Child) {
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
 }
 
-/// Four jobs in four processes ask for a thousand windows; the budget holds 600. Refutes a check outside the
+/// Four jobs in four processes request a thousand windows; the budget holds 600. Refutes a check outside the
 /// transaction: granted, recorded and cap must be one number.
 fn rivals(rounds: usize, place: impl Fn(&Directory, usize) -> PathBuf) {
     let scratch = Directory::new("rivals");
@@ -151,7 +151,7 @@ fn rivals(rounds: usize, place: impl Fn(&Directory, usize) -> PathBuf) {
         let path = made(place(&scratch, round), 600.0 * COST);
         let start = |job| child("rival", &path, Path::new(""), &format!("job{job}"));
         let mut rivals: Vec<Child> = (0..4).map(start).collect();
-        // The barrier: nobody begins before all have opened the ledger.
+        // The barrier: no process starts before all have opened the ledger.
         let outs: Vec<_> = rivals.iter_mut().map(begun).collect();
         rivals.iter_mut().for_each(go);
         let granted =
@@ -175,7 +175,7 @@ fn rival_processes_are_granted_exactly_the_cap() {
 struct Said(BTreeMap<i64, String>);
 
 impl Said {
-    /// Takes note of what a process said; how many lines of it can be compared.
+    /// Records the output of a process; returns the number of its lines that can be compared.
     fn hear(&mut self, lines: impl Iterator<Item = String>) -> usize {
         let mut noted = 0;
         for line in lines {
@@ -194,7 +194,7 @@ impl Said {
         noted
     }
 
-    /// Opening verifies the chain and every sum; what was told must be there, to the byte, and paid for.
+    /// Opening verifies the chain and every sum; each released line must be there, to the byte, and paid for.
     fn is_in(&self, path: &Path) {
         let mut ledger = Ledger::open(path).unwrap();
         for (window, told) in &self.0 {
@@ -210,7 +210,7 @@ impl Said {
 }
 
 /// A job is killed (SIGKILL) at some moment and started again, many times. Refutes a second line for one
-/// window, a line that was told and not recorded, and a charge that was lost.
+/// window, a line that was released and not recorded, and a charge that was lost.
 fn kills(rounds: usize, place: impl Fn(&Directory) -> PathBuf) {
     let scratch = Directory::new("kills");
     let path = made(place(&scratch), 400.0 * COST);

@@ -1,4 +1,4 @@
-//! The same on a server, and what only a server can do.
+//! The same tests on a server, and faults that only a server has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn whatever_was_said_before_a_kill_is_said_after_it() {
     kills(size(8, 200), |_| server.address(&server.unused()));
 }
 
-/// A process is suspended anywhere, loses its connection, and wakes up beside its successor. Refutes a second
+/// A process is suspended anywhere, loses its connection, and resumes beside its successor. Refutes a second
 /// line for one window, and a zombie that goes on.
 #[test]
 fn a_process_that_wakes_up_beside_its_successor_says_nothing_else() {
@@ -46,7 +46,7 @@ fn a_process_that_wakes_up_beside_its_successor_says_nothing_else() {
         go(&mut successor);
         std::thread::sleep(Duration::from_millis(30));
         signal(&zombie, "-CONT");
-        // It ends by itself.
+        // The zombie ends without a signal.
         let mut said = Said::default();
         let mut halted = false;
         said.hear(before.inspect(|line| halted |= line == "halted Fenced"));
@@ -96,7 +96,7 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
                 ))
                 .unwrap();
             }
-            // What is still on its way when it is asked for again is told once.
+            // A window requested again while it is on its way is released once.
             let begun = Instant::now();
             while !asked.is_empty() && begun.elapsed() < Duration::from_millis(50) {
                 let Some(told) = desk.hear() else {
@@ -118,7 +118,7 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
 }
 
 impl Told {
-    /// One row for each window, with what its one draw gave, unless it was lost; and paid for once.
+    /// Checks for one row for each window, with the value of its one draw unless it was lost, charged once.
     fn check(&self, path: &Path) {
         assert_eq!(self.rows.len(), WINDOWS as usize);
         for (window, row) in &self.rows {

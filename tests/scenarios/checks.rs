@@ -1,4 +1,4 @@
-//! The invariants of a row: what its runs must have in common, whatever its options are.
+//! The invariants of a row: the properties that its runs must share, whatever its options are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -22,7 +22,7 @@ pub(crate) struct Done {
 
 type Checked<T> = Result<T, String>;
 
-/// Runs a row in its mode, and says what is wrong with it.
+/// Runs a row in its mode, and returns the first fault.
 pub(crate) fn row(row: Row, seed: u64) -> Checked<Done> {
     let now = jiff::Timestamp::now().as_microsecond();
     let scenario = Scenario::new(row.clone(), now);
@@ -42,7 +42,7 @@ fn start(scenario: &Scenario, directory: &Directory, workers: &str) -> Process {
     match scenario.reads_stdin() {
         false => directory.start(&arguments, Stdio::null()),
         true if !live => directory.start(&arguments, File::open(directory.at("log.txt")).unwrap().into()),
-        // A producer that is still there when the job ends.
+        // The producer is still there when the job ends.
         true => {
             let mut process = directory.start(&arguments, Stdio::piped());
             process.feed(&std::fs::read(directory.at("log.txt")).unwrap());
@@ -51,7 +51,7 @@ fn start(scenario: &Scenario, directory: &Directory, workers: &str) -> Process {
     }
 }
 
-/// A run by as many processes as the row has, all of which must go well; the end of the first.
+/// Runs the row with its number of processes, all of which must succeed; returns the end of the first.
 fn ended_together(scenario: &Scenario, directory: &Directory, workers: &str) -> Checked<Ended> {
     if scenario.row.is("processes", &["1"]) {
         return well(start(scenario, directory, workers).end());
@@ -62,7 +62,7 @@ fn ended_together(scenario: &Scenario, directory: &Directory, workers: &str) -> 
     drop(taken);
     let of = |process: &'static str| {
         let arguments = scenario.arguments(workers).into_iter();
-        // The first process alone writes.
+        // Only the first process writes.
         let writes = |word: &String| process == "0" || !["--out", "--report"].contains(&word.as_str());
         let written = |word: &String| process == "0" || !word.starts_with("told.") && word != "report.html";
         let own = ["-n", "2", "-p", process, "--hosts", "hosts"].map(str::to_owned);
@@ -80,7 +80,7 @@ fn ended_together(scenario: &Scenario, directory: &Directory, workers: &str) -> 
     }
 }
 
-/// The end of a process that must go well.
+/// Returns the end of a process that must succeed.
 fn well(ended: Ended) -> Checked<Ended> {
     match (ended.hung, ended.code) {
         (false, Some(0)) => Ok(ended),
@@ -101,7 +101,7 @@ fn told(scenario: &Scenario, directory: &Directory, printed: &str, torn: bool) -
     }
 }
 
-/// Every window of the schedule is released, and no other.
+/// Checks that every window of the schedule is released, and no other.
 fn complete(scenario: &Scenario, lines: &Lines) -> Checked<()> {
     let (found, expected) = (lines.closed.keys().cloned().collect::<BTreeSet<Window>>(), scenario.windows());
     if found != expected || !lines.others.is_empty() {
@@ -148,7 +148,7 @@ fn demo(scenario: &Scenario) -> Checked<Done> {
         };
         exact.push(lines.closed.iter().flat_map(cells).collect());
     }
-    // Of keys that are discovered, noise decides which are there.
+    // The set of discovered keys depends on noise.
     for (place, one) in &exact[0] {
         match exact[1].get(place) {
             Some(other) if one != other => {
@@ -163,7 +163,7 @@ fn demo(scenario: &Scenario) -> Checked<Done> {
     Ok(Done { kills: 0, second_runs: 1 })
 }
 
-/// The exact numbers of a demonstration, beside those that the test computes.
+/// Compares the exact numbers of a demonstration with those that the test computes.
 fn compared(scenario: &Scenario, lines: &Lines) -> Checked<()> {
     let truth = scenario.truth();
     for (window, cells) in &lines.closed {
@@ -212,7 +212,7 @@ fn released(scenario: &Scenario, now: i64, seed: u64) -> Checked<Done> {
 
     let again = ended_together(scenario, &directory, workers)?;
     let file_again = scenario.out().map(|out| directory.read(out));
-    // A live run on standard output tells what is new.
+    // A live run on standard output prints only new lines.
     let same = file == file_again
         && (again.out == ended.out || (scenario.row.is("mode", &["run"]) && again.out.is_empty()));
     if !same {
@@ -231,10 +231,10 @@ fn released(scenario: &Scenario, now: i64, seed: u64) -> Checked<Done> {
     Ok(Done { kills, second_runs: 1 })
 }
 
-/// A run that is killed and started again: each window has one value, and all are paid for once.
+/// A run that is killed and started again: each window has one value, and all are charged once.
 fn killed(scenario: &Scenario, now: i64, cost: &str, usual: Duration, seed: u64) -> Checked<u32> {
     let workers = scenario.row.value("workers");
-    // Windows around now are made anew: those of the first run are over.
+    // Windows around the present are made anew: those of the first run are over.
     let passed = jiff::Timestamp::now().as_microsecond() - now;
     let moves = scenario.row.is("mode", &["run"]) && scenario.row.is("every", &["second"]);
     let moved = moves.then(|| Scenario::new(scenario.row.clone(), now + passed));

@@ -1,8 +1,8 @@
 //! Covering arrays: rows of option values in which every pair of values that rules allow occurs together.
 //!
-//! Greedy, row by row, as AETG is (Cohen et al., 1997): a row begins with a pair that no row has yet, and
-//! each further factor takes the value that adds the most such pairs, among those that still lead to a whole
-//! row.
+//! The construction is greedy, row by row, as in AETG (Cohen et al., 1997): a row starts with a pair that no
+//! row has yet, and each further factor takes the value that adds the most such pairs, among those that can
+//! still be completed.
 
 use std::collections::BTreeSet;
 
@@ -74,8 +74,8 @@ impl Space {
         }
     }
 
-    /// Returns true if a rule forbids the values so far, of which this factor has the last one; `free` is a
-    /// rule that does not count.
+    /// Returns true if a rule forbids the values so far, of which this factor has the last one; the rule
+    /// `free` is ignored.
     fn forbidden(&self, row: &[Option<usize>], factor: usize, free: Option<usize>) -> bool {
         let holds = |rule: &usize| {
             Some(*rule) != free
@@ -108,7 +108,7 @@ impl Space {
         })
     }
 
-    /// Completes a row, each factor with the value that `gain` values most; `None` where there is no such
+    /// Completes a row, each factor with the value for which `gain` is largest; `None` if there is no such
     /// row.
     pub(crate) fn complete(
         &self,
@@ -122,7 +122,7 @@ impl Space {
                 return None;
             }
         }
-        // The factors that most rules name come first, so that a dead end is seen early.
+        // The factors with the most rules come first, so that a dead end shows early.
         let mut order: Vec<usize> = (0..row.len()).filter(|factor| row[*factor].is_none()).collect();
         order.sort_by_key(|factor| std::cmp::Reverse(self.naming[*factor].len()));
         let mut tries = 100_000;
@@ -176,7 +176,7 @@ impl Space {
                     .iter()
                     .enumerate()
                     .filter_map(|(set, other)| Some(pair(set, (*other)?, factor, value)));
-                // A tie is decided by chance.
+                // Ties are broken at random.
                 pairs.filter(|pair| open.contains(pair)).count() as u64 * 64 + random.below(64)
             };
             match self.complete(&[(one, a), (other, b)], None, &mut gain) {
@@ -209,8 +209,8 @@ pub(crate) fn pairs_of(row: &[usize]) -> impl Iterator<Item = Pair> + '_ {
     })
 }
 
-// Refutes a generator that leaves out a pair which some allowed row has, and one that makes a row which is
-// not allowed: on spaces that are small enough to list every row.
+// Refutes a generator that leaves out a pair of some allowed row, and one that makes a row which is not
+// allowed: on spaces that are small enough to list every row.
 #[test]
 fn every_allowed_pair_is_covered() {
     const SMALL: &[Factor] = &[
@@ -223,7 +223,7 @@ fn every_allowed_pair_is_covered() {
     const RULES: &[Combination] = &[
         &[("a", &["0"]), ("c", &["0", "1"])],
         &[("b", &["1"]), ("d", &["2"]), ("e", &["0"])],
-        // Together they leave a = 2 without c = 3, which neither says.
+        // Together the two rules exclude a = 2 without c = 3, which neither does alone.
         &[("a", &["2"]), ("c", &["3"]), ("e", &["0"])],
         &[("c", &["3"]), ("e", &["1"])],
     ];

@@ -39,7 +39,7 @@ fn array() -> Vec<Values> {
     Space::new(FACTORS, &combinations()).array(SEED, &triples)
 }
 
-/// Calls a function with each entry on two threads; returns what it said of those that went wrong, in order.
+/// Calls a function with each entry on two threads; returns the messages of those that failed, in order.
 fn in_parallel<T: Sync>(entries: &[T], call: impl Fn(usize, &T) -> Option<String> + Sync) -> Vec<String> {
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {
@@ -58,9 +58,9 @@ fn in_parallel<T: Sync>(entries: &[T], call: impl Fn(usize, &T) -> Option<String
     failures.into_inner().unwrap().into_values().collect()
 }
 
-// Refutes a row whose windows are not those of its schedule, whose second run tells or pays anything else,
-// whose killed run has two values of a window or another price, whose exact numbers are not those of the log,
-// and one that does not end.
+// Refutes a row whose windows are not those of its schedule, whose second run releases or charges anything
+// else, whose killed run has two values of a window or another cost, whose exact numbers are not those of the
+// log, and one that does not end.
 #[test]
 fn every_row_keeps_its_promises() {
     let rows = array();
@@ -97,7 +97,7 @@ fn every_row_keeps_its_promises() {
     assert!(failures.is_empty(), "{} of {} rows:\n{}", failures.len(), rows.len(), failures.join("\n"));
 }
 
-/// The fields that a job file has, and the words that are their values.
+/// The fields of a job file, and the words among their values.
 #[derive(Default)]
 struct Used {
     fields: BTreeSet<String>,
@@ -135,8 +135,8 @@ impl Used {
     }
 }
 
-// Refutes an option, or a word for one, that no row of some mode has: a new one fails this test until the
-// model has it.
+// Refutes an option, or a word for one, that no row of some mode has: a new option fails this test until it
+// is in the model.
 #[test]
 fn every_option_has_a_row_in_every_mode() {
     let directory = Directory::new("fields");
@@ -166,8 +166,8 @@ fn every_option_has_a_row_in_every_mode() {
     assert!(missing.is_empty(), "options without a row in the model:\n{}", missing.join("\n"));
 }
 
-// Refutes a combination that is refused elsewhere than where the model says, or taken: each is tried with
-// every choice of its values, in a row that keeps all other rules.
+// Refutes a combination that is refused elsewhere than the model says, or accepted: each is tried with every
+// choice of its values, in a row that satisfies all other rules.
 #[test]
 fn what_does_not_go_together_is_refused_by_its_field() {
     let space = Space::new(FACTORS, &combinations());

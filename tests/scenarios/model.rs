@@ -9,7 +9,7 @@ use crate::covering::{Combination, Factor};
 pub(crate) const FACTORS: &[Factor] = &[
     ("mode", &["demo", "replay", "run"]),
     ("source", &["csv", "jsonl", "combined", "synthetic"]),
-    // How the records are brought: a file by its compression, two files by a glob, standard input by `path =
+    // The delivery of the records: a file by its compression, two files by a glob, standard input by `path =
     // "-"`, or `--from`.
     ("place", &["plain", "gz", "bz2", "zst", "glob", "stdin", "from", "made up"]),
     ("format", &["no", "unix", "unix-ms", "rfc3339", "clf", "pattern"]),
@@ -27,8 +27,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("over", &["no", "two"]),
     ("running", &["no", "false", "best", "buffered", "square-root", "tree", "fresh"]),
     ("statistic", &["count", "people", "sum", "mean", "histogram", "max", "quantile"]),
-    // Which of the forms of a statistic: `each` and `grid` of a max, `q` and `step` of a quantile, the range
-    // of others.
+    // The form of a statistic: `each` and `grid` of a max, `q` and `step` of a quantile, the range of others.
     ("form", &["0", "1", "2", "3", "4"]),
     ("keys", &["no", "listed", "file", "discover"]),
     ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip"]),
@@ -37,10 +36,10 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("horizon", &["stated", "no"]),
     // `slack`, `key`, `anchor` and `memory` together, and `skew` and `seed` of a synthetic source.
     ("others", &["no", "all"]),
-    // Other releases of the same job: people of everything, and with two of them a quantile too.
+    // Other releases of the same job: people over everything, and with two of them a quantile too.
     ("beside", &["no", "one", "two"]),
     ("workers", &["1", "2"]),
-    // How many processes share the second run.
+    // The number of processes of the second run.
     ("processes", &["1", "2"]),
     ("out", &["stdout", "jsonl", "csv"]),
     ("report", &["no", "html"]),
@@ -53,7 +52,7 @@ pub(crate) enum Because {
     Check(&'static str),
     /// Its mode refuses it with this exit code, and this text is in the message.
     Mode(i32, &'static str),
-    /// There is no such job to write.
+    /// The combination makes no valid job.
     Senseless,
 }
 
@@ -76,7 +75,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("source", &["csv", "jsonl"]), ("format", &["no"]), ("every", TIMED)], Check("source")),
     Rule(&[("mode", &["run"]), ("place", &["from"])], Senseless),
     Rule(&[("source", &["csv", "combined", "synthetic"]), ("fields", &["declared"])], Check("source.fields")),
-    // Where a source without a log spans a day, that is 86,400 windows.
+    // Without a log, a synthetic source spans a day, which is 86,400 windows of a second.
     Rule(&[("source", &["synthetic"]), ("horizon", &["no"]), ("every", &["second"])], Senseless),
     Rule(
         &[
@@ -88,7 +87,7 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         Check("source"),
     ),
-    // One window with ends asks for times, too.
+    // One window with ends requires times, too.
     Rule(
         &[("source", &["csv", "jsonl"]), ("format", &["no"]), ("horizon", &["stated"]), ("every", &["all"])],
         Check("source"),
@@ -117,12 +116,12 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         Check("release[1].noise"),
     ),
-    // Every answer is looked at, so their number is stated.
+    // A mechanism examines every possible answer, so their number is stated.
     Rule(
         &[("statistic", &["quantile"]), ("form", &["0", "1"]), ("noise", &["permute-and-flip"])],
         Check("release[1].quantile"),
     ),
-    // Keys that are discovered cost a delta.
+    // Discovered keys cost a delta.
     Rule(&[("budget", &["epsilon", "rho", "rho omega"]), ("keys", &["discover"])], Check("keys")),
     // Prices.
     Rule(&[("budget", &["epsilon"]), ("price", &["rho"])], Check("release[1].cost")),
@@ -146,7 +145,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("mode", &["run"]), ("horizon", &["no"]), ("every", &["all"])], Mode(78, "job.until")),
     // Such a run has no end.
     Rule(&[("mode", &["run"]), ("horizon", &["no"]), ("every", TIMED)], Senseless),
-    // Which windows hold the data is looked at before they are read, which a pipe does not allow.
+    // The windows that hold the data are found before they are read, which a pipe does not allow.
     Rule(
         &[("mode", &["demo"]), ("place", &["stdin"]), ("horizon", &["no"]), ("every", TIMED)],
         Mode(78, "job.from"),
@@ -178,8 +177,7 @@ pub(crate) const TRIPLES: &[Combination] = &[
     ],
 ];
 
-/// A fault that is known and being mended: rows with this combination are left out, and counted in the
-/// summary.
+/// A known fault that is being fixed: rows with this combination are left out, and counted in the summary.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) combination: Combination,

@@ -17,7 +17,7 @@ pub(crate) const SECOND: i64 = 1_000_000;
 /// The other releases of a job.
 const BESIDE: &str = "people_of_everything";
 const QUANTILE: &str = "middle";
-/// The keys that are listed; nobody has the last one.
+/// The listed keys; nobody has the last one.
 const KEYS: [&str; 4] = ["a", "b", "c", "nobody"];
 const EDGES: [i64; 3] = [10, 20, 30];
 const PEOPLE: u64 = 24;
@@ -27,12 +27,12 @@ const EVENTS: i64 = 240;
 #[derive(Clone, Debug)]
 pub(crate) struct Row(pub(crate) Values);
 
-/// Everything that a row comes to.
+/// The job, the log and the expected results of a row.
 pub(crate) struct Scenario {
     pub(crate) row: Row,
     pub(crate) job: JobText,
     events: Vec<Event>,
-    /// The ends of the windows of `every`, one more than there are.
+    /// The ends of the windows of `every`, one more than there are windows.
     ends: Vec<i64>,
 }
 
@@ -55,7 +55,7 @@ impl Row {
         }
     }
 
-    /// Returns true if windows are added up.
+    /// Returns true if the release is a total over windows.
     pub(crate) fn runs(&self) -> bool {
         !self.is("running", &["no", "false"])
     }
@@ -64,7 +64,7 @@ impl Row {
         self.is("out", &["csv"])
     }
 
-    /// The row in the order of its factors, as a message shows it.
+    /// The row in the order of its factors, as a message prints it.
     pub(crate) fn shown(&self) -> String {
         let values =
             FACTORS.iter().zip(&self.0).map(|((name, values), value)| format!("{name}={}", values[*value]));
@@ -86,7 +86,7 @@ impl Row {
 }
 
 impl Scenario {
-    /// Makes the scenario of a row; a live run of windows of a second has them around `now`.
+    /// Makes the scenario of a row; a live run with windows of a second has them around `now`.
     pub(crate) fn new(row: Row, now: i64) -> Scenario {
         let ends = ends(&row, now);
         let events = events(&row, &ends);
@@ -123,7 +123,7 @@ impl Scenario {
         }
     }
 
-    /// The file of the log; where there are two, a pattern.
+    /// The file of the log; a pattern if there are two.
     pub(crate) fn file(&self) -> String {
         match self.row.value("place") {
             "glob" => "log-*.txt".to_owned(),
@@ -140,7 +140,7 @@ impl Scenario {
         }
     }
 
-    /// Returns true if standard input is the log.
+    /// Returns true if the log is read from standard input.
     pub(crate) fn reads_stdin(&self) -> bool {
         self.row.is("place", &["stdin"])
     }
@@ -175,12 +175,12 @@ impl Scenario {
         }
     }
 
-    /// The windows that are released.
+    /// The released windows.
     pub(crate) fn windows(&self) -> BTreeSet<Window> {
         self.spans().keys().cloned().collect()
     }
 
-    /// The windows that are released, each with the span of the events that count in it.
+    /// The released windows, each with the span of the events that count in it.
     fn spans(&self) -> BTreeMap<Window, (i64, i64)> {
         let mut spans = self.spans_of("visits", self.row.runs(), self.row.is("over", &["two"]));
         for name in self.row.beside() {
@@ -189,7 +189,7 @@ impl Scenario {
         spans
     }
 
-    /// The same of one release: a total so far or not, of two steps or of one.
+    /// The windows of one release, for totals so far or not, and windows of two steps or of one.
     fn spans_of(&self, name: &str, runs: bool, two: bool) -> BTreeMap<Window, (i64, i64)> {
         let written = |time: i64| Timestamp::from_microsecond(time).unwrap().to_string();
         let window = |start: i64, end: i64| (name.to_owned(), written(start), written(end));
@@ -202,7 +202,7 @@ impl Scenario {
             return BTreeMap::from([(window(start, end), (start, end))]);
         }
         let mut ends = self.ends.clone();
-        // Where windows are inferred, those exist that hold a record, in the whole span of all releases.
+        // Inferred windows are those that hold a record, in the whole span of all releases.
         let slides = !self.row.runs() && self.row.is("over", &["two"]);
         if self.row.is("horizon", &["no"]) && slides {
             let beside = around(&self.row, &ends);
@@ -224,8 +224,7 @@ impl Scenario {
         ends.windows(3).map(|ends| (window(ends[0], ends[2]), (ends[0], ends[2]))).collect()
     }
 
-    /// The exact number of each window and key before the bound, where it is a count, a number of people or a
-    /// sum.
+    /// The exact number of each window and key before contribution bounding, for counts, people and sums.
     pub(crate) fn truth(&self) -> BTreeMap<Window, BTreeMap<String, i64>> {
         if self.is_synthetic() {
             return BTreeMap::new();
@@ -258,7 +257,7 @@ impl Scenario {
             let here =
                 counted.iter().filter(|event| (since..until).contains(&event.time) && cell(event) == *key);
             match statistic {
-                // A record is its own person; its user says nothing.
+                // If the unit is the record, each record counts as a person.
                 "people" if self.row.is("unit", &["record"]) => here.count() as i64,
                 "people" => here.map(|event| &event.user).collect::<BTreeSet<_>>().len() as i64,
                 "sum" => here.map(|event| event.value).sum(),
@@ -274,7 +273,7 @@ impl Scenario {
         keys.iter().map(|key| (key.clone(), number(key))).collect()
     }
 
-    /// Returns true if no bound keeps anything back, so that the tally is the truth.
+    /// Returns true if no contribution bound leaves out anything, so that the tally is the exact value.
     pub(crate) fn is_unbounded(&self) -> bool {
         self.row.is("bound", &["wide"])
             && self.row.is("windows", &["no"])
@@ -399,7 +398,7 @@ fn job(row: &Row, ends: &[i64]) -> JobText {
     job
 }
 
-/// The other releases: their windows are those of one step, and each costs little.
+/// The other releases: their windows are those of one step, and each has a low cost.
 fn beside(job: &mut JobText, row: &Row) {
     let [_, _, _, value] = row.fields();
     let is_pure = row.is("budget", &["epsilon"]);
@@ -422,12 +421,12 @@ fn beside(job: &mut JobText, row: &Row) {
     }
 }
 
-/// In how many windows a person counts, where that is bounded.
+/// The bound on the windows of a person, if there is one.
 fn windows(row: &Row) -> Option<String> {
     row.is("windows", &["some"]).then(|| "3".to_owned())
 }
 
-/// The steps of the windows, and two of them.
+/// The step of the windows, and two steps.
 fn every(row: &Row) -> (&'static str, &'static str) {
     match row.value("every") {
         "second" => ("1 second", "2 seconds"),
@@ -554,7 +553,7 @@ fn release(job: &mut JobText, row: &Row) {
         _ => "release.quantile",
     };
     job.set(path, table);
-    // A record counts once; of a person everything, or one of each.
+    // If the unit is the record, it counts once; of a person count all records, or one of each key.
     let many = row.is("bound", &["wide"]) && !row.is("unit", &["record"]);
     let keyed = statistic == "histogram" || !row.is("keys", &["no"]);
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
