@@ -1,18 +1,18 @@
 //! The time of contribution bounding: the table beside an undefended count of the same records, and beside a
-//! bound that is written down in five lines.
+//! bound that takes five lines of code.
 //!
 //! One thread; windows of 500,000 records, people uniform, 1,000 keys by Zipf(1), at most 4 keys a person and
 //! 2 records a key. The floor is a hash map from keys to counts with a hash like the table's. The five lines
 //! are a hash map from people to short lists, first come, first kept, which is neither the same on two
-//! workers nor mergeable. CPU time, since the machine may be shared: what else runs on it still takes its
-//! caches.
+//! workers nor mergeable. The figures are CPU time, since the machine may be shared; other programs still
+//! take their share of its caches.
 //!
 //! What limits it: a record is hashed twice (person, key), appended to one of 32 places, found in an index of
-//! its part, moved to its person, and compared with what else the person has. No step waits for main memory,
-//! so that a million people cost no more than ten thousand; what is left are instructions, and the two
-//! branches that nobody can guess, whether a person is new and whether the person's key is. Of the time,
-//! hashing and appending take a third, finding persons a quarter, and combining, choosing and adding up the
-//! rest. Texts cost their hashing, their comparison and their memory on top.
+//! its part, moved to its person, and compared with the person's other records. No step waits for main
+//! memory, so a million people cost no more than ten thousand; the rest is instructions, and the two
+//! unpredictable branches: a new person or not, and a new key of the person or not. Of the time, hashing and
+//! appending take a third, finding persons a quarter, and combining, choosing and adding up the rest. Text
+//! keys cost their hashing, their comparison and their memory on top.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;
@@ -142,7 +142,7 @@ fn measure<R, const N: usize>(windows: &[Vec<R>], mut works: [Workload<'_, R>; N
             for window in windows {
                 work(window);
             }
-            // The first round only lays out memory.
+            // The first round only touches memory.
             if round > 0 {
                 *best = best.min((cpu() - start) as f64 / (windows.len() * WINDOW) as f64);
             }

@@ -6,16 +6,15 @@
 //! window over everything. The time is that of `discreet replay` in this process, on two workers: reading,
 //! bounding, noise, the durable seal and the lines in a file.
 //!
-//! The floor is the same file, cut and read by two threads, counted and added up in hash maps that protect
-//! nobody.
+//! The floor reads and parses the same file on two threads, and counts and adds up in hash maps without
+//! protection.
 //!
 //! What limits it is memory: a record of 80 bytes is written, moved between cores, read by the count and by
-//! the mean, and each of the two holds a table of everybody, for each chooses for itself what it keeps of a
-//! person.
+//! the mean, and each of the two holds a table of all people, since each selects contributions separately.
 //!
 //! Peers on the same job, on a 2-core machine, in millions of lines a second: OpenDP on Polars 0.67,
 //! diffprivlib with bounding by hand 0.40, python-dp 0.26, PipelineDP 0.05, Tumult on Spark 0.04; a Polars
-//! query that protects nobody 0.9.
+//! query without protection 0.9.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;
@@ -73,7 +72,7 @@ fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The file: every person comes twenty times, in an order without a pattern.
+/// Writes the file: every person comes twenty times, in an irregular order.
 fn write(path: &Path) -> Result<(), Box<dyn Error>> {
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
@@ -82,7 +81,7 @@ fn write(path: &Path) -> Result<(), Box<dyn Error>> {
         random ^= random << 17;
         random
     };
-    // Keys by the law of Zipf: the first one whose part of the whole reaches a uniform number.
+    // Keys by Zipf's law: the first one whose cumulative share reaches a uniform number.
     let weights: Vec<f64> = (1..=KEYS).map(|key| (key as f64).powf(-1.3)).collect();
     let whole: f64 = weights.iter().sum();
     let mut reached = 0.0;
@@ -96,7 +95,7 @@ fn write(path: &Path) -> Result<(), Box<dyn Error>> {
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
     writeln!(file, "user,key,value")?;
     for row in 0..PEOPLE * EACH {
-        // Odd, and no multiple of five: it meets everybody before it meets anybody again.
+        // Odd, and no multiple of five: every person comes once before any comes again.
         let person = row.wrapping_mul(387_420_489) % PEOPLE;
         let uniform = (next() >> 11) as f64 / (1u64 << 53) as f64;
         let key = parts.partition_point(|part| *part < uniform).min(KEYS - 1);
@@ -154,7 +153,7 @@ fn replay(directory: &Path, run: usize) -> Result<f64, Box<dyn Error>> {
     Ok(seconds)
 }
 
-/// The seconds of counting and adding up the same file by key with nobody protected.
+/// The seconds of counting and adding up the same file by key without protection.
 fn undefended(path: &Path) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
     let text = fs::read(path)?;

@@ -14,7 +14,7 @@ use std::time::Instant;
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, Promise, ReleaseCost};
 use discreet::ledger::{AccountSpec, Charge, Claim, Digest, Ledger, Name, ReleaseId, ReleaseStatus, Sealing};
 
-/// Windows sealed together, as they come when a gate has a queue.
+/// The windows sealed together, as a gate with a queue does.
 const GROUP: i64 = 256;
 const MILLION: i64 = 1_000_000;
 

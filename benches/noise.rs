@@ -1,8 +1,8 @@
 //! The time of a draw, beside its floor and its peers, all in one run on the same generator.
 //!
-//! The floor is the ChaCha20 word that every draw consumes. The peers are inexact noise, which may leak what
-//! it hides (rand_distr's Normal, an inverse-CDF Laplace), and OpenDP 0.16's exact noise, from a crate of its
-//! own beside this file, which takes a minute to build the first time.
+//! The floor is the ChaCha20 word that every draw consumes. The peers are inexact noise, which may leak the
+//! value that it hides (rand_distr's Normal, an inverse-CDF Laplace), and OpenDP 0.16's exact noise, from a
+//! crate of its own beside this file, which takes a minute to build the first time.
 //!
 //! What limits it: at every scale a draw is one ChaCha20 word, two dependent look-ups in a table of 20 KB,
 //! and about one branch in four that cannot be foreseen. Build time of a table is printed too; it is paid
@@ -83,7 +83,7 @@ fn main() {
     }
 }
 
-/// Draws that many values and returns a number that depends on all of them.
+/// A function that draws this many values and returns a number that depends on all of them.
 type Subject = Box<dyn FnMut(usize) -> u64>;
 
 /// The best nanoseconds a draw of each subject, over rounds in which all take turns.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use discreet::accounting::{Account, Adjacency, Interval, PrivacyCost, PrivacyFilter, Promise, ReleaseCost};
 
-/// Charges timed at a time: long enough for the clock, short enough to be early.
+/// The charges of a batch: enough for the clock, and few enough to be early.
 const BATCH: u32 = 10;
 
 /// Charges before the late batch.

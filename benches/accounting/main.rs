@@ -85,10 +85,10 @@ fn as_counts_grow() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// dp-accounting's seconds are those of version 0.6.0, its `PLDAccountant` at grid 1e-5 and delta 1e-6:
-/// column `seconds_pld_peer` of the project's reference table `accounting_delta1e-6.csv`, not measured here.
-/// Its epsilons are within 3e-7 of the exact ones, relatively; of randomized response, where ours are exact,
-/// between 2e-5 and 0.1.
+/// Compares with dp-accounting: the seconds are those of version 0.6.0, its `PLDAccountant` at grid 1e-5 and
+/// delta 1e-6: column `seconds_pld_peer` of the project's reference table `accounting_delta1e-6.csv`, not
+/// measured here. Its epsilons are within 3e-7 of the exact ones, relatively; of randomized response, where
+/// ours are exact, between 2e-5 and 0.1.
 fn against_dp_accounting() -> Result<(), Box<dyn Error>> {
     let laplace = |count: u64, scale: f64, seconds: f64| -> Result<_, Box<dyn Error>> {
         Ok((format!("laplace, {count} of scale {scale}"), vec![(Pair::laplace(scale, 1.0)?, count)], seconds))

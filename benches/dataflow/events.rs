@@ -1,4 +1,4 @@
-//! The events that are counted: of 32 bytes, laid out before any clock starts.
+//! The events of the benchmark: of 32 bytes, laid out before any clock starts.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const EPOCH: usize = WINDOW / EPOCHS;
 pub(crate) struct Event {
     pub(crate) person: u64,
     pub(crate) time: Time,
-    /// Read by nobody: it has to be carried, as what is not counted mostly has.
+    /// Never read, but carried along, as most fields of real records are.
     pub(crate) value: f64,
     pub(crate) key: u32,
 }
@@ -105,7 +105,7 @@ impl Source for Part {
     }
 }
 
-/// A random sequence, the same every time.
+/// A random sequence, the same in every run.
 struct Random(u64);
 
 impl Random {

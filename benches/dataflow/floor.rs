@@ -1,4 +1,4 @@
-//! The floor: the same events by the same driver, counted by key and window, and nobody protected.
+//! The floor: the same events by the same driver, counted by key and window without protection.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -21,10 +21,10 @@ pub(crate) const FLOOR: Workload = Workload { build: count, releases: false };
 
 type Counts = HashMap<u32, u64, BuildHasherDefault<Fast>>;
 
-/// Sends every event to the worker of its key, counts there in a hash map a window, and throws away what is
-/// complete.
+/// Sends every event to the worker of its key, counts there in a hash map a window, and discards complete
+/// windows.
 fn count(events: Fed<'_, Event>, _: &Gate) {
-    // Nobody reads what comes out: there is nothing in it.
+    // The output stream is empty, so it is dropped.
     drop(events.through(|events| {
         let route = Exchange::new(|event: &Event| event.key.into());
         events.unary_frontier::<CapacityContainerBuilder<Vec<()>>, _, _, _>(route, "Count", |_, _| {

@@ -1,4 +1,4 @@
-//! The time of protecting every person of a stream: the pipeline beside the count that protects nobody.
+//! The time of protecting every person of a stream: the pipeline beside the count without protection.
 //!
 //! Ten million events of 32 bytes, 100 thousand people with ids of 64 bits and 1,000 keys by Zipf(1) a
 //! window, in 20 windows of 500 thousand events, each declared complete in ten steps. At most 4 keys a person
@@ -7,19 +7,20 @@
 //! there in a hash map a window.
 //!
 //! CPU time of all threads, the gate's among them, the best of rounds in which the settings take turns.
-//! Ratios hold on a machine that others use too; times do not, and those of the wall least. What a process
-//! does once is left out: laying down the ledger before, and its last checkpoint after.
+//! Ratios hold on a machine with other load, too; times do not, and wall-clock times least. Work that a
+//! process does once is left out: creating the ledger before, and its last checkpoint after.
 //!
-//! What limits it: with two workers, a third of the person's time is what the floor pays too: copying events
-//! out of memory, writing them into buffers and reading those on the other core. Of the rest not quite a
-//! third is reading an event, giving its key a number and appending it to the table; not quite half is
-//! gathering at the close (finding persons, sorting by person, choosing keys, adding up). What is left is the
-//! gate, with its 1,000 cells of text a window, and the pages that new tables touch first, which a longer run
-//! would spread over more windows. No record waits for main memory on behalf of its person, so a million
-//! people cost what a hundred thousand do. One worker alone shows a higher ratio, because there the floor
-//! moves nothing between cores. Records by themselves cost less than the floor: they change workers as sums.
+//! What limits it: with two workers, a third of the time of the user-level count is the floor's as well:
+//! copying events from memory, writing them into buffers and reading those on the other core. Of the rest not
+//! quite a third is reading an event, numbering its key and appending it to the table; not quite half is
+//! gathering at the close (finding persons, sorting by person, choosing keys, adding up). The remainder is
+//! the gate, with its 1,000 cells of text a window, and the pages that new tables touch first, which a longer
+//! run would spread over more windows. No record waits for main memory because of its person, so a million
+//! people cost as much as a hundred thousand. One worker alone shows a higher ratio, because there the floor
+//! moves nothing between cores. The event-level count costs less than the floor: its records change workers
+//! as sums.
 //!
-//! What an open window holds is the 8 MB that may wait to be gathered, for either number of people.
+//! An open window holds the 8 MB that may wait to be gathered, for either number of people.
 #![allow(clippy::print_stdout)]
 
 mod events;

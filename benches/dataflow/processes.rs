@@ -1,4 +1,4 @@
-//! The same on two processes of one worker each, over the loopback: this program starts itself twice.
+//! The same work on two processes of one worker each, over the loopback: this program starts itself twice.
 
 use std::error::Error;
 use std::net::TcpListener;
@@ -24,7 +24,7 @@ pub(crate) fn measure(directory: &Path, people: u64, rounds: usize) -> Result<[S
     for place in 0..rounds * WORKS.len() {
         lay_down(&ledger(directory, place))?;
     }
-    // Both are free now, and are taken again before anybody else is likely to ask.
+    // Both ports are free now, and are taken again before another program is likely to ask for them.
     let doors: Vec<TcpListener> =
         (0..PROCESSES).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
     let addresses: Vec<String> =

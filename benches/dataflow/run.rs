@@ -1,4 +1,4 @@
-//! One run of one work, and its time.
+//! One run of a work, and its time.
 
 use std::error::Error;
 use std::sync::{Arc, OnceLock};
@@ -30,7 +30,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// The least of everything: what else runs on the machine only adds.
+    /// The largest time, as the start of a minimum: other load on the machine only adds to a time.
     pub(crate) const MOST: Spent = Spent { cpu: u64::MAX, wall: u64::MAX };
 
     /// The smaller of each time.
@@ -39,7 +39,7 @@ impl Spent {
     }
 }
 
-/// Does the work once. Processes that have none of worker 0 release nothing.
+/// Runs the work once. Processes without worker 0 release nothing.
 pub(crate) fn run(
     config: Config,
     events: &Events,

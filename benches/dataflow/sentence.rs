@@ -1,4 +1,4 @@
-//! The work that is measured: two pipelines, and the ledgers that pay for them.
+//! The measured work: two pipelines, and the ledgers that pay for them.
 
 use std::error::Error;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) const PERSON: Workload = Workload { build: person, releases: true };
 /// The count that protects every record (event-level).
 pub(crate) const RECORD: Workload = Workload { build: record, releases: true };
 
-/// The job that every ledger here is for.
+/// The job name of every ledger here.
 pub(crate) const JOB: &str = "bench";
 
 const END: Time = WINDOWS as Time * SPAN;

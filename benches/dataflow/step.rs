@@ -1,9 +1,9 @@
 //! The cost of durability to a worker that does not wait for it: the time of its steps while the gate is
 //! slow.
 //!
-//! The same job runs twice, with the same windows and records. In one the gate's thread takes 20 ms longer
-//! over each window, as it would with a slow disk. The floor is the other one: what the feed, the exchange
-//! and the hand-over cost.
+//! The same job runs twice, with the same windows and records. In one run the gate's thread takes 20 ms
+//! longer over each window, as it would with a slow disk. The floor is the other run: the cost of the feed,
+//! the exchange and the hand-over.
 
 use std::error::Error;
 use std::path::Path;
@@ -68,7 +68,7 @@ fn run(ledger: &Path, slow: Duration) -> Result<(Duration, Duration), Box<dyn Er
         let plan = StatisticSchedule::new(title.clone(), schedule, Sums { slow, cost: cost.clone() });
         worker.dataflow(|scope| {
             let turns = Turns { turn: 0, start, fed: Arc::clone(&feeding) };
-            // A batch is a part by the time it reaches worker 0.
+            // A batch arrives as one part at worker 0.
             let records = feeds.stream(scope, turns);
             let parts = records.map(|time| (time as u64, 1));
             parts.release_unproved_for_tests_of_the_library_itself(&gate, plan).deliver(|_| Ok(()));

@@ -24,7 +24,7 @@ pub(crate) struct Event<const D: usize> {
     pub(crate) values: [i64; D],
 }
 
-/// The events of a window, which come again in every window.
+/// The events of a window, repeated in every window.
 #[derive(Clone)]
 pub(crate) struct Events<const D: usize>(Arc<[Event<D>]>);
 

@@ -1,21 +1,21 @@
 //! The time of means of vectors, and the error that the shape of their noise saves.
 //!
-//! **Windows.** So many people with a record each, of so many numbers, in three windows on two workers; CPU
-//! time of all threads, the gate's among them, the best of rounds in which the settings take turns. The
-//! floor, `plain`, has the same source and the same driver, and adds up where it reads; `plain, by person`
-//! moves every record to the worker of its person first, as whatever bounds people must.
+//! **Windows.** People with one record each, of several numbers, in three windows on two workers; CPU time of
+//! all threads, the gate's among them, the best of rounds in which the settings take turns. The floor,
+//! `plain`, has the same source and the same driver, and adds up where it reads; `plain, by person` moves
+//! every record to the worker of its person first, as any contribution bounding must.
 //!
-//! What limits it: what is added up where it is read is read once. What belongs to a person is copied to the
-//! person's worker, held until the window closes, copied again where persons are put together, and hashed
-//! with all of its numbers, since a person with many records needs a choice among them: of 50 numbers that is
-//! 400 bytes six times. Records by themselves change workers as sums, and cost about what moving them would.
-//! Found means hold all numbers once more and multiply each with each, on one thread.
+//! What limits it: a record that is added up where it is read is read once. A person's record is copied to
+//! the person's worker, held until the window closes, copied again where persons are gathered, and hashed
+//! with all of its numbers, since a person with many records needs a choice among them: with 50 numbers that
+//! is 400 bytes six times. Event-level records change workers as sums, and cost about as much as moving them
+//! would. Found means hold all numbers once more and multiply each with each, on one thread.
 //!
 //! **The stable mean**, on Gaussian records whose covariance has a condition number of 10^6, beside a clipped
-//! one and beside none that is private.
+//! mean and beside one without privacy.
 //!
-//! **The search for a shape.** Domains are lists of normal points, coordinates of growing deviation; the gap
-//! is what the certificate says of squares.
+//! **The search for a shape.** Domains are lists of normal points, with coordinates of growing deviation; the
+//! gap is the one that the certificate states, in squares.
 #![allow(clippy::print_stdout)]
 
 mod events;

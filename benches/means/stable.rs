@@ -1,9 +1,9 @@
 //! The stable mean beside a clipped one and beside one without privacy: the error of each, and its time.
 //!
-//! Records are Gaussian with a covariance of condition number 10^6 whose axes are no coordinates'. The
-//! clipped mean is given a range for each coordinate that is two or ten times too wide, and coordinate-wise
-//! discrete Gaussian noise at the same epsilon and delta; nothing of its price goes into finding the ranges.
-//! Errors are root mean squares of lengths as the true covariance measures them, and so in standard
+//! Records are Gaussian with a covariance of condition number 10^6 whose axes are not those of the
+//! coordinates. The clipped mean gets a range for each coordinate that is two or ten times too wide, and
+//! coordinate-wise discrete Gaussian noise at the same epsilon and delta; it spends nothing on finding the
+//! ranges. Errors are root mean squares of lengths as the true covariance measures them, and so in standard
 //! deviations of a record: a length that counts an axis of small spread as much as one of large.
 
 use std::error::Error;
@@ -23,7 +23,7 @@ const fn rounds(dimension: usize) -> usize {
 /// The true mean, and the smallest and the largest deviation of the records along an axis of their own.
 const CENTRE: i64 = 1 << 30;
 const DEVIATIONS: (f64, f64) = (1e6, 1e9);
-/// A public box that knows no scale.
+/// The side of a public box that discloses no scale.
 const SIDE: i64 = 1 << 40;
 
 /// Orthogonal axes, and the deviation along each.
@@ -92,7 +92,7 @@ fn clipped(
     let dimension = shape.axes.len();
     let people = (records.len() / dimension) as f64;
     let of = |at: usize| {
-        // Four deviations hold all but one of 16,000.
+        // Four deviations contain all but one of 16,000.
         let half = 4.0 * shape.coordinate(at) * wide;
         let values = records.iter().skip(at).step_by(dimension);
         let sum: f64 = values.map(|&x| ((x - CENTRE) as f64).clamp(-half, half)).sum();
@@ -112,7 +112,7 @@ fn clipped(
 pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
     let law = DiscreteGaussian::with_sigma((1u64 << 30) as f64)?;
     let mut noise = NoiseSource::from_os()?;
-    // Noise for a sensitivity of 1,000, as good as any.
+    // Noise for a sensitivity of 1,000; any other would do as well.
     let sigma = accounting::DiscreteGaussianCost::calibrate(&Budget::approximate(EPSILON, DELTA)?, 1000)?
         .sigma()
         / 1000.0;

@@ -1,4 +1,4 @@
-//! The time of a window of a mean: by a pipeline, beside the mean that protects nobody.
+//! The time of a window of a mean: by a pipeline, beside the mean without protection.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -65,8 +65,8 @@ pub(crate) fn measure<const D: usize>(directory: &Path, people: usize) -> Result
     Ok(())
 }
 
-/// The memory of a worker for a window until it closes, if it is alone. A mean whose bounds are found, or
-/// that is stable, then holds the numbers of all people once more, with the whitened or separated ones.
+/// The memory of a worker for a window until it closes, if it is the only worker. A mean with found bounds,
+/// or a stable one, then holds the numbers of all people once more, with the whitened or separated ones.
 fn held<const D: usize>(events: &Events<D>) -> Result<usize, Box<dyn Error>> {
     let kept = KeptRecords::new(Values::<[i64; D]>::new());
     let table: PersonTable<u64, (), _> =
@@ -103,7 +103,7 @@ fn cpu() -> u64 {
     spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
 }
 
-/// Adds up what comes in by window, and divides what is complete.
+/// Adds up the records of each window, and divides the sums of complete windows.
 macro_rules! added {
     ($events:ident, $route:expr, $dimension:ident) => {
         drop($events.through(|events| {
@@ -179,7 +179,7 @@ fn shaped_people<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
 }
 
 fn found_people<const D: usize>(events: Fed<'_, Event<D>>, gate: &Gate) {
-    // Of many numbers even the quartiles need some thousand people.
+    // With many numbers even the quartiles need some thousand people.
     let expected = |mean: FoundMean<()>| mean.people(100_000);
     of_people!(events, gate, followed([(-100 * RANGE, 100 * RANGE); D], expected));
 }

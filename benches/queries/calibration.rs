@@ -1,9 +1,9 @@
 //! The time of a calibration, and its result, beside the calibration that was published with the noise.
 //!
-//! Numbers of answers from one to a million. What takes the time: of few answers, to look for a shape among
-//! blends, a hundred sketches of a millisecond; of many, at a small delta, the contour of a sum whose tail is
-//! a few large losses. The table with a million steps that a deployment draws from takes about 100 ms, most
-//! of it logarithms and exponentials.
+//! Numbers of answers from one to a million. For few answers, most of the time goes into the search for a
+//! shape among blends, a hundred sketches of a millisecond; for many, at a small delta, into the contour of a
+//! sum whose tail is a few large losses. The table with a million steps that a deployment draws from takes
+//! about 100 ms, most of it logarithms and exponentials.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -52,7 +52,8 @@ pub(crate) fn calibration() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The result of a call, and the median of its milliseconds of CPU time in three: others use the machine too.
+/// The result of a call, and the median of its CPU time over three calls in milliseconds, since the machine
+/// may be shared.
 fn median<T, E: Into<Box<dyn Error>>>(call: impl Fn() -> Result<T, E>) -> Result<(T, f64), Box<dyn Error>> {
     let mut times = Vec::new();
     loop {

@@ -56,7 +56,7 @@ fn questions(schema: &Schema, first: usize, at: i64) -> Result<Vec<Query>, Inval
         .collect()
 }
 
-/// Sends a batch once the one before was answered, and records its time.
+/// An analyst that sends a batch once the one before was answered, and records its time.
 struct Analyst {
     batches: std::vec::IntoIter<Vec<Query>>,
     asked: usize,
@@ -96,8 +96,8 @@ struct Setting {
     together: bool,
 }
 
-/// Runs batches of queries to their end: the seconds of each, the seconds of processor time of the whole run,
-/// and of the wall's clock.
+/// Runs batches of queries to their end: the seconds of each batch, the CPU seconds of the whole run, and its
+/// wall-clock seconds.
 fn run(
     directory: &Path,
     setting: Setting,
@@ -174,7 +174,7 @@ pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
         println!("ratio answers.new_over_scan_{workers}_workers {:.2}", new / floor);
     }
 
-    // Three hours of people, and of each version one question at its close.
+    // Three hours of people, and one query of each version at its close.
     let (people, within) = (300_000, 3 * hour);
     for (name, size, step) in [("side by side", 5, 5), ("overlapping", 60, 5), ("overlapping finely", 60, 1)]
     {
@@ -202,7 +202,7 @@ pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     Ok(fs::remove_dir_all(&directory)?)
 }
 
-/// Seconds that all threads of this process have run.
+/// The CPU seconds of all threads of this process.
 fn cpu() -> f64 {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9

@@ -2,10 +2,10 @@
 //! answer it through the whole of a stream.
 //!
 //! Calibration prints a line for each setting beside the published algorithm's bound; a scan is beside a loop
-//! that was written for its one query. A new query's time is shared by its count on each worker, and by its
+//! that was written for its one query. A new query's time is divided between its count on each worker and its
 //! row: the gate draws, seals and syncs one after another, since the rest of a bundle is sealed with each. A
-//! repeated query is looked up and released again. A window that moves is kept in two ways: each version by
-//! itself, in columns, or all in one arrangement.
+//! repeated query is looked up and released again. A moving window is kept in two ways: each version
+//! separately, in columns, or all in one arrangement.
 #![allow(clippy::print_stdout)]
 
 mod calibration;

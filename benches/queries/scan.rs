@@ -1,7 +1,7 @@
 //! The scan of a million records: the time of a query beside the same condition written by hand.
 //!
 //! The floor is a loop over records that lie in a vector of structs, with the condition compiled into it. Its
-//! condition is known before the program is built; a query's is known when it comes. One thread, the best of
+//! condition is known when the program is built; a query's is known when it arrives. One thread, the best of
 //! rounds in which both take turns.
 
 use std::hint::black_box;
@@ -21,7 +21,7 @@ struct Record {
     country: Option<String>,
 }
 
-/// A subject: its name, the number of comparisons that it makes of a record, the query, and the same by hand.
+/// A subject: its name, the number of comparisons for each record, the query, and the same condition by hand.
 struct Asked {
     name: &'static str,
     comparisons: f64,
@@ -85,7 +85,7 @@ fn timed(work: impl FnOnce() -> MatchedTotals) -> (Duration, MatchedTotals) {
     (start.elapsed(), found)
 }
 
-/// Made up by a shift register, so that every run has the same ones; a fiftieth of the values are absent.
+/// Records from a shift register, the same in every run; a fiftieth of the values are absent.
 fn records() -> Vec<Record> {
     let mut state = 88_172_645_463_325_252_u64;
     let mut below = |end: u64| {

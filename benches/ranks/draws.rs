@@ -17,7 +17,7 @@ const ROUNDS: usize = 15;
 const GRIDS: [u32; 3] = [10, 20, 32];
 const SEVEN: [f64; 7] = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95];
 
-/// Prints the milliseconds of each answer, and the part of them that is not the draw's.
+/// Prints the milliseconds of each answer, and the part of them outside of the draw.
 pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     let mut worst = [0.0f64; 4];
     for power in GRIDS {
@@ -98,7 +98,7 @@ fn settled(values: &[i64]) -> RankedValues {
     known
 }
 
-/// The same every time, without an order, and more of them small than large.
+/// Values in an irregular order, the same in every run, with more small ones than large.
 fn values(below: u64) -> Vec<i64> {
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {

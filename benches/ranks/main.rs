@@ -1,26 +1,30 @@
-//! What it costs to tell a largest value, or a quantile, and to protect everybody: beside a largest value that protects
-//! nobody, and by itself.
+//! The time of a released maximum and a released quantile, with every person protected: beside a maximum
+//! without protection, and on their own.
 //!
-//! Records are those of `benches/dataflow/main.rs`: ten million events of 32 bytes, 100 thousand people and 1,000 keys by Zipf(1) a
-//! window, in 20 windows. At most 4 keys of a person, and for the quantile 2 records a key. The floor has the same source and
-//! the same driver, sends events to the worker of their key and keeps the largest there in a hash map a window. CPU time of
-//! all threads, the best of rounds in which the settings take turns: ratios hold on a machine that others use too.
+//! The records are those of `benches/dataflow/main.rs`: ten million events of 32 bytes, 100 thousand people
+//! and 1,000 keys by Zipf(1) a window, in 20 windows. At most 4 keys of a person count, and for the quantile
+//! 2 records a key. The floor has the same source and the same driver, sends events to the worker of their
+//! key and keeps the largest value there in a hash map a window. CPU time of all threads, the best of rounds
+//! in which the settings take turns: ratios hold on a machine with other load, too.
 //!
-//! What limits it, of a largest value with two workers: 14 of 80 ns a record are the gate's, who draws ten comparisons for each
-//! of 1,000 keys, orders what each must know of and writes 1,000 lines. Of the workers' time a third is carrying records, as
-//! the floor does too, and reading them; two fifths is gathering: finding persons, putting together what each has, choosing
-//! keys. What is held of a person and key is 32 bytes where a count needs 8, for a sum may need 128 bits, and a largest value
-//! has as many. A tenth is lists of the largest that grow and are cut.
+//! What limits the maximum with two workers: 14 of 80 ns a record are the gate's, which draws ten comparisons
+//! for each of 1,000 keys, orders the values that they need and writes 1,000 lines. A third of the workers'
+//! time is spent on carrying records, as in the floor, and on reading them; two fifths on gathering: finding
+//! persons, combining the records of each, choosing keys. The state of a person and key takes 32 bytes where
+//! a count needs 8, since a sum may need 128 bits, and a maximum has the same type. A tenth is spent on lists
+//! of the largest values that grow and are cut.
 //!
-//! Of a quantile 27 of 120 ns are the gate's, for it weighs every value. Of the workers' time a fifth is handing over each
-//! person's values to their key, which is somewhere in memory, a seventh allocating a short list for each person and key, and
-//! a tenth putting a key's values in order, so that the gate need only merge them.
+//! Of a quantile, 27 of 120 ns are the gate's, which weighs every value. A fifth of the workers' time is
+//! spent on moving each person's values to their key, which is anywhere in memory, a seventh on allocating a
+//! short list for each person and key, and a tenth on sorting a key's values, so that the gate only has to
+//! merge them.
 //!
-//! The gate's part of a single largest value is microseconds: whoever came, it is asked about the largest few hundred people. A
-//! quantile of a million values takes 1 ms where there are few numbers, in order already. To merge what two workers have put
-//! in order costs up to 8 ms; where nearly every value is a number by itself, a million losses, each weighed twice, cost 10 to
-//! 20 ms. Several quantiles by splitting draw an order among equal values and sort by it, which takes most of their time, and
-//! go over all values once for each of three levels, not for each of seven answers.
+//! The gate's part of a single maximum takes microseconds: for any number of people, it is asked about the
+//! largest few hundred. A quantile of a million values takes 1 ms if they have few distinct numbers, which
+//! are sorted already. Merging what two workers have sorted takes up to 8 ms; if nearly all values are
+//! distinct, a million losses, each weighed twice, take 10 to 20 ms. Several quantiles by splitting draw an
+//! order among equal values and sort by it, which takes most of their time, and scan all values once for each
+//! of three levels, not for each of seven answers.
 #![allow(clippy::print_stdout)]
 
 mod draws;

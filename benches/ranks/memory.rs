@@ -36,7 +36,7 @@ pub(crate) fn measure(events: &Events) -> Result<(), Box<dyn Error>> {
     for (_, mut tops) in largest.close(|_| true, add) {
         held = held.max(tops.bytes());
         tops.cut();
-        // A copy has no room to spare.
+        // A copy has no spare capacity.
         sent = sent.max(tops.clone().bytes());
     }
     println!(

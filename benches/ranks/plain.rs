@@ -1,5 +1,5 @@
-//! The floor: the largest value by key and window, from the same source by the same driver, and nobody
-//! protected.
+//! The floor: the largest value by key and window, from the same source by the same driver, without
+//! protection.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -23,10 +23,10 @@ pub(crate) const PLAIN: Workload = Workload { build: largest, releases: false };
 
 type Largest = HashMap<u32, i64, BuildHasherDefault<Fast>>;
 
-/// Sends every event to the worker of its key, keeps the largest in a hash map a window, and throws away what
-/// is complete.
+/// Sends every event to the worker of its key, keeps the largest value in a hash map a window, and discards
+/// complete windows.
 fn largest(events: Fed<'_, Event>, _: &Gate) {
-    // Nobody reads what comes out: there is nothing in it.
+    // The output stream is empty, so it is dropped.
     drop(events.through(|events| {
         let route = Exchange::new(|event: &Event| event.key.into());
         events.unary_frontier::<CapacityContainerBuilder<Vec<()>>, _, _, _>(route, "Largest", |_, _| {

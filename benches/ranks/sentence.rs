@@ -1,4 +1,4 @@
-//! The work that is measured: pipelines about ranks, and the ledger that pays for them.
+//! The measured work: pipelines about ranks, and the ledger that pays for them.
 
 use std::error::Error;
 use std::path::Path;
@@ -13,7 +13,7 @@ use discreet::time::{Time, minutes};
 use super::events::{Event, KEYS, SPAN, WINDOWS};
 use super::run::Workload;
 
-/// The job that every ledger here is for.
+/// The job name of every ledger here.
 pub(crate) const JOB: &str = "bench";
 /// The numbers of keys that count of a person, and of records in each of them for a quantile.
 pub(crate) const BOUND: (u64, u64) = (4, 2);

@@ -1,4 +1,4 @@
-//! The state of a key, in memory and as it is written, and the time to write and to read it.
+//! The state of a key, in memory and as written, and the time to write and to read it.
 
 use std::error::Error;
 use std::fs;
@@ -30,7 +30,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The states are all allocated before any is freed, so that one strategy reuses nothing of another.
+    /// All states are allocated before any is freed, so that one strategy reuses no memory of another.
     pub(crate) fn new(running: PreparedRunning, keys: usize, ticks: u64) -> Result<Keys, Box<dyn Error>> {
         let mut noise = NoiseSource::from_os()?;
         let before = resident();

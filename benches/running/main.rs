@@ -1,21 +1,22 @@
 //! The time of a running total that is released at every tick, by each strategy: beside the same total
-//! undefended, and beside the draws that it takes.
+//! without protection, and beside the draws that it takes.
 //!
-//! One key for a million ticks, and many for fewer, at each tick all of them one after the other, from empty
+//! One key for a million ticks, and many for fewer; at each tick all keys one after the other, from empty
 //! states to the last total; totals so far up to the last tick, and over the last 60. The floor adds up as
-//! many numbers: so far in one number a key, over the last ticks in a ring. CPU time of one thread, the best
-//! of rounds in which all take turns; the lines at the end are the worst of the three.
+//! many numbers: for totals so far in one number a key, over the last ticks in a ring. CPU time of one
+//! thread, the best of rounds in which all take turns; the lines at the end are the worst of the three.
 //!
-//! What limits it: of fresh noise, half is the draw. A tree takes two draws a tick, and they are half of it.
-//! Seven buffers are multiplied twice each, 128 bits by 62 and exactly, which is half of what they take;
-//! their number grows with the logarithm of the horizon. The square root takes as long as its memory: every
-//! tick that it remembers is multiplied once exactly and once in floats, and floats are added one after the
-//! other, so that each waits for the one before. That is most of the time of totals over the last ticks,
-//! whose coefficients reach back twice the width: to add them in eight lanes would take a third off, and tell
-//! other last digits. With 100,000 keys it reads two kilobytes a key at every tick, from memory.
+//! What limits it: half of fresh noise is the draw. A tree takes two draws a tick, which are half of its
+//! time. Seven buffers are multiplied twice each, 128 bits by 62 and exactly, which is half of their time;
+//! their number grows with the logarithm of the horizon. The square root takes time in proportion to its
+//! memory: every tick that it remembers is multiplied once exactly and once in floats, and the floats are
+//! added one after the other, so that each addition waits for the one before. That is most of the time of
+//! totals over the last ticks, whose coefficients reach back twice the width: adding them in eight lanes
+//! would save a third, and change the last digits. With 100,000 keys it reads two kilobytes a key at every
+//! tick, from memory.
 //!
-//! A source of noise of its own, as each release has one, costs as much as a hundred draws: of a single key
-//! that is nearly all there is, of a thousand hardly any. What is written is two numbers for each that is
+//! A noise source of its own, as each release has one, costs as much as a hundred draws: nearly all of the
+//! time of a single key, and hardly any of a thousand keys. A written state has two numbers for each that is
 //! remembered, and takes as long as copying it number by number.
 #![allow(clippy::print_stdout)]
 
@@ -31,13 +32,13 @@ use discreet::mechanisms::running::{PreparedRunning, StreamContribution};
 use kept::{Kept, Keys};
 use subject::{Shape, Subject};
 
-/// One key for long, and many for as long as makes it ten million totals.
+/// One key for a long time, and many keys for as long as makes ten million totals.
 const SHAPES: [Shape; 3] = [
     Shape { keys: 1, ticks: 1_000_000 },
     Shape { keys: 1_000, ticks: 10_000 },
     Shape { keys: 100_000, ticks: 100 },
 ];
-/// As many ticks as the square root remembers, and few keys, for they take long.
+/// The most ticks that the square root remembers, and few keys, since they take long.
 const LONGEST: Shape = Shape { keys: 20, ticks: REMEMBERED };
 /// The width of totals over the last ticks: an hour of minutes.
 const WIDTH: u64 = 60;
@@ -79,7 +80,7 @@ impl Totals {
     }
 }
 
-/// The worst of a strategy over the shapes.
+/// The worst time of a strategy over the shapes.
 #[derive(Clone, Copy, Default)]
 struct Worst {
     nanoseconds: f64,
@@ -88,7 +89,7 @@ struct Worst {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // First, while no memory has been given back that could be taken again.
+    // First, while no memory has been freed that could be reused.
     let kept = kept()?;
     let mut worst = [Worst::default(); ALL.len()];
     let mut draws = [Subject::draws("a draw", 1000.0), Subject::begun("a draw of a source of its own")];

@@ -1,4 +1,4 @@
-//! The work that is timed: every total of every key, from empty states to the last tick.
+//! The timed work: every total of every key, from empty states to the last tick.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -40,7 +40,7 @@ impl Subject {
         Subject::new(name, shape.keys as u64 * shape.ticks, work)
     }
 
-    /// One source of noise for all: what it takes to begin one is not in this.
+    /// Totals from one noise source for all keys; the time to make the source is left out.
     pub(crate) fn private(name: &str, running: PreparedRunning, shape: Shape) -> Subject {
         Subject::of(name, shape, move || {
             let mut noise = NoiseSource::from_os().expect("the operating system has randomness");
@@ -70,7 +70,7 @@ impl Subject {
         })
     }
 
-    /// The floor of totals over the last ticks: these, and their sum.
+    /// The floor of totals over the last ticks: their counts in a ring, and their sum.
     pub(crate) fn undefended_over(width: usize, shape: Shape) -> Subject {
         Subject::of("sliding_undefended", shape, move || {
             let mut keys = vec![(VecDeque::with_capacity(width), 0); shape.keys];
@@ -112,12 +112,12 @@ impl Subject {
     }
 }
 
-/// A few hundred a tick, the same every time.
+/// A few hundred contributions a tick, the same in every run.
 fn count(tick: u64, key: usize) -> i64 {
     ((tick.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize ^ key) as i64 & 255
 }
 
-/// All take turns, so that a busy machine slows all alike; CPU time of this thread.
+/// Measures all subjects in turns, so that a busy machine slows all alike; CPU time of this thread.
 pub(crate) fn measure(subjects: &mut [Subject], rounds: usize) {
     for _ in 0..rounds {
         for subject in subjects.iter_mut() {
