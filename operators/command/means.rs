@@ -114,7 +114,8 @@ impl StableArgs {
     }
 }
 
-/// The step of the public grid for a side of this width; refuses a width whose grid is coarser than the noise.
+/// The step of the public grid for a side of this width. Refuses a width whose grid is coarser than the
+/// noise.
 fn grid(mean: &StableMean, width: &str) -> Result<f64, Refusal> {
     let width = i64::try_from(whole("width", width)?).unwrap_or(i64::MAX);
     let wide =

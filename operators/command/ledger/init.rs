@@ -14,8 +14,7 @@ use super::{amount, sentence};
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The ledger: a file, or postgres://user@host/database?ledger=name; it is created if there is none, and
-    /// the key of a new file beside it
+    /// The ledger: a file, or postgres://user@host/database?ledger=name; created with its key if there is none
     ledger: PathBuf,
     /// The job file whose domain (budget account) is stated
     #[arg(long)]

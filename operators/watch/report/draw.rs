@@ -151,7 +151,7 @@ pub(super) fn grouped(number: &str) -> String {
     text + rest
 }
 
-/// A number rounded for people: to three significant digits, or to an integer if that has more.
+/// A number rounded for people: to about three digits, or to an integer from 100 on.
 pub(super) fn said(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();

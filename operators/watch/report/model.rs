@@ -166,7 +166,7 @@ impl Model {
     }
 }
 
-/// The spent part of the cap: of rho or delta, the larger part.
+/// The spent part of the cap: of epsilon, or of rho and delta the larger part. `None` for other currencies.
 fn part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
     let of = |spent: f64, cap: f64| if cap > 0.0 { spent / cap } else { 0.0 };
     let part = match (spent, cap) {

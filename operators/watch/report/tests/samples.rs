@@ -107,8 +107,8 @@ pub(super) const GAUSSIAN: &str = r#"{"kind":"gaussian","scale":34.65}"#;
 pub(super) const MEANS: &str =
     r#"[{"number":"sum","kind":"laplace","scale":35.5},{"number":"records","kind":"laplace","scale":7.0}]"#;
 
-/// Fourteen months with nine keys, and a mean, of which the budget refuses the last two; with exact values in a
-/// demonstration.
+/// Fourteen months with nine keys, and a mean; the budget refuses the last two months. A demonstration has
+/// exact values.
 pub(super) fn a_year(demo: bool) -> Report {
     let keys =
         ["kitchen", "books", "garden", "music", "sports & outdoors", "toys", "office", "pets", "automotive"];
