@@ -55,7 +55,7 @@ pub(crate) struct NoiseArgs {
     /// The bound of the privacy loss
     #[arg(long, allow_negative_numbers = true, required_unless_present = "rho", conflicts_with = "rho")]
     epsilon: Option<String>,
-    /// The probability of a privacy loss beyond epsilon
+    /// The delta of (epsilon, delta)-differential privacy
     #[arg(long, allow_negative_numbers = true, requires = "epsilon", conflicts_with = "rho")]
     delta: Option<String>,
     /// A zCDP budget, instead of epsilon and delta
@@ -306,11 +306,11 @@ pub(crate) struct BoundedArgs {
     /// The bound of the privacy loss of all answers together
     #[arg(long, allow_negative_numbers = true)]
     epsilon: String,
-    /// The probability of a privacy loss beyond epsilon
+    /// The delta of (epsilon, delta)-differential privacy
     #[arg(long, allow_negative_numbers = true)]
     delta: String,
     /// The shape of the noise, such as polynomial:4, laplace:13.66, blend:10.3,2.57,1.17 or published:2;
-    /// without it, the best shape is searched
+    /// without it, the best shape is searched for
     #[arg(long, allow_hyphen_values = true)]
     shape: Option<String>,
     /// The quantity to minimize: bound, rms (the standard deviation), or the weight of the bound between the

@@ -21,7 +21,7 @@ pub(crate) struct StableArgs {
     /// The bound of the privacy loss
     #[arg(long, allow_negative_numbers = true)]
     epsilon: String,
-    /// The probability of a privacy loss beyond epsilon
+    /// The delta of (epsilon, delta)-differential privacy
     #[arg(long, allow_negative_numbers = true)]
     delta: String,
     /// The adjacency: add-remove (one person more or less), or replace (the number of people is public)

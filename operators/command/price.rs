@@ -21,7 +21,7 @@ pub(crate) struct PriceArgs {
     /// are laplace, discrete_laplace (scale), gaussian, discrete_gaussian (sigma), randomized_response, pure
     /// (epsilon), approximate (epsilon, delta) and zcdp (rho); sensitivity and count are 1 unless given
     file: PathBuf,
-    /// The delta at which epsilon is reported, between 0 and 1
+    /// The delta at which epsilon is reported, from 0 to 1 and above the sum of the deltas of the list
     #[arg(long, allow_negative_numbers = true)]
     delta: String,
     /// Print one line of JSON
