@@ -206,7 +206,7 @@ fn checkpoint(path: &Path) -> Result<(), Failure> {
     reader.query_row("SELECT count(*) FROM head", [], |row| row.get::<_, i64>(0))?;
     let mut writer = rusqlite::Connection::open(path)?;
     writer.busy_handler(Some(|_| {
-        // Here the fault ends the wait: a failed checkpoint is given up, and that is no error.
+        // The handler gives up the wait, with an injected error or without one.
         let _ = reached("wal-checkpoint", LedgerErrorKind::Unknown);
         false
     }))?;
