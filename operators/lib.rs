@@ -67,6 +67,9 @@
 //! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`. `postgres`
 //! keeps [ledgers on a server](ledger#on-a-server), beside those in files.
 
+#[macro_use]
+mod redacted;
+
 pub mod accounting;
 mod canonical;
 pub mod dataflow;

@@ -1,7 +1,5 @@
 //! Seals what mechanisms keep: the ledger stores it and cannot read it, and no state fits in another's place.
 
-use std::fmt;
-
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
@@ -106,11 +104,7 @@ pub struct Memory {
     pub is_foreign: bool,
 }
 
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Memory);
 
 /// A statistic that is about to be released from.
 #[derive(Debug)]

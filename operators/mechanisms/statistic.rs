@@ -1,7 +1,6 @@
 //! What is asked of a window: one number a key, or one mean a key. Each knows how far one person can move it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -370,11 +369,7 @@ impl Cell {
     }
 }
 
-impl fmt::Debug for Cell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Cell);
 
 /// A cell, or another summary, for each key, in the order of the keys. Prints as `<private>`, its size included.
 pub struct Cells<K, C = Cell> {
@@ -418,11 +413,7 @@ impl<K: Key, C: Summary> Tally for Cells<K, C> {
     }
 }
 
-impl<K, C> fmt::Debug for Cells<K, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([K, C] Cells<K, C>);
 
 #[cfg(test)]
 mod tests;

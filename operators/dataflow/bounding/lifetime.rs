@@ -1,7 +1,6 @@
 //! In how many windows each person has counted.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use smallvec::SmallVec;
 
@@ -127,11 +126,7 @@ impl<P: Identity + Ord + Clone> WindowAdmission<P> {
     }
 }
 
-impl<P> fmt::Debug for WindowAdmission<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([P] WindowAdmission<P>);
 
 // How much each person has brought to each key, of all windows together.
 
@@ -162,11 +157,7 @@ pub struct RemainingContribution {
     pub first: bool,
 }
 
-impl fmt::Debug for RemainingContribution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(RemainingContribution);
 
 /// The first byte of what is written.
 const LIFETIME_FORMAT: u8 = 1;
@@ -278,11 +269,7 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<
     }
 }
 
-impl<P, K> fmt::Debug for LifetimeContribution<P, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([P, K] LifetimeContribution<P, K>);
 
 #[cfg(test)]
 mod tests {

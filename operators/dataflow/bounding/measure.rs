@@ -1,6 +1,5 @@
 //! What is made of a person's records in a key, once it is known which they are.
 
-use std::fmt;
 use std::marker::PhantomData;
 
 use smallvec::SmallVec;
@@ -191,11 +190,7 @@ pub struct PersonSum {
     pub sum: i64,
 }
 
-impl fmt::Debug for PersonSum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(PersonSum);
 
 impl Sum {
     /// A person's sum in a key is clipped to `low..=high`.
@@ -223,11 +218,7 @@ pub struct PartialSum {
     sum: i128,
 }
 
-impl fmt::Debug for PartialSum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(PartialSum);
 
 impl Rule for Sum {
     type Value = i64;
@@ -293,11 +284,7 @@ impl Partial {
     }
 }
 
-impl fmt::Debug for Partial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Partial);
 
 /// A rule whose shares add up to a [`Partial`].
 pub trait AdditiveRule: Rule {

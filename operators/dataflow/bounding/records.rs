@@ -1,7 +1,6 @@
 //! The three rules that hold records: those without an id, those with one, and those that may be taken back.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::marker::PhantomData;
 
 use super::identity::Identity;
@@ -19,11 +18,7 @@ pub struct RankedRecord<I, V> {
     value: V,
 }
 
-impl<I, V> fmt::Debug for RankedRecord<I, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([I, V] RankedRecord<I, V>);
 
 /// Holds at most `per_key` records a key, the lowest by a keyed hash. Equal records are different records.
 ///
@@ -196,11 +191,7 @@ pub struct Netted<I, V> {
     copies: i128,
 }
 
-impl<I, V> fmt::Debug for Netted<I, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([I, V] Netted<I, V>);
 
 impl<I: Identity + Ord + Clone, M: Measure> Rule for Net<I, M> {
     type Value = (I, M::Value, i64);

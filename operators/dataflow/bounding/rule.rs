@@ -1,6 +1,5 @@
 //! What a table holds of a person in a key, and what of it counts in the end.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::identity::Identity;
@@ -17,11 +16,7 @@ pub struct Keyed<H> {
     pub(super) held: H,
 }
 
-impl<H> fmt::Debug for Keyed<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([H] Keyed<H>);
 
 /// What is held of a person in a key.
 ///
@@ -277,11 +272,7 @@ impl<K: Identity + Ord + Clone, T: Default> RecordTotals<K, T> {
     }
 }
 
-impl<K, T> fmt::Debug for RecordTotals<K, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([K, T] RecordTotals<K, T>);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! One pane of one worker: what is held of every person, and the way from there to tallies.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::gather::Gather;
@@ -283,11 +282,7 @@ where
     }
 }
 
-impl<P, K, R: Rule> fmt::Debug for PersonTable<P, K, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([P, K, R: Rule] PersonTable<P, K, R>);
 
 // A part of a table: the persons whose hash begins alike.
 

@@ -6,8 +6,6 @@
 //! has been counted like any other, so that what counts is a matter of records and of the calendar, and of nothing
 //! that the gate had to say.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::aggregation::{Aggregation, GroupingKey};
@@ -27,11 +25,7 @@ pub(super) enum Tab<P, K> {
     Life(LifetimeContribution<P, K>),
 }
 
-impl<P, K> fmt::Debug for Tab<P, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([P, K] Tab<P, K>);
 
 impl<P: Person, K: GroupingKey> Tab<P, K> {
     /// Before the first window: nothing, where windows do not depend on each other.
@@ -131,11 +125,7 @@ pub(super) struct Admitted {
     pub(super) bytes: Vec<u8>,
 }
 
-impl fmt::Debug for Admitted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Admitted);
 
 /// What a worker is told of what was counted before. Prints as `<private>`.
 #[derive(Clone, Serialize, Deserialize)]
@@ -154,11 +144,7 @@ impl Restored {
     }
 }
 
-impl fmt::Debug for Restored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Restored);
 
 impl<P: Person, K: GroupingKey> Admission<P, K> {
     pub(super) fn new(tab: Tab<P, K>) -> Admission<P, K> {

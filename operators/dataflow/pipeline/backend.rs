@@ -1,7 +1,6 @@
 //! What the sentence asks of whoever seals: the gate, and in tests what stands in for it.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -95,11 +94,7 @@ pub(super) enum Portion<P> {
     Admitted(Admitted),
 }
 
-impl<P> fmt::Debug for Portion<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([P] Portion<P>);
 
 /// A mechanism that is ready, with what its releases have in common.
 pub(super) struct PreparedRelease<R, P, K> {

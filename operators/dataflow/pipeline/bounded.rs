@@ -2,7 +2,6 @@
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::cell::OnceCell;
-use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,11 +55,7 @@ impl<D, U: ProtectedUnit<D>, T> Clone for Bounded<'_, D, U, T> {
     }
 }
 
-impl<D, U: ProtectedUnit<D>, T> fmt::Debug for Bounded<'_, D, U, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([D, U: ProtectedUnit<D>, T] Bounded<'_, D, U, T>);
 
 impl<'scope, D, U: ProtectedUnit<D>, T> Deref for Bounded<'scope, D, U, T> {
     type Target = Windowed<'scope, D, U, T>;

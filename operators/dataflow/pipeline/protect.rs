@@ -1,6 +1,5 @@
 //! The first word: whom the rest of the sentence protects.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -41,11 +40,7 @@ pub struct Private<'scope, D, U: ProtectedUnit<D>> {
     pub(super) unit: U,
 }
 
-impl<D, U: ProtectedUnit<D>> fmt::Debug for Private<'_, D, U> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([D, U: ProtectedUnit<D>] Private<'_, D, U>);
 
 impl<'scope, D: Travels + Clone> Fed<'scope, D> {
     /// Protects everything that one person did: adding or removing all records of a person changes what is released no
@@ -175,11 +170,7 @@ pub struct Unplaced<'scope, D, U: ProtectedUnit<D>, T> {
     schedule: Box<dyn FnOnce(Time, Option<Time>) -> Result<Schedule, Invalid>>,
 }
 
-impl<D, U: ProtectedUnit<D>, T> fmt::Debug for Unplaced<'_, D, U, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([D, U: ProtectedUnit<D>, T] Unplaced<'_, D, U, T>);
 
 impl<'scope, D, U: ProtectedUnit<D>, T> Unplaced<'scope, D, U, T> {
     /// The windows that lie wholly between two moments, such as `"2026-11-01"` and `"2026-11-02"`.

@@ -1,6 +1,5 @@
 //! The last word: a name, a mechanism and its price, and the stream of releases that comes of it.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -51,11 +50,7 @@ pub struct Tallied<'scope, D, U: ProtectedUnit<D>, T, Q, G, V> {
     stated: Option<VersionTerms>,
 }
 
-impl<D, U: ProtectedUnit<D>, T, Q, G, V> fmt::Debug for Tallied<'_, D, U, T, Q, G, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([D, U: ProtectedUnit<D>, T, Q, G, V] Tallied<'_, D, U, T, Q, G, V>);
 
 impl<D, U: ProtectedUnit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q, G, V> {
     fn clone(&self) -> Self {

@@ -1,6 +1,5 @@
 //! The word for means of vectors, and the words for what bounds them.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::aggregation::{Aggregation, GroupingKey};
@@ -28,11 +27,7 @@ pub struct MeanOf<'scope, D, U: ProtectedUnit<D>, T, K, G, V> {
     value: V,
 }
 
-impl<D, U: ProtectedUnit<D>, T, K, G, V> fmt::Debug for MeanOf<'_, D, U, T, K, G, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([D, U: ProtectedUnit<D>, T, K, G, V] MeanOf<'_, D, U, T, K, G, V>);
 
 impl<'scope, D, U, T> Bounded<'scope, D, U, T>
 where

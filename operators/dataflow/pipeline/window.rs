@@ -1,6 +1,5 @@
 //! The second word: over which spans.
 
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -36,11 +35,7 @@ pub struct Windowed<'scope, D, U: ProtectedUnit<D>, T> {
     pub(super) refused: Option<Invalid>,
 }
 
-impl<D, U: ProtectedUnit<D>, T> fmt::Debug for Windowed<'_, D, U, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([D, U: ProtectedUnit<D>, T] Windowed<'_, D, U, T>);
 
 impl<'scope, D, U: ProtectedUnit<D>, T> Windowed<'scope, D, U, T> {
     pub(super) fn new(

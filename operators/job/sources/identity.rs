@@ -1,7 +1,5 @@
 //! The identity of a person: a field's bytes, in three words that can be copied.
 
-use std::fmt;
-
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -87,11 +85,7 @@ impl Id {
     }
 }
 
-impl fmt::Debug for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Id);
 
 /// The first byte gives the number of bytes that follow.
 impl Identity for Id {

@@ -1,6 +1,5 @@
 //! The conversion of a line's cells into its records.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -211,8 +210,4 @@ pub(crate) struct SourceRecord<P, I> {
     pub(crate) value: i64,
 }
 
-impl<P, I> fmt::Debug for SourceRecord<P, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([P, I] SourceRecord<P, I>);

@@ -1,7 +1,6 @@
 //! What is kept of one version of the data: its rows, a column for each field.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use super::bundle::Steps;
 use super::query::MatchedTotals;
@@ -123,11 +122,7 @@ impl ColumnStore {
     }
 }
 
-impl fmt::Debug for ColumnStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(ColumnStore);
 
 fn ones(mask: &Mask) -> u64 {
     mask.iter().map(|word| u64::from(word.count_ones())).sum()

@@ -188,11 +188,7 @@ pub struct MatchedTotals {
     pub terms: i128,
 }
 
-impl std::fmt::Debug for MatchedTotals {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(MatchedTotals);
 
 /// Of two lots of records. A term is within 2^62 of zero, so 2^64 of them fit.
 impl Add for MatchedTotals {

@@ -1,6 +1,5 @@
 //! Which fields can be asked about.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -289,11 +288,7 @@ pub enum Value {
     Text(Box<str>),
 }
 
-impl fmt::Debug for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Value);
 
 impl From<i64> for Value {
     fn from(number: i64) -> Value {
@@ -344,11 +339,7 @@ impl QueryRow {
     }
 }
 
-impl fmt::Debug for QueryRow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(QueryRow);
 
 impl<const N: usize> From<[Value; N]> for QueryRow {
     fn from(values: [Value; N]) -> QueryRow {

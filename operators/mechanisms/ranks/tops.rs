@@ -101,11 +101,7 @@ impl Summary for Tops {
     }
 }
 
-impl std::fmt::Debug for Tops {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Tops);
 
 /// The largest in order, and what is left when some of them leave.
 pub(super) struct RankedTops {
@@ -131,11 +127,7 @@ pub struct RemainingPeople<'a> {
     pub largest: &'a [i64],
 }
 
-impl std::fmt::Debug for RemainingPeople<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(RemainingPeople<'_>);
 
 impl RankedTops {
     /// Who is left when so many have left, of whom so many are looked at.

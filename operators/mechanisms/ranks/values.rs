@@ -73,11 +73,7 @@ impl Summary for RankedValues {
     }
 }
 
-impl std::fmt::Debug for RankedValues {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(RankedValues);
 
 // An order among equal values, so that what is below a cut and what is not are two parts of any size.
 //

@@ -1,7 +1,5 @@
 //! All records of a key, row by row: what a mean is made of whose bounds are not known beforehand.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::mechanisms::statistic::Summary;
@@ -117,11 +115,7 @@ impl Summary for VectorRows {
     }
 }
 
-impl fmt::Debug for VectorRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(VectorRows);
 
 // What is known of a key whose records are vectors: how many, and their sum.
 
@@ -203,11 +197,7 @@ impl Summary for Moments {
     }
 }
 
-impl fmt::Debug for Moments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Moments);
 
 #[cfg(test)]
 mod tests {

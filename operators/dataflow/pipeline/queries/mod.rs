@@ -1,7 +1,6 @@
 //! The word that lets questions meet the stream, and what comes of it.
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -48,11 +47,7 @@ enum KeptVersions {
     Together,
 }
 
-impl<D, U: ProtectedUnit<D>, T, V> fmt::Debug for Answering<'_, D, U, T, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!([D, U: ProtectedUnit<D>, T, V] Answering<'_, D, U, T, V>);
 
 /// What comes of questions, on worker 0.
 #[derive(Debug)]

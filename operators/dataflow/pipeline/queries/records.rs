@@ -1,7 +1,6 @@
 //! What questions are asked of: the records of each person that are kept.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::sync::Arc;
 
 use differential_dataflow::operators::arrange::TraceAgent;
@@ -75,11 +74,7 @@ impl Statistic for WindowVersion {
 /// The rows of a window. They stay where their people are bounded. Prints as `<private>`.
 pub(super) struct Gathered(Vec<QueryRow>);
 
-impl fmt::Debug for Gathered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<private>")
-    }
-}
+redacted!(Gathered);
 
 impl Sealed for Gathered {}
 
