@@ -120,7 +120,7 @@ fn replay(directory: &Path, run: usize) -> Result<f64, Box<dyn Error>> {
         promise = "lifetime"
         budget = {{ epsilon = 1.0, delta = 1e-6 }}
         ledger = "{run}.ledger"
-        domain = "bench"
+        account = "bench"
         [limits]
         memory = "1 GB"
         [[release]]

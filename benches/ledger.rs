@@ -80,7 +80,7 @@ struct Pipeline {
 impl Pipeline {
     fn new(path: &Path, promise: Promise) -> Result<Pipeline, Box<dyn Error>> {
         let mut ledger = Ledger::create(path)?;
-        let name = Name::new("domain", "visits")?;
+        let name = Name::new("account", "visits")?;
         ledger.register(&AccountSpec::new(name, Adjacency::PERSON, promise, PrivacyCost::zcdp(500.0)?)?)?;
         let claim = ledger.claim(&Name::new("job", "web")?)?;
         Ok(Pipeline { ledger, claim, cost: ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1e-6)?) })
@@ -105,7 +105,7 @@ impl Pipeline {
     fn sealing(&self, window: i64) -> Result<Sealing, Box<dyn Error>> {
         Ok(Sealing {
             release: ReleaseId {
-                domain: Name::new("domain", "visits")?,
+                account: Name::new("account", "visits")?,
                 job: Name::new("job", "web")?,
                 version: Digest::of(b"version 1"),
                 name: Name::new("release", "by_path")?,

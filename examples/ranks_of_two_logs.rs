@@ -36,7 +36,7 @@ person = { field = "CustomerID", missing = "drop" }
 promise = "lifetime"
 budget = { epsilon = 2.0, delta = 1e-6 }
 ledger = "ranks.ledger"
-domain = "retail"
+account = "retail"
 [[release]]
 name = "largest_basket"
 every = "1 month"
@@ -69,7 +69,7 @@ person = { field = "reviewerId", missing = "drop" }
 promise = "lifetime"
 budget = { epsilon = 1.0, delta = 1e-6 }
 ledger = "ranks.ledger"
-domain = "reviews"
+account = "reviews"
 [[release]]
 name = "ratings"
 every = "6 months"

@@ -154,7 +154,7 @@ impl CellNoise<'_> {
 #[derive(Debug)]
 pub(crate) struct RefusedLine<'a> {
     pub(crate) by: Cow<'a, str>,
-    pub(crate) domain: Cow<'a, str>,
+    pub(crate) account: Cow<'a, str>,
     pub(crate) spent: String,
     pub(crate) asked: String,
     pub(crate) limit: String,
@@ -212,7 +212,7 @@ struct LineFields<'a> {
     #[serde(borrow)]
     refused: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    domain: Option<Cow<'a, str>>,
+    account: Option<Cow<'a, str>>,
     #[serde(borrow)]
     spent: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -233,7 +233,7 @@ impl<'a> LineFields<'a> {
         }
         if let Some(by) = self.refused {
             let (spent, asked, limit) = (amount(self.spent?), amount(self.asked?), amount(self.limit?));
-            return Some(Says::Refused(RefusedLine { by, domain: self.domain?, spent, asked, limit }));
+            return Some(Says::Refused(RefusedLine { by, account: self.account?, spent, asked, limit }));
         }
         if let (Some(true), _) | (_, Some(true)) = (self.skipped, self.lost) {
             let word = if self.skipped == Some(true) { "skipped" } else { "lost" };
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(read(r#""lost":true"#).unwrap(), r#"Never("lost", None)"#);
         assert_eq!(read(r#""lost":true,"why":"a repair""#).unwrap(), r#"Never("lost", Some("a repair"))"#);
         assert_eq!(read(r#""skipped":true"#).unwrap(), r#"Never("skipped", None)"#);
-        let refused = r#""refused":"budget","domain":"visits","spent":{"rho":0.5,"delta":0.0},"asked":{"rho":0.25,"delta":1e-9},"limit":{"epsilon":0.6}"#;
+        let refused = r#""refused":"budget","account":"visits","spent":{"rho":0.5,"delta":0.0},"asked":{"rho":0.25,"delta":1e-9},"limit":{"epsilon":0.6}"#;
         let refused = read(refused).unwrap();
         for words in ["\"rho 0.5\"", "\"rho 0.25, delta 1e-9\"", "\"epsilon 0.6\""] {
             assert!(refused.contains(words), "{refused}");

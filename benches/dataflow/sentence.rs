@@ -25,7 +25,7 @@ const END: Time = WINDOWS as Time * SPAN;
 
 /// Creates a ledger that can pay for every window of either pipeline.
 pub(crate) fn lay_down(ledger: &Path) -> Result<(), Box<dyn Error>> {
-    let name = |name| Name::new("domain", name);
+    let name = |name| Name::new("account", name);
     let record = Adjacency { unit: PrivacyUnit::Record, ..Adjacency::PERSON };
     let mut laid = Ledger::create(ledger)?;
     for (name, neighbours) in [(name("people")?, Adjacency::PERSON), (name("records")?, record)] {

@@ -49,14 +49,14 @@ pub(crate) fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
 fn run(ledger: &Path, slow: Duration) -> Result<(Duration, Duration), Box<dyn Error>> {
     let word = |word| Name::new("name", word);
     let title = Title {
-        domain: word("visits")?,
+        account: word("visits")?,
         job: word("web")?,
         version: Digest::of(b"1"),
         name: word("people")?,
     };
-    let domain =
+    let account =
         AccountSpec::new(word("visits")?, Adjacency::PERSON, Promise::Lifetime, PrivacyCost::zcdp(1.0)?)?;
-    Ledger::create(ledger)?.register(&domain)?;
+    Ledger::create(ledger)?.register(&account)?;
     let gate = Gate::open(ledger, title.job.as_str())?;
     let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1.0 / 1024.0)?);
 

@@ -322,7 +322,7 @@ impl Account {
                     missing.push((Interval::new(start, end)?, Prices::same(short)));
                 }
             }
-            _ => return Err(Invalid::new("promise", InvalidKind::Mixed, "two accounts of one domain")),
+            _ => return Err(Invalid::new("promise", InvalidKind::Mixed, "entries of one account")),
         }
         missing.retain(|(_, prices)| prices.partial != *nothing || prices.whole != *nothing);
         Ok(missing)

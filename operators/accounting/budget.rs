@@ -78,7 +78,7 @@ impl Budget {
     }
 }
 
-/// The limit that a domain's budget comes to, read exactly and rounded down: what a [`PrivacyFilter`](super::PrivacyFilter) holds.
+/// The limit that an account's budget comes to, read exactly and rounded down: what a [`PrivacyFilter`](super::PrivacyFilter) holds.
 ///
 /// Pure epsilon and rho are limits as they stand. Epsilon and delta become zCDP once, here: where some release charges
 /// a delta of its own, half of delta is kept for such charges and half turns rho into epsilon; else all of it does.

@@ -77,7 +77,7 @@ pub fn delta_of_rho(rho: f64, omega: f64, epsilon: f64) -> Result<f64, Invalid> 
     delta_of_renyi(|order| rho * order, omega, epsilon)
 }
 
-/// The largest rho, rounded down, whose epsilon at `delta` stays within `epsilon`: what a domain's limit is.
+/// The largest rho, rounded down, whose epsilon at `delta` stays within `epsilon`: what an account's limit is.
 ///
 /// # Errors
 /// Names the parameter that is out of range, and `epsilon` where no rho above 1e-40 is small enough.

@@ -20,9 +20,9 @@ mod init;
 /// The commands of a ledger.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum LedgerCommand {
-    /// State the domain (budget account) of a job file in a ledger, which is created if there is none
+    /// State the budget account of a job file in a ledger, which is created if there is none
     Init(init::Init),
-    /// Print each domain with its promise, its spent budget and its cap
+    /// Print each account with its promise, its spent budget and its cap
     Show(Show),
     /// Print how many more windows the budget allows at the present pace, and when the last of them closes
     Forecast(forecast::ForecastArgs),
@@ -30,7 +30,7 @@ pub(crate) enum LedgerCommand {
     Verify(LedgerArg),
     /// Copy the ledger, as of one commit, to a new file
     Export(Export),
-    /// Raise the cap of a domain, and record who did it and why
+    /// Raise the cap of an account, and record who did it and why
     Amend(Amend),
     /// Repair a ledger in doubt: releases are lost, budget is not
     Repair(RepairArgs),
@@ -63,9 +63,9 @@ pub(crate) struct Export {
 pub(crate) struct Amend {
     #[command(flatten)]
     at: LedgerArg,
-    /// The domain whose cap is raised
+    /// The account whose cap is raised
     #[arg(long)]
-    domain: String,
+    account: String,
     /// The epsilon of the new cap, with or without delta
     #[arg(long, required_unless_present = "rho", conflicts_with = "rho")]
     epsilon: Option<String>,
@@ -115,22 +115,22 @@ impl Show {
     fn run(self) -> Result<String, Refusal> {
         let mut ledger = self.at.open()?;
         let standings: Vec<AccountStanding> = ledger
-            .domains()?
+            .accounts()?
             .into_iter()
-            .map(|domain| AccountStanding::of(&mut ledger, domain))
+            .map(|account| AccountStanding::of(&mut ledger, account))
             .collect::<Result<_, _>>()?;
         let ((rows, chain), floor) = (ledger.head()?, ledger.floor()?);
         if self.json {
-            let domains: Map<String, Value> = standings
+            let accounts: Map<String, Value> = standings
                 .iter()
-                .map(|standing| (standing.domain.name().to_string(), standing.json()))
+                .map(|standing| (standing.account.name().to_string(), standing.json()))
                 .collect();
             let line = json!({
                 "ledger": ledger.name().to_string(),
                 "rows": rows,
                 "chain": chain.to_string(),
                 "floor": floor,
-                "domains": domains,
+                "accounts": accounts,
             });
             return Ok(format!("{line}\n"));
         }
@@ -144,46 +144,46 @@ impl Show {
     }
 }
 
-/// A domain (budget account) and its spent budget.
+/// A budget account and its spent budget.
 struct AccountStanding {
-    domain: AccountSpec,
+    account: AccountSpec,
     releases: u64,
     /// The amount that counts against the newest window with a charge.
     spent: PrivacyCost,
 }
 
 impl AccountStanding {
-    fn of(ledger: &mut Ledger, domain: AccountSpec) -> Result<AccountStanding, Refusal> {
-        let (releases, newest) = ledger.releases(domain.name())?;
-        let spent = ledger.spent(domain.name(), newest)?.0;
-        Ok(AccountStanding { domain, releases, spent })
+    fn of(ledger: &mut Ledger, account: AccountSpec) -> Result<AccountStanding, Refusal> {
+        let (releases, newest) = ledger.releases(account.name())?;
+        let spent = ledger.spent(account.name(), newest)?.0;
+        Ok(AccountStanding { account, releases, spent })
     }
 
     fn json(&self) -> Value {
         json!({
             "spent": amount(&self.spent),
-            "cap": amount(self.domain.cap()),
+            "cap": amount(self.account.cap()),
             "releases": self.releases,
-            "promise": sentence(&self.domain),
-            "person": self.domain.person(),
+            "promise": sentence(&self.account),
+            "person": self.account.person(),
         })
     }
 
     fn page(&self) -> String {
         format!(
             "\n{}\n  {}\n  cap       {}\n  spent     {}, as the newest window counts it\n  releases  {}\n",
-            self.domain.name(),
-            sentence(&self.domain),
-            self.domain.cap(),
+            self.account.name(),
+            sentence(&self.account),
+            self.account.cap(),
             self.spent,
             self.releases
         )
     }
 }
 
-/// The promise of a domain, as it is printed beside every output.
-fn sentence(domain: &AccountSpec) -> String {
-    domain.promise().sentence(domain.neighbours(), in_words)
+/// The promise of an account, as it is printed beside every output.
+fn sentence(account: &AccountSpec) -> String {
+    account.promise().sentence(account.neighbours(), in_words)
 }
 
 /// Converts an amount to JSON, rounded up. Decisions are made in integers, not by these floats.
@@ -200,10 +200,10 @@ fn amount(amount: &PrivacyCost) -> Value {
 impl Amend {
     fn run(self) -> Result<String, Refusal> {
         let mut ledger = self.at.open()?;
-        let name = Name::new("domain", &self.domain)?;
-        let known = ledger.domains()?.into_iter().find(|domain| *domain.name() == name);
+        let name = Name::new("account", &self.account)?;
+        let known = ledger.accounts()?.into_iter().find(|account| *account.name() == name);
         let known =
-            known.ok_or_else(|| Refusal::new(format!("domain: this ledger has none named {name}")))?;
+            known.ok_or_else(|| Refusal::new(format!("account: this ledger has none named {name}")))?;
         // An amendment keeps the share of the old cap for the deltas of charges, and its orders (omega).
         let (charges_delta, omega) = match known.cap() {
             PrivacyCost::Zcdp { delta, omega, .. } => {
@@ -218,7 +218,7 @@ impl Amend {
             (read("epsilon", &self.epsilon)?, read("delta", &self.delta)?, read("rho", &self.rho)?);
         let cap = limit(epsilon.as_ref(), delta.as_ref(), rho.as_ref(), charges_delta, omega)?;
         ledger.amend(&name, &cap, &self.who, &self.why)?;
-        Ok(format!("domain {name}: the cap was {}, and is {cap}\n", known.cap()))
+        Ok(format!("account {name}: the cap was {}, and is {cap}\n", known.cap()))
     }
 }
 

@@ -115,12 +115,12 @@ fn replaceable(path: &Path, demo: bool) -> Result<(), Refusal> {
 
 /// The heading of a job's report.
 fn heading(job: &Job, demo: bool) -> Heading {
-    let domain = job.account();
+    let account = job.account();
     Heading {
         job: job.name.to_string(),
-        promise: domain.promise().sentence(domain.neighbours(), in_words),
-        domain: domain.name().to_string(),
-        budget: domain.cap().to_string(),
+        promise: account.promise().sentence(account.neighbours(), in_words),
+        account: account.name().to_string(),
+        budget: account.cap().to_string(),
         made: format!("{:.0}", jiff::Timestamp::now()),
         demo,
     }

@@ -50,7 +50,7 @@
 //! | bound | [`bound`](Windowed::bound) | at most so many keys and records of a person a window, and so many windows |
 //! | | [`one_by_one`](Windowed::one_by_one) | each record by itself |
 //! | statistic | [`count_by`](Bounded::count_by), [`people_by`](Bounded::people_by), [`sum_by`](Bounded::sum_by), [`mean_by`](Bounded::mean_by), [`histogram_by`](Bounded::histogram_by) | by key; without `_by`, of everything |
-//! | | [`mean_of`](Bounded::mean_of) | of several numbers at once: [`within`](MeanOf::within) ranges, [`over`](MeanOf::over) a domain, within ranges that are [found](MeanOf::found_within), or [`stable`](MeanOf::stable) |
+//! | | [`mean_of`](Bounded::mean_of) | of several numbers at once: [`within`](MeanOf::within) ranges, [`over`](MeanOf::over) an account, within ranges that are [found](MeanOf::found_within), or [`stable`](MeanOf::stable) |
 //! | | [`max_by`](Bounded::max_by), [`monotone_by`](Bounded::monotone_by), [`quantile_by`](Bounded::quantile_by) | by key, of values that nothing bounds: found by their rank, and off by so many people |
 //! | over windows | [`running`](Tallied::running), [`running_for`](Tallied::running_for), [`over_last`](Tallied::over_last) | counts, people and sums, added up: so far, or of the last windows; paid for once, and a person is bounded over all of them together |
 //! | questions | [`answer`](Bounded::answer) | whatever somebody asks of the records that are kept, while the stream goes on |

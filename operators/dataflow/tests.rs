@@ -54,7 +54,7 @@ impl WindowStatistic for Counts {
 
 pub(super) fn title(name: &str) -> Title {
     let word = |word| Name::new("name", word).unwrap();
-    Title { domain: word("visits"), job: word("web"), version: Digest::of(b"1"), name: word(name) }
+    Title { account: word("visits"), job: word("web"), version: Digest::of(b"1"), name: word(name) }
 }
 
 /// Gives what is written down, a step at a time. A record is a moment and how much it counts.

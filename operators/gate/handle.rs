@@ -25,7 +25,7 @@ pub struct Gate {
     job: Name,
     version: u32,
     key: LedgerKey,
-    domains: Vec<AccountSpec>,
+    accounts: Vec<AccountSpec>,
     /// Who one person is to this job, where it says so.
     person: Option<String>,
     messages: Option<Sender<GateMessage>>,
@@ -51,8 +51,8 @@ impl Gate {
     /// As [`LedgerKey::open`], and if `job` is no name.
     pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, LedgerError> {
         let (job, key) = (Name::new("job", job)?, LedgerKey::open(key)?);
-        let (domains, halted) = (Vec::new(), Halted::default());
-        Ok(Gate { job, version: 1, key, domains, person: None, messages: None, thread: None, halted })
+        let (accounts, halted) = (Vec::new(), Halted::default());
+        Ok(Gate { job, version: 1, key, accounts, person: None, messages: None, thread: None, halted })
     }
 
     /// The version of the job, 1 unless said; desks that are opened from now on are of this version. For a gate
@@ -71,12 +71,12 @@ impl Gate {
     pub(super) fn new(
         (job, version): (Name, u32),
         key: LedgerKey,
-        (domains, person): (Vec<AccountSpec>, Option<String>),
+        (accounts, person): (Vec<AccountSpec>, Option<String>),
         messages: Sender<GateMessage>,
         (thread, halted): (JoinHandle<()>, Halted),
     ) -> Gate {
         let (messages, thread) = (Some(messages), Some(thread));
-        Gate { job, version, key, domains, person, messages, thread, halted }
+        Gate { job, version, key, accounts, person, messages, thread, halted }
     }
 
     /// The job.
@@ -95,19 +95,19 @@ impl Gate {
     }
 
     /// The budgets of the ledger, as they were when it was opened.
-    pub fn domains(&self) -> &[AccountSpec] {
-        &self.domains
+    pub fn accounts(&self) -> &[AccountSpec] {
+        &self.accounts
     }
 
     /// The budget of this name; where none is named, the only one that protects this unit. A ledger may protect persons
-    /// by one domain and single records by another, and neither stands for the other.
+    /// by one account and single records by another, and neither stands for the other.
     ///
     /// # Errors
     ///
     /// Names those that could be meant, where there is none, or several, or the named one protects another unit. A gate
     /// that [is elsewhere](Gate::is_elsewhere) knows of none.
-    pub fn domain(&self, named: Option<&Name>, unit: PrivacyUnit) -> Result<&AccountSpec, LedgerError> {
-        opening::find(&self.domains, named, unit, self.person.as_deref())
+    pub fn account(&self, named: Option<&Name>, unit: PrivacyUnit) -> Result<&AccountSpec, LedgerError> {
+        opening::find(&self.accounts, named, unit, self.person.as_deref())
     }
 
     /// A desk for one statistic of the job: what is told about that statistic is told there. `parameters` are its
@@ -134,7 +134,7 @@ impl Gate {
         wake: impl Fn() + Send + 'static,
     ) -> Result<GateHandle, LedgerError> {
         let (outbox, told) = unbounded();
-        let (domains, messages) = (self.domains.clone(), self.messages.clone());
+        let (accounts, messages) = (self.accounts.clone(), self.messages.clone());
         let mut memory = None;
         if let Some(messages) = &messages {
             let guest = Guest { name: name.clone(), version: self.version, terms: parameters.into() };
@@ -145,7 +145,7 @@ impl Gate {
             memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, HaltReason::Ended)))?;
         }
         let listens = Cell::new(false);
-        Ok(GateHandle { domains, messages, told, memory, listens, halted: Arc::clone(&self.halted) })
+        Ok(GateHandle { accounts, messages, told, memory, listens, halted: Arc::clone(&self.halted) })
     }
 
     /// Says that some input will never be complete: nothing is sealed from now on.
@@ -217,7 +217,7 @@ impl fmt::Debug for Listener {
 
 /// Where one statistic asks for its releases and hears of them.
 pub struct GateHandle {
-    domains: Vec<AccountSpec>,
+    accounts: Vec<AccountSpec>,
     messages: Option<Sender<GateMessage>>,
     told: Receiver<GateEvent>,
     memory: Option<Memory>,
@@ -229,7 +229,7 @@ pub struct GateHandle {
 /// What a statistic keeps is as secret as what it counts.
 impl fmt::Debug for GateHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GateHandle").field("domains", &self.domains).finish_non_exhaustive()
+        f.debug_struct("GateHandle").field("accounts", &self.accounts).finish_non_exhaustive()
     }
 }
 
@@ -246,14 +246,14 @@ impl GateHandle {
     ///
     /// # Errors
     ///
-    /// If the domain is unknown, or cannot count the charge; neither depends on data.
+    /// If the account is unknown, or cannot count the charge; neither depends on data.
     pub fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
-        let wanted = &request.release.domain;
-        let domain = self.domains.iter().find(|domain| domain.name() == wanted);
-        let domain = domain.ok_or_else(|| {
-            LedgerError::refused(format!("domain {wanted}: the ledger has none of that name"))
+        let wanted = &request.release.account;
+        let account = self.accounts.iter().find(|account| account.name() == wanted);
+        let account = account.ok_or_else(|| {
+            LedgerError::refused(format!("account {wanted}: the ledger has none of that name"))
         })?;
-        domain.counts(request.charge.cost())?;
+        account.counts(request.charge.cost())?;
         self.send(GateMessage::Wanted(request));
         Ok(())
     }

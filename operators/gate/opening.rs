@@ -179,7 +179,7 @@ impl Opening {
         failpoint::reached("after-anchor", LedgerErrorKind::Unknown)?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
-        let domains = ledger.domains()?;
+        let accounts = ledger.accounts()?;
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };
         let vault = StateCipher::new(&key, *ledger.name());
         let core = Core::new(self.delivery, uncertainty);
@@ -193,7 +193,7 @@ impl Opening {
         let thread = std::thread::Builder::new().name("gate".into());
         let thread = thread.spawn(move || driver.run(effects, &inbox));
         let thread = thread.map_err(|error| LedgerError::refused(format!("gate: no thread: {error}")))?;
-        Ok(Gate::new((self.job, self.version), key, (domains, self.person), messages, (thread, halted)))
+        Ok(Gate::new((self.job, self.version), key, (accounts, self.person), messages, (thread, halted)))
     }
 }
 
@@ -228,40 +228,40 @@ fn behind(trouble: LedgerError, ledger: &Path, files: &[&Path]) -> LedgerError {
 
 // Which of a ledger's budgets a statement about it means.
 
-/// The domain of this name, or the only one that protects this unit; where it is stated who one person is, of these people.
+/// The account of this name, or the only one that protects this unit; where it is stated who one person is, of these people.
 pub(super) fn find<'a>(
-    domains: &'a [AccountSpec],
+    accounts: &'a [AccountSpec],
     named: Option<&Name>,
     unit: PrivacyUnit,
     person: Option<&str>,
 ) -> Result<&'a AccountSpec, LedgerError> {
-    let found = of_unit(domains, named, unit)?;
+    let found = of_unit(accounts, named, unit)?;
     let Some(person) = person.filter(|person| found.person() != Some(*person)) else { return Ok(found) };
     let stated = found.person().map_or("does not state who one person is".to_owned(), |known| {
         format!("is an account of other people: of the person {known}")
     });
     Err(LedgerError::refused(format!(
-        "person: found {person}, and domain {} {stated}; one cap would speak about different people: put back what it was; or \
-         state another account, with `discreet ledger init` and a domain of another name: a budget of its own, and who is in \
+        "person: found {person}, and account {} {stated}; one cap would speak about different people: put back what it was; or \
+         state another account, with `discreet ledger init` and an account of another name: a budget of its own, and who is in \
          both accounts spends both",
         found.name()
     )))
 }
 
 fn of_unit<'a>(
-    domains: &'a [AccountSpec],
+    accounts: &'a [AccountSpec],
     named: Option<&Name>,
     unit: PrivacyUnit,
 ) -> Result<&'a AccountSpec, LedgerError> {
-    let protects = |domain: &&AccountSpec| domain.neighbours().unit == unit;
-    let fitting: Vec<&AccountSpec> = domains.iter().filter(protects).collect();
+    let protects = |account: &&AccountSpec| account.neighbours().unit == unit;
+    let fitting: Vec<&AccountSpec> = accounts.iter().filter(protects).collect();
     let refuse = |found: &str| {
-        let names: Vec<&str> = fitting.iter().map(|domain| domain.name().as_str()).collect();
+        let names: Vec<&str> = fitting.iter().map(|account| account.name().as_str()).collect();
         let remedy = match names.as_slice() {
             [] => format!("state one that protects a {unit} with `discreet ledger init`"),
             names => format!("give one that protects a {unit}: {}", names.join(", ")),
         };
-        Err(LedgerError::refused(format!("domain: {found}; {remedy}")))
+        Err(LedgerError::refused(format!("account: {found}; {remedy}")))
     };
     let Some(name) = named else {
         return match fitting[..] {
@@ -270,9 +270,9 @@ fn of_unit<'a>(
             _ => refuse("found nothing, and the ledger has several"),
         };
     };
-    match domains.iter().find(|domain| domain.name() == name) {
-        Some(domain) if protects(&domain) => Ok(domain),
-        Some(domain) => refuse(&format!("{name} protects a {}", domain.neighbours().unit)),
+    match accounts.iter().find(|account| account.name() == name) {
+        Some(account) if protects(&account) => Ok(account),
+        Some(account) => refuse(&format!("{name} protects a {}", account.neighbours().unit)),
         None => refuse(&format!("the ledger has none named {name}")),
     }
 }
@@ -283,25 +283,25 @@ mod tests {
     use crate::accounting::{Adjacency, PrivacyCost, Promise};
 
     fn name(text: &str) -> Name {
-        Name::new("domain", text).unwrap()
+        Name::new("account", text).unwrap()
     }
 
-    fn domain(text: &str, unit: PrivacyUnit) -> AccountSpec {
+    fn account(text: &str, unit: PrivacyUnit) -> AccountSpec {
         let neighbours = Adjacency { unit, ..Adjacency::PERSON };
         AccountSpec::new(name(text), neighbours, Promise::Lifetime, PrivacyCost::zcdp(1.0).unwrap()).unwrap()
     }
 
-    /// Refutes a guess: where more than one domain could be meant, or none can, somebody's budget would be spent unasked.
+    /// Refutes a guess: where more than one account could be meant, or none can, somebody's budget would be spent unasked.
     #[test]
     fn only_what_is_named_or_alone_is_found() {
-        let domains = [
-            domain("visits", PrivacyUnit::Person),
-            domain("logs", PrivacyUnit::Record),
-            domain("taps", PrivacyUnit::Person),
+        let accounts = [
+            account("visits", PrivacyUnit::Person),
+            account("logs", PrivacyUnit::Record),
+            account("taps", PrivacyUnit::Person),
         ];
         let found = |named: Option<&str>, unit| {
             let named = named.map(name);
-            of_unit(&domains, named.as_ref(), unit).map(|domain| domain.name().to_string())
+            of_unit(&accounts, named.as_ref(), unit).map(|account| account.name().to_string())
         };
         assert_eq!(found(Some("taps"), PrivacyUnit::Person).unwrap(), "taps");
         assert_eq!(found(None, PrivacyUnit::Record).unwrap(), "logs");
@@ -321,17 +321,17 @@ mod tests {
                 assert!(trouble.to_string().contains(word), "{trouble}");
             }
         }
-        let trouble = of_unit(&domains[..1], None, PrivacyUnit::Record).unwrap_err();
+        let trouble = of_unit(&accounts[..1], None, PrivacyUnit::Record).unwrap_err();
         assert!(trouble.to_string().contains("ledger init"), "{trouble}");
     }
 
     // Refutes an account of other people, and one that says nothing beside a job that does; a job that says nothing is not asked.
     #[test]
-    fn a_domain_is_charged_for_the_people_that_it_states() {
-        let stated = domain("people", PrivacyUnit::Person).with_person("the client").unwrap();
-        let domains = [stated, domain("anybody", PrivacyUnit::Person)];
+    fn a_account_is_charged_for_the_people_that_it_states() {
+        let stated = account("people", PrivacyUnit::Person).with_person("the client").unwrap();
+        let accounts = [stated, account("anybody", PrivacyUnit::Person)];
         let found = |named: &str, person: Option<&str>| {
-            find(&domains, Some(&name(named)), PrivacyUnit::Person, person)
+            find(&accounts, Some(&name(named)), PrivacyUnit::Person, person)
                 .map_err(|trouble| trouble.to_string())
         };
         assert!(found("people", Some("the client")).is_ok() && found("people", None).is_ok());

@@ -115,7 +115,7 @@ pub enum GateEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetStatus {
     /// The budget.
-    pub domain: Name,
+    pub account: Name,
     /// The window.
     pub window: Interval,
     /// What counts against it.

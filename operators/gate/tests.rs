@@ -23,7 +23,7 @@ use crate::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 /// A power of two, so that sums of costs are exact.
 const COST: f64 = 1.0 / 1024.0;
 
-/// A ledger of one domain, for so many windows.
+/// A ledger of one account, for so many windows.
 fn scratch(at: ScratchPlace, windows: u32) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
@@ -60,7 +60,7 @@ fn name_of(text: &str) -> Name {
 
 fn release(window: i64) -> ReleaseId {
     ReleaseId {
-        domain: name_of("visits"),
+        account: name_of("visits"),
         job: name_of("web"),
         version: parameters(),
         name: name_of("by_path"),
@@ -167,7 +167,7 @@ fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones(at: Scratc
         rows.iter().map(Row::fate).collect::<Vec<_>>(),
         [ReleaseStatus::Sealed, ReleaseStatus::Sealed, ReleaseStatus::Refused]
     );
-    assert!(rows[2].line().contains("\"refused\":\"budget\",\"domain\":\"visits\""), "{}", rows[2].line());
+    assert!(rows[2].line().contains("\"refused\":\"budget\",\"account\":\"visits\""), "{}", rows[2].line());
     rows.iter().for_each(|row| desk.delivered(row));
     drop((gate, desk));
     let (_gate, desk) = open(&scratch);
@@ -239,8 +239,8 @@ fn what_can_never_be_counted_is_refused_before_it_is_drawn(at: ScratchPlace) {
     let draws = Arc::default();
     let (gate, desk) = open(&scratch);
     let mut elsewhere = request(0, &draws);
-    elsewhere.release.domain = name_of("visit");
-    assert!(desk.submit(elsewhere).unwrap_err().to_string().contains("domain visit"));
+    elsewhere.release.account = name_of("visit");
+    assert!(desk.submit(elsewhere).unwrap_err().to_string().contains("account visit"));
     let records = Adjacency { unit: crate::accounting::PrivacyUnit::Record, ..Adjacency::PERSON };
     let mut other = request(0, &draws);
     other.charge = Charge::Cost(ReleaseCost::new(records, PrivacyCost::zcdp(COST).unwrap()));

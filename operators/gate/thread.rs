@@ -298,17 +298,17 @@ impl Driver {
             {
                 return Some(Event::Doubted(HaltReason::Unknown));
             }
-            let (domain, window) = (row.release().domain.clone(), row.release().window);
-            let spent = |ledger: &mut Ledger| ledger.spent(&domain, row.charged());
+            let (account, window) = (row.release().account.clone(), row.release().window);
+            let spent = |ledger: &mut Ledger| ledger.spent(&account, row.charged());
             let (spent, cap) = match request::ask(&mut self.ledger, &self.claim, spent) {
                 Ok(standing) => standing,
                 Err(trouble) => return Some(self.doubted(&trouble)),
             };
             let name = row.release().name.clone();
-            let Some(forecast) = forecasts.get(&domain).cloned() else { continue };
+            let Some(forecast) = forecasts.get(&account).cloned() else { continue };
             let told = GateEvent::Row(
                 Box::new(row),
-                Box::new(BudgetStatus { domain, window, spent, cap, forecast, order: 0 }),
+                Box::new(BudgetStatus { account, window, spent, cap, forecast, order: 0 }),
             );
             self.listeners.tell(name, told);
         }
@@ -320,14 +320,14 @@ impl Driver {
         rows.iter().for_each(|row| self.pacing.row(row));
         let mut newest: HashMap<&Name, &Row> = HashMap::new();
         for row in rows {
-            let newest = newest.entry(&row.release().domain).or_insert(row);
+            let newest = newest.entry(&row.release().account).or_insert(row);
             *newest = if row.sequence() > newest.sequence() { row } else { newest };
         }
         let pacing = &self.pacing;
         let (ledger, claim) = (&mut self.ledger, &self.claim);
-        let mut foretell = |(domain, row): (&Name, &Row)| {
+        let mut foretell = |(account, row): (&Name, &Row)| {
             let forecast = request::ask(ledger, claim, |ledger| ledger.outlook(pacing, row))?;
-            Ok((domain.clone(), Arc::new(forecast)))
+            Ok((account.clone(), Arc::new(forecast)))
         };
         newest.into_iter().map(&mut foretell).collect()
     }

@@ -28,7 +28,7 @@
 //!     promise = "lifetime"
 //!     budget = { epsilon = 1.0, delta = 1e-6 }
 //!     ledger = "state/reviews.ledger"
-//!     domain = "reviews"
+//!     account = "reviews"
 //!
 //!     [[release]]
 //!     name = "reviewers"

@@ -1,12 +1,13 @@
 //! The specification of a budget account: privacy unit, promise and cap.
 
 use super::book::Ledger;
-use super::charge::{fetch, unknown_domain};
+use super::charge::{fetch, unknown_account};
 use super::error::{LedgerError, LedgerErrorKind};
 use super::failpoint;
 use super::name::Name;
 use super::records::{
-    advance, amended_domain, head, name, number, read_amendment, read_domain, write_amendment, write_domain,
+    advance, amended_account, head, name, number, read_account, read_amendment, write_account,
+    write_amendment,
 };
 use super::records::{encode, promise_columns, relation_column, unit_column};
 use super::rows::Amendment;
@@ -115,7 +116,7 @@ impl AccountSpec {
         cap: impl TryInto<PrivacyCost, Error: Into<Invalid>>,
     ) -> Result<AccountSpec, Invalid> {
         AccountSpec::new(
-            Name::new("domain", name)?,
+            Name::new("account", name)?,
             Adjacency::PERSON,
             promise,
             cap.try_into().map_err(Into::into)?,
@@ -186,7 +187,7 @@ impl AccountSpec {
 
     pub(crate) fn chained(&self, previous: &Digest, sequence: i64, cap: &[u8]) -> Digest {
         let (promise, span) = promise_columns(self.promise);
-        Canonical::new("discreet domain 2")
+        Canonical::new("discreet account 2")
             .digest(previous)
             .number(sequence)
             .text(self.name.as_str())
@@ -213,22 +214,22 @@ impl Ledger {
     /// # Errors
     ///
     /// If an account of this name has other terms: an account is stated once, and only its cap can be raised.
-    pub fn register(&mut self, domain: &AccountSpec) -> Result<(), LedgerError> {
+    pub fn register(&mut self, account: &AccountSpec) -> Result<(), LedgerError> {
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
-        if let Some(known) = read_domain(tables, domain.name())? {
-            if known == *domain {
+        if let Some(known) = read_account(tables, account.name())? {
+            if known == *account {
                 return Ok(());
             }
             return Err(LedgerError::refused(format!(
-                "domain {} is stated already, in other words",
-                domain.name()
+                "account {} is stated already, in other words",
+                account.name()
             )));
         }
         let (sequence, previous) = next(tables)?;
-        let cap = encode(&domain.cap).unwrap_or_default();
-        let chain = domain.chained(&previous, sequence, &cap);
-        write_domain(tables, domain, sequence, &chain)?;
+        let cap = encode(&account.cap).unwrap_or_default();
+        let chain = account.chained(&previous, sequence, &cap);
+        write_account(tables, account, sequence, &chain)?;
         advance(tables, sequence, &chain)?;
         transaction.commit()
     }
@@ -238,14 +239,14 @@ impl Ledger {
     /// # Errors
     ///
     /// If the ledger cannot be read.
-    pub fn domains(&mut self) -> Result<Vec<AccountSpec>, LedgerError> {
+    pub fn accounts(&mut self) -> Result<Vec<AccountSpec>, LedgerError> {
         let store = self.store();
-        let names = all(store, "SELECT name FROM domain ORDER BY name", &[], |row| name(row, 0))?;
+        let names = all(store, "SELECT name FROM account ORDER BY name", &[], |row| name(row, 0))?;
         names
             .into_iter()
             .map(|name| {
-                let domain = amended_domain(store, &name)?;
-                domain.ok_or_else(|| LedgerError::doubt(format!("domain {name} vanished")))
+                let account = amended_account(store, &name)?;
+                account.ok_or_else(|| LedgerError::doubt(format!("account {name} vanished")))
             })
             .collect()
     }
@@ -257,7 +258,7 @@ impl Ledger {
     /// If the account is unknown, the new cap is not above the old one, or `who` or `why` is empty.
     pub fn amend(
         &mut self,
-        domain: &Name,
+        account: &Name,
         cap: &PrivacyCost,
         who: &str,
         why: &str,
@@ -267,10 +268,10 @@ impl Ledger {
         }
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
-        let known = amended_domain(tables, domain)?.ok_or_else(|| unknown_domain(domain))?;
+        let known = amended_account(tables, account)?.ok_or_else(|| unknown_account(account))?;
         if *cap == known.cap || !known.cap.within(cap) {
             return Err(LedgerError::refused(format!(
-                "domain {domain}: a cap can only be raised, in the currency that it has (an epsilon with a delta where it has \
+                "account {account}: a cap can only be raised, in the currency that it has (an epsilon with a delta where it has \
                  one); it is {}",
                 known.cap
             )));
@@ -278,7 +279,7 @@ impl Ledger {
         let (sequence, previous) = next(tables)?;
         let amendment = Amendment {
             sequence,
-            domain: domain.clone(),
+            account: account.clone(),
             cap: cap.clone(),
             who: who.into(),
             why: why.into(),
@@ -296,10 +297,10 @@ impl Ledger {
     /// # Errors
     ///
     /// If the ledger cannot be read.
-    pub fn caps(&mut self, domain: &Name) -> Result<Vec<PrivacyCost>, LedgerError> {
-        let Some(stated) = read_domain(self.store(), domain)? else { return Ok(Vec::new()) };
-        let amendments = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence";
-        let values = [SqlValue::Text(domain.as_str())];
+    pub fn caps(&mut self, account: &Name) -> Result<Vec<PrivacyCost>, LedgerError> {
+        let Some(stated) = read_account(self.store(), account)? else { return Ok(Vec::new()) };
+        let amendments = "SELECT * FROM amendment WHERE account = ?1 ORDER BY sequence";
+        let values = [SqlValue::Text(account.as_str())];
         let amended = all(self.store(), amendments, &values, read_amendment)?;
         let amended = amended.into_iter().map(|(amendment, _)| amendment.cap);
         Ok(std::iter::once(stated.cap).chain(amended).collect())
@@ -312,12 +313,12 @@ impl Ledger {
     /// If the account is unknown.
     pub fn spent(
         &mut self,
-        domain: &Name,
+        account: &Name,
         window: Interval,
     ) -> Result<(PrivacyCost, PrivacyCost), LedgerError> {
-        let known = amended_domain(self.store(), domain)?.ok_or_else(|| unknown_domain(domain))?;
-        let account = fetch(self.store(), &known, window)?;
-        Ok((account.spent(window)?, known.cap))
+        let known = amended_account(self.store(), account)?.ok_or_else(|| unknown_account(account))?;
+        let balance = fetch(self.store(), &known, window)?;
+        Ok((balance.spent(window)?, known.cap))
     }
 
     /// The number of sealed releases of an account, and their window that ends last; the first microsecond of
@@ -326,13 +327,13 @@ impl Ledger {
     /// # Errors
     ///
     /// If the ledger cannot be read.
-    pub fn releases(&mut self, domain: &Name) -> Result<(u64, Interval), LedgerError> {
-        let domain = [SqlValue::Text(domain.as_str())];
-        let count = "SELECT count(*) FROM release WHERE domain = ?1 AND fate = 'sealed'";
-        let count = first(self.store(), count, &domain, |row| number(row, 0))?.unwrap_or(0);
-        let newest = "SELECT window_start, window_end FROM release WHERE domain = ?1 AND fate = 'sealed'
+    pub fn releases(&mut self, account: &Name) -> Result<(u64, Interval), LedgerError> {
+        let account = [SqlValue::Text(account.as_str())];
+        let count = "SELECT count(*) FROM release WHERE account = ?1 AND fate = 'sealed'";
+        let count = first(self.store(), count, &account, |row| number(row, 0))?.unwrap_or(0);
+        let newest = "SELECT window_start, window_end FROM release WHERE account = ?1 AND fate = 'sealed'
                       ORDER BY window_end DESC LIMIT 1";
-        let newest = first(self.store(), newest, &domain, |row| Ok((number(row, 0)?, number(row, 1)?)))?;
+        let newest = first(self.store(), newest, &account, |row| Ok((number(row, 0)?, number(row, 1)?)))?;
         let (start, end) = newest.unwrap_or((0, 1));
         Ok((count.unsigned_abs(), Interval::new(start, end)?))
     }
@@ -354,7 +355,7 @@ mod tests {
     #[test]
     fn words_state_what_the_long_form_does() {
         let cap = || PrivacyCost::zcdp(0.5).unwrap();
-        let name = || Name::new("domain", "visits").unwrap();
+        let name = || Name::new("account", "visits").unwrap();
         let long = |neighbours, promise| AccountSpec::new(name(), neighbours, promise, cap());
         assert_eq!(AccountSpec::lifetime("visits", cap()), long(Adjacency::PERSON, Promise::Lifetime));
         assert_eq!(
@@ -370,7 +371,7 @@ mod tests {
     #[test]
     fn every_word_is_refused_by_name() {
         let field = |refused: Result<AccountSpec, Invalid>| refused.unwrap_err().field().to_owned();
-        assert_eq!(field(AccountSpec::lifetime("a b", PrivacyCost::zcdp(0.5))), "domain");
+        assert_eq!(field(AccountSpec::lifetime("a b", PrivacyCost::zcdp(0.5))), "account");
         assert_eq!(field(AccountSpec::lifetime("a", PrivacyCost::zcdp(0.0))), "rho");
         assert_eq!(field(AccountSpec::any("a", days(0), PrivacyCost::zcdp(0.5))), "span");
         assert_eq!(field(AccountSpec::each("a", days(1), PrivacyCost::gaussian(0.5))), "budget");

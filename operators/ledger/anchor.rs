@@ -87,7 +87,7 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
     }
     let found = first(
         store,
-        "SELECT chain FROM release WHERE sequence = ?1 UNION SELECT chain FROM domain WHERE sequence = ?1
+        "SELECT chain FROM release WHERE sequence = ?1 UNION SELECT chain FROM account WHERE sequence = ?1
          UNION SELECT chain FROM amendment WHERE sequence = ?1 UNION SELECT chain FROM repair WHERE sequence = ?1",
         &[SqlValue::Number(anchor.sequence)],
         |row| digest(row, 0),
@@ -151,7 +151,7 @@ pub struct AnchorEntry {
     /// The place of the row in its ledger.
     pub anchor: Anchor,
     /// The account that the row was charged to.
-    pub domain: Name,
+    pub account: Name,
     /// The window whose records the release reads.
     pub window: Interval,
     /// The time that the row was charged for.
@@ -366,16 +366,16 @@ fn line(row: &Row) -> String {
         amount.and_then(encode).map_or_else(|| "-".to_owned(), |bytes| hex(&bytes))
     };
     let (cost, partial) = (word(row.cost()), word(row.partial.as_ref()));
-    let (domain, window) = (&row.release().domain, row.release().window);
+    let (account, window) = (&row.release().account, row.release().window);
     let [from, until, start, end] = [window.start(), window.end(), time.start(), time.end()];
-    format!("{} {} {domain} {from} {until} {start} {end} {cost} {partial}\n", row.sequence(), row.chain())
+    format!("{} {} {account} {from} {until} {start} {end} {cost} {partial}\n", row.sequence(), row.chain())
 }
 
 fn entry(ledger: Digest, line: &str) -> Option<AnchorEntry> {
     let mut words = line.split(' ');
     let mut word = || words.next();
     let (sequence, chain) = (word()?.parse().ok()?, Digest::parse(word()?)?);
-    let domain = Name::new("domain", word()?).ok()?;
+    let account = Name::new("account", word()?).ok()?;
     let mut interval = || Interval::new(word()?.parse().ok()?, word()?.parse().ok()?).ok();
     let (window, time) = (interval()?, interval()?);
     let amount = |word: &str| match word {
@@ -383,7 +383,7 @@ fn entry(ledger: Digest, line: &str) -> Option<AnchorEntry> {
         amount => Some(Some(decode(&unhex(amount)?)?)),
     };
     let (cost, partial) = (amount(word()?)?, amount(word()?)?);
-    Some(AnchorEntry { anchor: Anchor { ledger, sequence, chain }, domain, window, time, cost, partial })
+    Some(AnchorEntry { anchor: Anchor { ledger, sequence, chain }, account, window, time, cost, partial })
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -19,7 +19,7 @@ use crate::canonical::Digest;
 use crate::time::Time;
 
 /// The version of the table format. A ledger of another version is refused.
-const FORMAT: i64 = 9;
+const FORMAT: i64 = 10;
 
 /// An open ledger.
 ///

@@ -9,7 +9,7 @@ use super::book::{Claim, Ledger, Sealing};
 use super::error::{LedgerError, LedgerErrorKind};
 use super::name::Name;
 use super::records::encode;
-use super::records::{amended_domain, digest, find, number, read_entry};
+use super::records::{amended_account, digest, find, number, read_entry};
 use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
 use super::{failpoint, rows};
@@ -23,7 +23,8 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         let message = format!("job {}: the claim is for {}", release.job, claim.job());
         return Err(LedgerError::refused(message));
     }
-    let domain = amended_domain(store, &release.domain)?.ok_or_else(|| unknown_domain(&release.domain))?;
+    let account =
+        amended_account(store, &release.account)?.ok_or_else(|| unknown_account(&release.account))?;
     let mut row = Row {
         sequence: 0,
         release: release.clone(),
@@ -61,7 +62,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         row.life = if row.prepaid.is_none() { Some(*life) } else { None };
     }
     if row.prepaid.is_none() {
-        spend(store, &domain, charge, &mut row)?;
+        spend(store, &account, charge, &mut row)?;
     }
     if let (ReleaseStatus::Sealed, Some(state)) = (row.fate, &sealing.state) {
         rows::replace(store, release, state)?;
@@ -74,19 +75,19 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
 /// Charges the account, or turns the row into a refusal.
 fn spend(
     store: &mut dyn Store,
-    domain: &AccountSpec,
+    account: &AccountSpec,
     charge: &Charge,
     row: &mut Row,
 ) -> Result<(), LedgerError> {
     let time = row.charged();
-    let mut account = fetch(store, domain, time)?;
-    let before = account.entries();
-    match account.charge(time, charge.cost()) {
+    let mut balance = fetch(store, account, time)?;
+    let before = balance.entries();
+    match balance.charge(time, charge.cost()) {
         Ok(()) => {
-            let prices = account.asked(time, charge.cost())?;
+            let prices = balance.asked(time, charge.cost())?;
             row.partial = (prices.partial != prices.whole).then_some(prices.partial);
             row.cost = Some(prices.whole);
-            keep(store, &domain.name, &before, &account.entries())?;
+            keep(store, &account.name, &before, &balance.entries())?;
             failpoint::reached("after-spent", LedgerErrorKind::Unknown)
         }
         Err(BudgetExceeded::Budget { spent, asked, limit }) => {
@@ -102,7 +103,7 @@ fn spend(
 /// Writes the changed entries of an account.
 pub(super) fn keep(
     store: &mut dyn Store,
-    domain: &Name,
+    account: &Name,
     before: &BTreeMap<EntryKey, Prices>,
     after: &BTreeMap<EntryKey, Prices>,
 ) -> Result<(), LedgerError> {
@@ -110,10 +111,10 @@ pub(super) fn keep(
         let [whole, partial] =
             [&prices.whole, &prices.partial].map(|spent| encode(spent).unwrap_or_default());
         store.execute(
-            "INSERT INTO account VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-             ON CONFLICT (domain, reach, place, until) DO UPDATE SET spent = excluded.spent, partial = excluded.partial",
+            "INSERT INTO balance VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (account, reach, place, until) DO UPDATE SET spent = excluded.spent, partial = excluded.partial",
             &[
-                SqlValue::Text(domain.as_str()),
+                SqlValue::Text(account.as_str()),
                 SqlValue::Number(place.reach),
                 SqlValue::Number(place.start),
                 SqlValue::Number(place.end),
@@ -139,7 +140,7 @@ pub(super) fn payer(
         SqlValue::Text(release.name.as_str()),
         SqlValue::Number(life.start()),
         SqlValue::Number(life.end()),
-        SqlValue::Text(release.domain.as_str()),
+        SqlValue::Text(release.account.as_str()),
         SqlValue::Bytes(release.version.bytes()),
         SqlValue::Number(since),
     ];
@@ -150,7 +151,7 @@ pub(super) fn payer(
     first(
         store,
         "SELECT id FROM release WHERE job = ?1 AND name = ?2 AND life_start = ?3 AND life_end = ?4
-         AND domain = ?5 AND version = ?6 AND sequence > ?7 AND life_start IS NOT NULL",
+         AND account = ?5 AND version = ?6 AND sequence > ?7 AND life_start IS NOT NULL",
         &values,
         |row| digest(row, 0),
     )
@@ -180,33 +181,33 @@ pub(super) fn last_repair(store: &mut dyn Store) -> Result<Option<(i64, i64)>, L
 /// The part of an account that a charge for the window can read or change.
 pub(super) fn fetch(
     store: &mut dyn Store,
-    domain: &AccountSpec,
+    account: &AccountSpec,
     window: Interval,
 ) -> Result<Account, LedgerError> {
-    let empty = Account::new(domain.promise, domain.neighbours, domain.cap.clone())?;
+    let empty = Account::new(account.promise, account.neighbours, account.cap.clone())?;
     let entries = match empty.fetched(window) {
-        Fetched::Sums(floors, range) => fetch_sums(store, &domain.name, floors, range)?,
-        Fetched::Windows(time) => fetch_windows(store, &domain.name, time)?,
+        Fetched::Sums(floors, range) => fetch_sums(store, &account.name, floors, range)?,
+        Fetched::Windows(time) => fetch_windows(store, &account.name, time)?,
     };
     Ok(empty.holding(entries))
 }
 
 fn fetch_sums(
     store: &mut dyn Store,
-    domain: &Name,
+    account: &Name,
     floors: [i64; 2],
     range: RangeInclusive<i64>,
 ) -> Result<BTreeMap<EntryKey, Prices>, LedgerError> {
     let entries = all(
         store,
         "SELECT reach, place, until, spent, partial FROM
-           (SELECT * FROM account WHERE domain = ?1 AND reach = 0 AND place <= ?2 ORDER BY place DESC LIMIT 1) AS a
+           (SELECT * FROM balance WHERE account = ?1 AND reach = 0 AND place <= ?2 ORDER BY place DESC LIMIT 1) AS a
          UNION SELECT reach, place, until, spent, partial FROM
-           (SELECT * FROM account WHERE domain = ?1 AND reach = 0 AND place <= ?3 ORDER BY place DESC LIMIT 1) AS b
-         UNION SELECT reach, place, until, spent, partial FROM account
-           WHERE domain = ?1 AND reach = 0 AND place BETWEEN ?4 AND ?5",
+           (SELECT * FROM balance WHERE account = ?1 AND reach = 0 AND place <= ?3 ORDER BY place DESC LIMIT 1) AS b
+         UNION SELECT reach, place, until, spent, partial FROM balance
+           WHERE account = ?1 AND reach = 0 AND place BETWEEN ?4 AND ?5",
         &[
-            SqlValue::Text(domain.as_str()),
+            SqlValue::Text(account.as_str()),
             SqlValue::Number(floors[0]),
             SqlValue::Number(floors[1]),
             SqlValue::Number(*range.start()),
@@ -220,34 +221,34 @@ fn fetch_sums(
 /// The entries of windows that overlap a time: for each reach in the account, by a range of starts.
 fn fetch_windows(
     store: &mut dyn Store,
-    domain: &Name,
+    account: &Name,
     time: Interval,
 ) -> Result<BTreeMap<EntryKey, Prices>, LedgerError> {
     let reaches = "WITH RECURSIVE known (reach) AS (
-           SELECT min(reach) FROM account WHERE domain = ?1 AND reach > 0
-           UNION ALL SELECT (SELECT min(reach) FROM account WHERE domain = ?1 AND reach > known.reach)
+           SELECT min(reach) FROM balance WHERE account = ?1 AND reach > 0
+           UNION ALL SELECT (SELECT min(reach) FROM balance WHERE account = ?1 AND reach > known.reach)
              FROM known WHERE known.reach IS NOT NULL)
          SELECT reach FROM known WHERE reach IS NOT NULL";
     let mut entries = BTreeMap::new();
-    for reach in all(store, reaches, &[SqlValue::Text(domain.as_str())], |row| number(row, 0))? {
+    for reach in all(store, reaches, &[SqlValue::Text(account.as_str())], |row| number(row, 0))? {
         let (first, last) = EntryKey::starts(reach, time);
         let values = [
-            SqlValue::Text(domain.as_str()),
+            SqlValue::Text(account.as_str()),
             SqlValue::Number(reach),
             SqlValue::Number(first),
             SqlValue::Number(last),
             SqlValue::Number(time.start()),
         ];
-        let overlapping = "SELECT reach, place, until, spent, partial FROM account
-             WHERE domain = ?1 AND reach = ?2 AND place BETWEEN ?3 AND ?4 AND until > ?5";
+        let overlapping = "SELECT reach, place, until, spent, partial FROM balance
+             WHERE account = ?1 AND reach = ?2 AND place BETWEEN ?3 AND ?4 AND until > ?5";
         entries.extend(all(store, overlapping, &values, read_entry)?);
     }
     Ok(entries)
 }
 
-pub(super) fn unknown_domain(name: &Name) -> LedgerError {
+pub(super) fn unknown_account(name: &Name) -> LedgerError {
     LedgerError::refused(format!(
-        "domain {name}: this ledger has none of that name; give one that it has, as `discreet ledger show` lists them. Another \
+        "account {name}: this ledger has none of that name; give one that it has, as `discreet ledger show` lists them. Another \
          one has a budget of its own, and is for another group of people"
     ))
 }
@@ -284,16 +285,16 @@ impl Ledger {
     /// cannot count, and an error if the ledger cannot be read.
     pub fn shortfalls(
         &mut self,
-        domain: &Name,
+        account: &Name,
         asked: impl IntoIterator<Item = (ReleaseId, Charge)>,
     ) -> Result<Vec<Shortfall>, LedgerError> {
         let mut snapshot = Transaction::snapshot(self.store())?;
         let store = snapshot.store();
-        let domain = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
-        let name = [SqlValue::Text(domain.name.as_str())];
-        let entries = "SELECT reach, place, until, spent, partial FROM account WHERE domain = ?1";
+        let account = amended_account(store, account)?.ok_or_else(|| unknown_account(account))?;
+        let name = [SqlValue::Text(account.name.as_str())];
+        let entries = "SELECT reach, place, until, spent, partial FROM balance WHERE account = ?1";
         let entries = all(store, entries, &name, read_entry)?.into_iter().collect();
-        let mut account = Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?;
+        let mut balance = Account::resume(account.promise, account.neighbours, account.cap.clone(), entries)?;
         // The lives that earlier releases of the list have paid for.
         let mut paid = BTreeSet::new();
         let mut new: BTreeMap<Name, u64> = BTreeMap::new();
@@ -312,7 +313,7 @@ impl Ledger {
                 time = *life;
                 paid.insert(key);
             }
-            match account.charge(time, charge.cost()) {
+            match balance.charge(time, charge.cost()) {
                 Ok(()) => {}
                 Err(BudgetExceeded::Uncountable(invalid)) => return Err(invalid.into()),
                 Err(BudgetExceeded::Budget { spent, asked, limit }) => {
@@ -353,7 +354,7 @@ mod tests {
 
     fn release(name: &str, start: i64) -> ReleaseId {
         ReleaseId {
-            domain: Name::new("domain", "visits").unwrap(),
+            account: Name::new("account", "visits").unwrap(),
             job: Name::new("job", "web").unwrap(),
             version: Digest::of(b"version 1"),
             name: Name::new("name", name).unwrap(),
@@ -378,8 +379,8 @@ mod tests {
         for (promise, cap) in [(Promise::Lifetime, 100), (Promise::Any(30), 90), (Promise::Each(20), 70)] {
             let scratch = at.scratch();
             let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-            let domain = Name::new("domain", "visits").unwrap();
-            let stated = AccountSpec::new(domain.clone(), Adjacency::PERSON, promise, rho(cap)).unwrap();
+            let account = Name::new("account", "visits").unwrap();
+            let stated = AccountSpec::new(account.clone(), Adjacency::PERSON, promise, rho(cap)).unwrap();
             ledger.register(&stated).unwrap();
             let claim = ledger.claim(&Name::new("job", "web").unwrap()).unwrap();
             let sealing = |release: ReleaseId, charge: Charge| Sealing {
@@ -399,7 +400,7 @@ mod tests {
                 asked.push((release("quarters", start), each(9)));
             }
             let head = ledger.head().unwrap();
-            let foretold = ledger.shortfalls(&domain, asked.clone()).unwrap();
+            let foretold = ledger.shortfalls(&account, asked.clone()).unwrap();
             assert_eq!(ledger.head().unwrap(), head, "it wrote something");
             let batch: Vec<Sealing> =
                 asked.into_iter().map(|(release, charge)| sealing(release, charge)).collect();

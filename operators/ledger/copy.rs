@@ -23,8 +23,8 @@ const TABLES: [CopiedTable; 12] = [
     ("SELECT * FROM key_check", "INSERT INTO key_check VALUES (?1, ?2)", &[Number, Bytes]),
     ("SELECT * FROM fence", "INSERT INTO fence VALUES (?1, ?2)", &[Text, Number]),
     (
-        "SELECT * FROM domain",
-        "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "SELECT * FROM account",
+        "INSERT INTO account VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         &[Text, Number, Text, Text, Text, Number, Bytes, Text, Bytes],
     ),
     (
@@ -53,8 +53,8 @@ const TABLES: [CopiedTable; 12] = [
         &[Text, Number, Text, Bytes, Bytes],
     ),
     (
-        "SELECT * FROM account",
-        "INSERT INTO account VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "SELECT * FROM balance",
+        "INSERT INTO balance VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         &[Text, Number, Number, Number, Bytes, Bytes],
     ),
 ];

@@ -11,10 +11,10 @@ use std::mem;
 
 use super::account::AccountSpec;
 use super::book::Ledger;
-use super::charge::{fetch, last_repair, unknown_domain};
+use super::charge::{fetch, last_repair, unknown_account};
 use super::error::LedgerError;
 use super::name::Name;
-use super::records::{amended_domain, read_entry, read_row, rows};
+use super::records::{amended_account, read_entry, read_row, rows};
 use super::repair;
 use super::rows::{ReleaseId, Row};
 use super::store::{SqlValue, Store, Transaction, all};
@@ -113,8 +113,8 @@ pub(super) const LOOKED_AT: u64 = 200_000;
 
 /// Forecasts an account from its present entries and the paces of its statistics.
 pub(super) fn foretell(
-    domain: &AccountSpec,
-    account: Account,
+    account: &AccountSpec,
+    balance: Account,
     paces: Vec<Pace>,
     most: u64,
 ) -> Result<Forecast, LedgerError> {
@@ -125,19 +125,19 @@ pub(super) fn foretell(
     if paces.iter().all(|pace| pace.price.is_none()) {
         return Ok(blank(paces, Outlook::Endless));
     }
-    let (windows, last, outlook) = match domain.promise {
-        Promise::Lifetime | Promise::Windows(_) => counted(domain, &account, &paces)?,
+    let (windows, last, outlook) = match account.promise {
+        Promise::Lifetime | Promise::Windows(_) => counted(account, &balance, &paces)?,
         Promise::Any(span) => {
-            let entries = account.entries();
+            let entries = balance.entries();
             let settled = entries.keys().map(|window| window.end).filter(|end| *end < LIMIT).max();
-            charged(domain, account, &paces, settled, (span, 1), most)?
+            charged(account, balance, &paces, settled, (span, 1), most)?
         }
         // An earlier charge may lie in a block that is still to come.
         Promise::Each(span) => {
-            let kept = account.entries();
+            let kept = balance.entries();
             let start = |block: i64| i64::try_from(i128::from(block) * i128::from(span)).unwrap_or(i64::MAX);
             let settled = kept.keys().map(|block| start(block.start)).filter(|start| *start < LIMIT).max();
-            charged(domain, account, &paces, settled, (span, span), most)?
+            charged(account, balance, &paces, settled, (span, span), most)?
         }
     };
     if outlook == Outlook::Endless {
@@ -157,8 +157,8 @@ fn window(pace: &Pace, index: u64) -> Option<Interval> {
 
 /// Forecasts an account for all time, by bisection over the moments up to which windows fit: the sum only
 /// grows with time.
-fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<ForecastEnd, LedgerError> {
-    let spent = account.spent(paces[0].next)?;
+fn counted(account: &AccountSpec, balance: &Account, paces: &[Pace]) -> Result<ForecastEnd, LedgerError> {
+    let spent = balance.spent(paces[0].next)?;
     let ended = |pace: &Pace, time: i64| {
         let passed = i128::from(time) - i128::from(pace.next.end());
         // Below 2^64 steps of at least 1.
@@ -173,7 +173,7 @@ fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<Fo
                 (Some(price), count) => sum = sum.plus(&price.times(count).ok()?).ok()?,
             }
         }
-        sum.within(&domain.cap).then_some(sum)
+        sum.within(&account.cap).then_some(sum)
     };
     let first = paces.iter().map(|pace| pace.next.end()).min().unwrap_or(0).saturating_sub(1);
     let (mut fits, mut fails) = (first, i64::MAX);
@@ -204,7 +204,7 @@ fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<Fo
             continue;
         }
         match sum.plus(price) {
-            Ok(more) if more.within(&domain.cap) => {
+            Ok(more) if more.within(&account.cap) => {
                 (sum, windows, last) = (more, windows.saturating_add(1), Some(window.end()));
             }
             _ => return Ok((windows, last, Outlook::Refused { pace: index, window })),
@@ -221,8 +221,8 @@ fn counted(domain: &AccountSpec, account: &Account, paces: &[Pace]) -> Result<Fo
 /// the common cycle of all steps (and of the grid, where spans are aligned). So if one whole cycle fits, all
 /// fit.
 fn charged(
-    domain: &AccountSpec,
-    mut account: Account,
+    account: &AccountSpec,
+    mut balance: Account,
     paces: &[Pace],
     settled: Option<i64>,
     (span, grid): (u64, u64),
@@ -247,11 +247,11 @@ fn charged(
         }
         let pace = &paces[index];
         let (Some(window), Some(price)) = (window(pace, count), &pace.price) else { continue };
-        let mut cost = ReleaseCost::new(domain.neighbours, price.clone());
+        let mut cost = ReleaseCost::new(account.neighbours, price.clone());
         if let Some(partial) = &pace.partial {
             cost = cost.with_partial(partial.clone())?;
         }
-        match account.charge(window, &cost) {
+        match balance.charge(window, &cost) {
             Ok(()) => (windows, last) = (windows + 1, Some(end)),
             Err(BudgetExceeded::Budget { .. }) => {
                 return Ok((windows, last, Outlook::Refused { pace: index, window }));
@@ -293,31 +293,31 @@ impl Ledger {
     ///
     /// [`LedgerErrorKind::Refused`](super::LedgerErrorKind::Refused) for an unknown account, and an error if
     /// the ledger cannot be read.
-    pub fn forecast(&mut self, domain: &Name) -> Result<Forecast, LedgerError> {
+    pub fn forecast(&mut self, account: &Name) -> Result<Forecast, LedgerError> {
         // Rows and account of one committed state.
         let mut snapshot = Transaction::snapshot(self.store())?;
         let store = snapshot.store();
-        let domain = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
-        let name = [SqlValue::Text(domain.name.as_str())];
+        let account = amended_account(store, account)?.ok_or_else(|| unknown_account(account))?;
+        let name = [SqlValue::Text(account.name.as_str())];
         let mut pacing = Pacing::default();
-        store.read(rows!("WHERE domain = ?1 ORDER BY sequence"), &name, &mut |columns| {
+        store.read(rows!("WHERE account = ?1 ORDER BY sequence"), &name, &mut |columns| {
             pacing.row(&read_row(columns)?);
             Ok(())
         })?;
-        let mut paces = pacing.of(&domain);
+        let mut paces = pacing.of(&account);
         // A window that starts before the last repair is lost, and costs nothing.
         if let Some((_, floor)) = last_repair(store)? {
             paces.iter_mut().try_for_each(|pace| pace.start_from(floor))?;
         }
-        let account = match domain.promise {
-            Promise::Any(_) => coming(store, &domain, &paces)?,
+        let balance = match account.promise {
+            Promise::Any(_) => coming(store, &account, &paces)?,
             _ => {
-                let entries = "SELECT reach, place, until, spent, partial FROM account WHERE domain = ?1";
+                let entries = "SELECT reach, place, until, spent, partial FROM balance WHERE account = ?1";
                 let entries = all(store, entries, &name, read_entry)?.into_iter().collect();
-                Account::resume(domain.promise, domain.neighbours, domain.cap.clone(), entries)?
+                Account::resume(account.promise, account.neighbours, account.cap.clone(), entries)?
             }
         };
-        foretell(&domain, account, paces, LOOKED_AT)
+        foretell(&account, balance, paces, LOOKED_AT)
     }
 
     /// The pace of each statistic, by the newest rows alone, for opening the ledger has read all of them once
@@ -339,22 +339,22 @@ impl Ledger {
     /// Forecasts up to a thousand windows as [`forecast`](Ledger::forecast) does, from the paces at a row
     /// that was just written.
     pub(crate) fn outlook(&mut self, pacing: &Pacing, row: &Row) -> Result<Forecast, LedgerError> {
-        let name = &row.release.domain;
-        let domain = amended_domain(self.store(), name)?.ok_or_else(|| unknown_domain(name))?;
-        let paces = pacing.of(&domain);
-        let account = match domain.promise {
-            Promise::Any(_) => coming(self.store(), &domain, &paces)?,
+        let name = &row.release.account;
+        let account = amended_account(self.store(), name)?.ok_or_else(|| unknown_account(name))?;
+        let paces = pacing.of(&account);
+        let balance = match account.promise {
+            Promise::Any(_) => coming(self.store(), &account, &paces)?,
             // The windows that follow depend on the same part of the account as the window's own charge.
-            _ => fetch(self.store(), &domain, row.release.window)?,
+            _ => fetch(self.store(), &account, row.release.window)?,
         };
-        foretell(&domain, account, paces, 1_000)
+        foretell(&account, balance, paces, 1_000)
     }
 }
 
 /// The part of an account that shares a stretch of time with windows to come.
-fn coming(store: &mut dyn Store, domain: &AccountSpec, paces: &[Pace]) -> Result<Account, LedgerError> {
+fn coming(store: &mut dyn Store, account: &AccountSpec, paces: &[Pace]) -> Result<Account, LedgerError> {
     let first = paces.iter().map(|pace| pace.next.start()).min().unwrap_or(LIMIT);
-    fetch(store, domain, Interval::since(first)?)
+    fetch(store, account, Interval::since(first)?)
 }
 
 /// The newest rows of each statistic, by account, job and name.
@@ -364,18 +364,18 @@ pub(crate) struct Pacing(BTreeMap<(Name, Name, Name), Seen>);
 impl Pacing {
     /// Adds a row. Rows are added in the order in which they were written.
     pub(crate) fn row(&mut self, row: &Row) {
-        let ReleaseId { domain, job, name, window, .. } = &row.release;
+        let ReleaseId { account, job, name, window, .. } = &row.release;
         // Charges of a repair belong to no statistic.
         if job.as_str() != repair::JOB {
-            let seen = self.0.entry((domain.clone(), job.clone(), name.clone())).or_default();
+            let seen = self.0.entry((account.clone(), job.clone(), name.clone())).or_default();
             seen.row(*window, row.prices(), row.prepaid.is_some());
         }
     }
 
-    fn of(&self, domain: &AccountSpec) -> Vec<Pace> {
-        let own = self.0.iter().filter(|((name, _, _), _)| *name == domain.name);
+    fn of(&self, account: &AccountSpec) -> Vec<Pace> {
+        let own = self.0.iter().filter(|((name, _, _), _)| *name == account.name);
         own.filter_map(|((_, job, name), seen)| {
-            seen.clone().pace((job.clone(), name.clone()), domain.promise)
+            seen.clone().pace((job.clone(), name.clone()), account.promise)
         })
         .collect()
     }

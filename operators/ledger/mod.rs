@@ -18,7 +18,7 @@
 //! let job = Name::new("job", "web")?;
 //! let claim = ledger.claim(&job)?;
 //! let release = ReleaseId {
-//!     domain: visits.name().clone(),
+//!     account: visits.name().clone(),
 //!     job,
 //!     version: Digest::of(b"every parameter that privacy depends on"),
 //!     name: Name::new("release", "by_path")?,

@@ -19,7 +19,7 @@ pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), LedgerError>
         &[
             SqlValue::Bytes(row.release.id().bytes()),
             SqlValue::Number(row.sequence),
-            SqlValue::Text(row.release.domain.as_str()),
+            SqlValue::Text(row.release.account.as_str()),
             SqlValue::Text(row.release.job.as_str()),
             SqlValue::Bytes(row.release.version.bytes()),
             SqlValue::Text(row.release.name.as_str()),
@@ -41,24 +41,24 @@ pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), LedgerError>
     Ok(())
 }
 
-pub(super) fn write_domain(
+pub(super) fn write_account(
     store: &mut dyn Store,
-    domain: &AccountSpec,
+    account: &AccountSpec,
     sequence: i64,
     chain: &Digest,
 ) -> Result<(), LedgerError> {
-    let (promise, span) = promise_columns(domain.promise);
+    let (promise, span) = promise_columns(account.promise);
     store.execute(
-        "INSERT INTO domain VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO account VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         &[
-            SqlValue::Text(domain.name.as_str()),
+            SqlValue::Text(account.name.as_str()),
             SqlValue::Number(sequence),
-            SqlValue::Text(unit_column(domain.neighbours.unit)),
-            SqlValue::Text(relation_column(domain.neighbours.relation)),
+            SqlValue::Text(unit_column(account.neighbours.unit)),
+            SqlValue::Text(relation_column(account.neighbours.relation)),
             SqlValue::Text(promise),
             SqlValue::Number(span as i64),
-            SqlValue::bytes(encode(&domain.cap).as_deref()),
-            SqlValue::Text(domain.person.as_deref().unwrap_or_default()),
+            SqlValue::bytes(encode(&account.cap).as_deref()),
+            SqlValue::Text(account.person.as_deref().unwrap_or_default()),
             SqlValue::Bytes(chain.bytes()),
         ],
     )?;
@@ -74,7 +74,7 @@ pub(super) fn write_amendment(
         "INSERT INTO amendment VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         &[
             SqlValue::Number(amendment.sequence),
-            SqlValue::Text(amendment.domain.as_str()),
+            SqlValue::Text(amendment.account.as_str()),
             SqlValue::bytes(encode(&amendment.cap).as_deref()),
             SqlValue::Text(&amendment.who),
             SqlValue::Text(&amendment.why),
@@ -108,7 +108,7 @@ pub(super) fn write_repair(
 macro_rules! rows {
     ($rest:literal) => {
         concat!(
-            "SELECT sequence, domain, job, version, name, window_start, window_end, generation, fate, cost, ",
+            "SELECT sequence, account, job, version, name, window_start, window_end, generation, fate, cost, ",
             "life_start, life_end, prepaid, state, line, delivered, chain, part, id, partial FROM release ",
             $rest
         )
@@ -131,7 +131,7 @@ pub(super) fn read_row(row: &dyn SqlRow) -> Result<Row, LedgerError> {
     Ok(Row {
         sequence: number(row, 0)?,
         release: ReleaseId {
-            domain: name(row, 1)?,
+            account: name(row, 1)?,
             job: name(row, 2)?,
             version: digest(row, 3)?,
             name: name(row, 4)?,
@@ -161,16 +161,16 @@ pub(super) fn read_stated(row: &dyn SqlRow) -> Result<(i64, AccountSpec, Digest)
     let span = u64::try_from(number(row, 5)?).map_err(|_| odd(5))?;
     let promise = read_promise(&row.text(4)?, span).ok_or_else(|| odd(4))?;
     let cap = amount(row, 6)?;
-    let domain =
+    let account =
         AccountSpec::new(name(row, 0)?, Adjacency { unit, relation }, promise, cap).map_err(|_| odd(4))?;
     let person = Some(row.text(7)?).filter(|person| !person.is_empty());
-    Ok((number(row, 1)?, AccountSpec { person, ..domain }, digest(row, 8)?))
+    Ok((number(row, 1)?, AccountSpec { person, ..account }, digest(row, 8)?))
 }
 
 pub(super) fn read_amendment(row: &dyn SqlRow) -> Result<(Amendment, Digest), LedgerError> {
     let amendment = Amendment {
         sequence: number(row, 0)?,
-        domain: name(row, 1)?,
+        account: name(row, 1)?,
         cap: amount(row, 2)?,
         who: row.text(3)?,
         why: row.text(4)?,
@@ -197,20 +197,23 @@ pub(super) fn read_entry(row: &dyn SqlRow) -> Result<(EntryKey, Prices), LedgerE
     Ok((place, Prices { whole: amount(row, 3)?, partial: amount(row, 4)? }))
 }
 
-pub(super) fn read_domain(store: &mut dyn Store, name: &Name) -> Result<Option<AccountSpec>, LedgerError> {
+pub(super) fn read_account(store: &mut dyn Store, name: &Name) -> Result<Option<AccountSpec>, LedgerError> {
     let stated =
-        first(store, "SELECT * FROM domain WHERE name = ?1", &[SqlValue::Text(name.as_str())], read_stated)?;
-    Ok(stated.map(|(_, domain, _)| domain))
+        first(store, "SELECT * FROM account WHERE name = ?1", &[SqlValue::Text(name.as_str())], read_stated)?;
+    Ok(stated.map(|(_, account, _)| account))
 }
 
 /// An account with the cap of its last amendment.
-pub(super) fn amended_domain(store: &mut dyn Store, name: &Name) -> Result<Option<AccountSpec>, LedgerError> {
-    let Some(mut domain) = read_domain(store, name)? else { return Ok(None) };
-    let newest = "SELECT * FROM amendment WHERE domain = ?1 ORDER BY sequence DESC LIMIT 1";
+pub(super) fn amended_account(
+    store: &mut dyn Store,
+    name: &Name,
+) -> Result<Option<AccountSpec>, LedgerError> {
+    let Some(mut account) = read_account(store, name)? else { return Ok(None) };
+    let newest = "SELECT * FROM amendment WHERE account = ?1 ORDER BY sequence DESC LIMIT 1";
     if let Some((amendment, _)) = first(store, newest, &[SqlValue::Text(name.as_str())], read_amendment)? {
-        domain.cap = amendment.cap;
+        account.cap = amendment.cap;
     }
-    Ok(Some(domain))
+    Ok(Some(account))
 }
 
 /// The sequence number of the last row, and the hash of the chain up to it.

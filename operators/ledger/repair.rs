@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use super::anchor::{Anchor, AnchorEntry, Published};
 use super::book::Ledger;
-use super::charge::{fetch, keep, last_repair, unknown_domain};
+use super::charge::{fetch, keep, last_repair, unknown_account};
 use super::error::{LedgerError, LedgerErrorKind};
 use super::name::Name;
 use super::place::{beside, sync_name};
 use super::records::{
-    advance, amended_domain, digest, head, name, number, read_amendment, read_entry, read_repair, read_row,
-    read_stated, rows, write, write_amendment, write_domain, write_repair,
+    advance, amended_account, digest, head, name, number, read_amendment, read_entry, read_repair, read_row,
+    read_stated, rows, write, write_account, write_amendment, write_repair,
 };
 use super::rows::{ReleaseId, ReleaseStatus, Repair, Row};
 use super::sqlite::Sqlite;
@@ -114,7 +114,7 @@ fn give_up(
              that were written from this one",
         ));
     }
-    let known = missing.iter().filter_map(|entry| Some((entry.domain.clone(), entry.time, entry.prices()?)));
+    let known = missing.iter().filter_map(|entry| Some((entry.account.clone(), entry.time, entry.prices()?)));
     let mut debts: Vec<Debt> = debts.into_iter().chain(known).collect();
     let is_in_file = |entry: &AnchorEntry| {
         loss.published
@@ -169,9 +169,9 @@ fn give_up(
     };
     chain = repair.chained(&chain);
     write_repair(tables, &repair, &chain)?;
-    for (domain, time, prices) in &debts {
+    for (account, time, prices) in &debts {
         sequence += 1;
-        chain = owe(tables, sequence, &chain, domain, *time, prices)?;
+        chain = owe(tables, sequence, &chain, account, *time, prices)?;
     }
     tables.execute("DELETE FROM state", &[])?;
     tables.execute("DELETE FROM noted", &[])?;
@@ -186,21 +186,21 @@ fn owe(
     store: &mut dyn Store,
     sequence: i64,
     previous: &Digest,
-    domain: &Name,
+    account: &Name,
     time: Interval,
     prices: &Prices,
 ) -> Result<Digest, LedgerError> {
-    let known = amended_domain(store, domain)?.ok_or_else(|| unknown_domain(domain))?;
+    let known = amended_account(store, account)?.ok_or_else(|| unknown_account(account))?;
     let prices = Prices {
         whole: of_all_orders(&prices.whole, &known.cap),
         partial: of_all_orders(&prices.partial, &known.cap),
     };
-    let mut account = fetch(store, &known, time)?;
-    let before = account.entries();
-    account.add(time, &prices)?;
-    keep(store, domain, &before, &account.entries())?;
+    let mut balance = fetch(store, &known, time)?;
+    let before = balance.entries();
+    balance.add(time, &prices)?;
+    keep(store, account, &before, &balance.entries())?;
     let release = ReleaseId {
-        domain: domain.clone(),
+        account: account.clone(),
         job: Name::new("job", JOB)?,
         version: *previous,
         name: Name::new("release", "lost")?,
@@ -303,8 +303,8 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repa
         Ok(())
     });
     read.map_err(unreadable)?;
-    for (domain, account) in &chain.due.accounts {
-        keep(tables, domain, &BTreeMap::new(), &account.entries())?;
+    for (account, balance) in &chain.due.accounts {
+        keep(tables, account, &BTreeMap::new(), &balance.entries())?;
     }
     let fence = |row: &dyn SqlRow| Ok((row.text(0)?, number(row, 1)?));
     for (job, generation) in all(torn, "SELECT job, generation FROM fence", &[], fence).unwrap_or_default() {
@@ -330,10 +330,10 @@ fn unreadable(trouble: LedgerError) -> LedgerError {
 /// Copies statements unchanged: their hashes prove them.
 fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Result<(), LedgerError> {
     let until = [SqlValue::Number(sound)];
-    for (sequence, domain, chain) in
-        all(torn, "SELECT * FROM domain WHERE sequence <= ?1", &until, read_stated).map_err(unreadable)?
+    for (sequence, account, chain) in
+        all(torn, "SELECT * FROM account WHERE sequence <= ?1", &until, read_stated).map_err(unreadable)?
     {
-        write_domain(tables, &domain, sequence, &chain)?;
+        write_account(tables, &account, sequence, &chain)?;
     }
     for (amendment, chain) in
         all(torn, "SELECT * FROM amendment WHERE sequence <= ?1", &until, read_amendment)
@@ -355,7 +355,7 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, LedgerError> {
     let mut debts = Vec::new();
     let unproven = |name: &Name| {
         let message =
-            format!("ledger: domain {name} was spent from, and its own statement is torn or edited");
+            format!("ledger: account {name} was spent from, and its own statement is torn or edited");
         LedgerError::doubt(message)
     };
     let mut rest: Vec<Row> = Vec::new();
@@ -366,23 +366,23 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, LedgerError> {
         Ok(())
     });
     for row in rest {
-        let (domain, time) = (row.release.domain.clone(), row.charged());
+        let (account, time) = (row.release.account.clone(), row.charged());
         if let Some(prices) = row.prices() {
-            accounts.get_mut(&domain).ok_or_else(|| unproven(&domain))?.add(time, &prices)?;
-            debts.push((domain, time, prices));
+            accounts.get_mut(&account).ok_or_else(|| unproven(&account))?.add(time, &prices)?;
+            debts.push((account, time, prices));
         }
     }
     let entry = |row: &dyn SqlRow| Ok((name(row, 5)?, read_entry(row)?));
-    let entries = all(torn, "SELECT reach, place, until, spent, partial, domain FROM account", &[], entry)
+    let entries = all(torn, "SELECT reach, place, until, spent, partial, account FROM balance", &[], entry)
         .unwrap_or_default();
     let mut held: BTreeMap<Name, BTreeMap<EntryKey, Prices>> = BTreeMap::new();
-    for (domain, (place, prices)) in entries {
-        held.entry(domain).or_default().insert(place, prices);
+    for (account, (place, prices)) in entries {
+        held.entry(account).or_default().insert(place, prices);
     }
-    for (domain, entries) in held {
-        let own = accounts.get(&domain).ok_or_else(|| unproven(&domain))?;
+    for (account, entries) in held {
+        let own = accounts.get(&account).ok_or_else(|| unproven(&account))?;
         for (time, prices) in own.shortfall(&own.holding(entries))? {
-            debts.push((domain.clone(), time, prices));
+            debts.push((account.clone(), time, prices));
         }
     }
     Ok(debts)
@@ -426,9 +426,9 @@ pub(super) fn published_debts(store: &mut dyn Store, lost: &[&Published]) -> Res
             versions.insert(row.release.clone(), known(store, &row.release)?);
         }
         let of_release = &versions[&row.release];
-        let is_of = |(domain, job, version): &VersionKey| {
+        let is_of = |(account, job, version): &VersionKey| {
             let release = ReleaseId {
-                domain: domain.clone(),
+                account: account.clone(),
                 job: job.clone(),
                 version: *version,
                 name: row.release.clone(),
@@ -440,17 +440,17 @@ pub(super) fn published_debts(store: &mut dyn Store, lost: &[&Published]) -> Res
         let prepaid = |life: &Interval| life.start() <= row.window.start() && row.window.end() <= life.end();
         match of_release.iter().find(|(version, _)| is_of(version)) {
             Some((_, known)) if known.lives.iter().any(prepaid) => {}
-            Some(((domain, ..), KnownPrices { dearest: Some(dearest), lives })) if lives.is_empty() => {
-                debts.push((domain.clone(), row.window, dearest.clone()));
+            Some(((account, ..), KnownPrices { dearest: Some(dearest), lives })) if lives.is_empty() => {
+                debts.push((account.clone(), row.window, dearest.clone()));
             }
             _ if of_release.is_empty() => {
-                unknown.extend(all(store, "SELECT name FROM domain", &[], |row| name(row, 0))?);
+                unknown.extend(all(store, "SELECT name FROM account", &[], |row| name(row, 0))?);
             }
-            _ => unknown.extend(of_release.keys().map(|(domain, ..)| domain.clone())),
+            _ => unknown.extend(of_release.keys().map(|(account, ..)| account.clone())),
         }
     }
-    for domain in unknown {
-        debts.push(rest(store, &domain)?);
+    for account in unknown {
+        debts.push(rest(store, &account)?);
     }
     Ok(debts)
 }
@@ -464,7 +464,7 @@ fn known(store: &mut dyn Store, release: &Name) -> Result<BTreeMap<VersionKey, K
         &mut |columns| {
             let row = read_row(columns)?;
             let prices = row.prices();
-            let version = (row.release.domain, row.release.job, row.release.version);
+            let version = (row.release.account, row.release.job, row.release.version);
             let known = versions.entry(version).or_default();
             match (row.life, prices) {
                 (Some(life), _) => known.lives.push(life),
@@ -489,11 +489,11 @@ fn dearer(known: Option<&Prices>, other: &Prices) -> Result<Prices, Invalid> {
 /// A charge of all that is left of a budget.
 fn rest(store: &mut dyn Store, name: &Name) -> Result<Debt, LedgerError> {
     let always = Interval::new(i64::MIN, i64::MAX)?;
-    let domain = amended_domain(store, name)?.ok_or_else(|| unknown_domain(name))?;
-    let amount = match domain.promise() {
-        Promise::Lifetime => domain.cap().less(&fetch(store, &domain, always)?.spent(always)?)?,
+    let account = amended_account(store, name)?.ok_or_else(|| unknown_account(name))?;
+    let amount = match account.promise() {
+        Promise::Lifetime => account.cap().less(&fetch(store, &account, always)?.spent(always)?)?,
         // The remainder differs between spans, and is nowhere more than the cap.
-        _ => domain.cap().clone(),
+        _ => account.cap().clone(),
     };
     Ok((name.clone(), always, Prices::same(amount)))
 }

@@ -17,7 +17,7 @@ use crate::time::in_json;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseId {
     /// The account that the release is charged to.
-    pub domain: Name,
+    pub account: Name,
     /// The job that publishes the release.
     pub job: Name,
     /// A hash of every parameter that privacy depends on, the version of the job's code included, as
@@ -35,7 +35,7 @@ impl ReleaseId {
     /// The hash under which the release can be sealed once, by any process, after any number of attempts.
     pub fn id(&self) -> Digest {
         let window = Canonical::new("discreet release 1")
-            .text(self.domain.as_str())
+            .text(self.account.as_str())
             .text(self.job.as_str())
             .digest(&self.version)
             .text(self.name.as_str())
@@ -195,7 +195,7 @@ impl Row {
             .digest(previous)
             .number(self.sequence)
             .digest(&self.release.id())
-            .text(self.release.domain.as_str())
+            .text(self.release.account.as_str())
             .text(self.release.job.as_str())
             .digest(&self.release.version)
             .text(self.release.name.as_str())
@@ -219,7 +219,7 @@ impl Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Amendment {
     pub(crate) sequence: i64,
-    pub(crate) domain: Name,
+    pub(crate) account: Name,
     pub(crate) cap: PrivacyCost,
     pub(crate) who: String,
     pub(crate) why: String,
@@ -230,7 +230,7 @@ impl Amendment {
         Canonical::new("discreet amendment 1")
             .digest(previous)
             .number(self.sequence)
-            .text(self.domain.as_str())
+            .text(self.account.as_str())
             .bytes(&encode(&self.cap).unwrap_or_default())
             .text(&self.who)
             .text(&self.why)
@@ -383,9 +383,9 @@ pub(super) fn refusal(
     limit: &PrivacyCost,
 ) -> String {
     format!(
-        "{{{},\"refused\":\"budget\",\"domain\":\"{}\",\"spent\":{},\"asked\":{},\"limit\":{}}}",
+        "{{{},\"refused\":\"budget\",\"account\":\"{}\",\"spent\":{},\"asked\":{},\"limit\":{}}}",
         head(release),
-        release.domain,
+        release.account,
         amount(spent),
         amount(asked),
         amount(limit),
@@ -451,7 +451,7 @@ mod tests {
     fn release() -> ReleaseId {
         let name = |name| Name::new("name", name).unwrap();
         ReleaseId {
-            domain: name("visits"),
+            account: name("visits"),
             job: name("web"),
             version: Digest([7; 32]),
             name: name("by_path"),
@@ -469,7 +469,7 @@ mod tests {
         };
         let ids = [
             other(|_| ()),
-            other(|release| release.domain = Name::new("name", "visit").unwrap()),
+            other(|release| release.account = Name::new("name", "visit").unwrap()),
             other(|release| release.job = Name::new("name", "swe").unwrap()),
             other(|release| release.version = Digest([8; 32])),
             other(|release| release.name = Name::new("name", "by_hour").unwrap()),

@@ -33,14 +33,14 @@ fn cost(units: u128) -> ReleaseCost {
     ReleaseCost::new(Adjacency::PERSON, rho(units)).with_partial(rho(units)).unwrap()
 }
 
-fn domain(promise: Promise, cap: u128) -> AccountSpec {
+fn account(promise: Promise, cap: u128) -> AccountSpec {
     AccountSpec::new(name("visits"), Adjacency::PERSON, promise, rho(cap)).unwrap()
 }
 
 fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
     Sealing {
         release: ReleaseId {
-            domain: name("visits"),
+            account: name("visits"),
             job: name(job),
             version: Digest::of(b"version 1"),
             name: name("by_path"),
@@ -57,7 +57,7 @@ fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
 /// A new ledger with one account.
 fn ledger(scratch: &Scratch, promise: Promise, cap: u128) -> Ledger {
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
-    ledger.register(&domain(promise, cap)).unwrap();
+    ledger.register(&account(promise, cap)).unwrap();
     ledger
 }
 
@@ -113,7 +113,7 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: ScratchPlace) {
     let unit = BudgetUnits::from_bits(1).to_float_up();
     let expected = format!(
         "{{\"release\":\"by_path\",\"window\":{{\"start\":\"1970-01-01T00:00:00.00001Z\",\"end\":\"1970-01-01T00:00:00.00002Z\"}},\
-         \"refused\":\"budget\",\"domain\":\"visits\",\"spent\":{{\"rho\":{},\"delta\":0}},\"asked\":{{\"rho\":{},\"delta\":0}},\
+         \"refused\":\"budget\",\"account\":\"visits\",\"spent\":{{\"rho\":{},\"delta\":0}},\"asked\":{{\"rho\":{},\"delta\":0}},\
          \"limit\":{{\"rho\":{},\"delta\":0}}}}",
         7.0 * unit,
         4.0 * unit,
@@ -141,7 +141,7 @@ fn caps_are_raised_by_somebody_for_a_reason_and_never_lowered(at: ScratchPlace) 
     assert_eq!(amend(11, " ", "nobody"), LedgerErrorKind::Refused);
     assert_eq!(amend(11, "me", ""), LedgerErrorKind::Refused);
     let unknown = ledger.amend(&name("visit"), &rho(11), "me", "a typo").unwrap_err();
-    assert!(unknown.to_string().contains("domain visit"), "{unknown}");
+    assert!(unknown.to_string().contains("account visit"), "{unknown}");
 }
 
 fn nothing_is_made_by_a_typo(at: ScratchPlace) {
@@ -153,13 +153,13 @@ fn nothing_is_made_by_a_typo(at: ScratchPlace) {
 
     let claim = ledger.claim(&name("web")).unwrap();
     let mut elsewhere = sealing("web", (0, 10), 1, "line");
-    elsewhere.release.domain = name("visit");
+    elsewhere.release.account = name("visit");
     let error = ledger.seal(&claim, &[elsewhere]).unwrap_err();
     assert_eq!(error.kind(), LedgerErrorKind::Refused);
-    assert!(error.to_string().contains("domain visit"), "{error}");
+    assert!(error.to_string().contains("account visit"), "{error}");
 
-    ledger.register(&domain(Promise::Lifetime, 10)).unwrap();
-    for other in [domain(Promise::Lifetime, 11), domain(Promise::Any(30), 10)] {
+    ledger.register(&account(Promise::Lifetime, 10)).unwrap();
+    for other in [account(Promise::Lifetime, 11), account(Promise::Any(30), 10)] {
         assert_eq!(ledger.register(&other).unwrap_err().kind(), LedgerErrorKind::Refused);
     }
 }

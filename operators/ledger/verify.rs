@@ -46,11 +46,11 @@ pub(super) struct Due {
 
 impl Due {
     fn after(&mut self, row: Row) -> Result<(), LedgerError> {
-        let account = self.accounts.get_mut(&row.release.domain);
-        let account = account
-            .ok_or_else(|| LedgerError::doubt(format!("ledger: row {} has no domain", row.sequence)))?;
+        let balance = self.accounts.get_mut(&row.release.account);
+        let balance = balance
+            .ok_or_else(|| LedgerError::doubt(format!("ledger: row {} has no account", row.sequence)))?;
         if let Some(prices) = row.prices() {
-            account.add(row.charged(), &prices)?;
+            balance.add(row.charged(), &prices)?;
         }
         if let Some(state) = row.state {
             self.states.insert((row.release.job, row.release.name), state);
@@ -61,7 +61,7 @@ impl Due {
 
 /// A row of the chain that is no release.
 enum Statement {
-    Domain(AccountSpec),
+    Account(AccountSpec),
     Amendment(Amendment),
     Repair(Repair),
 }
@@ -70,9 +70,9 @@ enum Statement {
 type Statements = BTreeMap<i64, (Statement, Digest)>;
 
 fn statements(store: &mut dyn Store) -> Result<Statements, LedgerError> {
-    let domain = |row: &dyn SqlRow| {
-        let (sequence, domain, held) = read_stated(row)?;
-        Ok((sequence, (Statement::Domain(domain), held)))
+    let account = |row: &dyn SqlRow| {
+        let (sequence, account, held) = read_stated(row)?;
+        Ok((sequence, (Statement::Account(account), held)))
     };
     let amendment = |row: &dyn SqlRow| {
         let (amendment, held) = read_amendment(row)?;
@@ -82,7 +82,7 @@ fn statements(store: &mut dyn Store) -> Result<Statements, LedgerError> {
         let (repair, held) = read_repair(row)?;
         Ok((repair.sequence, (Statement::Repair(repair), held)))
     };
-    let mut list = all(store, "SELECT * FROM domain", &[], domain)?;
+    let mut list = all(store, "SELECT * FROM account", &[], account)?;
     list.extend(all(store, "SELECT * FROM amendment", &[], amendment)?);
     list.extend(all(store, "SELECT * FROM repair", &[], repair)?);
     let mut statements = Statements::new();
@@ -162,15 +162,15 @@ impl Chain {
             self.due.states.clear();
         }
         self.link(sequence, held, |previous| match &statement {
-            Statement::Domain(domain) => {
-                domain.chained(previous, sequence, &encode(&domain.cap).unwrap_or_default())
+            Statement::Account(account) => {
+                account.chained(previous, sequence, &encode(&account.cap).unwrap_or_default())
             }
             Statement::Amendment(amendment) => amendment.chained(previous),
             Statement::Repair(repair) => repair.chained(previous),
         })?;
-        if let Statement::Domain(domain) = statement {
-            let account = Account::new(domain.promise, domain.neighbours, domain.cap)?;
-            self.due.accounts.insert(domain.name, account);
+        if let Statement::Account(account) = statement {
+            let balance = Account::new(account.promise, account.neighbours, account.cap)?;
+            self.due.accounts.insert(account.name, balance);
         }
         Ok(())
     }
@@ -181,23 +181,23 @@ fn accounts_are_the_rows(
     accounts: BTreeMap<Name, Account>,
 ) -> Result<(), LedgerError> {
     let mut kept = 0;
-    for (domain, account) in &accounts {
-        let entries = "SELECT reach, place, until, spent, partial FROM account WHERE domain = ?1";
-        let entries = all(store, entries, &[SqlValue::Text(domain.as_str())], read_entry)?;
+    for (account, balance) in &accounts {
+        let entries = "SELECT reach, place, until, spent, partial FROM balance WHERE account = ?1";
+        let entries = all(store, entries, &[SqlValue::Text(account.as_str())], read_entry)?;
         let entries: BTreeMap<EntryKey, Prices> = entries.into_iter().collect();
         kept += entries.len();
         // An account without a charge may have no entry.
-        let (due, nothing) = (account.entries(), Prices::same(account.nothing()));
+        let (due, nothing) = (balance.entries(), Prices::same(balance.nothing()));
         let differs = |(place, spent): (&EntryKey, &Prices)| entries.get(place).unwrap_or(&nothing) != spent;
         if due.iter().any(differs) || entries.keys().any(|place| !due.contains_key(place)) {
             return Err(LedgerError::doubt(format!(
-                "ledger: the account of {domain} is not the sum of its rows"
+                "ledger: the account of {account} is not the sum of its rows"
             )));
         }
     }
     let count = |row: &dyn SqlRow| number(row, 0);
-    if first(store, "SELECT count(*) FROM account", &[], count)? != Some(kept as i64) {
-        return Err(LedgerError::doubt("ledger: there is an account without a domain"));
+    if first(store, "SELECT count(*) FROM balance", &[], count)? != Some(kept as i64) {
+        return Err(LedgerError::doubt("ledger: there is an account without an account"));
     }
     Ok(())
 }

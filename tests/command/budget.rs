@@ -26,7 +26,7 @@ fn a_budget_is_stated_once_with_its_key() {
     assert_eq!((metadata.permissions().mode() & 0o777, metadata.len()), (0o600, 32));
     let secret = std::fs::read(&key).unwrap();
 
-    // Stating the same domain again changes nothing.
+    // Stating the same account again changes nothing.
     let again = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
     assert_eq!((&again["made"], &again["stated"]), (&false.into(), &false.into()));
     assert_eq!((&again["ledger"], &again["fingerprint"]), (&made["ledger"], &made["fingerprint"]));
@@ -36,15 +36,15 @@ fn a_budget_is_stated_once_with_its_key() {
 
     assert!(!again["warnings"].to_string().contains("its key was there already"), "{again}");
 
-    // Another budget is refused for the same domain; another domain is a separate budget in the same ledger.
+    // Another budget is refused for the same account; another account is a separate budget in the same ledger.
     let other = jobs.changed("other.toml", "delta = 1e-6", "delta = 2e-6");
     let (code, _, error) = discreet(&["ledger", "init", &ledger, "--config", &other]);
     assert!(code == 78 && error.contains("stated already, in other words"), "{error}");
     assert_eq!(rows(), 1);
-    let second = jobs.changed("second.toml", "domain  = \"reviews\"", "domain  = \"more\"");
+    let second = jobs.changed("second.toml", "account  = \"reviews\"", "account  = \"more\"");
     let (code, page, _) = discreet(&["ledger", "init", &ledger, "--config", &second]);
     assert!(
-        code == 0 && page.contains("domain more, stated now") && page.contains("there already"),
+        code == 0 && page.contains("account more, stated now") && page.contains("there already"),
         "{page}"
     );
     assert_eq!(rows(), 2);
@@ -116,7 +116,7 @@ fn what_is_left_is_told_in_windows() {
     let path = ledger("forecast");
     let (ledger, torn) = (path.to_str().unwrap(), path.with_extension("torn"));
     let told = json(&["ledger", "forecast", ledger, "--json"]);
-    let visits = &told["domains"]["visits"];
+    let visits = &told["accounts"]["visits"];
     assert_eq!((&visits["ends"], &visits["windows"]), (&"refused".into(), &3.into()));
     assert_eq!(visits["last_closes"], "1970-01-01T00:00:00.00004Z");
     assert_eq!(visits["refused"]["release"], "by_path");
@@ -125,7 +125,7 @@ fn what_is_left_is_told_in_windows() {
         (&visits["pace"][0]["every"], &visits["pace"][0]["price"]["rho"]),
         (&"10 microseconds".into(), &0.125.into())
     );
-    let (code, page, _) = discreet(&["ledger", "forecast", ledger, "--domain", "visits"]);
+    let (code, page, _) = discreet(&["ledger", "forecast", ledger, "--account", "visits"]);
     assert!(
         code == 0
             && page.contains("after 3 more windows; the last of them closes 1970-01-01T00:00:00.00004Z"),
@@ -136,7 +136,7 @@ fn what_is_left_is_told_in_windows() {
         "{page}"
     );
 
-    let (code, output, error) = discreet(&["ledger", "forecast", ledger, "--domain", "visit"]);
+    let (code, output, error) = discreet(&["ledger", "forecast", ledger, "--account", "visit"]);
     assert!(code == 78 && output.is_empty() && error.contains("none named visit"), "{error}");
     let missing = path.with_extension("missing");
     assert_eq!(discreet(&["ledger", "forecast", missing.to_str().unwrap()]).0, 78);
@@ -164,9 +164,9 @@ fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
     // 31 days count together: at .001 a day, .0229 holds 22, of which one is charged.
     charge(std::path::Path::new(&path), "reviews", 172_800_000_000, 0.001);
     let told = json(&["ledger", "forecast", &path, "--json"]);
-    assert_eq!(told["domains"]["reviews"]["ends"], "refused");
-    assert_eq!(told["domains"]["reviews"]["windows"], 21);
-    assert_eq!(told["domains"]["reviews"]["last_closes"], "1970-01-24T00:00:00Z");
+    assert_eq!(told["accounts"]["reviews"]["ends"], "refused");
+    assert_eq!(told["accounts"]["reviews"]["windows"], 21);
+    assert_eq!(told["accounts"]["reviews"]["last_closes"], "1970-01-24T00:00:00Z");
 }
 
 /// A job that counts all records of each window for two months, at a share of a budget for any two days.
@@ -189,7 +189,7 @@ fn counting(name: &str, every: &str, share: &str) -> String {
         promise = "any 2 days"
         budget = {{ epsilon = 1.0, delta = 1e-6 }}
         ledger = "state/shared.ledger"
-        domain = "shared"
+        account = "shared"
         [[release]]
         name = "visits"
         every = "{every}"

@@ -63,11 +63,11 @@ fn a_check_goes_as_far_as_it_is_asked() {
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&line["connected"], &line["releases"]), (&true.into(), &5.into()));
 
-    // Another budget than the stated one, another domain, and a pattern without a file.
+    // Another budget than the stated one, another account, and a pattern without a file.
     let original = std::fs::read_to_string(&config).unwrap();
     for (old, new, code, words) in [
-        ("delta = 1e-6", "delta = 2e-6", 78, "another budget for domain reviews"),
-        ("domain  = \"reviews\"", "domain  = \"more\"", 78, "no domain more"),
+        ("delta = 1e-6", "delta = 2e-6", 78, "another budget for account reviews"),
+        ("account  = \"reviews\"", "account  = \"more\"", 78, "no account more"),
         ("promise = \"lifetime\" ", "promise = \"any 30 days\" ", 78, "another promise"),
         ("reviews.csv.bz2", "*.csv", 69, "found no file of such a name"),
     ] {
@@ -123,7 +123,7 @@ fn a_check_says_which_windows_do_not_fit_any_more() {
     assert_eq!(discreet(&["replay", &second]).0, 75);
     // With a higher cap the windows fit, and the job goes on with the budget of its file.
     let amend =
-        ["--domain", "quickstart", "--epsilon", "3", "--delta", "4e-6", "--who", "ada", "--why", "a test"];
+        ["--account", "quickstart", "--epsilon", "3", "--delta", "4e-6", "--who", "ada", "--why", "a test"];
     let (code, _, error) = discreet(&[&["ledger", "amend", &ledger][..], &amend].concat());
     assert_eq!(code, 0, "{error}");
     let third = jobs.changed("third.toml", "version = 1", "version = 3");
@@ -164,7 +164,7 @@ fn no_budget_is_stated_for_a_job_that_does_not_fit_it() {
 // Refutes a second budget for the same people without a warning, and a warning if people are named by another
 // field.
 #[test]
-fn a_second_domain_for_the_same_people_is_warned_of() {
+fn a_second_account_for_the_same_people_is_warned_of() {
     let jobs = Jobs::new("twice", "quickstart.toml");
     let (config, ledger) = (jobs.path("job.toml"), jobs.path("state/quickstart.ledger"));
     let init = |config: &str| {
@@ -173,8 +173,8 @@ fn a_second_domain_for_the_same_people_is_warned_of() {
         page
     };
     assert!(!init(&config).contains("warning"));
-    let domain = |name: &str| jobs.changed(name, "domain  = \"quickstart\"", "domain  = \"quikstart\"");
-    let other = domain("other.toml");
+    let account = |name: &str| jobs.changed(name, "account  = \"quickstart\"", "account  = \"quikstart\"");
+    let other = account("other.toml");
     let (code, _, error) = discreet(&["check", &other, "--connect"]);
     assert!(code == 78 && error.contains("did you mean quickstart?"), "{error}");
     assert!(error.contains("who is in both groups spends both"), "{error}");
@@ -182,13 +182,13 @@ fn a_second_domain_for_the_same_people_is_warned_of() {
     let warned =
         "warning: this ledger also states quickstart, whose people are named by the same field \"user\"";
     assert!(page.contains(warned) && page.contains("spend both budgets"), "{page}");
-    // Records without a person may be dropped or shared, the people are the same; and the first domain now
+    // Records without a person may be dropped or shared, the people are the same; and the first account now
     // has a second one beside it.
     assert!(init(&config).contains("also states quikstart"));
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(
         &config,
-        text.replace("domain  = \"quickstart\"", "domain  = \"third\"").replace("\"drop\"", "\"shared\""),
+        text.replace("account  = \"quickstart\"", "account  = \"third\"").replace("\"drop\"", "\"shared\""),
     )
     .unwrap();
     assert!(
@@ -197,7 +197,7 @@ fn a_second_domain_for_the_same_people_is_warned_of() {
     );
     std::fs::write(
         &config,
-        text.replace("domain  = \"quickstart\"", "domain  = \"pages\"")
+        text.replace("account  = \"quickstart\"", "account  = \"pages\"")
             .replace("field = \"user\"", "field = \"key\""),
     )
     .unwrap();

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::kit::server;
 use crate::{discreet, json};
 
-/// A ledger of one domain, with one window charged.
+/// A ledger of one account, with one window charged.
 pub(crate) fn ledger(name: &str) -> std::path::PathBuf {
     let directory = std::env::temp_dir().join(format!("discreet-command-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
@@ -28,7 +28,7 @@ fn make(path: &std::path::Path) {
 }
 
 /// Charges rho for a window that ends at `end`: the first 10 microseconds, or a day.
-pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64) {
+pub(crate) fn charge(ledger: &std::path::Path, account: &str, end: i64, rho: f64) {
     use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
     use discreet::ledger::{Charge, Digest, Ledger, Name, ReleaseId, ReleaseStatus, Sealing};
 
@@ -36,7 +36,7 @@ pub(crate) fn charge(ledger: &std::path::Path, domain: &str, end: i64, rho: f64)
     let job = Name::new("job", "web").unwrap();
     let claim = ledger.claim(&job).unwrap();
     let release = ReleaseId {
-        domain: Name::new("domain", domain).unwrap(),
+        account: Name::new("account", account).unwrap(),
         job,
         version: Digest::of(b"version 1"),
         name: Name::new("release", "by_path").unwrap(),
@@ -63,7 +63,7 @@ fn a_ledger_is_shown_amended_copied_and_verified() {
 
 fn looked_after(path: &str, copy: &str) {
     let shown = json(&["ledger", "show", path, "--json"]);
-    let visits = &shown["domains"]["visits"];
+    let visits = &shown["accounts"]["visits"];
     assert_eq!((&visits["spent"]["rho"], &visits["cap"]["rho"]), (&0.125.into(), &0.5.into()));
     assert_eq!(visits["releases"], 1);
     assert!(visits["promise"].as_str().unwrap().contains("one person more or less"));
@@ -72,10 +72,10 @@ fn looked_after(path: &str, copy: &str) {
 
     let who = ["--who", "an operator", "--why", "the review of March"];
     let amend =
-        |rho| discreet(&[&["ledger", "amend", path, "--domain", "visits", "--rho", rho], &who[..]].concat());
+        |rho| discreet(&[&["ledger", "amend", path, "--account", "visits", "--rho", rho], &who[..]].concat());
     assert_eq!(amend("0.25").0, 78);
     assert_eq!(amend("0.75").0, 0);
-    assert_eq!(json(&["ledger", "show", path, "--json"])["domains"]["visits"]["cap"]["rho"], 0.75);
+    assert_eq!(json(&["ledger", "show", path, "--json"])["accounts"]["visits"]["cap"]["rho"], 0.75);
 
     assert_eq!(discreet(&["ledger", "export", path, copy]).0, 0);
     assert_eq!(discreet(&["ledger", "export", path, copy]).0, 78);
@@ -200,7 +200,7 @@ fn a_ledger_in_doubt_is_repaired_on_purpose_only() {
         "{page}{error}"
     );
     let shown = json(&["ledger", "show", text, "--json"]);
-    assert_eq!(shown["domains"]["visits"]["spent"]["rho"], 0.125);
+    assert_eq!(shown["accounts"]["visits"]["spent"]["rho"], 0.125);
     assert_eq!(discreet(&["ledger", "verify", text]).0, 0);
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }

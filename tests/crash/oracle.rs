@@ -78,7 +78,7 @@ pub(crate) fn judge(scene: &Scene, past: Past) -> Result<Ends, String> {
     })
 }
 
-/// Checks for one domain, one amendment, one row for each release, and no row of an earlier process after one
+/// Checks for one account, one amendment, one row for each release, and no row of an earlier process after one
 /// of a later.
 fn nothing_else_was_written(ledger: &mut Ledger, scene: &Scene, rows: usize) -> Result<(), String> {
     let (last, _) = ledger.head().map_err(|trouble| trouble.to_string())?;
@@ -99,7 +99,7 @@ fn budgets_add_up(ledger: &mut Ledger, rows: &[Row]) -> Result<(), String> {
     };
     let window = Interval::new(0, 1).unwrap();
     let (spent, cap) =
-        ledger.spent(&plan::name(plan::DOMAIN), window).map_err(|trouble| trouble.to_string())?;
+        ledger.spent(&plan::name(plan::ACCOUNT), window).map_err(|trouble| trouble.to_string())?;
     claim(cap == plan::units(plan::CAPS[1]), || format!("the cap is {cap}"))?;
     let charged: u128 = rows.iter().filter_map(Row::cost).map(bits).sum();
     claim(charged == bits(&spent), || format!("rows cost {charged}, and {} is spent", bits(&spent)))?;

@@ -6,7 +6,7 @@ use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::ledger::{Charge, Digest, Name, ReleaseId};
 
 pub(crate) const JOB: &str = "web";
-pub(crate) const DOMAIN: &str = "visits";
+pub(crate) const ACCOUNT: &str = "visits";
 /// Counts are charged window by window; the running total is charged once, and keeps state.
 pub(crate) const STATISTICS: [&str; 2] = ["counts", "total"];
 pub(crate) const WINDOWS: i64 = 10;
@@ -29,7 +29,7 @@ pub(crate) fn name(text: &str) -> Name {
 
 pub(crate) fn release(statistic: &str, window: i64) -> ReleaseId {
     ReleaseId {
-        domain: name(DOMAIN),
+        account: name(ACCOUNT),
         job: name(JOB),
         version: parameters(),
         name: name(statistic),

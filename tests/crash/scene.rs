@@ -34,8 +34,8 @@ impl Stage {
         fs::create_dir_all(&directory).unwrap();
         let mut ledger = Ledger::create(directory.join("ledger")).unwrap();
         let cap = plan::units(plan::CAPS[0]);
-        let domain = AccountSpec::new(plan::name(plan::DOMAIN), Adjacency::PERSON, Promise::Lifetime, cap);
-        ledger.register(&domain.unwrap()).unwrap();
+        let account = AccountSpec::new(plan::name(plan::ACCOUNT), Adjacency::PERSON, Promise::Lifetime, cap);
+        ledger.register(&account.unwrap()).unwrap();
         drop(ledger);
         let mut recorder = Command::new(SUBJECT)
             .arg("recorder")

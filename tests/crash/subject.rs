@@ -174,9 +174,9 @@ impl Driver {
     }
 
     fn amend(&mut self) -> Result<(), Failure> {
-        let domain = plan::name(plan::DOMAIN);
+        let account = plan::name(plan::ACCOUNT);
         let cap = plan::units(plan::CAPS[1]);
-        match self.ledger.amend(&domain, &cap, "the tests", "to try it") {
+        match self.ledger.amend(&account, &cap, "the tests", "to try it") {
             Ok(()) => checkpoint(&self.path),
             // An earlier life has raised the cap.
             Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => Ok(()),

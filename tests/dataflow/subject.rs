@@ -19,7 +19,7 @@ use crate::{COST, WINDOWS};
 
 pub(crate) fn title() -> Title {
     let word = |word| Name::new("name", word).unwrap();
-    Title { domain: word("visits"), job: word("web"), version: Digest::of(b"1"), name: word("people") }
+    Title { account: word("visits"), job: word("web"), version: Digest::of(b"1"), name: word("people") }
 }
 
 /// Six windows of ten.

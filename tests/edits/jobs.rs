@@ -170,7 +170,7 @@ const COMMON: &[(&str, &str)] = &[
     ("privacy.budget.epsilon", "8"),
     ("privacy.budget.delta", "1e-6"),
     ("privacy.ledger", "\"job.ledger\""),
-    ("privacy.domain", "\"visits\""),
+    ("privacy.account", "\"visits\""),
     ("privacy.key", "\"job.ledger.key\""),
     ("privacy.anchor", "\"job.anchor\""),
     ("limits.memory", "\"8 GB\""),
@@ -442,7 +442,7 @@ pub(crate) const EDITS: &[Edit] = &[
         ]),
     edit("privacy.promise", "another", "\"any 60 days\"")
         .on(&["discovered", "max", "quantile"])
-        .named("privacy.domain"),
+        .named("privacy.account"),
     edit("privacy.budget.epsilon", "another", "9")
         .on(&["discovered", "sum", "quantile"])
         .named("privacy.budget"),
@@ -452,7 +452,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("privacy.budget.rho", "another", "0.6").named("privacy.budget"),
     edit("privacy.budget.omega", "another", "32").named("privacy.budget"),
     edit("privacy.ledger", "one that is not there", "\"other.ledger\"").named("other.ledger"),
-    edit("privacy.domain", "one that is not there", "\"other\"").named("other"),
+    edit("privacy.account", "one that is not there", "\"other\"").named("other"),
     edit("privacy.key", "the same key elsewhere", "\"kept.key\""),
     edit("privacy.anchor", "another", "\"other.anchor\""),
     edit("limits.memory", "another", "\"9 GB\""),
@@ -496,7 +496,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "running",
         "last",
     ]),
-    edit("release.bound.windows", "another", "2").named("privacy.domain"),
+    edit("release.bound.windows", "another", "2").named("privacy.account"),
     edit("release.share", "another", "0.25"),
     edit("release.cost.rho", "another", "0.005"),
     edit("release.cost.epsilon", "another", "0.05"),

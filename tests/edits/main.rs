@@ -52,8 +52,8 @@ impl Scene {
         let (code, page, error) = self.run(&["ledger", "show", "job.ledger", "--json"]);
         assert_eq!(code, 0, "{error}");
         let page: serde_json::Value = serde_json::from_str(&page).unwrap();
-        let domains = page["domains"].as_object().unwrap();
-        domains.iter().map(|(name, domain)| format!("{name} {}\n", domain["spent"])).collect()
+        let accounts = page["accounts"].as_object().unwrap();
+        accounts.iter().map(|(name, account)| format!("{name} {}\n", account["spent"])).collect()
     }
 
     fn release(&self, job: &str) -> (i32, BTreeMap<String, Vec<String>>, String) {

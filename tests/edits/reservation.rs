@@ -26,7 +26,7 @@ impl Windows {
     fn charged(&mut self, version: u32, keeps: bool) -> bool {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.25).unwrap());
         let release = ReleaseId {
-            domain: name("visits"),
+            account: name("visits"),
             job: name("web"),
             version: Digest::of_version(version, &Digest::of(b"parameters")),
             name: name("by_path"),

@@ -243,7 +243,7 @@ fn values(scene: &Scene, name: &str) -> Values {
 fn charged(scene: &Scene) -> Option<f64> {
     let said = scene.run(&["ledger", "show", "job.ledger", "--json"]);
     let page: Value = serde_json::from_str(&said.out).ok()?;
-    page["domains"]["visits"]["spent"]["epsilon"].as_f64()
+    page["accounts"]["visits"]["spent"]["epsilon"].as_f64()
 }
 
 impl Edit {

@@ -39,7 +39,7 @@ person = {{ field = "person", missing = "drop" }}
 promise = "lifetime"
 budget = {{ epsilon = 480 }}
 ledger = "job.ledger"
-domain = "visits"
+account = "visits"
 
 [[release]]
 name = "visits_by_page"

@@ -220,12 +220,12 @@ const CASES: &[Case] = &[
         says: &["job.ledger.key"],
     },
     Case {
-        name: "a domain that the ledger does not know",
-        prepare: |scene| change(scene, "domain = \"visits\"", "domain = \"visitors\""),
+        name: "an account that the ledger does not know",
+        prepare: |scene| change(scene, "account = \"visits\"", "account = \"visitors\""),
         arguments: &["replay", "job.toml"],
         code: 78,
         says: &[
-            "no domain visitors in ledger",
+            "no account visitors in ledger",
             "which states visits (did you mean visits?); give this name",
             "who is in both groups spends both",
         ],

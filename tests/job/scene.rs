@@ -78,10 +78,10 @@ impl Scene {
     pub(crate) fn standing(&self, ledger: &str) -> (u64, BTreeMap<String, f64>) {
         let said = self.done(&["ledger", "show", ledger, "--json"]);
         let page: Value = serde_json::from_str(&said.out).unwrap();
-        let domain = page["domains"].as_object().unwrap().values().next().unwrap().clone();
-        let spent = domain["spent"].as_object().unwrap().iter();
+        let account = page["accounts"].as_object().unwrap().values().next().unwrap().clone();
+        let spent = account["spent"].as_object().unwrap().iter();
         let spent = spent.map(|(name, amount)| (name.clone(), amount.as_f64().unwrap())).collect();
-        (domain["releases"].as_u64().unwrap(), spent)
+        (account["releases"].as_u64().unwrap(), spent)
     }
 
     /// Verifies a ledger from the first row on.

@@ -125,7 +125,7 @@ person = { field = "user", missing = "drop" }
 promise = "lifetime"
 budget = { rho = 100.0 }
 ledger = "budget.ledger"
-domain = "several"
+account = "several"
 
 [[release]]
 name = "visitors"

@@ -58,7 +58,7 @@ impl Scratch {
     /// The total charge.
     pub(crate) fn spent(&self) -> PrivacyCost {
         let window = discreet::accounting::Interval::new(0, 1).unwrap();
-        Ledger::open(self.ledger()).unwrap().spent(&domain(), window).unwrap().0
+        Ledger::open(self.ledger()).unwrap().spent(&account(), window).unwrap().0
     }
 
     /// Every row of the ledger, in order. The ledger verified them when it was opened.
@@ -104,12 +104,12 @@ pub(crate) fn json(line: &str) -> Value {
     serde_json::from_str(line).unwrap()
 }
 
-pub(crate) fn domain() -> Name {
-    Name::new("domain", "visits").unwrap()
+pub(crate) fn account() -> Name {
+    Name::new("account", "visits").unwrap()
 }
 
 fn register(mut ledger: Ledger, cap: &PrivacyCost) {
-    ledger.register(&AccountSpec::lifetime(domain().as_str(), cap.clone()).unwrap()).unwrap();
+    ledger.register(&AccountSpec::lifetime(account().as_str(), cap.clone()).unwrap()).unwrap();
 }
 
 fn ledger(directory: &Path) -> PathBuf {

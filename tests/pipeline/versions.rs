@@ -14,7 +14,7 @@ use crate::scene::{JOB, Scratch, Visit, span, write_down, zcdp};
 #[derive(Clone)]
 struct Job {
     version: u32,
-    domains: [&'static str; 2],
+    accounts: [&'static str; 2],
     bound: Bound,
     listed: &'static [u32],
     delta: f64,
@@ -26,7 +26,7 @@ struct Job {
 const VISITS: &[Visit] = &[(1, 7, 0, 3, 0), (2, 7, 0, 4, 0)];
 const FIRST: Job = Job {
     version: 1,
-    domains: ["visits"; 2],
+    accounts: ["visits"; 2],
     bound: Bound::keys(1),
     listed: &[7, 8],
     delta: 1e-9,
@@ -51,8 +51,8 @@ impl Job {
                     .bound(job.bound);
                 let (listed, open) = (Keys::public(job.listed.to_vec()), Keys::discover(job.delta));
                 let noise = || Gaussian::rho(100.0);
-                let listed = visits.clone().people_by(|visit| visit.1, listed).charged_to(job.domains[0]);
-                let open = visits.people_by(|visit| visit.1, open).charged_to(job.domains[1]);
+                let listed = visits.clone().people_by(|visit| visit.1, listed).charged_to(job.accounts[0]);
+                let open = visits.people_by(|visit| visit.1, open).charged_to(job.accounts[1]);
                 write_down(listed.release(&gate, "listed", noise()), &directory);
                 write_down(open.release(&gate, "open", noise()), &directory);
             });
@@ -122,10 +122,10 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
 #[test]
 fn what_only_the_ledger_knows_to_be_wrong_is_said_like_the_rest() {
     let scratch = Scratch::new("nowhere", &zcdp());
-    for domains in [["visits", "visit"], ["visit", "visits"], ["visit", "visit"]] {
-        let (code, said) = Job { domains, ..FIRST }.run(&scratch);
+    for accounts in [["visits", "visit"], ["visit", "visits"], ["visit", "visit"]] {
+        let (code, said) = Job { accounts, ..FIRST }.run(&scratch);
         assert_eq!(code, 78);
-        assert!(said.starts_with("domain: the ledger has none named visit;"), "{said}");
+        assert!(said.starts_with("account: the ledger has none named visit;"), "{said}");
     }
     assert_eq!(scratch.rows(), []);
 }

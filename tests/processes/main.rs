@@ -46,7 +46,7 @@ const COST: f64 = 1.0 / 1024.0;
 fn sealing(job: &str, window: i64, line: String) -> Sealing {
     Sealing {
         release: ReleaseId {
-            domain: Name::new("domain", "visits").unwrap(),
+            account: Name::new("account", "visits").unwrap(),
             job: Name::new("job", job).unwrap(),
             version: Digest::of(b"version 1"),
             name: Name::new("release", "by_path").unwrap(),
@@ -62,7 +62,7 @@ fn sealing(job: &str, window: i64, line: String) -> Sealing {
 
 fn spent(path: &Path) -> PrivacyCost {
     let window = Interval::new(0, 1).unwrap();
-    Ledger::open(path).unwrap().spent(&Name::new("domain", "visits").unwrap(), window).unwrap().0
+    Ledger::open(path).unwrap().spent(&Name::new("account", "visits").unwrap(), window).unwrap().0
 }
 
 fn child(task: &str, ledger: &Path, key: &Path, job: &str) -> Child {

@@ -190,7 +190,7 @@ fn compared(scenario: &Scenario, lines: &Lines) -> Checked<()> {
 fn spent(directory: &Directory) -> Checked<String> {
     let page = well(directory.run(&["ledger", "show", "job.ledger", "--json"]))?.out;
     let page: Value = serde_json::from_str(&page).map_err(|error| error.to_string())?;
-    Ok(page["domains"].to_string())
+    Ok(page["accounts"].to_string())
 }
 
 fn made(scenario: &Scenario) -> Checked<Directory> {

@@ -389,7 +389,7 @@ fn job(row: &Row, ends: &[i64]) -> JobText {
         "rho" => "{ rho = 200 }",
         _ => "{ rho = 200, omega = 1000 }",
     };
-    job.set("privacy.budget", budget).text("privacy.ledger", "job.ledger").text("privacy.domain", "visits");
+    job.set("privacy.budget", budget).text("privacy.ledger", "job.ledger").text("privacy.account", "visits");
     if others {
         job.text("privacy.key", "a.key").text("privacy.anchor", "anchor").text("limits.memory", "8 GB");
     }

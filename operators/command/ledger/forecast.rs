@@ -12,9 +12,9 @@ use super::{LedgerArg, amount, sentence};
 pub(crate) struct ForecastArgs {
     #[command(flatten)]
     at: LedgerArg,
-    /// Print this domain alone
+    /// Print this account alone
     #[arg(long)]
-    domain: Option<String>,
+    account: Option<String>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -26,22 +26,25 @@ const ASSUMED: &str = "every statistic goes on at its newest price, with its win
 impl ForecastArgs {
     pub(super) fn run(self) -> Result<String, Refusal> {
         let mut ledger = self.at.open()?;
-        let mut domains = ledger.domains()?;
-        if let Some(name) = &self.domain {
-            let name = Name::new("domain", name)?;
-            domains.retain(|domain| *domain.name() == name);
-            if domains.is_empty() {
-                return Err(Refusal::new(format!("domain: this ledger has none named {name}")));
+        let mut accounts = ledger.accounts()?;
+        if let Some(name) = &self.account {
+            let name = Name::new("account", name)?;
+            accounts.retain(|account| *account.name() == name);
+            if accounts.is_empty() {
+                return Err(Refusal::new(format!("account: this ledger has none named {name}")));
             }
         }
-        let prospects: Vec<Prospect> =
-            domains.into_iter().map(|domain| Prospect::of(&mut ledger, domain)).collect::<Result<_, _>>()?;
+        let prospects: Vec<Prospect> = accounts
+            .into_iter()
+            .map(|account| Prospect::of(&mut ledger, account))
+            .collect::<Result<_, _>>()?;
         if self.json {
-            let domains: Map<String, Value> = prospects
+            let accounts: Map<String, Value> = prospects
                 .iter()
-                .map(|prospect| (prospect.domain.name().to_string(), prospect.json()))
+                .map(|prospect| (prospect.account.name().to_string(), prospect.json()))
                 .collect();
-            let line = json!({ "ledger": ledger.name().to_string(), "assumed": ASSUMED, "domains": domains });
+            let line =
+                json!({ "ledger": ledger.name().to_string(), "assumed": ASSUMED, "accounts": accounts });
             return Ok(format!("{line}\n"));
         }
         let mut page = format!("ledger {}\n", ledger.name());
@@ -51,14 +54,14 @@ impl ForecastArgs {
 }
 
 struct Prospect {
-    domain: AccountSpec,
+    account: AccountSpec,
     foretold: Foretold,
 }
 
 impl Prospect {
-    fn of(ledger: &mut Ledger, domain: AccountSpec) -> Result<Prospect, Refusal> {
-        let foretold = ledger.forecast(domain.name())?;
-        Ok(Prospect { domain, foretold })
+    fn of(ledger: &mut Ledger, account: AccountSpec) -> Result<Prospect, Refusal> {
+        let foretold = ledger.forecast(account.name())?;
+        Ok(Prospect { account, foretold })
     }
 
     fn json(&self) -> Value {
@@ -83,7 +86,7 @@ impl Prospect {
             })
         };
         json!({
-            "promise": sentence(&self.domain),
+            "promise": sentence(&self.account),
             "ends": outlook,
             "windows": counted.then_some(self.foretold.windows()),
             "last_closes": self.foretold.last_closes().and_then(instant),
@@ -93,7 +96,7 @@ impl Prospect {
     }
 
     fn page(&self) -> String {
-        let mut page = format!("\n{}\n  {}\n", self.domain.name(), sentence(&self.domain));
+        let mut page = format!("\n{}\n  {}\n", self.account.name(), sentence(&self.account));
         for Pace { job, release, step, price, .. } in self.foretold.paces() {
             let price = price.as_ref().map_or("prepaid".to_owned(), |price| format!("{price} a window"));
             page += &format!("  pace      {job} {release}: every {}, {price}\n", in_words(*step));

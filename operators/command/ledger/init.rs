@@ -16,7 +16,7 @@ use super::{amount, sentence};
 pub(crate) struct Init {
     /// The ledger: a file, or postgres://user@host/database?ledger=name; created with its key if there is none
     ledger: PathBuf,
-    /// The job file whose domain (budget account) is stated
+    /// The job file whose budget account is stated
     #[arg(long)]
     config: PathBuf,
     /// Print one line of JSON
@@ -35,9 +35,9 @@ struct InitOutcome<'j> {
     made: bool,
     /// True if the ledger's key existed before.
     key_was_there: bool,
-    /// True if this command stated the domain.
+    /// True if this command stated the account.
     stated: bool,
-    /// The other domains whose people are named by the same field.
+    /// The other accounts whose people are named by the same field.
     beside: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl InitOutcome<'_> {
             (Ledger::open(&path)?, LedgerKey::open(&key_path)?)
         };
         ledger.bind(&key).map_err(|trouble| trouble.about("key", &key_path))?;
-        let known = ledger.domains()?;
+        let known = ledger.accounts()?;
         let stated = !known.iter().any(|known| known.name() == job.account().name());
         let own = person_field(job.account());
         let beside = known.iter().filter(|known| known.name() != job.account().name());
@@ -95,7 +95,7 @@ impl InitOutcome<'_> {
         Ok(InitOutcome { job, path, ledger, key, key_path, made, key_was_there, stated, beside })
     }
 
-    fn domain(&self) -> &AccountSpec {
+    fn account(&self) -> &AccountSpec {
         self.job.account()
     }
 
@@ -118,12 +118,12 @@ impl InitOutcome<'_> {
 
     /// The warning that the people of this account are in another one as well, and spend both budgets.
     fn person_twice(&self) -> Option<String> {
-        let field = person_field(self.domain()).filter(|_| !self.beside.is_empty())?;
-        let (beside, domain) = (self.beside.join(", "), self.domain().name());
+        let field = person_field(self.account()).filter(|_| !self.beside.is_empty())?;
+        let (beside, account) = (self.beside.join(", "), self.account().name());
         Some(format!(
-            "this ledger also states {beside}, whose people are named by the same {field}: people who are in {domain} and in \
+            "this ledger also states {beside}, whose people are named by the same {field}: people who are in {account} and in \
              {beside} spend both budgets, and what is promised to them is the sum; where these are the same people, give one \
-             domain to all jobs"
+             account to all jobs"
         ))
     }
 
@@ -135,8 +135,8 @@ impl InitOutcome<'_> {
                 .into_iter()
                 .filter_map(|(name, words)| Some((name.to_owned(), float(words)?.into())))
                 .collect();
-        let mut cap = amount(self.domain().cap());
-        if let PrivacyCost::Zcdp { omega, .. } = self.domain().cap() {
+        let mut cap = amount(self.account().cap());
+        if let PrivacyCost::Zcdp { omega, .. } = self.account().cap() {
             cap["omega"] = (*omega != Omega::EVERY).then(|| omega.to_float()).into();
         }
         let line = json!({
@@ -144,10 +144,10 @@ impl InitOutcome<'_> {
             "made": self.made,
             "key": self.key_path.display().to_string(),
             "fingerprint": self.key.fingerprint().to_string(),
-            "domain": self.domain().name().as_str(),
+            "account": self.account().name().as_str(),
             "stated": self.stated,
-            "promise": sentence(self.domain()),
-            "person": self.domain().person(),
+            "promise": sentence(self.account()),
+            "person": self.account().person(),
             "budget": budget,
             "cap": cap,
             "warnings": self.warnings(),
@@ -167,14 +167,14 @@ impl InitOutcome<'_> {
             if self.made { "made now" } else { "there already" },
             self.key_path.display(),
             self.key.fingerprint(),
-            self.domain().name(),
+            self.account().name(),
             if self.stated { "stated now" } else { "stated already, in the same words" },
-            sentence(self.domain()),
+            sentence(self.account()),
             said.join(", "),
-            self.domain().cap(),
+            self.account().cap(),
         );
         page.extend(self.conversion().map(|conversion| format!("            {conversion}\n")));
-        page.extend(self.domain().person().map(|person| format!("  person    {person}\n")));
+        page.extend(self.account().person().map(|person| format!("  person    {person}\n")));
         page.extend(self.warnings().iter().map(|warning| format!("\nwarning: {warning}\n")));
         page
     }
@@ -183,7 +183,7 @@ impl InitOutcome<'_> {
     fn conversion(&self) -> Option<String> {
         let (epsilon, delta) =
             (self.job.privacy.budget.epsilon.as_ref()?, self.job.privacy.budget.delta.as_ref()?);
-        let PrivacyCost::Zcdp { delta: charged, .. } = self.domain().cap() else { return None };
+        let PrivacyCost::Zcdp { delta: charged, .. } = self.account().cap() else { return None };
         let whole = format!("is epsilon {:?} at delta", epsilon.to_f64());
         Some(match *charged {
             BudgetUnits::ZERO => format!("so much rho {whole} {:?}", delta.to_f64()),
@@ -196,8 +196,8 @@ impl InitOutcome<'_> {
 }
 
 /// The field that names people, without the rule for records that lack it.
-fn person_field(domain: &AccountSpec) -> Option<&str> {
-    let person = domain.person()?;
+fn person_field(account: &AccountSpec) -> Option<&str> {
+    let person = account.person()?;
     Some(person.rsplit_once(", missing ").map_or(person, |(field, _)| field))
 }
 
@@ -212,8 +212,8 @@ fn is_refused(trouble: LedgerError) -> bool {
 fn in_other_words(trouble: LedgerError) -> Refusal {
     match trouble.kind() {
         LedgerErrorKind::Refused => Refusal::new(format!(
-            "privacy: {trouble}; give the same words; a cap is raised with `discreet ledger amend`. A domain of another \
-             name has a budget of its own, and who is in both domains spends both"
+            "privacy: {trouble}; give the same words; a cap is raised with `discreet ledger amend`. An account of another \
+             name has a budget of its own, and who is in both accounts spends both"
         )),
         _ => trouble.into(),
     }

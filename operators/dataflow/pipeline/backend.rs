@@ -43,7 +43,7 @@ pub(super) trait StatisticBackend {
     fn secret(&self) -> Zeroizing<[u8; 32]>;
 
     /// The budget that pays: the one of that name, or the only one for such a unit.
-    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError>;
+    fn account(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError>;
 
     fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError>;
 }
@@ -68,9 +68,9 @@ impl StatisticBackend for AtGate<'_> {
         self.0.key().derive(CHOICE)
     }
 
-    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError> {
-        let named = named.map(|name| Name::new("domain", name)).transpose()?;
-        self.0.domain(named.as_ref(), unit).cloned()
+    fn account(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError> {
+        let named = named.map(|name| Name::new("account", name)).transpose()?;
+        self.0.account(named.as_ref(), unit).cloned()
     }
 
     fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError> {

@@ -15,13 +15,13 @@ use crate::time::{LIMIT, Span, Time, in_json, in_words};
 pub(crate) fn terms(
     mechanism: &Digest,
     (schedule, late): (&Schedule, Option<Span>),
-    (domain, promise): (&Name, Promise),
+    (account, promise): (&Name, Promise),
     charge: &Charge,
     stated: Option<&VersionTerms>,
 ) -> VersionTerms {
     let late = late.map_or("0s".to_owned(), |late| in_words(late.as_microseconds().unsigned_abs()));
     let terms = VersionTerms::new()
-        .binding("domain", domain)
+        .binding("account", account)
         .binding("every", schedule.describe())
         .binding("late", late);
     let terms = match schedule.window(0) {
@@ -117,8 +117,8 @@ mod tests {
     ) -> Digest {
         let charge = charge((&cost(), paid), windows, schedule, promise).unwrap();
         let late = (late > 0).then(|| minutes(late).unwrap());
-        let domain = Name::new("domain", "visits").unwrap();
-        *terms(&Digest::of(b"mechanism"), (schedule, late), (&domain, promise), &charge, None).digest()
+        let account = Name::new("account", "visits").unwrap();
+        *terms(&Digest::of(b"mechanism"), (schedule, late), (&account, promise), &charge, None).digest()
     }
 
     const EACH: (Paid, Option<u64>) = (Paid::EachWindow, None);
@@ -145,7 +145,7 @@ mod tests {
     // Refutes an account under whose promise windows are cut, and charged another price for it under the same version.
     #[test]
     fn the_partial_price_is_bound_where_windows_are_cut() {
-        let domain = Name::new("domain", "visits").unwrap();
+        let account = Name::new("account", "visits").unwrap();
         let bound = |partial: Option<f64>, once: bool, promise| {
             let cost = match partial {
                 Some(rho) => cost().with_partial(PrivacyCost::zcdp(rho).unwrap()).unwrap(),
@@ -154,7 +154,7 @@ mod tests {
             let life = Interval::new(0, DAY).unwrap();
             let charge = if once { Charge::Once { cost, life } } else { Charge::Cost(cost) };
             let (mechanism, schedule) = (Digest::of(b"mechanism"), daily(0, Some(10 * DAY)));
-            *terms(&mechanism, (&schedule, None), (&domain, promise), &charge, None).digest()
+            *terms(&mechanism, (&schedule, None), (&account, promise), &charge, None).digest()
         };
         for once in [false, true] {
             for promise in [Promise::Any(DAY as u64), Promise::Each(DAY as u64)] {
@@ -191,8 +191,14 @@ mod tests {
         let of = |until| {
             let schedule = daily(0, until);
             let charge = charge((&cost(), SOME.0), SOME.1, &schedule, Promise::Windows(3)).unwrap();
-            let domain = Name::new("domain", "visits").unwrap();
-            terms(&Digest::of(b"mechanism"), (&schedule, None), (&domain, Promise::Windows(3)), &charge, None)
+            let account = Name::new("account", "visits").unwrap();
+            terms(
+                &Digest::of(b"mechanism"),
+                (&schedule, None),
+                (&account, Promise::Windows(3)),
+                &charge,
+                None,
+            )
         };
         let two = daily(0, Some(2 * DAY));
         let two = charge((&cost(), SOME.0), SOME.1, &two, Promise::Windows(3)).unwrap();

@@ -45,7 +45,7 @@ pub struct Tallied<'scope, D, U: ProtectedUnit<D>, T, Q, G, V> {
     pub(super) key: Rc<G>,
     pub(super) value: Rc<V>,
     pub(super) question: Result<Q, Invalid>,
-    domain: Option<String>,
+    account: Option<String>,
     /// What its version binds beside what is known here.
     stated: Option<VersionTerms>,
 }
@@ -59,7 +59,7 @@ impl<D, U: ProtectedUnit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q
             key: Rc::clone(&self.key),
             value: Rc::clone(&self.value),
             question: self.question.clone(),
-            domain: self.domain.clone(),
+            account: self.account.clone(),
             stated: self.stated.clone(),
         }
     }
@@ -73,7 +73,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D,
         question: Result<Q, Invalid>,
     ) -> Self {
         let (key, value) = (Rc::new(key), Rc::new(value));
-        Tallied { bounded, key, value, question, domain: None, stated: None }
+        Tallied { bounded, key, value, question, account: None, stated: None }
     }
 
     /// The same, of another question.
@@ -81,14 +81,14 @@ impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D,
         self,
         question: impl FnOnce(Q) -> Result<R, Invalid>,
     ) -> Tallied<'scope, D, U, T, R, G, V> {
-        let Tallied { bounded, key, value, question: asked, domain, stated } = self;
-        Tallied { bounded, key, value, question: asked.and_then(question), domain, stated }
+        let Tallied { bounded, key, value, question: asked, account, stated } = self;
+        Tallied { bounded, key, value, question: asked.and_then(question), account, stated }
     }
 
     /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
     #[must_use]
-    pub fn charged_to(mut self, domain: &str) -> Self {
-        self.domain = Some(domain.to_owned());
+    pub fn charged_to(mut self, account: &str) -> Self {
+        self.account = Some(account.to_owned());
         self
     }
 
@@ -158,7 +158,7 @@ where
     where
         X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
     {
-        let Tallied { bounded: people, key, value, question, domain, stated } = self;
+        let Tallied { bounded: people, key, value, question, account, stated } = self;
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
         }
@@ -173,14 +173,15 @@ where
 
         // Worker 0 alone has a desk, and knows what was kept.
         let seated = || -> Result<_, RunError> {
-            let domain = office.domain(domain.as_deref(), limits.unit())?;
-            let charge = charge((ready.cost(), ready.paid()), limits.windows(), &schedule, domain.promise())?;
-            domain.counts(charge.cost())?;
-            parts_are_priced(domain.promise(), &charge, limits.windows(), &schedule)?;
-            let (windows, account) = ((&schedule, people.windows.late), (domain.name(), domain.promise()));
-            let terms = terms(&ready.parameters(), windows, account, &charge, stated.as_ref());
+            let account = office.account(account.as_deref(), limits.unit())?;
+            let charge =
+                charge((ready.cost(), ready.paid()), limits.windows(), &schedule, account.promise())?;
+            account.counts(charge.cost())?;
+            parts_are_priced(account.promise(), &charge, limits.windows(), &schedule)?;
+            let (windows, payer) = ((&schedule, people.windows.late), (account.name(), account.promise()));
+            let terms = terms(&ready.parameters(), windows, payer, &charge, stated.as_ref());
             let title = Title {
-                domain: domain.name().clone(),
+                account: account.name().clone(),
                 job: office.job(),
                 version: office.version(terms.digest()),
                 name: name.clone(),
@@ -212,7 +213,7 @@ where
             let counters = tab.clone().map(counters).transpose()?;
             let restored =
                 counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
-            let promise = domain.promise().briefly(ready.cost(), in_words).into();
+            let promise = account.promise().briefly(ready.cost(), in_words).into();
             let ready = Arc::new(ready);
             let telling = PreparedRelease {
                 ready,

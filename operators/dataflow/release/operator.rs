@@ -361,7 +361,7 @@ pub trait WindowStatistic: 'static {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Title {
     /// The budget that they are charged to.
-    pub domain: Name,
+    pub account: Name,
     /// The job that releases them.
     pub job: Name,
     /// A hash of the job's version and of every parameter that privacy depends on, as [`Digest::of_version`] makes it.
@@ -373,8 +373,8 @@ pub struct Title {
 impl Title {
     /// The release of one window.
     pub fn of(&self, window: Interval) -> ReleaseId {
-        let Title { domain, job, version, name } = self.clone();
-        ReleaseId { domain, job, version, name, window, part: None }
+        let Title { account, job, version, name } = self.clone();
+        ReleaseId { account, job, version, name, window, part: None }
     }
 
     /// The release of one of several answers over a window.

@@ -53,7 +53,7 @@ impl StandIn {
         let ((asked, inbox), (outbox, told)) = (unbounded(), unbounded());
         let say = move |row: Row| {
             let standing = BudgetStatus {
-                domain: row.release().domain.clone(),
+                account: row.release().account.clone(),
                 window: row.release().window,
                 spent: PrivacyCost::zcdp(0.25).unwrap(),
                 cap: PrivacyCost::zcdp(1.0).unwrap(),

@@ -70,7 +70,7 @@ impl Study {
     fn submit(&self, question: &Query) -> ReleaseId {
         let life = Interval::new(0, 1_000).unwrap();
         let release = ReleaseId {
-            domain: name_of("visits"),
+            account: name_of("visits"),
             job: name_of("web"),
             version: self.version,
             name: name_of("study"),

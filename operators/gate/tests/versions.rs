@@ -202,14 +202,14 @@ fn a_desk_elsewhere_waits_for_nobody_and_hears_nothing() {
     let mut desk = desk(&gate, "by_path", b"first").unwrap();
     assert!(desk.take_memory().is_none());
     assert!(desk.wait().is_none());
-    assert!(gate.domain(None, crate::accounting::PrivacyUnit::Person).is_err());
+    assert!(gate.account(None, crate::accounting::PrivacyUnit::Person).is_err());
 }
 
 #[test]
 fn a_gate_knows_the_budgets_of_its_ledger() {
     let scratch = scratch(ScratchPlace::File, 10);
     let gate = opening(&scratch).open().unwrap();
-    let domain = gate.domain(None, crate::accounting::PrivacyUnit::Person).unwrap();
-    assert_eq!(domain.name(), &name_of("visits"));
-    assert!(gate.domain(Some(&name_of("visit")), crate::accounting::PrivacyUnit::Person).is_err());
+    let account = gate.account(None, crate::accounting::PrivacyUnit::Person).unwrap();
+    assert_eq!(account.name(), &name_of("visits"));
+    assert!(gate.account(Some(&name_of("visit")), crate::accounting::PrivacyUnit::Person).is_err());
 }

@@ -45,13 +45,13 @@ pub(super) fn check(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<Account
             pure: tables.privacy.budget.is_pure(),
         });
     }
-    let domain = domain(root, tables, common_window_bound(tables, &nodes)?)?;
+    let account = account(root, tables, common_window_bound(tables, &nodes)?)?;
     for (node, release) in releases() {
         if let PriceSpec::Cost(words) = &release.price {
-            cost(&node.descendant(&["cost"]), words, release.bound.windows, &domain);
+            cost(&node.descendant(&["cost"]), words, release.bound.windows, &account);
         }
     }
-    Some(domain)
+    Some(account)
 }
 
 fn times(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
@@ -312,7 +312,7 @@ fn common_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<
             other => {
                 let found = other.map_or("no number of windows", |_| "another number of windows");
                 let remedy = format!(
-                    "windows = {stated}, as in the first release that says it: a domain has one number"
+                    "windows = {stated}, as in the first release that says it: an account has one number"
                 );
                 place.conflict::<()>(found, remedy);
                 agree = false;
@@ -322,40 +322,40 @@ fn common_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<
     agree.then_some(Some(stated))
 }
 
-fn domain(root: &TableNode<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Option<AccountSpec> {
+fn account(root: &TableNode<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Option<AccountSpec> {
     let privacy = tables.privacy;
     let place = root.node("privacy")?;
     let charged = tables.releases.iter().any(ReleaseSpec::charges_delta);
     let cap = place.descendant(&["budget"]).accept(privacy.budget.cap(charged))?;
     let promise = windows.map_or(privacy.promise, Promise::Windows);
     let stated = AccountSpec::new(privacy.account.clone(), privacy.privacy_unit.adjacency(), promise, cap);
-    place.accept(stated.and_then(|domain| match privacy.privacy_unit.person_identity() {
-        Some(person) => domain.with_person(&person),
-        None => Ok(domain),
+    place.accept(stated.and_then(|account| match privacy.privacy_unit.person_identity() {
+        Some(person) => account.with_person(&person),
+        None => Ok(account),
     }))
 }
 
 /// Refuses a cost that the budget account cannot count, or that does not fit under its cap even once.
-fn cost(place: &ConfigNode<'_>, words: &CostSpec, windows: Option<u32>, domain: &AccountSpec) -> Option<()> {
-    let amount = place.accept(cost_in_account_currency(words, domain))?;
-    let cost = ReleaseCost::new(domain.neighbours(), amount.clone());
-    place.accept(domain.counts(&cost))?;
+fn cost(place: &ConfigNode<'_>, words: &CostSpec, windows: Option<u32>, account: &AccountSpec) -> Option<()> {
+    let amount = place.accept(cost_in_account_currency(words, account))?;
+    let cost = ReleaseCost::new(account.neighbours(), amount.clone());
+    place.accept(account.counts(&cost))?;
     let times = windows.unwrap_or(1).into();
-    if amount.times(times).is_ok_and(|all| all.within(domain.cap())) {
+    if amount.times(times).is_ok_and(|all| all.within(account.cap())) {
         return Some(());
     }
     let found = match times {
         1 => "a cost above the whole budget".to_owned(),
         windows => format!("a cost of which {windows} windows are above the whole budget"),
     };
-    let fits = largest_fitting_cost(words, &amount, times, domain.cap());
+    let fits = largest_fitting_cost(words, &amount, times, account.cap());
     place.conflict(found, fits.map_or("a larger budget".to_owned(), |fits| format!("at most {{ {fits} }}")))
 }
 
 /// Returns the cost in the account's currency, rounded up.
 pub(super) fn cost_in_account_currency(
     words: &CostSpec,
-    domain: &AccountSpec,
+    account: &AccountSpec,
 ) -> Result<PrivacyCost, Invalid> {
     let delta =
         words.delta.as_ref().map_or(Ok(BudgetUnits::ZERO), |delta| BudgetUnits::at_least("delta", delta))?;
@@ -367,7 +367,7 @@ pub(super) fn cost_in_account_currency(
         }
     };
     // The noise has its own cost, and partition selection charges its delta beside it.
-    Ok(match own.in_currency_of(domain.cap())? {
+    Ok(match own.in_currency_of(account.cap())? {
         // The noise that is priced here satisfies zCDP at every order.
         PrivacyCost::Zcdp { rho, .. } => PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY },
         other => other,

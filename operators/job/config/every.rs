@@ -247,7 +247,7 @@ pub(super) fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bo
 /// Refuses a running total beside releases that bound windows: a budget account promises either a number of
 /// windows of each person, or not.
 pub(super) fn refuse_window_bounds(node: &ConfigNode<'_>) -> Option<()> {
-    let remedy = "another domain for it, in a job of its own, whose budget people spend beside this one: in this job a \
+    let remedy = "another account for it, in a job of its own, whose budget people spend beside this one: in this job a \
          release counts a person in a number of windows";
     node.descendant(&["running"]).conflict("a running total beside releases that bound windows", remedy)
 }

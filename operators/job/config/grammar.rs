@@ -112,7 +112,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     number("privacy.budget.rho"),
     number("privacy.budget.omega"),
     field("privacy.ledger", "a path, or an address of postgres://"),
-    text("privacy.domain"),
+    text("privacy.account"),
     field("privacy.key", "a path"),
     field("privacy.anchor", "a path"),
     table("limits"),

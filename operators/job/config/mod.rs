@@ -200,9 +200,9 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         return None;
     }
     let tables = Tables { from, until, source: &source, privacy: &privacy, releases: &releases };
-    let domain = cross_checks::check(&root, &tables)?;
+    let account = cross_checks::check(&root, &tables)?;
     let file = JobFile(path.to_owned());
-    Some(Job { name, version, from, until, slack, source, privacy, limits, releases, account: domain, file })
+    Some(Job { name, version, from, until, slack, source, privacy, limits, releases, account, file })
 }
 
 /// The fields of `[job]`.

@@ -109,7 +109,7 @@ impl BudgetSpec {
 
 pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
     let fields =
-        node.fields(&["promise", "budget", "ledger", "domain"], &["person", "unit", "key", "anchor"])?;
+        node.fields(&["promise", "budget", "ledger", "account"], &["person", "unit", "key", "anchor"])?;
     let protected = match (fields.node("person"), fields.node("unit")) {
         (Some(_), Some(unit)) => unit.conflict("a unit beside person", "either person, or unit = \"record\""),
         (Some(node), None) => person(&node),
@@ -129,7 +129,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
     });
     let budget = fields.read("budget", budget);
     let ledger = fields.read("ledger", |node| ledger(&node, beside));
-    let domain = fields.read("domain", |node| node.accept(Name::new("domain", node.text()?)));
+    let account = fields.read("account", |node| node.accept(Name::new("account", node.text()?)));
     let path = |name| fields.read(name, |node| Some(beside.join(node.non_empty_text()?)));
     let (key, anchor) = (path("key"), path("anchor"));
     let ledger = ledger?;
@@ -147,7 +147,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
         promise: promise?,
         budget: budget?,
         ledger,
-        account: domain?,
+        account: account?,
         key,
         anchor,
     })

@@ -20,7 +20,7 @@ person = { field = "who", missing = "drop" }
 promise = "lifetime"
 budget = { epsilon = 1.0, delta = 1e-6 }
 ledger = "state/reviews.ledger"
-domain = "reviews"
+account = "reviews"
 [[release]]
 name = "by_vendor"
 every = "1 month"
@@ -150,12 +150,12 @@ fn what_may_be_left_out_is_read_where_it_is_said() {
 }
 
 #[test]
-fn promises_become_the_domains() {
+fn promises_become_the_accounts() {
     let promise = |words: &str| {
         let text = changed("[privacy]", &format!("promise = \"{words}\""));
         *parse(&text.replace(", windows = 12", "")).unwrap().account()
             == AccountSpec::new(
-                Name::new("domain", "reviews").unwrap(),
+                Name::new("account", "reviews").unwrap(),
                 Adjacency::PERSON,
                 match words {
                     "lifetime" => Promise::Lifetime,
@@ -165,7 +165,7 @@ fn promises_become_the_domains() {
                 },
                 parse(GOOD).unwrap().account().cap().clone(),
             )
-            .and_then(|domain| domain.with_person("field \"who\", missing \"drop\""))
+            .and_then(|account| account.with_person("field \"who\", missing \"drop\""))
             .unwrap()
     };
     for words in ["lifetime", "any 30 days", "each day", "each 10 minutes"] {

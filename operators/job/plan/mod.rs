@@ -6,7 +6,7 @@
 //! ([`Planned::people_for_a_tenth`]).
 //!
 //! As JSON it is one object with the fields of these types, by their names: `job`, `version`, `from`,
-//! `until`, `promise`, `unit`, `domain`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`, `restart`,
+//! `until`, `promise`, `unit`, `account`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`, `restart`,
 //! `warnings`. Times are RFC 3339. An unknown or absent value is `null`.
 
 mod page;
@@ -47,7 +47,7 @@ pub struct Plan {
     /// The privacy unit whose presence is hidden: `person` or `record`.
     pub unit: &'static str,
     /// The name of the budget account.
-    pub domain: String,
+    pub account: String,
     /// The path or address of the ledger that holds the account.
     pub ledger: String,
     /// The delta at which every epsilon of the plan is stated: the budget's, or one in a million if the
@@ -106,7 +106,7 @@ impl Job {
             until: self.until.and_then(moment),
             promise: self.account().promise().sentence(self.account().neighbours(), in_words),
             unit: if self.account().neighbours().unit == PrivacyUnit::Person { "person" } else { "record" },
-            domain: self.account().name().as_str().to_owned(),
+            account: self.account().name().as_str().to_owned(),
             ledger: self.privacy.ledger.display().to_string(),
             delta,
             cap: PlannedCost::of(cap, delta),

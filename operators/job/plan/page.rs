@@ -29,7 +29,7 @@ impl Display for Plan {
         line(
             f,
             "budget",
-            &format!("{}, in domain {} of {}", self.cost(&self.cap), self.domain, self.ledger),
+            &format!("{}, in account {} of {}", self.cost(&self.cap), self.account, self.ledger),
         )?;
         for release in &self.releases {
             writeln!(f)?;

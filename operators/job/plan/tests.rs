@@ -149,7 +149,7 @@ person = { field = "who", missing = "drop" }
 promise = "lifetime"
 budget = { epsilon = 1.0, delta = 1e-6 }
 ledger = "shop.ledger"
-domain = "shop"
+account = "shop"
 
 [[release]]
 name = "visits"
@@ -334,7 +334,7 @@ fn the_line_of_a_plan_has_the_names_that_are_documented() {
         |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(
         names(&line),
-        "cap delta domain from job ledger left promise releases restart together unit until version warnings"
+        "cap delta account from job ledger left promise releases restart together unit until version warnings"
     );
     assert_eq!(
         names(&line["releases"][0]),

@@ -23,7 +23,7 @@ person = { field = "who", missing = "drop" }
 promise = "lifetime"
 budget = { epsilon = 1.0, delta = 1e-6 }
 ledger = "shop.ledger"
-domain = "shop"
+account = "shop"
 
 [[release]]
 name = "visits"

@@ -60,12 +60,12 @@ impl Connected {
 fn warning(shortfall: &Shortfall) -> String {
     let Shortfall { first, spent, asked, limit, refused, new, .. } = shortfall;
     let (start, end) = (in_utc(first.window.start()), in_utc(first.window.end()));
-    let (domain, name) = (&first.domain, &first.name);
+    let (account, name) = (&first.account, &first.name);
     let left = match limit.less(spent) {
         // A rest that is left by rounding pays for nothing.
         Ok(left) if left.times(NEGLIGIBLE).is_ok_and(|many| asked.within(&many)) => format!("{left} is left"),
         // A repair charges what was lost, fitting or not.
-        _ => format!("the budget of {domain} is spent"),
+        _ => format!("the budget of {account} is spent"),
     };
     let fits = match new - refused {
         0 => format!("none of them fits: {left}"),
@@ -73,7 +73,7 @@ fn warning(shortfall: &Shortfall) -> String {
     };
     format!(
         "release {name}: {refused} of the {new} windows that it has not released would be refused, the first from {start} to \
-         {end}: of {limit} in domain {domain} {spent} is spent by then, and the window asks for {asked}; {fits}. Leave the \
+         {end}: of {limit} in account {account} {spent} is spent by then, and the window asks for {asked}; {fits}. Leave the \
          release out, or raise the cap with `discreet ledger amend`, which weakens the promise to these people"
     )
 }
@@ -99,7 +99,7 @@ impl Job {
         self.compare_witnesses(&mut ledger, out, published)?;
         self.check_version_terms(&mut ledger)?;
         let offers = self.release_plans(self.horizon())?;
-        let domain = &self.privacy.account;
+        let account = &self.privacy.account;
         let mut asked: Vec<(Released, Charge)> = Vec::new();
         for offer in &offers {
             let schedule = &offer.schedule;
@@ -109,8 +109,8 @@ impl Job {
             asked.extend(
                 (0..most.min(EXAMINED_WINDOWS * 10)).map_while(|number| schedule.window(number)).map(
                     |window| {
-                        let (domain, job, name) = (domain.clone(), self.name.clone(), offer.name.clone());
-                        (Released { domain, job, version, name, window, part: None }, charge.clone())
+                        let (account, job, name) = (account.clone(), self.name.clone(), offer.name.clone());
+                        (Released { account, job, version, name, window, part: None }, charge.clone())
                     },
                 ),
             );
@@ -122,7 +122,7 @@ impl Job {
         // In the order in which they would be released.
         asked.sort_by_key(|(release, _)| release.window.end());
         let unbound = (!bound).then(|| key.clone());
-        Ok(Connected { refused: ledger.shortfalls(domain, asked)?, unbound, lost })
+        Ok(Connected { refused: ledger.shortfalls(account, asked)?, unbound, lost })
     }
 
     /// Examines the output of a run, and returns the newest row that it holds, and its last window where that
@@ -168,11 +168,11 @@ impl Job {
         }
         LedgerKey::open(&self.privacy.key)?;
         let mut ledger = Ledger::open(place)?;
-        let stated = ledger.domains()?;
+        let stated = ledger.accounts()?;
         let Some(known) = stated.iter().find(|known| known.name() == name) else {
             let remedy = unstated(name.as_str(), &stated, &init());
             return Err(RunError::configuration(format!(
-                "privacy.domain: found no domain {name} in ledger {at}{remedy}"
+                "privacy.account: found no account {name} in ledger {at}{remedy}"
             )));
         };
         self.is_charged_to(known)?;
@@ -183,7 +183,7 @@ impl Job {
         let words = [true, false].map(|charges| self.privacy.budget.cap(charges));
         if !words.into_iter().flatten().any(|cap| caps.contains(&cap)) {
             return Err(RunError::configuration(format!(
-                "privacy.budget: found another budget for domain {name} in ledger {at}, {} where {} is stated; give what was \
+                "privacy.budget: found another budget for account {name} in ledger {at}, {} where {} is stated; give what was \
                  stated, also where the cap is to be raised: that is done by `discreet ledger amend`, and the file stays as it is",
                 asked.cap(),
                 known.cap()
@@ -201,13 +201,13 @@ impl Job {
 /// The remedy for an account that the ledger does not state: the names that it states come first, for a
 /// second account doubles the budget that may be spent on the people who are in both.
 fn unstated(name: &str, stated: &[AccountSpec], init: &str) -> String {
-    let names: Vec<&str> = stated.iter().map(|domain| domain.name().as_str()).collect();
+    let names: Vec<&str> = stated.iter().map(|account| account.name().as_str()).collect();
     if names.is_empty() {
         return format!("; state it: {init}");
     }
     let meant = meant(name, &names).map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
     format!(
-        ", which states {}{meant}; give {} in privacy.domain. Another domain is for another group of people, with a budget of \
+        ", which states {}{meant}; give {} in privacy.account. Another account is for another group of people, with a budget of \
          its own, and who is in both groups spends both; state it for such a group alone: {init}",
         names.join(", "),
         if names.len() == 1 { "this name" } else { "one of these names" }

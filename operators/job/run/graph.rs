@@ -22,7 +22,7 @@ pub(crate) struct Graph {
     pub(crate) bundles: Vec<ReleaseGroup>,
     pub(crate) shape: RecordFields,
     /// The budget account that pays.
-    pub(crate) domain: String,
+    pub(crate) account: String,
     pub(crate) late: Option<Span>,
     /// True where nothing is released before the input has ended.
     pub(crate) at_end: bool,
@@ -133,7 +133,7 @@ impl Graph {
             has_key: offer.key.is_some(),
             has_value: offer.value.is_some(),
             name: offer.name.as_str(),
-            account: &self.domain,
+            account: &self.account,
             version_terms: &offer.version_terms,
             gate: &self.gate,
             releases: &self.releases,

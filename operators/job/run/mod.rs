@@ -142,10 +142,10 @@ impl Job {
     pub fn is_charged_to(&self, known: &AccountSpec) -> Result<(), RunError> {
         let (asked, name) = (self.account(), known.name());
         let remedy = "one cap would speak about different people: put back what it was; or state another account, with another \
-                      privacy.domain and `discreet ledger init`: a budget of its own, and who is in both accounts spends both";
+                      privacy.account and `discreet ledger init`: a budget of its own, and who is in both accounts spends both";
         if known.neighbours() != asked.neighbours() {
             return Err(RunError::configuration(format!(
-                "privacy.unit: found a {} where domain {name} protects a {}; {remedy}",
+                "privacy.unit: found a {} where account {name} protects a {}; {remedy}",
                 asked.neighbours().unit,
                 known.neighbours().unit
             )));
@@ -153,15 +153,15 @@ impl Job {
         if known.person() != asked.person() {
             let stated = |person: Option<&str>| person.unwrap_or("nothing").to_owned();
             return Err(RunError::configuration(format!(
-                "privacy.person: found {}, and domain {name} is of the person {}; {remedy}",
+                "privacy.person: found {}, and account {name} is of the person {}; {remedy}",
                 stated(asked.person()),
                 stated(known.person())
             )));
         }
         if known.promise() != asked.promise() {
             return Err(RunError::configuration(format!(
-                "privacy.domain: found another promise than domain {name} states; put back what it was (privacy.promise, and \
-                 bound.windows); or state another account, with another privacy.domain and `discreet ledger init`: a budget \
+                "privacy.account: found another promise than account {name} states; put back what it was (privacy.promise, and \
+                 bound.windows); or state another account, with another privacy.account and `discreet ledger init`: a budget \
                  of its own, and who is in both accounts spends both"
             )));
         }
@@ -256,7 +256,7 @@ impl JobRun<'_> {
                 person: matches!(protected, Protected::Person { .. }),
                 id: job.source.id.is_some(),
             },
-            domain: job.privacy.account.to_string(),
+            account: job.privacy.account.to_string(),
             late: job.source.late,
             at_end,
             last,

@@ -69,7 +69,7 @@ fn a_record_without_a_key_takes_no_place() {
         promise = "lifetime"
         budget = { epsilon = 50, delta = 1e-6 }
         ledger = "shop.ledger"
-        domain = "shop"
+        account = "shop"
         [[release]]
         name = "by_page"
         every = "all"
@@ -112,7 +112,7 @@ fn text(promise: &str, releases: &str) -> String {
         promise = "{promise}"
         budget = {{ epsilon = 2.0, delta = 1e-6 }}
         ledger = "shop.ledger"
-        domain = "shop"
+        account = "shop"
         {releases}
         "#
     )

@@ -69,7 +69,7 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
         Says::Refused(refused) => {
             let why = format!(
                 "{} of {}: spent {}; asked {}; limit {}",
-                refused.by, refused.domain, refused.spent, refused.asked, refused.limit
+                refused.by, refused.account, refused.spent, refused.asked, refused.limit
             );
             fill(&mut (STATUS..).zip(["refused".into(), why.into()]));
         }

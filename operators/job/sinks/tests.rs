@@ -38,7 +38,7 @@ fn row(sequence: i64, fate: ReleaseStatus, line: impl FnOnce(&str) -> String) ->
     let window = Interval::new(sequence * 60_000_000, (sequence + 1) * 60_000_000).unwrap();
     let version = Digest::of(b"version");
     let release = ReleaseId {
-        domain: name("visits"),
+        account: name("visits"),
         job: name("web"),
         version,
         name: name("by_path"),
@@ -81,7 +81,7 @@ fn sealed(sequence: i64, cells: &[(&str, &str)]) -> Row {
 fn refused(sequence: i64) -> Row {
     row(sequence, ReleaseStatus::Refused, |window| {
         format!(
-            r#"{{"release":"by_path","window":{window},"refused":"budget","domain":"visits","spent":{{"rho":0.5,"delta":0.0}},"asked":{{"rho":0.25,"delta":1e-9}},"limit":{{"rho":0.6,"delta":1e-6}}}}"#
+            r#"{{"release":"by_path","window":{window},"refused":"budget","account":"visits","spent":{{"rho":0.5,"delta":0.0}},"asked":{{"rho":0.25,"delta":1e-9}},"limit":{{"rho":0.6,"delta":1e-6}}}}"#
         )
     })
 }

@@ -14,8 +14,8 @@ fn cost(units: u64) -> ReleaseCost {
     ReleaseCost::new(Adjacency::PERSON, amount(units)).with_partial(amount(units)).unwrap()
 }
 
-fn domain(promise: Promise, cap: u64) -> AccountSpec {
-    AccountSpec::new(Name::new("domain", "d").unwrap(), Adjacency::PERSON, promise, amount(cap)).unwrap()
+fn account(promise: Promise, cap: u64) -> AccountSpec {
+    AccountSpec::new(Name::new("account", "d").unwrap(), Adjacency::PERSON, promise, amount(cap)).unwrap()
 }
 
 fn pace(index: usize, start: i64, length: i64, step: u64, price: u64) -> Pace {
@@ -103,12 +103,12 @@ proptest! {
         past in prop::collection::vec((-30..0i64, 1..12i64, 1..8u64), 0..6),
         coming in prop::collection::vec((-10..20i64, 1..12i64, 1..12u64, 0..8u64), 1..4),
     ) {
-        let domain = domain(promise, cap);
-        let mut account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
+        let account = account(promise, cap);
+        let mut balance = Account::new(promise, account.neighbours, account.cap.clone()).unwrap();
         let mut charges = Charges::new();
         for (start, length, price) in past {
             let window = Interval::new(start, start + length).unwrap();
-            if account.charge(window, &cost(price)).is_ok() {
+            if balance.charge(window, &cost(price)).is_ok() {
                 charges.push((start, start + length, price));
             }
         }
@@ -117,7 +117,7 @@ proptest! {
             .enumerate()
             .map(|(index, (start, length, step, price))| pace(index, *start, *length, *step, *price))
             .collect();
-        let forecast = foretell(&domain, account, paces.clone(), LOOKED_AT).unwrap();
+        let forecast = foretell(&account, balance, paces.clone(), LOOKED_AT).unwrap();
         if paces.iter().all(|pace| pace.price.is_none()) {
             prop_assert_eq!(forecast.outlook(), &Outlook::Endless);
             return Ok(());
@@ -140,9 +140,9 @@ proptest! {
 #[test]
 fn a_lifetime_ends_and_a_span_renews_itself() {
     let tell = |promise, cap, paces: Vec<Pace>| {
-        let domain = domain(promise, cap);
-        let account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
-        foretell(&domain, account, paces, LOOKED_AT).unwrap()
+        let account = account(promise, cap);
+        let balance = Account::new(promise, account.neighbours, account.cap.clone()).unwrap();
+        foretell(&account, balance, paces, LOOKED_AT).unwrap()
     };
     let lifetime = tell(Promise::Lifetime, 100, vec![pace(0, 0, 10, 10, 3)]);
     assert_eq!((lifetime.windows(), lifetime.last_closes()), (33, Some(330)));
@@ -173,18 +173,18 @@ fn a_lifetime_ends_and_a_span_renews_itself() {
 #[test]
 fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
     let promise = Promise::Each(10);
-    let domain = domain(promise, 2);
-    let account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
-    let forecast = foretell(&domain, account, vec![pace(0, 0, 6, 7, 1)], LOOKED_AT).unwrap();
+    let account = account(promise, 2);
+    let balance = Account::new(promise, account.neighbours, account.cap.clone()).unwrap();
+    let forecast = foretell(&account, balance, vec![pace(0, 0, 6, 7, 1)], LOOKED_AT).unwrap();
     let window = Interval::new(49, 55).unwrap();
     assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
 
     let promise = Promise::Each(30);
-    let domain = self::domain(promise, 9);
-    let mut account = Account::new(promise, domain.neighbours, domain.cap.clone()).unwrap();
+    let account = self::account(promise, 9);
+    let mut balance = Account::new(promise, account.neighbours, account.cap.clone()).unwrap();
     let ahead = Interval::new(3_000, 3_010).unwrap();
-    account.charge(ahead, &cost(1)).unwrap();
-    let forecast = foretell(&domain, account, vec![pace(0, 0, 10, 10, 3)], LOOKED_AT).unwrap();
+    balance.charge(ahead, &cost(1)).unwrap();
+    let forecast = foretell(&account, balance, vec![pace(0, 0, 10, 10, 3)], LOOKED_AT).unwrap();
     let window = Interval::new(3_020, 3_030).unwrap();
     assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
     assert_eq!((forecast.windows(), forecast.last_closes()), (302, Some(3_020)));
@@ -194,19 +194,19 @@ fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
 #[test]
 fn a_long_life_is_counted_at_once() {
     let cap = PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(1 << 64) };
-    let domain =
-        AccountSpec::new(Name::new("domain", "d").unwrap(), Adjacency::PERSON, Promise::Lifetime, cap)
+    let account =
+        AccountSpec::new(Name::new("account", "d").unwrap(), Adjacency::PERSON, Promise::Lifetime, cap)
             .unwrap();
-    let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone()).unwrap();
+    let balance = Account::new(account.promise, account.neighbours, account.cap.clone()).unwrap();
     let year = 31_557_600_000_000;
     let yearly =
-        foretell(&domain, account.clone(), vec![pace(0, 0, 1, year as u64, 1 << 60)], LOOKED_AT).unwrap();
+        foretell(&account, balance.clone(), vec![pace(0, 0, 1, year as u64, 1 << 60)], LOOKED_AT).unwrap();
     assert_eq!((yearly.windows(), yearly.last_closes()), (16, Some(15 * year + 1)));
-    let tiny = foretell(&domain, account.clone(), vec![pace(0, 0, 1, 1, 1 << 20)], LOOKED_AT).unwrap();
+    let tiny = foretell(&account, balance.clone(), vec![pace(0, 0, 1, 1, 1 << 20)], LOOKED_AT).unwrap();
     assert_eq!((tiny.windows(), tiny.last_closes()), (1 << 44, Some(1 << 44)));
     // Every window until the end of time fits.
     assert_eq!(
-        foretell(&domain, account, vec![pace(0, 0, 1, 1, 1)], LOOKED_AT).unwrap().outlook(),
+        foretell(&account, balance, vec![pace(0, 0, 1, 1, 1)], LOOKED_AT).unwrap().outlook(),
         &Outlook::Endless
     );
 }
@@ -214,11 +214,11 @@ fn a_long_life_is_counted_at_once() {
 // Steps whose common cycle is too long to examine: the forecast says so, and not "never".
 #[test]
 fn what_was_not_looked_at_is_not_promised() {
-    let domain = domain(Promise::Any(1_000), 1 << 40);
-    let account = Account::new(domain.promise, domain.neighbours, domain.cap.clone()).unwrap();
+    let account = account(Promise::Any(1_000), 1 << 40);
+    let balance = Account::new(account.promise, account.neighbours, account.cap.clone()).unwrap();
     let steps = [999_983, 999_979, 999_961];
     let paces = steps.iter().enumerate().map(|(index, step)| pace(index, 0, 10, *step, 1)).collect();
-    let forecast = foretell(&domain, account, paces, LOOKED_AT).unwrap();
+    let forecast = foretell(&account, balance, paces, LOOKED_AT).unwrap();
     assert_eq!((forecast.outlook(), forecast.windows()), (&Outlook::Beyond, LOOKED_AT));
     assert_eq!(common(4, 6), Some(12));
     assert_eq!(common(u128::MAX, u128::MAX - 1), None);

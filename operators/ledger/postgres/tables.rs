@@ -20,11 +20,11 @@ CREATE TABLE meta ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), format BIGINT N
 CREATE TABLE head ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), sequence BIGINT NOT NULL, chain BYTEA NOT NULL);
 CREATE TABLE key_check ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), mac BYTEA NOT NULL);
 CREATE TABLE fence (job TEXT COLLATE "C" PRIMARY KEY, generation BIGINT NOT NULL);
-CREATE TABLE domain (
+CREATE TABLE account (
   name TEXT COLLATE "C" PRIMARY KEY, sequence BIGINT NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
   promise TEXT NOT NULL, span BIGINT NOT NULL, cap BYTEA NOT NULL, person TEXT NOT NULL, chain BYTEA NOT NULL);
 CREATE TABLE release (
-  id BYTEA NOT NULL, sequence BIGINT PRIMARY KEY, domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name),
+  id BYTEA NOT NULL, sequence BIGINT PRIMARY KEY, account TEXT COLLATE "C" NOT NULL REFERENCES account (name),
   job TEXT COLLATE "C" NOT NULL, version BYTEA NOT NULL, name TEXT COLLATE "C" NOT NULL,
   window_start BIGINT NOT NULL, window_end BIGINT NOT NULL, part BYTEA, generation BIGINT NOT NULL,
   fate TEXT NOT NULL, cost BYTEA, partial BYTEA, life_start BIGINT, life_end BIGINT, prepaid BYTEA, state BYTEA,
@@ -34,7 +34,7 @@ CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
 CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
 CREATE INDEX kept ON release (job, name, sequence) WHERE state IS NOT NULL;
 CREATE TABLE amendment (
-  sequence BIGINT PRIMARY KEY, domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name), cap BYTEA NOT NULL,
+  sequence BIGINT PRIMARY KEY, account TEXT COLLATE "C" NOT NULL REFERENCES account (name), cap BYTEA NOT NULL,
   who TEXT NOT NULL, why TEXT NOT NULL, chain BYTEA NOT NULL);
 CREATE TABLE repair (
   sequence BIGINT PRIMARY KEY, sound BIGINT NOT NULL, floor BIGINT NOT NULL, reason TEXT NOT NULL,
@@ -45,9 +45,9 @@ CREATE TABLE state (
 CREATE TABLE noted (
   job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, place BIGINT NOT NULL, held BYTEA NOT NULL,
   PRIMARY KEY (job, name, place));
-CREATE TABLE account (
-  domain TEXT COLLATE "C" NOT NULL REFERENCES domain (name), reach BIGINT NOT NULL, place BIGINT NOT NULL, until BIGINT NOT NULL,
-  spent BYTEA NOT NULL, partial BYTEA NOT NULL, PRIMARY KEY (domain, reach, place, until));
+CREATE TABLE balance (
+  account TEXT COLLATE "C" NOT NULL REFERENCES account (name), reach BIGINT NOT NULL, place BIGINT NOT NULL, until BIGINT NOT NULL,
+  spent BYTEA NOT NULL, partial BYTEA NOT NULL, PRIMARY KEY (account, reach, place, until));
 CREATE TABLE agreed (
   job TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, name TEXT COLLATE "C" NOT NULL, parameters BYTEA NOT NULL,
   fields BYTEA NOT NULL,
@@ -67,10 +67,10 @@ CREATE TRIGGER head_kept BEFORE DELETE ON head FOR EACH ROW EXECUTE FUNCTION ref
 CREATE TRIGGER fence_rises BEFORE UPDATE ON fence FOR EACH ROW
   WHEN (new.generation <= old.generation OR new.job <> old.job) EXECUTE FUNCTION refuse('a fence only rises');
 CREATE TRIGGER fence_kept BEFORE DELETE ON fence FOR EACH ROW EXECUTE FUNCTION refuse('a fence only rises');
-CREATE TRIGGER domain_stays BEFORE UPDATE ON domain FOR EACH ROW EXECUTE FUNCTION refuse('a domain is stated once');
-CREATE TRIGGER domain_kept BEFORE DELETE ON domain FOR EACH ROW EXECUTE FUNCTION refuse('a domain is stated once');
+CREATE TRIGGER account_stays BEFORE UPDATE ON account FOR EACH ROW EXECUTE FUNCTION refuse('an account is stated once');
+CREATE TRIGGER account_kept BEFORE DELETE ON account FOR EACH ROW EXECUTE FUNCTION refuse('an account is stated once');
 CREATE TRIGGER release_stays BEFORE UPDATE OF
-  id, sequence, domain, job, version, name, window_start, window_end, part, generation, fate, cost, partial,
+  id, sequence, account, job, version, name, window_start, window_end, part, generation, fate, cost, partial,
   life_start, life_end, prepaid, state, line, chain
   ON release FOR EACH ROW EXECUTE FUNCTION refuse('a release is written once');
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release FOR EACH ROW
@@ -84,11 +84,11 @@ CREATE TRIGGER repair_kept BEFORE DELETE ON repair FOR EACH ROW EXECUTE FUNCTION
 CREATE TRIGGER state_moves_on BEFORE UPDATE ON state FOR EACH ROW WHEN (new.version <> old.version + 1)
   EXECUTE FUNCTION refuse('a state only moves on');
 CREATE TRIGGER noted_stays BEFORE UPDATE ON noted FOR EACH ROW EXECUTE FUNCTION refuse('a note is written once');
-CREATE TRIGGER account_grows BEFORE UPDATE ON account FOR EACH ROW
-  WHEN (new.spent < old.spent OR new.partial < old.partial OR new.domain <> old.domain OR new.reach <> old.reach
+CREATE TRIGGER balance_grows BEFORE UPDATE ON balance FOR EACH ROW
+  WHEN (new.spent < old.spent OR new.partial < old.partial OR new.account <> old.account OR new.reach <> old.reach
     OR new.place <> old.place OR new.until <> old.until)
   EXECUTE FUNCTION refuse('what is spent is never given back');
-CREATE TRIGGER account_kept BEFORE DELETE ON account FOR EACH ROW
+CREATE TRIGGER balance_kept BEFORE DELETE ON balance FOR EACH ROW
   EXECUTE FUNCTION refuse('what is spent is never given back');
 CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed FOR EACH ROW EXECUTE FUNCTION refuse('a version keeps its word');
 CREATE TRIGGER agreed_kept BEFORE DELETE ON agreed FOR EACH ROW EXECUTE FUNCTION refuse('a version keeps its word');
@@ -97,13 +97,13 @@ CREATE TRIGGER meta_full BEFORE TRUNCATE ON meta EXECUTE FUNCTION refuse('no tab
 CREATE TRIGGER key_check_full BEFORE TRUNCATE ON key_check EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER head_full BEFORE TRUNCATE ON head EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER fence_full BEFORE TRUNCATE ON fence EXECUTE FUNCTION refuse('no table is emptied');
-CREATE TRIGGER domain_full BEFORE TRUNCATE ON domain EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER account_full BEFORE TRUNCATE ON account EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER release_full BEFORE TRUNCATE ON release EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER amendment_full BEFORE TRUNCATE ON amendment EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER repair_full BEFORE TRUNCATE ON repair EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER state_full BEFORE TRUNCATE ON state EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER noted_full BEFORE TRUNCATE ON noted EXECUTE FUNCTION refuse('no table is emptied');
-CREATE TRIGGER account_full BEFORE TRUNCATE ON account EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER balance_full BEFORE TRUNCATE ON balance EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no table is emptied');
 "#;
 
@@ -117,10 +117,10 @@ CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no
 const INDEXES: [(&str, &str); 9] = [
     ("release", "window_start, id"),
     ("release", "sequence"),
-    ("account", "domain, reach, place, until"),
+    ("account", "account, reach, place, until"),
     ("fence", "job"),
     ("state", "job, name"),
-    ("domain", "name"),
+    ("account", "name"),
     ("amendment", "sequence"),
     ("repair", "sequence"),
     ("agreed", "job, version, name"),

@@ -18,11 +18,11 @@ CREATE TABLE meta (only INTEGER PRIMARY KEY CHECK (only = 1), format INTEGER NOT
 CREATE TABLE head (only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE key_check (only INTEGER PRIMARY KEY CHECK (only = 1), mac BLOB NOT NULL) STRICT;
 CREATE TABLE fence (job TEXT PRIMARY KEY, generation INTEGER NOT NULL) STRICT;
-CREATE TABLE domain (
+CREATE TABLE account (
   name TEXT PRIMARY KEY, sequence INTEGER NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
   promise TEXT NOT NULL, span INTEGER NOT NULL, cap BLOB NOT NULL, person TEXT NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE release (
-  id BLOB NOT NULL, sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name),
+  id BLOB NOT NULL, sequence INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (name),
   job TEXT NOT NULL, version BLOB NOT NULL, name TEXT NOT NULL, window_start INTEGER NOT NULL,
   window_end INTEGER NOT NULL, part BLOB, generation INTEGER NOT NULL, fate TEXT NOT NULL, cost BLOB, partial BLOB,
   life_start INTEGER, life_end INTEGER, prepaid BLOB, state BLOB,
@@ -32,7 +32,7 @@ CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
 CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
 CREATE INDEX kept ON release (job, name) WHERE state IS NOT NULL;
 CREATE TABLE amendment (
-  sequence INTEGER PRIMARY KEY, domain TEXT NOT NULL REFERENCES domain (name), cap BLOB NOT NULL,
+  sequence INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (name), cap BLOB NOT NULL,
   who TEXT NOT NULL, why TEXT NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE repair (
   sequence INTEGER PRIMARY KEY, sound INTEGER NOT NULL, floor INTEGER NOT NULL, reason TEXT NOT NULL,
@@ -43,9 +43,9 @@ CREATE TABLE state (
 CREATE TABLE noted (
   job TEXT NOT NULL, name TEXT NOT NULL, place INTEGER NOT NULL, held BLOB NOT NULL,
   PRIMARY KEY (job, name, place)) STRICT, WITHOUT ROWID;
-CREATE TABLE account (
-  domain TEXT NOT NULL REFERENCES domain (name), reach INTEGER NOT NULL, place INTEGER NOT NULL, until INTEGER NOT NULL,
-  spent BLOB NOT NULL, partial BLOB NOT NULL, PRIMARY KEY (domain, reach, place, until)) STRICT, WITHOUT ROWID;
+CREATE TABLE balance (
+  account TEXT NOT NULL REFERENCES account (name), reach INTEGER NOT NULL, place INTEGER NOT NULL, until INTEGER NOT NULL,
+  spent BLOB NOT NULL, partial BLOB NOT NULL, PRIMARY KEY (account, reach, place, until)) STRICT, WITHOUT ROWID;
 CREATE TABLE agreed (
   job TEXT NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, parameters BLOB NOT NULL, fields BLOB NOT NULL,
   PRIMARY KEY (job, version, name)) STRICT, WITHOUT ROWID;
@@ -56,10 +56,10 @@ CREATE TRIGGER head_grows BEFORE UPDATE ON head WHEN new.sequence <= old.sequenc
   BEGIN SELECT raise(ABORT, 'the chain only grows'); END;
 CREATE TRIGGER fence_rises BEFORE UPDATE ON fence WHEN new.generation <= old.generation
   BEGIN SELECT raise(ABORT, 'a fence only rises'); END;
-CREATE TRIGGER domain_stays BEFORE UPDATE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
-CREATE TRIGGER domain_kept BEFORE DELETE ON domain BEGIN SELECT raise(ABORT, 'a domain is stated once'); END;
+CREATE TRIGGER account_stays BEFORE UPDATE ON account BEGIN SELECT raise(ABORT, 'an account is stated once'); END;
+CREATE TRIGGER account_kept BEFORE DELETE ON account BEGIN SELECT raise(ABORT, 'an account is stated once'); END;
 CREATE TRIGGER release_stays BEFORE UPDATE OF
-  id, sequence, domain, job, version, name, window_start, window_end, part, generation, fate, cost, partial,
+  id, sequence, account, job, version, name, window_start, window_end, part, generation, fate, cost, partial,
   life_start, life_end, prepaid, state, line, chain
   ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release WHEN new.delivered < old.delivered
@@ -72,9 +72,9 @@ CREATE TRIGGER repair_kept BEFORE DELETE ON repair BEGIN SELECT raise(ABORT, 'a 
 CREATE TRIGGER state_moves_on BEFORE UPDATE ON state WHEN new.version <> old.version + 1
   BEGIN SELECT raise(ABORT, 'a state only moves on'); END;
 CREATE TRIGGER noted_stays BEFORE UPDATE ON noted BEGIN SELECT raise(ABORT, 'a note is written once'); END;
-CREATE TRIGGER account_grows BEFORE UPDATE ON account WHEN new.spent < old.spent OR new.partial < old.partial
+CREATE TRIGGER balance_grows BEFORE UPDATE ON balance WHEN new.spent < old.spent OR new.partial < old.partial
   BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
-CREATE TRIGGER account_kept BEFORE DELETE ON account BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
+CREATE TRIGGER balance_kept BEFORE DELETE ON balance BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
 CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;
 CREATE TRIGGER agreed_kept BEFORE DELETE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;
 ";

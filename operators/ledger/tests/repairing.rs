@@ -164,8 +164,8 @@ fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() 
         let unknown = Anchor { chain: Digest::of(b"another"), ..entries[0].anchor };
         assert!(ledger.holds(&unknown).is_err());
         // The forecast has no window that is lost.
-        let domain = ledger.domains().unwrap()[0].name().clone();
-        let next = ledger.forecast(&domain).unwrap().paces()[0].next.start();
+        let account = ledger.accounts().unwrap()[0].name().clone();
+        let next = ledger.forecast(&account).unwrap().paces()[0].next.start();
         assert!((NOW..NOW + 10).contains(&next), "{next}");
 
         let claim = ledger.claim(&name("web")).unwrap();
@@ -223,8 +223,8 @@ fn an_edited_ledger_keeps_what_is_proven_and_loses_no_budget() {
         ("UPDATE release SET cost = NULL WHERE sequence = 7", 6),
         ("DELETE FROM release WHERE sequence = 7", 6),
         ("DELETE FROM release WHERE sequence = 13", 12),
-        ("UPDATE account SET spent = (SELECT cap FROM domain)", 13),
-        ("DELETE FROM account", 13),
+        ("UPDATE balance SET spent = (SELECT cap FROM account)", 13),
+        ("DELETE FROM balance", 13),
         ("DELETE FROM state", 13),
         ("UPDATE head SET sequence = 40", 13),
     ];
@@ -254,10 +254,10 @@ fn an_edited_ledger_keeps_what_is_proven_and_loses_no_budget() {
 }
 
 #[test]
-fn a_domain_that_cannot_be_proven_is_not_guessed() {
+fn a_account_that_cannot_be_proven_is_not_guessed() {
     let scratch = ScratchPlace::File.scratch();
     history(&scratch, Promise::Lifetime);
-    shell(&scratch, "UPDATE domain SET cap = (SELECT spent FROM account)");
+    shell(&scratch, "UPDATE account SET cap = (SELECT spent FROM balance)");
     let torn = fs::read(scratch.ledger()).unwrap();
     let error = Ledger::repair(scratch.ledger(), &loss(&[])).unwrap_err();
     assert_eq!(error.kind(), LedgerErrorKind::Doubt);
@@ -274,7 +274,7 @@ fn a_repair_needs_a_reason_and_a_doubt_and_nobody_running() {
     assert!(refused(" ").to_string().contains("reason"));
     assert!(refused("because").to_string().contains("nothing is in doubt"));
     let running = Ledger::open(scratch.ledger()).unwrap().claim(&name("web")).unwrap();
-    shell(&scratch, "DELETE FROM account");
+    shell(&scratch, "DELETE FROM balance");
     assert_eq!(refused("because").kind(), LedgerErrorKind::Fenced);
     drop(running);
     Ledger::repair(scratch.ledger(), &loss(&[])).unwrap();

@@ -26,7 +26,7 @@ fn shared() -> Option<(&'static Server, Scratch, Ledger, Claim)> {
 fn alone() -> Option<(Server, PathBuf)> {
     let server = Server::start()?;
     let place = server.address("visits");
-    Ledger::create(&place).unwrap().register(&domain(Promise::Lifetime, 10)).unwrap();
+    Ledger::create(&place).unwrap().register(&account(Promise::Lifetime, 10)).unwrap();
     Some((server, place))
 }
 
@@ -95,7 +95,7 @@ fn the_triggers_of_a_server_refuse_more() {
     ledger.seal(&claim, &[Sealing { state, ..sealing("web", (0, 1), 1, "line") }]).unwrap();
     ledger.bind(&LedgerKey::open(scratch.key()).unwrap()).unwrap();
     let tables =
-        "server meta key_check head fence domain release amendment repair state noted account agreed";
+        "server meta key_check head fence account release amendment repair state noted account agreed";
     ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"first")).unwrap();
     for table in tables.split(' ') {
         let trouble = scratch.edit(&format!("TRUNCATE {table} CASCADE"), true).unwrap_err();
@@ -108,7 +108,7 @@ fn the_triggers_of_a_server_refuse_more() {
     }
     for edit in [
         "UPDATE fence SET job = 'app', generation = generation + 1",
-        "UPDATE account SET place = place + 1",
+        "UPDATE balance SET place = place + 1",
         "UPDATE release SET delivered = delivered - 1",
         "UPDATE server SET timeline = timeline + 1",
         "UPDATE noted SET place = place + 1",
@@ -257,18 +257,18 @@ fn an_index_that_misses_a_row_is_noticed() {
         (
             "one_row",
             "release (window_start, id)",
-            "INSERT INTO release SELECT id, 99, domain, job, version, name, 7, 8, part, 1, fate, cost, partial, life_start, life_end,
+            "INSERT INTO release SELECT id, 99, account, job, version, name, 7, 8, part, 1, fate, cost, partial, life_start, life_end,
              prepaid, state, line, 0, chain FROM release",
         ),
         (
             "account_pkey",
-            "account (domain, reach, place, until)",
-            "INSERT INTO account SELECT name, 0, 77, 0, cap, cap FROM domain",
+            "account (account, reach, place, until)",
+            "INSERT INTO balance SELECT name, 0, 77, 0, cap, cap FROM account",
         ),
         (
             "agreed_pkey",
             "agreed (job, version, name)",
-            "INSERT INTO agreed SELECT name, 77, name, cap, cap FROM domain",
+            "INSERT INTO agreed SELECT name, 77, name, cap, cap FROM account",
         ),
     ] {
         let maintained = |maintained: bool| {
@@ -280,7 +280,7 @@ fn an_index_that_misses_a_row_is_noticed() {
         }
         doubt(&scratch.ledger(), table);
         scratch.edit("DELETE FROM release WHERE sequence = 99", false).unwrap();
-        scratch.edit("DELETE FROM account WHERE place = 77", false).unwrap();
+        scratch.edit("DELETE FROM balance WHERE place = 77", false).unwrap();
         scratch.edit("DELETE FROM agreed", false).unwrap();
         server.sql(scratch.name(), &format!("REINDEX INDEX {index}")).unwrap();
     }
@@ -326,7 +326,7 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     drop((ledger, claim));
     let mut shell = connect(server, &role);
     for statement in
-        ["UPDATE domain SET cap = cap", "DELETE FROM account", "TRUNCATE release", "DROP TABLE release"]
+        ["UPDATE account SET cap = cap", "DELETE FROM balance", "TRUNCATE release", "DROP TABLE release"]
     {
         let statement = format!("SET search_path = {}; {statement}", scratch.name());
         assert!(shell.batch_execute(&statement).is_err(), "{statement}");
@@ -353,10 +353,10 @@ fn a_copy_that_fails_leaves_no_file_and_harms_none_that_is_there() {
     let Some((_, scratch, mut ledger, _claim)) = shared() else { return };
     let to = scratch.directory().join("copy.ledger");
     // A table name that no ledger has makes a read fail half-way.
-    scratch.edit("ALTER TABLE account RENAME TO accounts", false).unwrap();
+    scratch.edit("ALTER TABLE balance RENAME TO accounts", false).unwrap();
     assert!(ledger.export(&to).is_err());
     assert!(!to.exists());
-    scratch.edit("ALTER TABLE accounts RENAME TO account", false).unwrap();
+    scratch.edit("ALTER TABLE accounts RENAME TO balance", false).unwrap();
     ledger.export(&to).unwrap();
     let before = fs::read(&to).unwrap();
     assert!(ledger.export(&to).is_err());

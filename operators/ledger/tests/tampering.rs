@@ -35,7 +35,7 @@ fn everything(path: &Path, rows: &[Row]) -> Result<String, LedgerError> {
         .iter()
         .map(|row| ledger.spent(&name("visits"), row.release().window))
         .collect::<Result<_, _>>()?;
-    Ok(format!("{read:?} {spent:?} {:?} {:?}", ledger.domains()?, ledger.head()?))
+    Ok(format!("{read:?} {spent:?} {:?} {:?}", ledger.accounts()?, ledger.head()?))
 }
 
 #[test]
@@ -92,17 +92,17 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: ScratchPlace) {
         "DELETE FROM release WHERE sequence = 3",
         "DELETE FROM release WHERE sequence = (SELECT max(sequence) FROM release)",
         "UPDATE release SET sequence = 1000 WHERE sequence = 3",
-        "UPDATE domain SET cap = zeroblob(49)",
-        "UPDATE domain SET promise = 'lifetime', span = 0",
-        "UPDATE domain SET span = 1",
+        "UPDATE account SET cap = zeroblob(49)",
+        "UPDATE account SET promise = 'lifetime', span = 0",
+        "UPDATE account SET span = 1",
         "UPDATE amendment SET who = 'somebody else'",
         "DELETE FROM amendment",
-        "DELETE FROM account",
-        "DELETE FROM account WHERE place = 20",
-        "INSERT INTO account SELECT domain, reach, 5, until, spent, partial FROM account LIMIT 1",
-        "UPDATE account SET partial = (SELECT cap FROM domain) WHERE place = 20",
+        "DELETE FROM balance",
+        "DELETE FROM balance WHERE place = 20",
+        "INSERT INTO balance SELECT account, reach, 5, until, spent, partial FROM balance LIMIT 1",
+        "UPDATE balance SET partial = (SELECT cap FROM account) WHERE place = 20",
         "UPDATE release SET partial = cost WHERE sequence = 3",
-        "UPDATE account SET spent = (SELECT cap FROM domain)",
+        "UPDATE balance SET spent = (SELECT cap FROM account)",
         "UPDATE head SET sequence = 1000",
         "UPDATE head SET chain = zeroblob(32)",
         "UPDATE meta SET format = 10",
@@ -129,12 +129,12 @@ fn the_triggers_refuse_what_the_path_never_does(at: ScratchPlace) {
         "UPDATE release SET line = 'other'",
         "UPDATE release SET fate = 'lost'",
         "DELETE FROM release",
-        "UPDATE domain SET cap = cap",
-        "DELETE FROM domain",
-        "DELETE FROM amendment",
+        "UPDATE account SET cap = cap",
         "DELETE FROM account",
-        "UPDATE account SET spent = zeroblob(49)",
-        "UPDATE account SET partial = zeroblob(49)",
+        "DELETE FROM amendment",
+        "DELETE FROM balance",
+        "UPDATE balance SET spent = zeroblob(49)",
+        "UPDATE balance SET partial = zeroblob(49)",
         "UPDATE release SET partial = cost",
         "UPDATE fence SET generation = generation - 1",
         "UPDATE head SET sequence = sequence",

@@ -105,7 +105,7 @@ fn what_was_agreed_survives_a_repair() {
     let scratch = ScratchPlace::File.scratch();
     ledger(&scratch, Promise::Lifetime, 10);
     assert_eq!(agree(&scratch, ("web", 1), "by_path", b"first"), None);
-    scratch.edit("UPDATE account SET spent = zeroblob(49); UPDATE head SET sequence = 7", false).unwrap();
+    scratch.edit("UPDATE balance SET spent = zeroblob(49); UPDATE head SET sequence = 7", false).unwrap();
     let loss = AcceptedLoss { reason: "the head was edited", now: 0, anchors: &[], published: &[] };
     let repaired = Ledger::repair(scratch.ledger(), &loss).unwrap();
     assert!(repaired.torn.is_some_and(|torn| fs::exists(torn).unwrap()));

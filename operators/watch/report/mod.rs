@@ -32,7 +32,7 @@ pub struct Heading {
     /// The promise, in one or more sentences.
     pub promise: String,
     /// The name of the budget account.
-    pub domain: String,
+    pub account: String,
     /// The cap, in words.
     pub budget: String,
     /// The time at which the page was made, in words.

@@ -161,7 +161,7 @@ impl Model {
             let kept = self.budget.spent.entry(end).or_insert((start, part));
             *kept = (kept.0.min(start), kept.1.max(part));
         }
-        self.budget.newest = Some((standing.domain.clone(), standing.spent.clone(), standing.cap.clone()));
+        self.budget.newest = Some((standing.account.clone(), standing.spent.clone(), standing.cap.clone()));
         self.budget.forecast = Some(Arc::clone(&standing.forecast));
     }
 }
@@ -192,7 +192,7 @@ impl ReleaseSeries {
             Says::Closed { .. } => WindowOutcome::Released,
             Says::Refused(why) => WindowOutcome::Refused(format!(
                 "{} had spent {}, the window asked for {}, the limit is {}",
-                why.domain, why.spent, why.asked, why.limit
+                why.account, why.spent, why.asked, why.limit
             )),
             Says::Never("lost", _) => WindowOutcome::Lost,
             Says::Never(..) => WindowOutcome::Skipped,

@@ -49,7 +49,7 @@ pub(super) fn page(heading: &Heading, model: &Model) -> String {
 
 impl HtmlPage<'_> {
     fn head(&mut self) {
-        let Heading { job, promise, domain, budget, made, demo } = self.heading;
+        let Heading { job, promise, account, budget, made, demo } = self.heading;
         let (job, style, mark) = (escape(job), page_style(), mark(self.heading));
         let title = if *demo { format!("DEMO: {job}") } else { job.clone() };
         self.text += &format!(
@@ -65,7 +65,7 @@ impl HtmlPage<'_> {
                 shows the truth beside what would be published, and its budget is thrown away. Do not publish it.</div>";
         }
         self.text += &format!("<p class=\"promise\">{}</p><dl>", escape(promise));
-        for (name, value) in [("Budget", budget), ("Domain", domain), ("Made", made)] {
+        for (name, value) in [("Budget", budget), ("Account", account), ("Made", made)] {
             self.text += &format!("<div><dt>{name}</dt><dd>{}</dd></div>", escape(value));
         }
         self.text += "</dl></header>";
@@ -238,10 +238,10 @@ impl HtmlPage<'_> {
             return;
         }
         self.text += "<section><h2>The budget</h2>";
-        if let Some((domain, spent, cap)) = &model.budget.newest {
+        if let Some((account, spent, cap)) = &model.budget.newest {
             self.text += &format!(
                 "<p class=\"sub\">{}: {} of {} is spent, as the newest window counts it</p>",
-                escape(domain.as_str()),
+                escape(account.as_str()),
                 escape(&spent.to_string()),
                 escape(&cap.to_string())
             );

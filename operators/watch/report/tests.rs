@@ -60,7 +60,7 @@ fn no_text_ends_its_element() {
         let mut report = Report::new(Heading {
             job: hostile.into(),
             promise: hostile.into(),
-            domain: hostile.into(),
+            account: hostile.into(),
             budget: hostile.into(),
             made: hostile.into(),
             demo: true,
@@ -237,7 +237,7 @@ fn the_forecast_is_said_in_words() {
     for from in 0..2 {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.01).unwrap());
         let release = ReleaseId {
-            domain: visits.name().clone(),
+            account: visits.name().clone(),
             job: job.clone(),
             version: Digest::of(b""),
             name: Name::new("release", "by_path").unwrap(),
@@ -254,7 +254,7 @@ fn the_forecast_is_said_in_words() {
         ledger.seal(&claim, &[sealing]).unwrap();
         let forecast = ledger.forecast(visits.name()).unwrap().into();
         let standing = BudgetStatus {
-            domain: visits.name().clone(),
+            account: visits.name().clone(),
             window: day(from),
             spent: PrivacyCost::zcdp(0.01 * (from + 1) as f64).unwrap(),
             cap: visits.cap().clone(),

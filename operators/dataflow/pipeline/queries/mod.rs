@@ -34,7 +34,7 @@ pub struct Answering<'scope, D, U: ProtectedUnit<D>, T, V> {
     schema: Schema,
     row: Rc<V>,
     questions: Fed<'scope, Query>,
-    domain: Option<String>,
+    account: Option<String>,
     kept: KeptVersions,
 }
 
@@ -80,7 +80,7 @@ where
     ) -> Answering<'scope, D, U, T, V> {
         let overlap = self.windows.schedule.as_ref().is_some_and(|schedule| schedule.overlaps());
         let kept = if overlap || U::TAKES_BACK { KeptVersions::Together } else { KeptVersions::Apart };
-        Answering { bounded: self, schema, row: Rc::new(row), questions, domain: None, kept }
+        Answering { bounded: self, schema, row: Rc::new(row), questions, account: None, kept }
     }
 }
 
@@ -93,8 +93,8 @@ where
 {
     /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
     #[must_use]
-    pub fn charged_to(mut self, domain: &str) -> Self {
-        self.domain = Some(domain.to_owned());
+    pub fn charged_to(mut self, account: &str) -> Self {
+        self.account = Some(account.to_owned());
         self
     }
 
@@ -141,7 +141,7 @@ where
         mechanism: X,
         scope: Scope<'scope, Time>,
     ) -> Result<Replies<'scope>, RunError> {
-        let Answering { bounded: people, schema, row, questions, domain, kept } = self;
+        let Answering { bounded: people, schema, row, questions, account, kept } = self;
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
         }
@@ -161,7 +161,7 @@ where
         // Worker 0 alone has a desk.
         let seat = || {
             let windows = (schedule.clone(), people.windows.late);
-            seated(office, domain.as_deref(), name.clone(), ready, &limits, &schema, windows)
+            seated(office, account.as_deref(), name.clone(), ready, &limits, &schema, windows)
         };
         let at_desk = match (scope.index() == 0).then(seat).transpose() {
             Ok(at_desk) => at_desk,

@@ -41,7 +41,7 @@ pub(super) struct PreparedBundle<R> {
 /// Opens the desk, if nothing speaks against it.
 pub(super) fn seated<R: ReadyAnswers>(
     office: &dyn StatisticBackend,
-    domain: Option<&str>,
+    account: Option<&str>,
     name: Name,
     ready: R,
     limits: &ContributionBound,
@@ -52,17 +52,17 @@ pub(super) fn seated<R: ReadyAnswers>(
         let remedy = "`between`, with an end: a bundle is paid for once, against all of its time";
         return Err(Invalid::new("until", InvalidKind::Missing, remedy).into());
     }
-    let domain = office.domain(domain, limits.unit())?;
+    let account = office.account(account, limits.unit())?;
     let life = schedule.life()?;
     let charge = Charge::Once { cost: ready.cost().clone(), life };
-    domain.counts(charge.cost())?;
-    if domain.promise().cuts(life) {
+    account.counts(charge.cost())?;
+    if account.promise().cuts(life) {
         charge.cost().partial()?;
     }
-    let account = (domain.name(), domain.promise());
-    let terms = terms(&ready.parameters(), (&schedule, late), account, &charge, None);
+    let payer = (account.name(), account.promise());
+    let terms = terms(&ready.parameters(), (&schedule, late), payer, &charge, None);
     let version = office.version(terms.digest());
-    let title = Title { domain: domain.name().clone(), job: office.job(), version, name: name.clone() };
+    let title = Title { account: account.name().clone(), job: office.job(), version, name: name.clone() };
     let opened =
         Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
     let waker = Waker::default();
@@ -70,7 +70,7 @@ pub(super) fn seated<R: ReadyAnswers>(
     if let Some(memory) = memory.as_ref().filter(|memory| !memory.is_foreign) {
         ready.accepts(&memory.state)?;
     }
-    let promise = domain.promise().briefly(ready.cost(), in_words).into();
+    let promise = account.promise().briefly(ready.cost(), in_words).into();
     let (ready, opened, schema) = (Arc::new(ready), opened.finish(), schema.digest());
     let late = late.map_or(0, |late| late.as_microseconds());
     Ok((PreparedBundle { ready, title, promise, charge, life, opened, schema, schedule, late }, desk, waker))

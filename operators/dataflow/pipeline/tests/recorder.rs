@@ -144,12 +144,12 @@ impl StatisticBackend for Recorder {
         Zeroizing::new(SECRET)
     }
 
-    fn domain(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError> {
+    fn account(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError> {
         if named == Some("nowhere") {
-            return Err(LedgerError::refused("domain: there is none"));
+            return Err(LedgerError::refused("account: there is none"));
         }
         assert_eq!(unit, self.unit, "charged to a budget of another unit");
-        let name = Name::new("domain", "visits").unwrap();
+        let name = Name::new("account", "visits").unwrap();
         let neighbours = Adjacency { unit, ..Adjacency::PERSON };
         let cap = match named {
             Some(named) if named.ends_with(LOW_ORDERS) => {
@@ -185,7 +185,7 @@ struct Recording {
 impl Recording {
     fn tell(&self, release: ReleaseId, fate: ReleaseStatus, line: String) {
         let standing = BudgetStatus {
-            domain: release.domain.clone(),
+            account: release.account.clone(),
             window: release.window,
             spent: PrivacyCost::zcdp(0.25).unwrap(),
             cap: PrivacyCost::zcdp(1.0).unwrap(),

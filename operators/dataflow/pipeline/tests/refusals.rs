@@ -92,10 +92,10 @@ fn every_word_refuses_by_name() {
 // Refutes a removal that moves what other windows keep, under a promise whose price is that of one window.
 #[test]
 fn windows_of_a_person_are_not_bounded_under_a_promise_of_spans() {
-    let charged = |domain: &'static str, bound: Bound| {
+    let charged = |account: &'static str, bound: Bound| {
         move |visits: Fed<'_, Event>, gate: &Recorder| {
             let windows = visits.protect(|v| v.0).tumbling(span(10), |v| v.3).between(0, 100);
-            let count = windows.bound(bound).count().charged_to(domain);
+            let count = windows.bound(bound).count().charged_to(account);
             count.release_at(gate, "a", Exactly(Gaussian::rho(0.1)));
         }
     };
@@ -112,23 +112,23 @@ fn windows_of_a_person_are_not_bounded_under_a_promise_of_spans() {
 // of one whose windows no span of the promise cuts.
 #[test]
 fn a_stable_mean_is_refused_where_a_span_cuts_its_windows() {
-    let charged = |domain: &'static str| {
+    let charged = |account: &'static str| {
         move |visits: Fed<'_, Event>, gate: &Recorder| {
             let windows = visits.protect(|v| v.0).tumbling(span(20), |v| v.3).between(0, 100);
             let mean = windows.bound(Bound::keys(1)).mean_of(|v: &Event| [v.2, v.3]);
-            let stable = mean.stable([-40..=41, 0..=100]).charged_to(domain);
+            let stable = mean.stable([-40..=41, 0..=100]).charged_to(account);
             stable.release_at(gate, "a", Exactly(Stable::epsilon(4.0, 1e-6).people(1_000_000)));
         }
     };
-    for domain in [recorder::SPANS_OF_LOW_ORDERS, "each 30 of low orders"] {
-        let message = refused(charged(domain));
+    for account in [recorder::SPANS_OF_LOW_ORDERS, "each 30 of low orders"] {
+        let message = refused(charged(account));
         let says = ["currency: ", "a promise over a lifetime, or another mechanism", "a part of a person"];
         assert!(says.iter().all(|word| message.contains(word)), "{message}");
     }
-    for domain in ["each 20 of low orders", recorder::LOW_ORDERS] {
-        let (recorder, build) = (Recorder::new(PrivacyUnit::Person), charged(domain));
+    for account in ["each 20 of low orders", recorder::LOW_ORDERS] {
+        let (recorder, build) = (Recorder::new(PrivacyUnit::Person), charged(account));
         let finished = run(&[Script::default()], move |visits| build(visits, &recorder));
-        assert!(finished.is_ok(), "{domain}: {finished:?}");
+        assert!(finished.is_ok(), "{account}: {finished:?}");
     }
 }
 
@@ -155,7 +155,7 @@ fn what_worker_0_alone_refuses_is_said_on_several_workers() {
         people.clone().people().release_at(gate, "people", Exactly(Gaussian::rho(0.1)));
         people.sum(|v| v.2, 0..=4).release_at(gate, "sum", Exactly(Gaussian::rho(0.1)));
     });
-    assert_eq!(message, "domain: there is none");
+    assert_eq!(message, "account: there is none");
 }
 
 // Refutes a stream that tells what it holds when it is printed.

@@ -42,7 +42,7 @@ fn every_field_is_told() {
         promise = "lifetime"
         budget = { epsilon = 1.50, delta = 1e-7, omega = 40 }
         ledger = "shop.ledger"
-        domain = "shop"
+        account = "shop"
         key = "keys/shop"
         anchor = "out.jsonl"
         [limits]

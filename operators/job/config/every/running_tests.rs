@@ -154,14 +154,14 @@ fn bounds_and_noise_are_of_all_windows_together() {
 
 // Refutes a promise about a number of windows for a release that takes all of them.
 #[test]
-fn a_domain_that_counts_windows_has_no_running_total() {
+fn a_account_that_counts_windows_has_no_running_total() {
     let beside = format!(
         "{GOOD}[[release]]\nname = \"so_far\"\nevery = \"1 month\"\npeople = {{}}\nrunning = true\nnoise = \"gaussian\"\nshare = 0.5\n"
     );
     let told = parse(&beside).unwrap_err();
     let first = told.iter().next().unwrap();
     assert_eq!((first.field(), first.line(), first.column()), ("release[2].running", 27, 11));
-    assert!(first.remedy().contains("another domain"), "{told}");
+    assert!(first.remedy().contains("another account"), "{told}");
     assert_eq!(told.iter().count(), 1, "{told}");
     let apart = beside.replace(", windows = 12", "");
     assert_eq!(parse(&apart).unwrap().account().promise(), Promise::Lifetime);

@@ -88,10 +88,10 @@ fn combined_fields() {
         // B22
         (EPSILON, "epsilon = 1.0, «epsilon = 1.0,", &["each field once"]),
         // B24: another case, a space, a confusable, a decomposed letter.
-        ("domain = \"reviews\"", "domain = «\"Reviews\"", &["privacy.domain"]),
-        ("domain = \"reviews\"", "domain = «\"reviews \"", &["privacy.domain"]),
-        ("domain = \"reviews\"", "domain = «\"r\u{435}views\"", &["privacy.domain"]),
-        ("domain = \"reviews\"", "domain = «\"re\u{301}views\"", &["privacy.domain"]),
+        ("account = \"reviews\"", "account = «\"Reviews\"", &["privacy.account"]),
+        ("account = \"reviews\"", "account = «\"reviews \"", &["privacy.account"]),
+        ("account = \"reviews\"", "account = «\"r\u{435}views\"", &["privacy.account"]),
+        ("account = \"reviews\"", "account = «\"re\u{301}views\"", &["privacy.account"]),
         // B28
         (KEYS, "\"discover\" }\nover = «\"10 days\"\n#", &["a whole multiple"]),
         ("every = \"1 month\"", "every = «\"0 months\"", &["a window of at least a second"]),

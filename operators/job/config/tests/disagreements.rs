@@ -71,7 +71,7 @@ fn windows_that_are_refused_are_asked_of_no_other_release() {
         let mistakes = parse(text).unwrap_err();
         mistakes.iter().map(|mistake| mistake.field().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(told(&two), ["release[2]"], "a domain has one number");
+    assert_eq!(told(&two), ["release[2]"], "an account has one number");
     for promise in ["each day", "any 30 days"] {
         let spans = two.replace("promise = \"lifetime\"", &format!("promise = \"{promise}\""));
         assert_eq!(told(&spans), ["release[1].bound.windows"], "{promise}");
@@ -266,8 +266,8 @@ fn a_ledger_on_a_server_needs_a_key_of_its_own() {
     let mistakes = parse(&text).unwrap_err();
     assert!(mistakes.to_string().contains("privacy.key: found nothing"), "{mistakes}");
     let text = text
-        .replace("domain  =", "key = \"reviews.key\"\ndomain  =")
-        .replace("domain =", "key = \"reviews.key\"\ndomain =");
+        .replace("account  =", "key = \"reviews.key\"\ndomain  =")
+        .replace("account =", "key = \"reviews.key\"\ndomain =");
     let job = parse(&text).unwrap();
     assert!(job.privacy.is_remote() && job.privacy.key.ends_with("reviews.key"));
 }

@@ -40,7 +40,7 @@ const FIELDS: &[&str] = &[
     "delta",
     "rho",
     "ledger",
-    "domain",
+    "account",
     "key",
     "anchor",
     "memory",
@@ -118,7 +118,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// The fields with free text: a name, a path, a field of a table that is not read.
-const FREE: &[&str] = &["name", "domain", "ledger", "key", "anchor", "path", "file", "fields"];
+const FREE: &[&str] = &["name", "account", "ledger", "key", "anchor", "path", "file", "fields"];
 
 /// Returns the word with a letter left out, doubled, or swapped with the next: at the start, within and at
 /// the end.

@@ -58,7 +58,7 @@ fn job(keys: u64, per_key: u64) -> String {
         promise = "lifetime"
         budget = {{ epsilon = 60, delta = 1e-6 }}
         ledger = "prices.ledger"
-        domain = "prices"
+        account = "prices"
         [[release]]
         name = "spent"
         every = "all"

@@ -77,7 +77,7 @@ fn job(until: &str, records: u64) -> String {
         promise = "lifetime"
         budget = {{ rho = 500 }}
         ledger = "shop.ledger"
-        domain = "shop"
+        account = "shop"
         [[release]]
         name = "people"
         every = "1 day"

@@ -86,7 +86,7 @@ fn job(order: &str, releases: &str) -> String {
         promise = "lifetime"
         budget = {{ epsilon = 200, delta = 1e-6 }}
         ledger = "shop.ledger"
-        domain = "shop"
+        account = "shop"
         {releases}
         "#
     )

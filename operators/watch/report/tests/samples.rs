@@ -15,7 +15,7 @@ pub(super) fn heading(demo: bool) -> Heading {
         promise: "Hides everything that any one person ever did, against anyone who sees all releases, over all time; \
                   when the budget is spent, releases stop."
             .to_owned(),
-        domain: "reviews".to_owned(),
+        account: "reviews".to_owned(),
         budget: "epsilon 1, delta 1e-6".to_owned(),
         made: "2026-11-21 23:50 UTC".to_owned(),
         demo,
@@ -88,13 +88,13 @@ pub(super) fn told(release: &str, span: Interval, cells: &[Cell<'_>], noise: &st
 pub(super) fn refused(release: &str, span: Interval) -> String {
     let window = window(span);
     format!(
-        "{{\"release\":\"{release}\",\"window\":{window},\"refused\":\"budget\",\"domain\":\"reviews\",\"spent\":{{\"rho\":0.0312,\"delta\":0.0}},\"asked\":{{\"rho\":0.0026,\"delta\":0.0}},\"limit\":{{\"rho\":0.0322,\"delta\":5e-7}}}}"
+        "{{\"release\":\"{release}\",\"window\":{window},\"refused\":\"budget\",\"account\":\"reviews\",\"spent\":{{\"rho\":0.0312,\"delta\":0.0}},\"asked\":{{\"rho\":0.0026,\"delta\":0.0}},\"limit\":{{\"rho\":0.0322,\"delta\":5e-7}}}}"
     )
 }
 
 pub(super) fn standing(span: Interval, part: f64) -> BudgetStatus {
     BudgetStatus {
-        domain: Name::new("domain", "reviews").unwrap(),
+        account: Name::new("account", "reviews").unwrap(),
         window: span,
         spent: PrivacyCost::zcdp(0.0322 * part).unwrap(),
         cap: PrivacyCost::zcdp(0.0322).unwrap(),
