@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Digest(pub(crate) [u8; 32]);
 
 impl Digest {
-    /// What comes before the first link of a chain.
+    /// The digest before the first link of a chain.
     pub(crate) const NONE: Digest = Digest([0; 32]);
 
     /// The hash of these bytes.
@@ -19,8 +19,8 @@ impl Digest {
         Canonical::new("discreet bytes 1").bytes(bytes).finish()
     }
 
-    /// What [`ReleaseId::version`](crate::ledger::ReleaseId::version) is of a job in this version with these parameters: another hash
-    /// where either is another.
+    /// Computes [`ReleaseId::version`](crate::ledger::ReleaseId::version) for this version of a job with
+    /// these parameters: another hash if either differs.
     pub fn of_version(version: u32, parameters: &Digest) -> Digest {
         Canonical::new("discreet version 1").number(version.into()).digest(parameters).finish()
     }

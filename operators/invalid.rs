@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt;
 
-/// Why a parameter was refused.
+/// The refusal of a parameter.
 ///
 /// Programs branch on [`Invalid::kind`] and [`Invalid::field`]; people read the `Display` form, which also names the
 /// remedy, as in `sigma: found NaN; give a number above 0`.
@@ -18,7 +18,7 @@ pub struct Invalid {
     remedy: Cow<'static, str>,
 }
 
-/// What was found in the refused field.
+/// The kind of value that was found in the refused field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InvalidKind {
@@ -82,12 +82,12 @@ impl Invalid {
         &self.field
     }
 
-    /// What was found in it.
+    /// Returns the kind of the value that was found.
     pub fn kind(&self) -> InvalidKind {
         self.kind
     }
 
-    /// What to give instead, with the limits.
+    /// Returns the value to give instead, with the limits.
     pub fn remedy(&self) -> &str {
         &self.remedy
     }

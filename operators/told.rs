@@ -14,7 +14,7 @@ pub(crate) struct ReleaseLine<'a> {
     pub(crate) release: Cow<'a, str>,
     pub(crate) window: LineWindow<'a>,
     pub(crate) says: Says<'a>,
-    /// Whether it comes from a demo, where nothing is private.
+    /// True if it comes from a demonstration, where nothing is private.
     pub(crate) demo: bool,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct LineWindow<'a> {
     pub(crate) end: Option<&'a str>,
 }
 
-/// What a line says of its window.
+/// The content of a line about its window.
 #[derive(Debug)]
 pub(crate) enum Says<'a> {
     Cell(Box<CellLine<'a>>),
@@ -46,13 +46,13 @@ pub(crate) enum Says<'a> {
 #[derive(Debug)]
 pub(crate) struct CellLine<'a> {
     pub(crate) key: Option<LineKey<'a>>,
-    /// Which quantile it is, where it is one.
+    /// The fraction of the quantile, if it is one.
     pub(crate) q: Option<&'a str>,
     /// `None` where it is no number.
     pub(crate) value: Option<&'a str>,
     pub(crate) low: Option<&'a str>,
     pub(crate) high: Option<&'a str>,
-    /// Whether there were too few people to say more.
+    /// True if there were too few people for an answer.
     pub(crate) insufficient: bool,
     /// Of which windows it is, where not of the line's own: `so far`, `last 7`.
     pub(crate) total: Option<Cow<'a, str>>,
@@ -68,7 +68,8 @@ pub(crate) struct CellLine<'a> {
     pub(crate) off: Option<&'a str>,
 }
 
-/// What is promised of a value's place among people, where its interval says nothing of its distance from what is so.
+/// The guarantee about a value's rank among people, where its interval says nothing of its distance from the
+/// truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RankInterval {
     /// So many people at most are at or above it.
@@ -92,7 +93,7 @@ impl CellLine<'_> {
     }
 }
 
-/// What a cell is called.
+/// The key of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LineKey<'a> {
     /// In its digits.
@@ -112,7 +113,7 @@ impl LineKey<'_> {
 /// A noise that a cell carries.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CellNoise<'a> {
-    /// Which of its numbers, where it has several.
+    /// The name of its number, if it has several.
     #[serde(borrow)]
     pub(crate) number: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -123,7 +124,7 @@ pub(crate) struct CellNoise<'a> {
     pub(crate) comparisons: Option<u64>,
     /// The answer of a search for the largest is at most twice so many people below it.
     pub(crate) tau: Option<u64>,
-    /// How the noise of a total over windows hangs together.
+    /// The strategy that correlates the noise of running totals.
     #[serde(borrow)]
     pub(crate) strategy: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -150,7 +151,7 @@ impl CellNoise<'_> {
     }
 }
 
-/// Why there is no answer, in the amounts of its budget.
+/// The reason for which there is no answer, in the amounts of its budget.
 #[derive(Debug)]
 pub(crate) struct RefusedLine<'a> {
     pub(crate) by: Cow<'a, str>,

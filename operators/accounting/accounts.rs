@@ -25,21 +25,21 @@ use super::filter::{BudgetExceeded, PrivacyFilter};
 use super::interval::Interval;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// What is promised, as long as no account refuses.
+/// The promise of an account, which holds as long as the account refuses nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Promise {
     /// All that a person ever does.
     Lifetime,
     /// All that a person ever does, of which a release uses the first so many windows: see [`reservation`].
     Windows(u32),
-    /// What a person does within any span of this length, wherever it starts.
+    /// Everything that a person does within any span of this length, wherever it starts.
     Any(u64),
-    /// What a person does within one aligned span of this length.
+    /// Everything that a person does within one aligned span of this length.
     Each(u64),
 }
 
 impl Promise {
-    /// Whether the promise is about spans of time of which one can hold a part of this window.
+    /// Returns true if the promise is about spans of time and a span can hold a part of this window.
     pub fn cuts(&self, window: Interval) -> bool {
         match self {
             Promise::Lifetime | Promise::Windows(_) => false,
@@ -149,7 +149,7 @@ impl Account {
         Ok(Account::new(promise, neighbours, cap)?.holding(entries))
     }
 
-    /// What a ledger has to keep.
+    /// Returns the entries that a ledger has to keep.
     pub(crate) fn entries(&self) -> BTreeMap<EntryKey, Prices> {
         let sum =
             |(place, amount): (i64, &PrivacyCost)| (EntryKey::of_sum(place), Prices::same(amount.clone()));
@@ -162,7 +162,8 @@ impl Account {
         }
     }
 
-    /// Which entries a charge for `window` may read or change, so that a ledger need not fetch all.
+    /// Returns the entries that a charge for `window` may read or change, so that a ledger need not fetch
+    /// all.
     pub(crate) fn fetched(&self, window: Interval) -> Fetched {
         match self.promise {
             Promise::Lifetime | Promise::Windows(_) => Fetched::Sums([0, 0], 0..=0),
@@ -179,7 +180,7 @@ impl Account {
         self.cap.spent().clone()
     }
 
-    /// What is promised.
+    /// Returns the promise.
     pub fn promise(&self) -> Promise {
         self.promise
     }
@@ -222,7 +223,7 @@ impl Account {
         Ok(Prices { partial: partial.larger(&whole)?, whole })
     }
 
-    /// What of two prices counts where all charges of a place are one sum.
+    /// Returns the one of two prices that counts where all charges of a place are one sum.
     fn price<'a>(&self, window: Interval, prices: &'a Prices) -> &'a PrivacyCost {
         match self.promise {
             Promise::Each(_) if self.promise.cuts(window) => &prices.partial,
@@ -230,8 +231,8 @@ impl Account {
         }
     }
 
-    /// What already counts against a release that reads `window`; under [`Promise::Any`] and [`Promise::Each`] the most
-    /// in any stretch or span that it overlaps.
+    /// Returns the amount that already counts against a release that reads `window`; under [`Promise::Any`]
+    /// and [`Promise::Each`] the most in any span that the window overlaps.
     ///
     /// # Errors
     /// [`InvalidKind::Overflow`] where charges of 2^64 and more have come together.
@@ -287,7 +288,8 @@ impl Account {
         Account { kept, ..self.clone() }
     }
 
-    /// What must be added to this account, and for which times, so that it counts no window for less than `held` does.
+    /// Returns the amounts to be added to this account, and the times to add them at, so that it counts no
+    /// window for less than `held` does.
     ///
     /// # Errors
     ///
@@ -329,7 +331,7 @@ impl Account {
     }
 }
 
-/// Which entries of an account a charge may read or change.
+/// The entries of an account that a charge may read or change.
 pub(crate) enum Fetched {
     /// Sums: the last at or before each of two places, and all within a range.
     Sums([i64; 2], RangeInclusive<i64>),
@@ -344,8 +346,9 @@ fn last_until(map: &BTreeMap<i64, PrivacyCost>, key: i64) -> Option<&PrivacyCost
     map.range(..=key).next_back().map(|(_, amount)| amount)
 }
 
-/// What a release reserves in its first seal under [`Promise::Windows`]: the `most` largest of its windows' costs,
-/// part by part, for nobody can be in more. Its later windows are prepaid.
+/// The amount that a release reserves in its first seal under [`Promise::Windows`]: the sum of the `most`
+/// largest of its windows' costs, part by part, for nobody can be in more windows. Its later windows are
+/// prepaid.
 ///
 /// # Errors
 /// [`InvalidKind::Empty`] for no window or `most` of zero, [`InvalidKind::Mixed`] for different neighbours or currencies,

@@ -41,7 +41,7 @@ pub enum PrivacyCost {
         rho: BudgetUnits,
         /// The probability set aside.
         delta: BudgetUnits,
-        /// Which orders it speaks of.
+        /// The orders for which the bound holds.
         omega: Omega,
     },
     /// The divergence at each of [`ORDERS`].
@@ -155,7 +155,7 @@ impl PrivacyCost {
         self.joined(other, |_, a, b| Ok(a.max(b)))
     }
 
-    /// What is left of it without a part that it contains.
+    /// Returns the remainder after a part that it contains is subtracted.
     pub(crate) fn less(&self, part: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         self.joined(part, |field, all, part| all.minus(field, part))
     }

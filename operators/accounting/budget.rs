@@ -20,7 +20,7 @@ pub enum Budget {
     Approximate {
         /// The bound of the privacy loss.
         epsilon: f64,
-        /// How much probability may lie beyond it.
+        /// The probability of a larger loss.
         delta: f64,
     },
     /// Zero-concentrated differential privacy: every Rényi order `a` costs at most `a rho`.

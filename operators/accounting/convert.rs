@@ -36,7 +36,7 @@ pub fn epsilon_of_renyi(curve: impl Fn(f64) -> f64, omega: f64, delta: f64) -> R
     Ok(over_orders(omega, |order| epsilon_at(order, curve(order), delta))?.max(0.0))
 }
 
-/// What one order proves.
+/// Returns the epsilon that one order proves.
 pub(crate) fn epsilon_at(order: f64, cost: f64, delta: f64) -> f64 {
     let (gain, tail) = ((-1.0 / order).ln_1p(), -(order.ln() + delta.ln()) / (order - 1.0));
     cost + gain + tail + 1e-14 * (cost.abs() + gain.abs() + tail.abs())

@@ -61,7 +61,7 @@ impl ReleaseCost {
         self.neighbours
     }
 
-    /// How much.
+    /// Returns the amount.
     pub fn amount(&self) -> &PrivacyCost {
         &self.amount
     }
@@ -79,9 +79,9 @@ impl ReleaseCost {
         Ok(ReleaseCost { neighbours: self.neighbours, amount: self.amount.plus(&other.amount)?, partial })
     }
 
-    /// What all of them cost together when each reads another part of a public partition of the protected units, so
-    /// that a person (or record) is in one part alone, whatever it holds: the largest, or under
-    /// [`Relation::Replace`] the two largest together, for a unit may leave one part and enter another.
+    /// Returns the cost of all of them together when each reads another part of a public partition of the
+    /// protected units, so that a person (or record) is in one part alone, whatever it holds: the largest, or
+    /// under [`Relation::Replace`] the two largest together, for a unit may leave one part and enter another.
     ///
     /// Keys and time spans do not partition people: what one person left in several of them adds up.
     ///
@@ -152,7 +152,7 @@ impl fmt::Display for ReleaseCost {
 
 // Who is protected, and against what change: every cost is a statement about one such pair of words.
 
-/// Whose presence is hidden.
+/// The unit whose presence is hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PrivacyUnit {
@@ -171,7 +171,7 @@ impl fmt::Display for PrivacyUnit {
     }
 }
 
-/// Which two data sets must look alike.
+/// The relation of two data sets that must look alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
     /// One unit is there or is not.
@@ -183,9 +183,9 @@ pub enum Relation {
 /// The neighbours that a cost speaks about. Costs about different neighbours are never added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Adjacency {
-    /// Whose presence is hidden.
+    /// The unit whose presence is hidden.
     pub unit: PrivacyUnit,
-    /// Which two data sets must look alike.
+    /// The relation of two data sets that must look alike.
     pub relation: Relation,
 }
 

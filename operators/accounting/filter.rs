@@ -34,16 +34,16 @@ pub struct PrivacyFilter {
     spent: PrivacyCost,
 }
 
-/// Why a charge was not made. Nothing has changed.
+/// The reason for which a charge was not made. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BudgetExceeded {
     /// It does not fit.
     Budget {
-        /// What was spent before.
+        /// The amount that was spent before.
         spent: Box<PrivacyCost>,
-        /// What was asked, in the limit's currency.
+        /// The requested amount, in the limit's currency.
         asked: Box<PrivacyCost>,
-        /// What may be spent in all.
+        /// The largest amount that may be spent in all.
         limit: Box<PrivacyCost>,
     },
     /// It is a cost that this filter cannot count: of other neighbours, of a currency that no theorem turns into the
@@ -96,7 +96,7 @@ impl PrivacyFilter {
         Ok(())
     }
 
-    /// What would be spent after `cost`, if it fits.
+    /// Returns the amount that would be spent after `cost`, if it fits.
     ///
     /// # Errors
     /// [`BudgetExceeded`], if it does not.
@@ -118,13 +118,13 @@ impl PrivacyFilter {
         PrivacyFilter { spent, limit: self.limit.clone(), ..*self }
     }
 
-    /// What may be spent in all.
+    /// Returns the largest amount that may be spent in all.
     pub fn limit(&self) -> &PrivacyCost {
         &self.limit
     }
 
-    /// What is spent: a running sum. It is no promise of its own, for when to look was chosen by who looks; the promise
-    /// is the limit.
+    /// Returns the spent amount: a running sum. It is no promise of its own, for when to look was chosen by
+    /// who looks; the promise is the limit.
     pub fn spent(&self) -> &PrivacyCost {
         &self.spent
     }
@@ -184,7 +184,7 @@ pub struct Odometer {
     delta: f64,
 }
 
-/// What can be promised at this moment, and at every other.
+/// The guarantee that holds at this moment, and at every other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OdometerReading {
     /// The bound of the privacy loss.

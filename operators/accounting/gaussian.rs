@@ -61,8 +61,8 @@ impl GaussianCost {
             })
     }
 
-    /// What the largest of `draws` errors of deviation `sigma` exceeds with probability `1 - confidence` only: the bound
-    /// that Gaussian noise keeps for so many answers, nearly always.
+    /// Returns the bound that the largest of `draws` errors of deviation `sigma` exceeds with probability `1
+    /// - confidence` only: Gaussian noise keeps it for this number of answers, nearly always.
     ///
     /// # Errors
     /// Names `confidence` when it is not inside 0..1.

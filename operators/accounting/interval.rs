@@ -47,8 +47,8 @@ impl Interval {
     }
 }
 
-/// How many windows of `size`, one starting every `slide`, a span can touch at most: `(size + span - 1) / slide`,
-/// rounded up. One more than one would think: 30 days touch four windows of 10 days.
+/// Returns the most windows of `size`, one starting every `slide`, that a span can touch: `(size + span - 1)
+/// / slide`, rounded up. One more than one would think: 30 days touch four windows of 10 days.
 ///
 /// # Errors
 /// Names whichever is zero.

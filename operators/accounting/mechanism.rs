@@ -254,7 +254,7 @@ impl Listing {
         bundle.epsilon(delta)
     }
 
-    /// What `delta` leaves beside the mechanisms' own.
+    /// Returns the part of `delta` that the mechanisms' own deltas leave.
     fn left(&self, delta: f64) -> Result<f64, Invalid> {
         if self.entries.is_empty() {
             return Err(Invalid::new("mechanisms", InvalidKind::Empty, "at least one"));

@@ -244,8 +244,8 @@ fn priced(listing: &Listing, exact: &ResonanceLattice, spread: f64, delta: f64, 
     }
 }
 
-/// Where scale and count are equal the losses of one use add up to 1, which is also where the search begins; at scale 100
-/// it stopped there, with .39226 exact.
+/// Refutes a search that ends where it begins: if scale and count are equal, the losses of one use add up to
+/// 1, and at scale 100 the search stopped there, with .39226 exact.
 #[test]
 fn losses_that_add_up_to_one() {
     for size in [20_u32, 50, 64, 100] {

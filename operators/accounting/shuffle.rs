@@ -18,20 +18,20 @@ use super::number;
 use super::number::probability_up;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// How many people the exact sum is taken over: a second or two of work.
+/// The most people over whom the exact sum is taken: a second or two of work.
 const MOST: f64 = 1e7;
 
 /// The largest epsilon of a report by itself that is accepted: it is the truth but for one in half a billion.
 const LOCAL: f64 = 20.0;
 
-/// How a person's report is randomised.
+/// The randomizer of a person's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Randomizer {
     /// Any locally private randomiser, the same for everybody in the batch.
     Any,
     /// The truth with probability `e^epsilon_0 / (e^epsilon_0 + choices - 1)`, else another choice.
     Response {
-        /// How many choices there are.
+        /// The number of choices.
         choices: u32,
     },
 }

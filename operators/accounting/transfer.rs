@@ -20,7 +20,7 @@ use super::gaussian::GaussianCost;
 use super::number::{self, MARGIN};
 use crate::invalid::{Invalid, InvalidKind};
 
-/// What all answers together must keep.
+/// The accuracy that all answers together must keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     people: f64,
@@ -31,13 +31,13 @@ pub struct Goal {
 /// The most questions, and how to answer them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransferPlan {
-    /// How many questions.
+    /// The number of queries.
     pub questions: u64,
     /// The privacy of all answers together, one person replaced.
     pub epsilon: f64,
     /// Its delta.
     pub delta: f64,
-    /// How far, in people, an answer may be from the sample's true count.
+    /// The largest distance, in people, of an answer from the sample's true count.
     pub sample_error: f64,
     /// The probability with which any answer may be farther.
     pub sample_failure: f64,
@@ -163,8 +163,8 @@ impl Goal {
         best.ok_or_else(few)
     }
 
-    /// How many questions could be answered without privacy, each on a part of the data that no other question sees:
-    /// the figure to beat. By Hoeffding's inequality for each, and a union.
+    /// Returns the number of queries that could be answered without privacy, each on a part of the data that
+    /// no other query sees: the figure to beat. By Hoeffding's inequality for each, and a union.
     pub fn fresh(&self) -> u64 {
         let answered = |questions: f64| {
             let part = (self.people / questions).floor();
@@ -220,8 +220,9 @@ fn certified(plan: TransferPlan) -> Result<(TransferPlan, CalibratedBoundedNoise
     best.ok_or_else(few)
 }
 
-/// How many counts of sensitivity 1 noise of `sigma = sqrt(questions / 2 rho)` answers within `reach`: as many as
-/// `2 questions e^(-reach^2 / 2 sigma^2)`, a bound for this noise, leaves below `failure`.
+/// Returns the number of counts of sensitivity 1 that noise of `sigma = sqrt(questions / 2 rho)` answers
+/// within `reach`: as many as `2 questions e^(-reach^2 / 2 sigma^2)`, a bound for this noise, leaves below
+/// `failure`.
 fn gaussian_answers(epsilon: f64, delta: f64, failure: f64, reach: f64) -> Option<f64> {
     let rho = convert::rho_within(epsilon, delta, f64::INFINITY).ok()? * (1.0 - 4.0 * MARGIN);
     let failing = |questions: f64| (2.0 * questions).ln() - reach * reach * rho / questions;

@@ -100,7 +100,7 @@ impl BudgetUnits {
         self.0.checked_add(other.0).map(BudgetUnits).ok_or_else(|| overflow(field))
     }
 
-    /// What is left without `part`; unbounded stays unbounded.
+    /// Returns the remainder without `part`; unbounded stays unbounded.
     ///
     /// # Errors
     /// Names `field` where the part is larger.

@@ -22,9 +22,9 @@ pub(crate) use timely::progress::frontier::{Antichain, MutableAntichain};
 pub(crate) use timely::scheduling::{Activator, SyncActivator};
 pub(crate) use timely::worker::Worker as Engine;
 
-/// What may travel between workers.
+/// The bound on data that travels between workers.
 pub use timely::ExchangeData as Travels;
-/// Where a dataflow is built.
+/// The place in which a dataflow is built.
 pub use timely::dataflow::Scope;
 /// A stream of anything that holds records.
 pub(crate) use timely::dataflow::Stream as Shared;

@@ -28,7 +28,7 @@ pub(super) mod stand_in;
 
 use stand_in::{Delivered, StandIn, row};
 
-/// How much there is, told without noise.
+/// A statistic that counts without noise.
 pub(super) struct Counts;
 
 impl WindowStatistic for Counts {
@@ -77,7 +77,7 @@ impl Source for Script {
     }
 }
 
-/// What a test hears of a run.
+/// The events that a test receives of a run.
 #[derive(Clone, Default)]
 struct Ears {
     lines: Arc<Mutex<Vec<String>>>,
@@ -162,8 +162,8 @@ fn run(
     (ended, ears)
 }
 
-/// What should come out: each record counts in each of its windows that had not been declared complete by its own source
-/// when it was given.
+/// Returns the expected lines: each record counts in each of its windows that its own source had not declared
+/// complete when it was given.
 fn counted(scripts: &[Script], schedule: &Schedule, late: i64) -> Vec<String> {
     let mut tallies: Vec<i64> = (0..).map_while(|number| schedule.window(number)).map(|_| 0).collect();
     for script in scripts {

@@ -27,15 +27,15 @@ use crate::ledger::ReleaseStatus;
 /// A row of the ledger, as read back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowRecord<Line> {
-    /// What became of the release.
+    /// The outcome of the release.
     pub fate: ReleaseStatus,
     /// The text that leaves, byte by byte.
     pub line: Line,
-    /// Whether the ledger already holds that it was delivered.
+    /// True if the ledger holds already that it was delivered.
     pub delivered: bool,
 }
 
-/// When the ledger is told of a delivery.
+/// The time at which the ledger records a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Delivery {
     /// After it: a crash in between delivers the same bytes again.
@@ -44,7 +44,7 @@ pub enum Delivery {
     AtMostOnce,
 }
 
-/// What to do when nobody can say whether a commit took place.
+/// The reaction to a commit of unknown outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uncertainty {
     /// End the process: the next one reads what is there. For a ledger in a local file.
@@ -53,15 +53,15 @@ pub enum Uncertainty {
     Reread,
 }
 
-/// What happened.
+/// An event that the core is given.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event<Name, Line> {
     /// The ledger was checked and the fence taken; these rows were recorded and perhaps never delivered. `behind` if
     /// some other row has been delivered that the ledger does not hold.
     Opened {
-        /// What may have to be delivered again.
+        /// The rows that may have to be delivered again.
         waiting: Vec<(Name, RowRecord<Line>)>,
-        /// Whether the ledger lacks a row that was seen.
+        /// True if the ledger lacks a row that was seen.
         behind: bool,
     },
     /// The ledger can no longer be relied on.
@@ -70,11 +70,11 @@ pub enum Event<Name, Line> {
     Wanted(Name),
     /// A window was not ready when its time had passed.
     Missed(Name),
-    /// What the ledger holds under the name.
+    /// The row that the ledger holds under the name.
     LookedUp(Name, Option<RowRecord<Line>>),
     /// The exact statistic, noised once; `None` where there was no randomness.
     Drawn(Name, Option<Line>),
-    /// How [`Effect::Seal`], [`Effect::Lose`], [`Effect::Skip`] or [`Effect::Recover`] ended.
+    /// The outcome of [`Effect::Seal`], [`Effect::Lose`], [`Effect::Skip`] or [`Effect::Recover`].
     Settled(Name, CommitOutcome<Line>),
     /// The line has left.
     Delivered(Name),
@@ -98,7 +98,7 @@ impl<Name, Line> Event<Name, Line> {
     }
 }
 
-/// How a transaction ended.
+/// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CommitOutcome<Line> {
     /// The ledger holds this row under the name, whoever wrote it.
@@ -111,7 +111,7 @@ pub enum CommitOutcome<Line> {
     Unknown,
 }
 
-/// What to do next. Effects of different names may be carried out in any order, or together.
+/// An effect that the core asks for. Effects of different names may be carried out in any order, or together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect<Name, Line> {
     /// Read the row of this name.
@@ -137,7 +137,7 @@ pub enum Effect<Name, Line> {
     Halt(HaltReason),
 }
 
-/// How often a transaction that was surely undone is tried again before the line is given up.
+/// The number of attempts at a transaction that was surely undone, before the line is given up.
 const TRIES: u8 = 3;
 
 /// The state of one gate: of one process that seals the releases of one job.
@@ -156,7 +156,7 @@ enum GateStatus {
     Halted,
 }
 
-/// Where a release is. A name without a stage is unknown to this process, or done with.
+/// The stage of a release. A name without a stage is unknown to this process, or done with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum ReleaseStage<Line> {
     /// Its row is being read; `missed` if there will be no draw when there is none.
@@ -187,17 +187,17 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
         Core { delivery, uncertainty, standing: GateStatus::Opening, releases: BTreeMap::new() }
     }
 
-    /// Whether anything may still be released.
+    /// Returns true if nothing may be released any more.
     pub fn is_halted(&self) -> bool {
         self.standing == GateStatus::Halted
     }
 
-    /// When the ledger is told of a delivery.
+    /// Returns the time at which the ledger records a delivery.
     pub fn delivery(&self) -> Delivery {
         self.delivery
     }
 
-    /// Whether a release is on its way.
+    /// Returns true if a release is on its way.
     pub fn holds(&self, name: &Name) -> bool {
         self.releases.contains_key(name)
     }

@@ -26,7 +26,7 @@ pub struct Gate {
     version: u32,
     key: LedgerKey,
     accounts: Vec<AccountSpec>,
-    /// Who one person is to this job, where it says so.
+    /// The definition of one person, if the job states it.
     person: Option<String>,
     messages: Option<Sender<GateMessage>>,
     thread: Option<JoinHandle<()>>,
@@ -63,7 +63,7 @@ impl Gate {
         self
     }
 
-    /// Whether the ledger is held by another process.
+    /// Returns true if the ledger is held by another process.
     pub fn is_elsewhere(&self) -> bool {
         self.messages.is_none()
     }
@@ -84,7 +84,7 @@ impl Gate {
         &self.job
     }
 
-    /// Which version of the job.
+    /// Returns the version of the job.
     pub fn version(&self) -> u32 {
         self.version
     }
@@ -176,12 +176,12 @@ impl Drop for Gate {
     }
 }
 
-/// Why a gate stopped: as it was kept, or this doubt where nothing was.
+/// Returns the error for which a gate stopped: the one that was kept, or this one.
 fn why(halted: &Halted, doubt: HaltReason) -> LedgerError {
     halted.get().map_or_else(|| doubt.into(), LedgerError::from)
 }
 
-/// Who hears about a statistic.
+/// The listener of one statistic.
 pub(super) struct Listener {
     outbox: Option<Sender<GateEvent>>,
     wake: Box<dyn Fn() + Send>,
@@ -215,7 +215,7 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// Where one statistic asks for its releases and hears of them.
+/// The handle by which one statistic requests its releases and receives their outcomes.
 pub struct GateHandle {
     accounts: Vec<AccountSpec>,
     messages: Option<Sender<GateMessage>>,
@@ -226,7 +226,7 @@ pub struct GateHandle {
     halted: Halted,
 }
 
-/// What a statistic keeps is as secret as what it counts.
+/// Leaves out the state of a statistic, which is as secret as its counts.
 impl fmt::Debug for GateHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GateHandle").field("accounts", &self.accounts).finish_non_exhaustive()
@@ -234,8 +234,8 @@ impl fmt::Debug for GateHandle {
 }
 
 impl GateHandle {
-    /// What the statistic had kept when this desk was opened, in whichever version of the job; once, since it may be
-    /// large and is a secret. Erased when it is dropped.
+    /// Returns the state that the statistic had kept when this handle was opened, of whichever version of the
+    /// job; once, since it may be large and is a secret. Erased when it is dropped.
     pub fn take_memory(&mut self) -> Option<Memory> {
         self.memory.take()
     }
@@ -290,7 +290,7 @@ impl GateHandle {
         why(&self.halted, doubt)
     }
 
-    /// What the gate says next; `None` once it will say nothing more.
+    /// Waits for the next event of the gate; `None` once there will be none.
     pub fn wait(&self) -> Option<GateEvent> {
         self.listen();
         self.told.recv().ok()

@@ -45,7 +45,7 @@ enum Flaw {
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     flaw: Flaw,
-    /// What each process asks for, in this order.
+    /// The releases that each process requests, in this order.
     wants: [&'static [ModelName]; 2],
     cap: u8,
     delivery: Delivery,

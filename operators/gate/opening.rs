@@ -64,22 +64,23 @@ impl Opening {
         self
     }
 
-    /// Who one person is to this job, in the words that its account [states](crate::ledger::AccountSpec::with_person): a
-    /// statement about other people is refused. Compared only where it is said.
+    /// Sets the definition of one person, in the words that its account
+    /// [states](crate::ledger::AccountSpec::with_person): a statement about other people is refused. Compared
+    /// only where it is said.
     #[must_use]
     pub fn person(mut self, person: &str) -> Opening {
         self.person = Some(person.to_owned());
         self
     }
 
-    /// When the ledger is told of deliveries; [`Delivery::AtLeastOnce`] unless said.
+    /// Sets the time at which the ledger records deliveries; [`Delivery::AtLeastOnce`] by default.
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Opening {
         self.delivery = delivery;
         self
     }
 
-    /// Where the key is, if not beside the ledger. A ledger on a server has none beside it.
+    /// Sets the path of the key, if it is not beside the ledger. A ledger on a server has none beside it.
     #[must_use]
     pub fn key(mut self, key: impl AsRef<Path>) -> Opening {
         self.key = Some(key.as_ref().to_owned());
@@ -94,7 +95,7 @@ impl Opening {
         self
     }
 
-    /// What somebody else has seen of this ledger, such as the newest row in a file of releases.
+    /// Adds a row that a witness has seen of this ledger, such as the newest row in a file of releases.
     #[must_use]
     pub fn seen(mut self, anchor: Anchor) -> Opening {
         self.seen.push(anchor);
@@ -213,7 +214,8 @@ pub(crate) fn compare(
     held.map_err(|trouble| behind(trouble, place, files))
 }
 
-/// Where a ledger is behind: the command that accepts the loss, in full, with every file that shows it.
+/// Returns the refusal of a ledger that is behind, with the full command that accepts the loss and names
+/// every file that shows it.
 fn behind(trouble: LedgerError, ledger: &Path, files: &[&Path]) -> LedgerError {
     if trouble.kind() != LedgerErrorKind::Doubt || files.is_empty() {
         return trouble;

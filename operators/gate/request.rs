@@ -16,8 +16,8 @@ use crate::noise::NoiseSource;
 /// A draw cannot fail. It is made once, from a fresh seed, after the ledger has said that the release has no row; what
 /// it returns is the line that may leave. Its price was stated before, where no data was in reach.
 pub trait Sealable: Send {
-    /// Whether the mechanism remembers something from one release to the next. Then the releases of this statistic are
-    /// sealed one after another, in the order in which they were asked for.
+    /// Returns true if the mechanism keeps state from one release to the next. Then the releases of this
+    /// statistic are sealed one after another, in the order in which they were asked for.
     fn keeps_state(&self) -> bool {
         false
     }
@@ -26,25 +26,25 @@ pub trait Sealable: Send {
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult;
 }
 
-/// What a draw gave.
+/// The result of a draw.
 #[expect(missing_debug_implementations, reason = "until it is sealed, nobody may see it")]
 pub struct DrawResult {
     /// The line that may leave.
     pub line: String,
-    /// What the mechanism keeps for its next release; `None` leaves what there is.
+    /// The state that the mechanism keeps for its next release; `None` leaves the present one.
     pub state: Option<Vec<u8>>,
-    /// What is noted beside a state that is kept: it is written once, and not with every release again.
+    /// The note beside a kept state: it is written once, and not with every release again.
     pub note: Option<Noted>,
 }
 
-/// What a release adds to the notes of its statistic.
+/// The note that a release adds to those of its statistic.
 #[expect(missing_debug_implementations, reason = "it is a secret")]
 pub struct Noted {
     /// Its place: one further for each note of the statistic.
     pub place: i64,
     /// Notes at earlier places than this are given up.
     pub since: i64,
-    /// What it says.
+    /// The text of the note.
     pub text: Vec<u8>,
 }
 
@@ -69,9 +69,9 @@ impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
 /// }
 /// ```
 pub struct ReleaseRequest {
-    /// What is to be released.
+    /// The release that is requested.
     pub(crate) release: ReleaseId,
-    /// How it is paid for: from configuration, never from data.
+    /// The charge of the release: from configuration, never from data.
     pub(crate) charge: Charge,
     /// The secret, and how to tell it.
     pub(crate) sealable: Box<dyn Sealable>,
@@ -96,7 +96,7 @@ impl fmt::Debug for ReleaseRequest {
     }
 }
 
-/// What the gate has to say.
+/// An event of the gate.
 #[derive(Clone, Debug)]
 pub enum GateEvent {
     /// A row of the ledger, read back: its line may leave, and no other. Beside it, how its budget stands.
@@ -111,18 +111,18 @@ pub enum GateEvent {
     Halted(HaltReason),
 }
 
-/// How much of a budget is spent where a window counts it.
+/// The status of a budget, for the time of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetStatus {
     /// The budget.
     pub account: Name,
     /// The window.
     pub window: Interval,
-    /// What counts against it.
+    /// The amount that counts against the budget.
     pub spent: PrivacyCost,
-    /// What it may count up to.
+    /// The cap of the budget.
     pub cap: PrivacyCost,
-    /// How long it lasts, if every statistic goes on at its newest price and pace.
+    /// The time until which the budget lasts, if every statistic goes on at its newest price and pace.
     pub forecast: Arc<Forecast>,
     /// The place of the row beside it among all rows that the gate of this process gave out, from 0 on: the order in which
     /// their windows were handed in.
@@ -195,7 +195,7 @@ impl Turns {
 
 // Why a gate stops.
 
-/// Why the gate no longer releases anything.
+/// The reason for which the gate no longer releases anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum HaltReason {
@@ -216,7 +216,7 @@ pub enum HaltReason {
 }
 
 impl HaltReason {
-    /// What a ledger's trouble means for a gate that cannot go on with it.
+    /// Returns the reason for which a gate cannot go on after an error of its ledger.
     pub(super) fn about(trouble: &LedgerError) -> HaltReason {
         match trouble.kind() {
             LedgerErrorKind::Fenced => HaltReason::Fenced,
@@ -268,7 +268,7 @@ impl From<&Halt> for LedgerError {
     }
 }
 
-/// What is said to whoever asks a gate that has halted.
+/// Converts the reason into the error of a request to a gate that has halted.
 impl From<HaltReason> for LedgerError {
     fn from(doubt: HaltReason) -> LedgerError {
         let kind = match doubt {
@@ -282,7 +282,7 @@ impl From<HaltReason> for LedgerError {
 
 // How long a gate waits for a server that does not answer. A file is asked once.
 
-/// How often a server is asked again, and how long to wait before the second time; each further wait is twice as long.
+/// The number of attempts at a server, and the wait before the second; each further wait is twice as long.
 const PATIENCE: (u32, Duration) = (9, Duration::from_millis(100));
 
 /// Asks the ledger for what means the same however often it is asked.

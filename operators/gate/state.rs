@@ -13,10 +13,10 @@ use crate::ledger::{
 /// The length of a nonce: long enough to be drawn at random for every seal.
 const NONCE: usize = 24;
 
-/// Whose state it is: a job's, and which of its statistics'.
+/// The owner of a state: a job, and one of its statistics.
 pub(super) type StatisticRef<'a> = (&'a Name, &'a Name);
 
-/// What seals and opens states of one ledger.
+/// The cipher of the states in one ledger.
 pub(super) struct StateCipher {
     cipher: XChaCha20Poly1305,
     ledger: Digest,
@@ -87,7 +87,7 @@ fn place_of_note(ledger: &Digest, (job, name): StatisticRef<'_>, place: i64) -> 
 
 /// The newest state of a statistic, in clear.
 pub(super) struct KeptState {
-    /// How often it has changed.
+    /// The number of changes of the state.
     pub(super) version: i64,
     pub(super) state: Zeroizing<Vec<u8>>,
 }
@@ -100,7 +100,8 @@ pub struct Memory {
     pub state: Zeroizing<Vec<u8>>,
     /// Notes with their places, in order.
     pub notes: Vec<(i64, Zeroizing<Vec<u8>>)>,
-    /// Whether another version of the job has kept it, perhaps of another statistic: what cannot be read of it is nothing.
+    /// True if another version of the job has kept it, perhaps of another statistic: text that cannot be read
+    /// is no state.
     pub is_foreign: bool,
 }
 
@@ -109,7 +110,7 @@ redacted!(Memory);
 /// A statistic that is about to be released from.
 #[derive(Debug)]
 pub(super) struct Guest {
-    /// Which of the job's.
+    /// The name of the statistic.
     pub(super) name: Name,
     /// The version of the job.
     pub(super) version: u32,
@@ -150,7 +151,7 @@ pub(super) fn welcome(
     }))
 }
 
-/// What a statistic of this job kept.
+/// Returns the state that a statistic of this job kept.
 ///
 /// # Errors
 ///

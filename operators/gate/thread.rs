@@ -22,7 +22,7 @@ use crate::time::Time;
 
 mod sealing;
 
-/// What the thread is told.
+/// A message to the gate's thread.
 #[derive(Debug)]
 pub(super) enum GateMessage {
     Wanted(ReleaseRequest),
@@ -38,10 +38,10 @@ pub(super) enum GateMessage {
     Close,
 }
 
-/// What the statistic of a new desk kept, or why it gets none.
+/// The state that the statistic of a new handle kept, or the reason for which it gets none.
 pub(super) type MemoryReply = Result<Option<Memory>, LedgerError>;
 
-/// Why the gate stopped, for whoever asks after its thread has ended.
+/// The reason for which the gate stopped, which outlives its thread.
 pub(super) type Halted = Arc<OnceLock<Halt>>;
 
 /// Requests that share a commit.
@@ -53,7 +53,7 @@ struct PendingRequest {
     charge: Option<Charge>,
     /// Gone once it was drawn.
     sealable: Option<Box<dyn Sealable>>,
-    /// What the draw keeps for the next one, sealed.
+    /// The state that the draw keeps for the next one, encrypted.
     state: Option<State>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Driver {
     vault: StateCipher,
     journal: Option<Journal>,
     core: Core<Digest, String>,
-    /// What was asked for and has no row yet.
+    /// The requests that have no row yet.
     requests: HashMap<Digest, PendingRequest>,
     turns: Turns,
     /// Rows on their way out.
@@ -251,8 +251,8 @@ impl Driver {
         }
     }
 
-    /// Whether a later window of this release is settled in this version, so that nothing may be drawn for this one: what
-    /// was drawn since counts on it to have been settled before.
+    /// Returns true if a later window of this release is settled in this version, so that nothing may be
+    /// drawn for this one: later draws rely on its outcome.
     fn is_passed(&self, release: &ReleaseId) -> bool {
         let settled = self.settled.get(&(release.name.clone(), release.version));
         release.part.is_none() && settled.is_some_and(|settled| release.window.end() <= *settled)
@@ -315,7 +315,7 @@ impl Driver {
         None
     }
 
-    /// How long the budgets of these rows last, all of them written.
+    /// Computes the time for which the budgets of these rows last, all of them written.
     fn foretell(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, LedgerError> {
         rows.iter().for_each(|row| self.pacing.row(row));
         let mut newest: HashMap<&Name, &Row> = HashMap::new();

@@ -14,7 +14,7 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::{NoiseDistribution, NoiseSource, Ratio};
 use crate::{accounting, noise};
 
-/// Which law the noise follows.
+/// The noise distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// Discrete Gaussian; its scale is sigma.
@@ -138,7 +138,7 @@ impl Additive {
     }
 }
 
-/// What each of the changed cells may cost, rounded down.
+/// Returns the most that each of the changed cells may cost, rounded down.
 fn a_cell(rho: BudgetUnits, moved: &Sensitivity) -> f64 {
     let (all, cells) = (rho.to_float_down(), moved.l0() as f64);
     let cell = all / cells;
@@ -241,11 +241,12 @@ pub(super) fn rho_of(rho: f64) -> Result<Spend, Invalid> {
     PrivacyCost::zcdp(rho).and_then(|amount| Spend::of(&amount))
 }
 
-/// What all mechanisms say alike.
+/// The methods that all mechanisms share.
 macro_rules! asks {
     ($($law:ident),*) => {$(
         impl $law {
-            /// How likely the truth is to be in an interval, 0.9 unless said; or a rank to be as near as is promised, 0.99.
+            /// Sets the probability that the truth is in an interval, 0.9 by default; or that a rank is
+            /// within its promised error, 0.99.
             #[must_use]
             pub fn confidence(mut self, confidence: f64) -> Self {
                 self.0.confidence = confidence;
@@ -267,7 +268,7 @@ pub(super) use asks;
 
 asks!(Gaussian, Laplace);
 
-/// What both say alike.
+/// The methods that both noise distributions share.
 macro_rules! adds_noise {
     ($($law:ident),*) => {$(
         impl $law {
@@ -307,7 +308,7 @@ adds_noise!(Gaussian, Laplace);
 /// The percentage of a mean's price that its count has, unless said.
 pub(crate) const COUNTING: u8 = 30;
 
-/// What was asked for, not yet read.
+/// The requested noise, not yet checked.
 #[derive(Clone, Debug)]
 pub(super) struct UncheckedNoise {
     pub(super) family: Family,

@@ -68,22 +68,22 @@ pub struct Noised {
     pub(super) grid: Option<f64>,
 }
 
-/// What is promised of an answer's place among people, where nothing can be of its value.
+/// The guarantee about an answer's rank among people, if there is none about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ranks {
     /// It is below the largest, by design: at most `2 tau` people are above it.
     Below {
-        /// How many noised comparisons found it, where it was searched for.
+        /// The number of noised comparisons by which it was found, if it was searched for.
         comparisons: Option<u32>,
-        /// How many people it is aimed below.
+        /// The number of people above the rank that is aimed at.
         tau: u64,
         /// The least answer: where it is told, there are too few people to tell more.
         least: i128,
     },
     /// It is off by so many people at most.
     Within {
-        /// Which quantile it is of.
+        /// The fraction of the quantile.
         quantile: Quantile,
         /// Rounded up.
         rank_error: u64,
@@ -112,7 +112,7 @@ impl Noised {
         Noised { scale: point.float(self.scale), ..self }
     }
 
-    /// Which number: `records`, `people`, `sum`, `largest` or `quantile`.
+    /// Returns the name of the number: `records`, `people`, `sum`, `largest` or `quantile`.
     pub fn number(&self) -> &'static str {
         self.number
     }
@@ -128,7 +128,7 @@ impl Noised {
         self.scale
     }
 
-    /// What is promised of its rank, where it is found by that.
+    /// Returns the guarantee about its rank, if it is found by that.
     pub fn ranks(&self) -> Option<Ranks> {
         self.ranks
     }
@@ -143,7 +143,7 @@ impl Noised {
         self.over_bound
     }
 
-    /// How the noise of a running total hangs together.
+    /// Returns the strategy that correlates the noise of running totals, if it is one.
     pub fn strategy(&self) -> Option<&'static str> {
         self.strategy
     }
@@ -154,7 +154,7 @@ impl Noised {
         self.grid
     }
 
-    /// What is assumed, and not proved.
+    /// Returns the assumption that is made and not proved, if there is one.
     pub fn assumes(&self) -> Option<&'static str> {
         self.assumes
     }
@@ -195,7 +195,7 @@ impl Coordinate {
     }
 }
 
-/// How many estimates a key has.
+/// The number of estimates of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum EstimatesPerKey {
     One,
@@ -207,7 +207,7 @@ pub(super) enum EstimatesPerKey {
     OfKeys(Arc<[Coordinate]>),
 }
 
-/// How estimates are told: settled before there is data.
+/// The format of estimates, fixed before there is data.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct EstimateFormat {
     pub(super) noise: Vec<Noised>,
@@ -219,7 +219,7 @@ pub(super) struct EstimateFormat {
 }
 
 impl EstimateFormat {
-    /// How many estimates a key has.
+    /// Returns the number of estimates of a key.
     pub(super) fn each(&self) -> usize {
         match &self.each {
             EstimatesPerKey::One => 1,
@@ -279,17 +279,18 @@ impl<K, T> Answer<K, T> {
         &self.told.noise
     }
 
-    /// Where the decimal point of the estimates stands when they are told; of vectors, each coordinate has its own.
+    /// Returns the decimal point of released estimates; of vectors, each coordinate has its own.
     pub fn point(&self) -> DecimalPoint {
         self.told.point
     }
 
-    /// How likely it is, for each cell by itself, that the truth is in its interval.
+    /// Returns the probability, for each cell by itself, that the truth is in its interval.
     pub fn confidence(&self) -> f64 {
         self.told.confidence
     }
 
-    /// How many more keys may become public, where keys are discovered. At 0 no others ever will.
+    /// Returns the number of further keys that may become public, with partition selection. At 0 no others
+    /// ever will.
     pub fn room(&self) -> Option<usize> {
         self.room
     }
@@ -297,7 +298,7 @@ impl<K, T> Answer<K, T> {
 
 // Where the decimal point of a whole number stands when it is told.
 
-/// How many of a whole number's digits stand behind the decimal point when it is told.
+/// The number of a whole number's digits that stand behind the decimal point when it is released.
 ///
 /// What is tallied are whole numbers. A price of 12.34 is tallied as 1234 steps of a hundredth; with two digits behind the
 /// point it is told as it was brought. Where the point stands is public, and changes nothing else.
@@ -331,7 +332,7 @@ impl DecimalPoint {
         }
     }
 
-    /// How many digits stand behind it.
+    /// Returns the number of digits behind the point.
     pub fn count(self) -> i32 {
         self.0.into()
     }

@@ -10,7 +10,7 @@ use crate::invalid::{Invalid, InvalidKind};
 /// The largest number that a bound may state: far above any use, and small enough that products of three fit 128 bits.
 const LARGEST: u64 = 1 << 31;
 
-/// How much of what one person did is kept, as it is written down. [`Bound::checked`] reads it.
+/// The contribution bound of one person, as it is stated. [`Bound::checked`] reads it.
 ///
 /// It is about one window, and where [windows are added up](super::RunningTotal) about all of them together.
 ///
@@ -79,11 +79,11 @@ pub struct ContributionBound {
 }
 
 impl ContributionBound {
-    /// What bounds a record: it is one record, in one key, in the windows that hold its time.
+    /// The contribution bound of a record: it is one record, in one key, in the windows that hold its time.
     pub const RECORD: ContributionBound =
         ContributionBound { unit: PrivacyUnit::Record, keys: 1, per_key: 1, windows: None };
 
-    /// Whose bound it is.
+    /// Returns the privacy unit that is bounded.
     pub fn unit(&self) -> PrivacyUnit {
         self.unit
     }
@@ -154,7 +154,7 @@ impl Range {
         2 * value.clamp(self.low, self.high) - (self.low + self.high)
     }
 
-    /// Whether neither it is wider than this, nor are its ends farther from zero than 2^60.
+    /// Returns true if the range is no wider than this, and its ends are no farther from zero than 2^60.
     pub(super) fn is_within(&self, width: u64) -> bool {
         self.width() <= width && self.reach() <= 1 << 60
     }
@@ -215,8 +215,9 @@ impl TryFrom<Result<Range, Invalid>> for Range {
 
 // How far one protected unit moves a window's statistic: whole numbers, computed and never given.
 
-/// How far one unit more or less ([`Relation::AddRemove`]) can move the vector of *one* window: its cells, over all keys,
-/// taken together. Exact, or an upper bound where that is said; there is no way to state one.
+/// The sensitivity of *one* window: the distance by which one unit more or less ([`Relation::AddRemove`]) can
+/// move the vector of its cells, over all keys, taken together. Exact, or an upper bound where that is said;
+/// there is no way to state one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sensitivity {
     neighbours: Adjacency,
@@ -268,12 +269,12 @@ impl Sensitivity {
         self.neighbours
     }
 
-    /// How many cells change.
+    /// Returns the number of cells that change.
     pub fn l0(&self) -> u128 {
         self.l0
     }
 
-    /// How much any one cell changes.
+    /// Returns the largest change of one cell.
     pub fn linf(&self) -> u128 {
         self.linf
     }

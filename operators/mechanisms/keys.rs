@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::accounting::BudgetUnits;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// What a statistic is grouped by.
+/// A key (partition) by which a statistic is grouped.
 ///
 /// Its order is the order of the answer, so that nothing of the order of arrival shows. For the keys given here it is
 /// that of their bytes.
@@ -20,11 +20,11 @@ pub trait Key: Ord + Clone + Send + Sync + Serialize + DeserializeOwned + 'stati
     /// The key that has these bytes, if one has.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 
-    /// How the key is told. Different keys are told differently.
+    /// Returns the label under which the key is released. Different keys are told differently.
     fn label(&self) -> Label<'_>;
 
-    /// Whether it stands for no key at all. A record that has it counts nowhere, and takes no place from its person's
-    /// others.
+    /// Returns true if it stands for no key at all. A record that has it counts nowhere, and takes no place
+    /// from its person's others.
     fn is_absent(&self) -> bool {
         false
     }
@@ -127,7 +127,7 @@ pub(super) enum KeyChoice<K> {
 }
 
 impl<K: Key> Keys<K> {
-    /// How many keys a release remembers unless told otherwise.
+    /// The number of keys that a release remembers by default.
     pub const MOST: usize = 1 << 16;
 
     /// Exactly these, in every window, whether somebody has them or not. What is recorded under another key is left out.

@@ -10,16 +10,16 @@ use super::answer::DecimalPoint;
 use super::answer::{Answer, Coordinate, EstimatesPerKey, Noised, Ranks};
 use super::keys::{Key, Label};
 
-/// What every line of a window says of where it comes from. All of it is public, and is made elsewhere.
+/// The head of every line of a window. All of it is public, and is made elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
-    /// Which statistic.
+    /// The name of the release.
     pub release: &'a str,
-    /// Which window, in JSON. It is copied as it is.
+    /// The window, in JSON. It is copied as it is.
     pub window: &'a str,
     /// Under which id it is kept.
     pub id: &'a str,
-    /// What is promised, and what it costs: see [`Promise::briefly`](crate::accounting::Promise::briefly).
+    /// The promise and the cost: see [`Promise::briefly`](crate::accounting::Promise::briefly).
     pub promise: &'a str,
 }
 
@@ -141,7 +141,7 @@ pub trait AnswerNumber {
     /// Writes it as JSON, with its decimal point there.
     fn put(&self, point: DecimalPoint, text: &mut Vec<u8>);
 
-    /// Whether it is this whole number.
+    /// Returns true if it is this whole number.
     fn is(&self, whole: i128) -> bool;
 }
 
@@ -169,7 +169,7 @@ impl AnswerNumber for f64 {
     }
 }
 
-/// What a key and three numbers take up, more or less: the text then seldom moves while it grows.
+/// The size of a key and three numbers, about: the text then seldom moves while it grows.
 const NUMBERS: usize = 80;
 
 pub(super) fn before(head: &Head<'_>) -> Vec<u8> {

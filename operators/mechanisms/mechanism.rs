@@ -57,20 +57,20 @@ pub trait Mechanism<S: Statistic>: Sealed + Send + Sync + 'static {
 /// }
 /// ```
 pub trait Ready: Sealed + Send + Sync + 'static {
-    /// What it must know of a window.
+    /// The tally of a window that it needs.
     type Tally: Tally;
 
-    /// What it tells of it.
+    /// The answer that it releases.
     type Answer: Send + 'static;
 
     /// An empty tally.
     fn tally(&self) -> Self::Tally;
 
-    /// What each window costs, or all of them together, as [`paid`](Ready::paid) says. It sees no tally and no state: a
-    /// price is public.
+    /// Returns the cost of each window, or of all of them together, by [`paid`](Ready::paid). It sees no
+    /// tally and no state: a price is public.
     fn cost(&self) -> &ReleaseCost;
 
-    /// What the [`cost`](Ready::cost) is paid for.
+    /// Returns the scope that the [`cost`](Ready::cost) pays for.
     fn paid(&self) -> Paid {
         Paid::EachWindow
     }
@@ -79,16 +79,17 @@ pub trait Ready: Sealed + Send + Sync + 'static {
     /// It is part of the name of a release, so that other parameters are another release. No data is in it.
     fn parameters(&self) -> Digest;
 
-    /// Whether it remembers something from one window to the next: then windows are drawn one after another.
+    /// Returns true if it keeps state from one window to the next: windows are then drawn one after another.
     fn remembers(&self) -> bool;
 
-    /// Whether state that a former window left can be read: asked once, before the first draw of a process.
+    /// Checks that the state of a former window can be read: called once, before the first draw of a process.
     ///
     /// # Errors
     /// Names `state` where it was not written by this mechanism, or by a later version of it.
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid>;
 
-    /// What of the state of another version of a job holds for this one, which pays anew: what is public.
+    /// Returns the part of the state of another version of a job that holds for this one, which pays anew:
+    /// the public part.
     ///
     /// # Errors
     /// As [`accepts`](Ready::accepts).
@@ -101,8 +102,8 @@ pub trait Ready: Sealed + Send + Sync + 'static {
         state.to_vec()
     }
 
-    /// How many of the largest people of a key it must know of, where it needs no others: the least work for whoever gathers
-    /// them. Without a number, what the statistic says of everybody.
+    /// Returns the number of the largest people of a key that it needs, if it needs no others: fewer are then
+    /// gathered. Without a number, what the statistic says of everybody.
     fn largest(&self) -> Option<usize> {
         None
     }
@@ -119,7 +120,7 @@ pub trait Ready: Sealed + Send + Sync + 'static {
     ) -> Drawn<Self::Answer>;
 }
 
-/// What a cost is paid for.
+/// The scope that a cost pays for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paid {
     /// One window.
@@ -131,12 +132,12 @@ pub enum Paid {
     },
 }
 
-/// What a draw leaves: an answer to be told, and what the next window must know.
+/// The result of a draw: an answer to be released, and the state for the next window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn<A> {
-    /// What may be told.
+    /// The answer, which may be released.
     pub answer: A,
-    /// What the next window is given; its first byte is the version of its format.
+    /// The state that the next window is given; its first byte is the version of its format.
     pub state: Option<Vec<u8>>,
 }
 

@@ -40,26 +40,26 @@ pub struct Noisy<K, N> {
     parameters: Digest,
 }
 
-/// What is told of numbers. It is apart from them because the type of an answer is public.
+/// A form of released numbers. It is apart from them because the type of an answer is public.
 pub trait Tells: Send + Sync + 'static {
-    /// What must be known of a key.
+    /// The totals of a key that are needed.
     type Cell: Summary;
 
     /// A whole number, or a mean.
     type Told: Send + 'static;
 }
 
-/// What a key is told by: a number, or two that make one.
+/// The numbers of a key that are released: one, or two that make one.
 pub(super) trait Numbers: Tells {
     /// The noise of each, in what it is told in.
     fn noise(&self, point: DecimalPoint) -> Vec<Noised>;
 
-    /// How many estimates a key has.
+    /// Returns the number of estimates of a key.
     fn each(&self) -> EstimatesPerKey {
         EstimatesPerKey::One
     }
 
-    /// How far to either side of each its interval reaches, in what it is told in.
+    /// Returns the half-width of each interval, in released units.
     fn reaches(&self, point: DecimalPoint) -> Vec<f64>;
 
     /// The noise of the one that is the number of people, if one is.
@@ -67,7 +67,7 @@ pub(super) trait Numbers: Tells {
         None
     }
 
-    /// How many of the largest people it must know of, where that is all.
+    /// Returns the number of the largest people that is needed, if no others are.
     fn largest(&self) -> Option<usize> {
         None
     }
@@ -121,7 +121,7 @@ impl<K: Key, N> Noisy<K, N> {
         &self.told.noise
     }
 
-    /// How far to either side of each number its interval reaches, in what it is told in: those of a mean hold together.
+    /// Returns the half-width of each number's interval, in released units: those of a mean hold together.
     #[cfg(feature = "cli")]
     pub(crate) fn reaches(&self) -> &[f64] {
         &self.reaches

@@ -151,7 +151,7 @@ impl<K: Key, C> SelectedRows<K, C> {
 #[derive(Clone, Debug)]
 pub(super) struct NoisedColumn {
     noise: Additive,
-    /// Where the threshold's own draw, made of the number of people, is this number's draw too.
+    /// True if the threshold's own draw, made of the number of people, is the draw of this number too.
     shared: bool,
     half_width: u64,
     /// The probability left out at the lower end.
@@ -214,7 +214,7 @@ impl NoisedColumn {
 // The comparison is `>=`, in the draw and in `p`: the noise is an integer, and the single point at the threshold can be as
 // likely as all beyond it.
 
-/// What a float computation of a probability may be off by, taken twice over: the tails come rounded up already.
+/// The largest error of a probability computed in floats, taken twice: the tails are rounded up already.
 const MARGIN: f64 = 1e-10;
 
 /// The least threshold that gives one person's own keys away with probability `delta` at most; 1 or more.
@@ -254,7 +254,7 @@ impl Threshold {
         self.least
     }
 
-    /// Whether a noised number of people is told.
+    /// Returns true if a noised number of people reaches the threshold.
     pub(super) fn passes(&self, noised: i128) -> bool {
         noised >= i128::from(self.least)
     }

@@ -17,10 +17,11 @@ use crate::mechanisms::mechanism::Sealed;
 
 /// A question about a window. Sealed: how far one person moves an answer is computed here, and not stated elsewhere.
 pub trait Statistic: Sealed + Send + Sync + 'static {
-    /// What must be known to answer it.
+    /// The tally that an answer needs.
     type Tally: Tally;
 
-    /// How far one protected unit moves the exact answer of one window.
+    /// Returns the sensitivity: the distance by which one protected unit moves the exact answer of one
+    /// window.
     fn sensitivity(&self) -> Sensitivity;
 }
 
@@ -61,15 +62,15 @@ pub(super) struct KeyedStatistic<'a, K> {
     pub(super) point: DecimalPoint,
     /// Is one of the numbers that are told the number of people?
     pub(super) counts_people: bool,
-    /// How much more a part of a person costs than all of one.
+    /// The additional cost of a part of a person.
     pub(super) cut: Cut,
     /// Whatever else was stated.
     pub(super) also: Option<Digest>,
 }
 
 impl<K: Key> Total<K> {
-    /// How many records a key has, at most `per_key` of one person. A histogram is this,
-    /// with the buckets of [`Edges`](super::Edges) for keys.
+    /// Creates the number of records of each key, at most `per_key` of one person. A histogram is this, with
+    /// the buckets of [`Edges`](super::Edges) for keys.
     ///
     /// One person moves `keys` cells by `per_key` each.
     ///
@@ -79,7 +80,8 @@ impl<K: Key> Total<K> {
         Self::new(MeasureKind::Records, limits, keys)
     }
 
-    /// How many people a key has. One person moves `keys` cells by 1 each, whatever `per_key` is.
+    /// Creates the number of people of each key. One person moves `keys` cells by 1 each, whatever `per_key`
+    /// is.
     ///
     /// # Errors
     /// As [`Total::count`].
@@ -114,8 +116,8 @@ impl<K: Key> Total<K> {
         Total { point, ..self }
     }
 
-    /// What one person adds to a key, having left `records` there whose values add up to `sum`: clipped, so that the
-    /// sensitivity holds whatever comes in. Somebody without a record adds nothing.
+    /// Returns the contribution of one person to a key, of `records` whose values add up to `sum`: clamped,
+    /// so that the sensitivity holds for any input. Somebody without a record adds nothing.
     pub fn contribution(&self, records: u64, sum: i128) -> Cell {
         if records == 0 {
             return Cell::default();
@@ -156,7 +158,7 @@ impl<K: Key> Total<K> {
         }
     }
 
-    /// How much more a part of a person costs than all of one.
+    /// Returns the additional cost of a part of a person.
     pub(crate) fn cut(&self) -> Cut {
         let listed = self.keys.listed().map(|keys| keys.len());
         let same = match self.measure {
@@ -167,7 +169,7 @@ impl<K: Key> Total<K> {
         Cut::of_numbers(&self.limits, listed, self.sensitivity.linf(), same)
     }
 
-    /// What the number is.
+    /// Returns the name of the number.
     pub(super) fn measures(&self) -> &'static str {
         match (self.measure, self.limits.unit()) {
             (MeasureKind::People, PrivacyUnit::Person) => "people",
@@ -227,8 +229,8 @@ impl<K: Key> Mean<K> {
         self.range.term(value)
     }
 
-    /// What one person adds to a key, having left `records` there whose [terms](Mean::term) add up to `sum`: clipped, so
-    /// that the sensitivity holds whatever comes in. Somebody without a record adds nothing.
+    /// Returns the contribution of one person to a key, of `records` whose [terms](Mean::term) add up to
+    /// `sum`: clamped, so that the sensitivity holds for any input. Somebody without a record adds nothing.
     pub fn contribution(&self, records: u64, sum: i128) -> Cell {
         if records == 0 {
             return Cell::default();
@@ -264,17 +266,17 @@ impl<K: Key> Mean<K> {
         }
     }
 
-    /// How much more a part of a person costs than all of one, where counts have so many percent of the price.
+    /// Returns the additional cost of a part of a person, where counts have this percentage of the price.
     pub(crate) fn cut(&self, counting: u8) -> Cut {
         Cut::of_means(&self.limits, self.keys.listed().map(|keys| keys.len()), counting)
     }
 
-    /// How far one unit moves the sums, in half units.
+    /// Returns the distance by which one unit moves the sums, in half units.
     pub(crate) fn sum_sensitivity(&self) -> &Sensitivity {
         &self.sum
     }
 
-    /// How far one unit moves the counts.
+    /// Returns the distance by which one unit moves the counts.
     pub(crate) fn count_sensitivity(&self) -> &Sensitivity {
         &self.count
     }
@@ -299,16 +301,16 @@ impl<K: Key> Statistic for Mean<K> {
 /// Parts arrive in any order and in any division; the finished tally must be the same for all of them. It is secret: it
 /// has no way out but through a [`Ready`](super::Ready) mechanism.
 pub trait Tally: Sealed + Send + 'static {
-    /// What travels between workers and processes.
+    /// The part that travels between workers and processes.
     type Part: Serialize + DeserializeOwned + Send + 'static;
 
     /// Takes a part in.
     fn absorb(&mut self, part: Self::Part);
 }
 
-/// What is known of one key, of all of its people together.
+/// The totals of one key, of all of its people together.
 pub trait Summary: Default + Serialize + DeserializeOwned + Send + 'static {
-    /// How many people it has.
+    /// Returns the number of its people.
     fn people(&self) -> u64;
 
     /// Takes in what another worker knows of it.
@@ -319,7 +321,7 @@ pub trait Summary: Default + Serialize + DeserializeOwned + Send + 'static {
     fn shown(&self) -> Vec<i128>;
 }
 
-/// How many people a key has, how many records they left in it, and the sum of their values.
+/// The number of people of a key, the number of their records in it, and the sum of their values.
 ///
 /// One person's share of it is made by the statistic ([`Total::contribution`](super::Total::contribution),
 /// [`Mean::contribution`](super::Mean::contribution)), which clips it; shares add up. Prints as `<private>`.
@@ -388,7 +390,7 @@ impl<K: Key, C: Summary> Cells<K, C> {
         Cells { cells: BTreeMap::new(), open: true }
     }
 
-    /// What is known of each key. Nothing but a test may see it.
+    /// Returns the totals of each key. Nothing but a test may see it.
     #[cfg(test)]
     pub(crate) fn exact_for_tests_of_the_library_itself(&self) -> Vec<(K, Vec<i128>)> {
         self.cells.iter().map(|(key, cell)| (key.clone(), cell.shown())).collect()

@@ -11,7 +11,7 @@ use crate::noise::goodness::{Bins, binomial_within, size};
 
 mod discovery;
 
-/// What each person left in each key: how many records, and the sum of their values.
+/// The number of each person's records in each key, and the sum of their values.
 type People = Vec<BTreeMap<u32, (u64, i128)>>;
 
 fn limits(keys: u64, per_key: u64) -> ContributionBound {

@@ -61,9 +61,9 @@ impl EntryKey {
 /// Two amounts in the currency of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prices {
-    /// Where a stretch holds all of the window.
+    /// The price in a span that holds all of the window.
     pub(crate) whole: PrivacyCost,
-    /// Where a stretch cuts the window: never less.
+    /// The price in a span that cuts the window: never less.
     pub(crate) partial: PrivacyCost,
 }
 
@@ -126,8 +126,8 @@ impl Stretches {
         sharing
     }
 
-    /// What the stretches of length `span` that overlap `window` cost, at each `t` where that changes, in the order of
-    /// `t`. `visit` is given `t` and the sum, and ends the sweep by an answer.
+    /// Computes the cost of the spans of length `span` that overlap `window`, at each start `t` where it
+    /// changes, in the order of `t`. `visit` is given `t` and the sum, and ends the sweep by an answer.
     fn sweep<T>(
         &self,
         (span, window): (u64, Interval),
@@ -178,8 +178,8 @@ impl Stretches {
         failed.map_or(Ok(most), Err)
     }
 
-    /// What a stretch costs already, and what it would cost more, where that is more than `cap` holds; `None` where
-    /// every stretch that overlaps `window` has room for the prices that are asked.
+    /// Returns the amount that a span holds already and the amount that it would hold more, for a span whose
+    /// sum is above `cap`; `None` if every span that overlaps `window` has room for the prices.
     pub(super) fn refusal(
         &self,
         span: u64,

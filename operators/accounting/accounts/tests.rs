@@ -153,7 +153,7 @@ fn priced(whole: u128, partial: u128) -> ReleaseCost {
     person(whole).with_partial(rho(partial)).unwrap()
 }
 
-/// What the charged windows cost a stretch `[from, from + span)`, by the promise as it is written.
+/// Returns the cost of the charged windows to a span `[from, from + span)`, by the definition of the promise.
 fn cost_of(charged: &[(Interval, u128, u128)], from: i64, span: i64) -> u128 {
     let price = |(window, whole, partial): &(Interval, u128, u128)| {
         let (start, end) = (window.start(), window.end());

@@ -15,7 +15,7 @@ pub(super) struct Gather<P, R: Rule> {
     index: Index,
     rows: Vec<PersonRow<P>>,
     held: Vec<Keyed<R::Held>>,
-    /// What came, and the number of the row that each belongs to.
+    /// The items, each with the number of its row.
     items: Vec<Keyed<R::Held>>,
     rows_of: Vec<u32>,
     /// The same row by row, and where each row ends.
@@ -24,7 +24,7 @@ pub(super) struct Gather<P, R: Rule> {
     choices: Vec<(u64, u32)>,
 }
 
-/// What decides about a group.
+/// The rules by which a group is cut.
 struct GroupRules<'a, K, R> {
     chooser: &'a ContributionSelector,
     cap: Cap,
@@ -225,7 +225,7 @@ impl<K: Identity + Ord + Clone, R: Rule> GroupRules<'_, K, R> {
         keep(group, |keyed| self.compare((choice(keyed.key), keyed.key), last) != Ordering::Greater)
     }
 
-    /// Where the one stands that comes last in the order of choice.
+    /// Returns the index of the choice that is last in the order of selection.
     fn highest(&self, choices: &[(u64, u32)]) -> usize {
         let (mut highest, mut tied) = (0, false);
         for (at, (choice, _)) in choices.iter().enumerate() {

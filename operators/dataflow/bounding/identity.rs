@@ -28,7 +28,7 @@ pub trait Identity: Sized {
     }
 }
 
-/// Where identities are written to.
+/// A destination of encoded identities.
 pub trait IdentitySink {
     /// Takes these bytes in, after all that came before.
     fn bytes(&mut self, bytes: &[u8]);

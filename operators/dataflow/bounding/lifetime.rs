@@ -75,12 +75,12 @@ impl<P: Identity + Ord + Clone> WindowAdmission<P> {
         self.people.retain(|person, _| belongs(person));
     }
 
-    /// How many windows each person may count in.
+    /// Returns the number of windows in which each person may count.
     pub fn windows(&self) -> u32 {
         self.windows
     }
 
-    /// How many bytes [`write`](WindowAdmission::write) writes are a person's: those of the identity, and these.
+    /// The number of bytes beside the identity that [`write`](WindowAdmission::write) writes for a person.
     pub const BYTES_A_PERSON: usize = 4;
 
     /// As bytes, the same for the same content: a format, the limit, how many people, then each with the windows used.
@@ -148,12 +148,12 @@ pub struct LifetimeContribution<P, K> {
     people: BTreeMap<P, SmallVec<[(K, u64); 1]>>,
 }
 
-/// What a person may still bring to a key.
+/// The contribution that a person may still make to a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RemainingContribution {
     /// So much; above zero.
     pub amount: u64,
-    /// Whether it is the first that the person brings there.
+    /// True if it is the person's first contribution to the key.
     pub first: bool,
 }
 
@@ -175,7 +175,8 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<
         Ok(LifetimeContribution { keys: within("keys", keys)?, each, people: BTreeMap::new() })
     }
 
-    /// What the person may still bring to the key: nothing, where the person has used it up, or has other keys.
+    /// Returns the contribution that the person may still make to the key: none if it is used up, or if the
+    /// person has other keys.
     pub fn left(&self, person: &P, key: &K) -> Option<RemainingContribution> {
         let brought = self.people.get(person).map_or(&[][..], |keys| keys);
         match brought.binary_search_by(|(known, _)| known.cmp(key)) {

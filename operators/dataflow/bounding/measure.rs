@@ -12,13 +12,13 @@ use crate::invalid::{Invalid, InvalidKind};
 
 /// A statistic of one person's records in one key.
 pub trait Measure: Clone {
-    /// What a record brings.
+    /// The value of a record.
     type Value: Identity + Ord + Clone;
-    /// What counts of the person in the key.
+    /// The part of a person's records in a key that counts.
     type Share;
     /// Is a record beyond the first `per_key` of no interest?
     const CUTS: bool;
-    /// How records without an id are held.
+    /// The rule by which records without an id are held.
     type Plain: Rule<Share = Self::Share>;
 
     /// The same measure, of records without an id.
@@ -27,8 +27,8 @@ pub trait Measure: Clone {
     /// A record without an id as [`Plain`](Measure::Plain) takes it. `hash` is of all that is known of it.
     fn bring(value: Self::Value, hash: impl FnOnce(&Self::Value) -> u64) -> <Self::Plain as Rule>::Value;
 
-    /// What counts, of records that come in the order in which they are chosen, each with the number of its copies, which
-    /// is above zero.
+    /// Returns the share that counts, of records in the order of selection, each with the number of its
+    /// copies, which is above zero.
     fn share<'a>(&self, cap: Cap, records: impl Iterator<Item = (&'a Self::Value, i128)>) -> Self::Share
     where
         Self::Value: 'a;
@@ -79,7 +79,7 @@ impl Measure for Sum {
     }
 }
 
-/// What one person has in a key: one value without a list.
+/// The values of one person in a key: one value without a list.
 pub type Few<V> = SmallVec<[V; 1]>;
 
 /// The values themselves, at most `per_key` of them: for means, quantiles, maxima, questions and vectors.
@@ -181,10 +181,10 @@ pub struct Sum {
     high: i64,
 }
 
-/// What one person brings to the sum of a key. Prints as `<private>`.
+/// The contribution of one person to the sum of a key. Prints as `<private>`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PersonSum {
-    /// How many records, at most `per_key`.
+    /// The number of records, at most `per_key`.
     pub records: u32,
     /// The sum of *all* their values, clipped.
     pub sum: i64,
@@ -261,8 +261,8 @@ impl AdditiveRule for Sum {
 
 // What travels from here: exact integers a key.
 
-/// What one worker knows of a key: how many people count there, with how many records, and the sum of their clipped sums.
-/// Prints as `<private>`.
+/// The totals of one worker for a key: the number of people, the number of their records, and the sum of
+/// their clamped sums. Prints as `<private>`.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Partial {
     /// People with a kept record.

@@ -18,22 +18,22 @@ pub struct Keyed<H> {
 
 redacted!([H] Keyed<H>);
 
-/// What is held of a person in a key.
+/// A rule for the records of a person in a key: the form in which they are held, and the part that counts.
 ///
 /// The methods see one person's things at a time. Together they must be a function of the set of records that came,
 /// whatever their order and however often [`settle`](Rule::settle) ran in between.
 pub trait Rule: Clone {
-    /// What a record brings beside its person and its key.
+    /// The value of a record, beside its person and its key.
     type Value: Clone;
-    /// What is held of it.
+    /// The form in which the value is held.
     type Held: Clone;
-    /// What counts of a person in a kept key.
+    /// The part of a person's records in a kept key that counts.
     type Share;
     /// Is everything held until the window closes? Else keys that are not among the lowest are given up on the way, which
     /// is right only where nothing that comes later can take a record back.
     const HOLDS_ALL: bool = false;
 
-    /// What is held of one record; `choice` gives the place of its key.
+    /// Returns the held form of one record; `choice` gives the place of its key.
     fn hold(
         &self,
         chooser: &ContributionSelector,
@@ -55,7 +55,7 @@ pub trait Rule: Clone {
         group.len()
     }
 
-    /// What counts of a run of one key.
+    /// Returns the part that counts, of a run of records of one key.
     fn share(&self, cap: Cap, run: &[Keyed<Self::Held>]) -> Self::Share;
 
     /// Memory that a value holds beside its own size, in bytes.
@@ -266,7 +266,7 @@ impl<K: Identity + Ord + Clone, T: Default> RecordTotals<K, T> {
         self.names.clear(&self.chooser);
     }
 
-    /// How much memory it holds, in bytes.
+    /// Returns the memory that it holds, in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.totals.capacity() * size_of::<T>() + self.names.bytes()
     }

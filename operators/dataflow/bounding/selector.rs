@@ -38,7 +38,7 @@ impl ContributionSelector {
         ContributionSelector { secret, persons, keys, choices, records, routes: self.routes.clone() }
     }
 
-    /// Which worker a person belongs to, modulo the number of workers.
+    /// Returns the worker of a person, modulo the number of workers.
     ///
     /// It is another function than the one that tables find persons by: all persons of a worker share what chose it, and
     /// a table that used the same bits would leave most of its slots empty.
@@ -117,7 +117,7 @@ pub struct Mixer {
 }
 
 impl Mixer {
-    /// How many words of key it takes.
+    /// The number of words of the key.
     pub(super) const WORDS: usize = 6;
 
     pub(super) fn new(words: [u64; Self::WORDS]) -> Mixer {

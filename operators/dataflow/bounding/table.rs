@@ -10,7 +10,7 @@ use super::rule::Cap;
 use super::rule::{Keyed, Rule};
 use super::selector::ContributionSelector;
 
-/// What is held of the persons of one pane, or of one window, on one worker. Prints as `<private>`.
+/// The records of the persons of one pane, or of one window, on one worker. Prints as `<private>`.
 ///
 /// ```
 /// use discreet::dataflow::bounding::{Cap, ContributionSelector, Count, PersonTable};
@@ -28,7 +28,7 @@ pub struct PersonTable<P, K, R: Rule> {
     cap: Cap,
     rule: R,
     names: KeyNumbers<K>,
-    /// When so many keys have names, those that nobody has any more are forgotten.
+    /// The number of named keys from which on those that nobody has any more are forgotten.
     names_limit: usize,
     parts: Box<[PanePart<P, R>; PARTS]>,
     gather: Gather<P, R>,
@@ -230,8 +230,8 @@ where
         self.names.clear(&self.chooser);
     }
 
-    /// How much memory it holds, in bytes: exact for what it allocates; what persons and values hold themselves is
-    /// counted as it comes in, and again when it is given up.
+    /// Returns the memory that it holds, in bytes: exact for its own allocations; the heap of persons and
+    /// values is counted as they come in, and again when they are given up.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(&*self.parts)
@@ -286,9 +286,9 @@ redacted!([P, K, R: Rule] PersonTable<P, K, R>);
 
 // A part of a table: the persons whose hash begins alike.
 
-/// How many parts a table has. Appending to one of 32 places stays within the first-level cache and the table of pages,
-/// and the part of a million persons still fits the second level while it is gathered: of 16, 32, 64 and 128 this was the
-/// fastest at 10 thousand, 100 thousand and a million people.
+/// The number of parts of a table. Appending to one of 32 places stays within the first-level cache and the
+/// table of pages, and the part of a million persons still fits the second level while it is gathered: of 16,
+/// 32, 64 and 128 this was the fastest at 10 thousand, 100 thousand and a million people.
 pub(super) const PARTS: usize = 32;
 
 /// So many records of a part wait at least before they are gathered: 8 MB of a table with numbers for persons. With half of
@@ -296,13 +296,13 @@ pub(super) const PARTS: usize = 32;
 /// In tests few, so that small inputs are gathered many times.
 const WAITING: usize = if cfg!(test) { 8 } else { 16_384 };
 
-/// Which part a person is in: the highest five bits.
+/// Returns the part of a person: the highest five bits of the hash.
 #[inline]
 pub(super) fn part_of(hash: u64) -> usize {
     (hash >> 59) as usize
 }
 
-/// What a person is found by in a part: bits that did not decide which part.
+/// Returns the bits by which a person is found in a part: none of those that decide the part.
 #[inline]
 pub(super) fn slot_of(hash: u64) -> u32 {
     (hash >> 16) as u32
@@ -320,17 +320,17 @@ pub(super) struct Fresh<P, V> {
 pub(super) struct PersonRow<P> {
     pub(super) person: P,
     pub(super) slot: u32,
-    /// Where what is held of the person ends; it begins where that of the row before ends.
+    /// The end of the person's entries; they begin where those of the row before end.
     pub(super) end: u32,
 }
 
 pub(super) struct PanePart<P, R: Rule> {
     pub(super) fresh: Vec<Fresh<P, R::Value>>,
-    /// What another table held: person, slot, thing.
+    /// The entries of another table: person, slot, entry.
     pub(super) brought: Vec<(P, u32, Keyed<R::Held>)>,
     pub(super) rows: Vec<PersonRow<P>>,
     pub(super) held: Vec<Keyed<R::Held>>,
-    /// What persons and values hold beside their own size.
+    /// The heap of persons and values, beside their own size.
     pub(super) heap: usize,
 }
 
@@ -379,7 +379,7 @@ impl<P, R: Rule> PanePart<P, R> {
 // What a [`PersonTable`](super::PersonTable) would count of one person in the key that there is but one of, without a table: for
 // operators that hold each person's records themselves.
 
-/// What is held of a record.
+/// Returns the held form of a record.
 pub(in crate::dataflow) fn held<P: Identity, R: Rule>(
     rule: &R,
     chooser: &ContributionSelector,
@@ -389,7 +389,7 @@ pub(in crate::dataflow) fn held<P: Identity, R: Rule>(
     rule.hold(chooser, || chooser.choice(chooser.person(person), chooser.key(&())), value)
 }
 
-/// What counts of everything that is held of a person, in any order; nothing where nothing is left.
+/// Returns the share of all held records of a person, in any order; nothing if nothing is left.
 pub(in crate::dataflow) fn share<R: Rule>(
     rule: &R,
     cap: Cap,

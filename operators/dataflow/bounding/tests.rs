@@ -42,7 +42,7 @@ impl Random {
     }
 }
 
-/// What may go wrong with values.
+/// Values at which arithmetic may go wrong.
 pub(in crate::dataflow) const VALUES: [i64; 8] = [i64::MIN, i64::MAX, -1, 0, 1, 7, -40, 1000];
 
 #[derive(Clone, Debug)]
@@ -107,7 +107,8 @@ where
     tables[0].close(|_| true, &mut add)
 }
 
-/// What is kept: all that a person did, sorted as the chooser says, and cut.
+/// Returns the records that count, by the definition: all records of a person, sorted in the order of
+/// selection, and cut.
 pub(super) fn kept<P: Identity + Ord + Clone, K: Identity + Ord + Clone>(
     chooser: &ContributionSelector,
     cap: Cap,

@@ -13,7 +13,7 @@ use super::shared::{ProcessShared, Stop};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::Digest;
 
-/// How a job is run.
+/// The configuration of a run: its processes, threads and time limits.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) threads: usize,
@@ -32,11 +32,11 @@ pub(crate) struct Cluster {
     pub(crate) notice: Notice,
 }
 
-/// What is called with words for the operator.
+/// A function that is called with a message for the operator of the job.
 pub(crate) type Notice = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Cluster {
-    /// How a process is named to the operator.
+    /// Returns the name of a process for messages to the operator of the job.
     pub(crate) fn name(&self, process: usize) -> String {
         let address = self.addresses.get(process).map_or("of no address", String::as_str);
         format!("process {process} ({address})")
@@ -121,7 +121,8 @@ impl Config {
         Ok(Config { cluster: Some(Arc::new(cluster)), ..Config::threads(threads)? })
     }
 
-    /// How long the processes may take to find together: 30 s unless said. In a single process nothing waits.
+    /// Sets the time within which the processes must connect: 30 s by default. In a single process nothing
+    /// waits.
     pub fn connect_within(mut self, within: Duration) -> Config {
         if let Some(cluster) = &mut self.cluster {
             Arc::make_mut(cluster).within = within;
@@ -129,7 +130,8 @@ impl Config {
         self
     }
 
-    /// What all processes must agree on, such as a hash of their configuration: one that differs is not let in.
+    /// Sets the value on which all processes must agree, such as a hash of their configuration: a process
+    /// with another one is refused.
     pub fn agreeing_on(mut self, agreement: Digest) -> Config {
         if let Some(cluster) = &mut self.cluster {
             Arc::make_mut(cluster).agreement = agreement;
@@ -137,8 +139,8 @@ impl Config {
         self
     }
 
-    /// What is called with words for the operator while the run goes on: which process has not come, does not answer, or
-    /// answers again. In a single process there is nothing to say.
+    /// Sets the function that is called with messages for the operator of the job while the run goes on: a
+    /// process has not come, does not answer, or answers again. In a single process there is nothing to say.
     pub fn noting(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Config {
         if let Some(cluster) = &mut self.cluster {
             Arc::make_mut(cluster).notice = Arc::new(notice);

@@ -30,7 +30,7 @@ const HELLO: Duration = Duration::from_millis(500);
 /// From when on the operator is told which process has not come.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// How far apart the processes of a job are started.
+/// The time between the starts of a job's processes for which one waits.
 const TOGETHER: Duration = Duration::from_secs(2);
 
 /// One connection of each kind to every other process, in their order; `None` in this one's place.
@@ -210,7 +210,7 @@ fn reach(address: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Who has called.
+/// The process that has called.
 enum Caller {
     /// A process after this one, with the kind of its connection.
     Peer(usize, u64),
@@ -222,11 +222,11 @@ enum Caller {
     Stopped,
 }
 
-/// What is wrong with such a process.
+/// The message about a process of another configuration.
 const UNLIKE: &str =
     "runs another job file, or with another key, -n, -p or -w; give all processes the same files and counts";
 
-/// Which process has called; `None` for whoever is none, or has called before.
+/// Returns the process that has called; `None` if it is none of the cluster, or has called before.
 fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream, sockets: &Sockets) -> Option<Caller> {
     let heard = || -> io::Result<[u8; LENGTH]> {
         let mut stream = stream;

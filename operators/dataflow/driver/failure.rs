@@ -13,17 +13,18 @@ use crate::gate::HaltReason;
 use crate::invalid::Invalid;
 use crate::ledger::{LedgerError, LedgerErrorKind};
 
-/// Why a run ended before its inputs did. Nothing incomplete was sealed, and starting it again is safe.
+/// The reason for which a run ended before its inputs did. Nothing incomplete was sealed, and starting it
+/// again is safe.
 #[derive(Debug)]
 pub struct RunError {
     kind: FailureKind,
     message: String,
-    /// Whether all processes of a cluster end by it, each with the same words and code.
+    /// True if all processes of a cluster end by it, each with the same message and exit code.
     of_all: bool,
     cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// What ended a run.
+/// The kind of an error that ends a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureKind {
@@ -78,12 +79,12 @@ impl RunError {
         RunError::new(FailureKind::Sink, format!("sink: {error}"))
     }
 
-    /// What ended the run.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> FailureKind {
         self.kind
     }
 
-    /// What a process says to its parent: 65, 69, 70, 74 or 78.
+    /// Returns the exit code of the process: 65, 69, 70, 74 or 78.
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             FailureKind::Refused => 65,
@@ -136,15 +137,15 @@ impl From<HaltReason> for RunError {
     }
 }
 
-/// What the closure that builds the dataflows could not go on without.
+/// Converts an error of the closure that builds the dataflows.
 impl From<Box<dyn Error + Send + Sync>> for RunError {
     fn from(error: Box<dyn Error + Send + Sync>) -> RunError {
         RunError::from_cause(FailureKind::Abandoned, error)
     }
 }
 
-/// How a run went whose inputs all ended, or that was asked to stop. The counts are of this process, and are zero in a
-/// process that has no gate; all are public.
+/// The outcome of a run whose inputs all ended, or that was asked to stop. The counts are of this process,
+/// and are zero in a process that has no gate; all are public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     pub(crate) released: u64,
@@ -154,7 +155,7 @@ pub struct Finished {
     pub(crate) stopped: bool,
 }
 
-/// What became of how many windows: `5 released, 7 refused`.
+/// Formats the numbers of windows by outcome: `5 released, 7 refused`.
 impl fmt::Display for Finished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} released", self.released)?;
@@ -173,17 +174,17 @@ impl Finished {
         Finished { released: 0, refused: 0, skipped: 0, lost: 0, stopped: true }
     }
 
-    /// How many windows were released.
+    /// Returns the number of released windows.
     pub fn released(&self) -> u64 {
         self.released
     }
 
-    /// How many were refused for budget.
+    /// Returns the number of windows that were refused for budget.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// How many were skipped, because their time passed before they were complete.
+    /// Returns the number of windows that were skipped, because their time passed before they were complete.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -194,7 +195,7 @@ impl Finished {
         self.lost
     }
 
-    /// Whether it was asked to stop before its inputs ended.
+    /// Returns true if the run was asked to stop before its inputs ended.
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
@@ -220,7 +221,7 @@ impl Finished {
 static ENDING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Whether this thread draws for a dataflow.
+    /// True if this thread draws for a dataflow.
     static DRAWS: Cell<bool> = const { Cell::new(false) };
 }
 

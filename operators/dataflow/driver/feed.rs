@@ -73,13 +73,13 @@ impl Feeds {
     }
 }
 
-/// What the driver does with an input.
+/// An input as the driver turns it.
 pub(crate) trait Pump {
     /// Takes what is there, unless the dataflow is behind (`may_pull`), and says how that went.
     fn turn(&mut self, context: &Context, may_pull: bool) -> Result<Turn, RunError>;
 }
 
-/// How a turn went.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Something was fed or declared.
@@ -185,7 +185,8 @@ impl<'scope, D: 'static> Fed<'scope, D> {
         Fed { stream: self.stream.flat_map(logic), context: self.context }
     }
 
-    /// What timely operators make of it. Whatever they do, what comes out is not complete before what went in is.
+    /// Adds the operators that timely makes of it. Whatever they do, what comes out is not complete before
+    /// what went in is.
     pub fn through<R: 'static>(
         self,
         operators: impl FnOnce(StreamVec<'scope, Time, D>) -> StreamVec<'scope, Time, R>,
@@ -219,7 +220,7 @@ fn witnessed<'scope, D: 'static, R: 'static>(
 // of it as far as every one of them has been declared. What it gives out is empty, and is put beside the foreign
 // stream: so whatever waits for the stream to be complete waits for both.
 
-/// Which worker says what.
+/// A statement of a worker, with the worker's number.
 type Saying = (usize, Said);
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -228,13 +229,13 @@ pub(crate) enum Said {
     Complete(usize, Time),
     /// There is nothing more to declare.
     Finished,
-    /// What was declared is settled, so that its partitions may go to the end of time.
+    /// The declaration is settled: its partitions may go to the end of time.
     Ended,
 }
 
 type ExternalInput = InputHandle<Time, CapacityContainerBuilder<Vec<Saying>>>;
 
-/// What has been declared on this worker.
+/// The declarations of this worker.
 pub(crate) struct Control {
     worker: usize,
     partitions: usize,
@@ -393,9 +394,9 @@ fn hold(capability: &mut Option<Capability<Time>>, complete: Time, vanished: boo
     }
 }
 
-/// What all workers have declared.
+/// The declarations of all workers.
 struct DeclaredTable {
-    /// Who declares a partition, and up to when.
+    /// The worker that declares a partition, and the time up to which it has done so.
     partitions: Vec<Option<(usize, Time)>>,
     /// Workers that may still say something.
     speaking: usize,

@@ -20,11 +20,11 @@ use super::failure;
 use super::failure::{FailureKind, RunError};
 use super::shared::ProcessShared;
 
-/// How often a process says that it runs.
+/// The interval at which a process sends a sign of life.
 const PULSE: Duration = Duration::from_secs(1);
 /// The same to one that has not answered, which may be stopped for days: what nobody reads must fit in the buffers.
 const FAINT_PULSE: Duration = Duration::from_secs(60);
-/// How often is looked for silence, and for the word to stop.
+/// The interval at which silence and the request to stop are looked for.
 const GLANCE: Duration = Duration::from_millis(50);
 /// From when on a process that says nothing is named to the operator.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -35,12 +35,12 @@ const LONGEST: usize = 64 << 20;
 /// The longest reason that is passed on.
 const LONGEST_REASON: usize = 4 << 10;
 
-/// What a frame says.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameKind {
     /// The process runs.
     Alive = 0,
-    /// What the sources of the process have read, in their own words.
+    /// A note of the sources of the process.
     Note = 1,
     /// The process was asked to stop, and with it all others.
     Stop = 2,
@@ -73,9 +73,9 @@ pub(crate) struct Peers {
 /// The connection to one process.
 struct Link {
     writer: Mutex<TcpStream>,
-    /// When the process was heard last, in milliseconds since this one began.
+    /// The time at which the process was last heard, in milliseconds since this one began.
     heard: AtomicU64,
-    /// Whether nothing can be written to it any more.
+    /// True if nothing can be written to it any more.
     broken: AtomicBool,
 }
 
@@ -117,7 +117,7 @@ impl Peers {
         Ok(peers)
     }
 
-    /// How a process is named to the operator.
+    /// Returns the name of a process for messages to the operator of the job.
     pub(crate) fn name(&self, process: usize) -> String {
         self.cluster.name(process)
     }
@@ -212,7 +212,7 @@ impl Link {
     }
 }
 
-/// What is known of the end of a process, from the bytes that it sent.
+/// Returns the error for a process that has ended, from the bytes that it sent.
 fn ended(name: &str, bytes: &[u8]) -> RunError {
     let (code, of_all, reason) = match bytes {
         [code, of_all, reason @ ..] => (*code, *of_all == 1, String::from_utf8_lossy(reason)),
@@ -289,7 +289,7 @@ fn pulse(peers: &Weak<Peers>) {
     }
 }
 
-/// What is known of the silence of one process.
+/// The silence of one process.
 #[derive(Default)]
 struct Silence {
     spoke: Option<Instant>,
@@ -307,7 +307,7 @@ impl Silence {
         due
     }
 
-    /// What there is to say of a process that has been quiet for so long.
+    /// Returns the message about a process that has been quiet for this long, if there is one.
     fn notice(&mut self, quiet: Duration) -> Option<String> {
         match self.longest {
             None if quiet > SILENCE => {

@@ -20,11 +20,11 @@ use crate::dataflow::engine::{
 };
 use crate::time::Time;
 
-/// How long a worker sleeps where nothing wakes it, before it looks again whether a source has something.
+/// The longest sleep of a worker that nothing wakes, before it looks again for input.
 const NAP: Duration = Duration::from_millis(2);
 /// The same, where no source is left to look at.
 const SLEEP: Duration = Duration::from_millis(50);
-/// How long a stopped run waits for a sink that keeps a release to itself.
+/// The time that a stopped run waits for a sink that does not return.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs a job to its end.
@@ -126,7 +126,7 @@ fn in_process(threads: usize) -> Vec<ProcessBuilder> {
     ProcessBuilder::new_typed_vector(threads, refill, spill)
 }
 
-/// What connects this process to the others.
+/// The connections of this process to the others.
 struct Connections {
     sockets: Vec<TcpStream>,
     /// Timely's threads; `None` once somebody waits for them.
@@ -184,7 +184,7 @@ impl Connections {
 struct WorkerRun {
     feeds: Feeds,
     shared: Arc<ProcessShared>,
-    /// Whether all inputs were closed, and every dataflow has ended.
+    /// True if all inputs were closed, and every dataflow has ended.
     is_over: bool,
 }
 

@@ -30,7 +30,7 @@ impl Stop {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it was asked to.
+    /// Returns true if the run was asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
@@ -39,7 +39,7 @@ impl Stop {
 /// Of one process, for all of its workers.
 pub(crate) struct ProcessShared {
     stop: Stop,
-    /// Whether another process was asked to stop, and this one by it.
+    /// True if another process was asked to stop, and this one stops with it.
     stopped_with_others: AtomicBool,
     failed: AtomicBool,
     failure: Mutex<Option<RunError>>,
@@ -92,12 +92,12 @@ impl ProcessShared {
         self.stopped_with_others.store(true, Ordering::SeqCst);
     }
 
-    /// Whether nothing more may be handed to a gate.
+    /// Returns true if nothing more may be submitted to a gate.
     pub(crate) fn is_over(&self) -> bool {
         self.has_failed() || self.is_stopped()
     }
 
-    /// What to call before a failure is acted on.
+    /// Adds a function that is called before a failure is acted on.
     pub(crate) fn on_failure(&self, halt: Box<dyn Fn() + Send>) {
         lock(&self.halts).push(halt);
     }
@@ -119,7 +119,7 @@ impl ProcessShared {
         Arc::clone(&self.leaving)
     }
 
-    /// Whether some release has not reached the end of its way.
+    /// Returns true if some release is still on its way.
     pub(crate) fn is_leaving(&self) -> bool {
         Arc::strong_count(&self.leaving) > 1
     }
@@ -181,13 +181,14 @@ impl Context {
         probe
     }
 
-    /// Whether every window that closes before `time` has its outcome, of the operators that release windows as they
-    /// close. The end of an input waits for this; an operator that itself waits for the end would never let it come.
+    /// Returns true if every window that closes before `time` has its outcome, of the operators that release
+    /// windows as they close. The end of an input waits for this; an operator that itself waits for the end
+    /// would never let it come.
     pub(crate) fn is_settled_before(&self, time: Time) -> bool {
         self.probes.borrow().iter().all(|settling| settling.at_end || settling.has_passed(time))
     }
 
-    /// Whether every window has its outcome, of all operators.
+    /// Returns true if every window of all operators has its outcome.
     pub(crate) fn is_settled(&self) -> bool {
         self.probes.borrow().iter().all(|settling| settling.has_passed(Time::MAX))
     }
@@ -259,7 +260,7 @@ impl ReadPace {
         ReadPace { input: Some(input), answered, worker: worker.index(), sent: 0, turns: 0 }
     }
 
-    /// Whether some worker is so far behind that nothing more should be sent.
+    /// Returns true if some worker is too far behind to be sent more.
     pub(crate) fn is_behind(&self) -> bool {
         self.answered.borrow().iter().any(|answered| self.sent - answered >= UNANSWERED)
     }

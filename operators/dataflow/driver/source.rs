@@ -6,7 +6,7 @@ use std::fmt;
 use crate::ledger::Name;
 use crate::time::Time;
 
-/// How many records a source gives at a time, about. More are taken; fewer make more turns.
+/// The number of records that a source gives at a time, about. More are taken; fewer make more turns.
 pub const BATCH: usize = 1_024;
 
 /// One worker's part of an input. The driver pulls; the source never pushes.
@@ -14,7 +14,7 @@ pub const BATCH: usize = 1_024;
 /// Completeness is this source's word, given by [`Pulled::Complete`] and [`Pulled::End`]: never by an error, by being
 /// dropped, or by having nothing at the moment.
 pub trait Source: 'static {
-    /// What it gives.
+    /// The type of its records.
     type Record: Clone + 'static;
 
     /// Appends what is there, about [`BATCH`] of it, and says how things stand after these records. It returns soon:
@@ -26,7 +26,7 @@ pub trait Source: 'static {
     fn pull(&mut self, batch: &mut Vec<Self::Record>) -> Result<Pulled, SourceError>;
 }
 
-/// How things stand after a pull.
+/// The state of a source after a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
     /// There may be more at once.
@@ -40,7 +40,7 @@ pub enum Pulled {
     End,
 }
 
-/// Why a source gives nothing more, though it has not ended.
+/// The reason for which a source gives nothing more, though it has not ended.
 ///
 /// The text is for whoever runs the job. It names a place (a file, a line, a host), and never what was found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,12 +52,13 @@ pub struct SourceError {
 }
 
 impl SourceError {
-    /// What was read from cannot be read any more.
+    /// Creates the error of a source that cannot be read any more.
     pub fn lost(place: impl Into<String>) -> SourceError {
         SourceError { refused: false, of_all: false, place: place.into(), why: None }
     }
 
-    /// What was read cannot be accepted: it is out of its declared order, or not decodable past its declared limit.
+    /// Creates the error of an input that cannot be accepted: it is out of its declared order, or not
+    /// decodable past its declared limit.
     pub fn refused(place: impl Into<String>) -> SourceError {
         SourceError { refused: true, of_all: false, place: place.into(), why: None }
     }
@@ -78,7 +79,7 @@ impl SourceError {
         self.of_all
     }
 
-    /// Whether it was there and could not be accepted.
+    /// Returns true if the input was there and could not be accepted.
     pub fn is_refused(&self) -> bool {
         self.refused
     }

@@ -16,12 +16,12 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::ContributionBound;
 use crate::time::Time;
 
-/// What was counted of people in former windows. Prints as `<private>`.
+/// The contributions of people to former windows. Prints as `<private>`.
 #[derive(Clone)]
 pub(super) enum Tab<P, K> {
     /// In how many windows.
     Windows(WindowAdmission<P>),
-    /// How much, of each key.
+    /// The amounts that each person has contributed to each key.
     Life(LifetimeContribution<P, K>),
 }
 
@@ -66,7 +66,7 @@ impl<P: Person, K: GroupingKey> Tab<P, K> {
         }
     }
 
-    /// What [`restore`](Tab::restore) reads, of everybody.
+    /// Calls `tell` with the entry of every person, which [`restore`](Tab::restore) reads.
     pub(super) fn each(&self, mut tell: impl FnMut(&P, Vec<u8>)) {
         let mut told = |person: &P, rest: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = Vec::new();
@@ -94,7 +94,7 @@ impl<P: Person, K: GroupingKey> Tab<P, K> {
         }
     }
 
-    /// What one of the same limits has written.
+    /// Reads the entries that a table of the same bounds has written.
     pub(super) fn read(&self, bytes: &[u8]) -> Result<Tab<P, K>, Invalid> {
         match self {
             Tab::Windows(used) => {
@@ -118,7 +118,8 @@ pub(super) struct Admission<P, K> {
     admitted: Admitted,
 }
 
-/// What a window has counted on one worker: how many entries, and each as bytes. Prints as `<private>`.
+/// The contributions that a window has counted on one worker: the number of entries, and each as bytes.
+/// Prints as `<private>`.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Admitted {
     pub(super) entries: u64,
@@ -127,7 +128,7 @@ pub(super) struct Admitted {
 
 redacted!(Admitted);
 
-/// What a worker is told of what was counted before. Prints as `<private>`.
+/// The contributions to former windows, as a worker is sent them at a restart. Prints as `<private>`.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Restored {
     /// For a worker: all windows that end by then were counted.
@@ -159,7 +160,7 @@ impl<P: Person, K: GroupingKey> Admission<P, K> {
         }
     }
 
-    /// What counts in a window.
+    /// Returns the contributions that count in a window.
     pub(super) fn of(&mut self, window: Interval) -> Closing<'_, P, K> {
         let Admission { tab, through, admitted } = self;
         // It was counted before this process began, or comes too late to be: its row is told again or it is skipped, and
@@ -171,7 +172,7 @@ impl<P: Person, K: GroupingKey> Admission<P, K> {
         })
     }
 
-    /// What the window that was closed last has counted.
+    /// Returns the contributions that the last closed window has counted.
     pub(super) fn admitted(&mut self) -> Admitted {
         std::mem::take(&mut self.admitted)
     }
@@ -195,12 +196,12 @@ impl<P: Person, K: GroupingKey> Closing<'_, P, K> {
         Closing(AdmissionItem::Everybody)
     }
 
-    /// Whether a person is bounded over all windows together.
+    /// Returns true if a person is bounded over all windows together.
     pub(super) fn is_over_life(&self) -> bool {
         matches!(self.0, AdmissionItem::Left(Tab::Life(_), _))
     }
 
-    /// Whether the person counts in this window.
+    /// Returns true if the person counts in this window.
     pub(super) fn admits(&mut self, person: &P) -> bool {
         let (used, admitted) = match &mut self.0 {
             AdmissionItem::Left(Tab::Windows(used), admitted) => (used, admitted),

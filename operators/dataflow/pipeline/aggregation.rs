@@ -10,32 +10,32 @@ use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
 use crate::mechanisms::{Cell, Cells, ContributionBound, Key, Mean, Range, Statistic, Tally, Total};
 
-/// What a statistic may be grouped by: a number, a text, nothing.
+/// A type that a statistic may be grouped by: a number, a text, nothing.
 pub trait GroupingKey: Key + Identity {}
 
 impl<K: Key + Identity> GroupingKey for K {}
 
 /// A statistic as the operators see it.
 pub trait Aggregation: Clone + 'static {
-    /// What it is grouped by.
+    /// The type of the keys.
     type Key: GroupingKey;
-    /// What it reads of a person's records in a key.
+    /// The part of a person's records in a key that is read.
     type Measure: Measure;
-    /// What it asks.
+    /// The statistic that is released.
     type Statistic: Statistic<Tally: Tally<Part: Travels>>;
-    /// What one worker knows of a key.
+    /// The total of one worker for a key.
     type Total: Default + 'static;
 
-    /// What it reads.
+    /// Returns the measure.
     fn measure(&self) -> &Self::Measure;
 
-    /// What it asks.
+    /// Returns the statistic.
     fn statistic(&self) -> &Self::Statistic;
 
     /// The only keys it is told for, where they are public.
     fn listed(&self) -> Option<Arc<[Self::Key]>>;
 
-    /// How much of a person is kept.
+    /// Returns the most records of a person that are kept.
     ///
     /// # Errors
     ///
@@ -53,7 +53,8 @@ pub trait Aggregation: Clone + 'static {
     /// Adds one person's share, bounded as the statistic's sensitivity says.
     fn add(&self, total: &mut Self::Total, share: <Self::Measure as Measure>::Share);
 
-    /// How much a person may bring to a key over all windows together, where windows are added up.
+    /// Returns the most that a person may contribute to a key over all windows together, if windows are added
+    /// up.
     fn over_life(&self) -> Option<u64> {
         None
     }
@@ -73,7 +74,7 @@ pub trait Aggregation: Clone + 'static {
     /// Adds what another pane knows.
     fn join(&self, ours: &mut Self::Total, theirs: &Self::Total);
 
-    /// What travels.
+    /// Builds the part of a tally that travels between workers.
     fn part(key: Self::Key, total: Self::Total) -> <<Self::Statistic as Statistic>::Tally as Tally>::Part;
 }
 
@@ -95,13 +96,13 @@ pub type Averaging<K> = KeyedAggregation<Mean<K>, Terms>;
 
 /// A statistic of which each person's share of a key is a cell.
 pub trait SharedCells: Statistic<Tally = Cells<Self::Key>> + Clone {
-    /// What it is grouped by.
+    /// The type of the keys.
     type Key: GroupingKey;
 
     /// The only keys it is told for, where they are public.
     fn listed(&self) -> Option<Arc<[Self::Key]>>;
 
-    /// What one person adds to a key: clipped.
+    /// Returns the contribution of one person to a key, clamped.
     fn contribution(&self, records: u64, sum: i128) -> Cell;
 }
 
@@ -185,8 +186,8 @@ impl<S: SharedCells, M: SummedMeasure + 'static> Aggregation for KeyedAggregatio
     }
 }
 
-/// How many records a person has in a key, at most `per_key`, and the sum of their [terms](Range::term). Each value is
-/// clipped by itself.
+/// The number of records that a person has in a key, at most `per_key`, and the sum of their
+/// [terms](Range::term). Each value is clipped by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms(pub(crate) Range);
 

@@ -29,7 +29,7 @@ pub(crate) const CHOICE: &str = "discreet-dataflow 2026-11 what is kept of a per
 /// A desk, and what was kept for its statistic.
 pub(super) type Opened = (Box<dyn ReleaseBackend>, Option<Memory>);
 
-/// Where releases are paid for and sealed.
+/// The backend of a job's statistics, which charges and seals their releases.
 pub(super) trait StatisticBackend {
     /// Is halted when the run fails, and refuses to be elsewhere than worker 0 is.
     fn answers_for(&self, shared: &ProcessShared);
@@ -39,7 +39,7 @@ pub(super) trait StatisticBackend {
     /// The identity that a statistic of this version of the job has with these parameters.
     fn version(&self, parameters: &Digest) -> Digest;
 
-    /// What chooses the records that are kept.
+    /// Returns the key of the contribution selection.
     fn secret(&self) -> Zeroizing<[u8; 32]>;
 
     /// The budget that pays: the one of that name, or the only one for such a unit.
@@ -85,12 +85,12 @@ impl StatisticBackend for AtGate<'_> {
 
 // What becomes of a tally: the way from a mechanism that is ready to what the gate seals.
 
-/// What a worker sends of a window. Prints as `<private>`.
+/// A message of a worker about a window. Prints as `<private>`.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Portion<P> {
     /// Some of its tally.
     Part(P),
-    /// Whom it has admitted.
+    /// The people that the window has admitted.
     Admitted(Admitted),
 }
 
@@ -193,8 +193,9 @@ impl<R: Ready<Answer: Tellable>, P: Person, K: GroupingKey> Sealable for WindowD
     }
 }
 
-/// What a statistic keeps from one window to the next: what its mechanism remembers, and where it is noted what was counted of
-/// each person. What is public of the first outlives a version of the job; the rest does not, for a new version pays anew.
+/// The state that a statistic keeps from one window to the next: its mechanism's, and the places of its notes
+/// on the contributions of each person. What is public of the first outlives a version of the job; the rest
+/// does not, for a new version pays anew.
 pub(super) struct Remembered<'a> {
     pub(super) version: Digest,
     /// The end of the window that it was sealed with.
@@ -207,7 +208,7 @@ pub(super) struct Remembered<'a> {
 const FORMAT: u8 = 2;
 
 impl<'a> Remembered<'a> {
-    /// What a mechanism kept, as it holds for a window.
+    /// Returns the state that a mechanism kept, as it holds for a window.
     fn held_for<R: Ready>(
         &self,
         ready: &R,

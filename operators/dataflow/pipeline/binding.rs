@@ -56,8 +56,8 @@ fn at(time: Time) -> String {
     }
 }
 
-/// How a window is paid for: by itself; or, where the windows of a person are bounded, as many as that before the first; or
-/// all of them at once.
+/// Returns the charge of a release's windows: one for each; or, if the windows of a person are bounded, a
+/// reservation before the first; or one for all of them.
 ///
 /// What is paid for all windows, however many there are, counts for as long as there may be any: where an account holds
 /// everything together that makes no difference, and a schedule that goes on for longer goes on with it. Where spans of
@@ -88,7 +88,7 @@ pub(crate) fn charge(
     Ok(Charge::Once { cost: ReleaseCost::new(cost.neighbours(), amount), life })
 }
 
-/// Whether it ends when time does.
+/// Returns true if the interval has no end.
 fn is_open(life: Interval) -> bool {
     life.end() == LIMIT
 }

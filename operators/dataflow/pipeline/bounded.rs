@@ -99,7 +99,7 @@ where
     U: ProtectedUnit<D>,
     T: Fn(&D) -> Time + 'static,
 {
-    /// How many records each key has, at most `per_key` of one person.
+    /// Counts the records of each key (partition), at most `per_key` of one person.
     ///
     /// One person more or less moves at most `keys` counts of a window, each by at most `per_key`; one record, one count
     /// by 1.
@@ -115,7 +115,7 @@ where
         self.ask(key, |_: &D| (), question)
     }
 
-    /// How many records there are. One person more or less moves it by at most `per_key`; one record, by 1.
+    /// Counts the records. One person more or less moves it by at most `per_key`; one record, by 1.
     pub fn count(
         self,
     ) -> Tallied<'scope, D, U, T, CountingByKey<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static> {
@@ -263,7 +263,8 @@ where
         self.quantile_by(|_: &D| (), Keys::whole(), value, quantiles, grid)
     }
 
-    /// How many records have their value in each bucket. Every value has one, so that leaving out tells nothing.
+    /// Counts the records whose value is in each bucket. Every value has one, so that leaving out tells
+    /// nothing.
     ///
     /// One person more or less moves at most `keys` buckets of a window, each by at most `per_key`; one record, one bucket
     /// by 1.
@@ -291,7 +292,8 @@ where
     People<P, F, N>: ProtectedUnit<D>,
     T: Fn(&D) -> Time + 'static,
 {
-    /// How many people each key has. One person more or less moves at most `keys` of them, by 1 each, whatever `per_key` is.
+    /// Counts the people of each key (partition). One person more or less moves at most `keys` of them, by 1
+    /// each, whatever `per_key` is.
     pub fn people_by<K: GroupingKey, G: Fn(&D) -> K + 'static>(
         self,
         key: G,
@@ -304,7 +306,7 @@ where
         self.ask(key, |_: &D| (), question)
     }
 
-    /// How many people there are. One person more or less moves it by 1.
+    /// Counts the people. One person more or less moves it by 1.
     pub fn people(
         self,
     ) -> Tallied<'scope, D, People<P, F, N>, T, CountingByKey<()>, impl Fn(&D) + 'static, impl Fn(&D) + 'static>

@@ -21,10 +21,10 @@ use crate::dataflow::windows::Schedule;
 use crate::mechanisms::{Key, Statistic, Tally};
 use crate::time::Time;
 
-/// What travels of a question.
+/// The part of an aggregation that travels between workers.
 pub(super) type AggregationPart<Q> = <<<Q as Aggregation>::Statistic as Statistic>::Tally as Tally>::Part;
 
-/// Who counts in which windows, and what is told of that at first.
+/// The admission of people to windows, and the stream that restores it at the start.
 pub(super) type Counters<'scope, P, K> = (Admission<P, K>, StreamVec<'scope, Time, Restored>);
 
 /// Bounds records, and gives the parts of every window with its number.
@@ -111,7 +111,7 @@ fn advance(held: &mut Option<Capability<Time>>, time: Time) {
 // is held apart, for the others: what counts is decided by what its source had declared when it gave the record, and not
 // by which window this worker has got round to closing.
 
-/// How a statistic reads records.
+/// The functions by which a statistic reads records.
 pub(super) struct RecordReading<D, U, T, G, V> {
     pub(super) unit: Rc<U>,
     pub(super) time: Rc<T>,
@@ -120,7 +120,7 @@ pub(super) struct RecordReading<D, U, T, G, V> {
     pub(super) records: std::marker::PhantomData<fn(D)>,
 }
 
-/// What one worker holds of one statistic.
+/// The open panes of one statistic on one worker.
 pub(super) struct Panes<D, U: ProtectedUnit<D>, Q: Aggregation, T, G, V> {
     reading: RecordReading<D, U, T, G, V>,
     question: Q,
@@ -134,7 +134,7 @@ pub(super) struct Panes<D, U: ProtectedUnit<D>, Q: Aggregation, T, G, V> {
     free: Vec<usize>,
     /// The first window that is not closed.
     next: u64,
-    /// Where the last record went.
+    /// The pane of the last record.
     last: Last,
 }
 
@@ -284,7 +284,7 @@ where
         (number, totals)
     }
 
-    /// Whether there is a last window.
+    /// Returns true if there is a last window.
     pub(super) fn is_bounded(&self) -> bool {
         self.schedule.is_bounded()
     }

@@ -40,14 +40,14 @@ impl<K: Ord, C: Summary + Clone> ExactCells<K, C> {
         ExactCells(Arc::new(Mutex::new(BTreeMap::new())))
     }
 
-    /// What is known of a key in a window: nothing, where nobody has it.
+    /// Returns the cell of a key in a window: an empty one if nobody has the key.
     pub(crate) fn cell(&self, window: Interval, key: &K) -> C {
         let cells = self.lock();
         let cell = cells.get(&(window.start(), window.end())).and_then(|cells| cells.get(key));
         cell.cloned().unwrap_or_default()
     }
 
-    /// What each key has, by the ends of the windows in which somebody has it.
+    /// Returns the cells of each key, by the ends of the windows in which somebody has it.
     pub(crate) fn by_key(&self) -> BTreeMap<K, Vec<(Time, C)>>
     where
         K: Clone,
@@ -81,7 +81,7 @@ where
     G: Fn(&D) -> Q::Key + 'static,
     V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
 {
-    /// How much of a person counts.
+    /// Returns the contribution bound.
     pub(crate) fn limits(&self) -> &ContributionBound {
         self.bounded.limits()
     }

@@ -18,7 +18,7 @@ use crate::invalid::Invalid;
 use crate::ledger::Digest;
 use crate::time::Time;
 
-/// Which notes there are: those from one place on and before another.
+/// The range of places of the notes: from one place on and before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pages {
     since: i64,
@@ -51,21 +51,21 @@ impl Pages {
     }
 }
 
-/// What is known of all persons, where windows are sealed. Windows come in the order of their end.
+/// The contributions of all persons to sealed windows. Windows come in the order of their end.
 pub(super) struct Ledgered<P, K>(Arc<Mutex<KnownWindow<P, K>>>);
 
 struct KnownWindow<P, K> {
     tab: Tab<P, K>,
     through: Time,
-    /// What windows have counted that is not in the tab yet.
+    /// The contributions of windows that are not in the table yet.
     waiting: BTreeMap<Time, Vec<Admitted>>,
     pages: Pages,
-    /// How many bytes the newest whole took, and what was noted since.
+    /// The size of the newest full copy in bytes, and of the notes since.
     whole: usize,
     added: usize,
-    /// What is in the tab and in no note that was surely sealed.
+    /// The contributions that are in the table and in no note that was surely sealed.
     unsealed: Vec<u8>,
-    /// What will be so when the note that was handed out last is sealed.
+    /// The state after the note that was handed out last is sealed.
     handed: Option<HandedWindow>,
 }
 
@@ -140,7 +140,7 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
         Ledgered(Arc::new(Mutex::new(known)))
     }
 
-    /// What the workers are told at first.
+    /// Returns the contributions that the workers are sent at the start.
     pub(super) fn restored(&self, chooser: &ContributionSelector, peers: usize) -> Vec<Restored> {
         let known = self.lock();
         let mut told: Vec<Restored> =
@@ -157,7 +157,8 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
         }
     }
 
-    /// What is sealed with a window: which notes there are then, and the one that it adds. `kept` is what was sealed last.
+    /// Returns the notes to be sealed with a window: the range of their places, and the note that it adds.
+    /// `kept` is what was sealed last.
     pub(super) fn sealed(&self, window: Interval, kept: Option<Pages>) -> (Pages, Option<Noted>) {
         self.lock().sealed(window, kept)
     }

@@ -190,17 +190,18 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Unplaced<'scope, D, U, T> {
 
 // How one record is told from another.
 
-/// What makes a record that record. Implemented here, for [`DistinctRecords`], [`RecordId`], [`OneRecordPerPerson`] and [`Multiplicity`].
+/// The identity of a record among the records of its person. Implemented here, for [`DistinctRecords`],
+/// [`RecordId`], [`OneRecordPerPerson`] and [`Multiplicity`].
 pub trait RecordIdentity<D>: Clone + 'static {
     /// A record on its way.
     type Item: Travels + Clone;
-    /// How what is held is combined.
+    /// The rule by which held records are combined.
     type Rule<M: Measure>: Rule<Share = M::Share>;
 
     /// The record of an item.
     fn record(item: &Self::Item) -> &D;
 
-    /// When an item took effect, which came at a time.
+    /// Returns the time at which an item takes effect, which was given at a time.
     #[inline]
     fn moment(_: &Self::Item, given: Time) -> Time {
         given
@@ -356,8 +357,8 @@ impl<D: Travels + Clone + Identity + Ord> RecordIdentity<D> for Multiplicity {
 // Differential collections on the way between a feed and the sentence.
 
 impl<'scope, D: 'static> Fed<'scope, (D, isize)> {
-    /// What differential operators make of a stream of changes: records with by how much their multiplicity changes, each
-    /// at the time that its source had declared when it gave it.
+    /// Adds differential operators, which turn the stream into changes: records with a change of their
+    /// multiplicity, each at the time that its source had declared when it gave it.
     ///
     /// The changes that come out can be [protected](Fed::protect_collection); they are not complete before what went in is.
     pub fn collection<R: 'static>(

@@ -46,7 +46,7 @@ pub struct Tallied<'scope, D, U: ProtectedUnit<D>, T, Q, G, V> {
     pub(super) value: Rc<V>,
     pub(super) question: Result<Q, Invalid>,
     account: Option<String>,
-    /// What its version binds beside what is known here.
+    /// The terms that the version binds beside the pipeline's own.
     stated: Option<VersionTerms>,
 }
 
@@ -282,7 +282,8 @@ fn parts_are_priced(
     if cut { charge.cost().partial().map(drop) } else { Ok(()) }
 }
 
-/// What worker 0 tells the others once, before anything is closed.
+/// Builds the stream by which worker 0 sends the others the restored contributions once, before anything is
+/// closed.
 fn told_once<'scope>(scope: Scope<'scope, Time>, known: Vec<Restored>) -> StreamVec<'scope, Time, Restored> {
     known.to_stream(scope)
 }

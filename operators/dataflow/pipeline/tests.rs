@@ -125,7 +125,8 @@ pub(super) fn span(length: i64) -> Span {
     Span::microseconds(length).unwrap()
 }
 
-/// What is sealed of each window, where one table sees every record by itself: the reference for a person's statistics.
+/// Returns the tallies of each window by a single table that sees every record by itself: the reference for a
+/// person's statistics.
 pub(super) fn tallied<P, K, R, T>(
     schedule: &Schedule,
     table: impl Fn(ContributionSelector) -> PersonTable<P, K, R>,

@@ -11,27 +11,28 @@ use crate::dataflow::bounding::{Cap, ContributionSelector, Identity, Measure, Pe
 use crate::dataflow::engine::{Exchange, Operator, Pipeline, Shared, StreamVec, Travels};
 use crate::time::Time;
 
-/// What a person is told by: a number, a text, an address, or several of them.
+/// The identity of a person: a number, a text, an address, or several of them.
 pub trait Person: Identity + Ord + Clone + Send + 'static {}
 
 impl<P: Identity + Ord + Clone + Send + 'static> Person for P {}
 
-/// What one record, or everything of one person, is to the operators. Implemented here, for [`People`] and [`Records`].
+/// The privacy unit as the operators see it: one record, or everything of one person. Implemented here, for
+/// [`People`] and [`Records`].
 pub trait ProtectedUnit<D>: Clone + 'static {
     /// A record on its way.
     type Item: Travels + Clone;
-    /// Who is bounded.
+    /// The unit whose contribution is bounded.
     type Person: Person;
-    /// What is held of one pane.
+    /// The state of one pane.
     type Pane<Q: Aggregation>: Pane<Self::Person, Q>;
 
-    /// Whether who is bounded is one record, and so in one window alone.
+    /// True if the unit is one record, which is in one window alone.
     const IS_A_RECORD: bool = false;
 
     /// The record of an item.
     fn record(item: &Self::Item) -> &D;
 
-    /// When an item took effect, which came at a time.
+    /// Returns the time at which an item takes effect, which was given at a time.
     fn moment(item: &Self::Item, given: Time) -> Time;
 
     /// Brings everything of one person to one worker, in batches that several operators may read.
@@ -58,10 +59,10 @@ pub trait ProtectedUnit<D>: Clone + 'static {
 /// Batches that are read, and not taken.
 pub(super) type Batches<'scope, T> = Shared<'scope, Time, Rc<Vec<T>>>;
 
-/// What a statistic reads of a record.
+/// The parts of a record that a statistic reads.
 #[expect(missing_debug_implementations, reason = "it is private")]
 pub struct RecordContribution<'a, Q: Aggregation> {
-    /// When it happened.
+    /// The time of the event.
     pub(super) time: Time,
     /// Its key.
     pub(super) key: &'a Q::Key,
@@ -69,7 +70,7 @@ pub struct RecordContribution<'a, Q: Aggregation> {
     pub(super) value: <Q::Measure as Measure>::Value,
 }
 
-/// What is held of one pane of a statistic, or of one of its windows.
+/// The state of one pane of a statistic, or of one of its windows.
 pub trait Pane<P, Q: Aggregation> {
     /// Takes in another pane of the same window.
     fn merge(&mut self, other: &Self, question: &Q);

@@ -119,8 +119,8 @@ where
         self.ask(|keys| VectorMean::over(&domain?, norm, limits, keys))
     }
 
-    /// What bounds the vectors is found, on part of the budget, and followed from window to window: ranges that may be far too
-    /// wide are enough. See [`FoundMean`].
+    /// Finds the bound of the vectors on a part of the budget, and follows it from window to window: ranges
+    /// that may be far too wide are enough. See [`FoundMean`].
     ///
     /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`, and the sum by at
     /// most `per_key` vectors whose length, as the last window's covariance measures it, is bounded.

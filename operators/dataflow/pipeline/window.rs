@@ -100,7 +100,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Windowed<'scope, D, U, T> {
     }
 }
 
-/// How people's records are told apart.
+/// An identity of records among those of their person.
 pub trait OfPeople {}
 
 impl OfPeople for super::protect::DistinctRecords {}
@@ -113,8 +113,8 @@ where
     F: Fn(&D) -> P + 'static,
     N: RecordIdentity<D> + OfPeople,
 {
-    /// How much one person can matter in a window: the last word before a statistic, so that nothing is done to a record
-    /// after its person was bounded.
+    /// Sets the contribution bound of one person in a window: the last stage before a statistic, so that
+    /// nothing is done to a record after its person was bounded.
     ///
     /// What is kept of a person is chosen by a keyed hash, and is the same for every order, batch, duplicate and number
     /// of workers.

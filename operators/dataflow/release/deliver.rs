@@ -56,12 +56,12 @@ impl Deliver for StreamVec<'_, Time, LeavingRelease> {
 pub struct LeavingRelease {
     row: Arc<Row>,
     standing: Arc<BudgetStatus>,
-    /// How long the gate took, where it was asked for here.
+    /// The time that the gate took, if the release was requested here.
     took: Option<Duration>,
     ticket: Arc<Ticket>,
 }
 
-/// What a release needs to say what became of it.
+/// The parts that a release needs to report its outcome.
 struct Ticket {
     desk: SharedDesk,
     shared: Arc<ProcessShared>,
@@ -89,7 +89,7 @@ impl LeavingRelease {
         self.row.release().id()
     }
 
-    /// Which of the job's statistics it is.
+    /// Returns the name of the statistic.
     pub fn name(&self) -> &Name {
         &self.row.release().name
     }
@@ -99,7 +99,7 @@ impl LeavingRelease {
         self.row.release().window
     }
 
-    /// What became of it.
+    /// Returns the outcome.
     pub fn fate(&self) -> ReleaseStatus {
         self.row.fate()
     }
@@ -120,7 +120,7 @@ impl LeavingRelease {
         &self.row
     }
 
-    /// What was spent of its budget, what is left, and until when it lasts.
+    /// Returns the status of its budget: the spent amount, the rest, and the time until which it lasts.
     pub fn standing(&self) -> &BudgetStatus {
         &self.standing
     }
@@ -131,8 +131,8 @@ impl LeavingRelease {
         self.standing.order
     }
 
-    /// How long the gate took with it, where this process asked for it. For whoever runs the job: it is no part of what is
-    /// released.
+    /// Returns the time that the gate took, if this process requested the release. For whoever runs the job:
+    /// it is no part of what is released.
     pub fn took(&self) -> Option<Duration> {
         self.took
     }

@@ -18,7 +18,7 @@ pub(crate) struct WindowQueue<S: WindowStatistic, Outcome> {
     title: Title,
     schedule: Schedule,
     late: i64,
-    /// How long after its close a window may still be handed in, by the public clock.
+    /// The time after its close within which a window may still be submitted, by the public clock.
     patience: Option<i64>,
     /// Tallies of windows that a record fell into and that are not handed in.
     open: BTreeMap<u64, S::Tally>,
@@ -30,11 +30,11 @@ pub(crate) struct WindowQueue<S: WindowStatistic, Outcome> {
     /// Releases that a former process sealed and did not deliver, told before their windows were reached.
     before: HashSet<Digest>,
     ended: bool,
-    /// Whether nothing is handed in before all inputs have ended.
+    /// True if nothing is submitted before all inputs have ended.
     at_end: bool,
 }
 
-/// What to say to the gate.
+/// The next request to the gate.
 pub(crate) enum WindowAction {
     Submit(ReleaseRequest),
     Miss(ReleaseId),
@@ -76,9 +76,9 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         self.statistic.absorb(tally, part);
     }
 
-    /// What to say to the gate next, now that everything before `complete` has been declared complete. [`Time::MAX`]
-    /// means that all inputs have ended. `now` is the public clock, where there is one; `is_turn` says whether a window that
-    /// closes then may be handed in.
+    /// Returns the next request to the gate, now that everything before `complete` has been declared
+    /// complete. [`Time::MAX`] means that all inputs have ended. `now` is the public clock, where there is
+    /// one; `is_turn` says whether a window that closes then may be handed in.
     pub(crate) fn next(
         &mut self,
         complete: Option<Time>,
@@ -175,12 +175,12 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         self.schedule.window(self.next).map(|window| self.close(window))
     }
 
-    /// When the next window that was not handed in is missed.
+    /// Returns the time at which the next window that was not submitted is missed.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.schedule.window(self.next).and_then(|window| self.deadline(window)).filter(|_| !self.ended)
     }
 
-    /// How many windows the gate has not answered for.
+    /// Returns the number of windows that the gate has not answered for.
     pub(crate) fn awaited(&self) -> usize {
         self.numbers.len()
     }

@@ -133,7 +133,7 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
 pub(crate) struct Waker(Arc<OnceLock<SyncActivator>>);
 
 impl Waker {
-    /// Which operator it wakes; it was made for one.
+    /// Sets the operator that it wakes; it was made for one.
     pub(super) fn wakes(&self, activator: SyncActivator) {
         let _ = self.0.set(activator);
     }
@@ -199,10 +199,10 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
     release_stream.probe_with(&context.probe(at_end))
 }
 
-/// How often the clock is looked at while a window may be missed: a clock can be set.
+/// The interval at which the clock is read while a window may be missed: a clock can be set.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// What the operator does on worker 0.
+/// The release operator of worker 0.
 struct ReleaseSequencer<S: WindowStatistic> {
     docket: WindowQueue<S, ReleaseOutcome>,
     desk: SharedDesk,
@@ -211,13 +211,13 @@ struct ReleaseSequencer<S: WindowStatistic> {
     /// Its place in the order in which windows of this input are handed in.
     place: usize,
     clock: Option<Arc<dyn Clock>>,
-    /// When each window was handed in that the gate has not answered for.
+    /// The time at which each window was submitted that the gate has not answered for.
     asked: HashMap<Digest, Instant>,
     /// Gone when nothing more can come.
     capability: Option<Capability<Time>>,
 }
 
-/// Where releases go, at this capability.
+/// The function that sends releases on, at this capability.
 type Tell<'a> = dyn FnMut(&Capability<Time>, LeavingRelease) + 'a;
 
 impl<S: WindowStatistic> ReleaseSequencer<S> {
@@ -319,7 +319,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         tell(capability, LeavingRelease::new((row, standing, took), &self.desk, &self.shared));
     }
 
-    /// How long nothing has to be looked at.
+    /// Returns the time for which nothing has to be done.
     fn patience(&self) -> Option<Duration> {
         let remaining = self.docket.next_deadline()?.saturating_sub(self.clock.as_ref()?.now());
         let remaining = Duration::from_micros(u64::try_from(remaining).unwrap_or(0));
@@ -334,9 +334,9 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
 /// It vouches that one protected unit moves a tally by no more than the noise in its [`Sealable`] was made for; what
 /// arrives here is already bounded.
 pub trait WindowStatistic: 'static {
-    /// What one worker knows of a window.
+    /// The tally of one worker for a window.
     type Part: Travels;
-    /// What all of them know: exact, and private until it is sealed.
+    /// The tally of all workers: exact, and private until it is sealed.
     type Tally: 'static;
 
     /// The tally of a window without a record.
@@ -345,10 +345,11 @@ pub trait WindowStatistic: 'static {
     /// Takes in a part. The order of parts makes no difference.
     fn absorb(&self, tally: &mut Self::Tally, part: Self::Part);
 
-    /// How the release of a window is paid for. No tally is in reach: a price is public.
+    /// Returns the charge of a window. No tally is in reach: a price is public.
     fn charge(&self, window: Interval) -> Charge;
 
-    /// How many windows there may be; later ones are skipped, each with a row that says so.
+    /// Returns the number of the last window, if there is one; later ones are skipped, each with a row that
+    /// says so.
     fn last(&self) -> Option<u64> {
         None
     }
@@ -357,7 +358,7 @@ pub trait WindowStatistic: 'static {
     fn seal(&self, window: Interval, tally: Self::Tally) -> Box<dyn Sealable>;
 }
 
-/// What the releases of a statistic have in common: all of their identity but the window and which answer over it.
+/// The common part of a statistic's releases: their identity without the window and the part of the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Title {
     /// The budget that they are charged to.
@@ -366,7 +367,7 @@ pub struct Title {
     pub job: Name,
     /// A hash of the job's version and of every parameter that privacy depends on, as [`Digest::of_version`] makes it.
     pub version: Digest,
-    /// Which of the job's statistics.
+    /// The name of the statistic.
     pub name: Name,
 }
 
@@ -391,13 +392,13 @@ pub(crate) type Wake = Box<dyn Fn() + Send>;
 /// One statistic's place at the gate. Nothing here waits.
 pub(crate) trait ReleaseBackend: Send {
     fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError>;
-    /// What has a row is told; of the rest, that it is absent.
+    /// Requests the row of a release; without one, the gate reports that it is absent.
     fn seek(&self, release: ReleaseId);
     /// Its time has passed: what has no row yet is skipped.
     fn miss(&self, release: ReleaseId);
     fn hear(&self) -> Option<GateEvent>;
     fn delivered(&self, row: &Row);
-    /// Why the gate stopped, once it said so.
+    /// Returns the error for which the gate stopped, once it has said so.
     fn why(&self, doubt: HaltReason) -> LedgerError {
         doubt.into()
     }

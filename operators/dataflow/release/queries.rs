@@ -27,26 +27,26 @@ use crate::ledger::{Digest, Row};
 use crate::mechanisms::queries::{MatchedTotals, Query};
 use crate::time::Time;
 
-/// What both operators of worker 0 know: the one that seeks, and the one that seals.
+/// The state that the two operators of worker 0 share: the one that looks for rows, and the one that seals.
 type AtDesk<A> = Rc<RefCell<QuerySequencer<A>>>;
 
 // Where each question stands: no streams, and no capabilities but their names.
 
-/// How the questions of one sentence are answered.
+/// The way in which the queries of one pipeline are answered.
 pub(in crate::dataflow) trait QueryAnswering: 'static {
-    /// Which version of the data a question names that came when its source had declared `given`.
+    /// Returns the version of the data that a query names which came when its source had declared `given`.
     ///
     /// # Errors
     /// Names what makes it a question that cannot be answered. Nothing of the data is in reach.
     fn version(&self, question: &Query, given: Time) -> Result<u64, Invalid>;
 
-    /// When that version is complete.
+    /// Returns the time at which that version is complete.
     fn close(&self, version: u64) -> Time;
 
     /// The name under which its answer stands in the ledger.
     fn release(&self, question: &Query) -> ledger::ReleaseId;
 
-    /// What everybody has counted, with the mechanism that will noise it.
+    /// Builds the request for a query from the totals of all workers, with the mechanism that adds the noise.
     fn request(&self, posed: Posed, found: MatchedTotals) -> ReleaseRequest;
 }
 
@@ -71,7 +71,7 @@ impl Unanswered {
         &self.question
     }
 
-    /// What is wrong with it.
+    /// Returns the reason of the refusal.
     pub fn why(&self) -> &Invalid {
         &self.why
     }
@@ -86,7 +86,7 @@ impl fmt::Display for Unanswered {
 /// A row, how its budget stands, and how long it took.
 type QueryOutcome = (Row, BudgetStatus, Option<Duration>);
 
-/// What an operator is to do about a release.
+/// The next action of an operator for a release.
 pub(super) enum QueryAction {
     /// Have it counted.
     Pose(Posed),
@@ -105,7 +105,7 @@ enum QueryStage {
     Sealing(Instant),
 }
 
-/// What worker 0 knows of the questions of one sentence.
+/// The queries of one pipeline, on worker 0.
 pub(super) struct QuerySequencer<A> {
     answering: A,
     desk: SharedDesk,
@@ -215,12 +215,12 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         }
     }
 
-    /// What the operator that seeks is to do. After a failure nothing leaves.
+    /// Returns the next action of the operator that looks for rows. After a failure nothing leaves.
     pub(super) fn for_seeking(&mut self) -> Option<QueryAction> {
         self.seeking.pop_front().filter(|_| !self.shared.has_failed())
     }
 
-    /// What the operator that seals is to do.
+    /// Returns the next action of the operator that seals.
     pub(super) fn for_sealing(&mut self) -> Option<QueryAction> {
         self.sealing.pop_front().filter(|_| !self.shared.has_failed())
     }
@@ -239,7 +239,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
 // The operator that seeks: every question goes to worker 0, and from there to the gate, which knows whether it was
 // answered before. One that was not goes on to all workers.
 
-/// What becomes of questions at first.
+/// The outcome of looking for the rows of queries.
 pub(in crate::dataflow) struct Sought<'scope, A> {
     /// Those that must be counted, each for every worker.
     pub(in crate::dataflow) posed: StreamVec<'scope, Time, (u64, Posed)>,

@@ -4,7 +4,7 @@ use timely::dataflow::operators::generic::operator::source;
 
 use super::*;
 
-/// What a foreign source does on one worker, and then it drops what it has.
+/// An action of a foreign source on one worker, after which it drops its handles.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Send(Time, i64),

@@ -27,9 +27,9 @@ use crate::time::{Time, Zone, known, midnight};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Calendar {
     unit: CalendarStep,
-    /// How many units from one start to the next.
+    /// The number of units from one start to the next.
     each: u32,
-    /// How many of these a window spans.
+    /// The number of these that a window spans.
     over: u32,
     zone: String,
 }
@@ -79,12 +79,12 @@ impl Calendar {
         Calendar { unit, each, over: 1, zone: Zone::utc().name().to_owned() }
     }
 
-    /// How many starts apart a window's start and end are.
+    /// Returns the number of starts between a window's start and its end.
     pub(crate) fn width(&self) -> u64 {
         self.over.into()
     }
 
-    /// What windows are, without which of them exist.
+    /// Describes the windows, without the range of those that exist.
     pub(crate) fn describe(&self) -> String {
         let (each, long) = (self.each, u64::from(self.each) * u64::from(self.over));
         let unit = match self.unit {
@@ -140,7 +140,7 @@ impl Calendar {
 }
 
 impl CalendarStep {
-    /// How many of them lie between the first of 1970 and the one that holds this day.
+    /// Returns the number of units between the first of 1970 and the one that holds this day.
     fn number(self, day: Date) -> i64 {
         match self {
             CalendarStep::Month => (i64::from(day.year()) - 1970) * 12 + i64::from(day.month()) - 1,

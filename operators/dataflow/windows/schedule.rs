@@ -25,7 +25,7 @@ pub struct Schedule {
     bounded: bool,
 }
 
-/// What windows are, without which of them exist.
+/// The rule of windows, without the range of those that exist.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum WindowRule {
     Spans { size: i64, step: i64 },
@@ -140,7 +140,7 @@ impl Schedule {
         self.pane(time).map_or(0..0, |pane| self.windows_of(pane))
     }
 
-    /// Whether there is a last window.
+    /// Returns true if there is a last window.
     pub fn is_bounded(&self) -> bool {
         self.bounded
     }
@@ -154,7 +154,7 @@ impl Schedule {
         self.ticks.pane(time)
     }
 
-    /// When a pane is; `None` where there is none.
+    /// Returns the interval of a pane; `None` if there is no such pane.
     pub(crate) fn span_of_pane(&self, pane: u64) -> Option<Interval> {
         self.ticks.between(pane, pane.checked_add(1)?)
     }
@@ -187,7 +187,7 @@ impl Schedule {
         }
     }
 
-    /// How many windows there are; without a last one, more than anybody will see.
+    /// Returns the number of windows; without a last one, more than anybody will see.
     pub(crate) fn count(&self) -> u64 {
         self.windows
     }
@@ -203,18 +203,18 @@ impl Schedule {
         self.ticks.between(0, self.panes(last).end).ok_or_else(no_room)
     }
 
-    /// Whether it is one window of everything.
+    /// Returns true if the schedule is one window of everything.
     pub(crate) fn is_whole(&self) -> bool {
         self.rule == WindowRule::Whole
     }
 
-    /// Whether a pane can be part of several windows.
+    /// Returns true if a pane can be part of several windows.
     pub(crate) fn overlaps(&self) -> bool {
         self.stride < self.width
     }
 
-    /// What windows are: their size, step, unit and zone. Not which exist, so that a schedule that goes on for longer
-    /// has the same name, and the same windows where it had some.
+    /// Describes the windows: their size, step, unit and zone. Not which exist, so that a schedule that goes
+    /// on for longer has the same name, and the same windows where it had some.
     pub(crate) fn describe(&self) -> String {
         match &self.rule {
             WindowRule::Spans { size, step } => format!("{size} microseconds every {step}"),
@@ -310,7 +310,7 @@ pub(in crate::dataflow) struct Windows {
     pub(in crate::dataflow) schedule: Option<Schedule>,
     pub(in crate::dataflow) late: Option<Span>,
     pub(in crate::dataflow) skipping: Option<(Arc<dyn Clock>, Span)>,
-    /// Whether nothing is released before the input has ended.
+    /// True if nothing is released before the input has ended.
     pub(in crate::dataflow) at_end: bool,
 }
 

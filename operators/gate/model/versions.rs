@@ -15,14 +15,14 @@ const VERSIONS: ModelVersion = 2;
 /// The most runs of one life.
 const RUNS: u8 = 4;
 
-/// What is checked before a window is drawn and before a reservation is relied on.
+/// The checks before a window is drawn and before a reservation is relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ModelRules {
     /// The first window is among the parameters that a version is held to.
     start_is_bound: bool,
     /// A window at or before the settled frontier without a row is skipped.
     passed_is_skipped: bool,
-    /// When a reservation pays for a window.
+    /// The condition on which a reservation pays for a window.
     reservation: Reservation,
 }
 
@@ -30,7 +30,7 @@ struct ModelRules {
 enum Reservation {
     /// Whenever its version has one.
     Always,
-    /// Where the newest state is that of its version.
+    /// Only if the newest state is that of its version.
     BesideItsState,
 }
 
@@ -41,7 +41,8 @@ enum ModelRow {
     Skipped,
 }
 
-/// What is sealed with the newest window: whose it is, how often the person has counted, and the settled frontier.
+/// The state that is sealed with the newest window: its owner, the number of the person's windows, and the
+/// settled frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ModelState {
     version: ModelVersion,
@@ -69,7 +70,7 @@ struct Life {
 }
 
 impl Life {
-    /// Whether the person counted in more windows than were paid for.
+    /// Returns true if the person counted in more windows than were paid for.
     fn is_undercharged(&self) -> bool {
         let counted = self.rows.values().filter(|row| **row == ModelRow::Sealed(true)).count();
         counted > usize::from(self.spent)

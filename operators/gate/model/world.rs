@@ -328,7 +328,7 @@ fn record(fate: ReleaseStatus, line: DrawId) -> RowRecord<DrawId> {
     RowRecord { fate, line, delivered: false }
 }
 
-/// Whether this row holds a charge and nothing else.
+/// Returns true if this row holds a charge and nothing else.
 fn unstored(row: &RowRecord<DrawId>, setting: Setting) -> bool {
     setting.flaw == Flaw::ChargeWithoutTheLine && row.fate == ReleaseStatus::Sealed
 }

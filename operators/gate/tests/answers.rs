@@ -40,7 +40,7 @@ fn ledger(at: ScratchPlace) -> Scratch {
     scratch
 }
 
-/// What so many bundles cost of it.
+/// Returns the cost of this number of bundles.
 fn bundles(count: u64) -> PrivacyCost {
     let cost = PrivacyCost::approximate(1.0, 1e-6).unwrap();
     let one = cost.in_currency_of(&PrivacyCost::zcdp(1.0).unwrap()).unwrap();
@@ -101,7 +101,7 @@ impl Study {
         row
     }
 
-    /// Whether it is answered.
+    /// Returns true if the query is answered.
     fn answers(&self, question: &Query) -> bool {
         let row = self.asks(question);
         assert_eq!(row.fate(), ReleaseStatus::Sealed, "{}", row.line());

@@ -17,16 +17,16 @@ const LONGEST: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UsedAnswers(BTreeMap<Digest, Vec<u64>>);
 
-/// Whose answers: a share of a bundle that was opened.
+/// The owner of answers: a share of a bundle that was opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BundleShare {
-    /// Which opening.
+    /// The opening of the bundle.
     pub(super) opened: Digest,
     /// Its place among the shares of the bundle.
     pub(super) place: usize,
-    /// How many shares the bundle has.
+    /// The number of shares of the bundle.
     pub(super) shares: usize,
-    /// How many answers it has.
+    /// The number of answers of the share.
     pub(super) answers: u64,
 }
 
@@ -61,7 +61,8 @@ impl UsedAnswers {
         bytes
     }
 
-    /// How many answers the share has used; `None` where the opening is of a bundle with other shares.
+    /// Returns the number of answers that the share has used; `None` if the opening is of a bundle with other
+    /// shares.
     pub(super) fn of(&self, share: &BundleShare) -> Option<u64> {
         let Some(used) = self.0.get(&share.opened) else { return Some(0) };
         used.get(share.place).copied().filter(|_| used.len() == share.shares)
@@ -82,7 +83,7 @@ impl UsedAnswers {
     }
 }
 
-/// How many bytes an opening takes.
+/// Returns the size of an opening in bytes.
 fn length(shares: usize) -> usize {
     shares.saturating_mul(8).saturating_add(36)
 }

@@ -57,13 +57,13 @@ impl BoundedNoise {
         BoundedNoise { answers, spend: None, goal: BoundedNoiseGoal::Bound, shape: None, shares: Vec::new() }
     }
 
-    /// What all of them cost together.
+    /// Sets the cost of all answers together.
     #[must_use]
     pub fn epsilon(self, epsilon: f64, delta: f64) -> BoundedNoise {
         BoundedNoise { spend: Some((epsilon, delta)), ..self }
     }
 
-    /// What the noise is to be best at: the bound, unless said.
+    /// Sets the goal of the noise: the bound, by default.
     #[must_use]
     pub fn goal(self, goal: BoundedNoiseGoal) -> BoundedNoise {
         BoundedNoise { goal, ..self }
@@ -220,7 +220,8 @@ impl ReadyAnswers for ReadyBundle {
         &self.cost
     }
 
-    /// How many answers there are and whose, what they cost, the law to its last weight, the bound, the schema.
+    /// Returns a hash of the number of answers and their shares, the cost, the distribution to its last
+    /// weight, the bound, and the schema.
     fn parameters(&self) -> Digest {
         self.parameters
     }
@@ -379,13 +380,14 @@ impl Steps {
     /// With these a term is a number of 64 bits, and 2^64 terms add up to one of 128.
     const MOST: u64 = 1 << 62;
 
-    /// How many.
+    /// Returns the number of answers.
     pub fn count(&self) -> u64 {
         self.0
     }
 
-    /// What a value brings to the sum of a mean: its distance from the middle of the range, clipped to it, where half the
-    /// width is one unit. Two values at the same distance on both sides bring the same, but for the sign.
+    /// Returns the term that a value contributes to the sum of a mean: its distance from the middle of the
+    /// range, clamped to it, where half the width is one unit. Two values at the same distance on both sides
+    /// bring the same, but for the sign.
     ///
     /// Where the range is no wider than a unit has steps, the term is exact, and a unit is the largest multiple of the width
     /// that fits: see [`Steps::unit`]. Otherwise it is rounded, half a step away from zero.
@@ -408,13 +410,13 @@ impl Steps {
         if twice < 0 { -size } else { size }
     }
 
-    /// How many steps a value at the end of the range brings: all of them, or, where terms are exact, the most that are a
-    /// multiple of the width.
+    /// Returns the number of steps of a value at the end of the range: all of them, or, where terms are
+    /// exact, the most that are a multiple of the width.
     pub fn unit(&self, range: &Range) -> u64 {
         if self.rounds(range) { self.0 } else { self.0 - self.0 % range.width() }
     }
 
-    /// Whether a term may be off by half a step.
+    /// Returns true if a term may be off by half a step.
     pub fn rounds(&self, range: &Range) -> bool {
         range.width() > self.0
     }

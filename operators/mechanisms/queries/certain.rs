@@ -34,7 +34,7 @@ pub(super) struct Estimated {
 /// The digits behind the point of a mean are as many as a hundred-millionth of its range has.
 const FINEST: u64 = 100_000_000;
 
-/// Which way a number that falls between two is rounded.
+/// The direction in which a number between two is rounded.
 #[derive(Clone, Copy)]
 enum Round {
     Down,
@@ -88,8 +88,8 @@ impl Certain {
         Estimated { value, low, high }
     }
 
-    /// How far the value of a count, as it is told, may be from the truth: the reach, in records, and what was lost to
-    /// rounding. Rounded up.
+    /// Returns the largest distance of a released count from the truth: the reach, in records, and the loss
+    /// to rounding. Rounded up.
     pub(super) fn bound(&self) -> DecimalNumber {
         let (steps, digits) = (IBig::from(self.steps.count()), self.digits());
         let reach = divided(self.reach * power(digits + 1), &steps, Round::Up);
@@ -105,8 +105,8 @@ impl Certain {
         ends.map(|end| end.max(IBig::ZERO))
     }
 
-    /// How many digits a number of records has behind its point: what is cut is at most a 200th of the deviation, or less
-    /// than a step.
+    /// Returns the number of digits behind the point of a number of records: the cut part is at most a 200th
+    /// of the deviation, or less than a step.
     fn digits(&self) -> u32 {
         let (steps, fine) = (self.steps.count(), self.deviation / self.steps.count() as f64 / 100.0);
         let enough = |digits: &u32| {
@@ -120,7 +120,7 @@ impl Certain {
 /// No count has more digits behind its point.
 const DIGITS: u32 = 9;
 
-/// How the mean of a range is told.
+/// The answer of a mean over a range.
 struct MeanAnswer {
     low: IBig,
     high: IBig,
@@ -142,7 +142,7 @@ impl MeanAnswer {
         narrow(if up { self.high.clone() } else { self.low.clone() })
     }
 
-    /// What lies `part / whole` of half the width from the middle of the range, within it.
+    /// Returns the value at `part / whole` of half the width from the middle of the range, within it.
     fn at(&self, part: &IBig, whole: &IBig, round: Round) -> i128 {
         let (twice, width) = (&self.low + &self.high, &self.high - &self.low);
         let number = divided(twice * whole + width * part, &(2 * whole), round);

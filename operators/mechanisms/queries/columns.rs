@@ -14,7 +14,7 @@ use crate::mechanisms::queries::schema::FieldKind;
 /// So many rows are looked at together, and their conditions held as bits: few enough to stay in the nearest cache.
 const BLOCK: usize = 1024;
 
-/// Which rows of a block match.
+/// The rows of a block that match.
 type Mask = [u64; BLOCK / 64];
 
 /// The rows that one worker keeps, by columns: 8 bytes a number, 4 a text and each different text once, and a bit for
@@ -56,18 +56,18 @@ impl ColumnStore {
         self.rows += 1;
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// What a question finds among them. It was read by the schema of these columns; of a field that they have not, nothing
-    /// passes.
+    /// Returns the totals of the rows that match a query. It was read by the schema of these columns; of a
+    /// field that they have not, nothing passes.
     pub fn found(&self, question: &Query, steps: &Steps) -> MatchedTotals {
         let probes: Vec<Probe<'_>> =
             question.filter().program().iter().map(|step| Probe::of(step, &self.columns)).collect();
@@ -91,7 +91,8 @@ impl ColumnStore {
         }
     }
 
-    /// Which rows of a block match. What is held is for the conditions on the way, of which it has room from before.
+    /// Returns the rows of a block that match. What is held is for the conditions on the way, of which it has
+    /// room from before.
     fn matching(&self, block: usize, probes: &[Probe<'_>], held: &mut Vec<Mask>) -> Mask {
         held.clear();
         for probe in probes {
@@ -369,7 +370,7 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Which rows of a block pass. Behind the last row it may say anything.
+    /// Returns the rows of a block that pass. Behind the last row it may say anything.
     pub(super) fn mask(&self, place: usize) -> Mask {
         match self {
             Probe::All => [u64::MAX; _],

@@ -53,7 +53,7 @@ pub(super) enum FilterStep {
     Or,
 }
 
-/// What is asked of one value. Nothing passes that is not there.
+/// A test of one value. Nothing passes that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ValueTest {
     /// A number from the first to the second, both included.
@@ -84,7 +84,7 @@ impl Filter {
         }
     }
 
-    /// Whether a record is meant.
+    /// Returns true if the record matches.
     pub fn matches(&self, row: &QueryRow) -> bool {
         let mut held = Vec::new();
         for step in &self.program {
@@ -121,7 +121,7 @@ impl ValueTest {
         }
     }
 
-    /// How many values it compares with.
+    /// Returns the number of values that it compares with.
     fn values(&self) -> usize {
         match self {
             ValueTest::Within(..) | ValueTest::NotNumber(_) | ValueTest::NotWord(_) => 1,
@@ -178,7 +178,7 @@ impl TryFrom<Unread> for Filter {
 //             | field "in" "{" value { "," value } "}"
 // ```
 
-/// What stands behind the name of a field. At most so many values.
+/// Reads the comparison behind the name of a field. At most so many values.
 fn read_comparison(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<ValueTest, Invalid> {
     let text = field.kind() == schema::FieldKind::Text;
     match tokens.next() {
@@ -354,7 +354,7 @@ fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<ValueTest,
 
 // The order of a filter's steps: one for each meaning that parentheses do not change.
 
-/// What joins two conditions.
+/// The operator that joins two conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Join {
     And,
@@ -374,11 +374,11 @@ pub(super) struct PostfixOrder {
 
 #[derive(Clone, Copy, Debug)]
 struct Condition {
-    /// How it is joined, if it is a chain, whether or not it is denied.
+    /// The operator of the chain, if it is one, denied or not.
     join: Option<Join>,
-    /// Where it begins.
+    /// The place where it begins.
     begins: usize,
-    /// Where its first part ends, if it is a chain.
+    /// The end of its first part, if it is a chain.
     first: usize,
     denied: bool,
 }

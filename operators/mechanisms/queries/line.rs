@@ -170,13 +170,14 @@ impl<'de> Deserialize<'de> for LineObject<'de> {
 
 // An answer as the line that leaves.
 
-/// What became of a question: an answer whose error is bounded, or word that its share of the bundle is used up.
+/// The outcome of a query: an answer whose error is bounded, or a refusal because its share of the bundle is
+/// used up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
     pub(super) question: Query,
     pub(super) version: Interval,
     pub(super) told: Option<Estimated>,
-    /// That of the field that was asked for.
+    /// The decimal point of the queried field.
     pub(super) point: DecimalPoint,
     pub(super) law: Arc<BundleNoise>,
     pub(super) used: u64,
@@ -232,7 +233,7 @@ impl Answered {
             .map(|Estimated { value, low, high }| Estimate::between(float(low), float(value), float(high)))
     }
 
-    /// How many answers are left after it, of the share of whoever asked.
+    /// Returns the number of answers that are left after it, of the analyst's share.
     pub fn left(&self) -> u64 {
         self.left
     }
@@ -272,7 +273,7 @@ impl Certain {
     }
 }
 
-/// What is JSON already.
+/// Writes a member whose value is JSON already.
 fn copied(text: &mut Vec<u8>, name: &'static str, json: &str) {
     text.extend_from_slice(b",\"");
     text.extend_from_slice(name.as_bytes());

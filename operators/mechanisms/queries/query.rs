@@ -34,22 +34,22 @@ pub struct Query {
     text: String,
 }
 
-/// What is asked of the records that match.
+/// The aggregate that is asked of the records that match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Asks {
-    /// How many they are.
+    /// The number of records.
     Count,
     /// The mean of a field, over those that have it.
     Mean {
         /// The field, by its place in the schema.
         field: usize,
-        /// What its values are clipped to, in its steps.
+        /// The range to which values are clamped, in their steps.
         range: Range,
     },
 }
 
 impl Query {
-    /// Who asks.
+    /// Returns the analyst.
     pub fn analyst(&self) -> &str {
         &self.analyst
     }
@@ -59,12 +59,12 @@ impl Query {
         &self.id
     }
 
-    /// When.
+    /// Returns the time for which the query asks.
     pub fn at(&self) -> Time {
         self.at
     }
 
-    /// What.
+    /// Returns the aggregate.
     pub fn asks(&self) -> &Asks {
         &self.asks
     }
@@ -79,7 +79,7 @@ impl Query {
         self.schema
     }
 
-    /// How many answers it takes: a mean is a sum and a count.
+    /// Returns the number of answers that it uses: a mean is a sum and a count.
     pub fn takes(&self) -> u64 {
         match self.asks {
             Asks::Count => 1,
@@ -87,12 +87,12 @@ impl Query {
         }
     }
 
-    /// Which question it is: a hash of the analyst and the id alone.
+    /// Returns the identity of the query: a hash of the analyst and the id alone.
     pub fn part(&self) -> Digest {
         Canonical::new("discreet question 1").text(&self.analyst).text(&self.id).finish()
     }
 
-    /// What is asked, in words that are the same for questions that are.
+    /// Returns the query in a normal form: equal queries have equal texts.
     pub fn text(&self) -> String {
         self.text.clone()
     }
@@ -112,7 +112,7 @@ impl<'a> QueryBy<'a> {
         QueryBy { schema, analyst, id, at }
     }
 
-    /// How many records match the filter.
+    /// Creates a query for the number of records that match the filter.
     ///
     /// # Errors
     /// Names `analyst`, `id` or `filter`.
@@ -179,10 +179,10 @@ impl<'a> QueryBy<'a> {
 
 // What a question finds: integers, which add up.
 
-/// What the records that match come to. It is exact, and so it is secret: it prints as `<private>`.
+/// The totals of the records that match. It is exact, and so it is secret: it prints as `<private>`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MatchedTotals {
-    /// How many records match; of a mean, how many match and have its field.
+    /// The number of records that match; of a mean, of those that match and have its field.
     pub matched: u64,
     /// The sum of their [`term`](super::Steps::term)s; zero of a count.
     pub terms: i128,
@@ -227,10 +227,10 @@ pub trait Answers: Sealed + Send + Sync + 'static {
 
 /// Answers that are ready to be drawn, question after question.
 pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
-    /// What it tells of a question.
+    /// The answer that is released.
     type Answer: Tellable + Send + 'static;
 
-    /// What all answers cost together. It is paid once, before the first.
+    /// Returns the cost of all answers together. It is paid once, before the first.
     fn cost(&self) -> &ReleaseCost;
 
     /// A hash of every parameter that an answer depends on, as [`Ready::parameters`](crate::mechanisms::Ready::parameters).
@@ -239,10 +239,10 @@ pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
     /// In which steps answers are counted.
     fn steps(&self) -> Steps;
 
-    /// Whether somebody may ask. It is public.
+    /// Returns true if the analyst may ask. It is public.
     fn serves(&self, analyst: &str) -> bool;
 
-    /// Whether state that a former answer left can be read: asked once, before the first draw of a process.
+    /// Checks that the state of a former answer can be read: called once, before the first draw of a process.
     ///
     /// # Errors
     /// Names `state` where it was not written by this mechanism, or by a later version of it.

@@ -45,7 +45,7 @@ pub struct Field {
     kind: FieldKind,
 }
 
-/// What the values of a field are.
+/// The kind of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldKind {
     /// Whole numbers.
@@ -129,12 +129,12 @@ impl Schema {
         QueryBy::new(self, analyst, id, at)
     }
 
-    /// Where the field of this name is.
+    /// Returns the index of the field of this name.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| &*field.name == name)
     }
 
-    /// Why there is no such field to ask about, and what there is: words to end a remedy with.
+    /// Returns the end of a remedy for a name that is no field: the fields that there are.
     pub(super) fn unknown(&self, name: &str) -> String {
         let known: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
         let shown: Vec<String> = known.iter().take(20).map(|name| told(name)).collect();
@@ -184,12 +184,12 @@ impl Field {
         &self.name
     }
 
-    /// What its values are.
+    /// Returns the kind of its values.
     pub fn kind(&self) -> FieldKind {
         self.kind
     }
 
-    /// Where the point of its numbers stands when they are told.
+    /// Returns the decimal point of its numbers.
     pub fn point(&self) -> DecimalPoint {
         match self.kind {
             FieldKind::Decimal(digits) => DecimalPoint::digits(digits.into()).unwrap_or(DecimalPoint::WHOLE),
@@ -235,7 +235,7 @@ pub(super) fn told(name: &str) -> String {
     if plain { name.to_owned() } else { format!("`{name}`") }
 }
 
-/// Whether a name may have it without backquotes.
+/// Returns true if a name may contain the character without backquotes.
 pub(super) fn is_plain(character: char) -> bool {
     character.is_alphanumeric() || "_-.".contains(character)
 }
@@ -257,8 +257,8 @@ fn nameable(field: &'static str, name: &str) -> Result<(), Invalid> {
     ))
 }
 
-/// Whether every character can be seen, or is a plain space: none that a terminal acts on, or that has no width, or that
-/// changes the direction of its neighbours.
+/// Returns true if every character is visible, or a plain space: none that a terminal acts on, or that has no
+/// width, or that changes the direction of its neighbours.
 pub(super) fn printable(text: &str) -> bool {
     text.chars().all(|character| match character {
         ' ' => true,

@@ -11,7 +11,7 @@ pub(super) struct EqualLossRun {
     pub(super) loss: u64,
 }
 
-/// How an answer is chosen.
+/// The choice of an answer among those of a grid.
 #[derive(Clone, Debug)]
 pub(super) enum AnswerChoice {
     /// In proportion to the weight of its loss. Of bounded range: the logarithms of what one person changes the

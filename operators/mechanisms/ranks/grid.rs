@@ -8,7 +8,7 @@ use dashu_int::UBig;
 use crate::canonical::Canonical;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// How many points of a log grid there are between a power of two and the next.
+/// The number of points of a log grid between a power of two and the next.
 const PER_DOUBLING: usize = 16;
 
 /// The most answers: so many cells, each of the largest weight, still add up to less than 2^127.
@@ -35,7 +35,7 @@ pub struct Grid {
     points: Points,
 }
 
-/// How it was asked for.
+/// The form in which the grid was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum GridName {
     Log,
@@ -119,13 +119,13 @@ impl Grid {
         }
     }
 
-    /// How many points there are, the sentinel among them.
+    /// Returns the number of points, including the sentinel.
     pub fn points(&self) -> u64 {
         self.top() + 1
     }
 
-    /// How many comparisons a binary search from the sentinel to the last answer takes at most: as many as `top - 1` has
-    /// bits.
+    /// Returns the most comparisons of a binary search from the sentinel to the last answer: the number of
+    /// bits of `top - 1`.
     pub fn comparisons(&self) -> u32 {
         u64::BITS - (self.top() - 1).leading_zeros()
     }

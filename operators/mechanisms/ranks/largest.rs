@@ -14,19 +14,19 @@ use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::spend::Cut;
 use crate::mechanisms::statistic::{Cells, KeyedStatistic, Statistic};
 
-/// What a person has in a key, of all records that they left there.
+/// The value of a person in a key, made of all of the person's records there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PerPerson {
     /// The greatest of their values.
     Greatest,
     /// The sum of their values.
     Sum,
-    /// How many there are.
+    /// The number of records.
     Records,
 }
 
 impl PerPerson {
-    /// What one record brings, that came so many times.
+    /// Returns the value of one record that came this number of times.
     pub fn of(self, value: i64, copies: i128) -> i128 {
         match self {
             PerPerson::Greatest => value.into(),
@@ -35,7 +35,7 @@ impl PerPerson {
         }
     }
 
-    /// What two records bring, or two parts of them: the same in every order and division.
+    /// Combines the values of two records, or of two parts of them: the same in every order and division.
     pub fn together(self, one: i128, other: i128) -> i128 {
         match self {
             PerPerson::Greatest => one.max(other),
@@ -93,19 +93,19 @@ impl<K: Key, F: Monotone> Largest<K, F> {
         Largest { point, ..self }
     }
 
-    /// What a person's records are together.
+    /// Returns the value of each person.
     pub fn each(&self) -> PerPerson {
         self.each
     }
 
-    /// What is known of a key that one person alone has, with this.
+    /// Returns the tally of a key that one person alone has, with this value.
     pub fn of_one(&self, value: i128) -> Tops {
         let mut tops = Tops::default();
         tops.add(self.contribution(value), usize::MAX);
         tops
     }
 
-    /// What one person counts for.
+    /// Returns the value for which one person counts.
     pub(crate) fn contribution(&self, value: i128) -> i64 {
         // Between two numbers of 64 bits it is one.
         value.clamp(F::LEAST.into(), i64::MAX.into()) as i64
@@ -195,10 +195,11 @@ pub trait Monotone: Clone + Send + Sync + 'static {
     /// At how many of the largest people it looks. It sees those, how many people there are, and what they have together.
     const LOOKS_AT: usize;
 
-    /// What a person counts for who has less than this.
+    /// The value for which a person counts who has less than this.
     const LEAST: i64 = i64::MIN;
 
-    /// What it is called. It is part of a release's identity: another function has another name.
+    /// Returns the name of the function. It is part of a release's identity: another function has another
+    /// name.
     fn name(&self) -> String;
 
     /// The function, of these people: of nobody, its least value.
@@ -221,7 +222,7 @@ impl Monotone for Maximum {
     }
 }
 
-/// What all people have together, where nobody has less than nothing.
+/// The sum over all people, where nobody has less than zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Altogether;
 
@@ -239,8 +240,8 @@ impl Monotone for Altogether {
 }
 
 impl RankedTops {
-    /// How many people must leave so that a function falls to `y` or below; `most` if it takes as many, or more, or if it
-    /// never does.
+    /// Returns the number of people who must leave so that a function falls to `y` or below; `most` if it
+    /// takes as many, or more, or if it never does.
     ///
     /// What is known must reach [`Monotone::LOOKS_AT`] beyond `most`.
     pub(super) fn loss<F: Monotone>(&self, function: &F, y: i64, most: u64) -> u64 {
@@ -255,8 +256,8 @@ impl RankedTops {
     }
 }
 
-/// Whether leaving out any one of these people moves the loss of a function by more than one, or the wrong way, at any of
-/// these values: a test for functions of your own, to be asked of many random people.
+/// Returns true if leaving out any one of these people moves the loss of a function by more than one, or the
+/// wrong way, at any of these values: a test for functions of your own, to be called with many random people.
 pub fn loss_moves_by_one<F: Monotone>(function: &F, people: &[i64], values: &[i64]) -> bool {
     let most = people.len() as u64 + 1;
     let ranked = |people: &mut dyn Iterator<Item = i64>| {
@@ -300,7 +301,7 @@ impl<F: Monotone> Aim<F> {
         Aim { function: largest.function().clone(), grid: largest.grid().clone(), tau, most }
     }
 
-    /// How many people must leave for the function to fall to a point between the ends.
+    /// Returns the number of people who must leave for the function to fall to a point between the ends.
     pub(super) fn loss(&self, ranked: &RankedTops, index: u64) -> u64 {
         ranked.loss(&self.function, self.grid.at(index).unwrap_or(i64::MAX), self.most)
     }
@@ -313,7 +314,7 @@ impl<F: Monotone> Aim<F> {
         Estimate::between(low, at(index).unwrap_or(last), last).open_above()
     }
 
-    /// What is promised, of noise of such a kind.
+    /// Returns the description of the noise, of this kind, with the guarantee of its rank.
     pub(super) fn noised(&self, kind: &'static str, scale: f64, comparisons: Option<u32>) -> Noised {
         let ranks = Ranks::Below { comparisons, tau: self.tau, least: self.told(1).value };
         Noised { ranks: Some(ranks), assumes: assumed::<F>(), ..Noised::of("largest", kind, scale) }
@@ -324,13 +325,14 @@ impl<F: Monotone> Aim<F> {
         2.0 * self.tau as f64
     }
 
-    /// How many of the largest people must be known.
+    /// Returns the number of the largest people that must be known.
     pub(super) fn people(&self) -> Option<usize> {
         usize::try_from(self.most).ok().map(|most| most.saturating_add(F::LOOKS_AT))
     }
 }
 
-/// What a function of the library's user is released under: that it is [`Monotone`] is proved of the library's own alone.
+/// Returns the assumption under which a user's function is released: that it is [`Monotone`] is proved for
+/// the library's own functions alone.
 fn assumed<F: Monotone>() -> Option<&'static str> {
     let own = [TypeId::of::<Maximum>(), TypeId::of::<Altogether>()];
     (!own.contains(&TypeId::of::<F>())).then_some("monotone by its author's word")

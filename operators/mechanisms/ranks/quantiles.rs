@@ -63,7 +63,8 @@ impl<K: Key> Quantiles<K> {
         Quantiles { point, ..self }
     }
 
-    /// What is known of a key that one person alone has, with these values, of which the first `per_key` count.
+    /// Returns the tally of a key that one person alone has, with these values, of which the first `per_key`
+    /// count.
     pub fn of_one(&self, values: &[i64]) -> RankedValues {
         let mut known = RankedValues::default();
         if !values.is_empty() {

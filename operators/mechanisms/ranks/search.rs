@@ -57,8 +57,8 @@ pub(in crate::mechanisms) fn searched<K: Key, F: Monotone>(
     })
 }
 
-/// How far the noise of none of so many comparisons reaches, at a confidence: in closed form, of the continuous law. A test
-/// compares it with the exact tails, which are below.
+/// Returns the reach that the noise of none of these comparisons exceeds, at a confidence: in closed form,
+/// for the continuous distribution. A test compares it with the exact tails, which are below.
 pub(crate) fn search_reach(noise: &Additive, comparisons: u32, confidence: f64) -> Result<u64, Invalid> {
     let each = (1.0 - confidence) / f64::from(comparisons);
     let scale = noise.scale();

@@ -41,7 +41,7 @@ use super::{choose, values};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
 
-/// How the quantiles of a key are chosen.
+/// The procedure that chooses the quantiles of a key.
 #[derive(Clone, Debug)]
 pub(super) struct Splitting {
     grid: Grid,
@@ -49,7 +49,7 @@ pub(super) struct Splitting {
     shape: SplitShape,
 }
 
-/// What is asked of each key.
+/// The quantiles that are chosen for each key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyQuantiles<'a> {
     /// Ascending, each once.
@@ -68,7 +68,7 @@ enum SplitShape {
     Apart(Vec<AnswerChoice>),
     Tree {
         depth: u32,
-        /// How many random bits each value gets.
+        /// The number of random bits of each value.
         bits: u32,
         root: Option<Box<QuantileNode>>,
     },
@@ -77,16 +77,16 @@ enum SplitShape {
 /// A quantile that others are below and above of.
 #[derive(Clone, Debug)]
 struct QuantileNode {
-    /// Which of the quantiles it is.
+    /// The index of the quantile.
     place: usize,
-    /// Which it is of the values that are left here.
+    /// The quantile among the values that are left here.
     fraction: Quantile,
     choice: AnswerChoice,
     below: Option<Box<QuantileNode>>,
     above: Option<Box<QuantileNode>>,
 }
 
-/// How far off an answer may be, in people.
+/// The largest error of an answer, in people.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Accuracy {
     /// Over so many people of rank the chance of an answer falls by `e`.
@@ -157,7 +157,7 @@ impl Splitting {
         }
     }
 
-    /// How far off each answer may be.
+    /// Returns the largest error of each answer.
     ///
     /// # Errors
     /// Names `confidence` unless it is above 0 and below 1, and where nothing can be promised at it.
@@ -243,7 +243,7 @@ impl Planner<'_> {
     }
 }
 
-/// How far one person moves the losses of a quantile.
+/// Returns the largest change of a quantile's losses by one person.
 fn step(asked: &KeyQuantiles<'_>, quantile: Quantile) -> Result<u64, Invalid> {
     let step = asked.per_key.checked_mul(quantile.reach());
     step.ok_or_else(|| Invalid::new("bound", InvalidKind::Overflow, "fewer records a key"))

@@ -41,7 +41,7 @@ fn weights(values: &[i64], quantile: Quantile, weight: &dyn Fn(u64) -> u128) -> 
 struct Apart {
     /// The largest logarithm of a ratio of probabilities, either way.
     plain: f64,
-    /// How far the logarithms are from each other.
+    /// The range of the logarithms.
     range: f64,
 }
 
@@ -96,8 +96,8 @@ fn windows(people: usize) -> Vec<Vec<i64>> {
     all
 }
 
-/// How far neighbours are apart at most, over all windows of at most so many people. Those that come near to what is
-/// charged are looked at again, exactly.
+/// Returns the largest distance of neighbours, over all windows of at most this number of people. Those that
+/// come near to what is charged are looked at again, exactly.
 fn worst(
     people: usize,
     quantile: Quantile,

@@ -14,7 +14,7 @@ use crate::mechanisms::statistic::Summary;
 /// division. Prints as `<private>`.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Tops {
-    /// How many of the largest must be known.
+    /// The number of the largest that must be known.
     most: usize,
     people: u64,
     total: i128,
@@ -44,7 +44,7 @@ impl Tops {
         self.values.truncate(self.most);
     }
 
-    /// How much memory it holds. It is private, as all of it is.
+    /// Returns the memory that it holds. It is private, as all of it is.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.values.capacity() * size_of::<i64>()
     }
@@ -113,24 +113,24 @@ pub(super) struct RankedTops {
     before: Vec<i128>,
 }
 
-/// Who is left of a key's people when the largest have left. Prints as `<private>`.
+/// The people of a key who are left when the largest have left. Prints as `<private>`.
 ///
 /// That is all that a [`Monotone`](super::Monotone) function sees.
 #[derive(Clone, Copy)]
 pub struct RemainingPeople<'a> {
-    /// How many there are.
+    /// The number of people.
     pub people: u64,
-    /// What they have together.
+    /// The sum of their values.
     pub total: i128,
-    /// What the first of them have, from the largest on: as many as the function
-    /// [looks at](super::Monotone::LOOKS_AT), or all where there are fewer.
+    /// The values of the first of them, from the largest on: as many as the function [looks
+    /// at](super::Monotone::LOOKS_AT), or all if there are fewer.
     pub largest: &'a [i64],
 }
 
 redacted!(RemainingPeople<'_>);
 
 impl RankedTops {
-    /// Who is left when so many have left, of whom so many are looked at.
+    /// Returns the people who are left after `leaving` have left, of whom `looked_at` are read.
     pub(super) fn without(&self, leaving: u64, looked_at: usize) -> RemainingPeople<'_> {
         let gone = usize::try_from(leaving).unwrap_or(usize::MAX).min(self.values.len());
         let left = &self.values[gone..];

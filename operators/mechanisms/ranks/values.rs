@@ -31,7 +31,7 @@ impl RankedValues {
         self.values.sort_unstable();
     }
 
-    /// How much memory it holds. It is private, as all of it is.
+    /// Returns the memory that it holds. It is private, as all of it is.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.values.capacity() * size_of::<i64>()
     }
@@ -98,7 +98,7 @@ const ENOUGH: u32 = 20;
 /// With fewer, hundreds of equal values would stay together.
 const LEAST: u32 = 8;
 
-/// How many bits each value gets.
+/// Returns the number of bits of each value.
 ///
 /// # Errors
 /// Names `grid` where there is no place for eight.

@@ -105,7 +105,8 @@ fn a_threshold_out_of_reach_is_refused() {
     assert_eq!(refused.field(), "delta");
 }
 
-/// How likely the interval of a discovered key holds its true number, given that the key was discovered.
+/// Returns the probability that the interval of a discovered key holds its true number, given that the key
+/// was discovered.
 fn coverage(threshold: &Threshold, people: i64, low: impl Fn(i128) -> i128, width: i64) -> f64 {
     let (reach, law) = law(threshold.noise());
     let (mut passed, mut held) = (0.0, 0.0);

@@ -83,7 +83,7 @@ fn a_contribution_is_clipped_after_it_is_summed() {
     assert_eq!(mean.contribution(0, 5), Cell::default());
 }
 
-/// What each person did: the values of their records, by key.
+/// The values of each person's records, by key.
 type People = Vec<BTreeMap<u32, Vec<i64>>>;
 
 /// Some people, of whom the first `keys` keys and in each the first `per_key` records are kept; now and then one does the

@@ -68,7 +68,7 @@ impl<K: Key> Mechanism<FoundMean<K>> for Gaussian {
     }
 }
 
-/// What is known of a key before its noise, in integers.
+/// The exact totals of a key, in integers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ExactVector {
     pub(super) records: u64,
@@ -145,13 +145,13 @@ impl<K: Key> FollowedMeans<K> {
         Noised::additive("records", &self.prices.kept.counts)
     }
 
-    /// How many records, as they are noised, the first window of a key must have for its bounds to be kept: with fewer, the
-    /// interval is the outer range, and the next window finds them anew.
+    /// Returns the number of records, as noised, that the first window of a key must have for its bounds to
+    /// be kept: with fewer, the interval is the outer range, and the next window finds them anew.
     pub fn least_records(&self) -> u64 {
         self.finding.enough
     }
 
-    /// How long a record may be, in standard deviations, before it is shortened.
+    /// Returns the length from which on a record is shortened, in standard deviations.
     pub fn longest(&self) -> f64 {
         self.prices.steps.longest
     }
@@ -294,7 +294,7 @@ impl<K: Key> Ready for FollowedMeans<K> {
 // * **It stays in bounds.** A centre stays in the outer ranges, a deviation is no wider than them, and at least a quarter of a
 //   step.
 
-/// What a window released of a key, in the units of its frame.
+/// The values that a window released of a key, in the units of its frame.
 #[derive(Clone, Debug)]
 pub(super) struct ReleasedWindow {
     pub(super) records: f64,
@@ -312,7 +312,7 @@ pub(super) struct NoiseDeviations {
 }
 
 impl ReleasedWindow {
-    /// Whether most records are clipped, as it seems, beyond what noise may make of it.
+    /// Returns true if most records seem clipped, beyond the effect of noise.
     pub(super) fn misfits(&self, doubt: &NoiseDeviations, longest: f64) -> bool {
         let dimension = self.sums.len();
         let squares: f64 = (0..dimension).filter_map(|at| self.squares.get(place(at, at))).sum();
@@ -363,7 +363,7 @@ pub(super) fn follow(
     Frame::of(&numbers, dimension).unwrap_or_else(|| frame.clone())
 }
 
-/// Where the entry of a row and a column is in a lower triangle.
+/// Returns the index of the entry of a row and a column in a lower triangle.
 fn place(row: usize, column: usize) -> usize {
     row * (row + 1) / 2 + column
 }

@@ -120,14 +120,14 @@ impl<K: Key> FoundMean<K> {
         records.iter().for_each(|record| known.add(record.as_ref()));
     }
 
-    /// What is known of a key that one person alone has, with these records.
+    /// Returns the tally of a key that one person alone has, with these records.
     pub fn of_one<V: AsRef<[i64]>>(&self, records: &[V]) -> VectorRows {
         let mut known = VectorRows::of(self.dimension());
         self.add(&mut known, records);
         known
     }
 
-    /// How many coordinates.
+    /// Returns the number of coordinates.
     pub fn dimension(&self) -> usize {
         self.outer.len()
     }
@@ -195,10 +195,10 @@ impl<K: Key> Statistic for FoundMean<K> {
 
 // What each number of a found mean may cost, in which steps it is counted, and the noise that this buys.
 
-/// How long a record may be, and in which steps it is counted: enforced in integers.
+/// The bound on the length of a record, and the steps in which it is counted: enforced in integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct VectorSteps {
-    /// How long, in the units of a frame.
+    /// The bound on the length, in the units of a frame.
     pub(super) longest: f64,
     /// A step is `2^-bits` of such a unit.
     pub(super) bits: u32,
@@ -243,7 +243,7 @@ const COARSEST_PRODUCTS: u32 = 5;
 const MOST_PEOPLE: u64 = 1 << 40;
 
 impl VectorSteps {
-    /// How many steps long a record is at most. It is far below 2^53.
+    /// Returns the largest length of a record, in steps. It is far below 2^53.
     pub(super) fn most(&self) -> u64 {
         (self.longest * libm::exp2(self.bits.into())) as u64
     }
@@ -253,15 +253,15 @@ impl VectorSteps {
         self.bits - self.coarse
     }
 
-    /// How long the products of one record are at most, each pair of coordinates once, in squares of coarse steps: no longer
-    /// than the square of the record's length.
+    /// Returns the largest length of the products of one record, each pair of coordinates once, in squares of
+    /// coarse steps: no longer than the square of the record's length.
     pub(super) fn most_products(&self) -> u64 {
         u64::try_from(u128::from(self.most()).pow(2) >> (2 * self.coarser())).unwrap_or(u64::MAX)
     }
 }
 
-/// How long a vector of so many normal numbers is at most, of one in so many: a bound on the chi-squared tail (Laurent and
-/// Massart 2000).
+/// Returns the length that a vector of this number of normal numbers exceeds with one chance in `people` at
+/// most: a bound on the chi-squared tail (Laurent and Massart 2000).
 pub(super) fn longest(dimension: usize, people: u64) -> f64 {
     let (dimension, log) = (dimension as f64, libm::log(people.max(2) as f64));
     (dimension + 2.0 * (dimension * log).sqrt() + 2.0 * log).sqrt()

@@ -12,8 +12,8 @@ use crate::mechanisms::ranks::{Quantile, QuantileBounds};
 use crate::mechanisms::spend::Spend;
 use crate::noise::NoiseSource;
 
-/// Where records are measured from, and by what: a record is `centre + factor u`, and `u` has about the length of a vector of
-/// normal numbers where the frame fits.
+/// The origin and the scale of records: a record is `centre + factor u`, and `u` has about the length of a
+/// vector of normal numbers if the frame fits.
 ///
 /// It is made of numbers that have had their noise. One that does not fit costs accuracy, and nothing else.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +22,8 @@ pub(super) struct Frame {
     pub(super) factor: Lower,
 }
 
-/// How much of a step a frame measures by at least, in each direction, squared: a quarter. Of whole numbers that are all but
-/// always the same it is wide enough.
+/// The least scale of a frame in each direction, in steps, squared: a quarter. Of whole numbers that are all
+/// but always the same it is wide enough.
 pub(super) const LEAST_SQUARED: f64 = 1.0 / 16.0;
 
 /// From the middle to either end of what is found, in standard deviations of normal data: it is half again as wide as what
@@ -59,7 +59,7 @@ impl Frame {
         self.factor.solve(found);
     }
 
-    /// How far from the centre something is that the frame measures as `u`.
+    /// Returns the distance from the centre that the frame measures as `u`.
     pub(super) fn back(&self, u: &[f64]) -> Vec<f64> {
         self.factor.times(u)
     }
@@ -71,7 +71,7 @@ impl Frame {
         }
     }
 
-    /// How many numbers [`Frame::put`] writes.
+    /// Returns the number of numbers that [`Frame::put`] writes.
     pub(super) fn numbers(dimension: usize) -> usize {
         dimension + Lower::entries_of(dimension)
     }
@@ -86,7 +86,7 @@ impl Frame {
 
 // The first frame of a key: found in its records, by two quantiles of each coordinate.
 
-/// How bounds are found.
+/// The plan by which bounds are found.
 ///
 /// The quantiles are those of 0.01 and 0.99, if so many people are expected that more records lie beyond either than its rank
 /// may be off by. If not, nothing would keep a choice from the empty ends of the outer range: then they are those beyond which so
@@ -95,7 +95,7 @@ impl Frame {
 pub(super) struct Finding {
     bounds: Vec<QuantileBounds>,
     outer: Arc<[Range]>,
-    /// How many standard deviations of normal data lie from the middle to either quantile.
+    /// The number of standard deviations of normal data from the middle to either quantile.
     deviations: f64,
     /// With fewer noised records than this, what was found says little.
     pub(super) enough: u64,
@@ -105,7 +105,7 @@ pub(super) struct Finding {
 const FARTHEST: u64 = 10;
 const NEAREST: u64 = 250;
 
-/// How often a rank is off by no more than is planned for.
+/// The probability with which a rank is off by no more than planned.
 const SURE: f64 = 0.99;
 
 impl Finding {
@@ -153,7 +153,8 @@ impl Finding {
     }
 }
 
-/// How many standard deviations below the middle a normal law has so much of itself: by halving.
+/// Returns the number of standard deviations below the middle at which a normal distribution has this part
+/// below: by halving.
 fn deviations(below: f64) -> f64 {
     let (mut low, mut high) = (0.0, 8.0);
     for _ in 0..60 {

@@ -8,7 +8,7 @@ pub(super) struct Lower {
     entries: Vec<f64>,
 }
 
-/// Where row `at` begins.
+/// Returns the index where row `at` begins.
 fn start(at: usize) -> usize {
     at * (at + 1) / 2
 }
@@ -67,7 +67,7 @@ impl Lower {
         &mut self.entries[start(at)..=start(at) + at]
     }
 
-    /// How long each row is: the deviation of each coordinate.
+    /// Returns the length of each row: the deviation of each coordinate.
     pub(super) fn lengths(&self) -> Vec<f64> {
         let length = |row: &[f64]| row.iter().map(|entry| entry * entry).sum::<f64>().sqrt();
         (0..self.dimension).map(|at| length(self.row(at))).collect()

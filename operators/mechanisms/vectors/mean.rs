@@ -33,7 +33,7 @@ pub struct VectorMean<K> {
     joint: Sensitivity,
 }
 
-/// How a record becomes integers.
+/// The form in which a record becomes integers.
 #[derive(Clone, Debug)]
 pub(super) enum MeanForm {
     Clipped(Arc<[Range]>),
@@ -127,14 +127,14 @@ impl<K: Key> VectorMean<K> {
         }
     }
 
-    /// What is known of a key that one person alone has, with these records.
+    /// Returns the tally of a key that one person alone has, with these records.
     pub fn of_one<V: AsRef<[i64]>>(&self, records: &[V]) -> Moments {
         let mut known = Moments::default();
         self.add(&mut known, records);
         known
     }
 
-    /// How many coordinates.
+    /// Returns the number of coordinates.
     pub fn dimension(&self) -> usize {
         self.coordinates.len()
     }
@@ -177,7 +177,7 @@ impl<K: Key> VectorMean<K> {
 }
 
 impl MeanForm {
-    /// How many integers a record has.
+    /// Returns the number of integers of a record.
     fn width(&self) -> usize {
         match self {
             MeanForm::Clipped(ranges) | MeanForm::Narrow(ranges) => ranges.len(),

@@ -47,7 +47,7 @@ enum Sums {
 struct Width {
     deviation: f64,
     half: f64,
-    /// How far one record, which is rounded toward zero, may be off.
+    /// The largest error by rounding of one record, which is rounded toward zero.
     rounded: f64,
 }
 
@@ -67,7 +67,7 @@ fn vectors<K: Key>(asked: &UncheckedNoise, mean: &VectorMean<K>) -> Result<Noisy
     })
 }
 
-/// What there is to spend: all of it, and what the sums have.
+/// The amounts to spend: all of it, and the part of the sums.
 type Spends = (Spend, Spend);
 
 fn clipped<K: Key>(
@@ -235,10 +235,10 @@ averages!(Gaussian, Laplace);
 
 /// A statistic of vectors, by key.
 pub trait Vectors: Statistic<Tally = Cells<Self::Key, Self::Known>> + Clone {
-    /// What it is grouped by.
+    /// The type of the keys.
     type Key: Key;
 
-    /// What must be known of a key.
+    /// The totals of a key that are needed.
     type Known: Summary + Clone;
 
     /// The only keys that it is told for, where they are public.

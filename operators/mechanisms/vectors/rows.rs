@@ -11,9 +11,9 @@ use crate::mechanisms::statistic::Summary;
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct VectorRows {
     people: u64,
-    /// How many numbers a row has; 0 where that is not known yet, and there are no rows.
+    /// The number of numbers in a row; 0 while it is unknown, and there are no rows.
     dimension: u32,
-    /// How many records had another length.
+    /// The number of records of another length.
     odd: u64,
     values: Vec<i64>,
 }
@@ -48,17 +48,17 @@ impl VectorRows {
         }
     }
 
-    /// How much memory it holds. It is private, as all of it is.
+    /// Returns the memory that it holds. It is private, as all of it is.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.values.capacity() * size_of::<i64>()
     }
 
-    /// How many records there are, those of another length included.
+    /// Returns the number of records, including those of another length.
     pub(in crate::mechanisms) fn records(&self) -> u64 {
         self.odd.wrapping_add(self.whole())
     }
 
-    /// How many records had another length.
+    /// Returns the number of records of another length.
     #[cfg(test)]
     pub(in crate::mechanisms) fn odd(&self) -> u64 {
         self.odd
@@ -119,8 +119,8 @@ redacted!(VectorRows);
 
 // What is known of a key whose records are vectors: how many, and their sum.
 
-/// How many people a key has, how many records they left in it, and the sum of each coordinate, in steps from where the
-/// statistic begins to count. Prints as `<private>`, its size included.
+/// The number of people of a key, the number of their records in it, and the sum of each coordinate, in steps
+/// from the statistic's origin. Prints as `<private>`, its size included.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
     pub(super) people: u64,
@@ -145,7 +145,7 @@ impl Moments {
         self.sums.get(coordinate).copied().unwrap_or(0).wrapping_add(near.into())
     }
 
-    /// Where to add one more record none of whose numbers is beyond [`NARROW`].
+    /// Returns the row to which one more record is added, none of whose numbers is beyond [`NARROW`].
     #[inline]
     pub(super) fn next_nearby(&mut self) -> &mut [i64] {
         if self.nearby == TOGETHER {
@@ -164,7 +164,7 @@ impl Moments {
         self.nearby = 0;
     }
 
-    /// How much memory it holds. It is private, as all of it is.
+    /// Returns the memory that it holds. It is private, as all of it is.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.sums.capacity() * size_of::<i128>() + self.near.capacity() * size_of::<i64>()
     }

@@ -130,8 +130,8 @@ impl Stable {
         Stable { epsilon, delta, people: None }
     }
 
-    /// How many people a window is expected to have. Where there are fewer, the more of them are missing, the less likely it
-    /// is to tell anything; where there are more, it errs by less.
+    /// Sets the number of people that a window is expected to have. Where there are fewer, the more of them
+    /// are missing, the less likely it is to tell anything; where there are more, it errs by less.
     #[must_use]
     pub fn people(self, people: u64) -> Stable {
         Stable { people: Some(people), ..self }
@@ -203,7 +203,7 @@ impl Stable {
 }
 
 impl<K: Key> StableMeans<K> {
-    /// What is planned: its price, its parts, and what it needs.
+    /// Returns the plan: its price, its parts, and its needs.
     pub fn plan(&self) -> &StableMean {
         &self.mean
     }

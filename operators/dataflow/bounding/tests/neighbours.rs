@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How two vectors differ.
+/// The difference of two vectors.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Change {
     l0: i128,

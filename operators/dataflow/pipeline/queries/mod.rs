@@ -38,7 +38,7 @@ pub struct Answering<'scope, D, U: ProtectedUnit<D>, T, V> {
     kept: KeptVersions,
 }
 
-/// How the versions of the data are kept.
+/// The form in which the versions of the data are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeptVersions {
     /// Each by itself, in columns.
@@ -49,7 +49,7 @@ enum KeptVersions {
 
 redacted!([D, U: ProtectedUnit<D>, T, V] Answering<'_, D, U, T, V>);
 
-/// What comes of questions, on worker 0.
+/// The answers to queries, on worker 0.
 #[derive(Debug)]
 pub struct Replies<'scope> {
     /// A row of the ledger for every question that was answered, or refused because its bundle or its budget is spent.

@@ -287,11 +287,11 @@ impl<O: Ord + Clone + 'static> Versions for Arranged<O> {
 
 /// Records that questions can be asked of.
 pub trait Owned<D>: ProtectedUnit<D> {
-    /// Whose records count together: a person's, or one record's.
+    /// The owner of records that count together: a person, or one record.
     type Owner: Ord + Clone + 'static;
     /// A record of theirs.
     type Held: Ord + Clone + 'static;
-    /// Whether a record may be taken back.
+    /// True if a record may be taken back.
     const TAKES_BACK: bool;
 
     /// A record with its owner. What tells records apart is the same in all windows; what is kept is chosen `within` one
@@ -305,7 +305,7 @@ pub trait Owned<D>: ProtectedUnit<D> {
         row: QueryRow,
     ) -> (Self::Owner, Self::Held);
 
-    /// What counts of all that one owner has, each with its copies.
+    /// Returns the share that counts of the records of one owner, each with its copies.
     fn count<'a>(
         cap: Cap,
         owner: &Self::Owner,
@@ -315,9 +315,9 @@ pub trait Owned<D>: ProtectedUnit<D> {
         Self::Held: 'a;
 }
 
-/// Whether records that are told apart in this way may be taken back.
+/// An identity of records under which they may or may not be taken back.
 pub trait TakesBack {
-    /// Whether they may.
+    /// True if records may be taken back.
     const TAKES_BACK: bool;
 }
 

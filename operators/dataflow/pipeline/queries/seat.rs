@@ -31,7 +31,7 @@ pub(super) struct PreparedBundle<R> {
     charge: Charge,
     /// The time that is paid for.
     life: Interval,
-    /// Which opening of the bundle it is: counts of answers are kept for each.
+    /// The opening of the bundle: answers are counted for each.
     opened: Digest,
     schema: Digest,
     schedule: Schedule,
@@ -153,11 +153,11 @@ impl<R: ReadyAnswers> Sealable for QueryDraw<R> {
 // The operator that counts: a question waits until the version that it names is complete, and then every worker says what
 // it finds among its own people.
 
-/// How many questions are counted before others have their turn: one may take some milliseconds.
+/// The number of queries that are counted in a turn: one may take some milliseconds.
 const TURN: usize = 8;
 
-/// What each worker finds. Nothing is sent but that, so who waits for which question is decided by questions and by what
-/// the sources declare.
+/// Builds the operator that scans the records of each worker. Nothing is sent but that, so who waits for
+/// which question is decided by questions and by what the sources declare.
 pub(super) fn scanned<'scope, V: Versions>(
     posed: StreamVec<'scope, Time, (u64, Posed)>,
     updates: StreamVec<'scope, Time, V::Update>,
@@ -223,15 +223,15 @@ pub(super) fn newest(schedule: &Schedule, late: i64, time: Time) -> Option<u64> 
 
 // The versions of the data that questions may name: one a window that has closed.
 
-/// What one worker keeps of every version that may still be asked about.
+/// The versions of the data that may still be queried, on one worker.
 pub(super) trait Versions: 'static {
-    /// How it learns of them.
+    /// The update by which a version is kept.
     type Update: Clone + 'static;
 
     /// Takes in what has changed.
     fn take(&mut self, updates: &mut Vec<Self::Update>);
 
-    /// What a question finds in a version that is complete.
+    /// Returns the totals of the records that match a query, in a version that is complete.
     fn found(&mut self, version: u64, question: &Query) -> MatchedTotals;
 
     /// No question will be about a version before this one.

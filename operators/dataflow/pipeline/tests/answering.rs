@@ -95,7 +95,7 @@ pub(super) fn row(event: &Event) -> QueryRow {
     QueryRow::new([value, path, Value::Number(event.3)])
 }
 
-/// What may be asked, and which records match: a filter that is read, beside one that is not.
+/// A filter, with the function that decides which records match it.
 type Sample = (&'static str, fn(&Event) -> bool);
 
 const SAMPLES: [Sample; 6] = [
@@ -173,7 +173,7 @@ fn told(recorder: &Recorder) -> Vec<(String, Vec<i128>)> {
     told
 }
 
-/// What a case comes to, worked out at once: what is told, and whose questions are not answered.
+/// Returns the answers of a case, computed at once, and the analysts whose queries are refused.
 fn reference(
     schedule: &Schedule,
     late: i64,

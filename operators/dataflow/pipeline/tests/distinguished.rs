@@ -35,7 +35,7 @@ impl Answers for Calibrated {
     }
 }
 
-/// How many people there are said to be, of so many, again and again.
+/// Returns the released number of people, again and again.
 fn told(people: u64, epsilon: f64, seed: u64) -> Vec<f64> {
     let mut values = Vec::new();
     let bundle = BoundedNoise::bundle(1).epsilon(epsilon, 1e-6);

@@ -9,14 +9,15 @@ fn runs() -> u64 {
     if std::env::var_os("DISCREET_FULL").is_some() { 16_700 } else { 340 }
 }
 
-/// How far one person may move a statistic, over all windows together: as a theorem says, and not as the code does.
+/// The most that one person may move a statistic over all windows together, by the theorem and not by the
+/// code.
 struct Most {
     name: &'static str,
     l0: i128,
     linf: i128,
     l1: i128,
     l2_squared: i128,
-    /// Which of people, records and sum is told.
+    /// The indices of the released ones of people, records and sum.
     told: &'static [usize],
 }
 
@@ -114,7 +115,7 @@ where
     with_and_without(scripts, target, seed, |recorder| release(recorder, &schedule))
 }
 
-/// What is sealed of a script, and of the same without a person.
+/// Returns the sealed tallies of a script, and of the same script without a person.
 pub(super) fn with_and_without<R>(
     scripts: Vec<Script<Event>>,
     person: u64,
@@ -136,7 +137,7 @@ pub(super) fn without(scripts: &[Script<Event>], stays: impl Fn(&Event) -> bool)
     scripts.iter().map(script).collect()
 }
 
-/// What is sealed of a script, and of the same with those records alone that stay.
+/// Returns the sealed tallies of a script, and of the same script with the remaining records alone.
 pub(super) fn replayed<R>(
     scripts: Vec<Script<Event>>,
     stays: impl Fn(&Event) -> bool,
@@ -230,7 +231,7 @@ fn one_person_moves_everything_together_by_no_more_than_was_said() {
     }
 }
 
-/// How many numbers, with the times that each is there, are in one list and not in the other; both are in some order.
+/// Returns how many numbers, with their copies, are in each list and not in the other; both are sorted.
 pub(super) fn apart(one: &[i128], other: &[i128]) -> [usize; 2] {
     let mut counts: BTreeMap<i128, i64> = BTreeMap::new();
     one.iter().for_each(|number| *counts.entry(*number).or_default() += 1);

@@ -22,7 +22,7 @@ use crate::mechanisms::{
 use crate::noise::{NoiseSource, RecordedDraw as Asked};
 use crate::time::Time;
 
-/// What chooses in all of these tests.
+/// The key of the contribution selection in all of these tests.
 pub(in super::super::super::pipeline) const SECRET: [u8; 32] = [9; 32];
 
 /// One window as it was sealed.
@@ -30,18 +30,18 @@ pub(in super::super::super::pipeline) const SECRET: [u8; 32] = [9; 32];
 pub(in super::super::super::pipeline) struct Sealed {
     pub(in super::super::super::pipeline) release: ReleaseId,
     pub(in super::super::super::pipeline) charge: crate::ledger::Charge,
-    /// Which laws were drawn from, and how often.
+    /// The requested noise distributions, and the number of draws from each.
     pub(in super::super::super::pipeline) requests: Vec<Asked>,
     /// The exact tally of each key, of whatever it is made.
     pub(in super::super::super::pipeline) exact: BTreeMap<String, Vec<i128>>,
-    /// What would have been told, with the noise of a seed that is the same for every release.
+    /// The line that would be released, with the noise of a seed that is the same for every release.
     pub(in super::super::super::pipeline) told: String,
 }
 
 /// Notes with their places.
 type Notes = Vec<(i64, Vec<u8>)>;
 
-/// Where releases are sealed in tests. It survives a run, as a ledger does.
+/// A backend that records sealed releases in tests. It survives a run, as a ledger does.
 #[derive(Clone)]
 pub(in super::super::super::pipeline) struct Recorder {
     unit: PrivacyUnit,
@@ -85,17 +85,17 @@ impl Recorder {
         self.refusing.lock().unwrap().extend(starts);
     }
 
-    /// Whether it refuses the window that starts then.
+    /// Returns true if it refuses the window that starts at this time.
     pub(in super::super::super::pipeline) fn is_refusing(&self, start: Time) -> bool {
         self.refusing.lock().unwrap().contains(&start)
     }
 
-    /// How many windows were answered for so far.
+    /// Returns the number of windows that were answered so far.
     pub(in super::super::super::pipeline) fn answered(&self) -> usize {
         *self.answered.lock().unwrap()
     }
 
-    /// What was sealed since it was asked last.
+    /// Returns the windows that were sealed since the last call.
     pub(in super::super::super::pipeline) fn sealed(&self) -> Vec<Sealed> {
         std::mem::take(&mut *self.sealed.lock().unwrap())
     }

@@ -51,8 +51,8 @@ fn release(recorder: &Recorder, rho: f64) -> impl Fn(Fed<'_, Event>) + Send + Sy
 /// Records and sums that each window adds, by key: people, records, sum.
 type Tallies = BTreeMap<Time, BTreeMap<String, [i128; 3]>>;
 
-/// What each window adds: of each person the first keys, in order of windows and in a window of choice, and as much of each
-/// as is left.
+/// Returns the contributions of each window: of each person the first keys, in the order of windows and in
+/// the order of selection within one, and of each key as much as is left.
 fn expected(
     scripts: &[Script<Event>],
     key: impl Fn(&Event) -> Option<u32>,
@@ -194,7 +194,7 @@ fn one_person_brings_no_more_than_was_said_to_all_windows_together() {
     }
 }
 
-/// What is told of each key, by window.
+/// Returns the released numbers of each key, by window.
 fn told(sealed: &[Sealed], name: &str) -> BTreeMap<Time, BTreeMap<String, [f64; 3]>> {
     let of_name = sealed.iter().filter(|sealed| sealed.release.name.as_str() == name);
     of_name

@@ -19,7 +19,8 @@ fn numbers(windows: &[(Time, Time)], holds: impl Fn(Time, Time) -> bool) -> Vec<
     (0u64..).zip(windows).filter(|(_, (start, end))| holds(*start, *end)).map(|(number, _)| number).collect()
 }
 
-/// That a schedule has these windows, and that everything it says of panes and of a moment follows from them.
+/// Checks that a schedule has these windows, and that all that it says of panes and of a moment follows from
+/// them.
 fn agrees(schedule: &Schedule, oracle: &[(Time, Time)], time: Time) -> Result<(), TestCaseError> {
     let windows: Vec<_> = (0..).map_while(|number| schedule.window(number)).collect();
     prop_assert_eq!(windows.iter().map(|w| (w.start(), w.end())).collect::<Vec<_>>(), oracle);

@@ -59,7 +59,7 @@ impl<'a> Asked<'a> {
         drawn.answer
     }
 
-    /// Whether it is answered, and how many answers are left.
+    /// Returns true if the query is answered, and the number of answers that are left.
     fn outcome(&mut self, question: &Query) -> (bool, u64) {
         let answer = self.asks(question);
         (answer.estimate().is_some(), answer.left())

@@ -12,7 +12,7 @@ fn kept(schema: &Schema, rows: &[QueryRow]) -> ColumnStore {
     columns
 }
 
-/// What a question finds, by its words alone.
+/// Returns the totals of a query, by its text alone.
 fn plainly(question: &Query, steps: &Steps, rows: &[QueryRow]) -> MatchedTotals {
     let filter: &Filter = question.filter();
     let mut found = MatchedTotals::default();

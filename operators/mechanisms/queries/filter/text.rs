@@ -14,7 +14,7 @@ pub(super) enum Token<'a> {
     Word(&'a str),
     /// A field, between backquotes.
     Name(&'a str),
-    /// What begins like a number and may be one.
+    /// A text that begins like a number and may be one.
     Number(&'a str),
     /// A text, without its quotes and escapes.
     Text(String),
@@ -31,10 +31,10 @@ const SIGNS: [&str; 12] = ["!=", "<=", ">=", "..", "=", "<", ">", "(", ")", "{",
 #[derive(Debug)]
 pub(super) struct Tokens<'a> {
     text: &'a str,
-    /// Where the next word begins.
+    /// The place where the next word begins.
     at: usize,
     next: Token<'a>,
-    /// Where what follows it begins.
+    /// The place where the text behind it begins.
     behind: usize,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Tokens<'a> {
         &self.next
     }
 
-    /// Where it begins.
+    /// Returns the place where it begins.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -188,7 +188,7 @@ const DEEPEST: usize = 64;
 /// The most values that are compared with, those of sets too.
 const VALUES: usize = 4_096;
 
-/// What has begun and not ended.
+/// A construct that has begun and not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
     Parenthesis,
@@ -361,7 +361,7 @@ impl FilterReader<'_> {
 
 // Steps become a filter's text again.
 
-/// How tightly a text holds together.
+/// The binding strength of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Tight {
     Or,

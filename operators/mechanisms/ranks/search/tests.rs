@@ -39,7 +39,7 @@ fn tau_of<F: Monotone>(search: &Searched<u32, F>) -> u64 {
     }
 }
 
-/// How many comparisons the longest way through a grid takes.
+/// Returns the number of comparisons on the longest path through a grid.
 fn longest(low: u64, high: u64) -> u32 {
     if high - low <= 1 {
         return 0;
@@ -136,7 +136,8 @@ fn the_largest_of_ten_thousand_is_found_as_often_as_promised() {
     }
 }
 
-/// Whether so many of so many refute a chance of at least `confidence`, at alpha 1e-6: 4.75 standard deviations.
+/// Returns true if this number of hits does not refute a chance of at least `confidence`, at alpha 1e-6: 4.75
+/// standard deviations.
 fn at_least_as_often(hits: usize, runs: usize, confidence: f64) -> bool {
     let (runs, expected) = (runs as f64, runs as f64 * confidence);
     hits as f64 >= expected - 4.75 * (runs * confidence * (1.0 - confidence)).sqrt()

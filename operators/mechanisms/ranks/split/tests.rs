@@ -113,8 +113,9 @@ fn three_cuts_are_drawn_from_their_joint_law() {
     chi_squared(&counts, &law).assert_fits();
 }
 
-/// How far laws of neighbours are apart at most, over all windows of at most five values in six cells, of which one person
-/// has `per_key`: the plain logarithm of a ratio, and the divergence over its order.
+/// Returns the largest distance of the distributions of neighbours, over all windows of at most five values
+/// in six cells, of which one person has `per_key`: the plain logarithm of a ratio, and the divergence over
+/// its order.
 fn worst(root: Option<&QuantileNode>, per_key: usize, twice: bool) -> (f64, f64) {
     let mut windows: Vec<Vec<u64>> = vec![vec![]];
     for _ in 0..5 {
@@ -181,7 +182,7 @@ fn three_cuts_are_within_what_is_charged() {
     assert!(mutant > 2.03, "a value on both sides: {mutant}");
 }
 
-/// How often each answer is off by more than was promised.
+/// Returns the number of runs in which each answer is off by more than was promised.
 fn broken(quantiles: &[Quantile], rule: ChoiceRule, values: &[i64], epsilon: f64, runs: usize) -> Vec<usize> {
     let grid = Grid::linear(0, 999, 1).unwrap();
     let plan = plan(quantiles, &grid, 1, rule, pure(epsilon)).unwrap();

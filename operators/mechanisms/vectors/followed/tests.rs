@@ -10,7 +10,7 @@ fn frame(centre: &[f64], scales: &[f64]) -> Frame {
     Frame { centre: centre.to_vec(), factor: Lower::diagonal(scales) }
 }
 
-/// What records would leave that have this mean and covariance in the units of the frame.
+/// Returns the window that records of this mean and covariance would release, in the units of the frame.
 fn seen(records: f64, mean: &[f64], covariance: &[f64]) -> ReleasedWindow {
     let mut squares = covariance.to_vec();
     for (row, a) in mean.iter().enumerate() {

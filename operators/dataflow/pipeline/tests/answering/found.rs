@@ -17,7 +17,7 @@ fn answered<'s, U: Owned<Event>, T: Fn(&Event) -> Time + 'static>(
 }
 
 impl Case {
-    /// What one table would keep of each window, of what came in time for it.
+    /// Returns the rows of each window by a single table, of the records that came in time for it.
     fn rows<R, P, K>(
         &self,
         given: &[(Time, R)],

@@ -25,7 +25,7 @@ fn axes(dimension: usize, least: f64, ratio: f64) -> Vec<Vec<f64>> {
     (0..dimension).map(row).collect()
 }
 
-/// How far a vector is from zero, measured in the axes: by elimination.
+/// Returns the length of a vector, measured in the axes: by elimination.
 fn length(axes: &[Vec<f64>], off: &[f64]) -> f64 {
     let size = axes.len();
     let mut rows: Vec<Vec<f64>> =
@@ -49,7 +49,7 @@ struct Run {
     state: Option<Vec<u8>>,
     noise: NoiseSource,
     people: usize,
-    /// Whether every interval of the last window was the outer range.
+    /// True if every interval of the last window was the outer range.
     unknown: bool,
 }
 
@@ -77,7 +77,8 @@ impl Run {
         (length(axes, &off), coordinates.fold(0.0, f64::max))
     }
 
-    /// What the sums' noise alone is, where the frame fits: in the axes, the root of its mean square.
+    /// Returns the error by the noise of the sums alone, if the frame fits: in the axes, the root of its mean
+    /// square.
     fn noise_alone(&self) -> f64 {
         let PrivacyCost::Zcdp { rho, .. } = self.ready.cost().amount() else { panic!() };
         let rho = rho.to_float_down() * 0.95 * 0.7;

@@ -103,8 +103,8 @@ fn read(text: &str) -> Fraction {
     (parts.next().unwrap(), parts.next().unwrap_or(UBig::ONE))
 }
 
-/// What one person pays in one key, by what was asked of the noise: `half^2 / 2` of each choice, and `length^2 / 2 variance`
-/// of each vector.
+/// Returns the cost to one person in one key, from the requested noise: `half^2 / 2` of each choice, and
+/// `length^2 / 2 variance` of each vector.
 fn paid(requests: &[crate::noise::RecordedDraw], lengths: [u64; 3]) -> Fraction {
     let mut lengths = lengths.iter();
     let parts = requests.iter().map(|request| {
