@@ -1,9 +1,9 @@
-//! Decimal numbers as people write them, read under one strict grammar: `-? mantissa (e [+-]? digits)?`, with a
-//! mantissa of digits and at most one point, which may come first or last: `0.1`, `.1`, `1.`.
+//! Decimal numbers as people write them, read under one strict grammar: `-? mantissa (e [+-]? digits)?`, with
+//! a mantissa of digits and at most one point, which may come first or last: `0.1`, `.1`, `1.`.
 //!
-//! A budget that is misread is a promise that is broken, so nothing is guessed: no comma, no spaces, no leading `+`, no
-//! underscores, no hexadecimal, no digits but `0` to `9`. A leading `-`, `nan` and `inf` are read only to be named in
-//! the refusal.
+//! A budget that is misread is a promise that is broken, so nothing is guessed: no comma, no spaces, no
+//! leading `+`, no underscores, no hexadecimal, no digits but `0` to `9`. A leading `-`, `nan` and `inf` are
+//! read only to be named in the refusal.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,8 +28,9 @@ impl Decimal {
     /// Reads `text`, naming `field` where it is refused.
     ///
     /// # Errors
-    /// [`InvalidKind::Malformed`] outside the grammar; [`InvalidKind::Negative`], [`InvalidKind::Nan`], [`InvalidKind::Infinite`] for what is no
-    /// amount; [`InvalidKind::TooLarge`] or [`InvalidKind::TooSmall`] where the power of ten is beyond 330.
+    /// [`InvalidKind::Malformed`] outside the grammar; [`InvalidKind::Negative`], [`InvalidKind::Nan`],
+    /// [`InvalidKind::Infinite`] for what is no amount; [`InvalidKind::TooLarge`] or
+    /// [`InvalidKind::TooSmall`] where the power of ten is beyond 330.
     pub fn parse(field: impl Into<Cow<'static, str>>, text: &str) -> Result<Decimal, Invalid> {
         let kind = match read(text) {
             Ok(decimal) => return Ok(decimal),

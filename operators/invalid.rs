@@ -1,7 +1,7 @@
 //! The one way to say no to a parameter: which field, what was found there, and what to give instead.
 //!
-//! Parameters are public (they come from configuration and code, never from a record), so the message may name their
-//! kind. It still never repeats a long text: what is found is described, not quoted.
+//! Parameters are public (they come from configuration and code, never from a record), so the message may
+//! name their kind. It still never repeats a long text: what is found is described, not quoted.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -9,8 +9,8 @@ use std::fmt;
 
 /// The refusal of a parameter.
 ///
-/// Programs branch on [`Invalid::kind`] and [`Invalid::field`]; people read the `Display` form, which also names the
-/// remedy, as in `sigma: found NaN; give a number above 0`.
+/// Programs branch on [`Invalid::kind`] and [`Invalid::field`]; people read the `Display` form, which also
+/// names the remedy, as in `sigma: found NaN; give a number above 0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     field: Cow<'static, str>,

@@ -1,11 +1,11 @@
-//! Publish running statistics from a live stream with a privacy guarantee for every person in it, for as long as the
-//! stream runs.
+//! Publish running statistics from a live stream with a privacy guarantee for every person in it, for as long
+//! as the stream runs.
 //!
-//! Timely dataflow, differential dataflow, discreet dataflow: discreet, because it keeps what people told it to itself;
-//! and discrete, because all of its noise is drawn from integers.
+//! Timely dataflow, differential dataflow, discreet dataflow: discreet, because it keeps what people told it
+//! to itself; and discrete, because all of its noise is drawn from integers.
 //!
-//! A private job reads as one sentence: whom it protects, over which spans, how much one person can matter, what is
-//! counted, and at what price it is released.
+//! A private job reads as one sentence: whom it protects, over which spans, how much one person can matter,
+//! what is counted, and at what price it is released.
 //!
 //! ```no_run
 //! use std::io::{Write, stdout};
@@ -44,8 +44,8 @@
 //! * [`mechanisms`]: one window's exact integers in, one noised answer out.
 //! * [`ledger`]: the durable truth, where a release and its charge are one commit.
 //! * [`gate`]: the write path, and why it can be trusted.
-//! * [`dataflow`]: the sentence, when a window is complete, and how a run ends; [`dataflow::bounding`] is how much one
-//!   person can matter.
+//! * [`dataflow`]: the sentence, when a window is complete, and how a run ends; [`dataflow::bounding`] is how
+//!   much one person can matter.
 //! * `job`: job files, read exactly and refused at the slip; with the feature `cli`.
 //!
 //! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:
@@ -64,8 +64,8 @@
 //!
 //! # Features
 //!
-//! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`. `postgres`
-//! keeps [ledgers on a server](ledger#on-a-server), beside those in files.
+//! `cli` (default) builds the `discreet` command. The library alone needs none: `default-features = false`.
+//! `postgres` keeps [ledgers on a server](ledger#on-a-server), beside those in files.
 
 #[macro_use]
 mod redacted;

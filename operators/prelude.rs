@@ -1,6 +1,7 @@
 //! What a sentence is made of: `use discreet::prelude::*`.
 //!
-//! All of it is elsewhere too, under the page that explains it. [`execute`](crate::execute) is at the front door.
+//! All of it is elsewhere too, under the page that explains it. [`execute`](crate::execute) is at the front
+//! door.
 
 pub use crate::accounting::running::Strategy;
 pub use crate::accounting::{Adjacency, Budget, Interval, PrivacyCost, Promise};

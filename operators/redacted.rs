@@ -1,7 +1,7 @@
 //! `Debug` of values that hold records of people, or tallies of them.
 
-/// Implements `Debug` as `<private>`: neither a log nor a panic may show such a value. Generic parameters come
-/// first, in brackets.
+/// Implements `Debug` as `<private>`: neither a log nor a panic may show such a value. Generic parameters
+/// come first, in brackets.
 macro_rules! redacted {
     ([$($parameters:tt)*] $type:ty) => {
         impl<$($parameters)*> std::fmt::Debug for $type {

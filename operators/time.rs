@@ -11,8 +11,9 @@ use crate::invalid::{Invalid, InvalidKind};
 /// As the timestamp of a dataflow it means declared progress, never when a record says that it happened.
 pub type Time = i64;
 
-/// No window begins before `-LIMIT` or ends after `LIMIT`, and no [`Span`] is longer: so a window's end, its lateness and
-/// its deadline add up without overflow, and [`Time::MAX`] is after all of them. About 73,000 years.
+/// No window begins before `-LIMIT` or ends after `LIMIT`, and no [`Span`] is longer: so a window's end, its
+/// lateness and its deadline add up without overflow, and [`Time::MAX`] is after all of them. About 73,000
+/// years.
 pub(crate) const LIMIT: Time = i64::MAX / 4;
 
 /// A length of time above zero.
@@ -114,8 +115,8 @@ impl TryFrom<Result<Span, Invalid>> for Span {
 
 // Moments as people write them.
 
-/// Reads a moment: RFC 3339 with its zone, as `2026-11-01T00:00:00Z`, or a date alone, as `2026-11-01`, which is its
-/// midnight in UTC.
+/// Reads a moment: RFC 3339 with its zone, as `2026-11-01T00:00:00Z`, or a date alone, as `2026-11-01`, which
+/// is its midnight in UTC.
 ///
 /// ```
 /// use discreet::time::at;
@@ -240,7 +241,8 @@ impl Zone {
     }
 }
 
-/// A zone with its rules. They come from the copy that is built in even where another crate has jiff ask the machine.
+/// A zone with its rules. They come from the copy that is built in even where another crate has jiff ask the
+/// machine.
 pub(crate) fn known(name: &str) -> Result<(Zone, TimeZone), Invalid> {
     let rules = TimeZoneDatabase::bundled().get(name).ok().filter(|rules| !rules.is_unknown());
     let named = rules.and_then(|rules| Some((Zone(rules.iana_name()?.to_owned()), rules)));
@@ -249,9 +251,9 @@ pub(crate) fn known(name: &str) -> Result<(Zone, TimeZone), Invalid> {
     })
 }
 
-/// The first moment of a day: midnight, the earlier one of two. Where the clock jumps over midnight, the moment of the
-/// jump: an hour after the old midnight (the "compatible" reading) would be a while into the day if it jumped before.
-/// `None` near the years -9999 and 9999.
+/// The first moment of a day: midnight, the earlier one of two. Where the clock jumps over midnight, the
+/// moment of the jump: an hour after the old midnight (the "compatible" reading) would be a while into the
+/// day if it jumped before. `None` near the years -9999 and 9999.
 pub(crate) fn midnight(rules: &TimeZone, day: Date) -> Option<Time> {
     let reading = day.at(0, 0, 0, 0);
     let moment = match rules.to_ambiguous_timestamp(reading).offset() {
@@ -381,8 +383,8 @@ mod zone_tests {
         }
     }
 
-    // Each by hand, from the database's own remarks. Refutes the later of two midnights, and in Toronto the compatible
-    // reading: there 23:30 was followed by 00:30.
+    // Each by hand, from the database's own remarks. Refutes the later of two midnights, and in Toronto the
+    // compatible reading: there 23:30 was followed by 00:30.
     #[test]
     fn a_day_begins_when_its_date_is_first_read() {
         for (zone, day, moment) in [

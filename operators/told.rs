@@ -1,7 +1,7 @@
 //! The lines that leave, read back: each is a cell of a window, the end of a window, or a window's only word.
 //!
-//! Numbers stay the text that they are, so that whoever copies them copies every digit. What a reader does not know is
-//! passed over: a later version may say more.
+//! Numbers stay the text that they are, so that whoever copies them copies every digit. What a reader does
+//! not know is passed over: a later version may say more.
 
 use std::borrow::Cow;
 
@@ -324,7 +324,8 @@ mod tests {
         assert_eq!((cell.key, cell.value), (None, None));
     }
 
-    // Refutes a promise about ranks that is passed over, and a quantile that is taken for another one of its key.
+    // Refutes a promise about ranks that is passed over, and a quantile that is taken for another one of its
+    // key.
     #[test]
     fn what_is_promised_of_ranks_is_read() {
         let max = format!(

@@ -1,4 +1,5 @@
-//! Words of a public text, as a refusal says them: what a misspelt one was probably meant to be, and which there are.
+//! Words of a public text, as a refusal says them: what a misspelt one was probably meant to be, and which
+//! there are.
 
 /// The known word that is nearest to the one found, if it is near: at most one slip in three letters.
 pub(crate) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
@@ -33,8 +34,8 @@ pub(crate) fn listed(words: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// 0 where one is the other in another order, 1 where it is the other with letters left out, and else 2: fingers do the first two more
-/// often than to hit another key.
+/// 0 where one is the other in another order, 1 where it is the other with letters left out, and else 2:
+/// fingers do the first two more often than to hit another key.
 fn unlikeness(one: &[char], other: &[char]) -> u8 {
     let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let mut left = long.iter();
@@ -47,8 +48,8 @@ fn unlikeness(one: &[char], other: &[char]) -> u8 {
     if sorted(one) == sorted(other) { 0 } else { 2 - u8::from(within) }
 }
 
-/// The least number of letters left out, put in, changed, or swapped with their neighbour (once each) that leads from
-/// one word to the other.
+/// The least number of letters left out, put in, changed, or swapped with their neighbour (once each) that
+/// leads from one word to the other.
 fn slips(from: &[char], to: &[char]) -> usize {
     let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
     for i in 1..=from.len() {

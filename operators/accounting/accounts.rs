@@ -1,12 +1,15 @@
-//! Who pays for a window: the promises that a ledger can make about time, and what must fit under the cap for each.
+//! Who pays for a window: the promises that a ledger can make about time, and what must fit under the cap for
+//! each.
 //!
-//! A release reads the data of one window `[start, end)`. What it costs counts against that time, never against the
-//! time at which it was released. What is paid once and lasts (a running total, a bundle of answers) has its whole life
-//! as its window, [`Interval::since`] where it has no horizon. Nothing that was charged is ever given back.
+//! A release reads the data of one window `[start, end)`. What it costs counts against that time, never
+//! against the time at which it was released. What is paid once and lasts (a running total, a bundle of
+//! answers) has its whole life as its window, [`Interval::since`] where it has no horizon. Nothing that was
+//! charged is ever given back.
 //!
-//! A promise about spans of time is about what a person does within one. Where a window reaches beyond the span, only a part
-//! of what the person has in the window is protected, and without that part the bound may keep other records, keys and values:
-//! such a window is cut, and costs its [partial price](ReleaseCost::partial).
+//! A promise about spans of time is about what a person does within one. Where a window reaches beyond the
+//! span, only a part of what the person has in the window is protected, and without that part the bound may
+//! keep other records, keys and values: such a window is cut, and costs its [partial
+//! price](ReleaseCost::partial).
 
 mod entries;
 
@@ -72,9 +75,10 @@ impl Promise {
         format!("Hides {neighbours} {when}.")
     }
 
-    /// The promise and what a release costs under it in a few words, as they stand in every line of output: `lifetime, a
-    /// person, rho 0.01`. Where a span of time can cut a window, with the price of that: `any 30 days, a person, rho 0.01, or
-    /// rho 0.02 where a span cuts a window`. `span` says a length of time in words.
+    /// The promise and what a release costs under it in a few words, as they stand in every line of output:
+    /// `lifetime, a person, rho 0.01`. Where a span of time can cut a window, with the price of that: `any 30
+    /// days, a person, rho 0.01, or rho 0.02 where a span cuts a window`. `span` says a length of time in
+    /// words.
     pub fn briefly<S: Display>(&self, cost: &ReleaseCost, span: impl Fn(u64) -> S) -> String {
         let Adjacency { unit, relation } = cost.neighbours();
         let amount = cost.amount();
@@ -136,7 +140,8 @@ impl Account {
         Ok(Account { promise, cap, kept })
     }
 
-    /// The account that a ledger kept: `entries` are those that [`fetched`](Account::fetched) names, or all of them.
+    /// The account that a ledger kept: `entries` are those that [`fetched`](Account::fetched) names, or all
+    /// of them.
     ///
     /// # Errors
     /// As [`Account::new`].
@@ -187,11 +192,12 @@ impl Account {
 
     /// Charges a release that reads `window`, if it fits.
     ///
-    /// Under [`Promise::Lifetime`] it is added to everything. Under [`Promise::Any`] it fits when for every stretch of the
-    /// span's length that overlaps the window, what all windows cost that overlap the stretch is within the cap: a
-    /// window inside of the stretch its whole price, one that the stretch cuts its [partial one](ReleaseCost::partial). Windows
-    /// may be charged in any order. Under [`Promise::Each`] it is added in every aligned span that the window overlaps,
-    /// at the partial price where there are several. Under [`Promise::Windows`] charge [`reservation`], once.
+    /// Under [`Promise::Lifetime`] it is added to everything. Under [`Promise::Any`] it fits when for every
+    /// stretch of the span's length that overlaps the window, what all windows cost that overlap the stretch
+    /// is within the cap: a window inside of the stretch its whole price, one that the stretch cuts its
+    /// [partial one](ReleaseCost::partial). Windows may be charged in any order. Under [`Promise::Each`] it
+    /// is added in every aligned span that the window overlaps, at the partial price where there are several.
+    /// Under [`Promise::Windows`] charge [`reservation`], once.
     ///
     /// # Errors
     /// [`BudgetExceeded`], with nothing changed.
@@ -351,8 +357,8 @@ fn last_until(map: &BTreeMap<i64, PrivacyCost>, key: i64) -> Option<&PrivacyCost
 /// prepaid.
 ///
 /// # Errors
-/// [`InvalidKind::Empty`] for no window or `most` of zero, [`InvalidKind::Mixed`] for different neighbours or currencies,
-/// [`InvalidKind::Overflow`] from 2^64 on.
+/// [`InvalidKind::Empty`] for no window or `most` of zero, [`InvalidKind::Mixed`] for different neighbours or
+/// currencies, [`InvalidKind::Overflow`] from 2^64 on.
 pub fn reservation(windows: &[ReleaseCost], most: u32) -> Result<ReleaseCost, Invalid> {
     let Some(first) = windows.first().filter(|_| most > 0) else {
         return Err(Invalid::new("windows", InvalidKind::Empty, "at least one window"));

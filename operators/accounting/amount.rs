@@ -193,10 +193,12 @@ impl PrivacyCost {
     }
 
     /// The same cost, told in the currency of `target`: pure and (epsilon, delta) costs become zCDP by
-    /// `epsilon tanh(epsilon / 2)`, Gaussian ones by `mu^2 / 2`; pure, Gaussian and zCDP costs have Rényi curves.
+    /// `epsilon tanh(epsilon / 2)`, Gaussian ones by `mu^2 / 2`; pure, Gaussian and zCDP costs have Rényi
+    /// curves.
     ///
     /// # Errors
-    /// [`InvalidKind::Mixed`] where no theorem leads from one to the other, or only at a loss that is better seen.
+    /// [`InvalidKind::Mixed`] where no theorem leads from one to the other, or only at a loss that is better
+    /// seen.
     pub fn in_currency_of(&self, target: &PrivacyCost) -> Result<PrivacyCost, Invalid> {
         match (self, target) {
             (PrivacyCost::Pure { epsilon }, PrivacyCost::Approximate { .. }) => {

@@ -78,11 +78,12 @@ impl Budget {
     }
 }
 
-/// The limit that an account's budget comes to, read exactly and rounded down: what a [`PrivacyFilter`](super::PrivacyFilter) holds.
+/// The limit that an account's budget comes to, read exactly and rounded down: what a
+/// [`PrivacyFilter`](super::PrivacyFilter) holds.
 ///
-/// Pure epsilon and rho are limits as they stand. Epsilon and delta become zCDP once, here: where some release charges
-/// a delta of its own, half of delta is kept for such charges and half turns rho into epsilon; else all of it does.
-/// Only the orders below `omega` are then asked of every charge, and used here.
+/// Pure epsilon and rho are limits as they stand. Epsilon and delta become zCDP once, here: where some
+/// release charges a delta of its own, half of delta is kept for such charges and half turns rho into
+/// epsilon; else all of it does. Only the orders below `omega` are then asked of every charge, and used here.
 ///
 /// # Errors
 /// Names the parameter that is out of range, missing, or given beside one that excludes it.
@@ -121,8 +122,8 @@ fn pair(
     Ok(PrivacyCost::Zcdp { rho: BudgetUnits::at_most_float("rho", rho)?, delta: charged, omega })
 }
 
-/// The limit that a budget comes to, as [`limit`] has it where some releases charge a delta of their own: half of delta is
-/// kept for keys to be discovered.
+/// The limit that a budget comes to, as [`limit`] has it where some releases charge a delta of their own:
+/// half of delta is kept for keys to be discovered.
 impl TryFrom<Budget> for PrivacyCost {
     type Error = Invalid;
 
@@ -142,7 +143,8 @@ impl TryFrom<Budget> for PrivacyCost {
     }
 }
 
-/// So that `Budget::approximate(1.0, 1e-6)` stands where an amount is asked for, and what is wrong with it is said there.
+/// So that `Budget::approximate(1.0, 1e-6)` stands where an amount is asked for, and what is wrong with it is
+/// said there.
 impl TryFrom<Result<Budget, Invalid>> for PrivacyCost {
     type Error = Invalid;
 
@@ -207,7 +209,8 @@ mod tests {
             assert!(limit.epsilon(1e-6).unwrap() <= 1.0);
         }
     }
-    // Refutes a budget from code that is larger than the same one from a file, or that forgets the half of delta.
+    // Refutes a budget from code that is larger than the same one from a file, or that forgets the half of
+    // delta.
     #[test]
     fn a_budget_in_code_is_the_limit_of_the_same_words_in_a_file() {
         let (quarter, delta) = (decimal("0.25"), decimal("0.0009765625"));

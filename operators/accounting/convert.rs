@@ -1,33 +1,35 @@
-//! From one currency to another. Costs come out rounded up, limits rounded down; each function names its theorem.
+//! From one currency to another. Costs come out rounded up, limits rounded down; each function names its
+//! theorem.
 //!
-//! There is no way back that loses nothing: a cost in pure epsilon or in rho should stay there for as long as costs are
-//! added, and be turned into (epsilon, delta) once, to be read.
+//! There is no way back that loses nothing: a cost in pure epsilon or in rho should stay there for as long as
+//! costs are added, and be turned into (epsilon, delta) once, to be read.
 
 use super::number::{self, MARGIN};
 use crate::invalid::{Invalid, InvalidKind};
 
-/// The zCDP cost of any purely epsilon-private mechanism: `epsilon tanh(epsilon / 2)`, tight (randomised response).
+/// The zCDP cost of any purely epsilon-private mechanism: `epsilon tanh(epsilon / 2)`, tight (randomised
+/// response).
 pub fn rho_of_pure(epsilon: f64) -> f64 {
     // Of libm, not of the platform: charges are the same on every machine.
     epsilon * libm::tanh(epsilon / 2.0) * (1.0 + MARGIN)
 }
 
-/// The zCDP cost of an epsilon-bounded-range mechanism, such as the exponential mechanism at epsilon: `epsilon^2 / 8`.
-/// Permute-and-flip is not one of them.
+/// The zCDP cost of an epsilon-bounded-range mechanism, such as the exponential mechanism at epsilon:
+/// `epsilon^2 / 8`. Permute-and-flip is not one of them.
 pub fn rho_of_bounded_range(epsilon: f64) -> f64 {
     epsilon * epsilon / 8.0 * (1.0 + MARGIN)
 }
 
-/// The delta-approximate zCDP cost of an (epsilon, delta)-private mechanism: the rho of pure epsilon, beside the same
-/// delta. Every such pair of outputs is computed from "with probability delta tell all, else randomised response"
-/// (Kairouz, Oh, Viswanath 2015), whose second part is pure.
+/// The delta-approximate zCDP cost of an (epsilon, delta)-private mechanism: the rho of pure epsilon, beside
+/// the same delta. Every such pair of outputs is computed from "with probability delta tell all, else
+/// randomised response" (Kairouz, Oh, Viswanath 2015), whose second part is pure.
 pub fn rho_of_approximate(epsilon: f64) -> f64 {
     rho_of_pure(epsilon)
 }
 
-/// The least epsilon at `delta` that a Rényi curve proves, rounded up and at least 0: the best over orders below
-/// `omega` of `curve(a) + ln(1 - 1/a) - ln(a delta) / (a - 1)` (Canonne, Kamath, Steinke 2020). Every order proves a
-/// bound, so the search can be late but never wrong.
+/// The least epsilon at `delta` that a Rényi curve proves, rounded up and at least 0: the best over orders
+/// below `omega` of `curve(a) + ln(1 - 1/a) - ln(a delta) / (a - 1)` (Canonne, Kamath, Steinke 2020). Every
+/// order proves a bound, so the search can be late but never wrong.
 ///
 /// # Errors
 /// Names `delta` when it is no probability, and `omega` unless it is above 1 (infinity is every order).
@@ -42,8 +44,8 @@ pub(crate) fn epsilon_at(order: f64, cost: f64, delta: f64) -> f64 {
     cost + gain + tail + 1e-14 * (cost.abs() + gain.abs() + tail.abs())
 }
 
-/// The least delta at `epsilon` that a Rényi curve proves, rounded up and at most 1: the best over orders below
-/// `omega` of `e^((a-1)(curve(a) - epsilon)) / (a - 1) (1 - 1/a)^a` (the same source).
+/// The least delta at `epsilon` that a Rényi curve proves, rounded up and at most 1: the best over orders
+/// below `omega` of `e^((a-1)(curve(a) - epsilon)) / (a - 1) (1 - 1/a)^a` (the same source).
 ///
 /// # Errors
 /// Names `epsilon` when it is not from 0 to 500, and `omega` unless it is above 1.
@@ -77,7 +79,8 @@ pub fn delta_of_rho(rho: f64, omega: f64, epsilon: f64) -> Result<f64, Invalid> 
     delta_of_renyi(|order| rho * order, omega, epsilon)
 }
 
-/// The largest rho, rounded down, whose epsilon at `delta` stays within `epsilon`: what an account's limit is.
+/// The largest rho, rounded down, whose epsilon at `delta` stays within `epsilon`: what an account's limit
+/// is.
 ///
 /// # Errors
 /// Names the parameter that is out of range, and `epsilon` where no rho above 1e-40 is small enough.
@@ -102,11 +105,12 @@ pub fn basic(steps: &[ApproximateStep]) -> ApproximateStep {
     (epsilon * (1.0 + MARGIN), (delta * (1.0 + MARGIN)).min(1.0))
 }
 
-/// All steps together by advanced composition for unequal steps, with `slack` more delta (Kairouz, Oh, Viswanath 2015,
-/// theorem 3.5, its second form): `epsilon = sum e_i tanh(e_i / 2) + sqrt(2 ln(1 / slack) sum e_i^2)`. Given the past
-/// the i-th loss lies within `e_i` and has mean at most `e_i tanh(e_i / 2)`, so the sum exceeds this with probability
-/// at most `slack` (Azuma). Never more than basic composition's epsilon. The steps may not depend on earlier answers:
-/// for that there is [`PrivacyFilter::approximate`](super::PrivacyFilter::approximate).
+/// All steps together by advanced composition for unequal steps, with `slack` more delta (Kairouz, Oh,
+/// Viswanath 2015, theorem 3.5, its second form): `epsilon = sum e_i tanh(e_i / 2) + sqrt(2 ln(1 / slack) sum
+/// e_i^2)`. Given the past the i-th loss lies within `e_i` and has mean at most `e_i tanh(e_i / 2)`, so the
+/// sum exceeds this with probability at most `slack` (Azuma). Never more than basic composition's epsilon.
+/// The steps may not depend on earlier answers: for that there is
+/// [`PrivacyFilter::approximate`](super::PrivacyFilter::approximate).
 ///
 /// # Errors
 /// Names `delta` when `slack` is no probability.
@@ -119,8 +123,8 @@ pub fn advanced(steps: &[ApproximateStep], slack: f64) -> Result<ApproximateStep
     if epsilon < simple { Ok((epsilon, (delta + slack).min(1.0))) } else { Ok((simple, delta)) }
 }
 
-/// The least of `bound` over orders above 1 and below `omega`: a grid in the logarithm of `a - 1`, then a golden
-/// section around its best point.
+/// The least of `bound` over orders above 1 and below `omega`: a grid in the logarithm of `a - 1`, then a
+/// golden section around its best point.
 fn over_orders(omega: f64, bound: impl Fn(f64) -> f64) -> Result<f64, Invalid> {
     if omega.is_nan() || omega <= 1.0 {
         let kind = if omega.is_nan() { InvalidKind::Nan } else { InvalidKind::TooSmall };
@@ -202,8 +206,8 @@ mod tests {
         assert!((rho_of_bounded_range(2.0) - 0.5).abs() < 1e-10);
     }
 
-    // Rényi rows of the reference table (continuous noise); at k = 1 the table's few orders give 1.0050751, all of them
-    // the exact .999998.
+    // Rényi rows of the reference table (continuous noise); at k = 1 the table's few orders give 1.0050751,
+    // all of them the exact .999998.
     #[test]
     fn renyi_curves_become_epsilon() {
         for (count, scale, epsilon) in

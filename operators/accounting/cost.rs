@@ -10,8 +10,8 @@ use crate::invalid::{Invalid, InvalidKind};
 
 /// An amount about the neighbours for which it holds.
 ///
-/// The amount is the price of removing (or replacing) all that a unit has in a window. A stretch of time may hold a part of
-/// it: see [`partial`](ReleaseCost::partial).
+/// The amount is the price of removing (or replacing) all that a unit has in a window. A stretch of time may
+/// hold a part of it: see [`partial`](ReleaseCost::partial).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseCost {
     neighbours: Adjacency,
@@ -34,11 +34,13 @@ impl ReleaseCost {
         Ok(ReleaseCost { partial: Some(partial), ..self })
     }
 
-    /// The price of removing a part of what a unit has in the window, such as all before a moment: what a bound keeps of
-    /// the rest may then be something else. Never less than the [`amount`](ReleaseCost::amount).
+    /// The price of removing a part of what a unit has in the window, such as all before a moment: what a
+    /// bound keeps of the rest may then be something else. Never less than the
+    /// [`amount`](ReleaseCost::amount).
     ///
-    /// Where none was stated it is that of two steps, as in [`replaced`](ReleaseCost::replaced): the unit goes, and comes back with
-    /// less. A record has no parts, and a cost about replaced units covers what is left of one.
+    /// Where none was stated it is that of two steps, as in [`replaced`](ReleaseCost::replaced): the unit
+    /// goes, and comes back with less. A record has no parts, and a cost about replaced units covers what is
+    /// left of one.
     ///
     /// # Errors
     /// [`InvalidKind::Mixed`] where none was stated and the currency has no price for two steps.
@@ -69,7 +71,8 @@ impl ReleaseCost {
     /// This and `other`, both read from the same people's data.
     ///
     /// # Errors
-    /// [`InvalidKind::Mixed`] for other neighbours or another currency, [`InvalidKind::Overflow`] from 2^64 on.
+    /// [`InvalidKind::Mixed`] for other neighbours or another currency, [`InvalidKind::Overflow`] from 2^64
+    /// on.
     pub fn plus(&self, other: &ReleaseCost) -> Result<ReleaseCost, Invalid> {
         self.neighbours.same(other.neighbours)?;
         let partial = match (&self.partial, &other.partial) {
@@ -86,7 +89,8 @@ impl ReleaseCost {
     /// Keys and time spans do not partition people: what one person left in several of them adds up.
     ///
     /// # Errors
-    /// [`InvalidKind::Empty`] for no cost at all, [`InvalidKind::Mixed`] for different neighbours or currencies.
+    /// [`InvalidKind::Empty`] for no cost at all, [`InvalidKind::Mixed`] for different neighbours or
+    /// currencies.
     pub fn parallel(costs: &[ReleaseCost]) -> Result<ReleaseCost, Invalid> {
         let Some((first, rest)) = costs.split_first() else {
             return Err(Invalid::new("costs", InvalidKind::Empty, "at least one cost"));
@@ -107,13 +111,13 @@ impl ReleaseCost {
         Ok(ReleaseCost::new(first.neighbours, amount))
     }
 
-    /// The same release's cost when a unit is replaced, from its cost when one is added or removed: two such steps.
-    /// Pure epsilon doubles, rho quadruples, mu doubles, and (epsilon, delta) becomes `(2 epsilon, (1 + e^epsilon)
-    /// delta)`. A direct look at the sensitivity is usually cheaper.
+    /// The same release's cost when a unit is replaced, from its cost when one is added or removed: two such
+    /// steps. Pure epsilon doubles, rho quadruples, mu doubles, and (epsilon, delta) becomes `(2 epsilon, (1
+    /// + e^epsilon) delta)`. A direct look at the sensitivity is usually cheaper.
     ///
     /// # Errors
-    /// [`InvalidKind::Mixed`] where the relation is another, and for amounts that have no such bridge: Rényi curves, rho with
-    /// a delta or with fewer than all orders.
+    /// [`InvalidKind::Mixed`] where the relation is another, and for amounts that have no such bridge: Rényi
+    /// curves, rho with a delta or with fewer than all orders.
     pub fn replaced(&self) -> Result<ReleaseCost, Invalid> {
         if self.neighbours.relation != Relation::AddRemove {
             return Err(Invalid::new("relation", InvalidKind::Mixed, "a cost about one unit more or less"));

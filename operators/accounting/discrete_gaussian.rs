@@ -1,17 +1,19 @@
 //! The exact cost and error of this library's own Gaussian noise, which is an integer.
 //!
-//! `N_Z(0, sigma^2)` gives the integer `y` a probability proportional to `e^(-y^2 / 2 sigma^2)`. Against its copy moved
-//! by the integer sensitivity `s`, the loss at `y` is `(2ys + s^2) / 2 sigma^2`, which grows with `y`; so
+//! `N_Z(0, sigma^2)` gives the integer `y` a probability proportional to `e^(-y^2 / 2 sigma^2)`. Against its
+//! copy moved by the integer sensitivity `s`, the loss at `y` is `(2ys + s^2) / 2 sigma^2`, which grows with
+//! `y`; so
 //!
 //! ```text
 //! delta(epsilon) = P[Y >= m] - e^epsilon P[Y >= m + s],   m = least integer > epsilon sigma^2 / s - s / 2
 //! ```
 //!
-//! The law is log-concave and symmetric, hence no smaller move costs more. The sum is taken term by term, all terms
-//! positive, and from sigma = 2^13 on by Euler-Maclaurin with its remainder added; both end above the truth.
+//! The law is log-concave and symmetric, hence no smaller move costs more. The sum is taken term by term, all
+//! terms positive, and from sigma = 2^13 on by Euler-Maclaurin with its remainder added; both end above the
+//! truth.
 //!
-//! The curve is for one integer number. A vector's curve is not the curve of its Euclidean sensitivity (the lattice
-//! shows), its zCDP cost is: several numbers at once are charged [`DiscreteGaussianCost::rho`].
+//! The curve is for one integer number. A vector's curve is not the curve of its Euclidean sensitivity (the
+//! lattice shows), its zCDP cost is: several numbers at once are charged [`DiscreteGaussianCost::rho`].
 
 use super::budget::Budget;
 use super::gaussian::{GaussianCost, TWO_PI_ROOT, epsilon_of, tail_gap};
@@ -21,7 +23,8 @@ use crate::invalid::{Invalid, InvalidKind};
 /// The smallest sigma, the least that noise is drawn at. One in 2^739 draws would differ from zero.
 const SIGMA_LEAST: f64 = 1.0 / 32.0;
 
-/// From this sigma on sums are integrals with a correction. The remainder there is below 1e-9 of any delta above 1e-30.
+/// From this sigma on sums are integrals with a correction. The remainder there is below 1e-9 of any delta
+/// above 1e-30.
 const SMOOTH: f64 = 8192.0;
 
 /// Discrete Gaussian noise on one integer that neighbours can move by `sensitivity`.
@@ -72,7 +75,8 @@ impl DiscreteGaussianCost {
         let delta = number::probability("delta", delta)?;
         let shift = number::shift("sensitivity", sensitivity)?;
         let passes = |sigma: f64| DiscreteGaussianCost { sigma, shift }.delta(epsilon) <= delta;
-        // The continuous answer is near where sigma is large; where it is small the lattice helps or harms a little.
+        // The continuous answer is near where sigma is large; where it is small the lattice helps or harms a
+        // little.
         let near = GaussianCost::calibrate(epsilon, delta, shift)?;
         let low = if near > SMOOTH { near * 0.999 } else { SIGMA_LEAST };
         let high = [near * 1.001 + 2.0, SCALE_LIMIT].map(|high| high.min(SCALE_LIMIT));
@@ -80,7 +84,8 @@ impl DiscreteGaussianCost {
         Ok(DiscreteGaussianCost { sigma: rounded(sigma, "epsilon", passes)?, shift })
     }
 
-    /// The smallest noise, rounded up to 12 digits, that is rho-zCDP at this sensitivity: `sigma = s / sqrt(2 rho)`.
+    /// The smallest noise, rounded up to 12 digits, that is rho-zCDP at this sensitivity: `sigma = s / sqrt(2
+    /// rho)`.
     ///
     /// # Errors
     /// Names the parameter that is out of range, and `rho` where sigma would leave 1/32..2^40.
@@ -94,13 +99,14 @@ impl DiscreteGaussianCost {
         Ok(DiscreteGaussianCost { sigma: rounded(sigma, "rho", passes)?, shift })
     }
 
-    /// The noise's parameter; its standard deviation is at most this, and equal to it to 10 digits from sigma = 2 on.
+    /// The noise's parameter; its standard deviation is at most this, and equal to it to 10 digits from sigma
+    /// = 2 on.
     pub fn sigma(&self) -> f64 {
         self.sigma
     }
 
-    /// The zCDP cost `s^2 / 2 sigma^2`, exact for this law: the least number that is not below it, so that noise which
-    /// keeps within a budget never says more than the budget.
+    /// The zCDP cost `s^2 / 2 sigma^2`, exact for this law: the least number that is not below it, so that
+    /// noise which keeps within a budget never says more than the budget.
     pub fn rho(&self) -> f64 {
         // Three roundings take it off by at most three quarters of this.
         let mut rho = self.shift * self.shift / (2.0 * self.sigma * self.sigma) * (1.0 - 2.0 * f64::EPSILON);
@@ -116,12 +122,13 @@ impl DiscreteGaussianCost {
         let DiscreteGaussianCost { sigma, shift } = *self;
         let mu = shift / sigma;
         let near = (epsilon * sigma / mu - shift / 2.0).floor() + 1.0;
-        // P[Y >= m] <= e^(-m^2 / 2 sigma^2), as for the continuous law (CKS20), and e^(-37.2^2/2) < 1e-300. That holds
-        // for the first point itself, which is at most one below.
+        // P[Y >= m] <= e^(-m^2 / 2 sigma^2), as for the continuous law (CKS20), and e^(-37.2^2/2) < 1e-300.
+        // That holds for the first point itself, which is at most one below.
         if (near - 1.0) / sigma > 37.2 {
             return TINY;
         }
-        // 2 sigma^2 (loss - epsilon) at a point, exactly. A threshold in floats is off by one where a loss is epsilon.
+        // 2 sigma^2 (loss - epsilon) at a point, exactly. A threshold in floats is off by one where a loss is
+        // epsilon.
         let whole = |point: f64| (2 * point as i128 + shift as i128) * shift as i128;
         let over = |point: f64| number::beyond_product(whole(point), &[2.0, epsilon, sigma, sigma]);
         let first = match near {
@@ -203,7 +210,8 @@ impl DiscreteGaussianCost {
         (first..=last).rev().map(term).sum()
     }
 
-    /// `sum of e^(-y^2 / 2 sigma^2)` over all integers, never above the truth: every term of either form is positive.
+    /// `sum of e^(-y^2 / 2 sigma^2)` over all integers, never above the truth: every term of either form is
+    /// positive.
     fn mass(&self) -> f64 {
         let sigma = self.sigma;
         if sigma < 1.0 {
@@ -213,7 +221,8 @@ impl DiscreteGaussianCost {
         sigma * TWO_PI_ROOT * (1.0 + 2.0 * (-2.0 * (std::f64::consts::PI * sigma).powi(2)).exp())
     }
 
-    /// `e^(r^2/2)` times the sum over `y >= first` of `e^(-y^2/2 sigma^2) (1 - e^(epsilon - loss))`, `r = max(first, 0) / sigma`.
+    /// `e^(r^2/2)` times the sum over `y >= first` of `e^(-y^2/2 sigma^2) (1 - e^(epsilon - loss))`, `r =
+    /// max(first, 0) / sigma`.
     fn direct_sum(&self, first: f64, slack: f64) -> f64 {
         let DiscreteGaussianCost { sigma, shift } = *self;
         let rest = (first / sigma).max(0.0);
@@ -237,8 +246,9 @@ impl DiscreteGaussianCost {
         }
     }
 
-    /// The same by Euler-Maclaurin to the first derivative, plus a bound of the remainder: with `h = 1/sigma` and
-    /// `F(t) = e^(-t^2/2) - e^epsilon e^(-(t+mu)^2/2)`, it is at most `h^3 / 360` times the integral of `|F''''|`.
+    /// The same by Euler-Maclaurin to the first derivative, plus a bound of the remainder: with `h = 1/sigma`
+    /// and `F(t) = e^(-t^2/2) - e^epsilon e^(-(t+mu)^2/2)`, it is at most `h^3 / 360` times the integral of
+    /// `|F''''|`.
     fn smooth_sum(&self, x: f64, slack: f64) -> f64 {
         let DiscreteGaussianCost { sigma, shift } = *self;
         let mu = shift / sigma;
@@ -253,8 +263,8 @@ impl DiscreteGaussianCost {
     }
 }
 
-/// At least `e^(r^2/2)` times the integral of `|t^4 - 6t^2 + 3| e^(-t^2/2)` over `t >= x`, `r = max(x, 0)`: by parts for
-/// `t^4 + 6t^2 + 3`, with Mills' ratio at most 1.2534.
+/// At least `e^(r^2/2)` times the integral of `|t^4 - 6t^2 + 3| e^(-t^2/2)` over `t >= x`, `r = max(x, 0)`:
+/// by parts for `t^4 + 6t^2 + 3`, with Mills' ratio at most 1.2534.
 fn fourth(x: f64) -> f64 {
     if x < 0.0 { 12.0 * TWO_PI_ROOT } else { x * x * x + 9.0 * x + 12.0 * 1.2534 }
 }

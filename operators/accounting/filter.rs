@@ -1,8 +1,8 @@
 //! Does this cost still fit? Asked before a release, and answered from public numbers alone.
 //!
-//! A filter holds a limit and what was spent; a charge that fits is added, one that does not changes nothing. The next
-//! release may be chosen by looking at all answers so far: what the filter promises holds for every such strategy. That
-//! is a theorem for each of these currencies and not for every sum one might keep:
+//! A filter holds a limit and what was spent; a charge that fits is added, one that does not changes nothing.
+//! The next release may be chosen by looking at all answers so far: what the filter promises holds for every
+//! such strategy. That is a theorem for each of these currencies and not for every sum one might keep:
 //!
 //! | limit | theorem |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | Gaussian mu | Smith, Thakurta 2022 |
 //! | privacy loss distributions, or a best order chosen at the end | **none**: false in general |
 //!
-//! The decision is made in integers: it is the same on every machine, and takes the same time for the millionth charge
-//! as for the first.
+//! The decision is made in integers: it is the same on every machine, and takes the same time for the
+//! millionth charge as for the first.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -46,25 +46,25 @@ pub enum BudgetExceeded {
         /// The largest amount that may be spent in all.
         limit: Box<PrivacyCost>,
     },
-    /// It is a cost that this filter cannot count: of other neighbours, of a currency that no theorem turns into the
-    /// limit's, or for fewer Rényi orders.
+    /// It is a cost that this filter cannot count: of other neighbours, of a currency that no theorem turns
+    /// into the limit's, or for fewer Rényi orders.
     Uncountable(Invalid),
 }
 
 impl PrivacyFilter {
-    /// Nothing spent of `limit`, which says by its currency what is counted and how. A limit should be rounded down, as
-    /// [`limit`](super::limit) does.
+    /// Nothing spent of `limit`, which says by its currency what is counted and how. A limit should be
+    /// rounded down, as [`limit`](super::limit) does.
     pub fn new(neighbours: Adjacency, limit: PrivacyCost) -> PrivacyFilter {
         let spent = limit.nothing();
         PrivacyFilter { neighbours, limit, spent }
     }
 
-    /// A filter of (epsilon, delta)-private costs that promises (epsilon, delta) by better than basic composition:
-    /// `slack` of delta pays for it, what is left of delta is for the charges' own deltas.
+    /// A filter of (epsilon, delta)-private costs that promises (epsilon, delta) by better than basic
+    /// composition: `slack` of delta pays for it, what is left of delta is for the charges' own deltas.
     ///
-    /// It counts in zCDP, each charge as `e_i tanh(e_i / 2)`, and stops where that many rho are no longer epsilon at
-    /// `slack`. The published filter stops earlier, at `sqrt(2 ln(1/slack) sum e_i^2) + sum e_i^2 / 2 > epsilon`: the
-    /// same argument with a coarser conversion on both sides.
+    /// It counts in zCDP, each charge as `e_i tanh(e_i / 2)`, and stops where that many rho are no longer
+    /// epsilon at `slack`. The published filter stops earlier, at `sqrt(2 ln(1/slack) sum e_i^2) + sum e_i^2
+    /// / 2 > epsilon`: the same argument with a coarser conversion on both sides.
     ///
     /// # Errors
     /// Names `epsilon`, `delta` or `slack` when it is out of range.
@@ -164,17 +164,18 @@ impl std::error::Error for BudgetExceeded {}
 
 // How much privacy is lost so far, in words that stay true whenever one chooses to look.
 //
-// Without a limit, the sum of the charges is not a promise: an analyst who stops at the most telling moment has chosen
-// it by the answers. This odometer keeps a ladder of limits `rho_j = 2^j rho_0`, gives the j-th the failure probability
-// `delta_j = 6 delta / (pi^2 (j+1)^2)`, and reports the first that holds the sum. Each rung is a filter, the deltas
-// add up to delta, so that for every strategy and at every moment at once:
+// Without a limit, the sum of the charges is not a promise: an analyst who stops at the most telling moment
+// has chosen it by the answers. This odometer keeps a ladder of limits `rho_j = 2^j rho_0`, gives the j-th
+// the failure probability `delta_j = 6 delta / (pi^2 (j+1)^2)`, and reports the first that holds the sum.
+// Each rung is a filter, the deltas add up to delta, so that for every strategy and at every moment at once:
 //
 // > the privacy loss is at most `epsilon_j = rho_j + 2 sqrt(rho_j ln(1 / delta_j))`, except with probability delta.
 //
-// That is a bound of the loss as a random variable (Ville's inequality), not the smaller epsilon of the (epsilon,
-// delta) conversion, whose event depends on the rung. The deltas of the charges themselves come on top; their sum is
-// held below a limit that is fixed at the start, because a failure probability must not depend on what happened.
-// With rho known in advance a [`PrivacyFilter`] promises more: the ladder costs up to a factor 2 in rho.
+// That is a bound of the loss as a random variable (Ville's inequality), not the smaller epsilon of the
+// (epsilon, delta) conversion, whose event depends on the rung. The deltas of the charges themselves come on
+// top; their sum is held below a limit that is fixed at the start, because a failure probability must not
+// depend on what happened. With rho known in advance a [`PrivacyFilter`] promises more: the ladder costs up
+// to a factor 2 in rho.
 
 /// A running account without a limit on rho.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,8 +195,8 @@ pub struct OdometerReading {
 }
 
 impl Odometer {
-    /// Nothing spent. `first` is the lowest rung: the least rho worth telling apart. `delta` is for the ladder,
-    /// `charged` bounds the sum of the charges' own deltas.
+    /// Nothing spent. `first` is the lowest rung: the least rho worth telling apart. `delta` is for the
+    /// ladder, `charged` bounds the sum of the charges' own deltas.
     ///
     /// # Errors
     /// Names `first` when it is zero or unbounded, `delta` when it is no probability.
@@ -216,7 +217,8 @@ impl Odometer {
     /// Adds a cost.
     ///
     /// # Errors
-    /// [`BudgetExceeded`] for costs that are not about every order, and where the charges' deltas pass their limit.
+    /// [`BudgetExceeded`] for costs that are not about every order, and where the charges' deltas pass their
+    /// limit.
     pub fn charge(&mut self, cost: &ReleaseCost) -> Result<(), BudgetExceeded> {
         self.filter.charge(cost)
     }
@@ -295,8 +297,8 @@ mod odometer_tests {
         close(&odometer, 9.26698);
     }
 
-    // Refutes a reading that takes the conversion's epsilon (whose event depends on the rung), or no ladder: it must
-    // be above the loss bound of the true sum at the whole delta.
+    // Refutes a reading that takes the conversion's epsilon (whose event depends on the rung), or no ladder:
+    // it must be above the loss bound of the true sum at the whole delta.
     #[test]
     fn readings_rise_and_stay_above_the_loss_bound() {
         let mut odometer = odometer();
@@ -310,9 +312,9 @@ mod odometer_tests {
         }
     }
 
-    // A Gaussian adversary who watches the loss and stops at its best moment: of 20,000 runs of 64 steps, the share that
-    // ever passes the reading must stay below delta = 0.05 (with this seed it is .0046; alpha < 1e-9). Refutes a reading
-    // with half the spread, which one run in five passes.
+    // A Gaussian adversary who watches the loss and stops at its best moment: of 20,000 runs of 64 steps, the
+    // share that ever passes the reading must stay below delta = 0.05 (with this seed it is .0046; alpha <
+    // 1e-9). Refutes a reading with half the spread, which one run in five passes.
     #[test]
     fn stopping_at_the_best_moment_does_not_beat_the_reading() {
         use chacha20::rand_core::{Rng, SeedableRng};

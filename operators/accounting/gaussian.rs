@@ -1,24 +1,26 @@
 //! The continuous Gaussian's exact trade between epsilon and delta.
 //!
-//! Noise `N(0, sigma^2)` on a number that one unit can move by `sensitivity`, written `mu = sensitivity / sigma`, has
+//! Noise `N(0, sigma^2)` on a number that one unit can move by `sensitivity`, written `mu = sensitivity /
+//! sigma`, has
 //!
 //! ```text
 //! delta(epsilon) = Q(x) - e^epsilon Q(x + mu),   x = epsilon / mu - mu / 2,   Q(x) = P[N(0,1) >= x]
 //! ```
 //!
 //! and with Mills' ratio `M(x) = Q(x) / density(x) = integral of e^(-xt - t^2/2) over t > 0` this is
-//! `density(x) (M(x) - M(x + mu))`: one integral of positive terms, which keeps its digits where the difference of two
-//! tails has none left (small `mu`) and down to delta = 1e-300.
+//! `density(x) (M(x) - M(x + mu))`: one integral of positive terms, which keeps its digits where the
+//! difference of two tails has none left (small `mu`) and down to delta = 1e-300.
 //!
-//! This library draws integers, never this law: use [`DiscreteGaussianCost`](super::DiscreteGaussianCost) for the noise that is
-//! really added. The continuous curve is the yardstick, and the exact answer for mechanisms stated as `mu`-GDP.
+//! This library draws integers, never this law: use [`DiscreteGaussianCost`](super::DiscreteGaussianCost) for
+//! the noise that is really added. The continuous curve is the yardstick, and the exact answer for mechanisms
+//! stated as `mu`-GDP.
 
 use super::number;
 use super::number::{EPSILON_LIMIT, SCALE_LEAST, SCALE_LIMIT, TINY, probability_up};
 use crate::invalid::{Invalid, InvalidKind};
 
-/// Continuous Gaussian noise on one number, as a privacy cost. Holds for any relation: `sensitivity` says how far the
-/// number moves between neighbours, in Euclidean distance when it is a vector.
+/// Continuous Gaussian noise on one number, as a privacy cost. Holds for any relation: `sensitivity` says how
+/// far the number moves between neighbours, in Euclidean distance when it is a vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianCost {
     mu: f64,
@@ -118,8 +120,8 @@ pub(crate) fn epsilon_of(delta: f64, curve: impl Fn(f64) -> f64) -> Result<f64, 
     })
 }
 
-/// `sqrt(2 pi) e^(r^2/2) (Q(x) - e^-slack (density(x) / density(x + mu)) Q(x + mu))` with `r = max(x, 0)`, for
-/// `x >= -mu/2` and `slack >= 0`, to about 14 digits and without cancellation.
+/// `sqrt(2 pi) e^(r^2/2) (Q(x) - e^-slack (density(x) / density(x + mu)) Q(x + mu))` with `r = max(x, 0)`,
+/// for `x >= -mu/2` and `slack >= 0`, to about 14 digits and without cancellation.
 pub(crate) fn tail_gap(x: f64, mu: f64, slack: f64) -> f64 {
     let second = |far: f64| mills_gap(far, f64::INFINITY);
     if x < 0.0 {
@@ -135,9 +137,9 @@ pub(crate) fn tail_gap(x: f64, mu: f64, slack: f64) -> f64 {
     mills_gap(x, mu) + closed
 }
 
-/// `M(x) - M(x + mu)`, the integral of `e^(-xt - t^2/2) (1 - e^(-mu t))` over `t > 0`, for `x >= -1/2`; `M(x)` when
-/// `mu` is infinite. Trapezoidal sum after `t = e^(u - e^-u)`, which falls doubly exponentially at both ends: 130
-/// nodes give 15 digits for every `x` up to 40 and every `mu`.
+/// `M(x) - M(x + mu)`, the integral of `e^(-xt - t^2/2) (1 - e^(-mu t))` over `t > 0`, for `x >= -1/2`;
+/// `M(x)` when `mu` is infinite. Trapezoidal sum after `t = e^(u - e^-u)`, which falls doubly exponentially
+/// at both ends: 130 nodes give 15 digits for every `x` up to 40 and every `mu`.
 fn mills_gap(x: f64, mu: f64) -> f64 {
     const STEP: f64 = 1.0 / 16.0;
     let mut sum = 0.0;
@@ -152,15 +154,18 @@ fn mills_gap(x: f64, mu: f64) -> f64 {
 
 // The least that an unbiased answer can err by at a price.
 //
-// If one person can move the expectation of a release by `length` in some direction, and its distributions with and without
-// that person are within a cost, the variance in that direction is at least `length^2 / chi^2`, where `chi^2` is the most
-// that the chi-squared divergence can be at this cost: the bound of Hammersley, Chapman and Robbins. Taken in all directions at
-// once, it is the least trace of a covariance that holds a domain (Nikolov and Tang 2023): see [`shape`](super::shape).
+// If one person can move the expectation of a release by `length` in some direction, and its distributions
+// with and without that person are within a cost, the variance in that direction is at least `length^2 /
+// chi^2`, where `chi^2` is the most that the chi-squared divergence can be at this cost: the bound of
+// Hammersley, Chapman and Robbins. Taken in all directions at once, it is the least trace of a covariance
+// that holds a domain (Nikolov and Tang 2023): see [`shape`](super::shape).
 //
-// It speaks of answers that are right on average and of noise that does not depend on the data. An answer that is clipped,
-// or moved to where it must be, may err by less. What may be beyond a delta has no such bound.
+// It speaks of answers that are right on average and of noise that does not depend on the data. An answer
+// that is clipped, or moved to where it must be, may err by less. What may be beyond a delta has no such
+// bound.
 
-/// The root of the largest chi-squared divergence in rho-zCDP, whose divergence of order 2 is the logarithm of `1 + chi^2`.
+/// The root of the largest chi-squared divergence in rho-zCDP, whose divergence of order 2 is the logarithm
+/// of `1 + chi^2`.
 pub(crate) fn chi_of_rho(rho: f64) -> f64 {
     // The root of `e^(2 rho) - 1`, which itself would overflow.
     libm::exp(rho) * (-libm::expm1(-2.0 * rho)).sqrt()
@@ -180,7 +185,8 @@ mod tests {
         assert!(found <= truth * (1.0 + 1e-10), "{found:e} is far above {truth:e}");
     }
 
-    // Refutes a wrong sign, a lost digit and a profile below the truth. Values: 60-digit arithmetic of the formula.
+    // Refutes a wrong sign, a lost digit and a profile below the truth. Values: 60-digit arithmetic of the
+    // formula.
     #[test]
     fn deltas_are_those_of_the_formula_from_one_to_1e_minus_300() {
         close(GaussianCost::new(1.0, 1.0).unwrap().delta(0.0), 0.382924922548026);
@@ -235,7 +241,8 @@ mod tests {
         assert!(noise.delta(found) <= 1e-6);
     }
 
-    // At epsilon 1, delta 1e-6 the analytic Gaussian needs 4.2247 (the table's 1000 answers: 133.6 / sqrt(1000)).
+    // At epsilon 1, delta 1e-6 the analytic Gaussian needs 4.2247 (the table's 1000 answers: 133.6 /
+    // sqrt(1000)).
     #[test]
     fn calibration_is_tight_and_on_the_safe_side() {
         let sigma = GaussianCost::calibrate(1.0, 1e-6, 1.0).unwrap();
@@ -254,7 +261,8 @@ mod tests {
 mod unbiased_tests {
     use super::*;
 
-    // By hand, at two mass points: pure epsilon allows (e^epsilon - 1)^2 / e^epsilon, as randomized response attains it.
+    // By hand, at two mass points: pure epsilon allows (e^epsilon - 1)^2 / e^epsilon, as randomized response
+    // attains it.
     #[test]
     fn two_answers_attain_it() {
         for epsilon in [0.01, 0.5, 1.0, 4.0f64] {

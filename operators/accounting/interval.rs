@@ -2,7 +2,8 @@
 
 use crate::invalid::{Invalid, InvalidKind};
 
-/// All times from `start` on and before `end`; never empty. Times are whole numbers of one unit, microseconds in a job.
+/// All times from `start` on and before `end`; never empty. Times are whole numbers of one unit, microseconds
+/// in a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval {
     start: i64,
@@ -39,8 +40,8 @@ impl Interval {
         self.end
     }
 
-    /// The first and the last of the aligned blocks of `span` that it overlaps. Block `k` is `[k span, (k+1) span)`,
-    /// before zero too: each time is in exactly one.
+    /// The first and the last of the aligned blocks of `span` that it overlaps. Block `k` is `[k span, (k+1)
+    /// span)`, before zero too: each time is in exactly one.
     pub(crate) fn blocks(&self, span: u64) -> (i64, i64) {
         let block = |time: i64| i128::from(time).div_euclid(i128::from(span)) as i64;
         (block(self.start), block(self.end - 1))

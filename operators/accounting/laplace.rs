@@ -1,20 +1,21 @@
 //! The exact cost and error of this library's own Laplace noise, which is an integer.
 //!
-//! The discrete Laplace law of scale `b` gives the integer `z` a probability proportional to `q^|z|`, `q = e^(-1/b)`.
-//! Against its copy moved by the integer sensitivity `s`, the loss at `z` is `(|z + s| - |z|) / b`: `s/b` for every
-//! `z >= 0`, falling by `2/b` a step below. Hence pure epsilon `s/b`, and for smaller epsilon a positive delta, from
-//! two geometric tails.
+//! The discrete Laplace law of scale `b` gives the integer `z` a probability proportional to `q^|z|`, `q =
+//! e^(-1/b)`. Against its copy moved by the integer sensitivity `s`, the loss at `z` is `(|z + s| - |z|) /
+//! b`: `s/b` for every `z >= 0`, falling by `2/b` a step below. Hence pure epsilon `s/b`, and for smaller
+//! epsilon a positive delta, from two geometric tails.
 //!
-//! **Its zCDP cost is its Kullback-Leibler divergence**, less than the `epsilon tanh(epsilon/2)` of pure mechanisms at
-//! large: `rho = epsilon - (1 - e^-epsilon) / (b sinh(1/b))`, equal to it for `s = 1` (where this noise is randomised
-//! response) and falling to `epsilon - 1 + e^-epsilon` as the lattice refines. Proof: the order-`alpha` divergence is
-//! `K(t) / t`, `t = alpha - 1`, with `K(t) = ln E_P e^(tL)`. Under `R`, proportional to `sqrt(P Q)`, the loss `L` has
-//! weights `A, 1, .., 1, A` at `-s/b, (-s+2)/b, .., s/b`, `A = 1/(1-q)`, so `K(t) = k(u) - k(1/2)`, `u = t + 1/2`, where
-//! `e^k(u)` is the polynomial `A + z + .. + z^(s-1) + A z^s` over `z^(s/2)` at `z = e^(2u/b)`. Times `1 - z` the
-//! polynomial is `A - (A-1) z + (A-1) z^s - A z^(s+1)`, zero only where `z^s (z - q) / (1 - qz) = 1`; the left side is
-//! below 1 in modulus inside the unit circle and above it outside. So every zero lies on the circle, every zero of
-//! `e^k` is imaginary, `e^k(u)` is a constant times a product of `1 + u^2 / a^2`, and `k` is concave in `u^2`: it stays
-//! below its tangent at `u^2 = 1/4`, which reads `K(t) <= t (t + 1) K'(0)`. And `K'(0)` is the divergence `KL(P || Q)`.
+//! **Its zCDP cost is its Kullback-Leibler divergence**, less than the `epsilon tanh(epsilon/2)` of pure
+//! mechanisms at large: `rho = epsilon - (1 - e^-epsilon) / (b sinh(1/b))`, equal to it for `s = 1` (where
+//! this noise is randomised response) and falling to `epsilon - 1 + e^-epsilon` as the lattice refines.
+//! Proof: the order-`alpha` divergence is `K(t) / t`, `t = alpha - 1`, with `K(t) = ln E_P e^(tL)`. Under
+//! `R`, proportional to `sqrt(P Q)`, the loss `L` has weights `A, 1, .., 1, A` at `-s/b, (-s+2)/b, .., s/b`,
+//! `A = 1/(1-q)`, so `K(t) = k(u) - k(1/2)`, `u = t + 1/2`, where `e^k(u)` is the polynomial `A + z + .. +
+//! z^(s-1) + A z^s` over `z^(s/2)` at `z = e^(2u/b)`. Times `1 - z` the polynomial is `A - (A-1) z + (A-1)
+//! z^s - A z^(s+1)`, zero only where `z^s (z - q) / (1 - qz) = 1`; the left side is below 1 in modulus inside
+//! the unit circle and above it outside. So every zero lies on the circle, every zero of `e^k` is imaginary,
+//! `e^k(u)` is a constant times a product of `1 + u^2 / a^2`, and `k` is concave in `u^2`: it stays below its
+//! tangent at `u^2 = 1/4`, which reads `K(t) <= t (t + 1) K'(0)`. And `K'(0)` is the divergence `KL(P || Q)`.
 
 use super::budget::Budget;
 use super::gaussian::epsilon_of;
@@ -24,8 +25,9 @@ use crate::invalid::{Invalid, InvalidKind};
 
 /// Discrete Laplace noise on one integer that neighbours can move by `sensitivity`.
 ///
-/// For several integers at once, with `sensitivity` the most that they move together (the sum of absolute changes),
-/// [`epsilon_pure`](Self::epsilon_pure) and [`rho`](Self::rho) hold too; the curve [`delta`](Self::delta) is for one.
+/// For several integers at once, with `sensitivity` the most that they move together (the sum of absolute
+/// changes), [`epsilon_pure`](Self::epsilon_pure) and [`rho`](Self::rho) hold too; the curve
+/// [`delta`](Self::delta) is for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiscreteLaplaceCost {
     scale: f64,
@@ -127,8 +129,9 @@ impl DiscreteLaplaceCost {
         if epsilon >= self.epsilon_pure() {
             return 0.0;
         }
-        // The losses above epsilon are those of z >= m, m = least integer > (epsilon b - s) / 2, which is at most 0.
-        // What they are above epsilon is exact, times b: a threshold in floats is off by one where a loss is epsilon.
+        // The losses above epsilon are those of z >= m, m = least integer > (epsilon b - s) / 2, which is at
+        // most 0. What they are above epsilon is exact, times b: a threshold in floats is off by one where a
+        // loss is epsilon.
         let over = |below: f64| number::beyond_product(shift as i128 - 2 * below as i128, &[epsilon, scale]);
         let near = (-((epsilon * scale - shift) / 2.0).floor() - 1.0).max(0.0);
         let below = match near {

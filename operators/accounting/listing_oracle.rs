@@ -1,5 +1,5 @@
-//! Random lists of mechanisms against an oracle that knows no theorem: it lists every joint outcome of the real laws on
-//! two neighbours and adds up `(P - e^epsilon Q)_+`.
+//! Random lists of mechanisms against an oracle that knows no theorem: it lists every joint outcome of the
+//! real laws on two neighbours and adds up `(P - e^epsilon Q)_+`.
 
 use proptest::prelude::*;
 
@@ -55,8 +55,8 @@ fn oracle(parts: &[Outcomes], epsilon: f64) -> f64 {
 }
 
 proptest! {
-    // Refutes an accountant that reports an epsilon below the truth, by any way of adding up; and one whose price
-    // depends on the order of the list. At most 40,000 joint outcomes a case.
+    // Refutes an accountant that reports an epsilon below the truth, by any way of adding up; and one whose
+    // price depends on the order of the list. At most 40,000 joint outcomes a case.
     #[test]
     fn no_way_of_adding_up_is_below_the_truth(
         list in prop::collection::vec(mechanism(), 1..4),

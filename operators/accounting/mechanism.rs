@@ -1,5 +1,5 @@
-//! A mechanism as the accountants see it: its law, or the cost that is claimed for it, and what each currency makes of
-//! that.
+//! A mechanism as the accountants see it: its law, or the cost that is claimed for it, and what each currency
+//! makes of that.
 
 use super::cost::Adjacency;
 use super::discrete_gaussian::DiscreteGaussianCost;
@@ -182,9 +182,9 @@ impl AccountedMechanism {
 
 // A list of mechanisms, priced in four ways side by side: what `discreet price` prints.
 //
-// The list is fixed before any of its mechanisms answers. All four are upper bounds; the least is the best. Privacy
-// loss distributions are exact where the law of every mechanism is known, so they win unless the list holds a `zcdp`
-// entry of which nothing else is known.
+// The list is fixed before any of its mechanisms answers. All four are upper bounds; the least is the best.
+// Privacy loss distributions are exact where the law of every mechanism is known, so they win unless the list
+// holds a `zcdp` entry of which nothing else is known.
 
 /// Mechanisms and how often each is used.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -203,8 +203,9 @@ impl Listing {
         Ok(())
     }
 
-    /// By basic composition: the epsilons' sum. What `delta` leaves beside the mechanisms' own deltas is divided evenly
-    /// among those that have no epsilon without one. Infinite where one of them has no epsilon up to 500.
+    /// By basic composition: the epsilons' sum. What `delta` leaves beside the mechanisms' own deltas is
+    /// divided evenly among those that have no epsilon without one. Infinite where one of them has no epsilon
+    /// up to 500.
     ///
     /// # Errors
     /// Names `delta` when it is no probability, or leaves nothing.
@@ -242,8 +243,8 @@ impl Listing {
     /// By privacy loss distributions.
     ///
     /// # Errors
-    /// Names `delta` when it is no probability, or leaves nothing; and an entry, counted from 1, with its parameter, as in
-    /// `entry 2: sigma`, where the noise is less than this accountant can compute.
+    /// Names `delta` when it is no probability, or leaves nothing; and an entry, counted from 1, with its
+    /// parameter, as in `entry 2: sigma`, where the noise is less than this accountant can compute.
     pub fn pld(&self, delta: f64) -> Result<f64, Invalid> {
         self.left(delta)?;
         let empty = Bundle::new(Adjacency::PERSON);
@@ -270,7 +271,8 @@ impl Listing {
         ))
     }
 
-    /// The sum over all uses, rounded up; added in rising order, so that the order of the list does not matter.
+    /// The sum over all uses, rounded up; added in rising order, so that the order of the list does not
+    /// matter.
     fn total(&self, of: impl Fn(&AccountedMechanism) -> f64) -> f64 {
         let mut parts: Vec<f64> =
             self.entries.iter().map(|(mechanism, count)| of(mechanism) * *count as f64).collect();
@@ -300,7 +302,8 @@ mod tests {
         listing
     }
 
-    // Rows of the reference table at delta = 1e-6: the exact epsilon, and what Rényi divergences of few orders make of it.
+    // Rows of the reference table at delta = 1e-6: the exact epsilon, and what Rényi divergences of few
+    // orders make of it.
     #[test]
     fn tables_are_met_from_above() {
         for (entries, exact, by_renyi) in [
@@ -327,7 +330,8 @@ mod tests {
         }
     }
 
-    // By hand: 3 / 50 + 2 * .1 + .5 = .76, no delta needed; with one Gaussian, its own epsilon at what is left.
+    // By hand: 3 / 50 + 2 * .1 + .5 = .76, no delta needed; with one Gaussian, its own epsilon at what is
+    // left.
     #[test]
     fn basic_composition_adds_up() {
         let pure = [

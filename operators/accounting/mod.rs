@@ -1,9 +1,10 @@
 //! What a release costs, and how costs add up. Numbers only: no streams, no files, no clocks.
 //!
-//! Every cost is a statement about two data sets that differ by one protected unit ([`Adjacency`]), in one currency
-//! ([`PrivacyCost`]); together they are a [`ReleaseCost`]. Costs about different neighbours are never added. All amounts are whole
-//! multiples of 2^-64 ([`BudgetUnits`]), rounded up when they are charged and down when they are a limit, and nothing that is
-//! reported here (an epsilon, a delta, a rho) is ever below the truth.
+//! Every cost is a statement about two data sets that differ by one protected unit ([`Adjacency`]), in one
+//! currency ([`PrivacyCost`]); together they are a [`ReleaseCost`]. Costs about different neighbours are
+//! never added. All amounts are whole multiples of 2^-64 ([`BudgetUnits`]), rounded up when they are charged
+//! and down when they are a limit, and nothing that is reported here (an epsilon, a delta, a rho) is ever
+//! below the truth.
 //!
 //! # Which currency for what
 //!
@@ -20,19 +21,21 @@
 //!
 //! # What may be decided on the way
 //!
-//! A [`PrivacyFilter`] refuses a charge before the release that asks for it; an [`Account`] is a filter for each span of time;
-//! both hold for every strategy of choosing the next release by the answers so far. That is true of sums in one of the
-//! currencies above. It is false of privacy-loss distributions: stopping "when the composed epsilon would pass the
-//! limit" lets the answers choose where on the curve to stop, and the promise fails. So the exact accountant prices a
-//! bundle as a whole, once, and the ledger is charged its price. Without a limit an [`Odometer`] says what has been lost
-//! so far; the running sum of a filter does not.
+//! A [`PrivacyFilter`] refuses a charge before the release that asks for it; an [`Account`] is a filter for
+//! each span of time; both hold for every strategy of choosing the next release by the answers so far. That
+//! is true of sums in one of the currencies above. It is false of privacy-loss distributions: stopping "when
+//! the composed epsilon would pass the limit" lets the answers choose where on the curve to stop, and the
+//! promise fails. So the exact accountant prices a bundle as a whole, once, and the ledger is charged its
+//! price. Without a limit an [`Odometer`] says what has been lost so far; the running sum of a filter does
+//! not.
 //!
 //! # How the noise is priced
 //!
-//! The library adds integers, so costs are those of integers: [`DiscreteLaplaceCost`] and [`DiscreteGaussianCost`] know their
-//! exact curve, their calibration and their error; a [`CalibratedBoundedNoise`] is certified for the very table of integers that it is
-//! drawn from. [`GaussianCost`] is the continuous yardstick. [`renyi`] and [`convert`]
-//! hold the formulas that lead from one currency to another, each with its theorem.
+//! The library adds integers, so costs are those of integers: [`DiscreteLaplaceCost`] and
+//! [`DiscreteGaussianCost`] know their exact curve, their calibration and their error; a
+//! [`CalibratedBoundedNoise`] is certified for the very table of integers that it is drawn from.
+//! [`GaussianCost`] is the continuous yardstick. [`renyi`] and [`convert`] hold the formulas that lead from
+//! one currency to another, each with its theorem.
 
 mod accounts;
 mod amount;

@@ -1,12 +1,14 @@
-//! Small numeric tools: accepted ranges, one-sided rounding, and a bisection that returns only what was checked.
+//! Small numeric tools: accepted ranges, one-sided rounding, and a bisection that returns only what was
+//! checked.
 
 use dashu_int::ops::BitTest;
 use dashu_int::{IBig, Sign};
 
 use crate::invalid::{Invalid, InvalidKind, positive};
 
-/// Every probability computed in floats is multiplied by `1 + MARGIN` before it is reported. 2^-36 is a hundred times
-/// the worst error of the sums behind them (tests compare with 50-digit arithmetic), and too small to be paid for.
+/// Every probability computed in floats is multiplied by `1 + MARGIN` before it is reported. 2^-36 is a
+/// hundred times the worst error of the sums behind them (tests compare with 50-digit arithmetic), and too
+/// small to be paid for.
 pub(crate) const MARGIN: f64 = 1.0 / (1u64 << 36) as f64;
 
 /// The least probability that is ever reported: smaller truths are rounded up to it.
@@ -15,7 +17,8 @@ pub(crate) const TINY: f64 = 1e-300;
 /// The largest epsilon that is accepted; above it a promise means nothing, and e^epsilon soon overflows.
 pub(crate) const EPSILON_LIMIT: f64 = 500.0;
 
-/// The largest scale of noise, and the largest sensitivity, in lattice units: integers below 2^53 stay exact in floats.
+/// The largest scale of noise, and the largest sensitivity, in lattice units: integers below 2^53 stay exact
+/// in floats.
 pub(crate) const SCALE_LIMIT: f64 = (1u64 << 40) as f64;
 
 /// The smallest scale of noise. Below it not one draw in 2^1000 would differ from zero.
@@ -82,11 +85,11 @@ pub(crate) fn probability_up(value: f64) -> f64 {
     (value * (1.0 + MARGIN)).clamp(TINY, 1.0)
 }
 
-/// `whole` minus the product of `factors`, which are finite and not negative. The difference is exact, and only the result is
-/// rounded, by less than 2 units in its last place: its sign is right, and 0 means equal.
+/// `whole` minus the product of `factors`, which are finite and not negative. The difference is exact, and
+/// only the result is rounded, by less than 2 units in its last place: its sign is right, and 0 means equal.
 ///
-/// A loss is compared with epsilon by this. In floats the difference of the two cancels, and what is left of it is
-/// rounding error: where noise is small, one point more or less above the threshold is all of delta.
+/// A loss is compared with epsilon by this. In floats the difference of the two cancels, and what is left of
+/// it is rounding error: where noise is small, one point more or less above the threshold is all of delta.
 pub(crate) fn beyond_product(whole: i128, factors: &[f64]) -> f64 {
     let (mut product, mut places) = (IBig::ONE, 0_usize);
     for factor in factors {
@@ -106,9 +109,9 @@ pub(crate) fn beyond_product(whole: i128, factors: &[f64]) -> f64 {
     if sign == Sign::Negative { -value } else { value }
 }
 
-/// The least number in `low..=high` that passes, to the last few digits: bisection in the logarithm. What is returned
-/// passed; `None` when not even `high` does. Meant for a test that fails below some point and passes above it; where
-/// it is not quite so, the result is still one that passed.
+/// The least number in `low..=high` that passes, to the last few digits: bisection in the logarithm. What is
+/// returned passed; `None` when not even `high` does. Meant for a test that fails below some point and passes
+/// above it; where it is not quite so, the result is still one that passed.
 pub(crate) fn least(low: f64, high: f64, passes: impl Fn(f64) -> bool) -> Option<f64> {
     if !passes(high) {
         return None;
@@ -131,8 +134,8 @@ pub(crate) fn least(low: f64, high: f64, passes: impl Fn(f64) -> bool) -> Option
     Some(high)
 }
 
-/// `value` rounded up to 12 significant decimal digits, and on by one such digit until it passes: what is printed and
-/// read back is then exactly what was checked.
+/// `value` rounded up to 12 significant decimal digits, and on by one such digit until it passes: what is
+/// printed and read back is then exactly what was checked.
 pub(crate) fn decimal_up(value: f64, passes: impl Fn(f64) -> bool) -> Option<f64> {
     let text = format!("{value:.11e}");
     let (digits, exponent) = text.split_once('e')?;

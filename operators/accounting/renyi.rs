@@ -22,14 +22,15 @@ pub fn pure(epsilon: f64, order: f64) -> f64 {
     (excess.ln_1p() / t).min(epsilon) * (1.0 + MARGIN)
 }
 
-/// Continuous Laplace noise, `epsilon` = sensitivity over scale. Cheaper than the noise that is really drawn, which is
-/// [`discrete_laplace`].
+/// Continuous Laplace noise, `epsilon` = sensitivity over scale. Cheaper than the noise that is really drawn,
+/// which is [`discrete_laplace`].
 pub fn laplace(epsilon: f64, order: f64) -> f64 {
     let t = order - 1.0;
     if t * epsilon > 300.0 {
         return (epsilon + (order / (2.0 * t + 1.0)).ln() / t) * (1.0 + MARGIN);
     }
-    // E[e^(tL)] - 1 = ((t+1) (e^(t epsilon) - 1) + t (e^(-(t+1) epsilon) - 1)) / (2t+1): the linear parts cancel.
+    // E[e^(tL)] - 1 = ((t+1) (e^(t epsilon) - 1) + t (e^(-(t+1) epsilon) - 1)) / (2t+1): the linear parts
+    // cancel.
     let excess = ((t + 1.0) * excess(t * epsilon) + t * excess(-(t + 1.0) * epsilon)) / (2.0 * t + 1.0);
     (excess.ln_1p() / t).min(epsilon) * (1.0 + MARGIN)
 }
@@ -126,8 +127,8 @@ mod tests {
         );
     }
 
-    // At epsilon 1, order 2: randomised response .7353, continuous Laplace .6191; the difference is the lattice's.
-    // The other values: 60-digit arithmetic of the textbook forms.
+    // At epsilon 1, order 2: randomised response .7353, continuous Laplace .6191; the difference is the
+    // lattice's. The other values: 60-digit arithmetic of the textbook forms.
     #[test]
     fn curves_are_those_of_the_textbook() {
         close(pure(1.0, 2.0), 0.735325664055519);

@@ -1,9 +1,9 @@
-//! Prices near resonances, against 77 digits: where epsilon is a multiple of the step of the losses, where the losses of
-//! a whole list add up to a whole number, where scale and count are equal. There a threshold in floats is off by one, and
-//! a search that trusts a slope stops at a kink.
+//! Prices near resonances, against 77 digits: where epsilon is a multiple of the step of the losses, where
+//! the losses of a whole list add up to a whole number, where scale and count are equal. There a threshold in
+//! floats is off by one, and a search that trusts a slope stops at a kink.
 //!
-//! The oracle is fixed-point arithmetic in integers, 2^-256 a unit. It lists the law of the loss on its lattice, convolves
-//! it as often as it is used, and adds up `(1 - e^(epsilon - loss))_+`.
+//! The oracle is fixed-point arithmetic in integers, 2^-256 a unit. It lists the law of the loss on its
+//! lattice, convolves it as often as it is used, and adds up `(1 - e^(epsilon - loss))_+`.
 
 use dashu_int::IBig;
 
@@ -62,7 +62,8 @@ impl Fixed256 {
     }
 }
 
-/// The law of a loss whose values are `step` apart: `mass[n]` at `(top - n) step`, `top` in half steps to stay whole.
+/// The law of a loss whose values are `step` apart: `mass[n]` at `(top - n) step`, `top` in half steps to
+/// stay whole.
 #[derive(Clone)]
 struct ResonanceLattice {
     step: Fixed256,
@@ -80,8 +81,8 @@ impl ResonanceLattice {
         }
     }
 
-    /// Losses `(s - 2u)/b` for `u` from 0 to `s`, of noise proportional to `e^-|z|/b`: what is at or above 0, each point
-    /// between, and what is at or below `-s`.
+    /// Losses `(s - 2u)/b` for `u` from 0 to `s`, of noise proportional to `e^-|z|/b`: what is at or above 0,
+    /// each point between, and what is at or below `-s`.
     fn laplace(scale: f64, shift: u64) -> ResonanceLattice {
         let q = Fixed256::whole(1).over(&Fixed256::of(scale)).exp_minus();
         let inner = Fixed256::whole(1).minus(&q);
@@ -94,7 +95,8 @@ impl ResonanceLattice {
         ResonanceLattice::new(Fixed256::whole(2).over(&Fixed256::of(scale)), i128::from(shift), weights)
     }
 
-    /// Losses `(2ys + s^2) / 2 sigma^2` of noise `y` up to 22 deviations, beyond which less than 10^-104 is left out.
+    /// Losses `(2ys + s^2) / 2 sigma^2` of noise `y` up to 22 deviations, beyond which less than 10^-104 is
+    /// left out.
     fn gaussian(sigma: f64, shift: u64) -> ResonanceLattice {
         let square = Fixed256::of(sigma).times(&Fixed256::of(sigma));
         let base = Fixed256::whole(1).over(&square.plus(&square)).exp_minus();
@@ -187,8 +189,8 @@ fn a_point_whose_loss_is_epsilon_is_not_forgotten() {
     assert!(small.delta(epsilon) > 1e-15);
 }
 
-/// Refutes: "delta is never below the truth nor above it by 10^-10 of it", at epsilons about the lattice's own losses; and
-/// "the epsilon that is reported has that delta". 700 laws.
+/// Refutes: "delta is never below the truth nor above it by 10^-10 of it", at epsilons about the lattice's
+/// own losses; and "the epsilon that is reported has that delta". 700 laws.
 #[test]
 fn one_use_near_its_own_losses() {
     let mut dice = Dice(61_728_395);
@@ -232,8 +234,8 @@ fn one_use_near_its_own_losses() {
     }
 }
 
-/// The epsilon of a listing by privacy-loss distributions is one at which the oracle finds at most delta, and at 10^-6 less
-/// of it (or of a tenth of the spread) the oracle finds more.
+/// The epsilon of a listing by privacy-loss distributions is one at which the oracle finds at most delta, and
+/// at 10^-6 less of it (or of a tenth of the spread) the oracle finds more.
 #[track_caller]
 fn priced(listing: &Listing, exact: &ResonanceLattice, spread: f64, delta: f64, what: &str) {
     let epsilon = listing.pld(delta).unwrap();
@@ -263,8 +265,8 @@ fn losses_that_add_up_to_one() {
     assert!((found - 0.39226).abs() < 1e-5, "{found}");
 }
 
-/// Refutes: "a list's epsilon is within its tolerance, from above", for 150 lists whose losses add up to whole numbers or
-/// nearly so, by the list and by the contour.
+/// Refutes: "a list's epsilon is within its tolerance, from above", for 150 lists whose losses add up to
+/// whole numbers or nearly so, by the list and by the contour.
 #[test]
 fn lists_whose_losses_add_up_to_whole_numbers() {
     let mut dice = Dice(100_100);

@@ -1,18 +1,21 @@
-//! What shuffling buys: reports that are each weakly private become strongly private once nobody can tell whose is whose.
+//! What shuffling buys: reports that are each weakly private become strongly private once nobody can tell
+//! whose is whose.
 //!
-//! `people` people each send one report of an `epsilon_0`-locally private randomiser; only the sorted multiset of
-//! reports is seen. Somebody's own report hides among the reports of others that could as well be theirs: the clones.
-//! The promise is for one person's data *replaced* ([`Relation::Replace`](super::Relation::Replace)); for one person
-//! more or less, let the absent report from a fixed input, so that the number of reports is public and never changes.
-//! `people` is the least number of *honest* reports.
+//! `people` people each send one report of an `epsilon_0`-locally private randomiser; only the sorted
+//! multiset of reports is seen. Somebody's own report hides among the reports of others that could as well be
+//! theirs: the clones. The promise is for one person's data *replaced*
+//! ([`Relation::Replace`](super::Relation::Replace)); for one person more or less, let the absent report from
+//! a fixed input, so that the number of reports is public and never changes. `people` is the least number of
+//! *honest* reports.
 //!
-//! The exact bound (Feldman, McMillan, Talwar 2021, with every sum computed): let `C ~ Bin(people - 1, gamma)` be the
-//! clones, `A ~ Bin(C, 1/2)` those that look like the first input, and the person's own report look like it with
-//! probability `a = e^epsilon_0 / (1 + e^epsilon_0)` or `1 - a`. Then delta is the hockey stick between `A + Bern(a)`
-//! and `A + Bern(1 - a)`, `C` known. Any randomiser has `gamma = e^-epsilon_0`. For randomised response among `k`
-//! choices a report is uniform with probability `k / (e^epsilon_0 + k - 1)`, so `gamma = 2 / (e^epsilon_0 + k - 1)`,
-//! and the person's own is one of the two inputs with probability `(e^epsilon_0 + 1) / (e^epsilon_0 + k - 1)`; where it
-//! is not, it tells nothing. The same `gamma` is often claimed for every randomiser; here only where it is proved.
+//! The exact bound (Feldman, McMillan, Talwar 2021, with every sum computed): let `C ~ Bin(people - 1,
+//! gamma)` be the clones, `A ~ Bin(C, 1/2)` those that look like the first input, and the person's own report
+//! look like it with probability `a = e^epsilon_0 / (1 + e^epsilon_0)` or `1 - a`. Then delta is the hockey
+//! stick between `A + Bern(a)` and `A + Bern(1 - a)`, `C` known. Any randomiser has `gamma = e^-epsilon_0`.
+//! For randomised response among `k` choices a report is uniform with probability `k / (e^epsilon_0 + k -
+//! 1)`, so `gamma = 2 / (e^epsilon_0 + k - 1)`, and the person's own is one of the two inputs with
+//! probability `(e^epsilon_0 + 1) / (e^epsilon_0 + k - 1)`; where it is not, it tells nothing. The same
+//! `gamma` is often claimed for every randomiser; here only where it is proved.
 
 use super::number;
 use super::number::probability_up;
@@ -75,7 +78,8 @@ impl Shuffle {
         Ok(Shuffle { people, local, clones, informative })
     }
 
-    /// The largest local epsilon, rounded down, whose shuffled reports are (epsilon, delta)-private by either bound.
+    /// The largest local epsilon, rounded down, whose shuffled reports are (epsilon, delta)-private by either
+    /// bound.
     ///
     /// # Errors
     /// Names the parameter that is out of range.
@@ -98,8 +102,8 @@ impl Shuffle {
         Ok(low)
     }
 
-    /// The least delta at this epsilon that the clones prove, rounded up. Of more than ten million people only so many
-    /// are counted on, which is a bound, too.
+    /// The least delta at this epsilon that the clones prove, rounded up. Of more than ten million people
+    /// only so many are counted on, which is a bound, too.
     pub fn delta(&self, epsilon: f64) -> f64 {
         self.delta_within(epsilon, 12.0)
     }
@@ -149,8 +153,8 @@ impl Shuffle {
             return Ok(0.0);
         }
         let (mut high, mut below) = (self.local, f64::NEG_INFINITY);
-        // False position held near the middle (Oliveira, Takahashi 2020): a dozen steps, never many more than halving
-        // needs. Only what was checked is returned: the upper end.
+        // False position held near the middle (Oliveira, Takahashi 2020): a dozen steps, never many more than
+        // halving needs. Only what was checked is returned: the upper end.
         let mut radius = self.local;
         while high - low > 1e-9 * self.local {
             let (width, middle) = (high - low, low + (high - low) / 2.0);
@@ -166,8 +170,9 @@ impl Shuffle {
         Ok(high)
     }
 
-    /// The published closed form for any randomiser, rounded up: `ln(1 + (e^l - 1) / (e^l + 1) (8 sqrt(e^l ln(4/delta)
-    /// / n) + 8 e^l / n))` where `l`, the reports' own epsilon, is at most `ln(n / (16 ln(4/delta)))`; else `l` itself.
+    /// The published closed form for any randomiser, rounded up: `ln(1 + (e^l - 1) / (e^l + 1) (8 sqrt(e^l
+    /// ln(4/delta) / n) + 8 e^l / n))` where `l`, the reports' own epsilon, is at most `ln(n / (16
+    /// ln(4/delta)))`; else `l` itself.
     ///
     /// # Errors
     /// Names `delta` when it is no probability.
@@ -210,7 +215,8 @@ impl Shuffle {
     }
 }
 
-/// An upper bound of the binomial tail from `k` outwards: its first mass, and a geometric sum with the ratio there.
+/// An upper bound of the binomial tail from `k` outwards: its first mass, and a geometric sum with the ratio
+/// there.
 fn tail(n: f64, k: f64, p: f64, direction: f64) -> f64 {
     let odds = p / (1.0 - p);
     let ratio = if direction > 0.0 { (n - k) / (k + 1.0) * odds } else { k / (n - k + 1.0) / odds };
@@ -219,11 +225,12 @@ fn tail(n: f64, k: f64, p: f64, direction: f64) -> f64 {
 
 // The binomial law's point masses with nearly all their digits, at any size (C. Loader, 2000).
 //
-// `n! / (k! (n-k)!)` through logarithms of factorials loses a digit for each digit of `n`. Here the large parts cancel
-// on paper: what is left is Stirling's error, below 1/12, and a deviance that is small where the mass is not.
+// `n! / (k! (n-k)!)` through logarithms of factorials loses a digit for each digit of `n`. Here the large
+// parts cancel on paper: what is left is Stirling's error, below 1/12, and a deviance that is small where the
+// mass is not.
 
-/// `P[Bin(n, p) = k]` for `p` inside 0..1, within a relative 1e-11 for `n` up to 2^27 and `k` within 12 standard
-/// deviations of the mean: what the rounding of the mean itself leaves.
+/// `P[Bin(n, p) = k]` for `p` inside 0..1, within a relative 1e-11 for `n` up to 2^27 and `k` within 12
+/// standard deviations of the mean: what the rounding of the mean itself leaves.
 pub(crate) fn mass(n: f64, k: f64, p: f64) -> f64 {
     let rest = n - k;
     if k < 0.0 || rest < 0.0 {

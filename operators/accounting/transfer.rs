@@ -1,18 +1,18 @@
-//! How many questions may be asked of one data set, each chosen by looking at the answers before, so that all answers
-//! still hold for the population the data came from.
+//! How many questions may be asked of one data set, each chosen by looking at the answers before, so that all
+//! answers still hold for the population the data came from.
 //!
-//! Privacy is what keeps the answers from fitting the sample. The transfer theorem (Jung, Ligett, Neel, Roth, Sharifi,
-//! Shenfeld 2020): answers to questions "what share of people ..?" that are (epsilon, delta)-private for one person
-//! replaced, and within `a` of the *sample* except with probability `b`, are for every `c, d > 0` within
-//! `a + (e^epsilon - 1) + c + 2d` of the *population* except with probability `b / c + delta / d`. The sample must be
-//! drawn independently from that population; nothing else is assumed.
+//! Privacy is what keeps the answers from fitting the sample. The transfer theorem (Jung, Ligett, Neel, Roth,
+//! Sharifi, Shenfeld 2020): answers to questions "what share of people ..?" that are (epsilon, delta)-private
+//! for one person replaced, and within `a` of the *sample* except with probability `b`, are for every `c, d >
+//! 0` within `a + (e^epsilon - 1) + c + 2d` of the *population* except with probability `b / c + delta / d`.
+//! The sample must be drawn independently from that population; nothing else is assumed.
 //!
-//! Proof. Given all answers, think of the sample as drawn anew from what they leave possible. If an answer is `a + c` off
-//! the mean of its question over those samples, a sample is `a` off with probability `c` at least, since questions lie
-//! in 0..1: that happens with probability at most `b / c`. And for the event `B` that some question's mean is above its
-//! population value by `e^epsilon - 1 + 2d`: exchanging one person for a stranger changes probabilities by
-//! `e^epsilon` and `delta`, so the excess summed over `B` is at most `(e^epsilon - 1) P(B) + delta`, hence
-//! `P(B) <= delta / 2d`; as much below.
+//! Proof. Given all answers, think of the sample as drawn anew from what they leave possible. If an answer is
+//! `a + c` off the mean of its question over those samples, a sample is `a` off with probability `c` at
+//! least, since questions lie in 0..1: that happens with probability at most `b / c`. And for the event `B`
+//! that some question's mean is above its population value by `e^epsilon - 1 + 2d`: exchanging one person for
+//! a stranger changes probabilities by `e^epsilon` and `delta`, so the excess summed over `B` is at most
+//! `(e^epsilon - 1) P(B) + delta`, hence `P(B) <= delta / 2d`; as much below.
 
 use super::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, GridResolution};
 use super::convert;
@@ -43,8 +43,8 @@ pub struct TransferPlan {
     pub sample_failure: f64,
 }
 
-/// The transfer theorem: error and failure probability on the population, rounded up. `sample` holds those on the
-/// sample, `privacy` is epsilon and delta, and `c, d` are free.
+/// The transfer theorem: error and failure probability on the population, rounded up. `sample` holds those on
+/// the sample, `privacy` is epsilon and delta, and `c, d` are free.
 pub fn population(sample: (f64, f64), privacy: (f64, f64), c: f64, d: f64) -> (f64, f64) {
     let error = sample.0 + privacy.0.exp_m1() + c + 2.0 * d;
     // Noise that never fails needs no c.
@@ -53,8 +53,8 @@ pub fn population(sample: (f64, f64), privacy: (f64, f64), c: f64, d: f64) -> (f
 }
 
 impl Goal {
-    /// Every answer within `error` of the population's share, except with probability `failure`, from the data of
-    /// `people` people.
+    /// Every answer within `error` of the population's share, except with probability `failure`, from the
+    /// data of `people` people.
     ///
     /// # Errors
     /// Names the parameter that is out of range.
@@ -72,9 +72,10 @@ impl Goal {
         })
     }
 
-    /// The most questions that a kind of noise can answer. `answers(epsilon, delta, failure, reach)` says how many
-    /// answers within `reach` people of the sample's counts, all of them except with probability `failure`, it can give
-    /// privately (one person replaced, counts of sensitivity 1). `never_fails` where it keeps its reach for certain.
+    /// The most questions that a kind of noise can answer. `answers(epsilon, delta, failure, reach)` says how
+    /// many answers within `reach` people of the sample's counts, all of them except with probability
+    /// `failure`, it can give privately (one person replaced, counts of sensitivity 1). `never_fails` where
+    /// it keeps its reach for certain.
     ///
     /// # Errors
     /// Names `people` where not even one question can be answered.
@@ -83,7 +84,8 @@ impl Goal {
         never_fails: bool,
         answers: impl Fn(f64, f64, f64, f64) -> Option<f64>,
     ) -> Result<TransferPlan, Invalid> {
-        // Shares of the error that go to e^epsilon - 1, c and 2d, and the share of the failure that goes to delta.
+        // Shares of the error that go to e^epsilon - 1, c and 2d, and the share of the failure that goes to
+        // delta.
         let plan = |[privacy, c, d, share]: [f64; 4]| {
             let (c, share) = if never_fails { (0.0, 1.0) } else { (c, share) };
             let reach = self.error * (1.0 - privacy - c - d) * self.people * (1.0 - MARGIN);
@@ -138,8 +140,8 @@ impl Goal {
         Ok((plan, sigma))
     }
 
-    /// The most questions that bounded noise can answer, and the noise, certified for them. Its answers never err by more
-    /// than their bound, so the whole failure may go to privacy.
+    /// The most questions that bounded noise can answer, and the noise, certified for them. Its answers never
+    /// err by more than their bound, so the whole failure may go to privacy.
     ///
     /// The plan is made as if the bound were so many Gaussian deviations; how many, the certificate says.
     ///
@@ -187,8 +189,8 @@ fn few() -> Invalid {
     Invalid::new("people", InvalidKind::TooSmall, "more people, or a larger error or failure")
 }
 
-/// About the most questions that noise with a bound of the plan's error can answer at its price: the bound grows like the
-/// root of them, or faster. What is returned is certified.
+/// About the most questions that noise with a bound of the plan's error can answer at its price: the bound
+/// grows like the root of them, or faster. What is returned is certified.
 fn certified(plan: TransferPlan) -> Result<(TransferPlan, CalibratedBoundedNoise), Invalid> {
     let calibrate = |questions: u64| {
         CalibratedBoundedNoise::calibrate(
@@ -250,8 +252,8 @@ mod tests {
         assert!((error - 0.038_201_34).abs() < 1e-7 && (failure - 0.00025).abs() < 1e-9);
     }
 
-    // A plan keeps its goal when everything is worked out again from its numbers: some c, d satisfy the theorem, the
-    // noise is private enough, and its exact tail is small enough.
+    // A plan keeps its goal when everything is worked out again from its numbers: some c, d satisfy the
+    // theorem, the noise is private enough, and its exact tail is small enough.
     #[test]
     fn plans_keep_their_goal() {
         for (people, error, failure) in

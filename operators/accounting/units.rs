@@ -1,9 +1,10 @@
 //! Amounts as a ledger keeps them: whole multiples of 2^-64.
 //!
-//! A ledger that adds floats forgets small charges and depends on their order. Integers do neither: sums are exact, the
-//! same in every order, and a total can be recomputed from its rows to the last bit. What is not a multiple of 2^-64 is
-//! rounded once, when it becomes an amount, against the spender: [`BudgetUnits::at_least`] for charges, [`BudgetUnits::at_most`]
-//! for limits. Delta is kept in the same units: a delta below 2^-64 = 5.4e-20 costs 2^-64.
+//! A ledger that adds floats forgets small charges and depends on their order. Integers do neither: sums are
+//! exact, the same in every order, and a total can be recomputed from its rows to the last bit. What is not a
+//! multiple of 2^-64 is rounded once, when it becomes an amount, against the spender:
+//! [`BudgetUnits::at_least`] for charges, [`BudgetUnits::at_most`] for limits. Delta is kept in the same
+//! units: a delta below 2^-64 = 5.4e-20 costs 2^-64.
 
 use std::fmt;
 
@@ -20,7 +21,8 @@ impl BudgetUnits {
     /// Nothing.
     pub const ZERO: BudgetUnits = BudgetUnits(0);
 
-    /// No bound: a limit that nothing reaches, a cost that nothing pays. Stays what it is when anything is added.
+    /// No bound: a limit that nothing reaches, a cost that nothing pays. Stays what it is when anything is
+    /// added.
     pub const UNBOUNDED: BudgetUnits = BudgetUnits(u128::MAX);
 
     /// The exact decimal, rounded up: what a charge is. Anything positive is at least one unit.

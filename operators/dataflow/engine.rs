@@ -1,5 +1,5 @@
-//! The parts of timely that are in use, by name. Nothing else in the library names them: every release of timely moves
-//! some, and this is where to see which.
+//! The parts of timely that are in use, by name. Nothing else in the library names them: every release of
+//! timely moves some, and this is where to see which.
 
 pub(crate) use timely::WorkerConfig;
 pub(crate) use timely::communication::allocator::ProcessBuilder;

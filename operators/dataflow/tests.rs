@@ -1,5 +1,5 @@
-//! Whole dataflows, on one to four workers, against sequential references. The gate is a stand-in that answers late and
-//! out of order; the real one is in `tests/dataflow/main.rs`.
+//! Whole dataflows, on one to four workers, against sequential references. The gate is a stand-in that
+//! answers late and out of order; the real one is in `tests/dataflow/main.rs`.
 //!
 //! Nothing is asserted on a worker: a panic there would end this process, as it should.
 

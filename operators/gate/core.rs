@@ -1,9 +1,9 @@
 //! Every decision of the write path, and nothing else: no I/O, no clock, no thread, no randomness.
 //!
-//! The core is told what happened ([`Event`]) and says what to do next ([`Effect`]); whoever drives it does that and
-//! reports back. It sees names, lines and outcomes: neither a secret nor a price ever reaches it. Because it can be
-//! cloned, compared and hashed, the tests explore it exhaustively, over every order of two processes, crashes and lost
-//! answers (`model.rs`).
+//! The core is told what happened ([`Event`]) and says what to do next ([`Effect`]); whoever drives it does
+//! that and reports back. It sees names, lines and outcomes: neither a secret nor a price ever reaches it.
+//! Because it can be cloned, compared and hashed, the tests explore it exhaustively, over every order of two
+//! processes, crashes and lost answers (`model.rs`).
 //!
 //! # The path of one release
 //!
@@ -15,9 +15,9 @@
 //!                                               +- unknown  -> Recover: read by name, then as above; never draw again
 //! ```
 //!
-//! A name is looked up before anything is asked of the budget: a repeated question about a sealed window is answered
-//! from the ledger even when nothing is left to spend. A line that was drawn is either sealed or lost; there is no way
-//! back to `Draw`.
+//! A name is looked up before anything is asked of the budget: a repeated question about a sealed window is
+//! answered from the ledger even when nothing is left to spend. A line that was drawn is either sealed or
+//! lost; there is no way back to `Draw`.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ pub enum Uncertainty {
 /// An event that the core is given.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event<Name, Line> {
-    /// The ledger was checked and the fence taken; these rows were recorded and perhaps never delivered. `behind` if
-    /// some other row has been delivered that the ledger does not hold.
+    /// The ledger was checked and the fence taken; these rows were recorded and perhaps never delivered.
+    /// `behind` if some other row has been delivered that the ledger does not hold.
     Opened {
         /// The rows that may have to be delivered again.
         waiting: Vec<(Name, RowRecord<Line>)>,
@@ -118,8 +118,8 @@ pub enum Effect<Name, Line> {
     LookUp(Name),
     /// Draw once, from a fresh seed, and keep the line in memory.
     Draw(Name),
-    /// In one transaction: check the fence, adopt the row if there is one, otherwise test the budget and write line and
-    /// charge, or a refusal. Read the row back.
+    /// In one transaction: check the fence, adopt the row if there is one, otherwise test the budget and
+    /// write line and charge, or a refusal. Read the row back.
     Seal(Name, Line),
     /// The same, writing that the line was lost, with its charge.
     Lose(Name),

@@ -43,8 +43,8 @@ impl Gate {
         Opening::new(ledger, job)?.open()
     }
 
-    /// For a process that does not hold worker 0: its windows are released by the one that does. Both must hold the same
-    /// key.
+    /// For a process that does not hold worker 0: its windows are released by the one that does. Both must
+    /// hold the same key.
     ///
     /// # Errors
     ///
@@ -55,8 +55,8 @@ impl Gate {
         Ok(Gate { job, version: 1, key, accounts, person: None, messages: None, thread: None, halted })
     }
 
-    /// The version of the job, 1 unless said; desks that are opened from now on are of this version. For a gate
-    /// [elsewhere](Gate::elsewhere): one that opens a ledger is told [before](Opening::version).
+    /// The version of the job, 1 unless said; desks that are opened from now on are of this version. For a
+    /// gate [elsewhere](Gate::elsewhere): one that opens a ledger is told [before](Opening::version).
     #[must_use]
     pub fn with_version(mut self, version: u32) -> Gate {
         self.version = version;
@@ -99,30 +99,30 @@ impl Gate {
         &self.accounts
     }
 
-    /// The budget of this name; where none is named, the only one that protects this unit. A ledger may protect persons
-    /// by one account and single records by another, and neither stands for the other.
+    /// The budget of this name; where none is named, the only one that protects this unit. A ledger may
+    /// protect persons by one account and single records by another, and neither stands for the other.
     ///
     /// # Errors
     ///
-    /// Names those that could be meant, where there is none, or several, or the named one protects another unit. A gate
-    /// that [is elsewhere](Gate::is_elsewhere) knows of none.
+    /// Names those that could be meant, where there is none, or several, or the named one protects another
+    /// unit. A gate that [is elsewhere](Gate::is_elsewhere) knows of none.
     pub fn account(&self, named: Option<&Name>, unit: PrivacyUnit) -> Result<&AccountSpec, LedgerError> {
         opening::find(&self.accounts, named, unit, self.person.as_deref())
     }
 
-    /// A desk for one statistic of the job: what is told about that statistic is told there. `parameters` are its
-    /// [`VersionTerms`], or a hash of everything that its privacy depends on. `wake` is called on the gate's thread: once at first, and whenever there
-    /// is something to hear.
+    /// A desk for one statistic of the job: what is told about that statistic is told there. `parameters` are
+    /// its [`VersionTerms`], or a hash of everything that its privacy depends on. `wake` is called on the
+    /// gate's thread: once at first, and whenever there is something to hear.
     ///
-    /// It waits for the gate's thread, and through it for the ledger: open desks before there is data. A second desk of
-    /// the same name takes the place of the first. One of a gate [elsewhere](Gate::elsewhere) is a desk at which nothing
-    /// is ever told.
+    /// It waits for the gate's thread, and through it for the ledger: open desks before there is data. A
+    /// second desk of the same name takes the place of the first. One of a gate [elsewhere](Gate::elsewhere)
+    /// is a desk at which nothing is ever told.
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`] where this version of the job has opened the statistic with other parameters, as
-    /// [`Ledger::agree`] says; [`TroubleKind::Doubt`] where the key does not open what the statistic kept, which halts
-    /// the gate. A gate that has halted says why.
+    /// [`TroubleKind::Refused`] where this version of the job has opened the statistic with other parameters,
+    /// as [`Ledger::agree`] says; [`TroubleKind::Doubt`] where the key does not open what the statistic kept,
+    /// which halts the gate. A gate that has halted says why.
     ///
     /// [`TroubleKind::Refused`]: crate::ledger::LedgerErrorKind::Refused
     /// [`TroubleKind::Doubt`]: crate::ledger::LedgerErrorKind::Doubt
@@ -240,9 +240,10 @@ impl GateHandle {
         self.memory.take()
     }
 
-    /// Asks for a release. Asking again for one that is sealed gives the same row, and charges nothing; asking while it
-    /// is on its way is asking once. Windows of a release are asked for in the order of their ends: one without a row that
-    /// ends before another that is settled in this version, or with it, is skipped.
+    /// Asks for a release. Asking again for one that is sealed gives the same row, and charges nothing;
+    /// asking while it is on its way is asking once. Windows of a release are asked for in the order of their
+    /// ends: one without a row that ends before another that is settled in this version, or with it, is
+    /// skipped.
     ///
     /// # Errors
     ///
@@ -258,8 +259,9 @@ impl GateHandle {
         Ok(())
     }
 
-    /// Asks whether a release has a row, before anything is done for it: if so the row is told, as if it had been asked for,
-    /// and otherwise that it is [`Absent`](GateEvent::Absent). Of one that is on its way nothing is told but its row.
+    /// Asks whether a release has a row, before anything is done for it: if so the row is told, as if it had
+    /// been asked for, and otherwise that it is [`Absent`](GateEvent::Absent). Of one that is on its way
+    /// nothing is told but its row.
     pub fn seek(&self, release: ReleaseId) {
         self.send(GateMessage::Sought(release));
     }
@@ -274,8 +276,8 @@ impl GateHandle {
         self.send(GateMessage::Delivered(row.release().id()));
     }
 
-    /// Returns the next thing that the gate has said, if there is any. Waits for the gate's thread the first time, and never
-    /// after it. A gate that is gone says [`HaltReason::Ended`].
+    /// Returns the next thing that the gate has said, if there is any. Waits for the gate's thread the first
+    /// time, and never after it. A gate that is gone says [`HaltReason::Ended`].
     pub fn hear(&self) -> Option<GateEvent> {
         self.listen();
         match self.told.try_recv() {
@@ -285,7 +287,8 @@ impl GateHandle {
         }
     }
 
-    /// Returns why the gate stopped, after it said [`GateEvent::Halted`]: the doubt, and what the ledger said.
+    /// Returns why the gate stopped, after it said [`GateEvent::Halted`]: the doubt, and what the ledger
+    /// said.
     pub fn why(&self, doubt: HaltReason) -> LedgerError {
         why(&self.halted, doubt)
     }
@@ -296,8 +299,8 @@ impl GateHandle {
         self.told.recv().ok()
     }
 
-    /// Lets the gate give, once, what it holds for the desks of this process, and waits for it: an operator that hears nothing
-    /// in its first step takes it that there is nothing.
+    /// Lets the gate give, once, what it holds for the desks of this process, and waits for it: an operator
+    /// that hears nothing in its first step takes it that there is nothing.
     fn listen(&self) {
         if !self.listens.replace(true) {
             let (given, until_given) = bounded(0);
@@ -317,8 +320,9 @@ impl GateHandle {
 
 // Who hears of what: one desk a statistic, and what was told while there was none.
 //
-// Desks are opened one after another, and rows of former processes wait for them: all of these rows are given in the order of
-// the ledger once the first desk listens, so that lines that leave again come in the order in which they left first.
+// Desks are opened one after another, and rows of former processes wait for them: all of these rows are given
+// in the order of the ledger once the first desk listens, so that lines that leave again come in the order in
+// which they left first.
 
 /// By the name of the statistic.
 #[derive(Default)]

@@ -1,8 +1,9 @@
-//! The core under every order of events: two processes of one job (one may be a zombie), crashes anywhere, commits whose
-//! answer is lost, and a ledger that may lose its last commit. The core is the real one; the ledger and the sink around
-//! it are as small as they can be.
+//! The core under every order of events: two processes of one job (one may be a zombie), crashes anywhere,
+//! commits whose answer is lost, and a ledger that may lose its last commit. The core is the real one; the
+//! ledger and the sink around it are as small as they can be.
 //!
-//! Each of the shortcuts that look harmless is built into that [`World`], and the exploration finds what it breaks.
+//! Each of the shortcuts that look harmless is built into that [`World`], and the exploration finds what it
+//! breaks.
 
 mod versions;
 mod world;
@@ -30,7 +31,8 @@ enum Flaw {
     NoUniqueName,
     BudgetOutsideTheTransaction,
     UnknownMeansFailed,
-    /// One file under two names, as a hard link or a bind mount gives it: each name has its own write-ahead log and lock.
+    /// One file under two names, as a hard link or a bind mount gives it: each name has its own write-ahead
+    /// log and lock.
     TwoNames,
     /// A pooler hands a transaction the connection of another ledger that has the same job and accounts.
     SwappedConnection,

@@ -57,7 +57,8 @@ impl Opening {
         })
     }
 
-    /// The version of the job; 1 unless said. Other parameters, or code that counts otherwise, are another version.
+    /// The version of the job; 1 unless said. Other parameters, or code that counts otherwise, are another
+    /// version.
     #[must_use]
     pub fn version(mut self, version: u32) -> Opening {
         self.version = version;
@@ -87,8 +88,8 @@ impl Opening {
         self
     }
 
-    /// A file that notes every row before its line leaves, best on another disk: a ledger that is put back to an older
-    /// copy is behind it. It is made where there is none.
+    /// A file that notes every row before its line leaves, best on another disk: a ledger that is put back to
+    /// an older copy is behind it. It is made where there is none.
     #[must_use]
     pub fn anchor(mut self, anchor: impl AsRef<Path>) -> Opening {
         self.anchor = Some(anchor.as_ref().to_owned());
@@ -102,7 +103,8 @@ impl Opening {
         self
     }
 
-    /// The newest row in a file of releases that were told from this ledger: its place, and the hash of it and of all before.
+    /// The newest row in a file of releases that were told from this ledger: its place, and the hash of it
+    /// and of all before.
     #[must_use]
     pub fn told(mut self, sequence: i64, chain: Digest) -> Opening {
         self.told.push((sequence, chain));
@@ -123,21 +125,21 @@ impl Opening {
         self
     }
 
-    /// Desks first hear of every row that there is of their statistic and version, and not only of those whose delivery
-    /// is not known: for a sink that is new.
+    /// Desks first hear of every row that there is of their statistic and version, and not only of those
+    /// whose delivery is not known: for a sink that is new.
     #[must_use]
     pub fn telling_again(mut self) -> Opening {
         self.again = true;
         self
     }
 
-    /// Verifies the ledger, compares it with every anchor, takes the job's fence, and starts the gate's thread. Desks
-    /// first hear of every row whose delivery is not known.
+    /// Verifies the ledger, compares it with every anchor, takes the job's fence, and starts the gate's
+    /// thread. Desks first hear of every row whose delivery is not known.
     ///
     /// # Errors
     ///
-    /// As [`Ledger::open`], [`Ledger::claim`] and [`LedgerKey::open`]; [`LedgerErrorKind::Doubt`] where the ledger is behind an
-    /// anchor.
+    /// As [`Ledger::open`], [`Ledger::claim`] and [`LedgerKey::open`]; [`LedgerErrorKind::Doubt`] where the
+    /// ledger is behind an anchor.
     pub fn open(self) -> Result<Gate, LedgerError> {
         let ledger = Ledger::open(&self.ledger)?;
         self.over(ledger)
@@ -230,7 +232,8 @@ fn behind(trouble: LedgerError, ledger: &Path, files: &[&Path]) -> LedgerError {
 
 // Which of a ledger's budgets a statement about it means.
 
-/// The account of this name, or the only one that protects this unit; where it is stated who one person is, of these people.
+/// The account of this name, or the only one that protects this unit; where it is stated who one person is,
+/// of these people.
 pub(super) fn find<'a>(
     accounts: &'a [AccountSpec],
     named: Option<&Name>,
@@ -293,7 +296,8 @@ mod tests {
         AccountSpec::new(name(text), neighbours, Promise::Lifetime, PrivacyCost::zcdp(1.0).unwrap()).unwrap()
     }
 
-    /// Refutes a guess: where more than one account could be meant, or none can, somebody's budget would be spent unasked.
+    /// Refutes a guess: where more than one account could be meant, or none can, somebody's budget would be
+    /// spent unasked.
     #[test]
     fn only_what_is_named_or_alone_is_found() {
         let accounts = [
@@ -327,7 +331,8 @@ mod tests {
         assert!(trouble.to_string().contains("ledger init"), "{trouble}");
     }
 
-    // Refutes an account of other people, and one that says nothing beside a job that does; a job that says nothing is not asked.
+    // Refutes an account of other people, and one that says nothing beside a job that does; a job that says
+    // nothing is not asked.
     #[test]
     fn a_account_is_charged_for_the_people_that_it_states() {
         let stated = account("people", PrivacyUnit::Person).with_person("the client").unwrap();

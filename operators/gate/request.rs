@@ -13,8 +13,8 @@ use crate::noise::NoiseSource;
 
 /// A window's exact statistic with the mechanism that will noise it.
 ///
-/// A draw cannot fail. It is made once, from a fresh seed, after the ledger has said that the release has no row; what
-/// it returns is the line that may leave. Its price was stated before, where no data was in reach.
+/// A draw cannot fail. It is made once, from a fresh seed, after the ledger has said that the release has no
+/// row; what it returns is the line that may leave. Its price was stated before, where no data was in reach.
 pub trait Sealable: Send {
     /// Returns true if the mechanism keeps state from one release to the next. Then the releases of this
     /// statistic are sealed one after another, in the order in which they were asked for.
@@ -22,7 +22,8 @@ pub trait Sealable: Send {
         false
     }
 
-    /// Noises the statistic, and writes the line. `state` is what the last sealed release of this statistic kept.
+    /// Noises the statistic, and writes the line. `state` is what the last sealed release of this statistic
+    /// kept.
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult;
 }
 
@@ -57,8 +58,8 @@ impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
 
 /// A complete window that asks to be released.
 ///
-/// Only this library makes one, and computes its charge from the mechanism that draws its noise. A price that another crate
-/// states by hand does not compile:
+/// Only this library makes one, and computes its charge from the mechanism that draws its noise. A price that
+/// another crate states by hand does not compile:
 ///
 /// ```compile_fail,E0451
 /// use discreet::gate::{ReleaseRequest, Sealable};
@@ -78,7 +79,8 @@ pub struct ReleaseRequest {
 }
 
 impl ReleaseRequest {
-    /// A request whose charge nothing proves to pay for its draw. For tests and benches of this library itself.
+    /// A request whose charge nothing proves to pay for its draw. For tests and benches of this library
+    /// itself.
     #[doc(hidden)]
     #[must_use]
     pub fn unproved_for_tests_of_the_library_itself(
@@ -101,11 +103,11 @@ impl fmt::Debug for ReleaseRequest {
 pub enum GateEvent {
     /// A row of the ledger, read back: its line may leave, and no other. Beside it, how its budget stands.
     Row(Box<Row>, Box<BudgetStatus>),
-    /// The line of this row is not for this process to let leave: it has left before, or another process lets it. Only
-    /// where nothing may be delivered twice.
+    /// The line of this row is not for this process to let leave: it has left before, or another process lets
+    /// it. Only where nothing may be delivered twice.
     Withheld(Box<Row>),
-    /// The ledger has no row under this name, and none is on its way: what was [sought](super::GateHandle::seek) was never
-    /// released.
+    /// The ledger has no row under this name, and none is on its way: what was
+    /// [sought](super::GateHandle::seek) was never released.
     Absent(Digest),
     /// Nothing more will be released by this process.
     Halted(HaltReason),
@@ -124,13 +126,13 @@ pub struct BudgetStatus {
     pub cap: PrivacyCost,
     /// The time until which the budget lasts, if every statistic goes on at its newest price and pace.
     pub forecast: Arc<Forecast>,
-    /// The place of the row beside it among all rows that the gate of this process gave out, from 0 on: the order in which
-    /// their windows were handed in.
+    /// The place of the row beside it among all rows that the gate of this process gave out, from 0 on: the
+    /// order in which their windows were handed in.
     pub order: u64,
 }
 
-// Releases that were handed in and wait, in the order in which they came: rows are written in that order and in no other,
-// whatever else is on its way.
+// Releases that were handed in and wait, in the order in which they came: rows are written in that order and
+// in no other, whatever else is on its way.
 
 /// A release that the gate was given.
 pub(super) enum HandedRelease {
@@ -178,8 +180,8 @@ impl Turns {
         }
     }
 
-    /// Takes those from the front that may share a commit: of a statistic that keeps a state there is one, for the next one
-    /// needs what it has sealed.
+    /// Takes those from the front that may share a commit: of a statistic that keeps a state there is one,
+    /// for the next one needs what it has sealed.
     pub(super) fn next(&mut self) -> Vec<HandedRelease> {
         let (mut ready, mut drawn): (Vec<HandedRelease>, HashSet<Name>) = Default::default();
         while let Some(next) = self.waiting.front() {
@@ -300,8 +302,8 @@ pub(super) fn ask<T>(
     }
 }
 
-/// Asks over new connections, until there is an answer or patience ends: first for the fence and these rows, then the
-/// question.
+/// Asks over new connections, until there is an answer or patience ends: first for the fence and these rows,
+/// then the question.
 pub(super) fn ask_anew<T>(
     ledger: &mut Ledger,
     claim: &Claim,

@@ -28,7 +28,8 @@ impl StateCipher {
         StateCipher { cipher: XChaCha20Poly1305::new((&*key).into()), ledger }
     }
 
-    /// The state that follows version `after`, and what is noted beside it; `None` where there is no randomness.
+    /// The state that follows version `after`, and what is noted beside it; `None` where there is no
+    /// randomness.
     pub(super) fn seal(
         &self,
         of: StatisticRef<'_>,
@@ -92,8 +93,8 @@ pub(super) struct KeptState {
     pub(super) state: Zeroizing<Vec<u8>>,
 }
 
-/// All that a statistic kept, in clear: its newest state, and what was noted beside it, each with its place. Erased when it is
-/// dropped.
+/// All that a statistic kept, in clear: its newest state, and what was noted beside it, each with its place.
+/// Erased when it is dropped.
 #[derive(Default)]
 pub struct Memory {
     /// The newest state.
@@ -122,7 +123,8 @@ pub(super) struct Guest {
 ///
 /// # Errors
 ///
-/// [`LedgerErrorKind::Refused`] where the version had other parameters; everything else is a doubt of the whole gate.
+/// [`LedgerErrorKind::Refused`] where the version had other parameters; everything else is a doubt of the
+/// whole gate.
 pub(super) fn welcome(
     ledger: &mut Ledger,
     claim: &Claim,

@@ -1,4 +1,5 @@
-//! The thread that carries out what the [`Core`] decides: it alone holds the ledger, and it alone asks for a draw.
+//! The thread that carries out what the [`Core`] decides: it alone holds the ledger, and it alone asks for a
+//! draw.
 //!
 //! Requests that wait while a commit is under way share the next one.
 
@@ -160,11 +161,12 @@ impl Driver {
         effects
     }
 
-    /// Takes up the next releases that may share a commit; empty where no release waits for its turn. `places` says in which
-    /// order they came.
+    /// Takes up the next releases that may share a commit; empty where no release waits for its turn.
+    /// `places` says in which order they came.
     fn take_up(&mut self, places: &mut HashMap<Digest, usize>) -> Vec<Effect<Digest, String>> {
         let mut effects = Vec::new();
-        // A request for a row that is on its way out already asks for nothing, and the one behind it must not wait for it.
+        // A request for a row that is on its way out already asks for nothing, and the one behind it must not
+        // wait for it.
         while effects.is_empty() && !self.turns.is_empty() {
             places.clear();
             for handed in self.turns.next() {
@@ -179,9 +181,9 @@ impl Driver {
         effects
     }
 
-    /// Does what is to be done, until there is nothing left that does not wait for somebody else. What can share a
-    /// transaction does. Rows are written, and told, in the order in which their releases were handed in, however many share a
-    /// commit and whichever of them have their rows already.
+    /// Does what is to be done, until there is nothing left that does not wait for somebody else. What can
+    /// share a transaction does. Rows are written, and told, in the order in which their releases were handed
+    /// in, however many share a commit and whichever of them have their rows already.
     fn carry_out(&mut self, effects: Vec<Effect<Digest, String>>) {
         let mut effects = effects;
         let (mut sealings, mut leaving): (Vec<Sealing>, Vec<Row>) = Default::default();
@@ -259,14 +261,16 @@ impl Driver {
     }
 }
 
-// How a row leaves: marked where it may not leave twice, noted in the anchor, and told with how its budget stands.
+// How a row leaves: marked where it may not leave twice, noted in the anchor, and told with how its budget
+// stands.
 
 impl Driver {
     pub(super) fn mark(&mut self, rows: Vec<Row>) -> Vec<Event<Digest, String>> {
         if rows.is_empty() {
             return Vec::new();
         }
-        // A mark whose answer was lost is no news the second time; what may not leave twice does not leave then.
+        // A mark whose answer was lost is no news the second time; what may not leave twice does not leave
+        // then.
         let mark = |ledger: &mut Ledger| {
             failpoint::reached("after-put-before-mark", LedgerErrorKind::Unknown)?;
             let news = ledger.mark(&rows)?;

@@ -1,4 +1,5 @@
-//! Noise that is added to each cell of a vector: found for a cost and a sensitivity, proved again in integers.
+//! Noise that is added to each cell of a vector: found for a cost and a sensitivity, proved again in
+//! integers.
 
 use dashu_int::UBig;
 
@@ -44,10 +45,11 @@ enum Priced {
 }
 
 impl Additive {
-    /// The smallest noise, rounded up to 12 digits, for which a vector of this sensitivity costs no more than `spend`.
+    /// The smallest noise, rounded up to 12 digits, for which a vector of this sensitivity costs no more than
+    /// `spend`.
     ///
-    /// Gaussian: `rho = L2^2 / 2 sigma^2`. Laplace: pure `epsilon = L1 / b`, and in zCDP the sum over the `L0` cells of
-    /// what each costs when it moves by `Linf`.
+    /// Gaussian: `rho = L2^2 / 2 sigma^2`. Laplace: pure `epsilon = L1 / b`, and in zCDP the sum over the
+    /// `L0` cells of what each costs when it moves by `Linf`.
     pub(super) fn within(family: Family, spend: Spend, moved: &Sensitivity) -> Result<Additive, Invalid> {
         let most = |value: u128| {
             let remedy = "a bound by which one person moves the answer by at most 2^40";
@@ -170,8 +172,8 @@ fn unproved(field: &'static str) -> Invalid {
 
 /// Discrete Gaussian noise on each cell: the default. With several keys a person it needs least.
 ///
-/// Private for one unit more or less. In zCDP its cost is `L2^2 / 2 sigma^2`, for any number of cells. What is charged is
-/// what was asked for; the noise is the least, to 12 digits, that costs no more.
+/// Private for one unit more or less. In zCDP its cost is `L2^2 / 2 sigma^2`, for any number of cells. What
+/// is charged is what was asked for; the noise is the least, to 12 digits, that costs no more.
 ///
 /// ```
 /// use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ready, Tally, Total};
@@ -195,8 +197,8 @@ pub struct Gaussian(pub(super) UncheckedNoise);
 
 /// Discrete Laplace noise on each cell: for pure epsilon, where no delta is wanted.
 ///
-/// Private for one unit more or less. Its cost is pure `epsilon = L1 / b`; in zCDP, what its cells cost together, which
-/// is less than what that epsilon comes to.
+/// Private for one unit more or less. Its cost is pure `epsilon = L1 / b`; in zCDP, what its cells cost
+/// together, which is less than what that epsilon comes to.
 #[derive(Clone, Debug)]
 pub struct Laplace(pub(super) UncheckedNoise);
 
@@ -206,7 +208,8 @@ impl Gaussian {
         Gaussian(UncheckedNoise::new(Family::Gaussian, rho_of(rho)))
     }
 
-    /// Noise by which one window, alone, is (epsilon, delta)-private. It is charged as the rho that proves it.
+    /// Noise by which one window, alone, is (epsilon, delta)-private. It is charged as the rho that proves
+    /// it.
     pub fn epsilon(epsilon: f64, delta: f64) -> Gaussian {
         let rho = convert::rho_within(epsilon, delta, f64::INFINITY);
         let rho = rho.and_then(|rho| BudgetUnits::at_most_float("rho", rho));
@@ -253,8 +256,8 @@ macro_rules! asks {
                 self
             }
 
-            /// The percentage of the cost that goes into discovering keys, where that takes a draw of its own: for all but
-            /// counts of people, and of records where a person leaves one. 30 unless said.
+            /// The percentage of the cost that goes into discovering keys, where that takes a draw of its
+            /// own: for all but counts of people, and of records where a person leaves one. 30 unless said.
             #[must_use]
             pub fn selecting(mut self, percent: u8) -> Self {
                 self.0.selecting = percent;
@@ -272,7 +275,8 @@ asks!(Gaussian, Laplace);
 macro_rules! adds_noise {
     ($($law:ident),*) => {$(
         impl $law {
-            /// The percentage that goes into the count of a mean, of what is left for the mean; 30 unless said.
+            /// The percentage that goes into the count of a mean, of what is left for the mean; 30 unless
+            /// said.
             #[must_use]
             pub fn counting(mut self, percent: u8) -> Self {
                 self.0.counting = percent;
@@ -280,8 +284,8 @@ macro_rules! adds_noise {
             }
         }
 
-        /// A draw for each public key, in their order, whether anybody has it or not; for keys to discover, see
-        /// [`Keys::discover`](super::Keys::discover).
+        /// A draw for each public key, in their order, whether anybody has it or not; for keys to discover,
+        /// see [`Keys::discover`](super::Keys::discover).
         impl crate::mechanisms::mechanism::Sealed for $law {}
 
         impl<K: Key> Mechanism<Total<K>> for $law {
@@ -358,13 +362,14 @@ pub(super) fn percent(field: &'static str, value: u8) -> Result<u8, Invalid> {
     Err(Invalid::new(field, kind, "a whole number of percent from 1 to 99"))
 }
 
-// How far the noise of a number is above the least of an unbiased one ([`accounting::unbiased`](crate::accounting::gaussian)).
+// How far the noise of a number is above the least of an unbiased one
+// ([`accounting::unbiased`](crate::accounting::gaussian)).
 
-/// A number's standard deviation over the least one, where each cell of a key is moved by `moved.linf()`; not known where keys
-/// are discovered, which takes a delta.
+/// A number's standard deviation over the least one, where each cell of a key is moved by `moved.linf()`; not
+/// known where keys are discovered, which takes a delta.
 ///
-/// A person is in some of the keys only, in whichever: by symmetry noise that is the same for all keys is the best, and it
-/// must hold a vector that is as long as so many cells.
+/// A person is in some of the keys only, in whichever: by symmetry noise that is the same for all keys is the
+/// best, and it must hold a vector that is as long as so many cells.
 pub(super) fn over_bound<K: Key>(
     deviation: f64,
     moved: &Sensitivity,

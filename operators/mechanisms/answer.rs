@@ -14,7 +14,8 @@ pub struct Estimate<T> {
     pub(super) value: T,
     pub(super) low: T,
     pub(super) high: T,
-    /// Nothing is known of how far the truth may be above: `high` is the end of the grid, and not the truth's.
+    /// Nothing is known of how far the truth may be above: `high` is the end of the grid, and not the
+    /// truth's.
     pub(super) open: bool,
 }
 
@@ -48,8 +49,8 @@ impl<T: Copy> Estimate<T> {
         self.low
     }
 
-    /// The most that the truth may be; `None` where nothing bounds it from above, as for a value that is found below the
-    /// largest ([`Ranks::Below`]).
+    /// The most that the truth may be; `None` where nothing bounds it from above, as for a value that is
+    /// found below the largest ([`Ranks::Below`]).
     pub fn high(&self) -> Option<T> {
         (!self.open).then_some(self.high)
     }
@@ -122,8 +123,8 @@ impl Noised {
         self.kind
     }
 
-    /// The law's scale: in units of the number, or in people where it is found by its rank. Of a running total, the largest
-    /// standard deviation that it has.
+    /// The law's scale: in units of the number, or in people where it is found by its rank. Of a running
+    /// total, the largest standard deviation that it has.
     pub fn scale(&self) -> f64 {
         self.scale
     }
@@ -133,12 +134,13 @@ impl Noised {
         self.ranks
     }
 
-    /// Of the sum of a mean: its standard deviation over the least that an unbiased one has at the same price, with noise
-    /// that does not depend on the data. Not known where keys are discovered.
+    /// Of the sum of a mean: its standard deviation over the least that an unbiased one has at the same
+    /// price, with noise that does not depend on the data. Not known where keys are discovered.
     ///
     /// A biased mean may err by less: one of clipped values is biased where it clips.
     ///
-    /// Of a running total: its largest standard deviation over the least that any linear strategy has at the same price.
+    /// Of a running total: its largest standard deviation over the least that any linear strategy has at the
+    /// same price.
     pub fn over_bound(&self) -> Option<f64> {
         self.over_bound
     }
@@ -148,8 +150,8 @@ impl Noised {
         self.strategy
     }
 
-    /// The step of the public grid on which the number is told, in its units, where that is not a last digit: a stable
-    /// mean's. The error has half of it beside the noise.
+    /// The step of the public grid on which the number is told, in its units, where that is not a last digit:
+    /// a stable mean's. The error has half of it beside the noise.
     pub fn grid(&self) -> Option<f64> {
         self.grid
     }
@@ -273,8 +275,9 @@ impl<K, T> Answer<K, T> {
         &self.cells
     }
 
-    /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's, for a mean. Of
-    /// quantiles, each estimate of a key has its own; of a vector, each coordinate's sum, and then the count's.
+    /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's,
+    /// for a mean. Of quantiles, each estimate of a key has its own; of a vector, each coordinate's sum, and
+    /// then the count's.
     pub fn noise(&self) -> &[Noised] {
         &self.told.noise
     }
@@ -300,8 +303,9 @@ impl<K, T> Answer<K, T> {
 
 /// The number of a whole number's digits that stand behind the decimal point when it is released.
 ///
-/// What is tallied are whole numbers. A price of 12.34 is tallied as 1234 steps of a hundredth; with two digits behind the
-/// point it is told as it was brought. Where the point stands is public, and changes nothing else.
+/// What is tallied are whole numbers. A price of 12.34 is tallied as 1234 steps of a hundredth; with two
+/// digits behind the point it is told as it was brought. Where the point stands is public, and changes
+/// nothing else.
 ///
 /// ```
 /// use discreet::mechanisms::DecimalPoint;

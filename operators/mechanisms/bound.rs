@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::accounting::{Adjacency, PrivacyUnit, Relation};
 use crate::invalid::{Invalid, InvalidKind};
 
-/// The largest number that a bound may state: far above any use, and small enough that products of three fit 128 bits.
+/// The largest number that a bound may state: far above any use, and small enough that products of three fit
+/// 128 bits.
 const LARGEST: u64 = 1 << 31;
 
 /// The contribution bound of one person, as it is stated. [`Bound::checked`] reads it.
@@ -39,8 +40,8 @@ impl Bound {
         Bound { per_key: records, ..self }
     }
 
-    /// A person counts in at most `windows` windows of a release. Refused under a promise about spans of time, where the
-    /// removal of one window's records would move what others keep.
+    /// A person counts in at most `windows` windows of a release. Refused under a promise about spans of
+    /// time, where the removal of one window's records would move what others keep.
     pub const fn windows(self, windows: u64) -> Bound {
         Bound { windows: Some(windows), ..self }
     }
@@ -141,8 +142,8 @@ impl Range {
         self.high
     }
 
-    /// A value as it enters the sum of a [`Mean`](super::Mean): clipped, from the middle of the range, and in half units so
-    /// that it stays whole.
+    /// A value as it enters the sum of a [`Mean`](super::Mean): clipped, from the middle of the range, and in
+    /// half units so that it stays whole.
     #[inline]
     pub fn term(&self, value: i64) -> i128 {
         2 * self.clip(value.into()) - self.middle_twice()

@@ -11,8 +11,8 @@ use crate::invalid::{Invalid, InvalidKind};
 
 /// A key (partition) by which a statistic is grouped.
 ///
-/// Its order is the order of the answer, so that nothing of the order of arrival shows. For the keys given here it is
-/// that of their bytes.
+/// Its order is the order of the answer, so that nothing of the order of arrival shows. For the keys given
+/// here it is that of their bytes.
 pub trait Key: Ord + Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
     /// The key as bytes, different for different keys: how it is kept from one window to the next.
     fn to_bytes(&self) -> Vec<u8>;
@@ -130,7 +130,8 @@ impl<K: Key> Keys<K> {
     /// The number of keys that a release remembers by default.
     pub const MOST: usize = 1 << 16;
 
-    /// Exactly these, in every window, whether somebody has them or not. What is recorded under another key is left out.
+    /// Exactly these, in every window, whether somebody has them or not. What is recorded under another key
+    /// is left out.
     ///
     /// # Errors
     /// Names `keys` where the list is empty or has a key twice.
@@ -151,11 +152,12 @@ impl<K: Key> Keys<K> {
         Keys(KeyChoice::Public(keys.into()))
     }
 
-    /// Whatever keys people bring: a key is released once enough people have it, where "enough" is found so that the
-    /// keys of any one person are given away with probability `delta` at most, in each window. From then on the key is
-    /// public, and is in every window.
+    /// Whatever keys people bring: a key is released once enough people have it, where "enough" is found so
+    /// that the keys of any one person are given away with probability `delta` at most, in each window. From
+    /// then on the key is public, and is in every window.
     ///
-    /// `delta` is charged for every window beside the mechanism's own cost. It is read when the mechanism is made ready.
+    /// `delta` is charged for every window beside the mechanism's own cost. It is read when the mechanism is
+    /// made ready.
     pub fn discover(delta: f64) -> Keys<K> {
         Keys(KeyChoice::Discover {
             delta: positive(BudgetUnits::at_least_float("delta", delta)),
@@ -180,9 +182,9 @@ impl<K: Key> Keys<K> {
         matches!(self.0, KeyChoice::Discover { .. })
     }
 
-    /// The most keys that discovery makes public; [`Keys::MOST`] unless said. When they are found, discovery ends; where
-    /// more cross the threshold at once than there is room for, those with the larger noised number of people stay. Both
-    /// are decided by what is public. Public lists are not touched.
+    /// The most keys that discovery makes public; [`Keys::MOST`] unless said. When they are found, discovery
+    /// ends; where more cross the threshold at once than there is room for, those with the larger noised
+    /// number of people stay. Both are decided by what is public. Public lists are not touched.
     pub fn at_most(self, keys: usize) -> Keys<K> {
         match self.0 {
             KeyChoice::Discover { delta, .. } => Keys(KeyChoice::Discover { delta, most: keys }),
@@ -220,14 +222,15 @@ fn positive(delta: Result<BudgetUnits, Invalid>) -> Result<BudgetUnits, Invalid>
 
 const ONE: BudgetUnits = BudgetUnits::from_bits(1 << 64);
 
-// The keys that are public already: all that a release with discovered keys remembers from one window to the next.
+// The keys that are public already: all that a release with discovered keys remembers from one window to the
+// next.
 
-/// The format: this byte, then each key as its length in four bytes, the most significant first, and its bytes; in
-/// ascending order.
+/// The format: this byte, then each key as its length in four bytes, the most significant first, and its
+/// bytes; in ascending order.
 const VERSION: u8 = 1;
 
-/// The longest key that discovery makes public, in bytes. Longer ones are left out by their own length alone, as if
-/// nobody had brought them. With [`Keys::at_most`](super::Keys::at_most) this bounds the state.
+/// The longest key that discovery makes public, in bytes. Longer ones are left out by their own length alone,
+/// as if nobody had brought them. With [`Keys::at_most`](super::Keys::at_most) this bounds the state.
 pub(super) const LONGEST: usize = 4096;
 
 /// Keys that were released before, ascending.

@@ -45,8 +45,8 @@ pub struct Head<'a> {
 pub trait Tellable {
     /// Its lines, joined by `\n`, with none at the end: no text at all where there is nothing to tell.
     ///
-    /// The text depends on nothing but the answer and the head. What is told once is kept as it was told, and never
-    /// written anew.
+    /// The text depends on nothing but the answer and the head. What is told once is kept as it was told, and
+    /// never written anew.
     fn tell(&self, head: &Head<'_>) -> String;
 }
 
@@ -56,17 +56,21 @@ pub trait Tellable {
 /// {"release":"visits","window":{..},"key":"/","value":1234,"interval":[1216,1252],"confidence":0.9,"noise":{"kind":"gaussian","scale":10.9},"id":"5f..","promise":".."}
 /// ```
 ///
-/// in this order, without spaces. An end of an interval that is `null` is open: nothing is promised on that side. A largest
-/// value has an open upper end, for it is too small by design, and nothing bounds the truth. An answer that is found by its rank says `"insufficient":true` behind its interval where
-/// there were too few people, and its noise what is promised of the rank ([`Ranks`]); quantiles say `"q":0.5` before their
-/// value, and have a line each; so have the coordinates of a vector, which say `"of":"price"`, or their place from 0. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
-/// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above the least of an
-/// unbiased mean ([`Noised::over_bound`]). A running total says `"total":"so far"` or `"total":"last 24"` before its confidence, and by
-/// which strategy it is noised. A stable mean says `"grid"`, the step in which it is told. Whole numbers are written with all of their digits, also where
+/// in this order, without spaces. An end of an interval that is `null` is open: nothing is promised on that
+/// side. A largest value has an open upper end, for it is too small by design, and nothing bounds the truth.
+/// An answer that is found by its rank says `"insufficient":true` behind its interval where there were too
+/// few people, and its noise what is promised of the rank ([`Ranks`]); quantiles say `"q":0.5` before their
+/// value, and have a line each; so have the coordinates of a vector, which say `"of":"price"`, or their place
+/// from 0. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
+/// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above
+/// the least of an unbiased mean ([`Noised::over_bound`]). A running total says `"total":"so far"` or
+/// `"total":"last 24"` before its confidence, and by which strategy it is noised. A stable mean says
+/// `"grid"`, the step in which it is told. Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
 ///
-/// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates nothing, but
-/// for the label of a key that has none to lend: of those given here, a [`Bucket`](super::Bucket).
+/// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates
+/// nothing, but for the label of a key that has none to lend: of those given here, a
+/// [`Bucket`](super::Bucket).
 impl<K: Key, T: AnswerNumber> Tellable for Answer<K, T> {
     fn tell(&self, head: &Head<'_>) -> String {
         let before = before(head);
@@ -241,12 +245,14 @@ pub(super) fn field(text: &mut Vec<u8>, name: &'static str, value: &(impl Serial
     put(text, value);
 }
 
-/// Numbers, text and lists of them have a JSON form, and a vector takes all of it in. What is no number is `null`.
+/// Numbers, text and lists of them have a JSON form, and a vector takes all of it in. What is no number is
+/// `null`.
 pub(super) fn put(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let _ = value.serialize(&mut Serializer::with_formatter(text, OneLine));
 }
 
-/// Compact JSON in which nothing ends a line for any reader: some take U+0085, U+2028 and U+2029 for line ends.
+/// Compact JSON in which nothing ends a line for any reader: some take U+0085, U+2028 and U+2029 for line
+/// ends.
 struct OneLine;
 
 impl Formatter for OneLine {

@@ -12,8 +12,8 @@ use crate::invalid::Invalid;
 
 /// A way to noise an `S`: what a release names.
 ///
-/// The trait is sealed, and so is [`Ready`]: a price that a ledger charges is computed by this library for the noise that
-/// this library draws. A crate outside cannot state another:
+/// The trait is sealed, and so is [`Ready`]: a price that a ledger charges is computed by this library for
+/// the noise that this library draws. A crate outside cannot state another:
 ///
 /// ```compile_fail,E0277
 /// use discreet::Invalid;
@@ -33,8 +33,8 @@ pub trait Mechanism<S: Statistic>: Sealed + Send + Sync + 'static {
     /// The same with every parameter settled.
     type Prepared: Ready<Tally = S::Tally>;
 
-    /// Settles every parameter: sensitivity, cost, scale, threshold. All that can be refused is refused here, before there
-    /// is data; whatever comes back can be drawn from for ever.
+    /// Settles every parameter: sensitivity, cost, scale, threshold. All that can be refused is refused here,
+    /// before there is data; whatever comes back can be drawn from for ever.
     ///
     /// # Errors
     /// Names the parameter that is out of range.
@@ -75,8 +75,9 @@ pub trait Ready: Sealed + Send + Sync + 'static {
         Paid::EachWindow
     }
 
-    /// A hash of every parameter that an answer depends on: statistic, bound, keys, law, cost and whatever else was stated.
-    /// It is part of the name of a release, so that other parameters are another release. No data is in it.
+    /// A hash of every parameter that an answer depends on: statistic, bound, keys, law, cost and whatever
+    /// else was stated. It is part of the name of a release, so that other parameters are another release. No
+    /// data is in it.
     fn parameters(&self) -> Digest;
 
     /// Returns true if it keeps state from one window to the next: windows are then drawn one after another.
@@ -97,7 +98,8 @@ pub trait Ready: Sealed + Send + Sync + 'static {
         self.accepts(state).map(|()| Some(state.to_vec()))
     }
 
-    /// The state where so many windows have passed since without a draw: they were skipped, or refused, or lost.
+    /// The state where so many windows have passed since without a draw: they were skipped, or refused, or
+    /// lost.
     fn passed_by(&self, state: &[u8], _windows: u64, _noise: &mut crate::noise::NoiseSource) -> Vec<u8> {
         state.to_vec()
     }
@@ -108,10 +110,11 @@ pub trait Ready: Sealed + Send + Sync + 'static {
         None
     }
 
-    /// Draws. Total: there is no error, no second try, no panic, and the number of draws does not depend on their values
-    /// but where the mechanism says so and has paid for it.
+    /// Draws. Total: there is no error, no second try, no panic, and the number of draws does not depend on
+    /// their values but where the mechanism says so and has paid for it.
     ///
-    /// `state` is what the window before left, and what is returned takes its place; none where nothing needs to last.
+    /// `state` is what the window before left, and what is returned takes its place; none where nothing needs
+    /// to last.
     fn draw(
         &self,
         exact: Self::Tally,
@@ -145,18 +148,19 @@ pub struct Drawn<A> {
 //
 // A crate outside cannot name [`Sealed`], so it cannot implement [`Mechanism`](super::Mechanism),
 // [`Ready`](super::Ready), [`Statistic`](super::Statistic), [`Tally`](super::Tally) or
-// [`Answers`](super::queries::Answers). What a ledger charges is then what this library proves for the noise that it draws.
+// [`Answers`](super::queries::Answers). What a ledger charges is then what this library proves for the noise
+// that it draws.
 
 /// A type of this library.
 pub trait Sealed {}
 
 // Every parameter that an answer depends on, in one canonical form.
 //
-// It goes into the names of releases, so it is a format: whatever changes it needs another number, and gives every
-// release another name. All that was stated counts, whether or not it matters beside the rest.
+// It goes into the names of releases, so it is a format: whatever changes it needs another number, and gives
+// every release another name. All that was stated counts, whether or not it matters beside the rest.
 //
-// What a key is made of is not in it, for no list is at hand where keys are discovered: a closure that gives other keys
-// is other code, and needs another version of its job.
+// What a key is made of is not in it, for no list is at hand where keys are discovered: a closure that gives
+// other keys is other code, and needs another version of its job.
 
 pub(super) fn parameters<K: Key>(
     asked: &UncheckedNoise,

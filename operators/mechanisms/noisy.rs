@@ -24,11 +24,11 @@ use crate::noise::NoiseSource;
 /// A number a key with additive noise, ready to be drawn: [`NoisyTotals`], or
 /// [`NoisyMeans`].
 ///
-/// Private for one unit more or less, at [`cost`](Ready::cost) a window. With public keys every window asks for as many
-/// draws as there are keys, of each number. With keys to discover, what is asked for differs between neighbours in two
-/// numbers of draws: that of the threshold, by the keys that only one of them has and that are not public; and, where the
-/// value has a draw of its own, that of the values, which is the number of rows told and so part of the answer that is
-/// paid for.
+/// Private for one unit more or less, at [`cost`](Ready::cost) a window. With public keys every window asks
+/// for as many draws as there are keys, of each number. With keys to discover, what is asked for differs
+/// between neighbours in two numbers of draws: that of the threshold, by the keys that only one of them has
+/// and that are not public; and, where the value has a draw of its own, that of the values, which is the
+/// number of rows told and so part of the answer that is paid for.
 #[derive(Clone, Debug)]
 pub struct Noisy<K, N> {
     selection: Selection<K>,
@@ -228,8 +228,9 @@ impl Numbers for Totals {
 /// Means with additive noise, ready to be drawn.
 ///
 /// Of the [`cost`](super::Ready::cost) of a window the count has its share
-/// ([`Gaussian::counting`](super::Gaussian::counting)) and the sum the rest; the counts' noise is asked for before the
-/// sums'. All that follows the two sums, the division and the clipping to the range, is of noised numbers.
+/// ([`Gaussian::counting`](super::Gaussian::counting)) and the sum the rest; the counts' noise is asked for
+/// before the sums'. All that follows the two sums, the division and the clipping to the range, is of noised
+/// numbers.
 ///
 /// The interval holds wherever sum and count are both inside theirs; each has half of what may be outside.
 pub type NoisyMeans<K> = Noisy<K, Means>;
@@ -258,7 +259,8 @@ pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<No
     })
 }
 
-/// A mean, from numbers that have had their noise: a sum in half units from the middle of the range, over a count.
+/// A mean, from numbers that have had their noise: a sum in half units from the middle of the range, over a
+/// count.
 pub(super) fn divided(range: &Range, sum: &Estimate<i128>, count: &Estimate<i128>) -> Estimate<f64> {
     let (low, high) = (range.low() as f64, range.high() as f64);
     let told = |from_middle: f64| (range.middle_twice() as f64 / 2.0 + from_middle).clamp(low, high);

@@ -28,7 +28,8 @@ pub(super) struct SelectedRow<K, C = Cell> {
     pub(super) passed: Option<i128>,
 }
 
-/// The rows of a window in the order of their keys, and the keys that are public after it, where they are kept.
+/// The rows of a window in the order of their keys, and the keys that are public after it, where they are
+/// kept.
 pub(super) struct SelectedRows<K, C> {
     pub(super) rows: Vec<SelectedRow<K, C>>,
     known: Option<KnownKeys<K>>,
@@ -44,7 +45,8 @@ pub(super) fn delta<K>(keys: &Keys<K>) -> Result<BudgetUnits, Invalid> {
 }
 
 impl<K: Key> Selection<K> {
-    /// `people` makes the noise for the number of people of a key, by which any one person is moved in `limit` keys.
+    /// `people` makes the noise for the number of people of a key, by which any one person is moved in
+    /// `limit` keys.
     pub(super) fn new(
         keys: &Keys<K>,
         limit: u64,
@@ -79,8 +81,9 @@ impl<K: Key> Selection<K> {
 
     /// The rows of a window.
     ///
-    /// Discovery asks for one draw of the people's noise for each key that somebody has and that is not public yet, in the
-    /// order of the keys, and for none where the list of public keys is full. Nothing else here asks for noise.
+    /// Discovery asks for one draw of the people's noise for each key that somebody has and that is not
+    /// public yet, in the order of the keys, and for none where the list of public keys is full. Nothing else
+    /// here asks for noise.
     pub(super) fn rows<C: Summary>(
         &self,
         exact: Cells<K, C>,
@@ -95,8 +98,8 @@ impl<K: Key> Selection<K> {
                 SelectedRows { rows, known: None, room: None }
             }
             Selection::Discovered { threshold, most } => {
-                // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew would still
-                // be private: every window pays for the discovery of all of its keys.
+                // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew
+                // would still be private: every window pays for the discovery of all of its keys.
                 let known =
                     state.and_then(|bytes| KnownKeys::from_bytes(bytes).ok()).unwrap_or(KnownKeys::none());
                 discover(threshold, *most, cells, known, noise)
@@ -182,7 +185,8 @@ impl NoisedColumn {
                 let low = threshold.at_least(noised, self.outside);
                 return Estimate::between(low, noised, noised + width);
             }
-            // As many draws as rows without one; and no sum of shares comes within 2^63 of the end of its type.
+            // As many draws as rows without one; and no sum of shares comes within 2^63 of the end of its
+            // type.
             let value = value(&row.cell).saturating_add(draws.next().unwrap_or_default().into());
             Estimate::between(value.saturating_sub(width), value, value.saturating_add(width))
         };
@@ -206,13 +210,14 @@ impl NoisedColumn {
 //
 // # The rule
 //
-// `people + noise >= threshold`, asked only of keys that somebody has. A person who brings `j` keys which nobody else has
-// gives one of them away with probability `1 - (1-p)^j`, `p = P[1 + noise >= threshold]`. On the rest, where none of them
-// is told, the outputs with and without that person differ by a shift of at most `keys - j` cells by 1, which is what the
-// noise is priced for. So discovery costs `delta = 1 - (1-p)^keys` beside the noise.
+// `people + noise >= threshold`, asked only of keys that somebody has. A person who brings `j` keys which
+// nobody else has gives one of them away with probability `1 - (1-p)^j`, `p = P[1 + noise >= threshold]`. On
+// the rest, where none of them is told, the outputs with and without that person differ by a shift of at most
+// `keys - j` cells by 1, which is what the noise is priced for. So discovery costs `delta = 1 - (1-p)^keys`
+// beside the noise.
 //
-// The comparison is `>=`, in the draw and in `p`: the noise is an integer, and the single point at the threshold can be as
-// likely as all beyond it.
+// The comparison is `>=`, in the draw and in `p`: the noise is an integer, and the single point at the
+// threshold can be as likely as all beyond it.
 
 /// The largest error of a probability computed in floats, taken twice: the tails are rounded up already.
 const MARGIN: f64 = 1e-10;
@@ -263,9 +268,9 @@ impl Threshold {
         &self.noise
     }
 
-    /// The least number of people, 1 or more, of which `noised` or more is not too surprising, *given that it passed*:
-    /// `P[n + noise >= noised | passed] > outside`. The other end of an interval needs no condition: having passed only
-    /// makes small numbers rarer.
+    /// The least number of people, 1 or more, of which `noised` or more is not too surprising, *given that it
+    /// passed*: `P[n + noise >= noised | passed] > outside`. The other end of an interval needs no condition:
+    /// having passed only makes small numbers rarer.
     pub(super) fn at_least(&self, noised: i128, outside: f64) -> i128 {
         let surprising = |n: i128| {
             let (seen, passed) = (noised - n, i128::from(self.least) - n);
@@ -301,7 +306,8 @@ fn given_away(p: f64, keys: u64) -> f64 {
 /// All tails of noise whose tail is a long sum. Up to 39 sigma; beyond, floats know nothing but 0.
 fn tails(noise: &Additive) -> Vec<f64> {
     let sigma = noise.scale();
-    // From 2^13 on a tail is a formula, as it is for Laplace noise; below, the table has some 300,000 entries at most.
+    // From 2^13 on a tail is a formula, as it is for Laplace noise; below, the table has some 300,000 entries
+    // at most.
     if noise.family() == super::Family::Laplace || sigma >= 8192.0 {
         return Vec::new();
     }

@@ -81,9 +81,9 @@ impl Spend {
 
 // How much more a window costs of which a stretch of time holds a part.
 //
-// A window's price is for the removal of all that a person has there. Where only the records of some time are removed, the
-// bound keeps others in their place: other keys, other records of a key, another clipped sum. The two contributions, before
-// and after, are both within the bound, so the price is that of a replacement:
+// A window's price is for the removal of all that a person has there. Where only the records of some time are
+// removed, the bound keeps others in their place: other keys, other records of a key, another clipped sum.
+// The two contributions, before and after, are both within the bound, so the price is that of a replacement:
 //
 // | | squared L2, in those of a whole person |
 // |---|---|
@@ -91,8 +91,8 @@ impl Spend {
 // | the same keys, each by `d` where a whole person moves it by `m` | `d^2 / m^2`: 1 for counts, people and sums of one sign, 4 for sums of `-m..=m` and for the sums of means |
 // | anything else | 4: the person goes, and comes back with less |
 //
-// Delta is that of the whole: keys that only one of two data sets has are not released but with that probability, in
-// either of them.
+// Delta is that of the whole: keys that only one of two data sets has are not released but with that
+// probability, in either of them.
 
 /// A unit of factors: the most by which one is rounded up.
 const ONE: u64 = 4096;
@@ -117,8 +117,8 @@ impl Cut {
         Cut { epsilon: 2 * ONE, gaussian: 4 * ONE, rho: 4 * ONE }.of(limits)
     }
 
-    /// Numbers of which a whole person moves each of `limits.keys()` by `most`, and a part moves one that stays by `same`,
-    /// at most twice that. `listed` is how many keys there are, where they are public.
+    /// Numbers of which a whole person moves each of `limits.keys()` by `most`, and a part moves one that
+    /// stays by `same`, at most twice that. `listed` is how many keys there are, where they are public.
     pub(super) fn of_numbers(
         limits: &ContributionBound,
         listed: Option<usize>,
@@ -139,13 +139,15 @@ impl Cut {
             // At most twice the factor of one key.
             (all.div_ceil(keys.into()) as u64).max(factor)
         };
-        // Of other laws nothing is said but for a number that moves no farther, and for one that moves by two steps.
+        // Of other laws nothing is said but for a number that moves no farther, and for one that moves by two
+        // steps.
         let rho = if length > ONE { 4 * ONE } else { moved(ONE) };
         Cut { epsilon: moved(length), gaussian: moved(square), rho }.of(limits)
     }
 
-    /// A sum and a count that share a price, of which the count has `counting` percent: all of a person's records in a key
-    /// may give way to others of the opposite sign, which moves the sum by twice as much and the count not at all.
+    /// A sum and a count that share a price, of which the count has `counting` percent: all of a person's
+    /// records in a key may give way to others of the opposite sign, which moves the sum by twice as much and
+    /// the count not at all.
     pub(super) fn of_means(limits: &ContributionBound, listed: Option<usize>, counting: u8) -> Cut {
         let Cut { epsilon, gaussian, .. } = Cut::of_numbers(limits, listed, 1, 1);
         // One more: the split of a price rounds by less than a 4,096th of it.
@@ -220,8 +222,8 @@ mod cut_tests {
         Cut::of_numbers(&limits, listed, most, same).gaussian
     }
 
-    /// The most that two contributions within a bound differ by, squared, in `most^2` for each of `keys` keys: every way to
-    /// share keys, each key that is shared by `same`.
+    /// The most that two contributions within a bound differ by, squared, in `most^2` for each of `keys`
+    /// keys: every way to share keys, each key that is shared by `same`.
     fn slow(keys: u64, listed: u64, most: u64, same: u64) -> u64 {
         let shared = (0..=keys).filter(|shared| 2 * keys - shared <= listed.max(keys));
         let all = shared.map(|shared| shared * same * same + 2 * (keys - shared) * most * most).max();

@@ -15,7 +15,8 @@ use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::mechanism::Sealed;
 
-/// A question about a window. Sealed: how far one person moves an answer is computed here, and not stated elsewhere.
+/// A question about a window. Sealed: how far one person moves an answer is computed here, and not stated
+/// elsewhere.
 pub trait Statistic: Sealed + Send + Sync + 'static {
     /// The tally that an answer needs.
     type Tally: Tally;
@@ -91,7 +92,8 @@ impl<K: Key> Total<K> {
 
     /// The sum of all values of a key, where each person's own sum in it is clipped to `range`.
     ///
-    /// One person moves `keys` cells by `max(|low|, |high|)` each: who is absent adds 0, which need not be in the range.
+    /// One person moves `keys` cells by `max(|low|, |high|)` each: who is absent adds 0, which need not be in
+    /// the range.
     ///
     /// # Errors
     /// Names `bound` where the sensitivity leaves 128 bits.
@@ -109,8 +111,8 @@ impl<K: Key> Total<K> {
         Ok(Total { measure, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
     }
 
-    /// Tells a sum with its decimal point there. Values and the range are in the steps that it leaves; what are no values,
-    /// records and people, stay whole.
+    /// Tells a sum with its decimal point there. Values and the range are in the steps that it leaves; what
+    /// are no values, records and people, stay whole.
     #[must_use]
     pub fn told_in(self, point: DecimalPoint) -> Total<K> {
         Total { point, ..self }
@@ -191,9 +193,9 @@ impl<K: Key> Statistic for Total<K> {
 
 /// The mean of all values of a key, each clipped to a range.
 ///
-/// It is told as a sum over a count. Values are taken from the middle of the range, which is public: in half units,
-/// `2 value - (low + high)`, so that they stay whole. A person then moves the sum of a key by half the width of the range
-/// a record, and not by its farther end.
+/// It is told as a sum over a count. Values are taken from the middle of the range, which is public: in half
+/// units, `2 value - (low + high)`, so that they stay whole. A person then moves the sum of a key by half the
+/// width of the range a record, and not by its farther end.
 #[derive(Clone, Debug)]
 pub struct Mean<K> {
     range: Range,
@@ -298,8 +300,8 @@ impl<K: Key> Statistic for Mean<K> {
 
 /// A window's exact statistic, as it is put together.
 ///
-/// Parts arrive in any order and in any division; the finished tally must be the same for all of them. It is secret: it
-/// has no way out but through a [`Ready`](super::Ready) mechanism.
+/// Parts arrive in any order and in any division; the finished tally must be the same for all of them. It is
+/// secret: it has no way out but through a [`Ready`](super::Ready) mechanism.
 pub trait Tally: Sealed + Send + 'static {
     /// The part that travels between workers and processes.
     type Part: Serialize + DeserializeOwned + Send + 'static;
@@ -335,8 +337,8 @@ pub struct Cell {
 impl Cell {
     /// Adds another share.
     ///
-    /// It wraps rather than fails: no sum comes near the end of its type (a share is below 2^96, and 2^31 of them fit),
-    /// and a wrapped one would still be the same in every order.
+    /// It wraps rather than fails: no sum comes near the end of its type (a share is below 2^96, and 2^31 of
+    /// them fit), and a wrapped one would still be the same in every order.
     pub fn add(&mut self, other: &Cell) {
         self.people = self.people.wrapping_add(other.people);
         self.records = self.records.wrapping_add(other.records);
@@ -373,7 +375,8 @@ impl Cell {
 
 redacted!(Cell);
 
-/// A cell, or another summary, for each key, in the order of the keys. Prints as `<private>`, its size included.
+/// A cell, or another summary, for each key, in the order of the keys. Prints as `<private>`, its size
+/// included.
 pub struct Cells<K, C = Cell> {
     cells: BTreeMap<K, C>,
     open: bool,

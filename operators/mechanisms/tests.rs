@@ -1,4 +1,5 @@
-//! What the room promises as a whole: windows of neighbours side by side, keys that come and stay, and draws that are total.
+//! What the room promises as a whole: windows of neighbours side by side, keys that come and stay, and draws
+//! that are total.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,8 +51,9 @@ fn requests(noise: &NoiseSource) -> Vec<(&'static str, String, usize)> {
     asked.map(|request| (request.law, request.parameter.clone(), request.count)).collect()
 }
 
-// The same noise on both sides: the told numbers then differ by what the exact ones do, and the requests not at all.
-// Refutes a scale, an order or a number of draws that depends on data, and a row that is left out when it is empty.
+// The same noise on both sides: the told numbers then differ by what the exact ones do, and the requests not
+// at all. Refutes a scale, an order or a number of draws that depends on data, and a row that is left out
+// when it is empty.
 #[test]
 fn with_public_keys_neighbours_ask_for_the_same_noise_and_differ_within_the_sensitivity() {
     let mut random = NoiseSource::seeded(31);
@@ -120,8 +122,8 @@ fn totals_are_the_exact_numbers_and_their_noise_in_the_order_of_the_keys() {
     }
 }
 
-// 100,000 cells of a window, alpha 1e-6, against the law by hand: sigma = sqrt(3 / .2). Refutes noise at half, twice and
-// .95 of the scale, and an exact number that is not the one told.
+// 100,000 cells of a window, alpha 1e-6, against the law by hand: sigma = sqrt(3 / .2). Refutes noise at
+// half, twice and .95 of the scale, and an exact number that is not the one told.
 #[test]
 fn what_is_told_less_what_is_true_follows_the_declared_law() {
     let cells = size(100_000, 2_000_000) as u32;
@@ -153,7 +155,8 @@ fn a_window_without_keys_is_one_cell() {
     assert!((18..=22).contains(&told.cells()[0].1.value()));
 }
 
-// What is charged is what was asked for, to the last unit, whatever the bound, about the unit whose bound it is.
+// What is charged is what was asked for, to the last unit, whatever the bound, about the unit whose bound it
+// is.
 #[test]
 fn a_price_is_what_was_asked_for() {
     let zcdp = |rho, delta| PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY };
@@ -215,7 +218,8 @@ fn what_cannot_be_had_is_refused_before_there_is_data() {
     assert_eq!(kind(&Gaussian::rho(0.1), &never), ("delta".into(), InvalidKind::Zero));
 }
 
-// Forged parts at the end of their types, the widest noise and the narrowest: a draw answers, whatever it is given.
+// Forged parts at the end of their types, the widest noise and the narrowest: a draw answers, whatever it is
+// given.
 #[test]
 fn a_draw_is_total() {
     let worst = [

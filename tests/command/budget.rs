@@ -36,7 +36,8 @@ fn a_budget_is_stated_once_with_its_key() {
 
     assert!(!again["warnings"].to_string().contains("its key was there already"), "{again}");
 
-    // Another budget is refused for the same account; another account is a separate budget in the same ledger.
+    // Another budget is refused for the same account; another account is a separate budget in the same
+    // ledger.
     let other = jobs.changed("other.toml", "delta = 1e-6", "delta = 2e-6");
     let (code, _, error) = discreet(&["ledger", "init", &ledger, "--config", &other]);
     assert!(code == 78 && error.contains("stated already, in other words"), "{error}");

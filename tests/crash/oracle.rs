@@ -78,8 +78,8 @@ pub(crate) fn judge(scene: &Scene, past: Past) -> Result<Ends, String> {
     })
 }
 
-/// Checks for one account, one amendment, one row for each release, and no row of an earlier process after one
-/// of a later.
+/// Checks for one account, one amendment, one row for each release, and no row of an earlier process after
+/// one of a later.
 fn nothing_else_was_written(ledger: &mut Ledger, scene: &Scene, rows: usize) -> Result<(), String> {
     let (last, _) = ledger.head().map_err(|trouble| trouble.to_string())?;
     claim(last == rows as i64 + 2, || format!("{last} rows, where {} were expected", rows + 2))?;

@@ -8,8 +8,9 @@ use crate::invalid::Invalid;
 
 /// The name of an entry: a window, or where a sum of charges begins to hold.
 ///
-/// Windows come in the order of their reach, a power of two that their length does not exceed, and then of their start. So
-/// all windows that overlap a time are within a short range of each reach, however long the account.
+/// Windows come in the order of their reach, a power of two that their length does not exceed, and then of
+/// their start. So all windows that overlap a time are within a short range of each reach, however long the
+/// account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EntryKey {
     /// 0 of a sum; of a window the least power of two that is no less than its length, or `i64::MAX`.
@@ -81,13 +82,14 @@ impl Prices {
 
 // Windows with their prices, found by the stretches of time that overlap them: the account of any span.
 //
-// A stretch of length `D` is `[t, t + D)` for a whole number `t`: times are whole, so a stretch that starts between
-// two of them holds the same records. It overlaps a window `[s, e)` for `s - D < t < e`, and holds all of it for
-// `e - D <= t <= s`. So what a window costs a stretch is constant on at most three pieces of `t`, and the most that any
-// stretch costs is found by one sweep over the ends of the pieces of the windows nearby.
+// A stretch of length `D` is `[t, t + D)` for a whole number `t`: times are whole, so a stretch that starts
+// between two of them holds the same records. It overlaps a window `[s, e)` for `s - D < t < e`, and holds
+// all of it for `e - D <= t <= s`. So what a window costs a stretch is constant on at most three pieces of
+// `t`, and the most that any stretch costs is found by one sweep over the ends of the pieces of the windows
+// nearby.
 
-/// Windows by the power of two that their length does not exceed, their start and their end: all that overlap some time
-/// are within a short range of each power.
+/// Windows by the power of two that their length does not exceed, their start and their end: all that overlap
+/// some time are within a short range of each power.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stretches(pub(super) BTreeMap<EntryKey, Prices>);
 
@@ -137,7 +139,8 @@ impl Stretches {
     ) -> Result<Option<T>, Invalid> {
         let own = asked.map(|asked| (window, asked));
         let (first, last) = overlapping(span, window);
-        // Where pieces begin and end; at one place the ends come first, so that a sum is never above what is there.
+        // Where pieces begin and end; at one place the ends come first, so that a sum is never above what is
+        // there.
         let mut edges: Vec<(i128, bool, &PrivacyCost)> = Vec::new();
         for (other, prices) in self.sharing(span, window).into_iter().chain(own) {
             for (from, until, inside) in pieces(span, other) {
@@ -218,7 +221,8 @@ fn overlapping(span: u64, window: Interval) -> (i128, i128) {
     (i128::from(window.start()) - i128::from(span) + 1, window.end().into())
 }
 
-/// The pieces of places at which a stretch overlaps a window, each with whether it holds all of the window there.
+/// The pieces of places at which a stretch overlaps a window, each with whether it holds all of the window
+/// there.
 fn pieces(span: u64, window: Interval) -> impl Iterator<Item = (i128, i128, bool)> {
     let (first, last) = overlapping(span, window);
     let inside = (i128::from(window.end()) - i128::from(span), i128::from(window.start()) + 1);

@@ -19,8 +19,8 @@ fn window(start: i64, end: i64) -> Interval {
     Interval::new(start, end).unwrap()
 }
 
-// An endless stream fits under `any span` exactly when the cap holds as many windows as the span can touch: 4 and 6,
-// not 3 and 5. Refutes `>=` for `>` at either edge, and a count by time of release.
+// An endless stream fits under `any span` exactly when the cap holds as many windows as the span can touch: 4
+// and 6, not 3 and 5. Refutes `>=` for `>` at either edge, and a count by time of release.
 #[test]
 fn a_stream_fits_when_the_cap_holds_every_window_that_a_span_touches() {
     for (span, size, slide, touched) in [(30, 10, 10, 4), (30, 30, 10, 6), (10, 10, 10, 2), (12, 10, 10, 3)] {
@@ -171,9 +171,9 @@ fn cost_of(charged: &[(Interval, u128, u128)], from: i64, span: i64) -> u128 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    // Against brute force over every start of a stretch, whatever windows are asked for, in whatever order: no stretch
-    // ever holds more than the cap, and nothing is refused that every stretch has room for. Refutes ends that are off by
-    // one, a cut window at the whole price, and a stretch that is not looked at.
+    // Against brute force over every start of a stretch, whatever windows are asked for, in whatever order:
+    // no stretch ever holds more than the cap, and nothing is refused that every stretch has room for.
+    // Refutes ends that are off by one, a cut window at the whole price, and a stretch that is not looked at.
     #[test]
     fn no_stretch_ever_holds_more_than_the_cap_and_none_is_refused_that_fits(
         asked in prop::collection::vec((-40i64..40, 1i64..25, 1u128..6, 0u128..12), 1..40),
@@ -214,8 +214,8 @@ proptest! {
     }
 }
 
-// By hand, stretches of 10: one holds [0, 10) whole, and any other cuts it. So a window that is half inside of a stretch
-// costs its partial price there, and a microsecond is never cut.
+// By hand, stretches of 10: one holds [0, 10) whole, and any other cuts it. So a window that is half inside
+// of a stretch costs its partial price there, and a microsecond is never cut.
 #[test]
 fn a_window_costs_more_where_a_stretch_cuts_it() {
     let mut account = account(Promise::Any(10), 7);
@@ -230,8 +230,8 @@ fn a_window_costs_more_where_a_stretch_cuts_it() {
     assert_eq!(account.spent(window(19, 20)).unwrap(), rho(5));
 }
 
-// A ledger fetches only some entries. Refutes an entry too few: an account resumed from those alone must decide like the
-// whole one and change the same entries.
+// A ledger fetches only some entries. Refutes an entry too few: an account resumed from those alone must
+// decide like the whole one and change the same entries.
 #[test]
 fn an_account_resumed_from_what_is_fetched_decides_like_the_whole() {
     let promises =
@@ -284,7 +284,8 @@ fn a_window_is_found_by_its_reach() {
     );
 }
 
-/// Refutes a repair that gives budget back: an account with its shortfall added counts no window for less than either did.
+/// Refutes a repair that gives budget back: an account with its shortfall added counts no window for less
+/// than either did.
 #[test]
 fn a_shortfall_makes_up_for_everything_that_another_account_holds() {
     let promises = [Promise::Lifetime, Promise::Any(20), Promise::Each(15)];

@@ -10,7 +10,8 @@ fn close((sigma, shift): (f64, u64), epsilon: f64, truth: f64) {
     assert!(found <= truth * (1.0 + 1e-8), "sigma {sigma}, s {shift}: {found:e} is far above {truth:e}");
 }
 
-// Refutes a profile below the truth or loose, on both sides of the change from sums to integrals. Values: 60 digits.
+// Refutes a profile below the truth or loose, on both sides of the change from sums to integrals. Values: 60
+// digits.
 #[test]
 fn deltas_are_exact_at_every_size_of_noise() {
     close((1.0, 1), 0.0, 0.398942278266862);
@@ -32,7 +33,8 @@ fn deltas_are_exact_at_every_size_of_noise() {
     close((1099511627776.0, 1099511627776), 1.0, 0.126936737506644);
 }
 
-/// The hockey stick by its definition, with no threshold: sum of (P - e^epsilon Q)_+ over every integer that counts.
+/// The hockey stick by its definition, with no threshold: sum of (P - e^epsilon Q)_+ over every integer that
+/// counts.
 fn by_definition(sigma: f64, shift: u64, epsilon: f64) -> f64 {
     let reach = (40.0 * sigma) as i64 + shift as i64 + 3;
     let weight = |y: i64| (-((y as f64) / sigma).powi(2) / 2.0).exp();
@@ -90,7 +92,8 @@ fn calibration_meets_the_budget_and_no_less_noise_does() {
     assert!((noise.sigma() - 42.247).abs() < 0.01, "{}", noise.sigma());
 }
 
-// sigma = s / sqrt(2 rho), by hand: rho = 1/2 is sigma = s exactly; rho = 0.02 is 5 s; rho = 0.01 is 7.0710678118... s.
+// sigma = s / sqrt(2 rho), by hand: rho = 1/2 is sigma = s exactly; rho = 0.02 is 5 s; rho = 0.01 is
+// 7.0710678118... s.
 #[test]
 fn zcdp_calibration_is_exact_where_decimals_are() {
     let sigma = |rho, shift| DiscreteGaussianCost::for_rho(rho, shift).unwrap().sigma();

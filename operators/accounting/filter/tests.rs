@@ -85,7 +85,8 @@ fn a_curve_is_kept_at_every_limited_order() {
     assert!(ORDERS.contains(&8.0) && ORDERS.contains(&16.0));
 }
 
-// By hand at slack 1e-6, 0.1 each: the published filter stops before sqrt(2 * 13.8155 * .01 k) + .005 k > 1, k = 3.
+// By hand at slack 1e-6, 0.1 each: the published filter stops before sqrt(2 * 13.8155 * .01 k) + .005 k > 1,
+// k = 3.
 #[test]
 fn the_pair_filter_is_at_least_the_published_one() {
     let published = |epsilon: f64, slack: f64, step: f64| {
@@ -111,8 +112,9 @@ fn the_pair_filter_is_at_least_the_published_one() {
 }
 
 proptest! {
-    // An adaptive adversary, who reads every answer of the filter and chooses the next charge from it, never gets past
-    // the limit, and what was granted is what is spent. Its last charge is what is left, to the unit.
+    // An adaptive adversary, who reads every answer of the filter and chooses the next charge from it, never
+    // gets past the limit, and what was granted is what is spent. Its last charge is what is left, to the
+    // unit.
     #[test]
     fn no_strategy_exceeds_the_limit(limit in 1u128.., moves in prop::collection::vec(any::<(u128, u8)>(), 1..60)) {
         let units = |bits| zcdp(BudgetUnits::from_bits(bits), BudgetUnits::ZERO);

@@ -6,8 +6,8 @@ fn shuffle(people: u64, local: f64, randomizer: Randomizer) -> Shuffle {
 
 const BINARY: Randomizer = Randomizer::Response { choices: 2 };
 
-// (people, local epsilon, delta) to the closed form, the clones of any randomiser, and those of binary response; from
-// an independent program.
+// (people, local epsilon, delta) to the closed form, the clones of any randomiser, and those of binary
+// response; from an independent program.
 #[test]
 fn epsilons_are_those_of_the_tables() {
     for (people, local, delta, closed, any, binary) in [
@@ -27,8 +27,8 @@ fn epsilons_are_those_of_the_tables() {
     assert_eq!(shuffle(1_000, 4.0, Randomizer::Any).epsilon_closed(1e-6).unwrap(), 4.0);
 }
 
-/// The hockey stick of binary randomised response itself: the law of the number of ones, when one person's bit is 1 or
-/// 0 and the others' bits are `ones` ones, by adding people one at a time.
+/// The hockey stick of binary randomised response itself: the law of the number of ones, when one person's
+/// bit is 1 or 0 and the others' bits are `ones` ones, by adding people one at a time.
 fn response(people: usize, ones: usize, local: f64, epsilon: f64) -> f64 {
     let truth = local.exp() / (local.exp() + 1.0);
     let law = |first: f64| {
@@ -76,7 +76,8 @@ fn clones(people: usize, local: f64, gamma: f64, epsilon: f64) -> f64 {
     delta
 }
 
-// Refutes a threshold off by one, a dropped count, a tail on the wrong side; and a bound below the mechanism's own cost.
+// Refutes a threshold off by one, a dropped count, a tail on the wrong side; and a bound below the
+// mechanism's own cost.
 #[test]
 fn small_batches_are_exact_and_above_the_mechanism() {
     for people in 2..=12usize {
@@ -106,7 +107,8 @@ fn small_batches_are_exact_and_above_the_mechanism() {
     }
 }
 
-// More people, weaker reports of one's own and more epsilon never cost more delta; nothing is above the local epsilon.
+// More people, weaker reports of one's own and more epsilon never cost more delta; nothing is above the local
+// epsilon.
 #[test]
 fn more_people_hide_better() {
     let delta = |people, local, epsilon| shuffle(people, local, Randomizer::Any).delta(epsilon);

@@ -14,7 +14,8 @@ use super::{amount, sentence};
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The ledger: a file, or postgres://user@host/database?ledger=name; created with its key if there is none
+    /// The ledger: a file, or postgres://user@host/database?ledger=name; created with its key if there is
+    /// none
     ledger: PathBuf,
     /// The job file whose budget account is stated
     #[arg(long)]

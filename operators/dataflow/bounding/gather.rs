@@ -177,8 +177,8 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
 }
 
 impl<K: Identity + Ord + Clone, R: Rule> GroupRules<'_, K, R> {
-    /// Moves the keys of a person that come first in the order of choice to the front, at most the cap, of a group in
-    /// which the things of one key are neighbours. How many things those are.
+    /// Moves the keys of a person that come first in the order of choice to the front, at most the cap, of a
+    /// group in which the things of one key are neighbours. How many things those are.
     #[inline]
     fn choose<P: Identity>(
         &self,
@@ -212,7 +212,8 @@ impl<K: Identity + Ord + Clone, R: Rule> GroupRules<'_, K, R> {
         if above == 0 {
             return group.len();
         }
-        // Most often there is one thing a key and one key too many; then it is sooner found than a place in an order.
+        // Most often there is one thing a key and one key too many; then it is sooner found than a place in
+        // an order.
         if choices.len() == group.len() && above <= 3 {
             for last in (most..choices.len()).rev() {
                 let highest = self.highest(&choices[..=last]);
@@ -247,7 +248,8 @@ impl<K: Identity + Ord + Clone, R: Rule> GroupRules<'_, K, R> {
         self.compare(place(a), place(b))
     }
 
-    /// By the hash, and where that is equal by the keys themselves: never by their numbers, which depend on arrival.
+    /// By the hash, and where that is equal by the keys themselves: never by their numbers, which depend on
+    /// arrival.
     #[inline]
     fn compare(&self, (a, key_a): (u64, u32), (b, key_b): (u64, u32)) -> Ordering {
         a.cmp(&b).then_with(|| self.names.key(key_a).cmp(self.names.key(key_b)))

@@ -1,4 +1,5 @@
-//! What makes one thing that thing: bytes that are the same on every worker, in every process and in every build.
+//! What makes one thing that thing: bytes that are the same on every worker, in every process and in every
+//! build.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,8 +9,9 @@ use crate::mechanisms::{Bucket, Key};
 
 /// Something that is identified by bytes: a person, a key, a record.
 ///
-/// Two values of one type are equal exactly when they write the same bytes, and no value's bytes begin another's: that is
-/// why texts and lists write their length first. `std::hash` promises neither from one build to the next.
+/// Two values of one type are equal exactly when they write the same bytes, and no value's bytes begin
+/// another's: that is why texts and lists write their length first. `std::hash` promises neither from one
+/// build to the next.
 pub trait Identity: Sized {
     /// Writes the bytes.
     fn write<S: IdentitySink>(&self, sink: &mut S);
@@ -374,7 +376,8 @@ mod tests {
         );
     }
 
-    // The bytes are a format: persons who are counted in a sealed state must be found again by the next version.
+    // The bytes are a format: persons who are counted in a sealed state must be found again by the next
+    // version.
     #[test]
     fn the_bytes_never_change() {
         let value = (258u16, String::from("hé"), Some(-1i8), IpAddr::from([1, 2, 3, 4]));

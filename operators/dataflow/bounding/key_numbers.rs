@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::identity::Identity;
 use super::selector::ContributionSelector;
 
-/// The keys of a table, numbered as they come. Numbers never leave a table; which key got which makes no difference.
+/// The keys of a table, numbered as they come. Numbers never leave a table; which key got which makes no
+/// difference.
 #[derive(Clone)]
 pub(super) struct KeyNumbers<K> {
     keys: Vec<K>,
@@ -83,7 +84,8 @@ impl<K: Identity + Ord + Clone> KeyNumbers<K> {
     }
 }
 
-// Open addressing over things that are numbered elsewhere: a slot holds a number and 32 bits of a hash, 8 bytes.
+// Open addressing over things that are numbered elsewhere: a slot holds a number and 32 bits of a hash, 8
+// bytes.
 
 /// Finds the number of a thing by its hash. What it finds it asks to be compared in full.
 #[derive(Clone, Default)]

@@ -8,17 +8,19 @@ use super::identity::Identity;
 use super::rule::within;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// Admits each person to the first `windows` windows, in the order in which windows are closed here, in which something
-/// of the person is kept. Prints as `<private>`.
+/// Admits each person to the first `windows` windows, in the order in which windows are closed here, in which
+/// something of the person is kept. Prints as `<private>`.
 ///
-/// Close windows in the order of their end, ask [`admit`](WindowAdmission::admit) for each person of a window, and let what has
-/// become of it take effect when the window is sealed and not before: a window that is closed again after a crash starts
-/// from what was sealed with the one before it. A window that is refused has used nobody up.
+/// Close windows in the order of their end, ask [`admit`](WindowAdmission::admit) for each person of a
+/// window, and let what has become of it take effect when the window is sealed and not before: a window that
+/// is closed again after a crash starts from what was sealed with the one before it. A window that is refused
+/// has used nobody up.
 ///
-/// It must be asked about windows as they are, one by one and in the end: the lowest `n` by a hash of the windows *seen so
-/// far* would be more than `n`, some `n (1 + ln(N / n))` of `N`.
+/// It must be asked about windows as they are, one by one and in the end: the lowest `n` by a hash of the
+/// windows *seen so far* would be more than `n`, some `n (1 + ln(N / n))` of `N`.
 ///
-/// One person takes the bytes of the identity and 4 more when written, and in memory about half as much again as the type and 4 bytes.
+/// One person takes the bytes of the identity and 4 more when written, and in memory about half as much again
+/// as the type and 4 bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WindowAdmission<P> {
     windows: u32,
@@ -61,8 +63,8 @@ impl<P: Identity + Ord + Clone> WindowAdmission<P> {
         self.people.iter().map(|(person, &windows)| (person, windows))
     }
 
-    /// Joins what several workers know of the same windows. A person belongs to one of them; one that both know has used
-    /// what both say together.
+    /// Joins what several workers know of the same windows. A person belongs to one of them; one that both
+    /// know has used what both say together.
     pub fn merge(&mut self, other: WindowAdmission<P>) {
         for (person, theirs) in other.people {
             let used = self.people.entry(person).or_insert(0);
@@ -83,7 +85,8 @@ impl<P: Identity + Ord + Clone> WindowAdmission<P> {
     /// The number of bytes beside the identity that [`write`](WindowAdmission::write) writes for a person.
     pub const BYTES_A_PERSON: usize = 4;
 
-    /// As bytes, the same for the same content: a format, the limit, how many people, then each with the windows used.
+    /// As bytes, the same for the same content: a format, the limit, how many people, then each with the
+    /// windows used.
     pub fn write(&self) -> Vec<u8> {
         let mut bytes = vec![FORMAT];
         self.windows.write(&mut bytes);
@@ -99,8 +102,8 @@ impl<P: Identity + Ord + Clone> WindowAdmission<P> {
     ///
     /// # Errors
     ///
-    /// Names `state` where it is of another format, torn, or not what anybody writes; the message says nothing of what
-    /// stands there.
+    /// Names `state` where it is of another format, torn, or not what anybody writes; the message says
+    /// nothing of what stands there.
     pub fn read(bytes: &[u8]) -> Result<WindowAdmission<P>, Invalid> {
         let refused =
             || Invalid::new("state", InvalidKind::Malformed, "the windows used, as this version writes them");
@@ -130,16 +133,17 @@ redacted!([P] WindowAdmission<P>);
 
 // How much each person has brought to each key, of all windows together.
 
-/// Bounds what a person brings over *all* windows: at most so many keys, and to each no more than `each`. Prints as
-/// `<private>`.
+/// Bounds what a person brings over *all* windows: at most so many keys, and to each no more than `each`.
+/// Prints as `<private>`.
 ///
-/// Close windows in the order of their end, and of each person's keys of a window ask for [`left`](LifetimeContribution::left) in the
-/// order in which they are chosen: a key that the person has brought something to before is kept, and others as long as there
-/// are fewer than `keys`. What counts is [`noted`](LifetimeContribution::note), and takes effect when the window is sealed: a window
-/// that is closed again after a crash starts from what was sealed with the one before it.
+/// Close windows in the order of their end, and of each person's keys of a window ask for
+/// [`left`](LifetimeContribution::left) in the order in which they are chosen: a key that the person has
+/// brought something to before is kept, and others as long as there are fewer than `keys`. What counts is
+/// [`noted`](LifetimeContribution::note), and takes effect when the window is sealed: a window that is closed
+/// again after a crash starts from what was sealed with the one before it.
 ///
-/// What is kept of a person is a function of the person's own records, and so is the ration: of one person more or less, all
-/// others keep theirs.
+/// What is kept of a person is a function of the person's own records, and so is the ration: of one person
+/// more or less, all others keep theirs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LifetimeContribution<P, K> {
     keys: u32,
@@ -163,7 +167,8 @@ redacted!(RemainingContribution);
 const LIFETIME_FORMAT: u8 = 1;
 
 impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<P, K> {
-    /// Nobody has brought anything yet, and nobody will bring more than `each` to a key, nor to more keys than that.
+    /// Nobody has brought anything yet, and nobody will bring more than `each` to a key, nor to more keys
+    /// than that.
     ///
     /// # Errors
     ///
@@ -189,7 +194,8 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<
         }
     }
 
-    /// Takes note of what a person has brought to a key: it is one of the person's from now on, also where it was nothing.
+    /// Takes note of what a person has brought to a key: it is one of the person's from now on, also where it
+    /// was nothing.
     pub fn note(&mut self, person: &P, key: &K, amount: u64) {
         if !self.people.contains_key(person) {
             self.people.insert(person.clone(), SmallVec::new());
@@ -206,8 +212,8 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<
         self.people.iter().flat_map(|(person, keys)| keys.iter().map(move |(key, used)| (person, key, *used)))
     }
 
-    /// As bytes, the same for the same content: a format, the limits, how many people, then each with the keys, and what was
-    /// brought to them.
+    /// As bytes, the same for the same content: a format, the limits, how many people, then each with the
+    /// keys, and what was brought to them.
     pub fn write(&self) -> Vec<u8> {
         let mut bytes = vec![LIFETIME_FORMAT];
         (self.keys, self.each).write(&mut bytes);
@@ -227,8 +233,8 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<
     ///
     /// # Errors
     ///
-    /// Names `state` where it is of another format or of other limits, torn, or not what anybody writes; the message says
-    /// nothing of what stands there.
+    /// Names `state` where it is of another format or of other limits, torn, or not what anybody writes; the
+    /// message says nothing of what stands there.
     pub fn read(&self, bytes: &[u8]) -> Result<LifetimeContribution<P, K>, Invalid> {
         let refused = || {
             Invalid::new(

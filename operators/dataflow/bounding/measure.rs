@@ -72,7 +72,8 @@ impl Measure for Sum {
         let (mut counted, mut sum) = (0u32, 0i128);
         for (&value, copies) in records {
             counted = capped(cap, [counted.into(), copies].into_iter());
-            // A net multiplicity can be huge; the order is fixed, so a sum that saturates is the same everywhere.
+            // A net multiplicity can be huge; the order is fixed, so a sum that saturates is the same
+            // everywhere.
             sum = sum.saturating_add(copies.saturating_mul(value.into()));
         }
         PersonSum { records: counted, sum: self.clip(sum) }
@@ -84,7 +85,8 @@ pub type Few<V> = SmallVec<[V; 1]>;
 
 /// The values themselves, at most `per_key` of them: for means, quantiles, maxima, questions and vectors.
 ///
-/// Its share is those values, in the order in which they are chosen. Whoever adds them up must clip each of them.
+/// Its share is those values, in the order in which they are chosen. Whoever adds them up must clip each of
+/// them.
 #[derive(Debug)]
 pub struct Values<V>(PhantomData<fn() -> V>);
 
@@ -173,8 +175,9 @@ impl Rule for Count {
     }
 }
 
-/// Adds up values. A person's sum in a key is clipped when the window closes, once, after everything was added: clipping
-/// on the way would make it depend on the order. `per_key` does not bound the sum; the clip does.
+/// Adds up values. A person's sum in a key is clipped when the window closes, once, after everything was
+/// added: clipping on the way would make it depend on the order. `per_key` does not bound the sum; the clip
+/// does.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
     low: i64,

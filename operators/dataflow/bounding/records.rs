@@ -9,8 +9,8 @@ use super::rule::Cap;
 use super::rule::{Keyed, Rule, keep, shorten};
 use super::selector::ContributionSelector;
 
-/// A record that is held: its place among the person's records of the key, what decides where places are equal, and what
-/// it brought.
+/// A record that is held: its place among the person's records of the key, what decides where places are
+/// equal, and what it brought.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RankedRecord<I, V> {
     rank: u64,
@@ -22,9 +22,9 @@ redacted!([I, V] RankedRecord<I, V>);
 
 /// Holds at most `per_key` records a key, the lowest by a keyed hash. Equal records are different records.
 ///
-/// A record brings a hash of its identity ([`ContributionSelector::record`]) and its value. The hash decides whether it is kept, so an
-/// identity that differs from record to record makes a fair choice; a record's own value makes one of which all equal
-/// records are part, or none as long as others are lower.
+/// A record brings a hash of its identity ([`ContributionSelector::record`]) and its value. The hash decides
+/// whether it is kept, so an identity that differs from record to record makes a fair choice; a record's own
+/// value makes one of which all equal records are part, or none as long as others are lower.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptRecords<M> {
     measure: M,
@@ -72,12 +72,14 @@ impl<M: Measure> Rule for KeptRecords<M> {
 
 /// Holds records that have an id, of each person one an id: duplicates count once while the window is open.
 ///
-/// An id is a person's own: another person's record with the same id is another record. Of records of one id that are not
-/// equal the one with the least value counts; and where they are in different keys, the one whose key is chosen first.
+/// An id is a person's own: another person's record with the same id is another record. Of records of one id
+/// that are not equal the one with the least value counts; and where they are in different keys, the one
+/// whose key is chosen first.
 ///
-/// A count and values hold at most `per_key` ids a key, for those that were given up are above them for ever, and so are
-/// their duplicates. A sum needs every id of a kept key until the window closes. What bounds that is how far its source
-/// may run ahead: no id is ever forgotten to make room, for that would let one person decide what counts of another.
+/// A count and values hold at most `per_key` ids a key, for those that were given up are above them for ever,
+/// and so are their duplicates. A sum needs every id of a kept key until the window closes. What bounds that
+/// is how far its source may run ahead: no id is ever forgotten to make room, for that would let one person
+/// decide what counts of another.
 #[derive(Debug)]
 pub struct Identified<I, M> {
     measure: M,
@@ -158,12 +160,12 @@ impl<I: Identity + Ord + Clone, M: Measure> Rule for Identified<I, M> {
     }
 }
 
-/// Holds records that may be taken back, as those of a differential collection: each brings its identity, its value and by
-/// how much its multiplicity changes.
+/// Holds records that may be taken back, as those of a differential collection: each brings its identity, its
+/// value and by how much its multiplicity changes.
 ///
-/// Multiplicities are added up for each person and record, and what is not above zero when the window closes does not
-/// count; then the bound applies. So everything of a person is held until then: a key that is above the lowest may still
-/// be needed when those below it are taken back.
+/// Multiplicities are added up for each person and record, and what is not above zero when the window closes
+/// does not count; then the bound applies. So everything of a person is held until then: a key that is above
+/// the lowest may still be needed when those below it are taken back.
 #[derive(Debug)]
 pub struct Net<I, M> {
     measure: M,

@@ -20,8 +20,8 @@ redacted!([H] Keyed<H>);
 
 /// A rule for the records of a person in a key: the form in which they are held, and the part that counts.
 ///
-/// The methods see one person's things at a time. Together they must be a function of the set of records that came,
-/// whatever their order and however often [`settle`](Rule::settle) ran in between.
+/// The methods see one person's things at a time. Together they must be a function of the set of records that
+/// came, whatever their order and however often [`settle`](Rule::settle) ran in between.
 pub trait Rule: Clone {
     /// The value of a record, beside its person and its key.
     type Value: Clone;
@@ -29,8 +29,8 @@ pub trait Rule: Clone {
     type Held: Clone;
     /// The part of a person's records in a kept key that counts.
     type Share;
-    /// Is everything held until the window closes? Else keys that are not among the lowest are given up on the way, which
-    /// is right only where nothing that comes later can take a record back.
+    /// Is everything held until the window closes? Else keys that are not among the lowest are given up on
+    /// the way, which is right only where nothing that comes later can take a record back.
     const HOLDS_ALL: bool = false;
 
     /// Returns the held form of one record; `choice` gives the place of its key.
@@ -41,8 +41,8 @@ pub trait Rule: Clone {
         value: Self::Value,
     ) -> Self::Held;
 
-    /// Brings the things of one key together, combines them, and gives up what cannot count any more. What is left is moved
-    /// to the front; how much that is.
+    /// Brings the things of one key together, combines them, and gives up what cannot count any more. What is
+    /// left is moved to the front; how much that is.
     fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize;
 
     /// At the close, before keys are chosen: leaves out what does not count.
@@ -50,7 +50,8 @@ pub trait Rule: Clone {
         group.len()
     }
 
-    /// At the close, after keys were chosen: takes back what two kept keys both have. `before` is the order of choice.
+    /// At the close, after keys were chosen: takes back what two kept keys both have. `before` is the order
+    /// of choice.
     fn disentangle(&self, group: &mut [Keyed<Self::Held>], _before: impl Fn(u32, u32) -> bool) -> usize {
         group.len()
     }
@@ -85,8 +86,8 @@ pub(super) fn keep<H>(group: &mut [Keyed<H>], mut keep: impl FnMut(&Keyed<H>) ->
 /// Combines what is of one key, so that every key is there once. How many that are.
 #[inline]
 pub(super) fn combine<H: Copy>(group: &mut [Keyed<H>], together: impl Fn(H, H) -> H) -> usize {
-    // Most groups are short. What costs there is a branch that is guessed wrong, so this looks at all keys seen so far
-    // and branches once a record, where a sort would do so several times.
+    // Most groups are short. What costs there is a branch that is guessed wrong, so this looks at all keys
+    // seen so far and branches once a record, where a sort would do so several times.
     let short = group.len() <= 16;
     if !short {
         group.sort_unstable_by_key(|keyed| keyed.key);
@@ -218,8 +219,8 @@ impl Measure for Own {
 
 // Record level: every record is bounded by itself, so that nothing is held of a person.
 
-/// Totals of one window on one worker, where the protected unit is a record: it is in one key, and whoever adds it bounds
-/// what it adds there. Prints as `<private>`.
+/// Totals of one window on one worker, where the protected unit is a record: it is in one key, and whoever
+/// adds it bounds what it adds there. Prints as `<private>`.
 pub struct RecordTotals<K, T> {
     chooser: ContributionSelector,
     names: KeyNumbers<K>,

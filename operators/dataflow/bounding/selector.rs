@@ -6,10 +6,10 @@ use super::identity::{Identity, IdentitySink};
 
 /// Chooses keys and records, and sends persons to workers.
 ///
-/// Everything it says is a function of its key and of the identities that it is given: the same on every worker, in
-/// every order, for every duplicate, in every process and build. The key comes from the ledger's
-/// ([`LedgerKey::derive`](crate::ledger::LedgerKey::derive)) and must not change while a window is open, or a person could be given
-/// two choices.
+/// Everything it says is a function of its key and of the identities that it is given: the same on every
+/// worker, in every order, for every duplicate, in every process and build. The key comes from the ledger's
+/// ([`LedgerKey::derive`](crate::ledger::LedgerKey::derive)) and must not change while a window is open, or a
+/// person could be given two choices.
 #[derive(Clone)]
 pub struct ContributionSelector {
     secret: [u8; 32],
@@ -28,8 +28,8 @@ impl ContributionSelector {
         ContributionSelector { secret, persons, keys, choices, records, routes }
     }
 
-    /// One that chooses otherwise in this window, so that it is not the same of a person's keys that are always left
-    /// out. Persons are still sent to the same workers.
+    /// One that chooses otherwise in this window, so that it is not the same of a person's keys that are
+    /// always left out. Persons are still sent to the same workers.
     ///
     /// Not where windows overlap and share their panes: those need one choice.
     pub fn within(&self, window: i64) -> ContributionSelector {
@@ -40,15 +40,15 @@ impl ContributionSelector {
 
     /// Returns the worker of a person, modulo the number of workers.
     ///
-    /// It is another function than the one that tables find persons by: all persons of a worker share what chose it, and
-    /// a table that used the same bits would leave most of its slots empty.
+    /// It is another function than the one that tables find persons by: all persons of a worker share what
+    /// chose it, and a table that used the same bits would leave most of its slots empty.
     #[inline]
     pub fn route<P: Identity>(&self, person: &P) -> u64 {
         person.mix(&self.routes)
     }
 
-    /// A hash of a record's identity, which is what [`KeptRecords`](super::KeptRecords) chooses by: of its id, of its partition and
-    /// offset, or of its value where it has neither.
+    /// A hash of a record's identity, which is what [`KeptRecords`](super::KeptRecords) chooses by: of its
+    /// id, of its partition and offset, or of its value where it has neither.
     #[inline]
     pub fn record<I: Identity>(&self, identity: &I) -> u64 {
         identity.mix(&self.records)
@@ -76,8 +76,8 @@ impl ContributionSelector {
         self.choice(self.person(person), self.key(key))
     }
 
-    /// The place of a record among those that a person has in a key. With the person in it, nobody's records have an
-    /// advantage everywhere.
+    /// The place of a record among those that a person has in a key. With the person in it, nobody's records
+    /// have an advantage everywhere.
     #[inline]
     pub(super) fn rank(&self, choice: u64, record: u64) -> u64 {
         self.records.pair(choice, record)
@@ -105,9 +105,10 @@ impl fmt::Debug for ContributionSelector {
 
 // A keyed hash for tables and choices: fast on integers, SipHash-1-3 on everything else.
 //
-// Privacy does not rest on it: any function of a person's own records may choose what is kept. Two things do. It is the
-// same function everywhere, so it is written here and pinned by its test. And whoever sends records does not know the
-// key, so that they can neither crowd one slot of a table nor choose what is kept of themselves.
+// Privacy does not rest on it: any function of a person's own records may choose what is kept. Two things do.
+// It is the same function everywhere, so it is written here and pinned by its test. And whoever sends records
+// does not know the key, so that they can neither crowd one slot of a table nor choose what is kept of
+// themselves.
 
 /// One keyed hash function. Prints as `<secret>`.
 #[derive(Clone)]
@@ -140,8 +141,8 @@ impl Mixer {
         fold(fold(first ^ a, second ^ b) ^ c ^ first, d ^ second)
     }
 
-    /// Hashes some words; as a number where all but the first are zero. Whoever gives bytes in words says in the first of
-    /// them how many there are.
+    /// Hashes some words; as a number where all but the first are zero. Whoever gives bytes in words says in
+    /// the first of them how many there are.
     #[inline]
     pub fn words<const N: usize>(&self, words: &[u64; N]) -> u64 {
         let Some((first, rest)) = words.split_first() else { return 0 };

@@ -56,8 +56,8 @@ where
         }
     }
 
-    /// Lets nothing in but these keys: what is listed is public, so a record of another key takes no place from its
-    /// person's others.
+    /// Lets nothing in but these keys: what is listed is public, so a record of another key takes no place
+    /// from its person's others.
     pub fn only(mut self, keys: Arc<[K]>) -> PersonTable<P, K, R> {
         self.names = KeyNumbers::new(&self.chooser, Some(keys));
         self
@@ -142,10 +142,10 @@ where
 
     /// Ends the window: cuts every person down to the cap, and adds what is left to the totals of its keys.
     ///
-    /// `admit` is asked once for every person of whom something is left, in no particular order, and who is not admitted
-    /// does not count. `add` is called once for each of an admitted person's keys, which are at most `keys`, with what
-    /// counts there. The totals are in the order of the keys; a key of which nothing counts is not among them. The table
-    /// is empty afterwards, and keeps its memory.
+    /// `admit` is asked once for every person of whom something is left, in no particular order, and who is
+    /// not admitted does not count. `add` is called once for each of an admitted person's keys, which are at
+    /// most `keys`, with what counts there. The totals are in the order of the keys; a key of which nothing
+    /// counts is not among them. The table is empty afterwards, and keeps its memory.
     pub fn close<T: Default>(
         &mut self,
         mut admit: impl FnMut(&P) -> bool,
@@ -168,9 +168,9 @@ where
         self.tallies(totals)
     }
 
-    /// Ends the window as [`close`](PersonTable::close) does, with the keys of each person in the order in which they are chosen:
-    /// for what counts only as far as former windows have left something. `add` is given what would count, and the total of
-    /// its key, if that has one.
+    /// Ends the window as [`close`](PersonTable::close) does, with the keys of each person in the order in
+    /// which they are chosen: for what counts only as far as former windows have left something. `add` is
+    /// given what would count, and the total of its key, if that has one.
     pub fn close_in_order<T>(
         &mut self,
         mut add: impl FnMut(&P, &K, R::Share, &mut Option<T>),
@@ -291,9 +291,9 @@ redacted!([P, K, R: Rule] PersonTable<P, K, R>);
 /// 32, 64 and 128 this was the fastest at 10 thousand, 100 thousand and a million people.
 pub(super) const PARTS: usize = 32;
 
-/// So many records of a part wait at least before they are gathered: 8 MB of a table with numbers for persons. With half of
-/// it a window of 500 thousand records is gathered twice, which costs a fifth more.
-/// In tests few, so that small inputs are gathered many times.
+/// So many records of a part wait at least before they are gathered: 8 MB of a table with numbers for
+/// persons. With half of it a window of 500 thousand records is gathered twice, which costs a fifth more. In
+/// tests few, so that small inputs are gathered many times.
 const WAITING: usize = if cfg!(test) { 8 } else { 16_384 };
 
 /// Returns the part of a person: the highest five bits of the hash.
@@ -339,7 +339,8 @@ impl<P, R: Rule> PanePart<P, R> {
         PanePart { fresh: Vec::new(), brought: Vec::new(), rows: Vec::new(), held: Vec::new(), heap: 0 }
     }
 
-    /// Has as much come as is held? Then gathering costs a constant a record, and memory is at most twice what is held.
+    /// Has as much come as is held? Then gathering costs a constant a record, and memory is at most twice
+    /// what is held.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.fresh.len() + self.brought.len() >= WAITING.max(self.held.len())
@@ -376,8 +377,8 @@ impl<P, R: Rule> PanePart<P, R> {
     }
 }
 
-// What a [`PersonTable`](super::PersonTable) would count of one person in the key that there is but one of, without a table: for
-// operators that hold each person's records themselves.
+// What a [`PersonTable`](super::PersonTable) would count of one person in the key that there is but one of,
+// without a table: for operators that hold each person's records themselves.
 
 /// Returns the held form of a record.
 pub(in crate::dataflow) fn held<P: Identity, R: Rule>(

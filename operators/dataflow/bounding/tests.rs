@@ -1,4 +1,5 @@
-//! What the tests share: random records, a slow oracle, and a table that is fed in some order, in some division.
+//! What the tests share: random records, a slow oracle, and a table that is fed in some order, in some
+//! division.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +81,8 @@ pub(super) fn chooser(random: &mut Random) -> ContributionSelector {
     ContributionSelector::new([random.below(256) as u8; 32])
 }
 
-/// Gives shuffled records to as many tables as there happen to be, merges them in a random tree, and closes the last.
+/// Gives shuffled records to as many tables as there happen to be, merges them in a random tree, and closes
+/// the last.
 pub(super) fn tallied<P, K, R, T>(
     random: &mut Random,
     new: impl Fn() -> PersonTable<P, K, R>,

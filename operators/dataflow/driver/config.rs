@@ -68,8 +68,9 @@ impl Joined {
     }
 }
 
-/// The most workers of a process: 64, or four for each core. Each of them speaks with every other at every step, so more of them
-/// than cores take the time from each other, and 1,000 on two cores never come to an end.
+/// The most workers of a process: 64, or four for each core. Each of them speaks with every other at every
+/// step, so more of them than cores take the time from each other, and 1,000 on two cores never come to an
+/// end.
 fn most_workers() -> usize {
     available_parallelism().map_or(64, |cores| cores.get().saturating_mul(4).max(64))
 }
@@ -95,11 +96,11 @@ impl Config {
         Ok(Config { threads, cluster: None, stop: Stop::new() })
     }
 
-    /// One of several processes with so many workers each. All are given the same addresses, `host:port`, one a process,
-    /// in the same order; this one is `process`, from 0 on, and process 0 holds the gate.
+    /// One of several processes with so many workers each. All are given the same addresses, `host:port`, one
+    /// a process, in the same order; this one is `process`, from 0 on, and process 0 holds the gate.
     ///
-    /// What travels between them is private, and travels in the clear: the addresses must be of the same machine, or of
-    /// a network that nobody else can read or join.
+    /// What travels between them is private, and travels in the clear: the addresses must be of the same
+    /// machine, or of a network that nobody else can read or join.
     ///
     /// # Errors
     ///
@@ -148,8 +149,8 @@ impl Config {
         self
     }
 
-    /// A switch that stops the run. In a cluster it stops all processes: each of them drains, and ends as a run does that
-    /// was asked to stop.
+    /// A switch that stops the run. In a cluster it stops all processes: each of them drains, and ends as a
+    /// run does that was asked to stop.
     pub fn stopped_by(mut self, stop: &Stop) -> Config {
         self.stop = stop.clone();
         self

@@ -1,12 +1,12 @@
 //! How the processes of a job find together: within a deadline, and only with their like.
 //!
-//! Timely's own way retries for ever, and takes whoever connects at its word. Here each connection begins with a hello
-//! of fixed length that must be right in every byte; a stranger's is closed and forgotten. It is no protection against
-//! an attacker, who may read and write everything that follows.
+//! Timely's own way retries for ever, and takes whoever connects at its word. Here each connection begins
+//! with a hello of fixed length that must be right in every byte; a stranger's is closed and forgotten. It is
+//! no protection against an attacker, who may read and write everything that follows.
 //!
-//! Each pair of processes has two connections: one for the records, which timely owns, and one for [`Peers`], on which
-//! each says whether it still runs and why it ended. A process that fails before it can connect [says so](announce_end)
-//! to the others, so that they need not wait for their deadline.
+//! Each pair of processes has two connections: one for the records, which timely owns, and one for [`Peers`],
+//! on which each says whether it still runs and why it ended. A process that fails before it can connect
+//! [says so](announce_end) to the others, so that they need not wait for their deadline.
 //!
 //! [`Peers`]: super::peers::Peers
 
@@ -127,8 +127,8 @@ impl Drop for ConnectGuard {
 
 type Called = Result<(usize, u64, TcpStream), RunError>;
 
-/// Calls every process that comes before this one, each on a thread, so that the end of one is not missed while another
-/// is waited for.
+/// Calls every process that comes before this one, each on a thread, so that the end of one is not missed
+/// while another is waited for.
 fn call_all(
     cluster: &Arc<Cluster>,
     threads: usize,
@@ -189,8 +189,8 @@ fn greet(
 ) -> io::Result<TcpStream> {
     let mut stream = reach(&cluster.addresses[peer])?;
     stream.write_all(&hello(cluster, threads, cluster.process, kind))?;
-    // The other side says the same for itself once it lets this one in. To give up and call again would leave it with a
-    // connection that is dead.
+    // The other side says the same for itself once it lets this one in. To give up and call again would leave
+    // it with a connection that is dead.
     let wait = deadline.saturating_duration_since(Instant::now()).max(PAUSE);
     stream.set_read_timeout(Some(wait))?;
     let mut said = [0; LENGTH];
@@ -266,8 +266,9 @@ fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream, sockets: &Socke
     Some(caller.map_or(Caller::Unlike, |(peer, kind)| Caller::Peer(peer, kind)))
 }
 
-/// Tells the processes of a job that wait for this one that it has failed before it could connect. Processes of a job are
-/// started together: for a moment those are waited for that do not listen yet. Who comes later waits until its deadline.
+/// Tells the processes of a job that wait for this one that it has failed before it could connect. Processes
+/// of a job are started together: for a moment those are waited for that do not listen yet. Who comes later
+/// waits until its deadline.
 pub fn announce_end(addresses: &[String], process: usize) {
     let began = Instant::now();
     let mut untold: Vec<usize> = (0..addresses.len()).filter(|peer| *peer != process).collect();

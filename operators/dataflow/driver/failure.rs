@@ -32,8 +32,8 @@ pub enum FailureKind {
     Refused,
     /// A source is gone.
     Gone,
-    /// An input was left before it was declared complete: an early return, a handle that was dropped, a declaration
-    /// that contradicts an earlier one.
+    /// An input was left before it was declared complete: an early return, a handle that was dropped, a
+    /// declaration that contradicts an earlier one.
     Abandoned,
     /// A sink did not take a release.
     Sink,
@@ -189,8 +189,8 @@ impl Finished {
         self.skipped
     }
 
-    /// The number of lost windows: they start before a repair of the ledger and have no row there, or they were charged and
-    /// could not be sealed.
+    /// The number of lost windows: they start before a repair of the ledger and have no row there, or they
+    /// were charged and could not be sealed.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -200,8 +200,8 @@ impl Finished {
         self.stopped
     }
 
-    /// The exit code of the process: 75 if a window was refused for budget; 78 if the run came to its end, windows were
-    /// lost and none was released, for then the job does not fit its ledger; else 0.
+    /// The exit code of the process: 75 if a window was refused for budget; 78 if the run came to its end,
+    /// windows were lost and none was released, for then the job does not fit its ledger; else 0.
     pub fn exit_code(&self) -> u8 {
         match self {
             Finished { refused: 1.., .. } => 75,
@@ -213,9 +213,9 @@ impl Finished {
 
 // What a panic does: it ends the process, at once, without a word of what it was about.
 //
-// A worker that panics alone would leave its siblings waiting for ever, and its message may hold a record. So the hook
-// says the same sentence for every panic, and ends the process before anything unwinds: nobody can catch it, and no
-// input is closed by being dropped.
+// A worker that panics alone would leave its siblings waiting for ever, and its message may hold a record. So
+// the hook says the same sentence for every panic, and ends the process before anything unwinds: nobody can
+// catch it, and no input is closed by being dropped.
 
 /// Set once this process ends its run by itself: then its connections may break without a word.
 static ENDING: AtomicBool = AtomicBool::new(false);
@@ -230,8 +230,8 @@ pub(crate) fn draws_for_a_dataflow() {
     DRAWS.set(true);
 }
 
-/// From now on a panic on a thread of a dataflow, or of a gate that draws for one, ends the process with exit code 70.
-/// Other threads panic as they did before.
+/// From now on a panic on a thread of a dataflow, or of a gate that draws for one, ends the process with exit
+/// code 70. Other threads panic as they did before.
 pub(crate) fn end_the_process_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -266,8 +266,8 @@ pub(crate) fn expect_connections_to_break() {
 /// For so long a connection that has broken waits for what another one says of it.
 const REASON: Duration = Duration::from_secs(2);
 
-/// Holds a connection that has broken. Where somebody says why within a moment, the run ends by that, and this thread
-/// stays where it is: to unwind would spoil what it shares with the workers.
+/// Holds a connection that has broken. Where somebody says why within a moment, the run ends by that, and
+/// this thread stays where it is: to unwind would spoil what it shares with the workers.
 fn wait_for_a_reason() {
     let broke = Instant::now();
     while broke.elapsed() < REASON {

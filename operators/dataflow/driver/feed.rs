@@ -1,7 +1,7 @@
 //! Streams whose completeness is somebody's word.
 //!
-//! Every input handle belongs to the driver. What builds a dataflow holds streams only, so there is nothing that it
-//! could drop, return early with or forget whose loss would look like the end of the data.
+//! Every input handle belongs to the driver. What builds a dataflow holds streams only, so there is nothing
+//! that it could drop, return early with or forget whose loss would look like the end of the data.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -40,8 +40,8 @@ impl Feeds {
         Feeds { context, pumps: Vec::new(), worker, peers }
     }
 
-    /// The records of a source, which is this worker's part of the input. A worker without a part has a source that
-    /// ends at once: `All::of([])`.
+    /// The records of a source, which is this worker's part of the input. A worker without a part has a
+    /// source that ends at once: `All::of([])`.
     pub fn stream<'scope, S: Source>(
         &mut self,
         scope: Scope<'scope, Time>,
@@ -54,8 +54,9 @@ impl Feeds {
         Fed { stream, context: self.context.of_an_input() }
     }
 
-    /// For a stream that the driver does not feed, such as one that comes out of a connector. Its input is in so many
-    /// partitions, over all workers. The [`WorkerDeclaration`] says what is complete; the [`External`] takes the stream.
+    /// For a stream that the driver does not feed, such as one that comes out of a connector. Its input is in
+    /// so many partitions, over all workers. The [`WorkerDeclaration`] says what is complete; the
+    /// [`External`] takes the stream.
     ///
     /// # Errors
     ///
@@ -101,8 +102,8 @@ struct Tap<S: Source> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Flowing,
-    /// The source has ended, and what it declared before is not settled yet. To go to the end of time at once would hide
-    /// from a schedule without an end which windows had been complete.
+    /// The source has ended, and what it declared before is not settled yet. To go to the end of time at once
+    /// would hide from a schedule without an end which windows had been complete.
     Ended,
     Over,
 }
@@ -216,9 +217,9 @@ fn witnessed<'scope, D: 'static, R: 'static>(
 
 // Completeness of a stream that the library does not feed: partition by partition, by declaration.
 //
-// Declarations of all workers meet at worker 0, in an operator that holds one capability for all partitions and lets go
-// of it as far as every one of them has been declared. What it gives out is empty, and is put beside the foreign
-// stream: so whatever waits for the stream to be complete waits for both.
+// Declarations of all workers meet at worker 0, in an operator that holds one capability for all partitions
+// and lets go of it as far as every one of them has been declared. What it gives out is empty, and is put
+// beside the foreign stream: so whatever waits for the stream to be complete waits for both.
 
 /// A statement of a worker, with the worker's number.
 type Saying = (usize, Said);
@@ -260,7 +261,8 @@ impl Control {
 
 /// One worker's word on an external stream. A partition is declared by one worker, the one that reads it.
 ///
-/// Dropping it before [`finish`](WorkerDeclaration::finish) abandons the input: nothing is completed by that, and the run ends.
+/// Dropping it before [`finish`](WorkerDeclaration::finish) abandons the input: nothing is completed by that,
+/// and the run ends.
 pub struct WorkerDeclaration {
     control: Rc<RefCell<Control>>,
     context: Rc<Context>,
@@ -279,8 +281,8 @@ impl WorkerDeclaration {
         WorkerDeclaration { control, context }
     }
 
-    /// Declares that everything of a partition which is in time for a window that closes at or before `time` was sent.
-    /// Saying it again changes nothing.
+    /// Declares that everything of a partition which is in time for a window that closes at or before `time`
+    /// was sent. Saying it again changes nothing.
     ///
     /// # Errors
     ///
@@ -311,7 +313,8 @@ impl WorkerDeclaration {
         }
     }
 
-    /// Says that all partitions of which this worker has declared something have ended, and that it reads no other.
+    /// Says that all partitions of which this worker has declared something have ended, and that it reads no
+    /// other.
     pub fn finish(self) {
         let mut control = self.control.borrow_mut();
         control.finished = true;
@@ -384,7 +387,8 @@ impl External {
     }
 }
 
-/// Holds back everything from `complete` on; lets go when all partitions have ended and the driver has closed the input.
+/// Holds back everything from `complete` on; lets go when all partitions have ended and the driver has closed
+/// the input.
 fn hold(capability: &mut Option<Capability<Time>>, complete: Time, vanished: bool) {
     if complete == Time::MAX && vanished {
         *capability = None;

@@ -1,4 +1,5 @@
-//! Who runs a job: inputs whose completeness is somebody's word, workers and processes, and how all of it ends.
+//! Who runs a job: inputs whose completeness is somebody's word, workers and processes, and how all of it
+//! ends.
 
 mod config;
 mod connect;

@@ -1,9 +1,10 @@
-//! What the processes of a cluster say to each other beside the records: that they run, that they stop, why they ended,
-//! and what they have read.
+//! What the processes of a cluster say to each other beside the records: that they run, that they stop, why
+//! they ended, and what they have read.
 //!
-//! Timely knows that a connection broke, and neither whose fault it was nor that a peer hangs. So each pair of processes
-//! has a second connection, for frames of a kind, a length and a few bytes. A process that ends says how; one that is
-//! asked to stop asks all others to stop; one that says nothing for a while is named to the operator, and waited for.
+//! Timely knows that a connection broke, and neither whose fault it was nor that a peer hangs. So each pair
+//! of processes has a second connection, for frames of a kind, a length and a few bytes. A process that ends
+//! says how; one that is asked to stop asks all others to stop; one that says nothing for a while is named to
+//! the operator, and waited for.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -22,7 +23,8 @@ use super::shared::ProcessShared;
 
 /// The interval at which a process sends a sign of life.
 const PULSE: Duration = Duration::from_secs(1);
-/// The same to one that has not answered, which may be stopped for days: what nobody reads must fit in the buffers.
+/// The same to one that has not answered, which may be stopped for days: what nobody reads must fit in the
+/// buffers.
 const FAINT_PULSE: Duration = Duration::from_secs(60);
 /// The interval at which silence and the request to stop are looked for.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -206,7 +208,8 @@ impl Link {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.broken.load(Ordering::SeqCst) && writer.write_all(&frame).is_err() {
             self.broken.store(true, Ordering::SeqCst);
-            // A frame that was written in part makes the rest unreadable: both ends see the connection end by this.
+            // A frame that was written in part makes the rest unreadable: both ends see the connection end by
+            // this.
             let _ = writer.shutdown(Shutdown::Both);
         }
     }

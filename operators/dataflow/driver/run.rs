@@ -1,5 +1,5 @@
-//! Runs a job: builds its dataflows on every worker, feeds them, and ends them so that nothing is taken for complete
-//! that was not declared so.
+//! Runs a job: builds its dataflows on every worker, feeds them, and ends them so that nothing is taken for
+//! complete that was not declared so.
 
 use std::any::Any;
 use std::net::{Shutdown, TcpStream};
@@ -29,17 +29,18 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs a job to its end.
 ///
-/// `build` is called once on every worker, and builds the same dataflows in the same order on each. It returns; then the
-/// inputs that it asked `feeds` for are pulled in turns, until each has said that it is complete to its end and every
-/// window that this completes has its outcome, durably.
+/// `build` is called once on every worker, and builds the same dataflows in the same order on each. It
+/// returns; then the inputs that it asked `feeds` for are pulled in turns, until each has said that it is
+/// complete to its end and every window that this completes has its outcome, durably.
 ///
-/// A panic on a worker ends the process, with exit code 70 and a message that says nothing of what it was about.
+/// A panic on a worker ends the process, with exit code 70 and a message that says nothing of what it was
+/// about.
 ///
 /// # Errors
 ///
-/// If a worker's `build` fails, an input is abandoned, a source is gone, a sink refuses, the ledger is in doubt, or the
-/// processes do not find together. Nothing incomplete is sealed, and the process should end: what it fed is still in
-/// memory, and other processes of the job cannot go on without it.
+/// If a worker's `build` fails, an input is abandoned, a source is gone, a sink refuses, the ledger is in
+/// doubt, or the processes do not find together. Nothing incomplete is sealed, and the process should end:
+/// what it fed is still in memory, and other processes of the job cannot go on without it.
 pub fn execute(
     config: Config,
     build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
@@ -92,8 +93,8 @@ fn run(
             inside.fail(failure);
         }
         if !run.is_over {
-            // To drop an input is to close it, which looks like the end of the data to whoever is still at work. So
-            // nothing here is dropped, and nobody steps again.
+            // To drop an input is to close it, which looks like the end of the data to whoever is still at
+            // work. So nothing here is dropped, and nobody steps again.
             mem::forget(run);
             mem::forget(worker);
         }
@@ -235,7 +236,8 @@ impl WorkerRun {
         Ok(all)
     }
 
-    /// The second phase of the end. Everything that can close has closed and has its outcome, so now the inputs may go.
+    /// The second phase of the end. Everything that can close has closed and has its outcome, so now the
+    /// inputs may go.
     fn close(&mut self, engine: &mut Engine) {
         self.feeds.pumps.clear();
         while engine.has_dataflows() && !self.shared.has_failed() {
@@ -248,7 +250,8 @@ impl WorkerRun {
         self.is_over = !self.shared.has_failed();
     }
 
-    /// The end of a run that was stopped: what the gate was given is told and delivered; the inputs stay open.
+    /// The end of a run that was stopped: what the gate was given is told and delivered; the inputs stay
+    /// open.
     fn drain(&self, engine: &mut Engine) {
         let mut waited = None;
         while !self.shared.has_failed() {
@@ -267,8 +270,9 @@ impl WorkerRun {
 
 /// One thread of a job.
 ///
-/// It builds dataflows and knows its place. Timely's own worker can do more: its logging counts the messages on every
-/// channel, also of those behind the bound, where they depend on single people. So it stays with the driver:
+/// It builds dataflows and knows its place. Timely's own worker can do more: its logging counts the messages
+/// on every channel, also of those behind the bound, where they depend on single people. So it stays with the
+/// driver:
 ///
 /// ```compile_fail,E0599
 /// use discreet::dataflow::{Config, execute};
@@ -280,8 +284,8 @@ impl WorkerRun {
 /// # Ok::<(), discreet::dataflow::RunError>(())
 /// ```
 ///
-/// A [`Scope`] is timely's, and still leads to its worker. What is logged there is not protected by anything on this page:
-/// a logger must not be installed in a process that releases.
+/// A [`Scope`] is timely's, and still leads to its worker. What is logged there is not protected by anything
+/// on this page: a logger must not be installed in a process that releases.
 pub struct Worker {
     engine: Engine,
 }

@@ -14,8 +14,8 @@ use crate::dataflow::engine::{
 use crate::ledger::{Name, ReleaseStatus};
 use crate::time::Time;
 
-/// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read, what was handed
-/// to the gate is told, and nothing that is incomplete is sealed.
+/// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read, what
+/// was handed to the gate is told, and nothing that is incomplete is sealed.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -65,8 +65,9 @@ impl ProcessShared {
         })
     }
 
-    /// Ends the run. The first reason stands: it is noted before gates halt, as another worker may hear from its gate that it
-    /// did, and give that for a reason. Gates halt before any worker acts on it, so that nothing incomplete is sealed.
+    /// Ends the run. The first reason stands: it is noted before gates halt, as another worker may hear from
+    /// its gate that it did, and give that for a reason. Gates halt before any worker acts on it, so that
+    /// nothing incomplete is sealed.
     pub(crate) fn fail(&self, failure: RunError) {
         lock(&self.failure).get_or_insert(failure);
         for halt in lock(&self.halts).iter() {
@@ -136,7 +137,8 @@ impl ProcessShared {
     }
 }
 
-/// Each of these holds plain values that are whole between any two statements, so a panic elsewhere spoils nothing.
+/// Each of these holds plain values that are whole between any two statements, so a panic elsewhere spoils
+/// nothing.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -174,7 +176,8 @@ impl Context {
         Err(RunError::configuration(message))
     }
 
-    /// A probe of an operator that releases its windows as they close, or, with `at_end`, once every input has ended.
+    /// A probe of an operator that releases its windows as they close, or, with `at_end`, once every input
+    /// has ended.
     pub(crate) fn probe(&self, at_end: bool) -> Probe<Time> {
         let probe = Probe::new();
         self.probes.borrow_mut().push(Settling { probe: probe.clone(), at_end });
@@ -208,14 +211,15 @@ impl Settling {
 
 // Back-pressure: how far the other workers are behind with what this one has sent.
 //
-// Queues between workers have no bound of their own. So now and then each worker sends every worker a message, which is
-// sent back once it arrives. Messages arrive in order, and a worker that takes one takes what came before it in the same
-// step; so one that is behind answers late, and whoever feeds it waits. It works the same within and between processes.
+// Queues between workers have no bound of their own. So now and then each worker sends every worker a
+// message, which is sent back once it arrives. Messages arrive in order, and a worker that takes one takes
+// what came before it in the same step; so one that is behind answers late, and whoever feeds it waits. It
+// works the same within and between processes.
 
 /// Turns with something to send, between two messages.
 const TURNS: u64 = 16;
-/// Messages that a worker may leave unanswered: with batches of 1,024 records, about 82,000 of each source; and as many
-/// again for each operator that has taken them in its last step and not passed them on.
+/// Messages that a worker may leave unanswered: with batches of 1,024 records, about 82,000 of each source;
+/// and as many again for each operator that has taken them in its last step and not passed them on.
 const UNANSWERED: u64 = 5;
 
 /// From whom, to whom.

@@ -11,14 +11,14 @@ pub const BATCH: usize = 1_024;
 
 /// One worker's part of an input. The driver pulls; the source never pushes.
 ///
-/// Completeness is this source's word, given by [`Pulled::Complete`] and [`Pulled::End`]: never by an error, by being
-/// dropped, or by having nothing at the moment.
+/// Completeness is this source's word, given by [`Pulled::Complete`] and [`Pulled::End`]: never by an error,
+/// by being dropped, or by having nothing at the moment.
 pub trait Source: 'static {
     /// The type of its records.
     type Record: Clone + 'static;
 
-    /// Appends what is there, about [`BATCH`] of it, and says how things stand after these records. It returns soon:
-    /// while it waits, so does everything else on this worker.
+    /// Appends what is there, about [`BATCH`] of it, and says how things stand after these records. It
+    /// returns soon: while it waits, so does everything else on this worker.
     ///
     /// # Errors
     ///
@@ -31,8 +31,8 @@ pub trait Source: 'static {
 pub enum Pulled {
     /// There may be more at once.
     More,
-    /// Every record of this part that is in time for a window which closes at or before this moment has been given. It
-    /// never goes back.
+    /// Every record of this part that is in time for a window which closes at or before this moment has been
+    /// given. It never goes back.
     Complete(Time),
     /// There is nothing at the moment.
     Idle,
@@ -42,7 +42,8 @@ pub enum Pulled {
 
 /// The reason for which a source gives nothing more, though it has not ended.
 ///
-/// The text is for whoever runs the job. It names a place (a file, a line, a host), and never what was found there.
+/// The text is for whoever runs the job. It names a place (a file, a line, a host), and never what was found
+/// there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
     refused: bool,
@@ -128,15 +129,16 @@ impl<I: Iterator<Item: Clone + 'static> + 'static> Source for All<I> {
 
 // The order in which the releases of one input hand their windows to the gate.
 //
-// Each release learns that a window is complete when its worker schedules it. Which of several releases learns it first depends
-// on threads and on how long their records took: without an order, the numbers of a ledger's rows would depend on data. So
-// windows are handed in by the time at which they close (their end and their lateness), and at one time by the names of the
-// releases: a release waits until each other one has handed in what comes before its own next window. All see the same
-// progress of the input, so each comes to its turn by that progress alone, and the first of them waits for none.
+// Each release learns that a window is complete when its worker schedules it. Which of several releases
+// learns it first depends on threads and on how long their records took: without an order, the numbers of a
+// ledger's rows would depend on data. So windows are handed in by the time at which they close (their end and
+// their lateness), and at one time by the names of the releases: a release waits until each other one has
+// handed in what comes before its own next window. All see the same progress of the input, so each comes to
+// its turn by that progress alone, and the first of them waits for none.
 //
-// A release that waits for the end of all inputs comes after all that do not: otherwise they would wait for the end, and the
-// end for them. Releases of different jobs, and of different inputs, have no order among them: an input that stands still
-// does not hold up another one.
+// A release that waits for the end of all inputs comes after all that do not: otherwise they would wait for
+// the end, and the end for them. Releases of different jobs, and of different inputs, have no order among
+// them: an input that stands still does not hold up another one.
 
 /// The turns of the releases of one input.
 #[derive(Default)]
@@ -163,8 +165,8 @@ impl OrderEntry {
 }
 
 impl SubmissionOrder {
-    /// Adds a release before anything is handed in, with the close of its first window. `wake` is called when it waited and its
-    /// turn has come. Returns its place here.
+    /// Adds a release before anything is handed in, with the close of its first window. `wake` is called when
+    /// it waited and its turn has come. Returns its place here.
     pub(crate) fn join(
         &self,
         (job, name): (Name, Name),
@@ -177,7 +179,8 @@ impl SubmissionOrder {
         entries.len() - 1
     }
 
-    /// Says whether a release may hand in its next window, which closes then. One that may not is woken when it may.
+    /// Says whether a release may hand in its next window, which closes then. One that may not is woken when
+    /// it may.
     pub(crate) fn is_turn(&self, place: usize, close: Time) -> bool {
         self.advance(place, Some(close));
         let mut entries = self.0.borrow_mut();
@@ -186,7 +189,8 @@ impl SubmissionOrder {
         first
     }
 
-    /// Notes when the next window of a release closes, or that there is none, and wakes the release whose turn has come.
+    /// Notes when the next window of a release closes, or that there is none, and wakes the release whose
+    /// turn has come.
     pub(crate) fn advance(&self, place: usize, next: Option<Time>) {
         let mut entries = self.0.borrow_mut();
         if entries[place].next == next {
@@ -214,8 +218,8 @@ mod tests {
 
     use super::*;
 
-    // Refutes an order by who is ready first, a release that is not woken, and one that waits for what has ended, for another job, or
-    // for the end of all inputs while that waits for it.
+    // Refutes an order by who is ready first, a release that is not woken, and one that waits for what has
+    // ended, for another job, or for the end of all inputs while that waits for it.
     #[test]
     fn windows_are_handed_in_by_close_and_name() {
         let order = SubmissionOrder::default();

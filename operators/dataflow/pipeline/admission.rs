@@ -1,10 +1,11 @@
-//! What of a person counts, where that depends on former windows: the first so many windows, in order of their end, in which
-//! something of the person is kept; or as much as is left of what a person may bring over all of them.
+//! What of a person counts, where that depends on former windows: the first so many windows, in order of
+//! their end, in which something of the person is kept; or as much as is left of what a person may bring over
+//! all of them.
 //!
-//! Each worker counts for its own persons as it closes windows. What it counted travels with the window's parts, and is
-//! sealed with the window: the next process begins with what the last sealed window knew. A window that was refused
-//! has been counted like any other, so that what counts is a matter of records and of the calendar, and of nothing
-//! that the gate had to say.
+//! Each worker counts for its own persons as it closes windows. What it counted travels with the window's
+//! parts, and is sealed with the window: the next process begins with what the last sealed window knew. A
+//! window that was refused has been counted like any other, so that what counts is a matter of records and of
+//! the calendar, and of nothing that the gate had to say.
 
 use serde::{Deserialize, Serialize};
 
@@ -163,8 +164,8 @@ impl<P: Person, K: GroupingKey> Admission<P, K> {
     /// Returns the contributions that count in a window.
     pub(super) fn of(&mut self, window: Interval) -> Closing<'_, P, K> {
         let Admission { tab, through, admitted } = self;
-        // It was counted before this process began, or comes too late to be: its row is told again or it is skipped, and
-        // what is tallied now is told to nobody.
+        // It was counted before this process began, or comes too late to be: its row is told again or it is
+        // skipped, and what is tallied now is told to nobody.
         Closing(if window.end() <= *through {
             AdmissionItem::Nobody
         } else {
@@ -216,7 +217,8 @@ impl<P: Person, K: GroupingKey> Closing<'_, P, K> {
         admits
     }
 
-    /// Lets something of a person count in a key, if anything is left to the person there: `add` says how much it was.
+    /// Lets something of a person count in a key, if anything is left to the person there: `add` says how
+    /// much it was.
     pub(super) fn count(&mut self, person: &P, key: &K, add: impl FnOnce(RemainingContribution) -> u64) {
         let AdmissionItem::Left(Tab::Life(ration), admitted) = &mut self.0 else { return };
         let Some(left) = ration.left(person, key) else { return };
@@ -237,8 +239,8 @@ mod tests {
         Interval::new(start, start + 10).unwrap()
     }
 
-    // Refutes a window that was counted before and in which everybody counts, however often each has: it is one that begins
-    // before those that were settled, too.
+    // Refutes a window that was counted before and in which everybody counts, however often each has: it is
+    // one that begins before those that were settled, too.
     #[test]
     fn nobody_counts_in_a_window_that_was_counted_before() {
         let tab = Tab::<u64, u32>::Windows(WindowAdmission::new(1).unwrap());

@@ -59,8 +59,8 @@ pub trait Aggregation: Clone + 'static {
         None
     }
 
-    /// Adds as much of one person's share as former windows have left, and says how much that was. Asked only where people are
-    /// bounded [over all windows](Aggregation::over_life).
+    /// Adds as much of one person's share as former windows have left, and says how much that was. Asked only
+    /// where people are bounded [over all windows](Aggregation::over_life).
     fn add_left(
         &self,
         total: &mut Self::Total,

@@ -171,7 +171,8 @@ impl<R: Ready<Answer: Tellable>, P: Person, K: GroupingKey> Sealable for WindowD
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
         let WindowDraw { ready, title, promise, counters, schedule, window, tally } = *self;
-        // One of this version that cannot be read ended the job before its first window; of another's, nothing is inherited.
+        // One of this version that cannot be read ended the job before its first window; of another's,
+        // nothing is inherited.
         let before = state.and_then(|bytes| Remembered::read(bytes).ok());
         let kept = before
             .as_ref()

@@ -1,8 +1,9 @@
 //! What the version of a release binds of its pipeline, and what its windows are paid with.
 //!
-//! The schedule is bound with its first window: state goes on from window to window, so a schedule that begins earlier would
-//! have windows that no state was ever ahead of. Its end is bound where something follows from it: the life against which
-//! a charge counts, the windows that are paid for where there are fewer than the bound, the noise of running totals.
+//! The schedule is bound with its first window: state goes on from window to window, so a schedule that
+//! begins earlier would have windows that no state was ever ahead of. Its end is bound where something
+//! follows from it: the life against which a charge counts, the windows that are paid for where there are
+//! fewer than the bound, the noise of running totals.
 
 use crate::accounting::{Interval, Promise, ReleaseCost};
 use crate::dataflow::windows::Schedule;
@@ -36,7 +37,8 @@ pub(crate) fn terms(
         Charge::Once { cost, life } => terms.binding_cost(cost).binding("until", at(life.end())),
         Charge::Cost(_) => terms,
     };
-    // Beside the mechanism, from which it follows: a later library may know a lower one, under which windows are charged anew.
+    // Beside the mechanism, from which it follows: a later library may know a lower one, under which windows
+    // are charged anew.
     let terms = match promise {
         Promise::Any(_) | Promise::Each(_) => terms.binding_partial(charge.cost()),
         Promise::Lifetime | Promise::Windows(_) => terms,
@@ -59,9 +61,9 @@ fn at(time: Time) -> String {
 /// Returns the charge of a release's windows: one for each; or, if the windows of a person are bounded, a
 /// reservation before the first; or one for all of them.
 ///
-/// What is paid for all windows, however many there are, counts for as long as there may be any: where an account holds
-/// everything together that makes no difference, and a schedule that goes on for longer goes on with it. Where spans of
-/// time have their own, they are charged up to the last window and no further.
+/// What is paid for all windows, however many there are, counts for as long as there may be any: where an
+/// account holds everything together that makes no difference, and a schedule that goes on for longer goes on
+/// with it. Where spans of time have their own, they are charged up to the last window and no further.
 pub(crate) fn charge(
     (cost, paid): (&ReleaseCost, Paid),
     windows: Option<u64>,
@@ -82,7 +84,8 @@ pub(crate) fn charge(
     let Some(windows) = windows else { return Ok(Charge::Cost(cost.clone())) };
     let paid = windows.min(schedule.count());
     let amount = cost.amount().times(paid)?;
-    // Fewer than the bound: a later end adds windows to what is paid for. The terms of a single window name its end anyway.
+    // Fewer than the bound: a later end adds windows to what is paid for. The terms of a single window name
+    // its end anyway.
     let has_fewer = schedule.count() < windows && !schedule.is_whole();
     let life = if has_fewer { schedule.life_of_the_first(paid)? } else { life()? };
     Ok(Charge::Once { cost: ReleaseCost::new(cost.neighbours(), amount), life })
@@ -125,7 +128,8 @@ mod tests {
     const SOME: (Paid, Option<u64>) = (Paid::EachWindow, Some(3));
     const ONCE: (Paid, Option<u64>) = (Paid::Once { windows: None }, None);
 
-    // Refutes a version under which windows are added before those that were settled, or that counts other records.
+    // Refutes a version under which windows are added before those that were settled, or that counts other
+    // records.
     #[test]
     fn the_first_window_and_lateness_are_bound() {
         for way in [EACH, SOME, ONCE] {
@@ -142,7 +146,8 @@ mod tests {
         assert_ne!(whole(DAY), whole(2 * DAY), "the end of the one window");
     }
 
-    // Refutes an account under whose promise windows are cut, and charged another price for it under the same version.
+    // Refutes an account under whose promise windows are cut, and charged another price for it under the same
+    // version.
     #[test]
     fn the_partial_price_is_bound_where_windows_are_cut() {
         let account = Name::new("account", "visits").unwrap();
@@ -168,8 +173,8 @@ mod tests {
         }
     }
 
-    // A later end is bound where a price or a life follows from it, and nowhere else. Refutes a price that changes under a version,
-    // and spans of time that are not charged for windows in them.
+    // A later end is bound where a price or a life follows from it, and nowhere else. Refutes a price that
+    // changes under a version, and spans of time that are not charged for windows in them.
     #[test]
     fn the_last_window_is_bound_where_something_follows_from_it() {
         let bound = |until, way, promise| bound(&daily(0, until), 0, way, promise);
@@ -186,8 +191,8 @@ mod tests {
                 assert_eq!(bound(until, EACH, promise), bound(Some(10 * DAY), EACH, promise));
             }
         }
-        // Three windows of a person cost more than two, and four no more than three: no terms but those of fewer windows than
-        // the bound hold an end.
+        // Three windows of a person cost more than two, and four no more than three: no terms but those of
+        // fewer windows than the bound hold an end.
         let of = |until| {
             let schedule = daily(0, until);
             let charge = charge((&cost(), SOME.0), SOME.1, &schedule, Promise::Windows(3)).unwrap();

@@ -23,15 +23,15 @@ use crate::time::Time;
 
 /// A protected stream in windows, in which nobody matters more than was said. Prints as `<private>`.
 ///
-/// Its claim, for one person more or less: in each window at most `keys` keys of a statistic change, each by no more than
-/// one person's share, whatever the records; for one record more or less, one key by one record's. Each word below says
-/// what that comes to. Nothing here panics.
+/// Its claim, for one person more or less: in each window at most `keys` keys of a statistic change, each by
+/// no more than one person's share, whatever the records; for one record more or less, one key by one
+/// record's. Each word below says what that comes to. Nothing here panics.
 ///
-/// The closures that name keys and values see records. Each must be a function of its argument alone, without side
-/// effects: what a closure counts, logs or keeps has no noise and no price.
+/// The closures that name keys and values see records. Each must be a function of its argument alone, without
+/// side effects: what a closure counts, logs or keeps has no noise and no price.
 ///
-/// It may be cloned: several statistics share the way of the records to the workers that bound them, and each pays its
-/// own price. No map follows it, and no other key can be given to what was bounded:
+/// It may be cloned: several statistics share the way of the records to the workers that bound them, and each
+/// pays its own price. No map follows it, and no other key can be given to what was bounded:
 ///
 /// ```compile_fail,E0599
 /// # use discreet::dataflow::Fed;
@@ -77,7 +77,8 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Bounded<'scope, D, U, T> {
         &self.limits
     }
 
-    /// The records, each at the worker that bounds its person. The first statistic lays the way, and the others share it.
+    /// The records, each at the worker that bounds its person. The first statistic lays the way, and the
+    /// others share it.
     pub(super) fn gathered(&self, chooser: &ContributionSelector) -> Batches<'scope, U::Item> {
         self.gathered.get_or_init(|| self.unit.gathered(self.items.stream.clone(), chooser)).clone()
     }
@@ -101,8 +102,8 @@ where
 {
     /// Counts the records of each key (partition), at most `per_key` of one person.
     ///
-    /// One person more or less moves at most `keys` counts of a window, each by at most `per_key`; one record, one count
-    /// by 1.
+    /// One person more or less moves at most `keys` counts of a window, each by at most `per_key`; one
+    /// record, one count by 1.
     pub fn count_by<K: GroupingKey, G: Fn(&D) -> K + 'static>(
         self,
         key: G,
@@ -122,11 +123,11 @@ where
         self.count_by(|_: &D| (), Keys::whole())
     }
 
-    /// The sum of the values of each key. A person's own sum in a key is clipped to the range, once, when everything of the
-    /// person in the window has been added up.
+    /// The sum of the values of each key. A person's own sum in a key is clipped to the range, once, when
+    /// everything of the person in the window has been added up.
     ///
-    /// One person more or less moves at most `keys` sums of a window, each by at most the farther end of the range from
-    /// zero; one record, one sum.
+    /// One person more or less moves at most `keys` sums of a window, each by at most the farther end of the
+    /// range from zero; one record, one sum.
     pub fn sum_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
         self,
         key: G,
@@ -142,8 +143,8 @@ where
         self.ask(key, value, question)
     }
 
-    /// The sum of all values. A person's own sum is clipped to the range, and one person more or less moves it by at most
-    /// its farther end from zero.
+    /// The sum of all values. A person's own sum is clipped to the range, and one person more or less moves
+    /// it by at most its farther end from zero.
     pub fn sum<V: Fn(&D) -> i64 + 'static>(
         self,
         value: V,
@@ -152,10 +153,12 @@ where
         self.sum_by(|_: &D| (), Keys::whole(), value, range)
     }
 
-    /// The mean of the values of each key, over at most `per_key` records of a person. Each value is clipped to the range.
+    /// The mean of the values of each key, over at most `per_key` records of a person. Each value is clipped
+    /// to the range.
     ///
-    /// It is told as a noised sum over a noised count. One person more or less moves at most `keys` of each: a count by at
-    /// most `per_key`, and a sum, taken from the middle of the range, by at most `per_key` times half its width.
+    /// It is told as a noised sum over a noised count. One person more or less moves at most `keys` of each:
+    /// a count by at most `per_key`, and a sum, taken from the middle of the range, by at most `per_key`
+    /// times half its width.
     pub fn mean_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
         self,
         key: G,
@@ -181,8 +184,9 @@ where
 
     /// The largest value that anybody has in each key, told as a point of a grid.
     ///
-    /// Values are not bounded, and the largest is told too small by design: by how many people, its line says. One person
-    /// more or less moves at most `keys` of them; however many records a person leaves, it is one value.
+    /// Values are not bounded, and the largest is told too small by design: by how many people, its line
+    /// says. One person more or less moves at most `keys` of them; however many records a person leaves, it
+    /// is one value.
     pub fn max_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
         self,
         key: G,
@@ -202,12 +206,12 @@ where
         self.max_by(|_: &D| (), Keys::whole(), value, grid)
     }
 
-    /// Any [`Monotone`] function of what each person has in each key, told as a point of a grid: `each` says what a person's
-    /// values come to, such as their sum.
+    /// Any [`Monotone`] function of what each person has in each key, told as a point of a grid: `each` says
+    /// what a person's values come to, such as their sum.
     ///
-    /// Nothing bounds the function, nor how far a person moves it. One person more or less moves by one the number of people
-    /// who must leave for it to fall, in at most `keys` keys. That holds if the function is monotone: of one of your own it
-    /// is your word, and its lines say so.
+    /// Nothing bounds the function, nor how far a person moves it. One person more or less moves by one the
+    /// number of people who must leave for it to fall, in at most `keys` keys. That holds if the function is
+    /// monotone: of one of your own it is your word, and its lines say so.
     pub fn monotone_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, F: Monotone>(
         self,
         key: G,
@@ -222,7 +226,8 @@ where
         self.ask(key, value, question)
     }
 
-    /// Any [`Monotone`] function of what each person has; as [`monotone_by`](Bounded::monotone_by) of a single key.
+    /// Any [`Monotone`] function of what each person has; as [`monotone_by`](Bounded::monotone_by) of a
+    /// single key.
     pub fn monotone<V: Fn(&D) -> i64 + 'static, F: Monotone>(
         self,
         of: (PerPerson, V),
@@ -232,10 +237,11 @@ where
         self.monotone_by(|_: &D| (), Keys::whole(), of, function, grid)
     }
 
-    /// Quantiles of the values of each key, told as points of a grid: of at most `per_key` values of a person.
+    /// Quantiles of the values of each key, told as points of a grid: of at most `per_key` values of a
+    /// person.
     ///
-    /// Values are not bounded. One person more or less moves, in at most `keys` keys, the rank of every point by at most
-    /// `per_key`.
+    /// Values are not bounded. One person more or less moves, in at most `keys` keys, the rank of every point
+    /// by at most `per_key`.
     pub fn quantile_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, Q>(
         self,
         key: G,
@@ -266,8 +272,8 @@ where
     /// Counts the records whose value is in each bucket. Every value has one, so that leaving out tells
     /// nothing.
     ///
-    /// One person more or less moves at most `keys` buckets of a window, each by at most `per_key`; one record, one bucket
-    /// by 1.
+    /// One person more or less moves at most `keys` buckets of a window, each by at most `per_key`; one
+    /// record, one bucket by 1.
     pub fn histogram_by<V: Fn(&D) -> i64 + 'static>(
         self,
         value: V,

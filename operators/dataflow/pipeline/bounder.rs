@@ -1,8 +1,8 @@
 //! The operator that bounds: it holds what comes until its window closes, and sends what it then knows.
 //!
-//! It sends a window's parts at the last moment before the window closes, with a capability that it holds for every window
-//! in turn, whether a record came or not: so that the operator that releases cannot take the window for complete before
-//! it has them, and nobody can tell by the times of parts which windows are empty.
+//! It sends a window's parts at the last moment before the window closes, with a capability that it holds for
+//! every window in turn, whether a record came or not: so that the operator that releases cannot take the
+//! window for complete before it has them, and nobody can tell by the times of parts which windows are empty.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -78,7 +78,8 @@ where
                 && !ended
                 && close <= complete
             {
-                // What is sent must come before the window closes, and has: whatever came at or after it was late.
+                // What is sent must come before the window closes, and has: whatever came at or after it was
+                // late.
                 capability.downgrade(&(close - 1));
                 let (number, totals) = match &mut admission {
                     Some(admission) => panes.close(&mut admission.of(window)),
@@ -104,12 +105,13 @@ fn advance(held: &mut Option<Capability<Time>>, time: Time) {
     }
 }
 
-// Which records count in which window, on one worker. No streams: what came, at which time, and what is closed.
+// Which records count in which window, on one worker. No streams: what came, at which time, and what is
+// closed.
 //
-// Windows that overlap share what they have in common: a record is held once, in its pane, and a window that closes is
-// put together from its panes. A record that came too late for some of the windows over its pane and in time for others
-// is held apart, for the others: what counts is decided by what its source had declared when it gave the record, and not
-// by which window this worker has got round to closing.
+// Windows that overlap share what they have in common: a record is held once, in its pane, and a window that
+// closes is put together from its panes. A record that came too late for some of the windows over its pane
+// and in time for others is held apart, for the others: what counts is decided by what its source had
+// declared when it gave the record, and not by which window this worker has got round to closing.
 
 /// The functions by which a statistic reads records.
 pub(super) struct RecordReading<D, U, T, G, V> {

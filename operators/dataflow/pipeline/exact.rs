@@ -1,7 +1,8 @@
-//! The truth, for demonstrations: what a tally is before its noise, and what it would be if nobody were bounded.
+//! The truth, for demonstrations: what a tally is before its noise, and what it would be if nobody were
+//! bounded.
 //!
-//! There is nothing private about it. It is for data that may be shown, beside a budget that is thrown away, and only
-//! what makes a demonstration of a job file asks for it.
+//! There is nothing private about it. It is for data that may be shown, beside a budget that is thrown away,
+//! and only what makes a demonstration of a job file asks for it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -86,8 +87,8 @@ where
         self.bounded.limits()
     }
 
-    /// Puts the exact cells of every window there, once it is complete. Choices are by this secret; nobody is bounded
-    /// where `within` says nothing.
+    /// Puts the exact cells of every window there, once it is complete. Choices are by this secret; nobody is
+    /// bounded where `within` says nothing.
     pub(crate) fn shown_in_a_demo<C: Summary + Clone>(
         &self,
         secret: [u8; 32],

@@ -1,8 +1,8 @@
-//! What was counted of all people, where windows are sealed: as notes beside what a statistic keeps, one for what each window
-//! adds, so that a window with ten people costs ten entries and not a million.
+//! What was counted of all people, where windows are sealed: as notes beside what a statistic keeps, one for
+//! what each window adds, so that a window with ten people costs ten entries and not a million.
 //!
-//! The state that is sealed with a window says which notes there must be, and holds a hash of all of them. When what was
-//! added is as much as the whole, the next note is the whole, and those before it are given up.
+//! The state that is sealed with a window says which notes there must be, and holds a hash of all of them.
+//! When what was added is as much as the whole, the next note is the whole, and those before it are given up.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -90,7 +90,8 @@ const WHOLE: u8 = 1;
 const ENOUGH: usize = if cfg!(test) { 256 } else { 1 << 16 };
 
 impl<P: Person, K: GroupingKey> Ledgered<P, K> {
-    /// From nothing: of a statistic that has kept nothing, or in another version. Its notes come after all that there are.
+    /// From nothing: of a statistic that has kept nothing, or in another version. Its notes come after all
+    /// that there are.
     pub(super) fn new(empty: Tab<P, K>, former: Option<Pages>, memory: Option<&Memory>) -> Ledgered<P, K> {
         let noted = memory.and_then(|memory| memory.notes.last()).map_or(0, |(place, _)| place + 1);
         let next = former.map_or(0, |pages| pages.next).max(noted);
@@ -226,8 +227,9 @@ mod tests {
         Admitted { entries, bytes }
     }
 
-    // Some windows are refused, and seal nothing. Refutes what they counted being lost or noted twice, a whole that lacks something,
-    // a whole at every window or never, and notes that are taken though one is missing, is another's or has moved.
+    // Some windows are refused, and seal nothing. Refutes what they counted being lost or noted twice, a
+    // whole that lacks something, a whole at every window or never, and notes that are taken though one is
+    // missing, is another's or has moved.
     #[test]
     fn what_is_noted_is_all_that_was_counted_and_nothing_else() {
         for seed in 0..60 {
@@ -272,7 +274,8 @@ mod tests {
         }
     }
 
-    // Refutes another version that goes on with what it has not paid for, and one that writes in the place of a former note.
+    // Refutes another version that goes on with what it has not paid for, and one that writes in the place of
+    // a former note.
     #[test]
     fn another_version_gives_up_what_was_noted() {
         let mut random = Random::new(1);

@@ -14,9 +14,9 @@ use crate::dataflow::windows::{Calendar, Schedule};
 use crate::invalid::Invalid;
 use crate::time::{Moment, Span, Time};
 
-/// A stream that is protected: of each record it is known to whom it belongs. Prints as `<private>`, and gives nothing
-/// away but through the rest of the sentence, whose last word makes the claim: for one unit more or less. Nothing here
-/// panics.
+/// A stream that is protected: of each record it is known to whom it belongs. Prints as `<private>`, and
+/// gives nothing away but through the rest of the sentence, whose last word makes the claim: for one unit
+/// more or less. Nothing here panics.
 ///
 /// There is no way to look at it:
 ///
@@ -43,8 +43,9 @@ pub struct Private<'scope, D, U: ProtectedUnit<D>> {
 redacted!([D, U: ProtectedUnit<D>] Private<'_, D, U>);
 
 impl<'scope, D: Travels + Clone> Fed<'scope, D> {
-    /// Protects everything that one person did: adding or removing all records of a person changes what is released no
-    /// more than its price says. `person` tells whose a record is; whom it does not tell apart is one person.
+    /// Protects everything that one person did: adding or removing all records of a person changes what is
+    /// released no more than its price says. `person` tells whose a record is; whom it does not tell apart is
+    /// one person.
     ///
     /// `person` sees records: it must be a function of its argument alone, without side effects.
     pub fn protect<P: Person, F: Fn(&D) -> P + 'static>(
@@ -54,17 +55,17 @@ impl<'scope, D: Travels + Clone> Fed<'scope, D> {
         Private { items: self, unit: People::new(person, DistinctRecords) }
     }
 
-    /// Protects one record: adding or removing a single one. Who has many records is protected less, by as many times.
-    /// It needs a budget of its own: one whose unit is a record.
+    /// Protects one record: adding or removing a single one. Who has many records is protected less, by as
+    /// many times. It needs a budget of its own: one whose unit is a record.
     pub fn protect_each(self) -> Private<'scope, D, Records> {
         Private { items: self, unit: Records }
     }
 }
 
 impl<'scope, D: Travels + Clone + Identity + Ord> Fed<'scope, (D, Time, isize)> {
-    /// Protects everything that one person did, in a collection whose records may be taken back: of each person's record
-    /// all changes until its window closes are added up, and it counts if what is left is above zero. After that, a
-    /// change changes nothing: a released window is final.
+    /// Protects everything that one person did, in a collection whose records may be taken back: of each
+    /// person's record all changes until its window closes are added up, and it counts if what is left is
+    /// above zero. After that, a change changes nothing: a released window is final.
     ///
     /// A change takes effect at its own time, and is late for windows that have closed by then.
     pub fn protect_collection<P: Person, F: Fn(&D) -> P + 'static>(
@@ -78,8 +79,8 @@ impl<'scope, D: Travels + Clone + Identity + Ord> Fed<'scope, (D, Time, isize)> 
 impl<'scope, D: Travels + Clone, P: Person, F: Fn(&D) -> P + 'static>
     Private<'scope, D, People<P, F, DistinctRecords>>
 {
-    /// Records have an id: duplicates of one id of a person count once while their window is open. Of duplicates that
-    /// differ, one counts, whichever came first.
+    /// Records have an id: duplicates of one id of a person count once while their window is open. Of
+    /// duplicates that differ, one counts, whichever came first.
     pub fn identified_by<I, G>(self, id: G) -> Private<'scope, D, People<P, F, RecordId<I, G>>>
     where
         I: Identity + Ord + Clone + 'static,
@@ -101,8 +102,8 @@ impl<'scope, D: Travels + Clone> Private<'scope, D, Records> {
 }
 
 impl<'scope, D, U: ProtectedUnit<D>> Private<'scope, D, U> {
-    /// Windows of one size, side by side, each from a multiple of the size since 1970 in UTC. `time` tells when a record
-    /// happened; it decides nothing but its window.
+    /// Windows of one size, side by side, each from a multiple of the size since 1970 in UTC. `time` tells
+    /// when a record happened; it decides nothing but its window.
     pub fn tumbling<T: Fn(&D) -> Time + 'static>(
         self,
         size: impl TryInto<Span, Error: Into<Invalid>>,
@@ -112,8 +113,8 @@ impl<'scope, D, U: ProtectedUnit<D>> Private<'scope, D, U> {
         self.cut(time, move |from, until| Schedule::tumbling(size, from, until))
     }
 
-    /// Windows of one size, one starting at every step. What one record does is in every window over it, and each of
-    /// them is paid for.
+    /// Windows of one size, one starting at every step. What one record does is in every window over it, and
+    /// each of them is paid for.
     pub fn sliding<T: Fn(&D) -> Time + 'static>(
         self,
         size: impl TryInto<Span, Error: Into<Invalid>>,
@@ -161,9 +162,9 @@ impl<'scope, D, U: ProtectedUnit<D>> Private<'scope, D, U> {
     }
 }
 
-/// A stream that will be cut into windows once it is said which of them exist. That is public, and never a matter of
-/// records: it is the same for neighbours. Nothing here panics; what cannot be a window is refused at the end of the
-/// sentence.
+/// A stream that will be cut into windows once it is said which of them exist. That is public, and never a
+/// matter of records: it is the same for neighbours. Nothing here panics; what cannot be a window is refused
+/// at the end of the sentence.
 pub struct Unplaced<'scope, D, U: ProtectedUnit<D>, T> {
     private: Private<'scope, D, U>,
     time: Rc<T>,
@@ -180,8 +181,9 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Unplaced<'scope, D, U, T> {
         Windowed::new(self.private, self.time, schedule)
     }
 
-    /// All windows from a moment on, without an end: for a stream that goes on. Of an input that ends, only those are
-    /// released which it had declared complete before; one that declares nothing, such as [`All`](crate::dataflow::All), has none.
+    /// All windows from a moment on, without an end: for a stream that goes on. Of an input that ends, only
+    /// those are released which it had declared complete before; one that declares nothing, such as
+    /// [`All`](crate::dataflow::All), has none.
     pub fn from(self, from: impl Moment) -> Windowed<'scope, D, U, T> {
         let schedule = from.moment().and_then(|from| (self.schedule)(from, None));
         Windowed::new(self.private, self.time, schedule)
@@ -220,8 +222,8 @@ pub trait RecordIdentity<D>: Clone + 'static {
     ) -> <Self::Rule<M> as Rule>::Value;
 }
 
-/// By nothing: equal records are different records. Where some of a person's must be left out, it is decided by their
-/// times and values, which are the same whoever read them and in whatever order.
+/// By nothing: equal records are different records. Where some of a person's must be left out, it is decided
+/// by their times and values, which are the same whoever read them and in whatever order.
 #[derive(Clone, Copy, Debug)]
 pub struct DistinctRecords;
 
@@ -360,7 +362,8 @@ impl<'scope, D: 'static> Fed<'scope, (D, isize)> {
     /// Adds differential operators, which turn the stream into changes: records with a change of their
     /// multiplicity, each at the time that its source had declared when it gave it.
     ///
-    /// The changes that come out can be [protected](Fed::protect_collection); they are not complete before what went in is.
+    /// The changes that come out can be [protected](Fed::protect_collection); they are not complete before
+    /// what went in is.
     pub fn collection<R: 'static>(
         self,
         operators: impl FnOnce(VecCollection<'scope, Time, D>) -> VecCollection<'scope, Time, R>,

@@ -16,20 +16,23 @@ pub type Accumulated<K, M> = KeyedAggregation<RunningTotal<K>, M>;
 
 /// A total whose windows are added up, told at every window and paid for once.
 ///
-/// What is bounded is what a person brings to *all* windows together, for a person is in every total from then on: `keys` keys in
-/// all, and in each `per_key` records, or a sum no farther from zero than its range, or the person once. Which records those are is a
-/// matter of the windows' order, and inside a window of the keyed hash that decides everywhere.
+/// What is bounded is what a person brings to *all* windows together, for a person is in every total from
+/// then on: `keys` keys in all, and in each `per_key` records, or a sum no farther from zero than its range,
+/// or the person once. Which records those are is a matter of the windows' order, and inside a window of the
+/// keyed hash that decides everywhere.
 impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'static, G, V>
     Tallied<'scope, D, U, T, KeyedAggregation<Total<K>, M>, G, V>
 {
     /// At every window the total of all windows so far, up to the last that there is.
     ///
-    /// All of them together cost what the mechanism says; the noise of a total grows with the logarithm of their number. People
-    /// are told as those who have come at least once; with [keys to discover](crate::mechanisms::Keys::discover), a
-    /// key is told once enough people have come to it in some span of windows, and then with all that was before.
+    /// All of them together cost what the mechanism says; the noise of a total grows with the logarithm of
+    /// their number. People are told as those who have come at least once; with [keys to
+    /// discover](crate::mechanisms::Keys::discover), a key is told once enough people have come to it in some
+    /// span of windows, and then with all that was before.
     ///
-    /// The run is refused where no last window is known ([`running_for`](Self::running_for)), where windows overlap, and where
-    /// a person's [windows](crate::mechanisms::Bound::windows) are bounded beside all of them.
+    /// The run is refused where no last window is known ([`running_for`](Self::running_for)), where windows
+    /// overlap, and where a person's [windows](crate::mechanisms::Bound::windows) are bounded beside all of
+    /// them.
     ///
     /// ```no_run
     /// # use discreet::prelude::*;
@@ -56,15 +59,18 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
         self.over(last.map(|windows| TotalSpan::SoFar { windows }))
     }
 
-    /// As [`running`](Self::running), for the first so many windows. Later ones are skipped, and a row of each says so.
+    /// As [`running`](Self::running), for the first so many windows. Later ones are skipped, and a row of
+    /// each says so.
     pub fn running_for(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         self.over(Ok(TotalSpan::SoFar { windows }))
     }
 
-    /// At every window the total of the last so many, this one included; at first there are fewer. The stream need not end.
+    /// At every window the total of the last so many, this one included; at first there are fewer. The stream
+    /// need not end.
     ///
-    /// The price is for what one person brings to all windows together, however many there are, for as long as the stream
-    /// runs. People cannot be told so, nor what is no sum over windows: who comes twice is one person.
+    /// The price is for what one person brings to all windows together, however many there are, for as long
+    /// as the stream runs. People cannot be told so, nor what is no sum over windows: who comes twice is one
+    /// person.
     pub fn over_last(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         self.over(Ok(TotalSpan::Last { windows }))
     }
@@ -112,7 +118,8 @@ impl<K: GroupingKey, M: SummedMeasure + 'static> Aggregation for Accumulated<K, 
         self.statistic.total().listed()
     }
 
-    /// More keys than count, for a person's own may be any of them: the ration chooses among them when the window closes.
+    /// More keys than count, for a person's own may be any of them: the ration chooses among them when the
+    /// window closes.
     fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
         Cap::new(limits.keys().max(HELD), limits.per_key())
     }
@@ -143,5 +150,6 @@ impl<K: GroupingKey, M: SummedMeasure + 'static> Aggregation for Accumulated<K, 
     }
 }
 
-/// So many keys of a person are held in an open window. Who brings more may lose one that counted before; nobody else does.
+/// So many keys of a person are held in an open window. Who brings more may lose one that counted before;
+/// nobody else does.
 const HELD: u64 = 4096;

@@ -28,8 +28,8 @@ use crate::time::{Time, in_words};
 
 /// A statistic of a protected stream: exact, and still private. Prints as `<private>`.
 ///
-/// Its sensitivity follows from its bound, and there is nowhere to state one. All that can be done with it is to release
-/// it:
+/// Its sensitivity follows from its bound, and there is nowhere to state one. All that can be done with it is
+/// to release it:
 ///
 /// ```compile_fail,E0599
 /// # use discreet::dataflow::Fed;
@@ -112,14 +112,16 @@ where
 {
     /// Releases every window of the statistic, once, under a name, by a mechanism with its price.
     ///
-    /// What comes out is an ordinary stream, on worker 0: each [`LeavingRelease`] is a row of the ledger, durable before it
-    /// leaves, in order of windows. Its claim: each is private for one unit more or less
-    /// ([`AddRemove`](crate::accounting::Relation)), in the mechanism's currency, at the price that is charged for it; what
-    /// all of them cost together is the ledger's affair, and refused where it does not fit.
+    /// What comes out is an ordinary stream, on worker 0: each [`LeavingRelease`] is a row of the ledger,
+    /// durable before it leaves, in order of windows. Its claim: each is private for one unit more or less
+    /// ([`AddRemove`](crate::accounting::Relation)), in the mechanism's currency, at the price that is
+    /// charged for it; what all of them cost together is the ledger's affair, and refused where it does not
+    /// fit.
     ///
-    /// Everything that can be wrong with a parameter of the sentence is told here: the run ends with it, as a failure of
-    /// [configuration](crate::dataflow::FailureKind::Configuration), before any record is read. So it is where the same version of
-    /// a job asks for the same statistic with other parameters. Nothing here panics.
+    /// Everything that can be wrong with a parameter of the sentence is told here: the run ends with it, as a
+    /// failure of [configuration](crate::dataflow::FailureKind::Configuration), before any record is read. So
+    /// it is where the same version of a job asks for the same statistic with other parameters. Nothing here
+    /// panics.
     pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, LeavingRelease>
     where
         X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
@@ -228,7 +230,8 @@ where
         };
         let (at_desk, restored) = match (scope.index() == 0).then(seated).transpose() {
             Ok(seat) => seat.unzip(),
-            // The others do not know of it: without the operators that they have, they would not find their channels.
+            // The others do not know of it: without the operators that they have, they would not find their
+            // channels.
             Err(failure) => {
                 people.items.context.shared.fail(failure);
                 (None, None)

@@ -1,5 +1,6 @@
-//! Whole sentences on one to four workers, and on two processes, against sequential references. What is sealed is the
-//! exact tally, beside what would have been told: the one way past the noise, and in this build alone.
+//! Whole sentences on one to four workers, and on two processes, against sequential references. What is
+//! sealed is the exact tally, beside what would have been told: the one way past the noise, and in this build
+//! alone.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -70,8 +71,9 @@ pub(super) fn events(random: &mut Random) -> Vec<Event> {
     (0..records).map(|id| event((id, random))).collect()
 }
 
-/// Divides records among workers, in odd batches, with the progress that each declares beside them. Nothing else is in it
-/// but what `random` decides: for other records in the same places the declarations are the same.
+/// Divides records among workers, in odd batches, with the progress that each declares beside them. Nothing
+/// else is in it but what `random` decides: for other records in the same places the declarations are the
+/// same.
 pub(super) fn divided<R: Clone>(random: &mut Random, records: &[R], workers: usize) -> Vec<Script<R>> {
     let mut scripts = vec![Script(Vec::new()); workers];
     let mut declared = vec![Time::MIN; workers];

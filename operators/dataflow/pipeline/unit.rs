@@ -1,5 +1,5 @@
-//! Whose a record is: a person's, or its own. Written into the type of a stream by the first word of the sentence, so that
-//! one kind of protection is never taken for the other.
+//! Whose a record is: a person's, or its own. Written into the type of a stream by the first word of the
+//! sentence, so that one kind of protection is never taken for the other.
 
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -194,8 +194,8 @@ where
     }
 }
 
-/// A record belongs to itself: protected is one record, and a person with many is protected less. Nothing is held of
-/// anybody, and no record has to change workers.
+/// A record belongs to itself: protected is one record, and a person with many is protected less. Nothing is
+/// held of anybody, and no record has to change workers.
 #[derive(Clone, Copy, Debug)]
 pub struct Records;
 

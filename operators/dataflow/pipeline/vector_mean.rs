@@ -13,8 +13,8 @@ use crate::invalid::Invalid;
 use crate::mechanisms::{FoundMean, Keys, Ranges, StableVectors, Summary, VectorMean, Vectors};
 use crate::time::Time;
 
-/// Several whole numbers of a record: an array, or a list. Every record must have as many; one that has not counts as the
-/// middle of all ranges.
+/// Several whole numbers of a record: an array, or a list. Every record must have as many; one that has not
+/// counts as the middle of all ranges.
 pub trait Vector: AsRef<[i64]> + Identity + Ord + Clone + 'static {}
 
 impl<V: AsRef<[i64]> + Identity + Ord + Clone + 'static> Vector for V {}
@@ -35,9 +35,9 @@ where
     U: ProtectedUnit<D>,
     T: Fn(&D) -> Time + 'static,
 {
-    /// The mean of several numbers of each record, with one count for all of them. Another word must say what bounds them:
-    /// [`within`](MeanOf::within) ranges, [`over`](MeanOf::over) a domain, in ranges that are [found](MeanOf::found_within), or
-    /// [stable](MeanOf::stable), in a box that holds whatever comes.
+    /// The mean of several numbers of each record, with one count for all of them. Another word must say what
+    /// bounds them: [`within`](MeanOf::within) ranges, [`over`](MeanOf::over) a domain, in ranges that are
+    /// [found](MeanOf::found_within), or [stable](MeanOf::stable), in a box that holds whatever comes.
     ///
     /// ```
     /// # use discreet::dataflow::{Fed, LeavingRelease, StreamVec};
@@ -85,8 +85,8 @@ where
 {
     /// Each coordinate is clipped to a range, by itself, and has noise that is as wide as its range asks.
     ///
-    /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`, and each sum,
-    /// taken from the middle of its range, by at most `per_key` times half its width.
+    /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`,
+    /// and each sum, taken from the middle of its range, by at most `per_key` times half its width.
     pub fn within(
         self,
         ranges: impl TryInto<Ranges, Error: Into<Invalid>>,
@@ -96,11 +96,12 @@ where
         self.ask(|keys| VectorMean::clipped(&ranges?, limits, keys))
     }
 
-    /// All vectors lie in this domain, and the noise has its shape: that with the least mean square of the error, all
-    /// coordinates together. They should be in similar units. What lies outside is brought to the border.
+    /// All vectors lie in this domain, and the noise has its shape: that with the least mean square of the
+    /// error, all coordinates together. They should be in similar units. What lies outside is brought to the
+    /// border.
     ///
-    /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`, and the sum by at
-    /// most `per_key` vectors of the domain.
+    /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`,
+    /// and the sum by at most `per_key` vectors of the domain.
     pub fn over(
         self,
         domain: impl TryInto<DataDomain, Error: Into<Invalid>>,
@@ -122,8 +123,9 @@ where
     /// Finds the bound of the vectors on a part of the budget, and follows it from window to window: ranges
     /// that may be far too wide are enough. See [`FoundMean`].
     ///
-    /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`, and the sum by at
-    /// most `per_key` vectors whose length, as the last window's covariance measures it, is bounded.
+    /// One person more or less moves at most `keys` means; in each of them the count by at most `per_key`,
+    /// and the sum by at most `per_key` vectors whose length, as the last window's covariance measures it, is
+    /// bounded.
     pub fn found_within(
         self,
         outer: impl TryInto<Ranges, Error: Into<Invalid>>,
@@ -131,8 +133,8 @@ where
         self.followed(outer, |mean| mean)
     }
 
-    /// The same, with what else there is to say of it: how many [`people`](FoundMean::people) are expected, and what is spent on
-    /// [`finding`](FoundMean::finding) and [`following`](FoundMean::following).
+    /// The same, with what else there is to say of it: how many [`people`](FoundMean::people) are expected,
+    /// and what is spent on [`finding`](FoundMean::finding) and [`following`](FoundMean::following).
     pub fn followed(
         self,
         outer: impl TryInto<Ranges, Error: Into<Invalid>>,
@@ -143,9 +145,9 @@ where
         self.ask(|keys| FoundMean::new(&outer?, limits, keys).map(also))
     }
 
-    /// Nothing is known of the vectors, and not even their units are similar: the noise takes its shape from the data. It needs
-    /// many people, one record of each, and a box that holds every number that can come. See [`Stable`](crate::mechanisms::Stable),
-    /// which alone releases it: **floating-point assumed**.
+    /// Nothing is known of the vectors, and not even their units are similar: the noise takes its shape from
+    /// the data. It needs many people, one record of each, and a box that holds every number that can come.
+    /// See [`Stable`](crate::mechanisms::Stable), which alone releases it: **floating-point assumed**.
     pub fn stable(
         self,
         sides: impl TryInto<Ranges, Error: Into<Invalid>>,

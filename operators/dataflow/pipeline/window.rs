@@ -52,8 +52,9 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Windowed<'scope, D, U, T> {
         Windowed { items, unit: Rc::new(unit), time, windows, refused }
     }
 
-    /// Windows stay open for so long after their end. A record is late if its source had declared the end of its window,
-    /// and this, complete before it gave the record; late records do not count, and how many there are is private.
+    /// Windows stay open for so long after their end. A record is late if its source had declared the end of
+    /// its window, and this, complete before it gave the record; late records do not count, and how many
+    /// there are is private.
     #[must_use]
     pub fn late(mut self, late: impl TryInto<Span, Error: Into<Invalid>>) -> Self {
         match late.try_into() {
@@ -63,8 +64,8 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Windowed<'scope, D, U, T> {
         self
     }
 
-    /// Windows that are not complete when a public clock has passed their close by so long are skipped, at no cost, and
-    /// never released late.
+    /// Windows that are not complete when a public clock has passed their close by so long are skipped, at no
+    /// cost, and never released late.
     #[must_use]
     pub fn skipping(
         mut self,
@@ -78,8 +79,8 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Windowed<'scope, D, U, T> {
         self
     }
 
-    /// Nothing is released before the input has ended, whatever is declared complete before: what came in order may turn
-    /// out not to have. What is held of persons is given up as their windows are complete.
+    /// Nothing is released before the input has ended, whatever is declared complete before: what came in
+    /// order may turn out not to have. What is held of persons is given up as their windows are complete.
     #[cfg(feature = "cli")]
     pub(crate) fn at_the_end(mut self) -> Self {
         self.windows.at_end = true;
@@ -116,8 +117,8 @@ where
     /// Sets the contribution bound of one person in a window: the last stage before a statistic, so that
     /// nothing is done to a record after its person was bounded.
     ///
-    /// What is kept of a person is chosen by a keyed hash, and is the same for every order, batch, duplicate and number
-    /// of workers.
+    /// What is kept of a person is chosen by a keyed hash, and is the same for every order, batch, duplicate
+    /// and number of workers.
     pub fn bound(self, bound: Bound) -> Bounded<'scope, D, People<P, F, N>, T> {
         self.within(bound.checked())
     }

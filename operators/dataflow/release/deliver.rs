@@ -14,8 +14,8 @@ use crate::time::Time;
 
 /// Gives releases to a sink, and marks them as delivered once it has taken them.
 pub trait Deliver {
-    /// Calls `sink` with each release, in order, at the worker where it is. `Ok` means that it will not be lost; an error
-    /// ends the run, and the release is told again by the next process.
+    /// Calls `sink` with each release, in order, at the worker where it is. `Ok` means that it will not be
+    /// lost; an error ends the run, and the release is told again by the next process.
     fn deliver(self, sink: impl FnMut(&LeavingRelease) -> io::Result<()> + 'static);
 }
 
@@ -109,8 +109,8 @@ impl LeavingRelease {
         self.row.line()
     }
 
-    /// The line that ends the lines of a released window, with how many they are and its place in the ledger; `None`
-    /// where the window was not released.
+    /// The line that ends the lines of a released window, with how many they are and its place in the ledger;
+    /// `None` where the window was not released.
     pub fn closing(&self) -> Option<String> {
         self.row.closing()
     }
@@ -137,7 +137,8 @@ impl LeavingRelease {
         self.took
     }
 
-    /// Says that it has reached its sink for good. A release of which nobody says so is told again by the next process.
+    /// Says that it has reached its sink for good. A release of which nobody says so is told again by the
+    /// next process.
     pub fn delivered(&self) {
         lock(&self.ticket.desk).delivered(&self.row);
     }

@@ -65,8 +65,8 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         }
     }
 
-    /// Takes in a part of a window that was declared complete up to `at` when it was sent. It is dropped if it is late,
-    /// or if there is no such window.
+    /// Takes in a part of a window that was declared complete up to `at` when it was sent. It is dropped if
+    /// it is late, or if there is no such window.
     pub(crate) fn absorb(&mut self, at: Time, number: u64, part: S::Part) {
         let Some(window) = self.schedule.window(number) else { return };
         if at >= self.close(window) || number < self.next {
@@ -126,8 +126,8 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         }
     }
 
-    /// Takes note of what the gate says of a release. What comes back may be told at once: a row that was sealed and not
-    /// delivered by a former process.
+    /// Takes note of what the gate says of a release. What comes back may be told at once: a row that was
+    /// sealed and not delivered by a former process.
     pub(crate) fn hear(&mut self, id: Digest, outcome: Outcome) -> Option<Outcome> {
         match self.numbers.remove(&id) {
             Some(number) => {

@@ -1,9 +1,9 @@
-//! The operator that releases: every part of every window goes to worker 0, and each window that is declared complete
-//! goes to the gate, whether or not a single record fell into it.
+//! The operator that releases: every part of every window goes to worker 0, and each window that is declared
+//! complete goes to the gate, whether or not a single record fell into it.
 //!
-//! It never waits. What the gate has to say is heard when the operator is woken; until then it holds the capability of
-//! the first window without an outcome, so that everything after it (a probe, a sink, the end of the job) waits for
-//! durability without knowing of it.
+//! It never waits. What the gate has to say is heard when the operator is woken; until then it holds the
+//! capability of the first window without an outcome, so that everything after it (a probe, a sink, the end
+//! of the job) waits for durability without knowing of it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -76,7 +76,8 @@ impl<S: WindowStatistic> StatisticSchedule<S> {
         Ok(self)
     }
 
-    /// Windows that are not complete when the clock has passed their close by so long are skipped, never released late.
+    /// Windows that are not complete when the clock has passed their close by so long are skipped, never
+    /// released late.
     ///
     /// # Errors
     ///
@@ -95,11 +96,12 @@ impl<S: WindowStatistic> StatisticSchedule<S> {
 type ReleaseOutcome = (Row, BudgetStatus, Option<Duration>);
 
 impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
-    /// Releases a statistic of which nothing is known here: neither whom it bounds, nor by how much. For tests and benches
-    /// of this library itself; what people use says [`protect`](Fed::protect) first.
+    /// Releases a statistic of which nothing is known here: neither whom it bounds, nor by how much. For
+    /// tests and benches of this library itself; what people use says [`protect`](Fed::protect) first.
     ///
-    /// The stream holds parts of tallies, each with the number of its window in the plan's schedule, sent at a time below
-    /// the window's end and its lateness. The run fails where the gate refuses a [desk](Gate::desk).
+    /// The stream holds parts of tallies, each with the number of its window in the plan's schedule, sent at
+    /// a time below the window's end and its lateness. The run fails where the gate refuses a
+    /// [desk](Gate::desk).
     #[doc(hidden)]
     pub fn release_unproved_for_tests_of_the_library_itself<S: WindowStatistic<Part = P>>(
         self,
@@ -150,8 +152,8 @@ impl Waker {
     }
 }
 
-/// Releases a statistic where its desk is, on worker 0; with `at_end`, which the plan on worker 0 says too, no window
-/// before every input has ended.
+/// Releases a statistic where its desk is, on worker 0; with `at_end`, which the plan on worker 0 says too,
+/// no window before every input has ended.
 pub(crate) fn release<'scope, S: WindowStatistic>(
     parts: Fed<'scope, (u64, S::Part)>,
     at_end: bool,
@@ -329,10 +331,11 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
 
 // What is counted, as the operator that releases sees it.
 
-/// A statistic of one window: how its exact tally is put together from what the workers send, and how it is told.
+/// A statistic of one window: how its exact tally is put together from what the workers send, and how it is
+/// told.
 ///
-/// It vouches that one protected unit moves a tally by no more than the noise in its [`Sealable`] was made for; what
-/// arrives here is already bounded.
+/// It vouches that one protected unit moves a tally by no more than the noise in its [`Sealable`] was made
+/// for; what arrives here is already bounded.
 pub trait WindowStatistic: 'static {
     /// The tally of one worker for a window.
     type Part: Travels;
@@ -365,7 +368,8 @@ pub struct Title {
     pub account: Name,
     /// The job that releases them.
     pub job: Name,
-    /// A hash of the job's version and of every parameter that privacy depends on, as [`Digest::of_version`] makes it.
+    /// A hash of the job's version and of every parameter that privacy depends on, as [`Digest::of_version`]
+    /// makes it.
     pub version: Digest,
     /// The name of the statistic.
     pub name: Name,

@@ -1,7 +1,8 @@
 //! Questions that become rows: looked up, counted where they have none, and sealed.
 //!
-//! *questions → (worker 0) → gate: look up → known: release; unknown: every worker → what each has counted → (worker 0) →
-//! gate: draw, seal, read back → release.* A question that was answered before costs a look-up and no counting.
+//! *questions → (worker 0) → gate: look up → known: release; unknown: every worker → what each has counted →
+//! (worker 0) → gate: draw, seal, read back → release.* A question that was answered before costs a look-up
+//! and no counting.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -129,8 +130,8 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         QuerySequencer { answering, desk, shared, workers, stages, seeking, sealing }
     }
 
-    /// Takes a question in: the name and the time of its answer, unless that is on its way already. Asking twice is asking
-    /// once.
+    /// Takes a question in: the name and the time of its answer, unless that is on its way already. Asking
+    /// twice is asking once.
     pub(super) fn ask(&mut self, question: Query, given: Time) -> Result<Option<(Digest, Time)>, Unanswered> {
         let version = match self.answering.version(&question, given) {
             Ok(version) => version,
@@ -236,8 +237,8 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     }
 }
 
-// The operator that seeks: every question goes to worker 0, and from there to the gate, which knows whether it was
-// answered before. One that was not goes on to all workers.
+// The operator that seeks: every question goes to worker 0, and from there to the gate, which knows whether
+// it was answered before. One that was not goes on to all workers.
 
 /// The outcome of looking for the rows of queries.
 pub(in crate::dataflow) struct Sought<'scope, A> {
@@ -267,8 +268,9 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     let Fed { stream, context } = questions;
     let scope = stream.scope();
     let workers = scope.peers();
-    // What an input sends waits on this side of an exchange, for more to fill a message with, until its source declares
-    // something. What an operator sends leaves at once, and whoever asks may wait for the answer before asking more.
+    // What an input sends waits on this side of an exchange, for more to fill a message with, until its
+    // source declares something. What an operator sends leaves at once, and whoever asks may wait for the
+    // answer before asking more.
     let stream = stream.unary(Pipeline, "Ask", |_, _| {
         move |input, output| {
             input.for_each(|time, batch| output.session(&time).give_container(batch));
@@ -339,7 +341,8 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     Sought { posed: posed_stream, releases: release_stream, unanswered: refused_stream, clerk, seal }
 }
 
-// The operator that seals: what every worker has counted goes to worker 0, and with the last of it to the gate.
+// The operator that seals: what every worker has counted goes to worker 0, and with the last of it to the
+// gate.
 
 /// Wakes the operator once it is there.
 #[derive(Clone, Default)]

@@ -202,7 +202,8 @@ fn a_sink_that_errs_ends_the_run_and_gets_nothing_more() {
 
 #[test]
 fn an_operator_that_drops_its_stream_completes_nothing() {
-    // Two windows are declared complete and eight are not; what `through` gives back claims that there is no more.
+    // Two windows are declared complete and eight are not; what `through` gives back claims that there is no
+    // more.
     let (stop, ears) = (Stop::new(), Ears::default());
     let (switch, listening) = (stop.clone(), ears.clone());
     let (say, told) = unbounded();
@@ -257,8 +258,8 @@ fn a_worker_that_is_behind_is_not_sent_more_than_it_can_take() {
     };
     assert!(ended.is_ok());
     assert_eq!(taken.load(Ordering::SeqCst), RECORDS);
-    // 80 batches may be unanswered, and what each operator on the way has taken in its last step comes on top. Without a
-    // brake it is nearly all of them.
+    // 80 batches may be unanswered, and what each operator on the way has taken in its last step comes on
+    // top. Without a brake it is nearly all of them.
     let most = most.load(Ordering::SeqCst) / BATCH as i64;
     assert!(most <= 400, "{most} batches were waiting");
 }

@@ -13,7 +13,8 @@ enum Act {
 }
 use Act::{Complete, Finish, Send};
 
-/// Runs an external stream of so many partitions, acting so on each worker: one act each time it is scheduled.
+/// Runs an external stream of so many partitions, acting so on each worker: one act each time it is
+/// scheduled.
 fn run(partitions: usize, acts: Vec<Vec<Act>>) -> (Result<Finished, RunError>, Vec<String>) {
     let ears = Ears::default();
     let listening = ears.clone();

@@ -7,7 +7,8 @@ use jiff::{Span, Timestamp};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{Time, Zone, known, midnight};
 
-/// Windows of whole months or days, from midnight to midnight in a time zone, for a [`Schedule`](super::Schedule):
+/// Windows of whole months or days, from midnight to midnight in a time zone, for a
+/// [`Schedule`](super::Schedule):
 ///
 /// ```
 /// use discreet::dataflow::{Calendar, Schedule};
@@ -20,8 +21,8 @@ use crate::time::{Time, Zone, known, midnight};
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 ///
-/// A day has 23 or 25 hours where the clock changes. It begins at midnight, at the earlier one of two; where the clock
-/// jumps over midnight, with the jump; and a day that a zone left out has no window.
+/// A day has 23 or 25 hours where the clock changes. It begins at midnight, at the earlier one of two; where
+/// the clock jumps over midnight, with the jump; and a day that a zone left out has no window.
 ///
 /// What is wrong with a calendar is said where a schedule is made of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +46,8 @@ const MOST_MONTHS: u32 = 1_200;
 const MOST_DAYS: u32 = 36_525;
 /// Two hundred years, rounded up, in microseconds.
 const HORIZON: Time = 73_050 * 86_400_000_000;
-/// From 0000-01-01 to 9999-12-30: what is near them, in any zone and in the hundred years before, has a date too.
+/// From 0000-01-01 to 9999-12-30: what is near them, in any zone and in the hundred years before, has a date
+/// too.
 const EARLIEST: Time = -62_167_219_200_000_000;
 const LATEST: Time = 253_402_128_000_000_000;
 const EPOCH: Date = date(1970, 1, 1);
@@ -53,7 +55,8 @@ const EPOCH: Date = date(1970, 1, 1);
 const MOST_STARTS: usize = 1_000_000;
 
 impl Calendar {
-    /// Windows of so many months, counted from January 1970: of 3, they start in January, April, July and October.
+    /// Windows of so many months, counted from January 1970: of 3, they start in January, April, July and
+    /// October.
     pub fn months(count: u32) -> Calendar {
         Calendar::of(CalendarStep::Month, count)
     }
@@ -63,13 +66,15 @@ impl Calendar {
         Calendar::of(CalendarStep::Day, count)
     }
 
-    /// Windows that span so many of what was said and start with each: they overlap. One, unless this is said.
+    /// Windows that span so many of what was said and start with each: they overlap. One, unless this is
+    /// said.
     #[must_use]
     pub fn over(self, count: u32) -> Calendar {
         Calendar { over: count, ..self }
     }
 
-    /// In the zone of this name in the time zone database, a copy of which is built in. UTC, unless this is said.
+    /// In the zone of this name in the time zone database, a copy of which is built in. UTC, unless this is
+    /// said.
     #[must_use]
     pub fn in_zone(self, name: &str) -> Calendar {
         Calendar { zone: name.to_owned(), ..self }
@@ -94,8 +99,8 @@ impl Calendar {
         format!("{long} {unit} every {each} in {}", self.zone)
     }
 
-    /// Itself, with its zone as the database spells it; and when its windows start and end, from `from` to `until` or
-    /// for two hundred years, in order. Some may be there twice.
+    /// Itself, with its zone as the database spells it; and when its windows start and end, from `from` to
+    /// `until` or for two hundred years, in order. Some may be there twice.
     pub(crate) fn starts(&self, from: Time, until: Option<Time>) -> Result<(Calendar, Vec<Time>), Invalid> {
         self.check()?;
         let (zone, rules) = known(&self.zone)?;

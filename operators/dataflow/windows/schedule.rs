@@ -1,5 +1,5 @@
-//! Which windows exist. Configuration decides it alone: no record, no clock and no frontier adds a window or takes one
-//! away.
+//! Which windows exist. Configuration decides it alone: no record, no clock and no frontier adds a window or
+//! takes one away.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::time::{LIMIT, Span, Time};
 
 /// The windows of a statistic, numbered from zero in order of their end.
 ///
-/// Windows are aligned, each starting at a multiple of its step since 1970-01-01T00:00:00 UTC or with a month or day of
-/// a [`Calendar`]. Those exist which lie wholly between `from` and `until`.
+/// Windows are aligned, each starting at a multiple of its step since 1970-01-01T00:00:00 UTC or with a month
+/// or day of a [`Calendar`]. Those exist which lie wholly between `from` and `until`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
     rule: WindowRule,
@@ -48,13 +48,14 @@ impl Schedule {
         Schedule::sliding(size, size, from, until)
     }
 
-    /// Windows of one size, one starting at every step. Without `until` there is no last one; then an input that ends
-    /// completes only what was declared before it ended.
+    /// Windows of one size, one starting at every step. Without `until` there is no last one; then an input
+    /// that ends completes only what was declared before it ended.
     ///
     /// # Errors
     ///
-    /// Names what is wrong with the spans; `step` where it is longer than the size, so that windows would leave gaps;
-    /// `from` or `until` where they are too far from 1970 (73,000 years) or leave room for no window.
+    /// Names what is wrong with the spans; `step` where it is longer than the size, so that windows would
+    /// leave gaps; `from` or `until` where they are too far from 1970 (73,000 years) or leave room for no
+    /// window.
     pub fn sliding(
         size: impl TryInto<Span, Error: Into<Invalid>>,
         step: impl TryInto<Span, Error: Into<Invalid>>,
@@ -86,14 +87,14 @@ impl Schedule {
         Ok(Schedule::new(rule, ticks, panes(step), panes(size), until.is_some()))
     }
 
-    /// Windows of months or days. Without `until` there is no last one, as in [`Schedule::sliding`], but none is known
-    /// that ends more than 200 years after `from`.
+    /// Windows of months or days. Without `until` there is no last one, as in [`Schedule::sliding`], but none
+    /// is known that ends more than 200 years after `from`.
     ///
     /// # Errors
     ///
-    /// Names `months` or `days` and `over` where they are zero or windows longer than a hundred years; `zone` where
-    /// there is none of this name; `from` or `until` where they are not in the years 0 to 9999, leave room for no window, or
-    /// for more than a million.
+    /// Names `months` or `days` and `over` where they are zero or windows longer than a hundred years; `zone`
+    /// where there is none of this name; `from` or `until` where they are not in the years 0 to 9999, leave
+    /// room for no window, or for more than a million.
     pub fn calendar(calendar: &Calendar, from: Time, until: Option<Time>) -> Result<Schedule, Invalid> {
         let (calendar, starts) = calendar.starts(from, until)?;
         let width = calendar.width();
@@ -113,7 +114,8 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// Names `from` or `until` where they are too far from 1970 (73,000 years), and `until` unless it is after `from`.
+    /// Names `from` or `until` where they are too far from 1970 (73,000 years), and `until` unless it is
+    /// after `from`.
     pub fn whole(from: Time, until: Time) -> Result<Schedule, Invalid> {
         within_limit(from, until)?;
         if from >= until {
@@ -135,7 +137,8 @@ impl Schedule {
         self.ticks.between(panes.start, panes.end)
     }
 
-    /// The numbers of the windows that hold a moment: none outside the schedule, one where windows are side by side.
+    /// The numbers of the windows that hold a moment: none outside the schedule, one where windows are side
+    /// by side.
     pub fn holding(&self, time: Time) -> Range<u64> {
         self.pane(time).map_or(0..0, |pane| self.windows_of(pane))
     }
@@ -146,8 +149,8 @@ impl Schedule {
     }
 }
 
-/// Panes: pieces of time that no window divides, numbered from zero in order. All moments of a pane are in the same
-/// windows, at least one, and a window is the sum of its panes.
+/// Panes: pieces of time that no window divides, numbered from zero in order. All moments of a pane are in
+/// the same windows, at least one, and a window is the sum of its panes.
 impl Schedule {
     /// The pane that holds a moment; `None` where no window does.
     pub(crate) fn pane(&self, time: Time) -> Option<u64> {
@@ -244,8 +247,9 @@ fn common(one: i64, other: i64) -> i64 {
 
 // The public moments at which windows may begin or end.
 
-/// Moments in strictly increasing order, numbered from zero: at least two. *Pane* `i` is from tick `i` on and before
-/// tick `i + 1`, so that each moment from the first tick on and before the last is in exactly one pane.
+/// Moments in strictly increasing order, numbered from zero: at least two. *Pane* `i` is from tick `i` on and
+/// before tick `i + 1`, so that each moment from the first tick on and before the last is in exactly one
+/// pane.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Ticks {
     /// Every `length` from `first` to `end`, which is a whole number of lengths later. Both are within

@@ -1,9 +1,10 @@
-//! Versions of a job that come and go, and schedules that start earlier than they did: what is kept of one person who has a
-//! record in every window, of whom one window may count for each reservation.
+//! Versions of a job that come and go, and schedules that start earlier than they did: what is kept of one
+//! person who has a record in every window, of whom one window may count for each reservation.
 //!
-//! One statistic with `windows = 1`, and runs one after another, each of some version and from some window on, each ended
-//! at any point. The rows, the reservation and the counter change in one commit, as the gate's model has it. What is
-//! explored is by what a run concludes that a window was released already, and that a reservation still holds.
+//! One statistic with `windows = 1`, and runs one after another, each of some version and from some window
+//! on, each ended at any point. The rows, the reservation and the counter change in one commit, as the gate's
+//! model has it. What is explored is by what a run concludes that a window was released already, and that a
+//! reservation still holds.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
@@ -163,7 +164,8 @@ fn explore(rules: ModelRules) -> (usize, bool) {
 const RULES: ModelRules =
     ModelRules { start_is_bound: true, passed_is_skipped: true, reservation: Reservation::BesideItsState };
 
-/// Refutes a person who counts in more windows than reservations paid for, over all orders of two versions, starts and ends of runs.
+/// Refutes a person who counts in more windows than reservations paid for, over all orders of two versions,
+/// starts and ends of runs.
 #[test]
 fn no_order_of_versions_and_starts_is_undercharged() {
     // Either rule about earlier starts is enough by itself.

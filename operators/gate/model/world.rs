@@ -31,8 +31,8 @@ struct Process {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
     ledger: ModelLedger,
-    /// A second ledger with the same job and accounts, where the setting has one: another ledger behind the same pooler, or
-    /// what one file becomes under its second name.
+    /// A second ledger with the same job and accounts, where the setting has one: another ledger behind the
+    /// same pooler, or what one file becomes under its second name.
     other: Option<ModelLedger>,
     /// The ledger before its last commit, until that is lost.
     before: Option<Box<ModelLedger>>,
@@ -75,7 +75,8 @@ impl World {
         let names: HashSet<_> = self.sink.iter().map(|(name, _)| name).collect();
         let paid: HashSet<_> = drawn.iter().map(|(name, _)| name).collect();
         let lines: HashSet<_> = self.sink.iter().collect();
-        // A ledger that has just lost a commit is behind by that much; what counts then is that nothing new is said.
+        // A ledger that has just lost a commit is behind by that much; what counts then is that nothing new
+        // is said.
         let lost = u8::from(self.before.is_none() && setting.flaw == Flaw::RollbackWithAnchor);
         let found = [
             (self.redrawn, Violation::TwoDraws),
@@ -94,7 +95,8 @@ impl World {
     pub(super) fn successors(&self, setting: Setting) -> Vec<World> {
         let mut next = self.of_process(0, setting);
         if setting.flaw == Flaw::TwoNames {
-            // The second process opens the file under its other name, and has a write-ahead log of its own there.
+            // The second process opens the file under its other name, and has a write-ahead log of its own
+            // there.
             let worlds = self.clone().exchanged().of_process(1, setting);
             next.extend(worlds.into_iter().map(World::exchanged));
         } else {
@@ -132,7 +134,8 @@ impl World {
         next
     }
 
-    /// A process carries out one of its effects over a connection that the pooler has taken from the other ledger.
+    /// A process carries out one of its effects over a connection that the pooler has taken from the other
+    /// ledger.
     fn carried_out_elsewhere(&self, index: usize, place: usize, setting: Setting) -> Vec<World> {
         let todo = &self.processes[index].as_ref().expect("only a running process acts").todo;
         let transaction = !matches!(
@@ -202,8 +205,8 @@ impl World {
         Some(world)
     }
 
-    /// A process hears an event. Nobody else can see whether it has, so it hears at once of what it did: to crash
-    /// before hearing is to crash after.
+    /// A process hears an event. Nobody else can see whether it has, so it hears at once of what it did: to
+    /// crash before hearing is to crash after.
     fn told(mut self, index: usize, setting: Setting, event: Event<ModelName, DrawId>) -> World {
         let process = self.processes[index].as_mut().expect("only a running process hears");
         let effects = process.core.step(event);

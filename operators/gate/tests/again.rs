@@ -6,7 +6,8 @@ everywhere! {
     what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it
 }
 
-/// Refutes a search that draws, charges or waits for a delivery, and one that tells twice what may be told once.
+/// Refutes a search that draws, charges or waits for a delivery, and one that tells twice what may be told
+/// once.
 fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws: Arc<AtomicU32> = Arc::default();
@@ -38,7 +39,8 @@ fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: Scratch
     assert_eq!(draws.load(Ordering::Relaxed), 2);
 }
 
-/// Refutes a request that hears nothing because it came right behind the word that the row before was delivered.
+/// Refutes a request that hears nothing because it came right behind the word that the row before was
+/// delivered.
 #[test]
 fn what_is_asked_for_again_after_its_delivery_is_told_again() {
     let scratch = scratch(ScratchPlace::File, 10);

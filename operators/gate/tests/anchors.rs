@@ -48,8 +48,8 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
     assert!(opening.seen(Anchor { ledger: Digest::of(b"other"), ..seen(&first) }).open().is_err());
 }
 
-/// A process that was suspended and goes on after its successor is done must not take from the anchor what that one
-/// wrote: a copy from before would pass for the newest.
+/// A process that was suspended and goes on after its successor is done must not take from the anchor what
+/// that one wrote: a copy from before would pass for the newest.
 #[test]
 fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     let scratch = scratch(ScratchPlace::File, 10);

@@ -1,4 +1,5 @@
-//! A bundle of answers over the real gate: each question is answered once, and so many are, whatever happens in between.
+//! A bundle of answers over the real gate: each question is answered once, and so many are, whatever happens
+//! in between.
 
 use std::sync::LazyLock;
 
@@ -17,7 +18,8 @@ everywhere! {
     other_parameters_pay_anew_and_replace_the_first
 }
 
-/// Two answers, one for each of two analysts, or three for anybody: which share a law, so that few are calibrated.
+/// Two answers, one for each of two analysts, or three for anybody: which share a law, so that few are
+/// calibrated.
 static ANYBODYS: LazyLock<Arc<ReadyBundle>> = LazyLock::new(|| ready(BoundedNoise::bundle(3)));
 static SHARED: LazyLock<Arc<ReadyBundle>> =
     LazyLock::new(|| ready(BoundedNoise::bundle(3).share("ann", 2).share("bob", 1)));

@@ -48,8 +48,8 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
     assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
 }
 
-/// Refutes rows in another order than that in which they were asked for, where some wait for what others keep, some have their
-/// rows already, and some are too late to be drawn.
+/// Refutes rows in another order than that in which they were asked for, where some wait for what others
+/// keep, some have their rows already, and some are too late to be drawn.
 #[test]
 fn rows_are_written_and_told_in_the_order_of_requests() {
     let scratch = scratch(ScratchPlace::File, 100);
@@ -121,8 +121,8 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
     assert_eq!([told(&by_hour), told(&by_path)], [every_other(0), every_other(1)]);
 }
 
-/// Refutes rows of a former process that are given desk by desk, or after a first call that found nothing: an operator takes what
-/// it hears in its first step for all of them.
+/// Refutes rows of a former process that are given desk by desk, or after a first call that found nothing: an
+/// operator takes what it hears in its first step for all of them.
 #[test]
 fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
     let scratch = scratch(ScratchPlace::File, 100);
@@ -153,7 +153,8 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
     }
 }
 
-/// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is closed.
+/// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is
+/// closed.
 #[test]
 fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
     let scratch = scratch(ScratchPlace::File, 10);

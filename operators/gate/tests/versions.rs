@@ -101,7 +101,8 @@ fn a_desk_opens_with_what_was_kept_in_whichever_version(at: ScratchPlace) {
     assert_eq!(row(&second).line(), "321");
 }
 
-/// Refutes a draw for a window that no state was ever ahead of: one without a row, at or before one that has its row.
+/// Refutes a draw for a window that no state was ever ahead of: one without a row, at or before one that has
+/// its row.
 fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
     let scratch = scratch(at, 3);
     let draws = Arc::default();
@@ -144,7 +145,8 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(3.0 * COST).unwrap());
 }
 
-/// Windows after the last one are skipped while those before it wait for their turn, and a process may end in between.
+/// Windows after the last one are skipped while those before it wait for their turn, and a process may end in
+/// between.
 fn what_was_skipped_settles_nothing_before_it(at: ScratchPlace) {
     let scratch = scratch(at, 3);
     let draws = Arc::default();

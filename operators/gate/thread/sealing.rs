@@ -1,4 +1,5 @@
-//! How a row comes to be: looked up, drawn where there is none, sealed, and read again where the answer was lost.
+//! How a row comes to be: looked up, drawn where there is none, sealed, and read again where the answer was
+//! lost.
 
 use crossbeam_channel::Sender;
 
@@ -182,7 +183,8 @@ impl Driver {
         &mut self,
         ReleaseRequest { release, charge, sealable }: ReleaseRequest,
     ) -> Event<Digest, String> {
-        // It has its row already, or it is skipped: windows of a version are drawn in the order of their ends.
+        // It has its row already, or it is skipped: windows of a version are drawn in the order of their
+        // ends.
         if self.is_passed(&release) {
             return self.missed(release);
         }

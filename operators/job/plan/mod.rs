@@ -6,8 +6,8 @@
 //! ([`Planned::people_for_a_tenth`]).
 //!
 //! As JSON it is one object with the fields of these types, by their names: `job`, `version`, `from`,
-//! `until`, `promise`, `unit`, `account`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`, `restart`,
-//! `warnings`. Times are RFC 3339. An unknown or absent value is `null`.
+//! `until`, `promise`, `unit`, `account`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`,
+//! `restart`, `warnings`. Times are RFC 3339. An unknown or absent value is `null`.
 
 mod page;
 mod parts;

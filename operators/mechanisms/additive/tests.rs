@@ -35,8 +35,9 @@ fn scales_are_those_of_the_theorems() {
     scale_is(&pure("0.001", &moved(1, 1)), 1000.0);
 }
 
-// With one cell by 1 discrete Laplace noise is randomised response: rho = e tanh(e/2), e = 1/b. Ten cells cost ten times
-// one: for 10 cells at e = 0.1 together 10 * 0.1 * tanh(0.05) = .0499583749, not the .462 of epsilon 1.
+// With one cell by 1 discrete Laplace noise is randomised response: rho = e tanh(e/2), e = 1/b. Ten cells
+// cost ten times one: for 10 cells at e = 0.1 together 10 * 0.1 * tanh(0.05) = .0499583749, not the .462 of
+// epsilon 1.
 #[test]
 fn laplace_noise_in_zcdp_is_the_sum_of_its_cells() {
     let together = 0.049_958_374_957_88;
@@ -49,8 +50,8 @@ fn laplace_noise_in_zcdp_is_the_sum_of_its_cells() {
     assert!(least(together * 0.999) > 10.0 && least(together * 1.001) < 10.0);
 }
 
-// For each scale found, every integer inequality that privacy rests on holds, and is broken by a scale of one part in a
-// thousand million less.
+// For each scale found, every integer inequality that privacy rests on holds, and is broken by a scale of one
+// part in a thousand million less.
 #[test]
 fn noise_costs_no_more_than_is_charged_and_hardly_less() {
     let less = |scale: f64| Ratio::try_from(scale * (1.0 - 1e-9)).unwrap();
@@ -125,8 +126,8 @@ fn what_cannot_be_had_is_named() {
     assert!(Additive::within(Family::Gaussian, Spend::Rho(units("0.1")), &record).is_ok());
 }
 
-// 200,000 draws against the law with the scale computed by hand, alpha 1e-6. Scales of 0.95, 1/2 and 2 times it are
-// refuted, and so is the variance for the scale.
+// 200,000 draws against the law with the scale computed by hand, alpha 1e-6. Scales of 0.95, 1/2 and 2 times
+// it are refuted, and so is the variance for the scale.
 #[test]
 fn draws_follow_the_law_that_is_named() {
     const DRAWS: usize = 200_000;

@@ -56,7 +56,8 @@ fn a_mean_says_both_of_its_noises() {
     assert_eq!(told["noise"], laws);
 }
 
-// Refutes a point that stands elsewhere, digits that a float would lose, and a law in other units than its number.
+// Refutes a point that stands elsewhere, digits that a float would lose, and a law in other units than its
+// number.
 #[test]
 fn steps_are_told_with_their_point() {
     let point = DecimalPoint::digits(2).unwrap();

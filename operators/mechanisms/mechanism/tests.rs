@@ -104,7 +104,8 @@ fn what_means_the_same_has_the_same_hash() {
     assert_eq!(hashed(&said, &listed), hashed(&Gaussian::rho(0.1), &count(BOUND, public())));
 }
 
-/// Releases are found again by these. Another value makes every job release, and pay for, all of its windows again.
+/// Releases are found again by these. Another value makes every job release, and pay for, all of its windows
+/// again.
 #[test]
 fn the_form_is_written_down() {
     let people = Total::people(Bound::keys(3).windows(12).checked().unwrap(), Keys::<String>::discover(1e-6));

@@ -17,8 +17,8 @@ fn share(mean: &Mean<u32>, values: &[i64]) -> Cell {
     mean.contribution(values.len() as u64, values.iter().map(|&value| mean.term(value)).sum())
 }
 
-// The noise of the largest budget is all but none: what is left is the exact mean, whose sum of an odd range is in half
-// units. Refutes a lost half, a middle that is added twice, and a sum told for a mean.
+// The noise of the largest budget is all but none: what is left is the exact mean, whose sum of an odd range
+// is in half units. Refutes a lost half, a middle that is added twice, and a sum told for a mean.
 #[test]
 fn with_next_to_no_noise_the_mean_is_the_exact_one() {
     for (low, high) in [(0, 1), (-3, 4), (10, 20), (-20, -7)] {
@@ -45,8 +45,9 @@ fn with_next_to_no_noise_the_mean_is_the_exact_one() {
     }
 }
 
-// By hand for 2 keys, 5 records and a width of 7 at rho .1: the count has .03, sigma = 5 sqrt 2 / sqrt .06; the sum has
-// .07 at 35 a key in half units, sigma = 35 sqrt 2 / sqrt .14 of them, and half of it in whole ones.
+// By hand for 2 keys, 5 records and a width of 7 at rho .1: the count has .03, sigma = 5 sqrt 2 / sqrt .06;
+// the sum has .07 at 35 a key in half units, sigma = 35 sqrt 2 / sqrt .14 of them, and half of it in whole
+// ones.
 #[test]
 fn sum_and_count_share_the_cost_as_stated() {
     let scales = |mechanism: &Gaussian, mean: &Mean<u32>| -> Vec<f64> {
@@ -79,8 +80,8 @@ fn sum_and_count_share_the_cost_as_stated() {
     near(pure.noise()[1].scale(), 10.0 / 0.3);
 }
 
-// 4,000 windows of a known truth, alpha 1e-6 one-sided: at least 9 in 10 intervals hold it, near the middle of the range,
-// at its end, and with few records.
+// 4,000 windows of a known truth, alpha 1e-6 one-sided: at least 9 in 10 intervals hold it, near the middle
+// of the range, at its end, and with few records.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for (seed, people, value) in [(1, 400, 4), (2, 400, 10), (3, 6, 1)] {
@@ -101,9 +102,9 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     }
 }
 
-// By hand: of rho .2 the sum has .14, sigma = 10 sqrt 2 / sqrt .28 = 26.7 half units. Half of what may be outside is its own,
-// so it is inside 1.96 sigma, which a thousand records make .0524 to either side together; the count adds a hundredth of
-// that. With all of it for each, 1.645 sigma, it would be .044.
+// By hand: of rho .2 the sum has .14, sigma = 10 sqrt 2 / sqrt .28 = 26.7 half units. Half of what may be
+// outside is its own, so it is inside 1.96 sigma, which a thousand records make .0524 to either side
+// together; the count adds a hundredth of that. With all of it for each, 1.645 sigma, it would be .044.
 #[test]
 fn sum_and_count_have_half_each_of_what_may_be_outside() {
     let mean = mean(0, 10, 1, Keys::public([1]).unwrap());

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use crate::canonical::Digest;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// The format: this byte, then for each opening, in ascending order, its hash, how many shares it has in four bytes, and in
-/// eight bytes each how many answers are used of them. The most significant byte is the first.
+/// The format: this byte, then for each opening, in ascending order, its hash, how many shares it has in four
+/// bytes, and in eight bytes each how many answers are used of them. The most significant byte is the first.
 const VERSION: u8 = 1;
 
-/// The longest state, in bytes: some 20,000 openings of bundles that anybody draws on. A bundle that no longer fits is
-/// paid for and answers nothing, for to make room would be to forget what was answered.
+/// The longest state, in bytes: some 20,000 openings of bundles that anybody draws on. A bundle that no
+/// longer fits is paid for and answers nothing, for to make room would be to forget what was answered.
 const LONGEST: usize = 1 << 20;
 
 /// Answers used, by opening and share.
@@ -68,7 +68,8 @@ impl UsedAnswers {
         used.get(share.place).copied().filter(|_| used.len() == share.shares)
     }
 
-    /// The same after so many more answers; `None` where the share has not so many left, or cannot be counted.
+    /// The same after so many more answers; `None` where the share has not so many left, or cannot be
+    /// counted.
     pub(super) fn after(mut self, share: &BundleShare, answers: u64) -> Option<UsedAnswers> {
         let used = self.of(share)?.checked_add(answers).filter(|used| *used <= share.answers)?;
         // Looked at before it is made: shares are many only where they were stated so.
@@ -159,7 +160,8 @@ mod tests {
         assert_eq!(read(&vec![1; LONGEST + 1]), Err(InvalidKind::TooLarge));
     }
 
-    // Refutes a share that is drawn on beyond its end, one that is drawn on for another, and a count that is forgotten.
+    // Refutes a share that is drawn on beyond its end, one that is drawn on for another, and a count that is
+    // forgotten.
     #[test]
     fn a_share_is_used_to_its_end_and_no_further() {
         let (ann, bob) = (share(1, 0, 2, 3), share(1, 1, 2, 1));

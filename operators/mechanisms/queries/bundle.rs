@@ -24,12 +24,13 @@ use crate::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 /// The most steps that noise reaches: so many weights are 8 MB.
 const REACH: u64 = 1 << 20;
 
-/// Answers to questions that are chosen one after another, each when the answers before it are known, none of which errs
-/// by more than a stated bound.
+/// Answers to questions that are chosen one after another, each when the answers before it are known, none of
+/// which errs by more than a stated bound.
 ///
-/// A count takes one answer, a mean two, its sum and its number of records. All answers together cost (epsilon, delta),
-/// once, whatever is asked and however little; what is not asked is not refunded. Each has noise of the same law, which is
-/// [calibrated](bounded::CalibratedBoundedNoise::calibrate) so that all of them, chosen by an adversary, keep that promise.
+/// A count takes one answer, a mean two, its sum and its number of records. All answers together cost
+/// (epsilon, delta), once, whatever is asked and however little; what is not asked is not refunded. Each has
+/// noise of the same law, which is [calibrated](bounded::CalibratedBoundedNoise::calibrate) so that all of
+/// them, chosen by an adversary, keep that promise.
 ///
 /// ```
 /// use discreet::mechanisms::queries::{Answers, Field, ReadyAnswers, Schema};
@@ -75,8 +76,8 @@ impl BoundedNoise {
         BoundedNoise { shape: Some(shape), ..self }
     }
 
-    /// So many of the answers are for this analyst. As soon as one has a share, whoever has none is not answered; while
-    /// nobody has, whoever comes first is.
+    /// So many of the answers are for this analyst. As soon as one has a share, whoever has none is not
+    /// answered; while nobody has, whoever comes first is.
     #[must_use]
     pub fn share(mut self, analyst: impl Into<String>, answers: u64) -> BoundedNoise {
         self.shares.push((analyst.into(), answers));
@@ -143,8 +144,8 @@ impl Answers for BoundedNoise {
     /// For people of whom so much is kept.
     ///
     /// # Errors
-    /// Names `answers`, `epsilon`, `delta`, `share`, or `bound` where a person has more records than the noise can be
-    /// calibrated for.
+    /// Names `answers`, `epsilon`, `delta`, `share`, or `bound` where a person has more records than the
+    /// noise can be calibrated for.
     fn ready(&self, limits: &ContributionBound, schema: &Schema) -> Result<ReadyBundle, Invalid> {
         let Some((epsilon, delta)) = self.spend else {
             return Err(Invalid::new(
@@ -189,9 +190,9 @@ impl Answers for BoundedNoise {
 
 /// A bundle that is ready to answer.
 ///
-/// Private for one unit more or less, at [`cost`](ReadyAnswers::cost) for all of its answers together, where each bundle
-/// that was paid for has an opening of its own, and questions are drawn one after another, each given the state that the
-/// one before it left.
+/// Private for one unit more or less, at [`cost`](ReadyAnswers::cost) for all of its answers together, where
+/// each bundle that was paid for has an opening of its own, and questions are drawn one after another, each
+/// given the state that the one before it left.
 #[derive(Clone)]
 pub struct ReadyBundle {
     noise: Arc<BoundedDistribution>,
@@ -353,8 +354,8 @@ impl Shares {
 
 // How fine answers are: in steps, of which one unit has a fixed number.
 
-/// So many steps make one unit. A record that a count counts brings one unit; to the sum of a mean it brings between -1 and 1
-/// of them.
+/// So many steps make one unit. A record that a count counts brings one unit; to the sum of a mean it brings
+/// between -1 and 1 of them.
 ///
 /// ```
 /// use discreet::mechanisms::{Range, queries::Steps};
@@ -389,8 +390,9 @@ impl Steps {
     /// range, clamped to it, where half the width is one unit. Two values at the same distance on both sides
     /// bring the same, but for the sign.
     ///
-    /// Where the range is no wider than a unit has steps, the term is exact, and a unit is the largest multiple of the width
-    /// that fits: see [`Steps::unit`]. Otherwise it is rounded, half a step away from zero.
+    /// Where the range is no wider than a unit has steps, the term is exact, and a unit is the largest
+    /// multiple of the width that fits: see [`Steps::unit`]. Otherwise it is rounded, half a step away from
+    /// zero.
     pub fn term(&self, range: &Range, value: i64) -> i64 {
         let (twice, width) = (range.term(value), range.width());
         if !self.rounds(range) {
@@ -456,8 +458,8 @@ mod steps_tests {
     }
 
     proptest! {
-        // Refutes a term beyond its bound, one that is not odd, and a rounding that is off by more than half a step:
-        // against the definition, in 256 bits.
+        // Refutes a term beyond its bound, one that is not odd, and a rounding that is off by more than half
+        // a step: against the definition, in 256 bits.
         #[test]
         fn terms_are_odd_bounded_and_off_by_half_a_step_at_most(
             steps in prop_oneof![1..300_u64, 1..=1_u64 << 20, 1..=1_u64 << 62],

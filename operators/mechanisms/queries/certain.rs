@@ -1,7 +1,8 @@
 //! What is told of noised numbers, and what is certain of the truth behind them.
 //!
-//! The noise never is beyond its reach, so a truth is always within the reach of its noised number. All that is here is
-//! computed from noised numbers and public ones, in integers of any size: it is exact, and rounded to the outside.
+//! The noise never is beyond its reach, so a truth is always within the reach of its noised number. All that
+//! is here is computed from noised numbers and public ones, in integers of any size: it is exact, and rounded
+//! to the outside.
 
 use dashu_int::IBig;
 use dashu_int::ops::DivEuclid;
@@ -45,9 +46,9 @@ enum Round {
 impl Certain {
     /// A number of records, from one that is noised, in steps.
     ///
-    /// The truth is a whole number of records, none at least, within the reach. So the interval is in whole records and
-    /// from 0 on, which costs nothing, for it looks at the noised number alone; the value is told as it was drawn, and may
-    /// be below 0.
+    /// The truth is a whole number of records, none at least, within the reach. So the interval is in whole
+    /// records and from 0 on, which costs nothing, for it looks at the noised number alone; the value is told
+    /// as it was drawn, and may be below 0.
     pub(super) fn count(&self, noised: i128) -> Estimated {
         let (steps, digits) = (IBig::from(self.steps.count()), self.digits());
         let value = divided(noised * power(digits), &steps, Round::Near);
@@ -58,11 +59,11 @@ impl Certain {
 
     /// The mean of values in a range, from a noised sum of their terms and a noised count, both in steps.
     ///
-    /// With half the width of the range as 1 and its middle as 0, the truth is `t / n`, where `n` is a whole number of
-    /// records in the interval of the count, and `u t`, with `u` steps a unit, is within the reach of the noised sum, or
-    /// half a step a record further where terms were rounded.
-    /// So it is at most `(sum + reach) / (u n) + rounded / (2 u)`: this falls with `n` where `sum + reach` is above 0 and
-    /// rises with it below, so one of the two ends of `n` has the largest; for the least, likewise. If `n` may be 0
+    /// With half the width of the range as 1 and its middle as 0, the truth is `t / n`, where `n` is a whole
+    /// number of records in the interval of the count, and `u t`, with `u` steps a unit, is within the reach
+    /// of the noised sum, or half a step a record further where terms were rounded. So it is at most `(sum +
+    /// reach) / (u n) + rounded / (2 u)`: this falls with `n` where `sum + reach` is above 0 and rises with
+    /// it below, so one of the two ends of `n` has the largest; for the least, likewise. If `n` may be 0
     /// nothing is certain but the range.
     pub(super) fn mean(&self, sum: i128, count: i128, range: &Range, point: DecimalPoint) -> Estimated {
         let told = MeanAnswer::new(range, point);

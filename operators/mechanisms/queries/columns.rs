@@ -11,14 +11,15 @@ use crate::mechanisms::Range;
 use crate::mechanisms::queries::filter::{FilterStep, ValueTest};
 use crate::mechanisms::queries::schema::FieldKind;
 
-/// So many rows are looked at together, and their conditions held as bits: few enough to stay in the nearest cache.
+/// So many rows are looked at together, and their conditions held as bits: few enough to stay in the nearest
+/// cache.
 const BLOCK: usize = 1024;
 
 /// The rows of a block that match.
 type Mask = [u64; BLOCK / 64];
 
-/// The rows that one worker keeps, by columns: 8 bytes a number, 4 a text and each different text once, and a bit for
-/// whether there is one.
+/// The rows that one worker keeps, by columns: 8 bytes a number, 4 a text and each different text once, and a
+/// bit for whether there is one.
 ///
 /// It prints as `<private>`.
 ///
@@ -150,7 +151,8 @@ fn terms(values: &[i64], mask: &Mask, range: &Range, steps: &Steps) -> i128 {
         each(values, mask, |value| sum += i128::from(steps.term(range, value)));
         return sum;
     }
-    // Terms are multiples of the distance from the middle, so distances from the least are added first. At most 2^10 of 2^53.
+    // Terms are multiples of the distance from the middle, so distances from the least are added first. At
+    // most 2^10 of 2^53.
     let mut sum = 0;
     each(values, mask, |value| sum += value.clamp(low, high).abs_diff(low));
     let from_middle = 2 * i128::from(sum) - i128::from(ones(mask)) * i128::from(width);
@@ -397,8 +399,8 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// A bit for each value of a block. Eight at a time, which the compiler turns into comparisons of several values at once:
-/// half again as fast as 64, and twice as fast as whatever number there are.
+/// A bit for each value of a block. Eight at a time, which the compiler turns into comparisons of several
+/// values at once: half again as fast as 64, and twice as fast as whatever number there are.
 #[inline]
 fn mask<T: Copy>(values: &[T], passes: impl Fn(T) -> bool) -> Mask {
     let mut mask = Mask::default();

@@ -19,8 +19,9 @@ const LONGEST: usize = 1 << 16;
 
 /// A condition on the fields of a record. [What can be said](super#the-language) is on the first page.
 ///
-/// It is kept as a flat list of steps: to copy one, to send it and to ask it of a record takes no recursion, however it was
-/// written. Displayed, it is text that is read as the same filter; filters that are equal are displayed alike.
+/// It is kept as a flat list of steps: to copy one, to send it and to ask it of a record takes no recursion,
+/// however it was written. Displayed, it is text that is read as the same filter; filters that are equal are
+/// displayed alike.
 ///
 /// ```
 /// use discreet::mechanisms::queries::{Field, Filter, QueryRow, Schema};
@@ -363,8 +364,8 @@ pub(super) enum Join {
 
 /// Steps in postfix order, as conditions are read.
 ///
-/// A condition that is joined to others by one word is a chain: the first, then each of the others with its join behind it.
-/// `a and (b and c)` is the chain of `a and b and c`, and what is denied twice is not denied.
+/// A condition that is joined to others by one word is a chain: the first, then each of the others with its
+/// join behind it. `a and (b and c)` is the chain of `a and b and c`, and what is denied twice is not denied.
 #[derive(Debug, Default)]
 pub(super) struct PostfixOrder {
     steps: Vec<FilterStep>,

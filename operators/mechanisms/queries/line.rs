@@ -31,8 +31,9 @@ impl Schema {
     /// {"id":"q2","analyst":"ann","mean":"price","of":["0","99.50"],"where":"country = \"DE\""}
     /// ```
     ///
-    /// The members stand in any order, each once. `count` is a filter, and so is `where`; the two ends of `of` are numbers or
-    /// texts of numbers, read exactly either way. Without `at`, the question was asked at `asked_at`.
+    /// The members stand in any order, each once. `count` is a filter, and so is `where`; the two ends of
+    /// `of` are numbers or texts of numbers, read exactly either way. Without `at`, the question was asked at
+    /// `asked_at`.
     ///
     /// ```
     /// use discreet::mechanisms::queries::{Field, Schema};
@@ -44,8 +45,8 @@ impl Schema {
     /// ```
     ///
     /// # Errors
-    /// Names the member that is missing or wrong, `filter` where it is not understood, or `question` where the line is no
-    /// object of these members.
+    /// Names the member that is missing or wrong, `filter` where it is not understood, or `question` where
+    /// the line is no object of these members.
     pub fn question_line(&self, line: &str, asked_at: Time) -> Result<Query, Invalid> {
         let members = Members::read(line)?;
         let (id, analyst) = (members.text("id", "a text")?, members.text("analyst", "a text")?);
@@ -197,10 +198,10 @@ pub(super) struct BundleNoise {
 /// {"release":"study","window":{..},"part":"5f..","question":"q1","analyst":"ann","at":"2026-11-01T00:00:00Z","asked":"count where age >= 18","version":{..},"value":1234.5,"interval":[1068,1401],"confidence":1,"noise":{"kind":"bounded","shape":"polynomial:5","bound":166.98,"scale":46.3},"used":3,"left":97,"id":"7a..","promise":".."}
 /// ```
 ///
-/// in this order, without spaces. The window is what the bundle was paid for, and the version the window whose records
-/// were asked. The confidence is 1: the truth *is* in the interval, and the value of a count is no farther from it than
-/// the bound. A mean has two noises: that of its sum, in units of the field, and that of its records. A refusal says
-/// `"refused":"bundle"` in place of everything from the value to the noise.
+/// in this order, without spaces. The window is what the bundle was paid for, and the version the window
+/// whose records were asked. The confidence is 1: the truth *is* in the interval, and the value of a count is
+/// no farther from it than the bound. A mean has two noises: that of its sum, in units of the field, and that
+/// of its records. A refusal says `"refused":"bundle"` in place of everything from the value to the noise.
 impl Tellable for Answered {
     fn tell(&self, head: &Head<'_>) -> String {
         let mut text = before(head);
@@ -225,8 +226,8 @@ impl Tellable for Answered {
 }
 
 impl Answered {
-    /// The answer, in records or in the field's units, and between which numbers the truth is, for certain; `None` where
-    /// it was refused.
+    /// The answer, in records or in the field's units, and between which numbers the truth is, for certain;
+    /// `None` where it was refused.
     pub fn estimate(&self) -> Option<Estimate<f64>> {
         let float = |number: DecimalNumber| number.1.float(number.0 as f64);
         self.told
@@ -332,7 +333,8 @@ mod tests {
         assert_eq!(schema().question_line(line, 0).unwrap_err().field(), "of");
     }
 
-    // Refutes a line that is understood though nobody can know what was meant, and an error that names nothing.
+    // Refutes a line that is understood though nobody can know what was meant, and an error that names
+    // nothing.
     #[test]
     fn what_is_wrong_with_a_line_is_named() {
         let long = "x".repeat(129);

@@ -120,12 +120,12 @@ impl<'a> QueryBy<'a> {
         self.asked(Asks::Count, "count".to_owned(), filter)
     }
 
-    /// The mean of a field's values from `low` to `high`, over the records that match the filter and have the field. Values
-    /// beyond are clipped. Both ends are decimals, read exactly.
+    /// The mean of a field's values from `low` to `high`, over the records that match the filter and have the
+    /// field. Values beyond are clipped. Both ends are decimals, read exactly.
     ///
     /// # Errors
-    /// Names `analyst`, `id`, `mean` where the field is none or has no numbers, `of` where the ends are not two of its
-    /// numbers that rise, or `filter`.
+    /// Names `analyst`, `id`, `mean` where the field is none or has no numbers, `of` where the ends are not
+    /// two of its numbers that rise, or `filter`.
     pub fn mean(self, field: &str, low: &str, high: &str, filter: &str) -> Result<Query, Invalid> {
         let refuse = |kind, remedy: String| Invalid::new("mean", kind, remedy);
         let place = self.schema.place(field);
@@ -211,7 +211,8 @@ impl Sum for MatchedTotals {
     }
 }
 
-// The seam between questions and the mechanism that answers them: as [`Mechanism`](crate::mechanisms::Mechanism) is for windows.
+// The seam between questions and the mechanism that answers them: as
+// [`Mechanism`](crate::mechanisms::Mechanism) is for windows.
 
 /// A way to noise answers, with a price for all of them together.
 pub trait Answers: Sealed + Send + Sync + 'static {
@@ -233,7 +234,8 @@ pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
     /// Returns the cost of all answers together. It is paid once, before the first.
     fn cost(&self) -> &ReleaseCost;
 
-    /// A hash of every parameter that an answer depends on, as [`Ready::parameters`](crate::mechanisms::Ready::parameters).
+    /// A hash of every parameter that an answer depends on, as
+    /// [`Ready::parameters`](crate::mechanisms::Ready::parameters).
     fn parameters(&self) -> Digest;
 
     /// In which steps answers are counted.
@@ -248,11 +250,12 @@ pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
     /// Names `state` where it was not written by this mechanism, or by a later version of it.
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid>;
 
-    /// Draws, or refuses because of what was answered before. Total, as [`Ready::draw`](crate::mechanisms::Ready::draw) is:
-    /// whether and how often noise is drawn depends on the question and on the state, which are public.
+    /// Draws, or refuses because of what was answered before. Total, as
+    /// [`Ready::draw`](crate::mechanisms::Ready::draw) is: whether and how often noise is drawn depends on
+    /// the question and on the state, which are public.
     ///
-    /// `version` is the window that was counted, and `opened` says which opening of the bundle this is: what counts is how
-    /// many answers that one has given.
+    /// `version` is the window that was counted, and `opened` says which opening of the bundle this is: what
+    /// counts is how many answers that one has given.
     fn draw(
         &self,
         asked: &Query,

@@ -1,4 +1,5 @@
-//! Random rows, and random conditions on them with their meaning: what filters and columns are checked against.
+//! Random rows, and random conditions on them with their meaning: what filters and columns are checked
+//! against.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

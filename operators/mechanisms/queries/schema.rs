@@ -19,8 +19,8 @@ const FIELDS: usize = 1_024;
 /// The most characters of a name.
 const NAME: usize = 128;
 
-/// The fields of the rows that are kept, in their order, and the names of those that say whose a record is. They are
-/// public.
+/// The fields of the rows that are kept, in their order, and the names of those that say whose a record is.
+/// They are public.
 ///
 /// ```
 /// use discreet::mechanisms::queries::{Field, Schema};
@@ -62,8 +62,9 @@ impl Schema {
     /// These fields.
     ///
     /// # Errors
-    /// Names `fields` where there is none, there are more than 1,024, two have one name, a name is empty, longer than 128
-    /// characters or has some that cannot be written between backquotes, or a decimal has more than 18 digits.
+    /// Names `fields` where there is none, there are more than 1,024, two have one name, a name is empty,
+    /// longer than 128 characters or has some that cannot be written between backquotes, or a decimal has
+    /// more than 18 digits.
     pub fn new(fields: impl IntoIterator<Item = Field>) -> Result<Schema, Invalid> {
         let fields: Arc<[Field]> = fields.into_iter().take(FIELDS + 1).collect();
         let refuse = |kind, remedy: String| Err(Invalid::new("fields", kind, remedy));
@@ -88,7 +89,8 @@ impl Schema {
         Ok(Schema { fields, persons: Arc::default() })
     }
 
-    /// A name of what says whose a record is. It is in no row, and whoever asks about it is told that nobody may.
+    /// A name of what says whose a record is. It is in no row, and whoever asks about it is told that nobody
+    /// may.
     ///
     /// # Errors
     /// Names `person` where it is no name, or that of a field.
@@ -314,8 +316,8 @@ impl<V: Into<Value>> From<Option<V>> for Value {
     }
 }
 
-/// The values of one record, in the order of the schema's fields. Where it is shorter, the rest are absent; what is beyond
-/// the last field is left out.
+/// The values of one record, in the order of the schema's fields. Where it is shorter, the rest are absent;
+/// what is beyond the last field is left out.
 ///
 /// ```
 /// use discreet::mechanisms::queries::{QueryRow, Value};

@@ -14,19 +14,20 @@ pub(super) struct EqualLossRun {
 /// The choice of an answer among those of a grid.
 #[derive(Clone, Debug)]
 pub(super) enum AnswerChoice {
-    /// In proportion to the weight of its loss. Of bounded range: the logarithms of what one person changes the
-    /// probabilities by lie within `2 half` of each other, so it costs pure `epsilon = 2 half` and `epsilon^2 / 8` of rho
-    /// (Dong, Durfee and Rogers 2020).
+    /// In proportion to the weight of its loss. Of bounded range: the logarithms of what one person changes
+    /// the probabilities by lie within `2 half` of each other, so it costs pure `epsilon = 2 half` and
+    /// `epsilon^2 / 8` of rho (Dong, Durfee and Rogers 2020).
     Exponential(Decay),
-    /// The first, in a random order, whose coin of probability `exp(-rate (loss - least loss))` shows `true` (McKenna and
-    /// Sheldon 2020). At `rate = half / step` it costs pure `2 half`, and it errs no more than the exponential mechanism, by
-    /// down to a half of it; but its range is not bounded, so there is no such price in rho.
+    /// The first, in a random order, whose coin of probability `exp(-rate (loss - least loss))` shows `true`
+    /// (McKenna and Sheldon 2020). At `rate = half / step` it costs pure `2 half`, and it errs no more than
+    /// the exponential mechanism, by down to a half of it; but its range is not bounded, so there is no such
+    /// price in rho.
     Flip(Ratio),
 }
 
 impl AnswerChoice {
-    /// The place of the chosen answer, from 0 on, in all of these runs. Of the exponential mechanism they may have 2^41
-    /// cells; permute-and-flip holds a word for each.
+    /// The place of the chosen answer, from 0 on, in all of these runs. Of the exponential mechanism they may
+    /// have 2^41 cells; permute-and-flip holds a word for each.
     pub(super) fn choose(&self, runs: &[EqualLossRun], noise: &mut NoiseSource) -> u64 {
         match self {
             AnswerChoice::Exponential(decay) => {
@@ -48,11 +49,11 @@ impl AnswerChoice {
         }
     }
 
-    /// The least loss that is exceeded with a probability of at most `chance`, among `cells` answers of which one has a loss
-    /// of at most `least`. `None` where there is none.
+    /// The least loss that is exceeded with a probability of at most `chance`, among `cells` answers of which
+    /// one has a loss of at most `least`. `None` where there is none.
     ///
-    /// Each bad answer is chosen with at most the probability that its weight, or its coin, has beside the best; they are
-    /// fewer than `cells`. It is a statement about accuracy, made with floats, rounded up.
+    /// Each bad answer is chosen with at most the probability that its weight, or its coin, has beside the
+    /// best; they are fewer than `cells`. It is a statement about accuracy, made with floats, rounded up.
     pub(super) fn exceeded(&self, cells: u64, least: u64, chance: f64) -> Option<u64> {
         let cells = cells as f64 * (1.0 + 1e-12);
         match self {
@@ -129,8 +130,8 @@ fn first_to_flip(rate: Ratio, runs: &[EqualLossRun], noise: &mut NoiseSource) ->
 /// max(0, (q - a) below - a (at + above), a above - (q - a) (below + at)),
 /// ```
 ///
-/// where `below`, `at` and `above` count values, not points: what lies between two points, or beyond the last, counts where
-/// it is. One value more or less moves it by at most `max(a, q - a)`.
+/// where `below`, `at` and `above` count values, not points: what lies between two points, or beyond the
+/// last, counts where it is. One value more or less moves it by at most `max(a, q - a)`.
 pub(super) fn by_value(sorted: &[i64], grid: &Grid, quantile: Quantile) -> Vec<EqualLossRun> {
     let mut runs = Runs(Vec::new());
     // Points below `next` have their run; `below` values are below all of the others.
@@ -154,9 +155,9 @@ pub(super) fn by_value(sorted: &[i64], grid: &Grid, quantile: Quantile) -> Vec<E
     runs.0
 }
 
-/// The losses of the cells from `low` to `high`, both included, for the quantile `a/q` of values that are sorted cells
-/// from there: `|(q - a) below - a (at + above)|`. It is the distance from a cut that has the cell itself on its upper
-/// side. One value more or less moves it by at most `max(a, q - a)`.
+/// The losses of the cells from `low` to `high`, both included, for the quantile `a/q` of values that are
+/// sorted cells from there: `|(q - a) below - a (at + above)|`. It is the distance from a cut that has the
+/// cell itself on its upper side. One value more or less moves it by at most `max(a, q - a)`.
 pub(super) fn by_cut(sorted: &[u64], low: u64, high: u64, quantile: Quantile) -> Vec<EqualLossRun> {
     let mut runs = Runs(Vec::with_capacity(sorted.len() + 1));
     let mut next = low;

@@ -1,4 +1,5 @@
-//! The answers that a largest value or a quantile can have: a public list, in order, fixed before there is data.
+//! The answers that a largest value or a quantile can have: a public list, in order, fixed before there is
+//! data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ const MOST: u128 = 1 << 40;
 
 /// The public, ascending list of possible answers, at least two of them.
 ///
-/// Answers have the indexes `1..=top`. Index 0 is a sentinel below every possible value: it is never an answer, and makes
-/// the first one possible. A value above the last point counts as the last.
+/// Answers have the indexes `1..=top`. Index 0 is a sentinel below every possible value: it is never an
+/// answer, and makes the first one possible. A value above the last point counts as the last.
 ///
 /// ```
 /// use discreet::mechanisms::Grid;
@@ -56,7 +57,8 @@ enum Points {
 }
 
 impl Grid {
-    /// Every whole number within 4.5%: 0, `ceil(2^(i/16))` for every `i` up to the end of `i64`, and the same below zero.
+    /// Every whole number within 4.5%: 0, `ceil(2^(i/16))` for every `i` up to the end of `i64`, and the same
+    /// below zero.
     pub fn log() -> Grid {
         let sizes = sizes();
         let below = sizes.iter().rev().map(|&size| end(-i128::from(size)));
@@ -75,7 +77,8 @@ impl Grid {
     /// `low`, `low + step`, and so on up to `high`, which need not be one of them. No list is held.
     ///
     /// # Errors
-    /// Names `step` where it is zero or leaves more than 2^40 answers, and `grid` where it leaves fewer than two.
+    /// Names `step` where it is zero or leaves more than 2^40 answers, and `grid` where it leaves fewer than
+    /// two.
     pub fn linear(low: i64, high: i64, step: u64) -> Result<Grid, Invalid> {
         if step == 0 {
             return Err(Invalid::new("step", InvalidKind::Zero, "a number above 0"));
@@ -195,8 +198,8 @@ impl fmt::Display for Grid {
 
 /// `ceil(2^(i/16))` for every whole `i` up to 2^63, each once.
 fn sizes() -> Vec<u64> {
-    // 2^(j/16) is a whole number for j = 0 alone. Of any other its 63 first bits behind the point, cut off, give the
-    // floors of all doublings, and the ceiling is one more.
+    // 2^(j/16) is a whole number for j = 0 alone. Of any other its 63 first bits behind the point, cut off,
+    // give the floors of all doublings, and the ceiling is one more.
     let leading = |part: usize| (UBig::ONE << (63 * PER_DOUBLING + part)).nth_root(PER_DOUBLING);
     let parts: Vec<u64> =
         (0..PER_DOUBLING).map(|part| u64::try_from(&leading(part)).unwrap_or(u64::MAX)).collect();

@@ -55,8 +55,8 @@ impl PerPerson {
 
 /// A monotone function of what people have, one number a key: the largest, or one of your own.
 ///
-/// Neither a person's values nor the answer are bounded. The answer is one of a public grid, and is found by how many people
-/// must leave for the function to fall to it.
+/// Neither a person's values nor the answer are bounded. The answer is one of a public grid, and is found by
+/// how many people must leave for the function to fall to it.
 #[derive(Clone, Debug)]
 pub struct Largest<K, F> {
     function: F,
@@ -69,8 +69,8 @@ pub struct Largest<K, F> {
 }
 
 impl<K: Key, F: Monotone> Largest<K, F> {
-    /// The function, of what each person has, told as a point of the grid. Of the limits only the number of keys matters: a
-    /// person is one value a key, however many records they left.
+    /// The function, of what each person has, told as a point of the grid. Of the limits only the number of
+    /// keys matters: a person is one value a key, however many records they left.
     ///
     /// One person moves the loss of `keys` keys by 1 each, at every point of the grid.
     ///
@@ -155,11 +155,11 @@ impl<K: Key, F: Monotone> Statistic for Largest<K, F> {
 
 /// A function of what people have, that never falls when somebody comes, or has more.
 ///
-/// That is the whole of the contract, and privacy rests on it. How far one person moves the function itself does not
-/// matter: it may be without end. A function of your own is therefore monotone by your word, and its lines say so
-/// (`"assumes"`). It sees what records come to, and must have no side effects. What is released is found by the function's *loss*: how many people must leave so that
-/// it falls to a given value, or below. Whoever comes or leaves changes that by one at most. [`loss_moves_by_one`] looks
-/// for a counterexample.
+/// That is the whole of the contract, and privacy rests on it. How far one person moves the function itself
+/// does not matter: it may be without end. A function of your own is therefore monotone by your word, and its
+/// lines say so (`"assumes"`). It sees what records come to, and must have no side effects. What is released
+/// is found by the function's *loss*: how many people must leave so that it falls to a given value, or below.
+/// Whoever comes or leaves changes that by one at most. [`loss_moves_by_one`] looks for a counterexample.
 ///
 /// ```
 /// use discreet::mechanisms::{RemainingPeople, Monotone, loss_moves_by_one};
@@ -185,14 +185,16 @@ impl<K: Key, F: Monotone> Statistic for Largest<K, F> {
 ///
 /// # Why the loss moves by one
 ///
-/// Of all ways in which `j` people may leave, none makes a monotone function fall farther than that the `j` largest do:
-/// those who are left have, one by one, no more than those who would be left otherwise. So the loss is the least `j` for
-/// which the value without the `j` largest is `y` or below. Let somebody come. Without the `j + 1` largest of the larger
-/// company, everybody has at most what they have without the `j` largest of the smaller one, so the loss grows by one at
-/// most. Without the `j` largest of the larger company, everybody who is left in the smaller one has somebody in the larger
-/// who has as much, so it does not fall. The least of two such losses, or of one and a number, moves no farther.
+/// Of all ways in which `j` people may leave, none makes a monotone function fall farther than that the `j`
+/// largest do: those who are left have, one by one, no more than those who would be left otherwise. So the
+/// loss is the least `j` for which the value without the `j` largest is `y` or below. Let somebody come.
+/// Without the `j + 1` largest of the larger company, everybody has at most what they have without the `j`
+/// largest of the smaller one, so the loss grows by one at most. Without the `j` largest of the larger
+/// company, everybody who is left in the smaller one has somebody in the larger who has as much, so it does
+/// not fall. The least of two such losses, or of one and a number, moves no farther.
 pub trait Monotone: Clone + Send + Sync + 'static {
-    /// At how many of the largest people it looks. It sees those, how many people there are, and what they have together.
+    /// At how many of the largest people it looks. It sees those, how many people there are, and what they
+    /// have together.
     const LOOKS_AT: usize;
 
     /// The value for which a person counts who has less than this.
@@ -295,7 +297,8 @@ pub(super) struct Aim<F> {
 }
 
 impl<F: Monotone> Aim<F> {
-    /// `beyond` is how far above `2 tau` losses are still told apart: at least 1, or what is far above would pass for less.
+    /// `beyond` is how far above `2 tau` losses are still told apart: at least 1, or what is far above would
+    /// pass for less.
     pub(super) fn new<K: Key>(largest: &Largest<K, F>, tau: u64, beyond: f64) -> Aim<F> {
         let most = 2 * tau + beyond.ceil().max(1.0) as u64;
         Aim { function: largest.function().clone(), grid: largest.grid().clone(), tau, most }
@@ -306,7 +309,8 @@ impl<F: Monotone> Aim<F> {
         ranked.loss(&self.function, self.grid.at(index).unwrap_or(i64::MAX), self.most)
     }
 
-    /// An answer of the grid, and what is known of where the function is: above the point before, and nothing of how far.
+    /// An answer of the grid, and what is known of where the function is: above the point before, and nothing
+    /// of how far.
     pub(super) fn told(&self, index: u64) -> Estimate<i128> {
         let at = |index: u64| self.grid.at(index).map(i128::from);
         let (least, last) = (at(1).unwrap_or(i128::MIN), at(self.grid.top()).unwrap_or(i128::MAX));

@@ -18,8 +18,8 @@ use crate::noise::{Decay, Ratio};
 /// Noisy binary search: halves a grid by noised numbers of people, and so finds a largest value, or any
 /// [`Monotone`] function, where nothing bounds it.
 ///
-/// Private for one unit more or less: each of its comparisons asks for a number that moves by 1. All that there may be are
-/// charged, whatever the data.
+/// Private for one unit more or less: each of its comparisons asks for a number that moves by 1. All that
+/// there may be are charged, whatever the data.
 ///
 /// ```
 /// use discreet::mechanisms::{BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Ready, Tally};
@@ -79,9 +79,9 @@ impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for BinarySearch {
     }
 }
 
-/// A choice among the points of a grid, each the less likely the worse its rank is: the exponential mechanism, drawn from
-/// integer weights exactly. It finds quantiles, and, as the shifted inverse, largest values; the best known where a pure
-/// epsilon is asked for.
+/// A choice among the points of a grid, each the less likely the worse its rank is: the exponential
+/// mechanism, drawn from integer weights exactly. It finds quantiles, and, as the shifted inverse, largest
+/// values; the best known where a pure epsilon is asked for.
 ///
 /// Private for one unit more or less. Of bounded range: pure `epsilon`, or `epsilon^2 / 8` of rho.
 #[derive(Clone, Debug)]
@@ -110,8 +110,8 @@ impl Exponential {
     }
 }
 
-/// Permute-and-flip: a choice like [`Exponential`]'s, which errs no more than that and by down to a half of it, among at most
-/// 65,536 points. Its range is not bounded, so it is for pure epsilon alone.
+/// Permute-and-flip: a choice like [`Exponential`]'s, which errs no more than that and by down to a half of
+/// it, among at most 65,536 points. Its range is not bounded, so it is for pure epsilon alone.
 ///
 /// Private for one unit more or less: pure `epsilon`. How many coins it asks for depends on what it finds.
 #[derive(Clone, Debug)]
@@ -189,8 +189,9 @@ impl ChoiceRule {
 pub(super) struct EpsilonShare(u128);
 
 impl EpsilonShare {
-    /// One of `parts` equal parts, rounded down: epsilons add up to no more than what is spent. A choice of epsilon costs
-    /// `epsilon^2 / 8` of rho; in units of 2^-64 that is `bits^2 <= 2^67 rho`, and the largest such whole number is taken.
+    /// One of `parts` equal parts, rounded down: epsilons add up to no more than what is spent. A choice of
+    /// epsilon costs `epsilon^2 / 8` of rho; in units of 2^-64 that is `bits^2 <= 2^67 rho`, and the largest
+    /// such whole number is taken.
     pub(super) fn of(spend: Spend, parts: u64) -> EpsilonShare {
         let part = |bits: u128| bits / u128::from(parts.max(1));
         EpsilonShare(match spend {
@@ -203,8 +204,8 @@ impl EpsilonShare {
         })
     }
 
-    /// A choice in which one person moves losses by at most `step`, or by parts of it that `beside` choices side by side
-    /// share.
+    /// A choice in which one person moves losses by at most `step`, or by parts of it that `beside` choices
+    /// side by side share.
     ///
     /// # Errors
     /// Names `epsilon` where it is too small or too large for a table of weights.
@@ -237,7 +238,8 @@ mod tests {
     use crate::accounting::BudgetUnits;
 
     proptest! {
-        // Refutes a share that costs more than its part, and one that leaves some: `bits^2 <= 2^67 rho / parts`.
+        // Refutes a share that costs more than its part, and one that leaves some: `bits^2 <= 2^67 rho /
+        // parts`.
         #[test]
         fn shares_cost_all_of_what_is_spent_and_no_more(bits in 1u128..u128::MAX, shift in 0u32..120, parts in 1u64..1000) {
             let bits = bits >> shift;

@@ -1,8 +1,9 @@
 //! Statistics without a sensitivity: one person can move them as far as they go.
 //!
-//! What somebody buys for is between nothing and everything there is, so no noise hides a largest basket. But a person moves
-//! the *rank* of a possible answer by one: how many people have more than it. So the possible answers are written down
-//! before there is data, as a [`Grid`], and one of them is chosen by its rank. Nothing is clipped, and no range must be known.
+//! What somebody buys for is between nothing and everything there is, so no noise hides a largest basket. But
+//! a person moves the *rank* of a possible answer by one: how many people have more than it. So the possible
+//! answers are written down before there is data, as a [`Grid`], and one of them is chosen by its rank.
+//! Nothing is clipped, and no range must be known.
 //!
 //! | asked | by | costs, for `T` comparisons in each of `keys` keys | promised |
 //! |---|---|---|---|
@@ -12,17 +13,18 @@
 //! | [`Quantiles`]: one or several | [`Exponential`] | the same | off by `rank_error` at most |
 //! | | [`PermuteAndFlip`] | `epsilon` | the same, mostly by less |
 //!
-//! In zCDP a binary search is the best of these for a largest value on most grids, and where pure epsilon is asked for the
-//! shifted inverse is; `discreet calibrate max` says both. `tau` and `rank_error` are at the confidence that was asked for,
-//! and stand in every line.
+//! In zCDP a binary search is the best of these for a largest value on most grids, and where pure epsilon is
+//! asked for the shifted inverse is; `discreet calibrate max` says both. `tau` and `rank_error` are at the
+//! confidence that was asked for, and stand in every line.
 //!
-//! A largest value is **too small by design**. Whatever is told of the one largest person would be that person's; so what is
-//! told is a value that several people exceed, between the largest and the `2 tau`-th largest, up to a point of the grid.
-//! Where fewer than `tau` people are it tells nothing. It is the least point of the grid then, and the line says that they were
-//! too few; or, as often as noise is as large as that, a point above it.
+//! A largest value is **too small by design**. Whatever is told of the one largest person would be that
+//! person's; so what is told is a value that several people exceed, between the largest and the `2 tau`-th
+//! largest, up to a point of the grid. Where fewer than `tau` people are it tells nothing. It is the least
+//! point of the grid then, and the line says that they were too few; or, as often as noise is as large as
+//! that, a point above it.
 //!
-//! A rank says nothing of a distance. A quantile that is off by ten people is off by nothing where a thousand have the same
-//! value, and by any amount where there is nobody between the tenth and the next.
+//! A rank says nothing of a distance. A quantile that is off by ten people is off by nothing where a thousand
+//! have the same value, and by any amount where there is nobody between the tenth and the next.
 
 mod choose;
 mod grid;

@@ -26,7 +26,8 @@ use crate::noise::NoiseSource;
 
 /// One or several quantiles of the values of each key, told as points of a grid.
 ///
-/// Values are not bounded. An answer is chosen by its rank: by how many values too many are below it, or above.
+/// Values are not bounded. An answer is chosen by its rank: by how many values too many are below it, or
+/// above.
 #[derive(Clone, Debug)]
 pub struct Quantiles<K> {
     quantiles: Arc<[Quantile]>,
@@ -43,8 +44,8 @@ impl<K: Key> Quantiles<K> {
     /// One person moves the rank of every point by `per_key` in `keys` keys.
     ///
     /// # Errors
-    /// Names `q` where one is no quantile, and `bound` where the sensitivity leaves 128 bits. Whether they ascend is asked
-    /// when a mechanism is made ready.
+    /// Names `q` where one is no quantile, and `bound` where the sensitivity leaves 128 bits. Whether they
+    /// ascend is asked when a mechanism is made ready.
     pub fn new<Q: TryInto<Quantile, Error: Into<Invalid>>>(
         quantiles: impl IntoIterator<Item = Q>,
         grid: Grid,
@@ -194,7 +195,8 @@ impl Numbers for Chosen {
 /// The largest denominator: six digits behind the point.
 pub(super) const FINEST: u64 = 1_000_000;
 
-/// A fraction between 0 and 1, exactly, in lowest terms: half of all values are at or below the quantile of 1/2.
+/// A fraction between 0 and 1, exactly, in lowest terms: half of all values are at or below the quantile of
+/// 1/2.
 ///
 /// ```
 /// use discreet::mechanisms::Quantile;
@@ -215,7 +217,8 @@ impl Quantile {
     /// `numerator / denominator`.
     ///
     /// # Errors
-    /// Names `q` unless the fraction is above 0 and below 1, and in lowest terms has a denominator of at most 10^6.
+    /// Names `q` unless the fraction is above 0 and below 1, and in lowest terms has a denominator of at most
+    /// 10^6.
     pub fn of(numerator: u64, denominator: u64) -> Result<Quantile, Invalid> {
         if numerator == 0 {
             return Err(refused(InvalidKind::Zero));
@@ -361,7 +364,8 @@ mod tests {
         assert!((scale(Bound::keys(3).per_key(2)) / scale(one) - 6.0).abs() < 1e-6);
     }
 
-    // Refutes an answer in another order, without its own promise, or of a key that nobody has told nothing of.
+    // Refutes an answer in another order, without its own promise, or of a key that nobody has told nothing
+    // of.
     #[test]
     fn each_quantile_of_each_key_has_a_line() {
         let asked = quantiles(Bound::keys(1), &[0.1, 0.5, 0.9, 0.99]);

@@ -2,23 +2,26 @@
 //!
 //! # The search
 //!
-//! The loss of a point is how many people must leave so that the function falls to it ([`Monotone`]). It is known without
-//! looking at the two ends: below every value it cannot fall to, and to the last point it has fallen, for a value above
-//! counts as it. Between them the search halves what is left: where the noised loss of the middle is at most `tau` it goes
-//! down, and else up. It tells the upper of the two neighbours at which it ends.
+//! The loss of a point is how many people must leave so that the function falls to it ([`Monotone`]). It is
+//! known without looking at the two ends: below every value it cannot fall to, and to the last point it has
+//! fallen, for a value above counts as it. Between them the search halves what is left: where the noised loss
+//! of the middle is at most `tau` it goes down, and else up. It tells the upper of the two neighbours at
+//! which it ends.
 //!
-//! It asks at most [`Grid::comparisons`](super::Grid::comparisons) times, `ceil(log2(points - 1))`, and always pays for as many, and draws as
-//! many: how long it takes on the way depends on data. (A published count, `ceil(log2 points) - 1`, is one too few for
-//! 4 points, and for others.)
+//! It asks at most [`Grid::comparisons`](super::Grid::comparisons) times, `ceil(log2(points - 1))`, and
+//! always pays for as many, and draws as many: how long it takes on the way depends on data. (A published
+//! count, `ceil(log2 points) - 1`, is one too few for 4 points, and for others.)
 //!
 //! # What is known of the answer
 //!
-//! While no noise is beyond `tau`, it never goes up where nobody is above, and never down where more than `2 tau` people
-//! are. So at least one person must leave for the function to be below the answer by a point, and at most `2 tau` for it
-//! to fall to the answer: a largest value is between that of the `2 tau`-th largest person and the largest, up to a point
-//! of the grid. It is too small by design. Aiming lower would let noise take it beyond everybody.
+//! While no noise is beyond `tau`, it never goes up where nobody is above, and never down where more than `2
+//! tau` people are. So at least one person must leave for the function to be below the answer by a point, and
+//! at most `2 tau` for it to fall to the answer: a largest value is between that of the `2 tau`-th largest
+//! person and the largest, up to a point of the grid. It is too small by design. Aiming lower would let noise
+//! take it beyond everybody.
 //!
-//! Losses are capped at a number above `2 tau`, which changes none of this and lets [`Tops`] forget all others.
+//! Losses are capped at a number above `2 tau`, which changes none of this and lets [`Tops`] forget all
+//! others.
 
 use super::choose::{AnswerChoice, EqualLossRun};
 use super::grid::Grid;
@@ -149,20 +152,24 @@ impl<F: Monotone> Numbers for Search<F> {
 //
 // # The loss that it chooses by
 //
-// With `l(i)` for how many people must leave so that the function falls to point `i` ([`Monotone`]), answer `i` is as bad as
+// With `l(i)` for how many people must leave so that the function falls to point `i` ([`Monotone`]), answer
+// `i` is as bad as
 //
 // ```text
 // max(l(i) - tau, tau - l(i - 1)),   l(0) = most,   l(top) = 0
 // ```
 //
-// within `most` to either side. One person moves it by 1, as they move `l`. The first `i` with `l(i) <= tau` has a loss of 0
-// or less, so one of less than `tau` is chosen but for a chance of `points e^(-epsilon tau / 2)`. There, fewer than `2 tau`
-// people are above `i`, and one at least is above the point before: what is known of a [search]()'s answer too.
+// within `most` to either side. One person moves it by 1, as they move `l`. The first `i` with `l(i) <= tau`
+// has a loss of 0 or less, so one of less than `tau` is chosen but for a chance of `points e^(-epsilon tau /
+// 2)`. There, fewer than `2 tau` people are above `i`, and one at least is above the point before: what is
+// known of a [search]()'s answer too.
 //
-// It is the point before, and not the values that are at least as large as point `i`: between two points there may be many
-// values and none, and every point above the largest value would be as good as the one next to it.
+// It is the point before, and not the values that are at least as large as point `i`: between two points
+// there may be many values and none, and every point above the largest value would be as good as the one next
+// to it.
 //
-// The loss takes at most `most + 1` values, in runs, so a grid of 2^40 points costs no more than one of a thousand.
+// The loss takes at most `most + 1` values, in runs, so a grid of 2^40 points costs no more than one of a
+// thousand.
 
 /// A shifted inverse, ready to be drawn.
 pub type Inverted<K, F> = Noisy<K, Inverse<F>>;

@@ -2,35 +2,38 @@
 //!
 //! # One or two
 //!
-//! Each is chosen by itself, from all values and for an equal part of what is spent; then they are put in order. So it is
-//! with any number that permute-and-flip is to choose.
+//! Each is chosen by itself, from all values and for an equal part of what is spent; then they are put in
+//! order. So it is with any number that permute-and-flip is to choose.
 //!
 //! # More
 //!
-//! The middle one is chosen first. What is below it holds the lower ones, and what is not the upper ones: the quantile of
-//! `b` is that of `(b - a) / (1 - a)` among the values above the quantile of `a` (Kaplan, Schnapp and Stemmer 2022). Seven
-//! quantiles take three levels. One value is on one side of each cut, and the sides are chosen from independently, so a
-//! level costs what one choice does, and is paid a third; by itself each would have been paid a seventh.
+//! The middle one is chosen first. What is below it holds the lower ones, and what is not the upper ones: the
+//! quantile of `b` is that of `(b - a) / (1 - a)` among the values above the quantile of `a` (Kaplan, Schnapp
+//! and Stemmer 2022). Seven quantiles take three levels. One value is on one side of each cut, and the sides
+//! are chosen from independently, so a level costs what one choice does, and is paid a third; by itself each
+//! would have been paid a seventh.
 //!
-//! **What a level costs.** Given the cuts above, a person with `per_key` values has some on each side, `per_key` together.
-//! Losses there move by these parts of the step, so the choices of a level cost parts of the level's epsilon that add up to
-//! it, and as many times 2^-25 beside as there are choices, which is set aside (see `noise/decay.rs`). In rho each costs
-//! its own epsilon squared over 8, together no more than the square of their sum. Levels are chosen one after the other,
-//! by what was chosen before: their costs add up.
+//! **What a level costs.** Given the cuts above, a person with `per_key` values has some on each side,
+//! `per_key` together. Losses there move by these parts of the step, so the choices of a level cost parts of
+//! the level's epsilon that add up to it, and as many times 2^-25 beside as there are choices, which is set
+//! aside (see `noise/decay.rs`). In rho each costs its own epsilon squared over 8, together no more than the
+//! square of their sum. Levels are chosen one after the other, by what was chosen before: their costs add up.
 //!
-//! **A cut is exact.** All values have cells of their own (see `ties.rs`), and the loss of a cut is the number of values
-//! by which what is below it differs from what was wanted: what goes to each side is what the loss has weighed.
+//! **A cut is exact.** All values have cells of their own (see `ties.rs`), and the loss of a cut is the
+//! number of values by which what is below it differs from what was wanted: what goes to each side is what
+//! the loss has weighed.
 //!
 //! # How far off
 //!
-//! The rank of an answer is off by more than `rank_error` people with a probability of at most `1 - confidence`, each
-//! answer by itself. Of one that is chosen from all values, it is the exact bound of its weights. In order they err no more
-//! than the one that errs most. A cut between two others inherits their errors by where it lies between them,
-//! `(1 - t) lower + t upper` for the quantile of `t`, and adds its own: the chance is divided among the levels.
+//! The rank of an answer is off by more than `rank_error` people with a probability of at most `1 -
+//! confidence`, each answer by itself. Of one that is chosen from all values, it is the exact bound of its
+//! weights. In order they err no more than the one that errs most. A cut between two others inherits their
+//! errors by where it lies between them, `(1 - t) lower + t upper` for the quantile of `t`, and adds its own:
+//! the chance is divided among the levels.
 //!
-//! All that is beside what the grid costs. Where the quantile lies between two points one of them is told, and whoever lies
-//! between them counts as off. Of more than two quantiles, the point is the one above, and values that share a cell count as
-//! one.
+//! All that is beside what the grid costs. Where the quantile lies between two points one of them is told,
+//! and whoever lies between them counts as off. Of more than two quantiles, the point is the one above, and
+//! values that share a cell count as one.
 
 use super::super::spend::Spend;
 use super::choose::AnswerChoice;
@@ -99,9 +102,10 @@ impl Splitting {
     /// A plan.
     ///
     /// # Errors
-    /// Names `q` where the quantiles are none or not ascending, or three or more without a common denominator of at most 10^6;
-    /// `grid` where it is too fine for the rule or for the splitting; `currency` where permute-and-flip is to spend rho;
-    /// `bound` where a person moves ranks too far; `epsilon` where too little or too much is left for a choice.
+    /// Names `q` where the quantiles are none or not ascending, or three or more without a common denominator
+    /// of at most 10^6; `grid` where it is too fine for the rule or for the splitting; `currency` where
+    /// permute-and-flip is to spend rho; `bound` where a person moves ranks too far; `epsilon` where too
+    /// little or too much is left for a choice.
     pub(super) fn new(asked: &KeyQuantiles<'_>) -> Result<Splitting, Invalid> {
         let KeyQuantiles { quantiles, grid, rule, .. } = *asked;
         if !quantiles.windows(2).all(|pair| pair[0] < pair[1]) {
@@ -136,7 +140,8 @@ impl Splitting {
         }
     }
 
-    /// The answers to all quantiles, in their order, as indexes of the grid, from the values of a key in order.
+    /// The answers to all quantiles, in their order, as indexes of the grid, from the values of a key in
+    /// order.
     pub(super) fn draw(&self, sorted: &[i64], noise: &mut NoiseSource) -> Vec<u64> {
         match &self.shape {
             SplitShape::Apart(choices) => {
@@ -218,8 +223,8 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// The middle one of quantiles that lie between two others; all of them have one denominator. `beside` nodes are on its
-    /// level.
+    /// The middle one of quantiles that lie between two others; all of them have one denominator. `beside`
+    /// nodes are on its level.
     fn node(
         &self,
         numerators: &[u64],
@@ -322,8 +327,8 @@ pub(in crate::mechanisms) struct QuantileBounds {
 const POINTS: u64 = 1 << 40;
 
 impl QuantileBounds {
-    /// Of these two, the first below the second, on all whole numbers of a range, or on as many of them as a grid may have. A
-    /// person has at most `per_key` values, and all of `spend` is for them.
+    /// Of these two, the first below the second, on all whole numbers of a range, or on as many of them as a
+    /// grid may have. A person has at most `per_key` values, and all of `spend` is for them.
     ///
     /// # Errors
     /// Names `bound` where a person moves ranks too far, and `epsilon` where too little is left for a choice.
@@ -376,7 +381,8 @@ mod bounds_tests {
         QuantileBounds::new([Quantile::of(1, 100)?, Quantile::of(99, 100)?], range, 1, spend)
     }
 
-    // Refutes a grid that is too fine to be one, or so coarse that it shows, and quantiles that are off by more than is said.
+    // Refutes a grid that is too fine to be one, or so coarse that it shows, and quantiles that are off by
+    // more than is said.
     #[test]
     fn nearly_all_values_lie_between_them() {
         for (low, high) in [(0, 1), (0, 100_000), (-(1 << 40), 1 << 41), (i64::MIN, i64::MAX)] {

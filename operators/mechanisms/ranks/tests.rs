@@ -1,5 +1,5 @@
-//! The whole law of a quantile, in exact rationals, over all neighbours of small windows: what is charged is what is
-//! realised, and each mistake that was thought of realises more, or far less.
+//! The whole law of a quantile, in exact rationals, over all neighbours of small windows: what is charged is
+//! what is realised, and each mistake that was thought of realises more, or far less.
 #![allow(clippy::unwrap_used)]
 
 use dashu_int::UBig;
@@ -66,7 +66,8 @@ fn e_to(half: (u128, u128)) -> UBig {
     (UBig::ONE << 768usize) / inverse.ends().1
 }
 
-/// Is every ratio of probabilities, and every ratio of two of these, within `e^epsilon`? Nothing is rounded against it.
+/// Is every ratio of probabilities, and every ratio of two of these, within `e^epsilon`? Nothing is rounded
+/// against it.
 fn within(one: &[u128], other: &[u128], e_to: &UBig) -> bool {
     let product = |a: u128, b: u128| UBig::from(a) * UBig::from(b);
     let holds = |large: UBig, small: UBig| large << 256usize <= small * e_to;
@@ -154,7 +155,8 @@ fn neighbours_reach_what_is_charged() {
         assert!(within(&one, &other, &e_to((1, 2))) && within(&other, &one, &e_to((1, 2))));
         assert!(apart.range > 1.0 - 2f64.powi(-22), "{quantile}: {apart:?}");
 
-        // The mutant that counts in people where it weighs in parts of people: it spends a part of what was paid.
+        // The mutant that counts in people where it weighs in parts of people: it spends a part of what was
+        // paid.
         let people =
             |values: &[i64]| weights(values, quantile, &|loss| decay.weight(loss / quantile.denominator()));
         let apart = Apart::of(&people(&crowd), &people(&more));
@@ -162,7 +164,8 @@ fn neighbours_reach_what_is_charged() {
     }
 }
 
-// The mutant whose weights fall by half an epsilon for a loss of 1, where one person moves the loss by 9 or 99.
+// The mutant whose weights fall by half an epsilon for a loss of 1, where one person moves the loss by 9 or
+// 99.
 #[test]
 fn a_step_of_one_realises_far_more_than_is_charged() {
     let decay = decay((1, 2), 1);

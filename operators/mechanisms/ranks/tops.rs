@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::grid::Grid;
 use crate::mechanisms::statistic::Summary;
 
-/// Of one key: how many people it has, what they have together, and what the first of them have, from the largest on.
+/// Of one key: how many people it has, what they have together, and what the first of them have, from the
+/// largest on.
 ///
-/// It holds at most twice as many as it must know, however many come, and what it knows is the same for every order and
-/// division. Prints as `<private>`.
+/// It holds at most twice as many as it must know, however many come, and what it knows is the same for every
+/// order and division. Prints as `<private>`.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Tops {
     /// The number of the largest that must be known.
@@ -68,7 +69,8 @@ impl Tops {
 /// For demonstrations, which show the truth, and for which nobody is forgotten.
 #[cfg(feature = "cli")]
 impl Tops {
-    /// The largest value; and how many people are above an answer, of whom those beyond the last one count as it.
+    /// The largest value; and how many people are above an answer, of whom those beyond the last one count as
+    /// it.
     pub(crate) fn shown_in_a_demo(&self, grid: &Grid, answer: i64) -> (Option<i64>, u64) {
         let place = |value: i64| grid.ceiling(value).min(grid.top());
         let at = place(answer);

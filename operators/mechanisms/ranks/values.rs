@@ -77,22 +77,24 @@ redacted!(RankedValues);
 
 // An order among equal values, so that what is below a cut and what is not are two parts of any size.
 //
-// Splitting needs a cut that leaves half of the values below. Where a thousand people gave five stars there is none among
-// the stars. So each point of the grid becomes `2^bits` cells, and each value lies in one of those of its point: its low
-// bits are drawn, for it alone. Cuts are between cells.
+// Splitting needs a cut that leaves half of the values below. Where a thousand people gave five stars there
+// is none among the stars. So each point of the grid becomes `2^bits` cells, and each value lies in one of
+// those of its point: its low bits are drawn, for it alone. Cuts are between cells.
 //
-// **It costs nothing.** The bits are independent of all data, and everybody's have the same law whoever else is there. Fix
-// those of all values: the cells of two neighbours then differ in what one person left, as their values do, and whatever is
-// private for cells is private for these. Averaged over the bits it is no less so, in any of the currencies here.
+// **It costs nothing.** The bits are independent of all data, and everybody's have the same law whoever else
+// is there. Fix those of all values: the cells of two neighbours then differ in what one person left, as
+// their values do, and whatever is private for cells is private for these. Averaged over the bits it is no
+// less so, in any of the currencies here.
 //
-// A value between two points lies in the cells of the upper one, and one above the last point in those of the last: a
-// point has as many values at or below it as before. Values in the same cell stay together. Of `n` equal values about
-// `n / 2^bits` are in each, with 20 bits one in a million.
+// A value between two points lies in the cells of the upper one, and one above the last point in those of the
+// last: a point has as many values at or below it as before. Values in the same cell stay together. Of `n`
+// equal values about `n / 2^bits` are in each, with 20 bits one in a million.
 
 /// The most cells, for the same reason as the most points of a grid.
 const MOST: u64 = 1 << 40;
 
-/// More bits would leave fewer values together, but the promise of accuracy counts all cells: each costs `ln 2` of scale.
+/// More bits would leave fewer values together, but the promise of accuracy counts all cells: each costs `ln
+/// 2` of scale.
 const ENOUGH: u32 = 20;
 
 /// With fewer, hundreds of equal values would stay together.

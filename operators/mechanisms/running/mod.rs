@@ -8,11 +8,11 @@
 //!
 //! Measurements are integers, computed in integers from integer coefficients, and each has a draw of exact
 //! integer noise; a total is computed from noised measurements alone, in floats. So the guarantee is that of
-//! the list of noised measurements: neighbouring inputs whose contributions differ by at most a [`StreamContribution`]
-//! move it by a length that is computed in integers from the very coefficients in use, and
-//! [`PreparedRunning::charge`] is that length squared, over twice the variance, rounded up. The next tick may
-//! depend on everything released before: a draw is moved by an integer that is fixed when it is drawn, and
-//! the squares of all moves add up to no more.
+//! the list of noised measurements: neighbouring inputs whose contributions differ by at most a
+//! [`StreamContribution`] move it by a length that is computed in integers from the very coefficients in use,
+//! and [`PreparedRunning::charge`] is that length squared, over twice the variance, rounded up. The next tick
+//! may depend on everything released before: a draw is moved by an integer that is fixed when it is drawn,
+//! and the squares of all moves add up to no more.
 //!
 //! ```
 //! use discreet::accounting::BudgetUnits;

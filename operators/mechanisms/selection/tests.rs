@@ -65,8 +65,8 @@ fn thresholds_are_the_known_ones() {
     assert_eq!(asked.ready(&people).unwrap().threshold(), Some(39));
 }
 
-// Refutes `>` for `>=` (one more than needed), a threshold of one less, and a delta a key instead of a person: by the sum
-// over the law's definition.
+// Refutes `>` for `>=` (one more than needed), a threshold of one less, and a delta a key instead of a
+// person: by the sum over the law's definition.
 #[test]
 fn a_threshold_is_the_least_that_keeps_its_delta() {
     for keys in [1, 2, 10, 100] {
@@ -122,8 +122,8 @@ fn coverage(threshold: &Threshold, people: i64, low: impl Fn(i128) -> i128, widt
     held / passed
 }
 
-// Exact sums for every true number up to past the threshold. Refutes the interval that forgets the selection: for a key
-// with one person it never holds the truth.
+// Exact sums for every true number up to past the threshold. Refutes the interval that forgets the selection:
+// for a key with one person it never holds the truth.
 #[test]
 fn intervals_of_discovered_keys_hold_the_truth_as_often_as_they_say() {
     let confidence = 0.9;

@@ -9,8 +9,8 @@
 //!
 //! # The steps of a release
 //!
-//! 1. Records are clamped to a public box of integers, whose sides lie within 2^46 of zero ([`BoundingBox`]): so
-//!    the sums over 2^24 people, at 1,000 levels, stay in 128 bits. The noise source permutes the records,
+//! 1. Records are clamped to a public box of integers, whose sides lie within 2^46 of zero ([`BoundingBox`]):
+//!    so the sums over 2^24 people, at 1,000 levels, stay in 128 bits. The noise source permutes the records,
 //!    independently of their values and order. With [`Relation::AddRemove`](crate::accounting::Relation) the
 //!    first records of the permutation are kept, as many as a noised count says, so that one person more or
 //!    less acts as one record exchanged. If that count is above the number of people, or below the plan's

@@ -22,8 +22,8 @@ fn norms(moved: &Sensitivity) -> (u128, u128, u128, u128) {
     (moved.l0(), moved.linf(), moved.l1(), moved.l2_squared())
 }
 
-// By hand: 3 keys of 10 records; 3 people; 3 sums of at most 7 either way; and in half units a mean over -3..=4, so that
-// 4 (3 10^2 (3.5^2 + 1)) = 15900.
+// By hand: 3 keys of 10 records; 3 people; 3 sums of at most 7 either way; and in half units a mean over
+// -3..=4, so that 4 (3 10^2 (3.5^2 + 1)) = 15900.
 #[test]
 fn sensitivities_are_those_of_the_theorems() {
     let limits = limits(3, 10);
@@ -86,8 +86,8 @@ fn a_contribution_is_clipped_after_it_is_summed() {
 /// The values of each person's records, by key.
 type People = Vec<BTreeMap<u32, Vec<i64>>>;
 
-/// Some people, of whom the first `keys` keys and in each the first `per_key` records are kept; now and then one does the
-/// most that a bound lets pass, in one direction.
+/// Some people, of whom the first `keys` keys and in each the first `per_key` records are kept; now and then
+/// one does the most that a bound lets pass, in one direction.
 fn crowd(limits: &ContributionBound, range: &Range, random: &mut NoiseSource) -> People {
     let one = |random: &mut NoiseSource| {
         let extreme = [None, Some(range.low()), Some(range.high()), Some(i64::MAX), Some(i64::MIN)];
@@ -120,7 +120,8 @@ fn vector(
     (0..8).flat_map(|key| numbers(&map.get(&key).copied().unwrap_or_default())).collect()
 }
 
-/// One person more or less moves the vector by the declared sensitivity at most, in each norm, and some pair by all of it.
+/// One person more or less moves the vector by the declared sensitivity at most, in each norm, and some pair
+/// by all of it.
 fn replay(
     declared: Sensitivity,
     limits: &ContributionBound,
@@ -148,8 +149,8 @@ fn replay(
     assert_eq!(reached, norms(&declared), "the pairs are too tame, or the sensitivity is too large");
 }
 
-// Refutes half the sensitivity, L1 for L2, the lower bound alone, a clip before the sum, and a bound of one key less: all of
-// them leave the declared norms or do not reach them.
+// Refutes half the sensitivity, L1 for L2, the lower bound alone, a clip before the sum, and a bound of one
+// key less: all of them leave the declared norms or do not reach them.
 #[test]
 fn one_person_moves_the_vector_by_the_sensitivity_and_no_more() {
     fn total<K: Key>(total: &Total<K>, values: &[i64]) -> Cell {

@@ -1,4 +1,5 @@
-//! Keys that are not known beforehand: how rarely one person's are given away, what neighbours ask for, and what stays.
+//! Keys that are not known beforehand: how rarely one person's are given away, what neighbours ask for, and
+//! what stays.
 
 use super::*;
 
@@ -15,9 +16,9 @@ fn many(total: &Total<u32>, exact: &mut Cells<u32>, key: u32, people: usize) {
     (0..people).for_each(|_| exact.absorb((key, total.contribution(1, 0))));
 }
 
-// A million keys with one person each, at rho .1 and delta .001: the exact tail at the integer threshold is p = 3.598e-4 by
-// hand. Two-sided, alpha 1e-6. A threshold of one less, `>` for `>=` and the continuous formula (1.69e-3) are off by 50
-// standard deviations and more, so they are seen with a power beyond 1 - 1e-6.
+// A million keys with one person each, at rho .1 and delta .001: the exact tail at the integer threshold is p
+// = 3.598e-4 by hand. Two-sided, alpha 1e-6. A threshold of one less, `>` for `>=` and the continuous formula
+// (1.69e-3) are off by 50 standard deviations and more, so they are seen with a power beyond 1 - 1e-6.
 #[test]
 fn a_key_with_one_person_appears_as_often_as_the_exact_tail_says() {
     let total = people(Keys::discover(1e-3).at_most(usize::MAX), 1);
@@ -30,13 +31,14 @@ fn a_key_with_one_person_appears_as_often_as_the_exact_tail_says() {
     let threshold = ready.threshold().unwrap();
     assert!(told.cells().iter().all(|(_, told)| told.value() >= threshold.into()));
     assert!(told.cells().iter().any(|(_, told)| told.value() == threshold.into()), "the point at it counts");
-    // Their intervals know that they were selected: those that forget it would begin at 9 and never hold the one person.
+    // Their intervals know that they were selected: those that forget it would begin at 9 and never hold the
+    // one person.
     let held = told.cells().iter().filter(|(_, told)| told.low() <= 1).count();
     assert!(held * 10 >= told.cells().len() * 9, "{held} of {}", told.cells().len());
 }
 
-// 100,000 people with ten keys of their own each. By the exact tail one of the ten appears with probability at most delta;
-// a delta a key would be ten times that.
+// 100,000 people with ten keys of their own each. By the exact tail one of the ten appears with probability
+// at most delta; a delta a key would be ten times that.
 #[test]
 fn the_delta_is_a_persons_and_not_a_keys() {
     let total = people(Keys::discover(1e-3).at_most(usize::MAX), 10);
@@ -89,8 +91,9 @@ fn alone(people: &People, person: usize, public: &[u32]) -> usize {
     people[person].keys().filter(|key| !others.contains(key) && !public.contains(key)).count()
 }
 
-// Which requests may differ, precisely: the threshold's number of draws, by the keys that only that person has and that
-// are not public; and the number of draws of values, which is that of the rows that are told. Everything else is equal.
+// Which requests may differ, precisely: the threshold's number of draws, by the keys that only that person
+// has and that are not public; and the number of draws of values, which is that of the rows that are told.
+// Everything else is equal.
 #[test]
 fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
     let mut random = NoiseSource::seeded(71);
@@ -150,8 +153,8 @@ fn one_draw_tells_what_it_decides_where_the_number_told_is_the_number_of_people(
     }
 }
 
-// Refutes a key that is forgotten, one that goes through the threshold again, an empty row that is left out, and a draw for
-// a key that nobody has and nobody has heard of.
+// Refutes a key that is forgotten, one that goes through the threshold again, an empty row that is left out,
+// and a draw for a key that nobody has and nobody has heard of.
 #[test]
 fn a_key_once_told_is_in_every_later_window() {
     let total = people(Keys::discover(1e-6), 1);
@@ -189,7 +192,8 @@ fn a_key_once_told_is_in_every_later_window() {
     assert_eq!(old.high - old.value(), old.value() - old.low());
 }
 
-// A full list is public, and so is what ends with it; which of several new keys stay is decided by what was told of them.
+// A full list is public, and so is what ends with it; which of several new keys stay is decided by what was
+// told of them.
 #[test]
 fn a_full_list_ends_discovery_and_the_largest_stay() {
     let total = people(Keys::discover(1e-6).at_most(3), 1);

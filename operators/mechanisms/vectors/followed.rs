@@ -1,4 +1,5 @@
-//! Found means with their noise: bounds that are found or were left, sums over counts, and what the next window is left.
+//! Found means with their noise: bounds that are found or were left, sums over counts, and what the next
+//! window is left.
 
 use std::sync::Arc;
 
@@ -24,18 +25,19 @@ use crate::noise::NoiseSource;
 
 /// Means of vectors whose bounds are found and followed, ready to be drawn.
 ///
-/// Of the [`cost`](Ready::cost) of a window that knows the bounds of a key, the covariance for the next one has its share
-/// ([`FoundMean::following`]), of the rest the count has its own
-/// ([`Gaussian::counting`]), and the sums have what is left. Where nothing is known, all of this
-/// is of what is left beside [`FoundMean::finding`]. Which of the two it is depends on what was released before, so that every
-/// answer may say its noise.
+/// Of the [`cost`](Ready::cost) of a window that knows the bounds of a key, the covariance for the next one
+/// has its share ([`FoundMean::following`]), of the rest the count has its own ([`Gaussian::counting`]), and
+/// the sums have what is left. Where nothing is known, all of this is of what is left beside
+/// [`FoundMean::finding`]. Which of the two it is depends on what was released before, so that every answer
+/// may say its noise.
 ///
-/// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of what may be
-/// outside. What shortening takes away is in no interval; but where most records seem to have been shortened, as the covariance
-/// says, or where a frame was found among too few of them, the interval is the outer range.
+/// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of
+/// what may be outside. What shortening takes away is in no interval; but where most records seem to have
+/// been shortened, as the covariance says, or where a frame was found among too few of them, the interval is
+/// the outer range.
 ///
-/// Each key in the order of keys asks for the choices of its quantiles, where its bounds must be found, and then for the draws of
-/// its count, its sums and its products.
+/// Each key in the order of keys asks for the choices of its quantiles, where its bounds must be found, and
+/// then for the draws of its count, its sums and its products.
 #[derive(Clone, Debug)]
 pub struct FollowedMeans<K> {
     keys: Arc<[K]>,
@@ -80,8 +82,8 @@ pub(super) struct ExactVector {
 /// So many products are summed up in 64 bits: each is at most 2^40.
 const TOGETHER: usize = 1 << 20;
 
-/// Sums up a key's records as a frame measures them. Each is at most `steps.most()` long, and its products at most
-/// `steps.most_products()`: that is enforced here, in integers, and nowhere else.
+/// Sums up a key's records as a frame measures them. Each is at most `steps.most()` long, and its products at
+/// most `steps.most_products()`: that is enforced here, in integers, and nowhere else.
 pub(super) fn exact(rows: &VectorRows, frame: &Frame, outer: &[Range], steps: &VectorSteps) -> ExactVector {
     let dimension = outer.len();
     let (unit, most) = (libm::exp2(steps.bits.into()), steps.most());
@@ -194,16 +196,17 @@ impl<K: Key> FollowedMeans<K> {
             let centre = frame.centre.get(place).copied().unwrap_or_default();
             let (low, high) = (outer.low() as f64, outer.high() as f64);
             let told = |from_centre: f64| (centre + from_centre).clamp(low, high);
-            // At this many steps a deviation, a sum of integer Gaussians is Gaussian to far more digits than are told. Each
-            // record may be off by a step in each coordinate.
+            // At this many steps a deviation, a sum of integer Gaussians is Gaussian to far more digits than
+            // are told. Each record may be off by a step in each coordinate.
             let rounded = frame.factor.row(place).iter().map(|entry| entry.abs()).sum::<f64>() * step;
             let off = length * step * laws.halves.1 as f64 + rounded * most.max(0.0);
             let over = quotient(Estimate::between(sum - off, sum, sum + off), records);
             let noised = Noised::additive("sum", &laws.sums);
             let noised = Noised { scale: noised.scale * length * step, ..noised }.told_in(coordinate.point);
             if most < 1.0 || misfits {
-                // Nothing is known where there may well be nobody, where most records were shortened, or where the frame
-                // was found among fewer records than that takes. All of it is decided by noised numbers.
+                // Nothing is known where there may well be nobody, where most records were shortened, or
+                // where the frame was found among fewer records than that takes. All of it is decided by
+                // noised numbers.
                 return (Estimate::between(low, told(over.value), high), noised);
             }
             (over.map(told), noised)
@@ -245,8 +248,8 @@ impl<K: Key> Ready for FollowedMeans<K> {
         noise: &mut NoiseSource,
     ) -> Drawn<Answer<K, f64>> {
         let mut rows = exact_of.into_map();
-        // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew would still be private: both
-        // ways cost the same.
+        // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew would
+        // still be private: both ways cost the same.
         let frames = state.and_then(|bytes| from_bytes(bytes, self.keys.len(), self.outer.len()).ok());
         let mut frames = frames.unwrap_or_default().into_iter();
         let (mut cells, mut told_noise, mut left) = (Vec::new(), Vec::new(), Vec::new());
@@ -282,17 +285,19 @@ impl<K: Key> Ready for FollowedMeans<K> {
 //
 // All of it is made of numbers that have had their noise, so none of it costs anything, and floats will do.
 //
-// * **How far is it trusted?** In the units of the frame a window released a mean and second moments, each with noise of a known
-//   size. The centre goes `1 / (1 + nu^2)` of the way to the mean, where `nu` is about how long the mean's noise is; the
-//   covariance `1 / (1 + mu)` of the way to what was seen, and never more than 15/16 of it, where `mu` is about how far noise and
-//   the sampling of records may take it in some direction. So a window with few people moves nothing, no direction gets narrower than
-//   the noise can tell, and none by more than a factor of 4 in one window.
-// * **When nothing fits.** Records that are too long are clipped, and so are their moments. Where the frame fits, the squares of
-//   lengths are `d` in the mean, and where most records are clipped they are near the square of the longest. Halfway between, the
-//   covariance is no longer taken around the mean, which would be small for records that are far away and close to each other, but
-//   around the old centre, and twice as wide: it then grows until it holds them.
-// * **It stays in bounds.** A centre stays in the outer ranges, a deviation is no wider than them, and at least a quarter of a
-//   step.
+// * **How far is it trusted?** In the units of the frame a window released a mean and second moments, each
+//   with noise of a known size. The centre goes `1 / (1 + nu^2)` of the way to the mean, where `nu` is about
+//   how long the mean's noise is; the covariance `1 / (1 + mu)` of the way to what was seen, and never more
+//   than 15/16 of it, where `mu` is about how far noise and the sampling of records may take it in some
+//   direction. So a window with few people moves nothing, no direction gets narrower than the noise can tell,
+//   and none by more than a factor of 4 in one window.
+// * **When nothing fits.** Records that are too long are clipped, and so are their moments. Where the frame
+//   fits, the squares of lengths are `d` in the mean, and where most records are clipped they are near the
+//   square of the longest. Halfway between, the covariance is no longer taken around the mean, which would be
+//   small for records that are far away and close to each other, but around the old centre, and twice as
+//   wide: it then grows until it holds them.
+// * **It stays in bounds.** A centre stays in the outer ranges, a deviation is no wider than them, and at
+//   least a quarter of a step.
 
 /// The values that a window released of a key, in the units of its frame.
 #[derive(Clone, Debug)]
@@ -321,7 +326,8 @@ impl ReleasedWindow {
     }
 }
 
-/// The frame that a window leaves to the next. `longest` is how long a record may be in the units of the frame.
+/// The frame that a window leaves to the next. `longest` is how long a record may be in the units of the
+/// frame.
 pub(super) fn follow(
     frame: &Frame,
     seen: &ReleasedWindow,
@@ -368,8 +374,8 @@ fn place(row: usize, column: usize) -> usize {
     row * (row + 1) / 2 + column
 }
 
-/// The factor of the covariance in the units of the old frame: so much of the way from 1 in all directions to what was seen, or
-/// less where noise has left some direction nothing.
+/// The factor of the covariance in the units of the old frame: so much of the way from 1 in all directions to
+/// what was seen, or less where noise has left some direction nothing.
 fn turned(dimension: usize, around: impl Fn(usize, usize) -> f64, trust: f64) -> Option<Lower> {
     (0..40).find_map(|halved| {
         let trust = trust * libm::exp2(-f64::from(halved));

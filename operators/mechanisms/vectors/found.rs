@@ -16,22 +16,27 @@ use crate::mechanisms::statistic::{Cells, KeyedStatistic, Statistic};
 
 /// The mean of the vectors of each key, whose bounds are found, and followed from window to window.
 ///
-/// What must be known is an outer range for each coordinate, which may be far too wide. By [`Gaussian`] noise:
+/// What must be known is an outer range for each coordinate, which may be far too wide. By [`Gaussian`]
+/// noise:
 ///
-/// * **The first window** of a key spends [`finding`](FoundMean::finding) percent on two quantiles of each coordinate, those of 0.01
-///   and 0.99 where there are people enough, or less far out: they say where the values are, and how far apart.
+/// * **The first window** of a key spends [`finding`](FoundMean::finding) percent on two quantiles of each
+///   coordinate, those of 0.01 and 0.99 where there are people enough, or less far out: they say where the
+///   values are, and how far apart.
 /// * **Every window** measures each record in what is known by then, a centre and a covariance: a record of
 ///   the same distribution then has about the length of a vector of `d` normal numbers. What is longer than
-///   `sqrt(d + 2 sqrt(d l) + 2 l)` is brought to that length, with `l = ln people`: of normal numbers no more than one
-///   vector in so many [`people`](FoundMean::people) is. The sum of what is measured, the count, and for
-///   [`following`](FoundMean::following) percent the sum of all products of two coordinates have their noise.
-/// * **The next window** has its centre and covariance from what this one released, which is public and costs nothing. It spends
-///   nothing on finding, and so has less noise. A mean that moves and a scale that grows are followed, within a few windows.
+///   `sqrt(d + 2 sqrt(d l) + 2 l)` is brought to that length, with `l = ln people`: of normal numbers no more
+///   than one vector in so many [`people`](FoundMean::people) is. The sum of what is measured, the count, and
+///   for [`following`](FoundMean::following) percent the sum of all products of two coordinates have their
+///   noise.
+/// * **The next window** has its centre and covariance from what this one released, which is public and costs
+///   nothing. It spends nothing on finding, and so has less noise. A mean that moves and a scale that grows
+///   are followed, within a few windows.
 ///
-/// So the noise has the shape of the data, whatever units they are in and however the coordinates go together.
+/// So the noise has the shape of the data, whatever units they are in and however the coordinates go
+/// together.
 ///
-/// Records that were shortened draw the mean toward the centre. That is no noise, and no interval holds it; but where most were, the
-/// interval is the outer range.
+/// Records that were shortened draw the mean toward the centre. That is no noise, and no interval holds it;
+/// but where most were, the interval is the outer range.
 ///
 /// [`Gaussian`]: crate::mechanisms::Gaussian
 #[derive(Clone, Debug)]
@@ -48,8 +53,8 @@ pub struct FoundMean<K> {
 }
 
 impl<K: Key> FoundMean<K> {
-    /// The mean over at most `per_key` records of each person in each key, within these outer ranges: a range for each
-    /// coordinate, to which it is clipped, but which it need not fill.
+    /// The mean over at most `per_key` records of each person in each key, within these outer ranges: a range
+    /// for each coordinate, to which it is clipped, but which it need not fill.
     ///
     /// # Errors
     /// Names `keys` unless they are public, and `bound` where the sensitivity leaves 128 bits.
@@ -71,15 +76,16 @@ impl<K: Key> FoundMean<K> {
         })
     }
 
-    /// About how many records a key has in a window; 1,000 unless said. Which quantiles are found depends on it, and how long a
-    /// record may be before it is shortened: from 4.5 standard deviations on for 1,000 of them in one dimension, 6.0 for a million.
+    /// About how many records a key has in a window; 1,000 unless said. Which quantiles are found depends on
+    /// it, and how long a record may be before it is shortened: from 4.5 standard deviations on for 1,000 of
+    /// them in one dimension, 6.0 for a million.
     ///
-    /// Where so few are expected that even quartiles could not be told from the ends of the outer range, the mechanism is
-    /// refused by name (`people`): every window would be paid for, and none would say anything. Where fewer come than are
-    /// expected, the first window of a key has the outer range for its interval.
+    /// Where so few are expected that even quartiles could not be told from the ends of the outer range, the
+    /// mechanism is refused by name (`people`): every window would be paid for, and none would say anything.
+    /// Where fewer come than are expected, the first window of a key has the outer range for its interval.
     ///
-    /// Rather too few than too many: quantiles nearer to the middle are found as well, but with fewer people than were expected
-    /// they may be missed, and are then not left to the next window.
+    /// Rather too few than too many: quantiles nearer to the middle are found as well, but with fewer people
+    /// than were expected they may be missed, and are then not left to the next window.
     #[must_use]
     pub fn people(self, people: u64) -> FoundMean<K> {
         FoundMean { people, ..self }
@@ -91,14 +97,15 @@ impl<K: Key> FoundMean<K> {
         FoundMean { finding: percent, ..self }
     }
 
-    /// The percentage of the cost, of what finding has left, that goes into the covariance for the next window; 5 unless said.
+    /// The percentage of the cost, of what finding has left, that goes into the covariance for the next
+    /// window; 5 unless said.
     #[must_use]
     pub fn following(self, percent: u8) -> FoundMean<K> {
         FoundMean { following: percent, ..self }
     }
 
-    /// Tells the coordinates by these names, each with its decimal point there. Values and ranges are in the steps that it
-    /// leaves.
+    /// Tells the coordinates by these names, each with its decimal point there. Values and ranges are in the
+    /// steps that it leaves.
     ///
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
@@ -107,8 +114,8 @@ impl<K: Key> FoundMean<K> {
         Ok(FoundMean { coordinates, ..self })
     }
 
-    /// Adds what one person left in a key: the first `per_key` of these records. A record of another length counts as one that
-    /// is at the centre, wherever that will be. Somebody without a record adds nothing.
+    /// Adds what one person left in a key: the first `per_key` of these records. A record of another length
+    /// counts as one that is at the centre, wherever that will be. Somebody without a record adds nothing.
     #[inline]
     pub fn add<V: AsRef<[i64]>>(&self, known: &mut VectorRows, records: &[V]) {
         let records = self.limits.first(records);
@@ -230,8 +237,8 @@ pub(super) struct FoundMeanPrices {
     pub(super) kept: WindowNoise,
 }
 
-/// The finest steps that sums are counted in, and products. So fine, nothing of rounding shows: of `n` records the mean is off by
-/// less than a step.
+/// The finest steps that sums are counted in, and products. So fine, nothing of rounding shows: of `n`
+/// records the mean is off by less than a step.
 const FINEST: u32 = 30;
 const FINEST_PRODUCTS: u32 = 10;
 
@@ -269,8 +276,8 @@ pub(super) fn longest(dimension: usize, people: u64) -> f64 {
 
 impl FoundMeanPrices {
     /// # Errors
-    /// Names `finding`, `following`, `counting` or `people` where it is out of range, and `bound` or `rho` where steps would have
-    /// to be too coarse.
+    /// Names `finding`, `following`, `counting` or `people` where it is out of range, and `bound` or `rho`
+    /// where steps would have to be too coarse.
     pub(super) fn new<K: Key>(
         asked: &UncheckedNoise,
         mean: &FoundMean<K>,
@@ -298,7 +305,8 @@ impl FoundMeanPrices {
         let (fresh, kept) = (parts(left)?, parts(spend)?);
         let law = |spend: Spend, most: u64| {
             let moved = u128::from(mean.limits().per_key()) * u128::from(most);
-            // All coordinates of a key together are one vector of this length, and their noise is the same in each.
+            // All coordinates of a key together are one vector of this length, and their noise is the same in
+            // each.
             Additive::within(asked.family, spend, &Sensitivity::each(mean.limits(), moved)?)
         };
         let both = |of: fn(&(Spend, Spend, Spend)) -> Spend, most: u64| {

@@ -26,14 +26,14 @@ pub(super) struct Frame {
 /// but always the same it is wide enough.
 pub(super) const LEAST_SQUARED: f64 = 1.0 / 16.0;
 
-/// From the middle to either end of what is found, in standard deviations of normal data: it is half again as wide as what
-/// lies between the quantiles of 0.01 and 0.99.
+/// From the middle to either end of what is found, in standard deviations of normal data: it is half again as
+/// wide as what lies between the quantiles of 0.01 and 0.99.
 const TO_THE_END: f64 = 3.4895;
 
 impl Frame {
-    /// The frame of what was found of each coordinate, two noised quantiles, which are so many `deviations` of normal data from
-    /// its middle. Of those of 0.01 and 0.99 it is widened by a quarter of what lies between them at either end, of others by as
-    /// much as leads there; then it is cut to the outer range.
+    /// The frame of what was found of each coordinate, two noised quantiles, which are so many `deviations`
+    /// of normal data from its middle. Of those of 0.01 and 0.99 it is widened by a quarter of what lies
+    /// between them at either end, of others by as much as leads there; then it is cut to the outer range.
     pub(super) fn between(found: &[(i64, i64)], deviations: f64, outer: &[Range]) -> Frame {
         let more = (TO_THE_END / deviations - 1.0) / 2.0;
         let ranges = found.iter().zip(outer).map(|(&(low, high), outer)| {
@@ -51,7 +51,8 @@ impl Frame {
         Frame { centre, factor: Lower::diagonal(&scales) }
     }
 
-    /// A record as the frame measures it, once it is clipped to the outer ranges. It takes the place of what is in `found`.
+    /// A record as the frame measures it, once it is clipped to the outer ranges. It takes the place of what
+    /// is in `found`.
     pub(super) fn measure(&self, record: &[i64], outer: &[Range], found: &mut Vec<f64>) {
         found.clear();
         let clipped = record.iter().zip(outer).map(|(&value, range)| value.clamp(range.low(), range.high()));
@@ -88,9 +89,9 @@ impl Frame {
 
 /// The plan by which bounds are found.
 ///
-/// The quantiles are those of 0.01 and 0.99, if so many people are expected that more records lie beyond either than its rank
-/// may be off by. If not, nothing would keep a choice from the empty ends of the outer range: then they are those beyond which so
-/// many lie, up to the quartiles.
+/// The quantiles are those of 0.01 and 0.99, if so many people are expected that more records lie beyond
+/// either than its rank may be off by. If not, nothing would keep a choice from the empty ends of the outer
+/// range: then they are those beyond which so many lie, up to the quartiles.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     bounds: Vec<QuantileBounds>,
@@ -112,8 +113,8 @@ impl Finding {
     /// For so much a key.
     ///
     /// # Errors
-    /// Names `bound` where a person moves ranks too far, `epsilon` where too little is left for a choice, and `people` where
-    /// so few are expected that even the quartiles may be anywhere in the outer range.
+    /// Names `bound` where a person moves ranks too far, `epsilon` where too little is left for a choice, and
+    /// `people` where so few are expected that even the quartiles may be anywhere in the outer range.
     pub(super) fn new<K: Key>(mean: &FoundMean<K>, spend: Spend) -> Result<Finding, Invalid> {
         let each = spend.part_of(mean.dimension() as u64);
         let by = |thousandths: u64| {
@@ -167,8 +168,8 @@ fn deviations(below: f64) -> f64 {
 
 // What found means remember: the frame of each key that has one.
 
-/// The format: this byte, which is no other statistic's; then for each key, in their order, a 0 where nothing is known of it, or a 1 and the numbers of its frame
-/// ([`Frame::put`]).
+/// The format: this byte, which is no other statistic's; then for each key, in their order, a 0 where nothing
+/// is known of it, or a 1 and the numbers of its frame ([`Frame::put`]).
 const VERSION: u8 = 3;
 
 pub(super) fn to_bytes(frames: &[Option<Frame>]) -> Vec<u8> {
@@ -230,7 +231,8 @@ mod tests {
     /// The quantiles of 0.01 and 0.99.
     const FAR: f64 = TO_THE_END / 1.5;
 
-    // By hand: between 400 and 600 lie 200, so it reaches from 350 to 650; of 0 to 10 a quarter is cut off above.
+    // By hand: between 400 and 600 lie 200, so it reaches from 350 to 650; of 0 to 10 a quarter is cut off
+    // above.
     #[test]
     fn what_is_found_is_widened_and_cut() {
         let frame = Frame::between(&[(400, 600), (0, 10), (7, 7)], FAR, &outer());
@@ -301,7 +303,8 @@ mod finding_tests {
         }
     }
 
-    // With 200 people at this price the quartiles were anywhere: means erred by 19,000 deviations, and each window was paid for.
+    // With 200 people at this price the quartiles were anywhere: means erred by 19,000 deviations, and each
+    // window was paid for.
     #[test]
     fn fewer_people_than_their_quartiles_need_are_refused() {
         let outer = Ranges::new([(-1_000_000_000, 1_000_000_000)]).unwrap();
@@ -318,8 +321,8 @@ mod finding_tests {
         assert!(asked(enough).unwrap().enough <= enough);
     }
 
-    // Refutes quantiles beyond which fewer records lie than their rank may be off by: with 508 people those of 0.01 would be
-    // anywhere.
+    // Refutes quantiles beyond which fewer records lie than their rank may be off by: with 508 people those
+    // of 0.01 would be anywhere.
     #[test]
     fn few_people_are_found_by_their_quartiles_and_many_by_their_ends() {
         let outer = Ranges::new([(-1_000_000_000, 1_000_000_000)]).unwrap();

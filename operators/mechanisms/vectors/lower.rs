@@ -1,7 +1,7 @@
 //! Lower triangles: the factors of covariances.
 
-/// A lower triangular matrix with a positive diagonal: `L` of the covariance `L L^T`. Row `i` has `i + 1` entries, one row
-/// behind the other.
+/// A lower triangular matrix with a positive diagonal: `L` of the covariance `L L^T`. Row `i` has `i + 1`
+/// entries, one row behind the other.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lower {
     dimension: usize,
@@ -31,8 +31,8 @@ impl Lower {
         (0..dimension).all(|at| lower.row(at)[at] > 0.0).then_some(lower)
     }
 
-    /// The factor of a symmetric matrix, of which the lower triangle is given, row by row; `None` where some pivot is below
-    /// `least`, which is positive.
+    /// The factor of a symmetric matrix, of which the lower triangle is given, row by row; `None` where some
+    /// pivot is below `least`, which is positive.
     pub(super) fn factor(symmetric: &[f64], dimension: usize, least: f64) -> Option<Lower> {
         let mut lower = Lower { dimension, entries: symmetric.to_vec() };
         for at in 0..dimension {
@@ -102,7 +102,8 @@ impl Lower {
     /// The factor of `L L^T + much I`: what is added is positive, so nothing is lost.
     pub(super) fn with_more(mut self, much: f64) -> Lower {
         for first in 0..self.dimension {
-            // The factor of `L L^T + v v^T`, for a `v` that begins at `first`: each column is turned against it.
+            // The factor of `L L^T + v v^T`, for a `v` that begins at `first`: each column is turned against
+            // it.
             let mut v = vec![0.0; self.dimension];
             v[first] = much.sqrt();
             for column in first..self.dimension {

@@ -17,11 +17,12 @@ use crate::mechanisms::statistic::{Cells, KeyedStatistic, Statistic};
 
 /// The mean of the vectors of each key, each brought into a public bound first.
 ///
-/// [`clipped`](VectorMean::clipped): each coordinate is clipped by itself and taken from the middle of its range, as a
-/// [`Mean`](crate::mechanisms::Mean) takes its values. Its noise is as wide as its range asks: no unit is weighed against
-/// another.
+/// [`clipped`](VectorMean::clipped): each coordinate is clipped by itself and taken from the middle of its
+/// range, as a [`Mean`](crate::mechanisms::Mean) takes its values. Its noise is as wide as its range asks: no
+/// unit is weighed against another.
 ///
-/// [`over`](VectorMean::over): the noise has the shape of a domain in which all vectors lie, and errs least in a norm.
+/// [`over`](VectorMean::over): the noise has the shape of a domain in which all vectors lie, and errs least
+/// in a norm.
 ///
 /// One count serves all coordinates.
 #[derive(Clone, Debug)]
@@ -53,7 +54,8 @@ pub(super) struct Shaped {
 pub(super) const BITS: u32 = 30;
 
 impl<K: Key> VectorMean<K> {
-    /// The mean over at most `per_key` records of each person in each key, each coordinate clipped to its range.
+    /// The mean over at most `per_key` records of each person in each key, each coordinate clipped to its
+    /// range.
     ///
     /// # Errors
     /// Names `bound` where the sensitivity leaves 128 bits.
@@ -73,8 +75,8 @@ impl<K: Key> VectorMean<K> {
         Ok(VectorMean { form, limits, keys, coordinates, joint })
     }
 
-    /// The mean over vectors of this domain, with noise of the shape that errs least in this norm. The domain is in the steps
-    /// of the values. What lies outside of it is brought to its border, along a line to zero.
+    /// The mean over vectors of this domain, with noise of the shape that errs least in this norm. The domain
+    /// is in the steps of the values. What lies outside of it is brought to its border, along a line to zero.
     ///
     /// # Errors
     /// Names `domain` where no shape is found for it, and `bound` where the sensitivity leaves 128 bits.
@@ -95,8 +97,8 @@ impl<K: Key> VectorMean<K> {
         Ok(VectorMean { form, limits, keys, coordinates, joint })
     }
 
-    /// Tells the coordinates by these names, each with its decimal point there. Values and bounds are in the steps that it
-    /// leaves.
+    /// Tells the coordinates by these names, each with its decimal point there. Values and bounds are in the
+    /// steps that it leaves.
     ///
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
@@ -105,9 +107,9 @@ impl<K: Key> VectorMean<K> {
         Ok(VectorMean { coordinates, ..self })
     }
 
-    /// Adds what one person left in a key: the first `per_key` of these records, each within its bound, so that the sensitivity
-    /// holds whatever comes in. A record of another length counts as the middle of all ranges, or as zero. Somebody without
-    /// a record adds nothing.
+    /// Adds what one person left in a key: the first `per_key` of these records, each within its bound, so
+    /// that the sensitivity holds whatever comes in. A record of another length counts as the middle of all
+    /// ranges, or as zero. Somebody without a record adds nothing.
     #[inline]
     pub fn add<V: AsRef<[i64]>>(&self, known: &mut Moments, records: &[V]) {
         let records = self.limits.first(records);
@@ -222,8 +224,8 @@ impl<K> Sealed for VectorMean<K> {}
 impl<K: Key> Statistic for VectorMean<K> {
     type Tally = Cells<K, Moments>;
 
-    /// All sums and the count jointly. Clipped, both are in half units; whitened, a sum is the length of the vector of its
-    /// key.
+    /// All sums and the count jointly. Clipped, both are in half units; whitened, a sum is the length of the
+    /// vector of its key.
     fn sensitivity(&self) -> Sensitivity {
         self.joint
     }

@@ -7,14 +7,16 @@
 //! | ranges that are far too wide | [`FoundMean`] | the covariance of the window before, which was released |
 //! | a box, and that there are many people | [`StableVectors`], by [`Stable`] alone | the covariance of the very records: floating-point assumed |
 //!
-//! A record's numbers are whole, in steps; where their decimal points stand is said by [`Coordinate`](crate::mechanisms::Coordinate).
-//! One that has another number of them counts as the middle, or as nobody where the mean is stable, so that whether it came shows no
-//! more than any other. What is no number must be made one before: the cast of Rust, `value as i64`, makes zero of NaN and the
-//! farthest number of infinity, and both are then clipped.
+//! A record's numbers are whole, in steps; where their decimal points stand is said by
+//! [`Coordinate`](crate::mechanisms::Coordinate). One that has another number of them counts as the middle,
+//! or as nobody where the mean is stable, so that whether it came shows no more than any other. What is no
+//! number must be made one before: the cast of Rust, `value as i64`, makes zero of NaN and the farthest
+//! number of infinity, and both are then clipped.
 //!
-//! An answer has an estimate for each coordinate, and a line. The noise of its sum says by how much it is above the least that an
-//! unbiased mean has at this price ([`Noised::over_bound`](crate::mechanisms::Noised::over_bound)). Clipped and shaped means add
-//! up worker by worker; the others keep all records of a window until it closes.
+//! An answer has an estimate for each coordinate, and a line. The noise of its sum says by how much it is
+//! above the least that an unbiased mean has at this price
+//! ([`Noised::over_bound`](crate::mechanisms::Noised::over_bound)). Clipped and shaped means add up worker by
+//! worker; the others keep all records of a window until it closes.
 //!
 //! ```
 //! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Moments, Ranges, Ready, Tally, VectorMean};

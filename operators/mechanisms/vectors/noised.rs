@@ -21,11 +21,12 @@ use crate::noise::NoiseSource;
 /// Means of vectors with additive noise, ready to be drawn.
 ///
 /// Of the [`cost`](crate::mechanisms::Ready::cost) of a window the count has its share
-/// ([`Gaussian::counting`](crate::mechanisms::Gaussian::counting)), the sums the rest. Clipped, each coordinate has an equal
-/// part of that; whitened, all have one noise, and the shape makes of it what each needs.
+/// ([`Gaussian::counting`](crate::mechanisms::Gaussian::counting)), the sums the rest. Clipped, each
+/// coordinate has an equal part of that; whitened, all have one noise, and the shape makes of it what each
+/// needs.
 ///
-/// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of what may be
-/// outside. What clipping takes away is in no interval.
+/// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of
+/// what may be outside. What clipping takes away is in no interval.
 pub type NoisyVectors<K> = Noisy<K, MeanLine>;
 
 #[derive(Clone, Debug)]
@@ -115,7 +116,8 @@ fn noised_by_shape<K: Key>(
     let half = noise.half_width(confidence)? as f64;
     let width = |row: &[f64]| {
         let length = row.iter().map(|entry| entry * entry).sum::<f64>().sqrt() * step;
-        // At this many steps a deviation, a sum of integer Gaussians is Gaussian to far more digits than are told.
+        // At this many steps a deviation, a sum of integer Gaussians is Gaussian to far more digits than are
+        // told.
         Width {
             deviation: length * noise.deviation(),
             half: length * half,

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::mechanisms::statistic::Summary;
 
-/// The records that people have in one key, as rows of one length: how many people, and one row behind the other. Prints as
-/// `<private>`, its size included.
+/// The records that people have in one key, as rows of one length: how many people, and one row behind the
+/// other. Prints as `<private>`, its size included.
 ///
 /// It bounds nothing. Whoever fills it adds what one person left, at most as many records as a person may.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -38,7 +38,8 @@ impl VectorRows {
         self.people = self.people.wrapping_add(1);
     }
 
-    /// Takes in a record. One of another length than [the rows'](VectorRows::of) is counted, and nothing is kept of it.
+    /// Takes in a record. One of another length than [the rows'](VectorRows::of) is counted, and nothing is
+    /// kept of it.
     #[inline]
     pub fn add(&mut self, record: &[i64]) {
         if self.dimension > 0 && record.len() == self.dimension as usize {
@@ -132,7 +133,8 @@ pub struct Moments {
     pub(super) nearby: u32,
 }
 
-/// So many records are summed up in 64 bits where none is beyond [`NARROW`]. In tests few, so that it happens there.
+/// So many records are summed up in 64 bits where none is beyond [`NARROW`]. In tests few, so that it happens
+/// there.
 const TOGETHER: u32 = if cfg!(test) { 7 } else { 1 << 20 };
 
 /// Sums of [`TOGETHER`] numbers up to here fit in 64 bits.
@@ -213,7 +215,8 @@ mod tests {
     }
 
     proptest! {
-        // Refutes a row that is lost or cut apart where parts are put together, and an order of arrival that shows.
+        // Refutes a row that is lost or cut apart where parts are put together, and an order of arrival that
+        // shows.
         #[test]
         fn every_order_and_every_division_is_the_same(
             mut records in proptest::collection::vec(proptest::collection::vec(-3i64..4, 0..4), 0..40),

@@ -21,8 +21,9 @@ use crate::noise::NoiseSource;
 
 /// The mean of vectors whose scale nobody knows, one of each person, with noise of the shape of the data.
 ///
-/// It needs no bounds but a box that holds every number that can come, and no units: see [`stable`](crate::mechanisms::stable) for
-/// what it needs instead. It is released by [`Stable`], and by nothing else.
+/// It needs no bounds but a box that holds every number that can come, and no units: see
+/// [`stable`](crate::mechanisms::stable) for what it needs instead. It is released by [`Stable`], and by
+/// nothing else.
 #[derive(Clone, Debug)]
 pub struct StableVectors<K> {
     sides: Ranges,
@@ -37,8 +38,9 @@ impl<K: Key> StableVectors<K> {
     /// The mean over one record of each person, within this box.
     ///
     /// # Errors
-    /// Names `keys` unless they are public, and a person is in one of them; `per_key` unless it is 1; `extent` where a side is
-    /// farther from zero than 2^46. [`Stable`] refuses a box whose public grid is coarser than its noise.
+    /// Names `keys` unless they are public, and a person is in one of them; `per_key` unless it is 1;
+    /// `extent` where a side is farther from zero than 2^46. [`Stable`] refuses a box whose public grid is
+    /// coarser than its noise.
     pub fn new(sides: Ranges, limits: ContributionBound, keys: Keys<K>) -> Result<StableVectors<K>, Invalid> {
         let Some(listed) = keys.listed() else {
             let remedy =
@@ -70,7 +72,8 @@ impl<K: Key> StableVectors<K> {
         Ok(StableVectors { coordinates, ..self })
     }
 
-    /// Adds what one person left in a key: the first of these records. Who has none of this length does not count.
+    /// Adds what one person left in a key: the first of these records. Who has none of this length does not
+    /// count.
     #[inline]
     pub fn add<V: AsRef<[i64]>>(&self, known: &mut VectorRows, records: &[V]) {
         let dimension = self.coordinates.len();
@@ -100,9 +103,10 @@ impl<K: Key> Statistic for StableVectors<K> {
 
 /// The stable mean at a price: **floating-point assumed**.
 ///
-/// Each coordinate says its noise, in standard deviations of the records, and the public grid on which it is told, in its own
-/// units. Where the records have no covariance that all agree on, it tells nothing: ordinary heavy tails (lognormal, Student's
-/// with 5 degrees of freedom, 1% of rare values, an axis that is constant) fail the test, and are paid for.
+/// Each coordinate says its noise, in standard deviations of the records, and the public grid on which it is
+/// told, in its own units. Where the records have no covariance that all agree on, it tells nothing: ordinary
+/// heavy tails (lognormal, Student's with 5 degrees of freedom, 1% of rare values, an axis that is constant)
+/// fail the test, and are paid for.
 ///
 /// ```
 /// use discreet::mechanisms::{Bound, Keys, Mechanism, Ranges, Ready, Stable, StableVectors};
@@ -140,8 +144,8 @@ impl Stable {
 
 /// Stable means, ready to be drawn.
 ///
-/// Every key asks for its draws in their order. How long a draw takes depends on the records; when it is told must not, which is
-/// the affair of whoever publishes.
+/// Every key asks for its draws in their order. How long a draw takes depends on the records; when it is told
+/// must not, which is the affair of whoever publishes.
 #[derive(Clone, Debug)]
 pub struct StableMeans<K> {
     mean: StableMean,
@@ -247,7 +251,8 @@ impl<K: Key> Ready for StableMeans<K> {
     ) -> Drawn<Answer<K, f64>> {
         let dimension = self.told.each();
         let each = |(key, rows): (K, VectorRows)| {
-            // The order of rows is that of their coming, which is nobody's secret but no part of the answer either.
+            // The order of rows is that of their coming, which is nobody's secret but no part of the answer
+            // either.
             let released = self.mean.release(&rows.sorted(), &self.extent, noise);
             let told = match released {
                 Ok(Released::Mean(mean)) => mean,

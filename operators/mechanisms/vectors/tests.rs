@@ -44,8 +44,8 @@ fn crowd(ranges: &[(i64, i64)], people: usize, random: &mut NoiseSource) -> (Vec
     (all, sums.iter().map(|&sum| sum as f64 / f64::from(count)).collect())
 }
 
-// The noise of the largest budget is all but none. Refutes a coordinate in another's place, a lost half, a middle that is
-// added twice, and a shape that is not undone.
+// The noise of the largest budget is all but none. Refutes a coordinate in another's place, a lost half, a
+// middle that is added twice, and a shape that is not undone.
 #[test]
 fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
     let ranges = [(-3, 4), (10, 20), (0, 100)];
@@ -78,8 +78,9 @@ fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
     }
 }
 
-// By hand, for 2 keys and 5 records at rho .1. Clipped to widths of 7 and 10: the count has .03; each sum half of .07, 35 and
-// 50 half units a key. Refutes a coordinate that is not paid for, and one that pays for another's width.
+// By hand, for 2 keys and 5 records at rho .1. Clipped to widths of 7 and 10: the count has .03; each sum
+// half of .07, 35 and 50 half units a key. Refutes a coordinate that is not paid for, and one that pays for
+// another's width.
 #[test]
 fn coordinates_share_the_cost_as_stated() {
     let scales = |mechanism: &Gaussian, mean: &VectorMean<u32>| -> Vec<f64> {
@@ -91,7 +92,8 @@ fn coordinates_share_the_cost_as_stated() {
     near(found[1], 50.0 * 2f64.sqrt() / 0.07f64.sqrt() / 2.0);
     near(found[2], 5.0 * 2f64.sqrt() / 0.06f64.sqrt());
     assert_eq!(mean.sensitivity().l2_squared(), 2 * (35 * 35 + 50 * 50 + 10 * 10));
-    // A box that reaches 1, 2, 3 has variances 6, 12, 18 where one vector costs a half; all of .07 is for one vector of 5.
+    // A box that reaches 1, 2, 3 has variances 6, 12, 18 where one vector costs a half; all of .07 is for one
+    // vector of 5.
     let mean = over(&DataDomain::reaching(&[1.0, 2.0, 3.0]).unwrap(), 5);
     let found = scales(&Gaussian::rho(0.1), &mean);
     for (scale, variance) in found.iter().zip([6f64, 12.0, 18.0]) {
@@ -105,8 +107,8 @@ fn coordinates_share_the_cost_as_stated() {
     assert_eq!(refused.field(), "noise");
 }
 
-// By hand at rho .1: chi is the root of e^.2 - 1, and of what is spent the sums have .07. Measured in ranges a clipped vector
-// is as good as a single number; a box is the best of its shape, and reaches the same.
+// By hand at rho .1: chi is the root of e^.2 - 1, and of what is spent the sums have .07. Measured in ranges
+// a clipped vector is as good as a single number; a box is the best of its shape, and reaches the same.
 #[test]
 fn a_sum_says_how_far_above_the_bound_it_is() {
     let over_bound = |noise: &[Noised]| noise[0].over_bound();
@@ -131,7 +133,8 @@ fn a_sum_says_how_far_above_the_bound_it_is() {
     near(over_bound(pure.noise()).unwrap(), 2f64.sqrt() / 0.7 * 2.0 * 0.5f64.sinh() * 2.0);
 }
 
-// 2,000 windows of a known truth, alpha 1e-6 one-sided: at least 9 in 10 intervals hold it, each coordinate by itself.
+// 2,000 windows of a known truth, alpha 1e-6 one-sided: at least 9 in 10 intervals hold it, each coordinate
+// by itself.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let domain = DataDomain::reaching(&[10.0, 200.0]).unwrap();
@@ -156,7 +159,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     }
 }
 
-// Refutes more than `per_key` records, one beyond its bound, one of another length that is left out or read beyond its end.
+// Refutes more than `per_key` records, one beyond its bound, one of another length that is left out or read
+// beyond its end.
 #[test]
 fn a_person_adds_no_more_than_was_said() {
     let mean = clipped(&[(-3, 4), (10, 20)], 2);

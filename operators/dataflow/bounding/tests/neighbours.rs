@@ -31,7 +31,8 @@ impl Change {
     }
 }
 
-/// Closes random records with and without one person, and compares with what the theorem allows. Some case must reach it.
+/// Closes random records with and without one person, and compares with what the theorem allows. Some case
+/// must reach it.
 fn replay<R: Rule>(
     cases: u64,
     most: Change,

@@ -48,7 +48,8 @@ fn counts_are_those_of_the_oracle_whatever_persons_and_keys_are() {
     }
 }
 
-// Refutes persons and keys that are told apart by 64 bits of a hash, and keys of one hash that are kept by arrival.
+// Refutes persons and keys that are told apart by 64 bits of a hash, and keys of one hash that are kept by
+// arrival.
 #[test]
 fn persons_and_keys_of_one_hash_are_told_apart() {
     for seed in 0..400 {
@@ -81,7 +82,8 @@ fn sums_are_clipped_once_in_the_end() {
     }
 }
 
-// Refutes a record that is left out because there are many, and a number that depends on how it was put together.
+// Refutes a record that is left out because there are many, and a number that depends on how it was put
+// together.
 #[test]
 fn what_a_person_has_is_of_all_their_records() {
     for seed in 0..400 {
@@ -131,8 +133,8 @@ fn values_are_those_of_the_lowest_records() {
     }
 }
 
-// Among the duplicates are some with another value, and some with another key. Refutes duplicates that count, an id that is
-// one id for all persons, and a winner by arrival.
+// Among the duplicates are some with another value, and some with another key. Refutes duplicates that count,
+// an id that is one id for all persons, and a winner by arrival.
 #[test]
 fn duplicates_of_one_id_count_once() {
     for seed in 0..600 {
@@ -203,7 +205,8 @@ fn once(chooser: &ContributionSelector, mut kept: Oracle<u64, u32>, most: usize)
     kept
 }
 
-// Refutes keys that are given up while records may still be taken back, and a net below zero that counts against others.
+// Refutes keys that are given up while records may still be taken back, and a net below zero that counts
+// against others.
 #[test]
 fn what_was_taken_back_never_was() {
     for seed in 0..600 {

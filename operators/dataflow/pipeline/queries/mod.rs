@@ -52,7 +52,8 @@ redacted!([D, U: ProtectedUnit<D>, T, V] Answering<'_, D, U, T, V>);
 /// The answers to queries, on worker 0.
 #[derive(Debug)]
 pub struct Replies<'scope> {
-    /// A row of the ledger for every question that was answered, or refused because its bundle or its budget is spent.
+    /// A row of the ledger for every question that was answered, or refused because its bundle or its budget
+    /// is spent.
     pub releases: StreamVec<'scope, Time, LeavingRelease>,
     /// The questions that cannot be answered, and why. They cost nothing.
     pub unanswered: StreamVec<'scope, Time, Unanswered>,
@@ -66,10 +67,10 @@ where
 {
     /// Answers questions about the records of the newest window that is complete when they ask.
     ///
-    /// `row` gives a record's fields in the order of the schema. Of a person at most `per_key` records count, so that one
-    /// person more or less moves a count by at most so many; `keys` must be 1. A question is answered on the last window
-    /// that closes at or before its time, however many have closed since; one whose time its own source had declared
-    /// complete before comes too late, and is not answered.
+    /// `row` gives a record's fields in the order of the schema. Of a person at most `per_key` records count,
+    /// so that one person more or less moves a count by at most so many; `keys` must be 1. A question is
+    /// answered on the last window that closes at or before its time, however many have closed since; one
+    /// whose time its own source had declared complete before comes too late, and is not answered.
     ///
     /// Nothing here panics.
     pub fn answer<V: Fn(&D) -> QueryRow + 'static>(
@@ -106,12 +107,13 @@ where
         self
     }
 
-    /// Releases the answers, each once, under a name and the question's id, by a mechanism with the price of all of them.
+    /// Releases the answers, each once, under a name and the question's id, by a mechanism with the price of
+    /// all of them.
     ///
-    /// Its claim: everything that is ever answered under this name is together private for one unit more or less
-    /// ([`AddRemove`](crate::accounting::Relation)) at the price of the bundle, however the questions were chosen and
-    /// whatever they name. The first answer pays for all, against the whole time that the windows are about, which is why
-    /// there must be a last one.
+    /// Its claim: everything that is ever answered under this name is together private for one unit more or
+    /// less ([`AddRemove`](crate::accounting::Relation)) at the price of the bundle, however the questions
+    /// were chosen and whatever they name. The first answer pays for all, against the whole time that the
+    /// windows are about, which is why there must be a last one.
     pub fn release<X: Answers>(self, gate: &Gate, name: &str, mechanism: X) -> Replies<'scope> {
         self.release_at(&AtGate(gate), name, mechanism)
     }
@@ -165,7 +167,8 @@ where
         };
         let at_desk = match (scope.index() == 0).then(seat).transpose() {
             Ok(at_desk) => at_desk,
-            // The others do not know of it: without the operators that they have, they would not find their channels.
+            // The others do not know of it: without the operators that they have, they would not find their
+            // channels.
             Err(failure) => {
                 people.items.context.shared.fail(failure);
                 None

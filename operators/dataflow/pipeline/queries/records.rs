@@ -33,8 +33,8 @@ pub(super) struct RecordRows {
 
 impl RecordRows {
     /// # Errors
-    /// Names `keys` where it is not 1, and `windows` where it is bounded: a bundle pays for its answers, whatever windows
-    /// they are about.
+    /// Names `keys` where it is not 1, and `windows` where it is bounded: a bundle pays for its answers,
+    /// whatever windows they are about.
     pub(super) fn new(schema: Schema, limits: &ContributionBound) -> Result<RecordRows, Invalid> {
         if limits.keys() != 1 {
             let remedy = "1: questions have no keys, and of a person per_key records are kept";
@@ -121,11 +121,13 @@ impl Aggregation for RecordRows {
     }
 }
 
-// Versions that have most in common, kept together: a differential arrangement of what each person's records come to.
+// Versions that have most in common, kept together: a differential arrangement of what each person's records
+// come to.
 //
-// A record is an update at the moment at which the first window that it counts in is complete, and another that takes it
-// back when the first is that it does not count in any more. When something changes of a person, and only then, what
-// counts of the person is settled anew; so a window that moves costs what enters and leaves it, and not what stays.
+// A record is an update at the moment at which the first window that it counts in is complete, and another
+// that takes it back when the first is that it does not count in any more. When something changes of a
+// person, and only then, what counts of the person is settled anew; so a window that moves costs what enters
+// and leaves it, and not what stays.
 
 type Trace<O> = TraceAgent<ValSpine<O, QueryRow, Time, isize>>;
 
@@ -294,8 +296,8 @@ pub trait Owned<D>: ProtectedUnit<D> {
     /// True if a record may be taken back.
     const TAKES_BACK: bool;
 
-    /// A record with its owner. What tells records apart is the same in all windows; what is kept is chosen `within` one
-    /// where they lie side by side.
+    /// A record with its owner. What tells records apart is the same in all windows; what is kept is chosen
+    /// `within` one where they lie side by side.
     fn own(
         &self,
         chooser: &ContributionSelector,

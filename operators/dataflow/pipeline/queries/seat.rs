@@ -141,7 +141,8 @@ impl<R: ReadyAnswers> Sealable for QueryDraw<R> {
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
         let QueryDraw { ready, promise, release, opened, question, version, found } = *self;
-        // That of this version was accepted when the desk was opened; another statistic's, under the same name, is no state.
+        // That of this version was accepted when the desk was opened; another statistic's, under the same
+        // name, is no state.
         let state = state.filter(|state| ready.accepts(state).is_ok());
         let drawn = ready.draw(&question, found, version, opened, state, noise);
         let (id, window) = (release.id().to_string(), rows::window(release.window));
@@ -150,8 +151,8 @@ impl<R: ReadyAnswers> Sealable for QueryDraw<R> {
     }
 }
 
-// The operator that counts: a question waits until the version that it names is complete, and then every worker says what
-// it finds among its own people.
+// The operator that counts: a question waits until the version that it names is complete, and then every
+// worker says what it finds among its own people.
 
 /// The number of queries that are counted in a turn: one may take some milliseconds.
 const TURN: usize = 8;
@@ -238,7 +239,8 @@ pub(super) trait Versions: 'static {
     fn forget_before(&mut self, version: u64);
 }
 
-/// Versions that have nothing in common, each in columns: where windows lie side by side and nothing is taken back.
+/// Versions that have nothing in common, each in columns: where windows lie side by side and nothing is taken
+/// back.
 pub(super) struct Snapshots {
     steps: Steps,
     empty: ColumnStore,

@@ -77,8 +77,8 @@ fn a_person_counts_in_the_first_windows_and_in_no_other() {
     }
 }
 
-// The run ends after some windows, and the next begins with all of the input again, or with the rest of it. Refutes a
-// count that begins anew, one that counts a window twice, and one that waits for a gate's answer.
+// The run ends after some windows, and the next begins with all of the input again, or with the rest of it.
+// Refutes a count that begins anew, one that counts a window twice, and one that waits for a gate's answer.
 #[test]
 fn what_was_counted_survives_the_process() {
     for seed in 0..80 {
@@ -159,7 +159,8 @@ fn divided_in_order(random: &mut Random, visits: &[Visit], workers: usize) -> Ve
     scripts
 }
 
-// Refutes a new version that goes on with the old count, which it has not paid for; and an old one that begins anew.
+// Refutes a new version that goes on with the old count, which it has not paid for; and an old one that
+// begins anew.
 #[test]
 fn a_new_version_pays_and_counts_anew() {
     let visits: Vec<Visit> = (0..12).map(|window| (1, window * 10)).collect();

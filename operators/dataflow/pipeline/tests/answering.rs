@@ -132,7 +132,8 @@ fn expected(found: &mut Vec<(String, Vec<i128>)>, asked: &Asked, version: Interv
     found.push((number.to_string(), vec![version.start().into(), matched.len() as i128, terms]));
 }
 
-/// Runs a job with questions, each worker with its own part of both, and gives what was told and what was not.
+/// Runs a job with questions, each worker with its own part of both, and gives what was told and what was
+/// not.
 pub(super) fn asked<R: Clone + Send + Sync + 'static>(
     records: &[Script<R>],
     questions: &[Script<Asked>],

@@ -6,8 +6,9 @@ use crate::dataflow::bounding::{Count, Net};
 
 type Change = (Event, isize);
 
-// Refutes a retraction that is ignored while its window is open, or obeyed once it has closed; a net below zero that takes
-// from others; a change of a later time that is taken for one of now; and a bound before the net.
+// Refutes a retraction that is ignored while its window is open, or obeyed once it has closed; a net below
+// zero that takes from others; a change of a later time that is taken for one of now; and a bound before the
+// net.
 #[test]
 fn what_was_taken_back_in_time_never_counted() {
     for seed in 0..120 {

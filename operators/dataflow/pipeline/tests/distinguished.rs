@@ -1,5 +1,5 @@
-//! Two data sets that differ by one person, told apart by what the whole operator says of them, and no better than was
-//! promised.
+//! Two data sets that differ by one person, told apart by what the whole operator says of them, and no better
+//! than was promised.
 
 use super::recorder::Recorder;
 use super::*;
@@ -70,8 +70,9 @@ fn told(people: u64, epsilon: f64, seed: u64) -> Vec<f64> {
     values
 }
 
-/// By how many standard deviations it is refuted that one is said of 21 people at most `e^epsilon` times as often as of 20:
-/// that at least 21 are there. Of epsilon 1 the truth is at the limit, up to a delta that is too small to see.
+/// By how many standard deviations it is refuted that one is said of 21 people at most `e^epsilon` times as
+/// often as of 20: that at least 21 are there. Of epsilon 1 the truth is at the limit, up to a delta that is
+/// too small to see.
 fn refuted(of_twenty: &[f64], of_more: &[f64], epsilon: f64) -> f64 {
     let above = |values: &[f64]| values.iter().filter(|value| **value >= 21.0).count() as f64;
     let (less, more, all) = (above(of_twenty), above(of_more), of_twenty.len() as f64);
@@ -81,9 +82,10 @@ fn refuted(of_twenty: &[f64], of_more: &[f64], epsilon: f64) -> f64 {
     (q - epsilon.exp() * p) / deviation
 }
 
-// Refutes noise that is smaller than what is paid for, an answer that one person moves by two, and a person who counts
-// though nobody said so: at epsilon 1 a test of one event, alpha 1e-4 for each direction (3.7 deviations), which finds noise
-// of epsilon 1.2 in its place with power above 0.99 in an ordinary run: it is then 6.5 deviations off.
+// Refutes noise that is smaller than what is paid for, an answer that one person moves by two, and a person
+// who counts though nobody said so: at epsilon 1 a test of one event, alpha 1e-4 for each direction (3.7
+// deviations), which finds noise of epsilon 1.2 in its place with power above 0.99 in an ordinary run: it is
+// then 6.5 deviations off.
 #[test]
 fn one_person_is_told_apart_no_better_than_was_paid_for() {
     let (twenty, more) = (told(20, 1.0, 1), told(21, 1.0, 1_000_001));

@@ -25,7 +25,8 @@ const KEYS: i128 = 2;
 const PER_KEY: i128 = 3;
 const WINDOWS: i128 = 2;
 
-/// Each row by hand. `sum`: clipped to -30..=50. `mean`: sums in half units of -40..=41, so a record moves them by 81.
+/// Each row by hand. `sum`: clipped to -30..=50. `mean`: sums in half units of -40..=41, so a record moves
+/// them by 81.
 const MOST: [Most; 6] = [
     most("count", PER_KEY, &[1]),
     most("open", PER_KEY, &[1]),
@@ -167,9 +168,9 @@ fn keys(told: &str) -> Vec<&str> {
         .collect()
 }
 
-// Refutes: a bound by window where one by person was asked for; one window, key or record too many; a sum clipped at one
-// end; a mean whose terms are from an end of the range; a window that is left out because nobody was in it; a request for
-// noise that depends on who is there.
+// Refutes: a bound by window where one by person was asked for; one window, key or record too many; a sum
+// clipped at one end; a mean whose terms are from an end of the range; a window that is left out because
+// nobody was in it; a request for noise that depends on who is there.
 #[test]
 fn one_person_moves_everything_together_by_no_more_than_was_said() {
     let mut reached = [[0i128; 4]; MOST.len()];
@@ -240,8 +241,9 @@ pub(super) fn apart(one: &[i128], other: &[i128]) -> [usize; 2] {
     [of(1), of(-1)]
 }
 
-// Refutes a person who is two values in a key, or in a key too many; one who is more than `per_key` values of a quantile; a
-// value that gives way to somebody else's; and a request for noise that depends on who is there.
+// Refutes a person who is two values in a key, or in a key too many; one who is more than `per_key` values of
+// a quantile; a value that gives way to somebody else's; and a request for noise that depends on who is
+// there.
 #[test]
 fn one_person_moves_ranks_by_no_more_than_was_said() {
     let runs = runs() / 2;

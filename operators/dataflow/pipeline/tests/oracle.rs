@@ -19,9 +19,9 @@ fn three(total: &Three) -> Three {
     *total
 }
 
-// Refutes a record in the wrong window, or in a window that was closed for it; a person in two places; a record that counts
-// twice in a pane, or once in all windows over it; a key that is not listed and takes another's place; a part that comes
-// too late to count; and whatever depends on workers, batches or order.
+// Refutes a record in the wrong window, or in a window that was closed for it; a person in two places; a
+// record that counts twice in a pane, or once in all windows over it; a key that is not listed and takes
+// another's place; a part that comes too late to count; and whatever depends on workers, batches or order.
 #[test]
 fn every_word_tells_what_one_table_would() {
     for seed in 0..240 {
@@ -138,8 +138,8 @@ fn duplicates_of_an_id_count_once_wherever_they_come() {
     }
 }
 
-// Refutes the same of what is found by its rank: a person who is several values, a value that is lost between workers or in a
-// cut, a record more than `per_key`, and an answer that is not of the grid.
+// Refutes the same of what is found by its rank: a person who is several values, a value that is lost between
+// workers or in a cut, a record more than `per_key`, and an answer that is not of the grid.
 #[test]
 fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
     for seed in 0..120 {

@@ -16,8 +16,8 @@ const RUNS: u64 = 180;
 const KEYS: u32 = 2;
 const PER_KEY: i64 = 3;
 
-/// A statistic, and the numbers that have noise of their own: which of people, records and sum, how far all of a person moves
-/// it in a key, and which share of the price it has.
+/// A statistic, and the numbers that have noise of their own: which of people, records and sum, how far all
+/// of a person moves it in a key, and which share of the price it has.
 struct Told {
     name: &'static str,
     numbers: &'static [(usize, i128, f64)],
@@ -25,8 +25,8 @@ struct Told {
     factor: f64,
 }
 
-/// `sum`: from -30 to 50, so (80 / 50)^2. `mean`: 70 percent for a sum that moves by twice as much, in half units of 81 a
-/// record, where 30 percent count records. `both` has no other key to keep.
+/// `sum`: from -30 to 50, so (80 / 50)^2. `mean`: 70 percent for a sum that moves by twice as much, in half
+/// units of 81 a record, where 30 percent count records. `both` has no other key to keep.
 const TOLD: [Told; 8] = [
     Told { name: "count", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
     Told { name: "open", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
@@ -89,8 +89,8 @@ fn release(recorder: &Recorder, scene: &Scene) -> impl Fn(Fed<'_, Event>) + Send
     }
 }
 
-// Refutes the price of a whole person for a part of one, a price that nothing reaches, a charge of fewer windows than the removed
-// records move, and a window that changes though none of its records did.
+// Refutes the price of a whole person for a part of one, a price that nothing reaches, a charge of fewer
+// windows than the removed records move, and a window that changes though none of its records did.
 #[test]
 fn a_part_of_a_person_moves_a_window_by_no_more_than_its_partial_price() {
     // Of each kind of schedule, and of promise.

@@ -1,5 +1,5 @@
-//! Stands in for the gate: draws at once, from a source that writes down what it is asked for, and keeps all that is
-//! sealed.
+//! Stands in for the gate: draws at once, from a source that writes down what it is asked for, and keeps all
+//! that is sealed.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -62,7 +62,8 @@ impl Recorder {
         Recorder { unit, version: 1, kept, noted, sealed, refusing, answered, rows, seeds: None }
     }
 
-    /// The same, with a seed of its own for every draw from this one on: for what is told, not for what is asked.
+    /// The same, with a seed of its own for every draw from this one on: for what is told, not for what is
+    /// asked.
     pub(in super::super::super::pipeline) fn seeded(self, first: u64) -> Recorder {
         Recorder { seeds: Some(Arc::new(Mutex::new(first))), ..self }
     }

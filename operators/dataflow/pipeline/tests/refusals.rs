@@ -108,8 +108,8 @@ fn windows_of_a_person_are_not_bounded_under_a_promise_of_spans() {
     }
 }
 
-// What no two steps have a price for. Refutes a stable mean that is charged as if a stretch held all of each window, and a refusal
-// of one whose windows no span of the promise cuts.
+// What no two steps have a price for. Refutes a stable mean that is charged as if a stretch held all of each
+// window, and a refusal of one whose windows no span of the promise cuts.
 #[test]
 fn a_stable_mean_is_refused_where_a_span_cuts_its_windows() {
     let charged = |account: &'static str| {
@@ -143,8 +143,8 @@ fn a_name_stands_for_one_statistic() {
     assert_eq!(message, "release a: found two of that name; give each statistic of a job its own");
 }
 
-// Refutes a worker that leaves out operators which the others have, because it alone knows of a refusal: they would
-// panic at its channels, and nobody would hear why.
+// Refutes a worker that leaves out operators which the others have, because it alone knows of a refusal: they
+// would panic at its channels, and nobody would hear why.
 #[test]
 fn what_worker_0_alone_refuses_is_said_on_several_workers() {
     let message = refused(move |visits, gate| {

@@ -102,8 +102,9 @@ fn only(mut tallies: Tallies, places: &[usize]) -> Tallies {
     tallies
 }
 
-// Refutes a bound by window; a key that a person loses again, or has beside those that are left; a person who is counted twice in a
-// key; a sum that is clipped each time anew; and whatever depends on workers, batches or order.
+// Refutes a bound by window; a key that a person loses again, or has beside those that are left; a person who
+// is counted twice in a key; a sum that is clipped each time anew; and whatever depends on workers, batches
+// or order.
 #[test]
 fn what_windows_add_is_bounded_over_all_of_them() {
     for seed in 0..60 {
@@ -141,8 +142,8 @@ fn what_windows_add_is_bounded_over_all_of_them() {
     }
 }
 
-// One person in several windows, over all of them together. Refutes a bound by window, a key too many, a total that is bounded
-// with its signs, and a request for noise that depends on who is there.
+// One person in several windows, over all of them together. Refutes a bound by window, a key too many, a
+// total that is bounded with its signs, and a request for noise that depends on who is there.
 #[test]
 fn one_person_brings_no_more_than_was_said_to_all_windows_together() {
     // Of which number, and by how much a key is moved at most.
@@ -225,8 +226,8 @@ fn added(tallies: &Tallies, place: usize, last: usize) -> BTreeMap<Time, BTreeMa
         .collect()
 }
 
-// With next to no noise. Refutes a total of other windows than it says, a key that is found without what was before, and an
-// interval that is of something else.
+// With next to no noise. Refutes a total of other windows than it says, a key that is found without what was
+// before, and an interval that is of something else.
 #[test]
 fn totals_are_of_the_windows_that_they_say() {
     let mut found = [0; 2];

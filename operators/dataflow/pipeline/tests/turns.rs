@@ -26,8 +26,8 @@ fn release(recorder: &Recorder) -> impl Fn(Fed<'_, Event>) + Send + Sync + use<>
     }
 }
 
-// Refutes an order by who is ready first, which is a matter of threads and of records; and one that waits for a statistic whose
-// windows are all handed in.
+// Refutes an order by who is ready first, which is a matter of threads and of records; and one that waits for
+// a statistic whose windows are all handed in.
 #[test]
 fn windows_are_handed_in_by_their_close_and_name() {
     let mut random = Random::new(11);

@@ -94,8 +94,8 @@ fn expected<S: Vectors<Key = u32, Known: Default>>(
     found.into_iter().map(|(start, keys)| (start, told(keys))).collect()
 }
 
-// Refutes a vector that is clipped as another, one of a key that is not listed or of a window that was closed, a person in
-// two places, and whatever depends on workers, batches or order.
+// Refutes a vector that is clipped as another, one of a key that is not listed or of a window that was
+// closed, a person in two places, and whatever depends on workers, batches or order.
 #[test]
 fn vectors_are_told_as_one_table_would() {
     let listed = || Keys::public(LISTED).unwrap();
@@ -139,12 +139,12 @@ fn vectors_are_told_as_one_table_would() {
     }
 }
 
-// Refutes more keys, or more records in one, than are paid for; sums that are moved farther than the noise was made for; and
-// a request for noise that depends on who is there.
+// Refutes more keys, or more records in one, than are paid for; sums that are moved farther than the noise
+// was made for; and a request for noise that depends on who is there.
 #[test]
 fn one_person_moves_vectors_by_no_more_than_was_said() {
-    // The square of the length of what a person can move: sums in half units of 81 and 100; whitened, one vector of 2^30 a
-    // record.
+    // The square of the length of what a person can move: sums in half units of 81 and 100; whitened, one
+    // vector of 2^30 a record.
     let records = i128::from(PER_KEY * PER_KEY) * i128::from(KEYS);
     let most = [("clipped", records * (81 * 81 + 100 * 100)), ("shaped", records << 60)];
     let mut reached = [0f64; 2];

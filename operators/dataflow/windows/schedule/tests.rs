@@ -76,7 +76,8 @@ proptest! {
         }
     }
 
-    // Days in UTC are what one can list without a calendar; the calendar's own tests are about when they begin.
+    // Days in UTC are what one can list without a calendar; the calendar's own tests are about when they
+    // begin.
     #[test]
     fn a_calendars_windows_are_those_that_one_would_list(
         each in 1u32..4, over in 1u32..6, from in -50i64..50, length in 0i64..40, hour in -1i64..2, time in -60i64..100,

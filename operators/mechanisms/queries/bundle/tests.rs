@@ -70,7 +70,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Refutes an answer too many, an answer too few, a mean that counts as one, and noise that is drawn for a refusal.
+/// Refutes an answer too many, an answer too few, a mean that counts as one, and noise that is drawn for a
+/// refusal.
 #[test]
 fn so_many_questions_are_answered_and_no_more() {
     let bundle = ready(&bundle(4));
@@ -89,7 +90,8 @@ fn so_many_questions_are_answered_and_no_more() {
     assert_eq!((asked.draws(), &asked.state), (4, &full));
 }
 
-/// Refutes a share that others use up, shares that are more than the bundle, and an analyst who has none and is answered.
+/// Refutes a share that others use up, shares that are more than the bundle, and an analyst who has none and
+/// is answered.
 #[test]
 fn every_analyst_draws_on_a_share_of_their_own() {
     let shared = ready(&bundle(4).share("bob", 1).share("ann", 2));
@@ -104,7 +106,8 @@ fn every_analyst_draws_on_a_share_of_their_own() {
     assert!(ready(&bundle(4)).serves("eve"));
 }
 
-/// Refutes counts that are begun again: by other parameters, by going back to the first, or by a state that is torn.
+/// Refutes counts that are begun again: by other parameters, by going back to the first, or by a state that
+/// is torn.
 #[test]
 fn what_was_answered_stays_counted() {
     let bundle = ready(&bundle(2));

@@ -42,7 +42,8 @@ fn the_truth_of_a_count_is_in_its_interval_whatever_is_drawn() {
     }
 }
 
-/// The mean of clipped values lies between the ends, told with so many digits more than the field has: in whole numbers.
+/// The mean of clipped values lies between the ends, told with so many digits more than the field has: in
+/// whole numbers.
 fn holds(told: &Estimated, values: &[i64], range: &Range, field: DecimalPoint) -> bool {
     let sum: IBig = values.iter().map(|value| IBig::from(*value.clamp(&range.low(), &range.high()))).sum();
     let (sum, count) = (sum * power(digits(told.low) - field.count() as u32), IBig::from(values.len()));
@@ -60,8 +61,8 @@ fn mean_of(certain: &Certain, values: &[i64], range: &Range, noise: [i128; 2]) -
     certain.mean(sum + noise[0], records + noise[1], range, DecimalPoint::digits(2).unwrap())
 }
 
-/// Refutes an interval that forgets the noise of one of its numbers, or which records there may be, or the half step that
-/// a term is rounded by: every pair of draws, against the mean itself.
+/// Refutes an interval that forgets the noise of one of its numbers, or which records there may be, or the
+/// half step that a term is rounded by: every pair of draws, against the mean itself.
 #[test]
 fn the_true_mean_is_in_its_interval_whatever_is_drawn() {
     let field = DecimalPoint::digits(2).unwrap();

@@ -35,8 +35,8 @@ fn same(one: MatchedTotals, other: MatchedTotals) {
 }
 
 proptest! {
-    // Refutes a block that ends too early or too late, a denied condition that holds behind the last row, an absent value
-    // that is zero, and a text that is looked up wrongly.
+    // Refutes a block that ends too early or too late, a denied condition that holds behind the last row, an
+    // absent value that is zero, and a text that is looked up wrongly.
     #[test]
     fn columns_find_what_rows_do(
         tree in trees(),

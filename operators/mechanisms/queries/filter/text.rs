@@ -155,7 +155,8 @@ fn word(text: &str) -> (Token<'_>, usize) {
     (Token::Word(word), word.len())
 }
 
-/// As far as it may belong to a number: letters too, so that what is none is refused as a whole. Two points end it.
+/// As far as it may belong to a number: letters too, so that what is none is refused as a whole. Two points
+/// end it.
 fn number(text: &str) -> &str {
     let mut before = '\0';
     until(text, |rest, next| {

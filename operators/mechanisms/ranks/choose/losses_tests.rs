@@ -66,7 +66,8 @@ proptest! {
         prop_assert_eq!(losses, wanted);
     }
 
-    // Refutes a sensitivity that is too small: one value more, of either kind, moves no loss by more than is said.
+    // Refutes a sensitivity that is too small: one value more, of either kind, moves no loss by more than is
+    // said.
     #[test]
     fn one_value_moves_every_loss_by_at_most_the_reach(
         mut values in values(),
@@ -86,7 +87,8 @@ proptest! {
     }
 }
 
-// Refutes a rank that is counted from elsewhere: of the values themselves, the exact one is the least that is not off.
+// Refutes a rank that is counted from elsewhere: of the values themselves, the exact one is the least that is
+// not off.
 #[test]
 fn the_exact_quantile_is_the_least_that_is_not_off() {
     let median = Quantile::of(1, 2).unwrap();

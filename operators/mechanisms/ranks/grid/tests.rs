@@ -20,7 +20,8 @@ fn ceiling_of_power(i: usize) -> UBig {
     at
 }
 
-// Refutes a root that is rounded, a power that is missing or there twice, and ends that are not those of `i64`.
+// Refutes a root that is rounded, a power that is missing or there twice, and ends that are not those of
+// `i64`.
 #[test]
 fn log_grids_are_the_sixteenth_powers_of_two() {
     let mut wanted: Vec<UBig> = (0..=1008).map(ceiling_of_power).collect();
@@ -47,7 +48,8 @@ fn log_grids_are_small_enough_for_ten_and_eleven_comparisons() {
     assert_eq!(answers(&zero)[..12], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
 }
 
-// Refutes a comparison too few: the published ceil(log2 |Y|) - 1 is 2 for six points, and a search among five spans needs 3.
+// Refutes a comparison too few: the published ceil(log2 |Y|) - 1 is 2 for six points, and a search among five
+// spans needs 3.
 #[test]
 fn a_search_ends_within_the_comparisons_whichever_way_it_goes() {
     fn longest(span: u64) -> u32 {

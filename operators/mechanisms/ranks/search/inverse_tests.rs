@@ -80,7 +80,8 @@ proptest! {
         }
     }
 
-    // Refutes an answer of a loss below tau that is beyond everybody, or below 2 tau people; and no such answer at all.
+    // Refutes an answer of a loss below tau that is beyond everybody, or below 2 tau people; and no such
+    // answer at all.
     #[test]
     fn an_answer_of_small_loss_is_near_the_largest(
         mut people in proptest::collection::vec(some_value(), 0..60),
@@ -118,8 +119,9 @@ fn tau_of(ready: &Inverted<(), Maximum>) -> u64 {
     }
 }
 
-// Refutes an inverse that runs past the maximum where data lies between two points: of 100,000 equal values at epsilon 1, one
-// that counted values at least as large as a point would answer more than twice as much in 98 of 100 runs.
+// Refutes an inverse that runs past the maximum where data lies between two points: of 100,000 equal values
+// at epsilon 1, one that counted values at least as large as a point would answer more than twice as much in
+// 98 of 100 runs.
 #[test]
 fn no_answer_is_past_a_maximum_between_two_points() {
     let ready = ready(&Exponential::epsilon(1.0), Grid::log_from_zero());
@@ -129,7 +131,8 @@ fn no_answer_is_past_a_maximum_between_two_points() {
     assert!(found.iter().all(|answer| answer.value == above), "{found:?}");
 }
 
-// Refutes an answer outside of its promise more often than is promised: 10,000 runs, alpha 1e-6; a third of tau is refuted.
+// Refutes an answer outside of its promise more often than is promised: 10,000 runs, alpha 1e-6; a third of
+// tau is refuted.
 #[test]
 fn the_largest_of_ten_thousand_is_found_as_often_as_promised() {
     let asked = [(Exponential::epsilon(1.0), 0.9f64), (Exponential::rho(0.125), 0.99)];

@@ -48,7 +48,8 @@ fn longest(low: u64, high: u64) -> u32 {
     1 + longest(low, middle).max(longest(middle, high))
 }
 
-// Refutes the published number of comparisons, which is one too few for these sizes, and a charge for fewer than there are.
+// Refutes the published number of comparisons, which is one too few for these sizes, and a charge for fewer
+// than there are.
 #[test]
 fn as_many_comparisons_are_charged_as_the_longest_way_takes() {
     let mut too_few = Vec::new();
@@ -110,8 +111,8 @@ fn tau_keeps_its_promise_by_the_exact_tails() {
     assert_eq!(search_reach(&noise_of(Family::Laplace, 32.0), 32, 0.99).unwrap(), 259);
 }
 
-// Refutes an answer that is above everybody, or too far below, more often than is promised: 10,000 runs, alpha 1e-6; of a tau
-// half as large the same test refutes the promise.
+// Refutes an answer that is above everybody, or too far below, more often than is promised: 10,000 runs,
+// alpha 1e-6; of a tau half as large the same test refutes the promise.
 #[test]
 fn the_largest_of_ten_thousand_is_found_as_often_as_promised() {
     let grid = Grid::linear(10, 10_230, 10).unwrap();
@@ -143,8 +144,8 @@ fn at_least_as_often(hits: usize, runs: usize, confidence: f64) -> bool {
     hits as f64 >= expected - 4.75 * (runs * confidence * (1.0 - confidence)).sqrt()
 }
 
-/// The mean, over runs, of the log-likelihood ratio of what was compared, between people and the same with somebody more who
-/// has more than all.
+/// The mean, over runs, of the log-likelihood ratio of what was compared, between people and the same with
+/// somebody more who has more than all.
 fn privacy_loss(search: &Search<Maximum>, moved_by: u64, charged: u32, runs: u64) -> [f64; 2] {
     let sigma = search.noise.scale();
     let tops = |people: &mut dyn Iterator<Item = i64>| {
@@ -170,9 +171,9 @@ fn privacy_loss(search: &Search<Maximum>, moved_by: u64, charged: u32, runs: u64
     [mean, (sums[1] / runs as f64 - mean * mean) / runs as f64]
 }
 
-// Refutes a comparison that is not charged, and a loss that one person moves by 2: the mean of the log-likelihood ratio of all
-// that is compared, between neighbours, is `T / 2 sigma^2` at most, which is what is charged. 5 standard errors of 100,000 runs, which find
-// either mistake with a power above 0.999.
+// Refutes a comparison that is not charged, and a loss that one person moves by 2: the mean of the
+// log-likelihood ratio of all that is compared, between neighbours, is `T / 2 sigma^2` at most, which is what
+// is charged. 5 standard errors of 100,000 runs, which find either mistake with a power above 0.999.
 #[test]
 fn what_is_compared_tells_no_more_than_is_charged() {
     let runs = 100_000;
@@ -215,8 +216,8 @@ impl Monotone for Third {
     }
 }
 
-// Refutes a line that says nothing of what its privacy rests on beside this library, and one that says it of a function of this
-// library.
+// Refutes a line that says nothing of what its privacy rests on beside this library, and one that says it of
+// a function of this library.
 #[test]
 fn a_function_of_ones_own_says_whose_word_it_rests_on() {
     let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };

@@ -33,7 +33,8 @@ fn deciles() -> Vec<Quantile> {
     of(&[(1, 10), (2, 10), (3, 10), (5, 10), (7, 10), (8, 10), (9, 10)])
 }
 
-// Refutes a draw that is not from the law of its weights, on a grid and data that are small enough to write down.
+// Refutes a draw that is not from the law of its weights, on a grid and data that are small enough to write
+// down.
 #[test]
 fn one_quantile_is_drawn_from_its_law() {
     let grid = Grid::linear(1, 16, 1).unwrap();
@@ -63,8 +64,8 @@ fn one_quantile_is_drawn_from_its_law() {
     chi_squared(&counts, &median.iter().map(|weight| weight / total).collect::<Vec<f64>>()).assert_refuted();
 }
 
-/// The joint law of all cuts below a node, over cells from `low` to `high`. `twice` puts a value that lies on a cut on both
-/// of its sides.
+/// The joint law of all cuts below a node, over cells from `low` to `high`. `twice` puts a value that lies on
+/// a cut on both of its sides.
 fn law(
     node: Option<&QuantileNode>,
     cells: &[u64],
@@ -150,8 +151,8 @@ fn worst(root: Option<&QuantileNode>, per_key: usize, twice: bool) -> (f64, f64)
     worst
 }
 
-// Refutes levels that cost more than they are charged, sides that share a value, and a person whose second value is free:
-// the whole law of three cuts, over all neighbours of small windows.
+// Refutes levels that cost more than they are charged, sides that share a value, and a person whose second
+// value is free: the whole law of three cuts, over all neighbours of small windows.
 #[test]
 fn three_cuts_are_within_what_is_charged() {
     let quantiles = of(&[(1, 4), (1, 2), (9, 10)]);
@@ -218,8 +219,8 @@ fn ranks_are_off_by_no_more_than_is_promised_as_often_as_is_promised() {
     }
 }
 
-// Refutes a promise of one person less. All but one of a thousand answers are off by as many people as are at that one,
-// halved: the promise is 9.
+// Refutes a promise of one person less. All but one of a thousand answers are off by as many people as are at
+// that one, halved: the promise is 9.
 #[test]
 fn the_promise_is_the_least_that_holds() {
     let median = of(&[(1, 2)]);

@@ -30,8 +30,8 @@ fn covariance(frame: &Frame, a: usize, b: usize) -> f64 {
     frame.factor.row(a).iter().zip(frame.factor.row(b)).map(|(a, b)| a * b).sum()
 }
 
-// With next to no doubt 15/16 of the way: the covariance is then L (I + 15 C) L^T / 16 and some of a step. Refutes a product on
-// the wrong side, and a mean that is left in the covariance.
+// With next to no doubt 15/16 of the way: the covariance is then L (I + 15 C) L^T / 16 and some of a step.
+// Refutes a product on the wrong side, and a mean that is left in the covariance.
 #[test]
 fn it_goes_to_what_was_seen() {
     let before = frame(&[100.0, -50.0], &[10.0, 1000.0]);
@@ -89,7 +89,8 @@ fn least_direction(frame: &Frame) -> f64 {
     ((a + c) / 2.0 - ((a - c).powi(2) / 4.0 + b * b).sqrt()).sqrt()
 }
 
-// Refutes records that are far away and near each other, and so look narrow: the frame would never reach them.
+// Refutes records that are far away and near each other, and so look narrow: the frame would never reach
+// them.
 #[test]
 fn where_most_are_clipped_it_grows() {
     let before = frame(&[0.0; 2], &[1.0; 2]);

@@ -31,7 +31,8 @@ fn normal(people: usize, middle: i64, deviation: i64) -> Vec<i64> {
     (0..people).map(|_| middle + (0..12).map(|_| uniform()).sum::<i64>() * deviation / (1 << 20)).collect()
 }
 
-// Refutes a mean that is told in another place or scale, one that does not say what it assumes, and an interval that it has not.
+// Refutes a mean that is told in another place or scale, one that does not say what it assumes, and an
+// interval that it has not.
 #[test]
 fn a_mean_is_told_whatever_its_scale() {
     for (middle, deviation) in [(0, 1_000), (-(1 << 26), 1 << 22), (123_456_789, 1_000_000)] {

@@ -81,9 +81,10 @@ impl Case {
     }
 }
 
-// Refutes an answer about another version than the newest that is complete at the question's time; a record that counts in
-// a version in which it does not, or that stays in one; a person with too many records; a filter that is read otherwise;
-// and whatever depends on workers, batches, order, or on how versions are kept.
+// Refutes an answer about another version than the newest that is complete at the question's time; a record
+// that counts in a version in which it does not, or that stays in one; a person with too many records; a
+// filter that is read otherwise; and whatever depends on workers, batches, order, or on how versions are
+// kept.
 #[test]
 fn every_question_finds_what_one_table_would() {
     for seed in 0..120 {
@@ -146,8 +147,8 @@ fn questions_find_one_record_of_an_id() {
     }
 }
 
-// Refutes a retraction that is ignored while its window is open, or obeyed once it has closed; a net below zero; a change of
-// a later time that is taken for one of now; and a bound before the net.
+// Refutes a retraction that is ignored while its window is open, or obeyed once it has closed; a net below
+// zero; a change of a later time that is taken for one of now; and a bound before the net.
 #[test]
 fn questions_find_nothing_that_was_taken_back_in_time() {
     for seed in 0..60 {

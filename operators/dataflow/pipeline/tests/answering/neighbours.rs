@@ -2,8 +2,8 @@
 
 use super::*;
 
-// Refutes an answer that one person moves by more than was said, in any version, and a question that is answered or not
-// because of who is there.
+// Refutes an answer that one person moves by more than was said, in any version, and a question that is
+// answered or not because of who is there.
 #[test]
 fn one_person_moves_every_answer_by_no_more_than_was_said() {
     let mut reached = [0i128; 2];

@@ -2,8 +2,8 @@
 
 use super::*;
 
-// Refutes a question that is counted anew, or about other data, because it is asked again: in one run, in the next, with
-// other words under the same id, and by somebody else under another's id.
+// Refutes a question that is counted anew, or about other data, because it is asked again: in one run, in the
+// next, with other words under the same id, and by somebody else under another's id.
 #[test]
 fn what_was_answered_is_answered_so_again() {
     let recorder = Recorder::new(PrivacyUnit::Person);
@@ -46,7 +46,8 @@ fn what_was_answered_is_answered_so_again() {
     let (schema, all) = (schema(), "all");
     let ask = |analyst: &str, id: &str, filter: &str| schema.question(analyst, id, 20).count(filter).unwrap();
     let first = lines(people(5), vec![ask("ann", "a", all), ask("ben", "a", all), ask("ann", "a", all)]);
-    // Of the second version, in which nobody is; asked twice while it is on its way, it is told once or twice, alike.
+    // Of the second version, in which nobody is; asked twice while it is on its way, it is told once or
+    // twice, alike.
     assert!(first.iter().all(|line| line == "10,0,0 a") && first.len() >= 2, "{first:?}");
     assert_eq!(recorder.sealed().len(), 2);
     let early = schema.question("ann", "b", 10).count(all).unwrap();
@@ -57,8 +58,8 @@ fn what_was_answered_is_answered_so_again() {
     assert_eq!(recorder.sealed().len(), 1, "something was sealed twice");
 }
 
-// Refutes a question that is counted, or ends the run, although it cannot be answered: its people are told why, and the
-// others are answered.
+// Refutes a question that is counted, or ends the run, although it cannot be answered: its people are told
+// why, and the others are answered.
 #[test]
 fn what_cannot_be_answered_is_said_and_costs_nothing() {
     let other = Schema::new([Field::number("value")]).unwrap();

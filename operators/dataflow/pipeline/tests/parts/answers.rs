@@ -1,5 +1,5 @@
-//! Parts of a person in a bundle of answers: what their removal moves in an answer, against the bundle's partial price, which
-//! is that of two steps.
+//! Parts of a person in a bundle of answers: what their removal moves in an answer, against the bundle's
+//! partial price, which is that of two steps.
 
 use super::super::answering;
 use super::super::answering::{Asked, asked, row, schema};
@@ -12,11 +12,13 @@ const RUNS: u64 = 108;
 /// The price of two steps.
 const TWO_STEPS: f64 = 4.0;
 
-/// The questions about every window, as numbers of `SAMPLES`: how many records there are, how many have a value above 0, how many
-/// have another one or none, and the mean of all values. The two in the middle divide the records between them.
+/// The questions about every window, as numbers of `SAMPLES`: how many records there are, how many have a
+/// value above 0, how many have another one or none, and the mean of all values. The two in the middle divide
+/// the records between them.
 const QUESTIONS: [(usize, bool); 4] = [(0, false), (1, false), (2, false), (0, true)];
 
-/// By how much all of a person moves each of them: records, or terms of 2^20 for a value at an end of its range.
+/// By how much all of a person moves each of them: records, or terms of 2^20 for a value at an end of its
+/// range.
 const MOST: [i128; 4] = [PER_KEY as i128, PER_KEY as i128, PER_KEY as i128, (PER_KEY as i128) << 20];
 
 /// The answer to each question, and the rows with the charge of all of them.
@@ -47,8 +49,9 @@ fn answered(scene: &Scene, scripts: Vec<Script<Event>>) -> (Vec<Sealed>, BTreeMa
     (sealed, told)
 }
 
-// Refutes the price of one step for two; more records of a person than the bound says, before or after a removal; an answer that
-// the removal of other windows' records moves; and a question that is answered, or a bundle that is paid, because of a person.
+// Refutes the price of one step for two; more records of a person than the bound says, before or after a
+// removal; an answer that the removal of other windows' records moves; and a question that is answered, or a
+// bundle that is paid, because of a person.
 #[test]
 fn a_part_of_a_person_moves_an_answer_by_no_more_than_two_steps() {
     // Of each promise: the largest part of a whole person's price, of counts and of means.

@@ -1,6 +1,6 @@
-//! Parts of a person in statistics whose partial price is that of two steps: the person goes, and comes back with less. Here
-//! it is measured that two steps lead from one data set to the other, each within the bound, and where there is noise of a
-//! known scale, by how much it is moved.
+//! Parts of a person in statistics whose partial price is that of two steps: the person goes, and comes back
+//! with less. Here it is measured that two steps lead from one data set to the other, each within the bound,
+//! and where there is noise of a known scale, by how much it is moved.
 
 use super::super::neighbours::apart;
 use super::super::vectors::ranges;
@@ -68,12 +68,12 @@ fn losses(values: &[i128]) -> Vec<i128> {
     (LOW..=HIGH).map(|point| loss(point.into())).collect()
 }
 
-// Refutes the price of one step for two; more of a person than the bound says, before or after a removal; a price of a whole
-// person for a part of one; and a charge of fewer windows than are moved.
+// Refutes the price of one step for two; more of a person than the bound says, before or after a removal; a
+// price of a whole person for a part of one; and a charge of fewer windows than are moved.
 #[test]
 fn two_steps_lead_to_what_is_left_of_a_person() {
-    // Of the sets: how many keys lost something and how many gained something. Of the median and the vectors: the part of the
-    // whole person's price.
+    // Of the sets: how many keys lost something and how many gained something. Of the median and the vectors:
+    // the part of the whole person's price.
     let mut keys = [[0usize; 2]; SETS.len()];
     let (mut median, mut clipped) = ([0f64; 3], [0f64; 3]);
     for seed in 0..RUNS {
@@ -116,7 +116,8 @@ fn two_steps_lead_to_what_is_left_of_a_person() {
                         *changed += usize::from(moved > 0);
                     }
                 }
-                // One step goes from all of the person to none, the other one comes back: each of at most `KEYS` keys.
+                // One step goes from all of the person to none, the other one comes back: each of at most
+                // `KEYS` keys.
                 assert!(
                     changed.iter().all(|&keys| keys <= KEYS as usize),
                     "seed {seed}, {name}: {changed:?}"
@@ -134,7 +135,8 @@ fn two_steps_lead_to_what_is_left_of_a_person() {
                 }
                 keys[at] = [keys[at][0].max(changed[0]), keys[at][1].max(changed[1])];
             } else {
-                // People, records, and two sums in half units of 81 and 100 a record, which the noise is made for together.
+                // People, records, and two sums in half units of 81 and 100 a record, which the noise is made
+                // for together.
                 let mut moved = [0i128; 2];
                 for key in names {
                     let [one, other] = [sealed, twin].map(|sealed| numbers(sealed, key));
@@ -172,8 +174,8 @@ fn packed(values: &[i128], width: usize) -> Vec<i128> {
         .collect()
 }
 
-/// Statistics of all windows so far or of the last three: which number has noise, and how far all of a person moves it in a key,
-/// over all windows together.
+/// Statistics of all windows so far or of the last three: which number has noise, and how far all of a person
+/// moves it in a key, over all windows together.
 const RUNNING: [(&str, usize, i128); 5] = [
     ("count", 1, PER_KEY as i128),
     ("open", 1, PER_KEY as i128),
@@ -201,8 +203,8 @@ fn release_running(recorder: &Recorder, scene: &Scene) -> impl Fn(Fed<'_, Event>
     }
 }
 
-// What is noised are sums of what windows add, so what counts is how far all that a key is given moves, over all windows. Refutes
-// a price of one step, and a life that a stretch seems to hold and cuts.
+// What is noised are sums of what windows add, so what counts is how far all that a key is given moves, over
+// all windows. Refutes a price of one step, and a life that a stretch seems to hold and cuts.
 #[test]
 fn a_part_of_a_person_moves_totals_by_no_more_than_two_steps() {
     let mut reached = [[0f64; 3]; RUNNING.len()];

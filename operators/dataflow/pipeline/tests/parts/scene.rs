@@ -1,4 +1,5 @@
-//! One person whose records of some time are removed: under each promise, in windows of each kind of schedule.
+//! One person whose records of some time are removed: under each promise, in windows of each kind of
+//! schedule.
 
 use super::*;
 
@@ -88,7 +89,8 @@ impl Scene {
         !self.schedule.overlaps()
     }
 
-    /// Rows sealed with the removed records, and without them. No request for noise depends on them, where keys are listed.
+    /// Rows sealed with the removed records, and without them. No request for noise depends on them, where
+    /// keys are listed.
     pub(super) fn replayed<R>(&self, seed: u64, release: impl Fn(&Recorder) -> R) -> [Vec<Sealed>; 2]
     where
         R: Fn(Fed<'_, Event>) + Send + Sync + 'static,
@@ -114,8 +116,8 @@ impl Scene {
         self.gone.is_none_or(|gone| (gone.start()..gone.end()).contains(&time))
     }
 
-    /// The most that the removal may move of a window, in prices of a whole person: by the definition of a promise, and not as an
-    /// account computes it.
+    /// The most that the removal may move of a window, in prices of a whole person: by the definition of a
+    /// promise, and not as an account computes it.
     pub(super) fn price(&self, window: Interval, cost: &ReleaseCost) -> f64 {
         let Some(gone) = self.gone else { return 1.0 };
         if gone.end() <= window.start() || window.end() <= gone.start() {
@@ -156,8 +158,8 @@ pub(super) fn rho(amount: &PrivacyCost) -> f64 {
     }
 }
 
-/// Adds records of the target from three times on: in the part of a window that is removed, in the part that stays, and in the next
-/// window. The bound keeps something else of what stays than of all.
+/// Adds records of the target from three times on: in the part of a window that is removed, in the part that
+/// stays, and in the next window. The bound keeps something else of what stays than of all.
 fn contributed(kind: u64, target: u64, times: [Time; 3]) -> Vec<Event> {
     let mut records = Vec::new();
     let mut add = |keys: &[u32], each: i64, value: &[i64], place: usize| {

@@ -40,9 +40,9 @@ fn crowd(random: &mut Random) -> Vec<Event> {
         .collect()
 }
 
-// The process ends after some windows, and the next begins with all of the input again. Refutes noise that is drawn again, a
-// key that is forgotten, and a person whose ration begins anew. Every draw here has the same seed, so that only what is kept can make a
-// difference.
+// The process ends after some windows, and the next begins with all of the input again. Refutes noise that is
+// drawn again, a key that is forgotten, and a person whose ration begins anew. Every draw here has the same
+// seed, so that only what is kept can make a difference.
 #[test]
 fn totals_go_on_in_another_process_as_if_it_were_the_same() {
     for seed in 0..12 {
@@ -88,8 +88,8 @@ fn after_the_last_window_nothing_is_told() {
     }
 }
 
-// Windows that were refused leave a gap. Refutes totals of the last windows that reach farther back, and a draw for each
-// window of a long gap.
+// Windows that were refused leave a gap. Refutes totals of the last windows that reach farther back, and a
+// draw for each window of a long gap.
 #[test]
 fn a_window_without_an_answer_is_one_in_which_nothing_was() {
     let records: Vec<Event> = (0..HORIZON as u64).map(|id| (id, 3, 1, id as Time, id)).collect();
@@ -117,8 +117,8 @@ fn a_window_without_an_answer_is_one_in_which_nothing_was() {
     near(values("so_far"), &[10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0]);
 }
 
-// Refutes a new version that goes on with totals it has not paid for, or forgets what is public; and an old one that begins
-// anew.
+// Refutes a new version that goes on with totals it has not paid for, or forgets what is public; and an old
+// one that begins anew.
 #[test]
 fn a_new_version_begins_anew_and_knows_the_keys() {
     let records: Vec<Event> = (0..600).map(|id| (id, 7, 1, 0, id)).collect();

@@ -60,8 +60,8 @@ impl Run {
         Run { mean, ready, state: None, noise: NoiseSource::seeded(seed), people, unknown: false }
     }
 
-    /// The error of the next window beside the mean of its own records: in the axes; and in the deviations of a coordinate,
-    /// the largest.
+    /// The error of the next window beside the mean of its own records: in the axes; and in the deviations of
+    /// a coordinate, the largest.
     fn window(&mut self, centre: &[f64], axes: &[Vec<f64>]) -> (f64, f64) {
         let records = records(self.people, centre, axes, &mut self.noise);
         let drawn = self.ready.draw(window(&self.mean, &records), self.state.as_deref(), &mut self.noise);
@@ -90,17 +90,17 @@ fn deviation(row: &[f64]) -> f64 {
     row.iter().map(|a| a * a).sum::<f64>().sqrt()
 }
 
-/// A stream of five coordinates that are turned against each other, in deviations from 100 to 100,000 steps, somewhere in ranges
-/// of two thousand million.
+/// A stream of five coordinates that are turned against each other, in deviations from 100 to 100,000 steps,
+/// somewhere in ranges of two thousand million.
 fn turned() -> (Run, Vec<f64>, Vec<Vec<f64>>) {
     let centre = (0..5).map(|at| 3e6 * (1.0 + f64::from(at))).collect();
     (Run::new(5, 1_000_000_000, 0.1, 20_000, 7), centre, axes(5, 100.0, 1000.0))
 }
 
-// The condition of the covariance is 10^6, and the ranges are 10,000 deviations wide. In the first window the error of a
-// coordinate is what noise makes of its own deviation, thousands of times less than the ranges would cost; in the direction in
-// which the data is thinnest it is much more, until the covariance is known. Refutes bounds that are not found, a covariance
-// that is not followed, and noise that stays.
+// The condition of the covariance is 10^6, and the ranges are 10,000 deviations wide. In the first window the
+// error of a coordinate is what noise makes of its own deviation, thousands of times less than the ranges
+// would cost; in the direction in which the data is thinnest it is much more, until the covariance is known.
+// Refutes bounds that are not found, a covariance that is not followed, and noise that stays.
 #[test]
 fn the_error_falls_to_what_the_noise_alone_is() {
     let (mut run, centre, axes) = turned();
@@ -121,8 +121,8 @@ fn the_error_falls_to_what_the_noise_alone_is() {
     assert!(errors[9].0 < errors[0].0 / 4.0, "{errors:?}");
 }
 
-// A mean that jumps by 20 deviations, and then a scale that grows fifty-fold. Refutes a frame that shrinks around records that
-// are all clipped to one place, and one that grows too slowly.
+// A mean that jumps by 20 deviations, and then a scale that grows fifty-fold. Refutes a frame that shrinks
+// around records that are all clipped to one place, and one that grows too slowly.
 #[test]
 fn what_jumps_or_grows_is_followed_within_a_few_windows() {
     let (mut run, centre, axes) = turned();
@@ -151,8 +151,8 @@ fn what_jumps_or_grows_is_followed_within_a_few_windows() {
     assert!(errors[3..].iter().all(|&error| error < 4.0 * run.noise_alone()), "{errors:?}");
 }
 
-// What nobody could follow is told as it is found each time: bounds are not kept from too few people. Refutes a frame of noise
-// that later windows are measured by.
+// What nobody could follow is told as it is found each time: bounds are not kept from too few people. Refutes
+// a frame of noise that later windows are measured by.
 #[test]
 fn a_stream_that_begins_small_is_found_when_it_grows() {
     let (mut run, centre, axes) = turned();

@@ -44,8 +44,8 @@ fn frames() -> Vec<Frame> {
     ]
 }
 
-// Refutes a length that is not enforced, or before it is rounded, or of what lies within the outer ranges alone; and products
-// that are longer than the square of their record.
+// Refutes a length that is not enforced, or before it is rounded, or of what lies within the outer ranges
+// alone; and products that are longer than the square of their record.
 #[test]
 fn no_record_moves_the_sums_by_more_than_is_paid_for() {
     let outer = Ranges::new([(i64::MIN, i64::MAX), (-(1 << 40), 1 << 40), (0, 100)]).unwrap();
@@ -118,8 +118,8 @@ fn paid(requests: &[crate::noise::RecordedDraw], lengths: [u64; 3]) -> Fraction 
     parts.fold((UBig::ZERO, UBig::ONE), |sum, part| plus(&sum, &part))
 }
 
-// Refutes keys or records that are not paid for, a share that is spent twice, and one that nobody spends: with and without
-// state.
+// Refutes keys or records that are not paid for, a share that is spent twice, and one that nobody spends:
+// with and without state.
 #[test]
 fn every_window_costs_what_it_says_and_no_more() {
     for (keys, per_key, dimension, rho) in [(1, 1, 1, 0.1), (3, 2, 2, 0.1), (2, 50, 5, 0.5), (1, 1, 12, 0.01)]
@@ -203,8 +203,8 @@ fn oracle(
     (sums, products)
 }
 
-// Refutes a frame that is read the wrong way round, a centre that is forgotten, a clip that is not toward the centre, products
-// in another order, and what is told of them.
+// Refutes a frame that is read the wrong way round, a centre that is forgotten, a clip that is not toward the
+// centre, products in another order, and what is told of them.
 #[test]
 fn without_noise_it_is_the_mean_of_what_was_shortened() {
     let outer = Ranges::new([(-1000, 1000), (0, 500), (-1_000_000, 70_000)]).unwrap();

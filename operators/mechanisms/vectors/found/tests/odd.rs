@@ -5,7 +5,8 @@ use crate::mechanisms::vectors::frame::Frame;
 use crate::mechanisms::vectors::frame::{from_bytes, to_bytes};
 use crate::mechanisms::{Head, Tellable};
 
-// Refutes an interval that does not hold the truth, a frame that is lost where all values are one, and a panic.
+// Refutes an interval that does not hold the truth, a frame that is lost where all values are one, and a
+// panic.
 #[test]
 fn constant_data_one_person_and_nobody_have_answers() {
     let mean = whole(&cube(2, -100_000, 100_000));
@@ -158,8 +159,8 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
     assert_eq!(lines.len(), 4);
 }
 
-// 600 windows with a known frame, alpha 1e-6 one-sided: at least 9 in 10 intervals of each coordinate hold the truth, and they
-// are no wider than they should be.
+// 600 windows with a known frame, alpha 1e-6 one-sided: at least 9 in 10 intervals of each coordinate hold
+// the truth, and they are no wider than they should be.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let mean = whole(&cube(2, -10_000, 10_000)).people(500);
