@@ -87,10 +87,10 @@
 //! ```sql
 //! GRANT USAGE ON SCHEMA visits TO job;
 //! GRANT SELECT ON ALL TABLES IN SCHEMA visits TO job;
-//! GRANT INSERT ON visits.release, visits.account, visits.state, visits.noted, visits.fence, visits.agreed, visits.key_check TO job;
+//! GRANT INSERT ON visits.release, visits.balance, visits.state, visits.noted, visits.fence, visits.agreed, visits.key_check TO job;
 //! GRANT UPDATE (sequence, chain) ON visits.head TO job;
 //! GRANT UPDATE (generation) ON visits.fence TO job;
-//! GRANT UPDATE (spent, partial) ON visits.account TO job;
+//! GRANT UPDATE (spent, partial) ON visits.balance TO job;
 //! GRANT UPDATE (version, held) ON visits.state TO job;
 //! GRANT UPDATE (delivered) ON visits.release TO job;
 //! GRANT DELETE ON visits.noted TO job;

@@ -163,7 +163,7 @@ impl InitOutcome<'_> {
             .filter_map(|(name, words)| Some(format!("{name} {:?}", words.as_ref()?.to_f64())))
             .collect();
         let mut page = format!(
-            "ledger  {}, {}\nkey     {}, fingerprint {}\n\ndomain {}, {}\n  {}\n  budget    {}\n  cap       {}\n",
+            "ledger  {}, {}\nkey     {}, fingerprint {}\n\naccount {}, {}\n  {}\n  budget    {}\n  cap       {}\n",
             self.path.display(),
             if self.made { "made now" } else { "there already" },
             self.key_path.display(),

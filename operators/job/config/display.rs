@@ -105,7 +105,7 @@ fn privacy(f: &mut Formatter<'_>, privacy: &Privacy) -> fmt::Result {
         ("omega", omega),
     ];
     writeln!(f, "budget = {}", table(parts))?;
-    writeln!(f, "ledger = {}\ndomain = {}", path(&privacy.ledger), text(privacy.account.as_str()))?;
+    writeln!(f, "ledger = {}\naccount = {}", path(&privacy.ledger), text(privacy.account.as_str()))?;
     writeln!(f, "key = {}", path(&privacy.key))?;
     optional(f, "anchor", privacy.anchor.as_deref().map(path))?;
     writeln!(f)

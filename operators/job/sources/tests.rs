@@ -75,7 +75,7 @@ type Given = SourceRecord<Id, Id>;
 fn stated(source: &str, person: &str) -> (SourceSpec, Protected) {
     let text = format!(
         "[job]\nname = \"a\"\nversion = 1\n[source]\n{source}\n[privacy]\n{person}\npromise = \"lifetime\"\n\
-         budget = {{ rho = 1 }}\nledger = \"a.ledger\"\ndomain = \"a\"\n\
+         budget = {{ rho = 1 }}\nledger = \"a.ledger\"\naccount = \"a\"\n\
          [[release]]\nname = \"a\"\nevery = \"all\"\npeople = {{}}\nnoise = \"gaussian\"\nshare = 1\n"
     );
     let job = Job::parse("job.toml", &text).unwrap();

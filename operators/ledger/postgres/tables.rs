@@ -117,7 +117,7 @@ CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no
 const INDEXES: [(&str, &str); 9] = [
     ("release", "window_start, id"),
     ("release", "sequence"),
-    ("account", "account, reach, place, until"),
+    ("balance", "account, reach, place, until"),
     ("fence", "job"),
     ("state", "job, name"),
     ("account", "name"),

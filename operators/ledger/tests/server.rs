@@ -95,7 +95,7 @@ fn the_triggers_of_a_server_refuse_more() {
     ledger.seal(&claim, &[Sealing { state, ..sealing("web", (0, 1), 1, "line") }]).unwrap();
     ledger.bind(&LedgerKey::open(scratch.key()).unwrap()).unwrap();
     let tables =
-        "server meta key_check head fence account release amendment repair state noted account agreed";
+        "server meta key_check head fence account release amendment repair state noted balance agreed";
     ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"first")).unwrap();
     for table in tables.split(' ') {
         let trouble = scratch.edit(&format!("TRUNCATE {table} CASCADE"), true).unwrap_err();
@@ -261,8 +261,8 @@ fn an_index_that_misses_a_row_is_noticed() {
              prepaid, state, line, 0, chain FROM release",
         ),
         (
-            "account_pkey",
-            "account (account, reach, place, until)",
+            "balance_pkey",
+            "balance (account, reach, place, until)",
             "INSERT INTO balance SELECT name, 0, 77, 0, cap, cap FROM account",
         ),
         (

@@ -38,8 +38,8 @@ fn tables_that_do_not_go_together() {
             &["the name of release[1] again"],
         ),
         (
-            "promise = \"lifetime\"\nbudget = { epsilon = 1.0, delta = 1e-6 }\nledger = \"state/reviews.ledger\"\ndomain = \"reviews\"\n[[release]]\nname = \"by_vendor\"\nevery = \"1 month\"\ncount = { by = \"vendor\", keys = \"discover\" }\nbound = { keys = 3, per_key = 1, windows = 12 }",
-            "promise = \"any 30 days\"\nbudget = { epsilon = 1.0, delta = 1e-6 }\nledger = \"state/reviews.ledger\"\ndomain = \"reviews\"\n[[release]]\nname = \"by_vendor\"\nevery = \"1 month\"\ncount = { by = \"vendor\", keys = \"discover\" }\nbound = { keys = 3, per_key = 1, windows = «12 }",
+            "promise = \"lifetime\"\nbudget = { epsilon = 1.0, delta = 1e-6 }\nledger = \"state/reviews.ledger\"\naccount = \"reviews\"\n[[release]]\nname = \"by_vendor\"\nevery = \"1 month\"\ncount = { by = \"vendor\", keys = \"discover\" }\nbound = { keys = 3, per_key = 1, windows = 12 }",
+            "promise = \"any 30 days\"\nbudget = { epsilon = 1.0, delta = 1e-6 }\nledger = \"state/reviews.ledger\"\naccount = \"reviews\"\n[[release]]\nname = \"by_vendor\"\nevery = \"1 month\"\ncount = { by = \"vendor\", keys = \"discover\" }\nbound = { keys = 3, per_key = 1, windows = «12 }",
             &["each span of time pays for itself"],
         ),
     ]);
@@ -266,8 +266,8 @@ fn a_ledger_on_a_server_needs_a_key_of_its_own() {
     let mistakes = parse(&text).unwrap_err();
     assert!(mistakes.to_string().contains("privacy.key: found nothing"), "{mistakes}");
     let text = text
-        .replace("account  =", "key = \"reviews.key\"\ndomain  =")
-        .replace("account =", "key = \"reviews.key\"\ndomain =");
+        .replace("account  =", "key = \"reviews.key\"\naccount  =")
+        .replace("account =", "key = \"reviews.key\"\naccount =");
     let job = parse(&text).unwrap();
     assert!(job.privacy.is_remote() && job.privacy.key.ends_with("reviews.key"));
 }
