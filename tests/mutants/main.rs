@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// A mutant that runs for this long is one that never ends, which a test notices.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// The function that every mutated piece asks; a test of the library finds its number in the environment.
 const SWITCH: &str = r#"
@@ -60,11 +60,19 @@ fn main() -> ExitCode {
     let text = fs::read_to_string(&lib).unwrap();
     fs::write(&lib, text + SWITCH).unwrap();
     let Some(tests) = build(&work) else { return ExitCode::FAILURE };
-    let mut survivors = 0;
     let chosen = |mutant: &Mutant| words.is_empty() || words.iter().any(|word| mutant.name.contains(word));
+    let mut survivors = 0;
+    let all = mutants.iter().filter(|mutant| chosen(mutant)).flat_map(|mutant| &mutant.tests);
+    let mut all: Vec<String> = all.cloned().collect();
+    all.sort_unstable();
+    all.dedup();
+    if let Some(test) = killer(&tests, &work, 0, &all) {
+        eprintln!("without a mutant, this test fails: {test}");
+        return ExitCode::FAILURE;
+    }
     for (number, mutant) in (1u32..).zip(&mutants).filter(|(_, mutant)| chosen(mutant)) {
         let began = Instant::now();
-        let killer = killer(&tests, &work, number, mutant);
+        let killer = killer(&tests, &work, number, &mutant.tests);
         let seconds = began.elapsed().as_secs();
         match killer {
             Some(test) => println!("killed    {:>4} s  {}: {test}", seconds, mutant.name),
@@ -150,6 +158,7 @@ fn build(work: &Path) -> Option<PathBuf> {
         .args(["test", "--lib", "--no-run", "--features", "postgres failpoints"])
         .current_dir(work)
         .env("CARGO_TARGET_DIR", work.join("target"))
+        .env("CARGO_PROFILE_TEST_OPT_LEVEL", "0")
         .env("RUSTFLAGS", "-A warnings")
         .stdout(Stdio::inherit())
         .output()
@@ -166,11 +175,11 @@ fn build(work: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Returns the test that notices a mutant.
-fn killer(tests: &Path, work: &Path, number: u32, mutant: &Mutant) -> Option<String> {
+/// Runs the tests that match the filters; returns one that fails, which has noticed the mutant.
+fn killer(tests: &Path, work: &Path, number: u32, filters: &[String]) -> Option<String> {
     let log = work.join("log");
     let mut run = Command::new(tests)
-        .args(&mutant.tests)
+        .args(filters)
         .current_dir(work)
         .env("DISCREET_MUTANT", number.to_string())
         .env("PROPTEST_RNG_SEED", "1")
@@ -182,7 +191,7 @@ fn killer(tests: &Path, work: &Path, number: u32, mutant: &Mutant) -> Option<Str
     let ended = loop {
         match run.try_wait().unwrap() {
             Some(status) => break Some(status),
-            None if began.elapsed() > PATIENCE => {
+            None if number > 0 && began.elapsed() > TIME_LIMIT => {
                 run.kill().unwrap();
                 run.wait().unwrap();
                 break None;
