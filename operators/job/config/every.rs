@@ -230,7 +230,7 @@ pub(super) fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bo
         _ if !release.statistic.as_statistic().adds_up() => {}
         NoiseKind::Gaussian if !pure => return true,
         NoiseKind::Gaussian => {
-            let remedy = format!("{budget}: totals that are told at every window have no other noise");
+            let remedy = format!("{budget}: totals that are released at every window have no other noise");
             place.conflict::<()>("Gaussian noise under a pure budget", remedy);
         }
         other => {

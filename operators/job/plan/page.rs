@@ -54,7 +54,7 @@ impl Display for Plan {
         line(
             f,
             "",
-            "Noise is told in the units of the file. A cell needs so many people if each brings one record, and half of the \
+            "Noise is in the units of the file. A cell needs so many people if each brings one record, and half of the \
              most that counts; how many there will be is not looked at.",
         )
     }
@@ -153,10 +153,10 @@ fn windows(windows: &PlannedWindows) -> String {
 fn keys(keys: PlannedKeys, units: &str) -> String {
     match keys {
         PlannedKeys::None => "none: one cell".to_owned(),
-        PlannedKeys::Public { count } => format!("{count} public ones, each told in every window"),
+        PlannedKeys::Public { count } => format!("{count} public ones, each released in every window"),
         PlannedKeys::Discovered { threshold } => {
             format!(
-                "discovered: one is told once about {threshold} {units} have it, and from then on in every window"
+                "discovered: one is released once about {threshold} {units} have it, and from then on in every window"
             )
         }
     }
@@ -329,6 +329,6 @@ pub(super) fn restart(job: &Job) -> String {
     };
     format!(
         "The records of windows that are not sealed are read again: a window's length{late}. \
-         What is sealed stays as it was told and is not charged again.{counters}{running}"
+         Sealed releases stay as they are and are not charged again.{counters}{running}"
     )
 }

@@ -178,7 +178,7 @@ fn what_will_not_work_is_said() {
     );
     for (changes, words) in [
         (&[("epsilon = 1.0", "epsilon = 0.01")][..], "a cell needs 55710 people"),
-        (&[discover], "a key is told once about "),
+        (&[discover], "a key is released once about "),
         (&[("every = \"1 day\"", "every = \"1 day\"\nover = \"7 days\"")], "charged for 7 times"),
         (
             &[(

@@ -39,10 +39,10 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
         }
         match planned.keys {
             PlannedKeys::Discovered { threshold } if threshold > SELDOM => warn(format!(
-                "a key is told once about {threshold} people have it; list the keys, or give it a larger share"
+                "a key is released once about {threshold} people have it; list the keys, or give it a larger share"
             )),
             PlannedKeys::Public { count } if count > ROWS => warn(format!(
-                "{count} keys are told in every window, whether anybody has them or not; list those that matter, or discover them"
+                "{count} keys are released in every window, whether anybody has them or not; list those that matter, or discover them"
             )),
             _ => {}
         }

@@ -29,7 +29,7 @@ pub(super) fn running_total(
     let windows = schedule.count();
     if windows > HORIZON {
         let message = format!(
-            "found {windows} windows, of which totals so far are told for 2^32 at most; give a longer every, or an earlier \
+            "found {windows} windows, of which totals so far are released for 2^32 at most; give a longer every, or an earlier \
              job.until"
         );
         return Err(UnfitJob::new(format!("{place}.every"), message));

@@ -100,7 +100,7 @@ impl Job {
         let horizon = self.horizon();
         if !self.is_timed() && horizon.until.is_none() {
             let message = "job.until: found nothing; give the time at which the one window of every = \"all\" ends: a live \
-                           run has no other end, so it would never be told";
+                           run has no other end, so it would never be released";
             return Err(RunError::configuration(message));
         }
         let offers = self.release_plans(horizon)?;

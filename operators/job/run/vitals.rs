@@ -80,7 +80,7 @@ impl fmt::Display for Vitals {
         if let Some(progress) = &known.progress {
             write!(f, ", {:.1} MB read", progress.read() as f64 / 1e6)?;
         }
-        write!(f, ", {} windows open, {} told", known.open(now), known.told)?;
+        write!(f, ", {} windows open, {} released", known.open(now), known.told)?;
         if let Some(ledger) = known.ledger {
             write!(f, ", ledger {:.1} ms", ledger.as_secs_f64() * 1e3)?;
         }

@@ -383,7 +383,7 @@ impl Sink {
                     "the rest of the demonstration is not shown; give --out FILE for all of it"
                 } else {
                     "nothing is lost: the ledger holds every window that was sealed; run the job again with --out FILE, which \
-                     is told all of them"
+                     receives all of them"
                 };
                 let name = if matches!(self.to, To::Stdout) { "standard output" } else { "the pipe" };
                 let message = format!("{name} was closed by its reader before all lines had left; {rest}");

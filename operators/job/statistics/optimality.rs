@@ -28,7 +28,7 @@ pub struct NoiseOptimality {
 pub(super) fn total(prepared: &PreparedStatistic, cost: &PrivacyCost) -> Option<NoiseOptimality> {
     let noised = prepared.noise.first()?;
     if prepared.running.is_some() {
-        let of = "the best linear strategy for totals that are all told, the least that is possible with Gaussian noise";
+        let of = "the best linear strategy for totals that are all released, the least that is possible with Gaussian noise";
         return noised.over_bound().map(|ratio| NoiseOptimality { ratio, of });
     }
     let NumberSensitivity { sensitivity: moved, point, .. } = prepared.sensitivities.first()?;

@@ -101,7 +101,7 @@ fn misfit(edges: &[ConfigNumber]) -> Option<(usize, &'static str)> {
 pub(super) fn check_exact(numbers: &[ConfigNumber], nodes: &[ConfigNode<'_>]) -> Option<()> {
     match misfit(numbers) {
         None => Some(()),
-        Some((index, remedy)) => nodes.get(index)?.conflict("more digits than are told apart", remedy),
+        Some((index, remedy)) => nodes.get(index)?.conflict("more digits than are distinguished", remedy),
     }
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn search_reach(noise: &Additive, comparisons: u32, confidence: f64) 
     // Beyond 40 scales both are below every float that a confidence leaves.
     let (mut low, mut high) = (0u64, (800.0 * scale).ceil().max(1.0) as u64);
     if high > LARGEST || beyond(high as f64) > each {
-        let remedy = "more budget: no more than 2^40 people could be told from noise";
+        let remedy = "more budget: no more than 2^40 people could be distinguished from noise";
         return Err(Invalid::new("sensitivity", InvalidKind::TooLarge, remedy));
     }
     while high - low > 1 {
@@ -202,7 +202,7 @@ pub(crate) fn inverse_reach(choice: &AnswerChoice, grid: &Grid, confidence: f64)
     Err(Invalid::new(
         "sensitivity",
         InvalidKind::TooLarge,
-        "more budget: no more than 2^40 people could be told from noise",
+        "more budget: no more than 2^40 people could be distinguished from noise",
     ))
 }
 

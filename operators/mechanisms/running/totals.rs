@@ -62,7 +62,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
         let (asked, stated) = (&self.0, statistic.stated());
         let Spend::Rho(rho) = asked.spend()? else {
             let remedy =
-                "rho, or epsilon with a delta: totals that are told at every window have Gaussian noise";
+                "rho, or epsilon with a delta: totals that are released at every window have Gaussian noise";
             return Err(Invalid::new("delta", InvalidKind::Missing, remedy));
         };
         let (selecting, telling) = match (stated.keys.discovers(), Spend::Rho(rho).split(asked.selecting()?))

@@ -108,7 +108,7 @@ fn what_no_total_can_be_is_named_by_its_field() {
         text(&running).replace("2026-02-01", until).replace("share = 0.6", "cost = { rho = 1e-9 }")
     };
     let told = refused(&far("1s", "2200-01-01"));
-    assert!(told.starts_with("release[2].every: found 5490892800 windows, of which totals so far are told for 2^32 at most; give"), "{told}");
+    assert!(told.starts_with("release[2].every: found 5490892800 windows, of which totals so far are released for 2^32 at most; give"), "{told}");
     let root = |text: String| text.replace("running = true", "running = true\nstrategy = \"square-root\"");
     let told = refused(&root(far("1h", "2027-01-01")));
     assert!(
