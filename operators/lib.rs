@@ -1,11 +1,11 @@
 //! Publish running statistics from a live stream with a privacy guarantee for every person in it, for as long
 //! as the stream runs.
 //!
-//! Timely dataflow, differential dataflow, discreet dataflow: discreet, because it keeps what people told it
-//! to itself; and discrete, because all of its noise is drawn from integers.
+//! Timely dataflow, differential dataflow, discreet dataflow: discreet, because it keeps secrets; and
+//! discrete, because all of its noise is drawn from integers.
 //!
-//! A private job reads as one sentence: whom it protects, over which spans, how much one person can matter,
-//! what is counted, and at what price it is released.
+//! A private job is one pipeline: the privacy unit, the windows, the contribution bound, the statistic, and
+//! the cost of its release.
 //!
 //! ```no_run
 //! use std::io::{Write, stdout};
@@ -34,19 +34,19 @@
 //! # }
 //! ```
 //!
-//! [`dataflow`] explains its words, [`prelude`] brings them into scope, and the budget is made once, by
+//! [`dataflow`] explains its stages, [`prelude`] brings them into scope, and the budget is made once, by
 //! [`Ledger::create`](ledger::Ledger::create).
 //!
-//! # The rooms
+//! # Modules
 //!
 //! * [`noise`]: exact integer noise. Read its first page for why noise is an integer here.
-//! * [`accounting`]: what a release costs, how costs add up, and how much noise a budget asks for.
+//! * [`accounting`]: the cost of a release, the composition of costs, and the noise for a budget.
 //! * [`mechanisms`]: one window's exact integers in, one noised answer out.
-//! * [`ledger`]: the durable truth, where a release and its charge are one commit.
+//! * [`ledger`]: the durable record, where a release and its charge are one commit.
 //! * [`gate`]: the write path, and why it can be trusted.
-//! * [`dataflow`]: the sentence, when a window is complete, and how a run ends; [`dataflow::bounding`] is how
-//!   much one person can matter.
-//! * `job`: job files, read exactly and refused at the slip; with the feature `cli`.
+//! * [`dataflow`]: the pipeline, the completeness of windows, and the end of a run; [`dataflow::bounding`]:
+//!   contribution bounding.
+//! * `job`: job files, read exactly and refused at the mistake; with the feature `cli`.
 //!
 //! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:
 //!

@@ -17,17 +17,17 @@
 //!     BinarySearch, Exponential, PermuteAndFlip ───┘
 //! ```
 //!
-//! A [`Statistic`] says what is asked of a window. It computes its own [`Sensitivity`] from the bound; nobody
-//! can state one. A [`Mechanism`] says what the answer may cost. Put together they are [`Ready`]: the scale
-//! of the noise, the threshold for new keys and the cost are settled, and every parameter that can be refused
-//! has been. What is left is a draw, and a draw cannot fail. A failure that depends on what was drawn would
-//! be an answer of its own, and a second try would choose among answers.
+//! A [`Statistic`] is a function of a window. It computes its own [`Sensitivity`] from the bound; there is no
+//! way to state one. A [`Mechanism`] has a cost for its answer. Together they make a prepared mechanism
+//! ([`Ready`]): the scale of the noise, the threshold for new keys and the cost are fixed, and every
+//! parameter that can be refused has been. Only a draw is left, and a draw cannot fail. A failure that
+//! depends on the drawn value would be an answer of its own, and a second try would choose among answers.
 //!
-//! All that an answer depends on is public, and has one form: [`Ready::parameters`] is a hash of it, by which
-//! the releases of other parameters have other names. How an answer is told is settled too: [`Tellable`]
-//! makes lines of JSON of it.
+//! All parameters of an answer are public, and have one form: [`Ready::parameters`] is a hash of them, by
+//! which the releases of other parameters have other names. The format of an answer is fixed too:
+//! [`Tellable`] makes lines of JSON of it.
 //!
-//! The price of a window is known before the window is. [`Ready::cost`] sees no [`Tally`] and no state.
+//! The cost of a window is known before its data. [`Ready::cost`] sees no [`Tally`] and no state.
 //!
 //! ```
 //! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ready, Tally, Total};
@@ -54,44 +54,44 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Totals that are told at every tick, so far or over the last ticks, are paid for once and have a page of
-//! their own: [`running`].
+//! Running totals, so far or over the last ticks, are paid for once and have a page of their own:
+//! [`running`].
 //!
-//! # What is promised
+//! # Guarantee
 //!
-//! * **For whom.** One unit more or less: a person with all that is kept of them in the window, or one record
-//!   ([`ContributionBound::RECORD`]). A person in several windows pays for each; adding up is the ledger's
-//!   affair. Where a promise is about spans of time, a part of a person may go, and the bound then keeps
-//!   something else of the rest: a window that a span cuts has a [price of its
+//! * **Adjacency.** One unit more or less: a person with all of their kept records in the window, or one
+//!   record ([`ContributionBound::RECORD`]). A person in several windows pays for each; the ledger adds up
+//!   the costs. If a promise is about spans of time, a part of a person may be removed, and the bound may
+//!   then keep other records of the rest: a window that a span cuts has a [price of its
 //!   own](crate::accounting::ReleaseCost::partial), up to four times as much.
-//! * **What a contribution is.** [`Total::contribution`] and [`Mean::contribution`] clip one person's share
-//!   of a key as the last step before it is added, so the sensitivity holds for every input. That a person
-//!   has one share a key, and no more than `keys` of them, is the part of whoever calls them.
-//! * **What nothing bounds** is found by its rank ([`ranks`]): a largest value, any [`Monotone`] function, a
-//!   quantile. What is promised of the answer is by how many people it is off ([`Ranks`]), and of a largest
-//!   value that it is too small.
-//! * **Public keys** are drawn for in every window, in their order, whether somebody has them or not.
-//! * **Discovered keys** are told once their noised number of people reaches a threshold, which is found by
-//!   the exact tail of the integer noise. They are then public: the state holds them, and they are in every
-//!   later window. Where the number that is told is the number of people, one draw decides and tells; its
-//!   interval is that of noise which is known to have passed. Otherwise deciding and telling have a draw
-//!   each, and share the cost.
-//! * **No float touches a secret.** Tallies and noise are integers, and the noise is proved in integers to
-//!   cost no more than is charged, where its cost has a closed form. Intervals and means are computed from
+//! * **Contribution.** [`Total::contribution`] and [`Mean::contribution`] clamp one person's share of a key
+//!   as the last step before it is added, so the sensitivity holds for every input. The caller ensures that a
+//!   person has one share a key, and no more than `keys` of them.
+//! * **Unbounded values** are found by their rank ([`ranks`]): a largest value, any [`Monotone`] function, a
+//!   quantile. The guarantee for the answer is its rank error in people ([`Ranks`]), and for a largest value
+//!   that it is too small.
+//! * **Public keys** have a draw in every window, in their order, whether somebody has them or not.
+//! * **Discovered keys** (partition selection) are released once their noised number of people reaches a
+//!   threshold, which is found by the exact tail of the integer noise. They are then public: the state holds
+//!   them, and they are in every later window. If the released number is the number of people, one draw
+//!   serves for both; its interval is that of noise which is known to have passed. Otherwise the threshold
+//!   and the number have a draw each, and share the cost.
+//! * **No float touches a secret.** Tallies and noise are integers, and the cost of the noise is proved in
+//!   integers to be no more than the charge, if it has a closed form. Intervals and means are computed from
 //!   noised numbers. Vectors that are whitened by floats are integers again, whose length is enforced, before
 //!   they are added up. The one exception is the [stable mean](stable), whose noise has a shape that is
-//!   secret itself, and which says so wherever it is told.
-//! * **Nothing here panics**, on any data, state or parameter. What is refused is a parameter, by name,
-//!   before there is data.
-//! * **A line says what it is.** Value, interval, confidence, law and scale of the noise stand in every line
-//!   beside the id and the promise. How it is written depends on noised numbers and public parameters alone.
+//!   secret itself, and whose lines say so.
+//! * **Nothing here panics**, on any data, state or parameter. Only a parameter is refused, by name, before
+//!   there is data.
+//! * **A line is complete.** Value, interval, confidence, distribution and scale of the noise stand in every
+//!   line beside the id and the promise. Its text depends on noised numbers and public parameters alone.
 //!
-//! # What lasts
+//! # State
 //!
 //! The state of discovered keys: a version byte and the keys themselves, at most [`Keys::at_most`] of them
-//! and 4,096 bytes each. They are public. A full list ends discovery, which is decided by what is public; no
-//! cap on what a *person* may bring over many windows is involved, for such a cap would have to remember
-//! every person, or would hold for none.
+//! and 4,096 bytes each. They are public. A full list ends discovery, which public values alone decide; no
+//! bound on the contributions of a *person* over many windows is involved, for such a bound would have to
+//! remember every person, or would hold for none.
 
 mod additive;
 mod answer;

@@ -1,4 +1,4 @@
-//! The words between a stream and its releases: one word, one file.
+//! The stages between a stream and its releases: one stage, one file.
 
 #[cfg(feature = "cli")]
 pub(crate) use aggregation::Terms;
