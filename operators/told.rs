@@ -122,7 +122,7 @@ pub(crate) struct CellNoise<'a> {
     scale: &'a RawValue,
     /// So many comparisons carry it, where an answer is searched.
     pub(crate) comparisons: Option<u64>,
-    /// The answer of a search for the largest is at most twice so many people below it.
+    /// The answer of a search for the largest is at most twice this number of people below it.
     pub(crate) tau: Option<u64>,
     /// The strategy that correlates the noise of running totals.
     #[serde(borrow)]

@@ -33,7 +33,8 @@ use crate::invalid::{Invalid, InvalidKind};
 pub enum Promise {
     /// All that a person ever does.
     Lifetime,
-    /// All that a person ever does, of which a release uses the first so many windows: see [`reservation`].
+    /// All that a person ever does, of which a release uses the first windows, up to this number: see
+    /// [`reservation`].
     Windows(u32),
     /// Everything that a person does within any span of this length, wherever it starts.
     Any(u64),

@@ -192,7 +192,7 @@ impl PrivacyCost {
         }
     }
 
-    /// The same cost, told in the currency of `target`: pure and (epsilon, delta) costs become zCDP by
+    /// The same cost, expressed in the currency of `target`: pure and (epsilon, delta) costs become zCDP by
     /// `epsilon tanh(epsilon / 2)`, Gaussian ones by `mu^2 / 2`; pure, Gaussian and zCDP costs have Rényi
     /// curves.
     ///

@@ -16,7 +16,7 @@
 //! | Gaussian noise alone | zCDP; [`PrivacyCost::Gaussian`] for the continuous law | `mu^2 = 2 rho` |
 //! | a list of mechanisms, all fixed before the first answer | [`pld::Bundle`] | the exact cost of the list: 5 to 10% less epsilon |
 //! | many adaptive answers, none of which may err by more than a bound | [`bounded`] | one certified (epsilon, delta) for all of them, paid at once |
-//! | totals of one stream, told at every tick | zCDP, paid once: [`running`] | noise that is correlated over the ticks |
+//! | totals of one stream, released at every tick | zCDP, paid once: [`running`] | noise that is correlated over the ticks |
 //! | reports that are randomised by their senders | [`Shuffle`] | hiding in a crowd is not a sum |
 //!
 //! # What may be decided on the way

@@ -1,6 +1,6 @@
 //! Every decision of the write path, and nothing else: no I/O, no clock, no thread, no randomness.
 //!
-//! The core is told what happened ([`Event`]) and says what to do next ([`Effect`]); whoever drives it does
+//! The core is given each event ([`Event`]) and says what to do next ([`Effect`]); its driver does
 //! that and reports back. It sees names, lines and outcomes: neither a secret nor a price ever reaches it.
 //! Because it can be cloned, compared and hashed, the tests explore it exhaustively, over every order of two
 //! processes, crashes and lost answers (`model.rs`).
@@ -131,7 +131,7 @@ pub enum Effect<Name, Line> {
     Mark(Name),
     /// Let the line leave.
     Deliver(Name, RowRecord<Line>),
-    /// Let nothing leave: it has left before, or another process lets it. Whoever asked is told so.
+    /// Let nothing leave: it has left before, or another process lets it. The requester is notified.
     Withhold(Name),
     /// Release nothing more and end the process.
     Halt(HaltReason),
@@ -175,7 +175,7 @@ enum ReleaseStage<Line> {
     Delivering {
         marked: bool,
     },
-    /// The ledger is being told; `first` is the row that leaves afterwards, where it has not left before.
+    /// The ledger is being notified; `first` is the row that leaves afterwards, where it has not left before.
     Marking {
         first: Option<RowRecord<Line>>,
     },

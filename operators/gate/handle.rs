@@ -1,4 +1,4 @@
-//! The faces of the gate: one for a process, and a desk for each of its statistics.
+//! The faces of the gate: one for a process, and a handle for each of its statistics.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use crate::ledger::{AccountSpec, LedgerError, LedgerKey, Name, ReleaseId, Row, V
 
 /// The way into a ledger for one job of this process. Dropping it waits for what was submitted.
 ///
-/// Where a mechanism panics, the thread ends: desks hear nothing more, and nothing more is released.
+/// Where a mechanism panics, the thread ends: handles hear nothing more, and nothing more is released.
 #[derive(Debug)]
 pub struct Gate {
     job: Name,
@@ -55,8 +55,8 @@ impl Gate {
         Ok(Gate { job, version: 1, key, accounts, person: None, messages: None, thread: None, halted })
     }
 
-    /// The version of the job, 1 unless said; desks that are opened from now on are of this version. For a
-    /// gate [elsewhere](Gate::elsewhere): one that opens a ledger is told [before](Opening::version).
+    /// The version of the job, 1 unless said; handles that are opened from now on are of this version. For a
+    /// gate [elsewhere](Gate::elsewhere): one that opens a ledger is given its version [before](Opening::version).
     #[must_use]
     pub fn with_version(mut self, version: u32) -> Gate {
         self.version = version;
@@ -110,13 +110,13 @@ impl Gate {
         opening::find(&self.accounts, named, unit, self.person.as_deref())
     }
 
-    /// A desk for one statistic of the job: what is told about that statistic is told there. `parameters` are
-    /// its [`VersionTerms`], or a hash of everything that its privacy depends on. `wake` is called on the
-    /// gate's thread: once at first, and whenever there is something to hear.
+    /// A handle for one statistic of the job: what is released about that statistic is released there.
+    /// `parameters` are its [`VersionTerms`], or a hash of everything that its privacy depends on. `wake` is
+    /// called on the gate's thread: once at first, and whenever there is something to hear.
     ///
-    /// It waits for the gate's thread, and through it for the ledger: open desks before there is data. A
-    /// second desk of the same name takes the place of the first. One of a gate [elsewhere](Gate::elsewhere)
-    /// is a desk at which nothing is ever told.
+    /// It waits for the gate's thread, and through it for the ledger: open handles before there is data. A
+    /// second handle of the same name takes the place of the first. One of a gate
+    /// [elsewhere](Gate::elsewhere) is a handle at which nothing is ever released.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ pub(super) struct Listener {
 impl Listener {
     pub(super) fn tell(&self, told: GateEvent) {
         if let Some(outbox) = &self.outbox {
-            // A desk that is gone hears nothing.
+            // A handle that is gone hears nothing.
             let _ = outbox.send(told);
         }
         self.wake();
@@ -221,7 +221,7 @@ pub struct GateHandle {
     messages: Option<Sender<GateMessage>>,
     told: Receiver<GateEvent>,
     memory: Option<Memory>,
-    /// True once the gate knows that this desk listens.
+    /// True once the gate knows that this handle listens.
     listens: Cell<bool>,
     halted: Halted,
 }
@@ -259,9 +259,9 @@ impl GateHandle {
         Ok(())
     }
 
-    /// Asks whether a release has a row, before anything is done for it: if so the row is told, as if it had
-    /// been asked for, and otherwise that it is [`Absent`](GateEvent::Absent). Of one that is on its way
-    /// nothing is told but its row.
+    /// Asks whether a release has a row, before anything is done for it: if so the row is released, as if it
+    /// had been asked for, and otherwise that it is [`Absent`](GateEvent::Absent). Of one that is on its way
+    /// nothing is released but its row.
     pub fn seek(&self, release: ReleaseId) {
         self.send(GateMessage::Sought(release));
     }
@@ -299,7 +299,7 @@ impl GateHandle {
         self.told.recv().ok()
     }
 
-    /// Lets the gate give, once, what it holds for the desks of this process, and waits for it: an operator
+    /// Lets the gate give, once, what it holds for the handles of this process, and waits for it: an operator
     /// that hears nothing in its first step takes it that there is nothing.
     fn listen(&self) {
         if !self.listens.replace(true) {
@@ -318,11 +318,11 @@ impl GateHandle {
     }
 }
 
-// Who hears of what: one desk a statistic, and what was told while there was none.
+// Who hears of what: one handle a statistic, and what was released while there was none.
 //
 // Desks are opened one after another, and rows of former processes wait for them: all of these rows are given
-// in the order of the ledger once the first desk listens, so that lines that leave again come in the order in
-// which they left first.
+// in the order of the ledger once the first handle listens, so that lines that leave again come in the order
+// in which they left first.
 
 /// By the name of the statistic.
 #[derive(Default)]
@@ -337,7 +337,8 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    /// Gives a statistic its listener, who first hears of what was told before, if it is still of interest.
+    /// Gives a statistic its listener, who first hears of what was released before, if it is still of
+    /// interest.
     pub(super) fn seat(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&GateEvent) -> bool) {
         listener.wake();
         self.seated.insert(name.clone(), listener);
@@ -353,7 +354,7 @@ impl Listeners {
         }
     }
 
-    /// Gives what is held for desks, rows in the order of the ledger, and holds nothing from now on.
+    /// Gives what is held for handles, rows in the order of the ledger, and holds nothing from now on.
     pub(super) fn listen(&mut self) {
         self.listening = true;
         let mut held = std::mem::take(&mut self.held);

@@ -103,8 +103,8 @@ impl Opening {
         self
     }
 
-    /// The newest row in a file of releases that were told from this ledger: its place, and the hash of it
-    /// and of all before.
+    /// The newest row in a file of releases that were released from this ledger: its place, and the hash of
+    /// it and of all before.
     #[must_use]
     pub fn told(mut self, sequence: i64, chain: Digest) -> Opening {
         self.told.push((sequence, chain));

@@ -302,8 +302,8 @@ pub(super) fn ask<T>(
     }
 }
 
-/// Asks over new connections, until there is an answer or patience ends: first for the fence and these rows,
-/// then the question.
+/// Asks over new connections, until there is an answer or its attempts end: first for the fence and these
+/// rows, then the question.
 pub(super) fn ask_anew<T>(
     ledger: &mut Ledger,
     claim: &Claim,

@@ -84,7 +84,7 @@ fn place_of_note(ledger: &Digest, (job, name): StatisticRef<'_>, place: i64) -> 
     format!("{ledger}/{job}/{name}/note/{place}").into_bytes()
 }
 
-// What a statistic kept, and what must be so before it gets a desk.
+// What a statistic kept, and what must be so before it gets a handle.
 
 /// The newest state of a statistic, in clear.
 pub(super) struct KeptState {

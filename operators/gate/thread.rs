@@ -31,7 +31,7 @@ pub(super) enum GateMessage {
     Missed(ReleaseId),
     Delivered(Digest),
     Desk(Guest, Listener, Sender<MemoryReply>),
-    /// A desk listens for the first time, and waits until this is dropped.
+    /// A handle listens for the first time, and waits until this is dropped.
     Listening(Sender<()>),
     /// Some input will never be complete.
     Halt,

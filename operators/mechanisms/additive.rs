@@ -369,7 +369,7 @@ pub(super) fn percent(field: &'static str, value: u8) -> Result<u8, Invalid> {
 /// known where keys are discovered, which takes a delta.
 ///
 /// A person is in some of the keys only, in whichever: by symmetry noise that is the same for all keys is the
-/// best, and it must hold a vector that is as long as so many cells.
+/// best, and it must hold a vector that is as long as this number of cells.
 pub(super) fn over_bound<K: Key>(
     deviation: f64,
     moved: &Sensitivity,

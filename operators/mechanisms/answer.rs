@@ -1,4 +1,4 @@
-//! What may be told of a window: every number here has had its noise.
+//! What may be released of a window: every number here has had its noise.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -79,10 +79,10 @@ pub enum Ranks {
         comparisons: Option<u32>,
         /// The number of people above the rank that is aimed at.
         tau: u64,
-        /// The least answer: where it is told, there are too few people to tell more.
+        /// The least answer: where it is released, there are too few people to tell more.
         least: i128,
     },
-    /// It is off by so many people at most.
+    /// It is off by this number of people at most.
     Within {
         /// The fraction of the quantile.
         quantile: Quantile,
@@ -150,8 +150,8 @@ impl Noised {
         self.strategy
     }
 
-    /// The step of the public grid on which the number is told, in its units, where that is not a last digit:
-    /// a stable mean's. The error has half of it beside the noise.
+    /// The step of the public grid on which the number is released, in its units, where that is not a last
+    /// digit: a stable mean's. The error has half of it beside the noise.
     pub fn grid(&self) -> Option<f64> {
         self.grid
     }
@@ -170,17 +170,17 @@ pub struct Coordinate {
 }
 
 impl Coordinate {
-    /// A number without a name: it is told by its place, from 0.
+    /// A number without a name: it is released by its place, from 0.
     pub fn unnamed() -> Coordinate {
         Coordinate { name: None, point: DecimalPoint::WHOLE }
     }
 
-    /// A number with this name, told with its decimal point there.
+    /// A number with this name, released with its decimal point there.
     pub fn named(name: &str, point: DecimalPoint) -> Coordinate {
         Coordinate { name: Some(name.to_owned()), point }
     }
 
-    /// These, if there is one for each of so many numbers.
+    /// These, if there is one for each of this number of numbers.
     pub(super) fn each(coordinates: Vec<Coordinate>, numbers: usize) -> Result<Arc<[Coordinate]>, Invalid> {
         if coordinates.len() == numbers {
             return Ok(coordinates.into());
@@ -299,12 +299,12 @@ impl<K, T> Answer<K, T> {
     }
 }
 
-// Where the decimal point of a whole number stands when it is told.
+// Where the decimal point of a whole number stands when it is released.
 
 /// The number of a whole number's digits that stand behind the decimal point when it is released.
 ///
 /// What is tallied are whole numbers. A price of 12.34 is tallied as 1234 steps of a hundredth; with two
-/// digits behind the point it is told as it was brought. Where the point stands is public, and changes
+/// digits behind the point it is released as it was brought. Where the point stands is public, and changes
 /// nothing else.
 ///
 /// ```
@@ -322,7 +322,7 @@ pub struct DecimalPoint(i8);
 const MOST: i32 = 18;
 
 impl DecimalPoint {
-    /// Behind the last digit: numbers are told as they are.
+    /// Behind the last digit: numbers are released as they are.
     pub const WHOLE: DecimalPoint = DecimalPoint(0);
 
     /// Before the last `digits` digits; below zero, behind so many zeros more.

@@ -89,12 +89,12 @@ impl ContributionBound {
         self.unit
     }
 
-    /// At most so many keys in one window.
+    /// At most this number of keys in one window.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// At most so many records in each of them.
+    /// At most this number of records in each of them.
     pub fn per_key(&self) -> u64 {
         self.per_key
     }
@@ -106,7 +106,7 @@ impl ContributionBound {
         &records[..most.min(records.len())]
     }
 
-    /// At most so many windows of one release, where that is bounded.
+    /// At most this number of windows of one release, where that is bounded.
     pub fn windows(&self) -> Option<u64> {
         self.windows
     }

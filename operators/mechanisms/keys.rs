@@ -1,4 +1,4 @@
-//! Which keys a window is told for, and what a key must be able to do.
+//! Which keys a window is released for, and what a key must be able to do.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub trait Key: Ord + Clone + Send + Sync + Serialize + DeserializeOwned + 'stati
     /// The key that has these bytes, if one has.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 
-    /// Returns the label under which the key is released. Different keys are told differently.
+    /// Returns the label under which the key is released. Different keys are released differently.
     fn label(&self) -> Label<'_>;
 
     /// Returns true if it stands for no key at all. A record that has it counts nowhere, and takes no place
@@ -30,7 +30,7 @@ pub trait Key: Ord + Clone + Send + Sync + Serialize + DeserializeOwned + 'stati
     }
 }
 
-/// A key as it is told in a line of output.
+/// A key as it is released in a line of output.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Label<'a> {

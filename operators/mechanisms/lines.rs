@@ -23,7 +23,7 @@ pub struct Head<'a> {
     pub promise: &'a str,
 }
 
-/// An answer that can be told as text.
+/// An answer that can be released as text.
 ///
 /// A generic release asks this of [`Ready::Answer`](super::Ready::Answer).
 ///
@@ -45,8 +45,8 @@ pub struct Head<'a> {
 pub trait Tellable {
     /// Its lines, joined by `\n`, with none at the end: no text at all where there is nothing to tell.
     ///
-    /// The text depends on nothing but the answer and the head. What is told once is kept as it was told, and
-    /// never written anew.
+    /// The text depends on nothing but the answer and the head. What is released once is kept as it was
+    /// released, and never written anew.
     fn tell(&self, head: &Head<'_>) -> String;
 }
 
@@ -65,7 +65,7 @@ pub trait Tellable {
 /// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above
 /// the least of an unbiased mean ([`Noised::over_bound`]). A running total says `"total":"so far"` or
 /// `"total":"last 24"` before its confidence, and by which strategy it is noised. A stable mean says
-/// `"grid"`, the step in which it is told. Whole numbers are written with all of their digits, also where
+/// `"grid"`, the step in which it is released. Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
 ///
 /// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates

@@ -98,8 +98,8 @@ pub trait Ready: Sealed + Send + Sync + 'static {
         self.accepts(state).map(|()| Some(state.to_vec()))
     }
 
-    /// The state where so many windows have passed since without a draw: they were skipped, or refused, or
-    /// lost.
+    /// The state where this number of windows have passed since without a draw: they were skipped, or
+    /// refused, or lost.
     fn passed_by(&self, state: &[u8], _windows: u64, _noise: &mut crate::noise::NoiseSource) -> Vec<u8> {
         state.to_vec()
     }
@@ -181,7 +181,7 @@ pub(super) fn parameters<K: Key>(
         .bytes(&asked.confidence.to_bits().to_be_bytes())
         .number(asked.selecting.into())
         .number(asked.counting.into());
-    // Numbers that are told as they are had this form before there was a choice.
+    // Numbers that are released as they are had this form before there was a choice.
     let form = match stated.point {
         DecimalPoint::WHOLE => form,
         point => form.text("point").number(point.count().into()),

@@ -51,7 +51,7 @@ pub trait Tells: Send + Sync + 'static {
 
 /// The numbers of a key that are released: one, or two that make one.
 pub(super) trait Numbers: Tells {
-    /// The noise of each, in what it is told in.
+    /// The noise of each, in what it is released in.
     fn noise(&self, point: DecimalPoint) -> Vec<Noised>;
 
     /// Returns the number of estimates of a key.

@@ -1,4 +1,4 @@
-//! Which keys a window is told for: the rows of its answer, and what is remembered of them.
+//! Which keys a window is released for: the rows of its answer, and what is remembered of them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(super) enum Selection<K> {
     Discovered { threshold: Threshold, most: usize },
 }
 
-/// A key that will be told, and its exact cell.
+/// A key that will be released, and its exact cell.
 pub(super) struct SelectedRow<K, C = Cell> {
     pub(super) key: K,
     pub(super) cell: C,
@@ -206,15 +206,15 @@ impl NoisedColumn {
     }
 }
 
-// How many people a key must seem to have before it is told, and what is then known of their number.
+// How many people a key must seem to have before it is released, and what is then known of their number.
 //
 // # The rule
 //
 // `people + noise >= threshold`, asked only of keys that somebody has. A person who brings `j` keys which
 // nobody else has gives one of them away with probability `1 - (1-p)^j`, `p = P[1 + noise >= threshold]`. On
-// the rest, where none of them is told, the outputs with and without that person differ by a shift of at most
-// `keys - j` cells by 1, which is what the noise is priced for. So discovery costs `delta = 1 - (1-p)^keys`
-// beside the noise.
+// the rest, where none of them is released, the outputs with and without that person differ by a shift of at
+// most `keys - j` cells by 1, which is what the noise is priced for. So discovery costs `delta = 1 -
+// (1-p)^keys` beside the noise.
 //
 // The comparison is `>=`, in the draw and in `p`: the noise is an integer, and the single point at the
 // threshold can be as likely as all beyond it.
@@ -254,7 +254,7 @@ impl Threshold {
         Ok(Threshold { least: high, noise, tails })
     }
 
-    /// The least number that is told.
+    /// The least number that is released.
     pub(super) fn least(&self) -> i64 {
         self.least
     }

@@ -45,7 +45,7 @@ impl Spend {
         }
     }
 
-    /// One of so many parts, rounded down.
+    /// One of this number of parts, rounded down.
     pub(super) fn part_of(self, parts: u64) -> Spend {
         let part = |all: BudgetUnits| BudgetUnits::from_bits(all.to_bits() / u128::from(parts.max(1)));
         match self {

@@ -61,7 +61,7 @@ pub(super) struct KeyedStatistic<'a, K> {
     pub(super) limits: &'a ContributionBound,
     pub(super) keys: &'a Keys<K>,
     pub(super) point: DecimalPoint,
-    /// Is one of the numbers that are told the number of people?
+    /// Is one of the numbers that are released the number of people?
     pub(super) counts_people: bool,
     /// The additional cost of a part of a person.
     pub(super) cut: Cut,
@@ -131,7 +131,7 @@ impl<K: Key> Total<K> {
         Cell { people: 1, records: records.min(self.limits.per_key()), sum }
     }
 
-    /// The only keys that it is told for, where they are public.
+    /// The only keys that it is released for, where they are public.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         self.keys.listed()
     }
@@ -193,9 +193,9 @@ impl<K: Key> Statistic for Total<K> {
 
 /// The mean of all values of a key, each clipped to a range.
 ///
-/// It is told as a sum over a count. Values are taken from the middle of the range, which is public: in half
-/// units, `2 value - (low + high)`, so that they stay whole. A person then moves the sum of a key by half the
-/// width of the range a record, and not by its farther end.
+/// It is released as a sum over a count. Values are taken from the middle of the range, which is public: in
+/// half units, `2 value - (low + high)`, so that they stay whole. A person then moves the sum of a key by
+/// half the width of the range a record, and not by its farther end.
 #[derive(Clone, Debug)]
 pub struct Mean<K> {
     range: Range,
@@ -242,7 +242,7 @@ impl<K: Key> Mean<K> {
         Cell { people: 1, records, sum: sum.clamp(-most, most) }
     }
 
-    /// The only keys that it is told for, where they are public.
+    /// The only keys that it is released for, where they are public.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         self.keys.listed()
     }

@@ -32,7 +32,7 @@ pub struct WindowAdmission<P> {
 const FORMAT: u8 = 1;
 
 impl<P: Identity + Ord + Clone> WindowAdmission<P> {
-    /// Nobody has counted yet, and nobody will in more than so many windows.
+    /// Nobody has counted yet, and nobody will in more than this number of windows.
     ///
     /// # Errors
     ///
@@ -133,8 +133,8 @@ redacted!([P] WindowAdmission<P>);
 
 // How much each person has brought to each key, of all windows together.
 
-/// Bounds what a person brings over *all* windows: at most so many keys, and to each no more than `each`.
-/// Prints as `<private>`.
+/// Bounds the contribution of a person over *all* windows: at most this number of keys, and to each no more than
+/// `each`. Prints as `<private>`.
 ///
 /// Close windows in the order of their end, and of each person's keys of a window ask for
 /// [`left`](LifetimeContribution::left) in the order in which they are chosen: a key that the person has
@@ -142,8 +142,8 @@ redacted!([P] WindowAdmission<P>);
 /// [`noted`](LifetimeContribution::note), and takes effect when the window is sealed: a window that is closed
 /// again after a crash starts from what was sealed with the one before it.
 ///
-/// What is kept of a person is a function of the person's own records, and so is the ration: of one person
-/// more or less, all others keep theirs.
+/// What is kept of a person is a function of the person's own records, and so is the remaining contribution:
+/// of one person more or less, all others keep theirs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LifetimeContribution<P, K> {
     keys: u32,

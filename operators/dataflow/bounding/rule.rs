@@ -124,7 +124,8 @@ pub(super) fn shorten<H>(group: &mut [Keyed<H>], most: u32) -> usize {
 
 // How much of a person is kept.
 
-/// At most so many keys of a person, and so many records in each of them. Both are from 1 to 2^31.
+/// At most this number of keys of a person, and this number of records in each of them. Both are from 1 to
+/// 2^31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cap {
     keys: u32,
@@ -144,12 +145,12 @@ impl Cap {
         Ok(Cap { keys: within("keys", keys)?, per_key: within("per_key", per_key)? })
     }
 
-    /// At most so many keys.
+    /// At most this number of keys.
     pub fn keys(self) -> u32 {
         self.keys
     }
 
-    /// At most so many records in each.
+    /// At most this number of records in each.
     pub fn per_key(self) -> u32 {
         self.per_key
     }

@@ -34,7 +34,8 @@ pub struct PersonTable<P, K, R: Rule> {
     gather: Gather<P, R>,
 }
 
-/// Below so many names nobody looks which of them are still needed. In tests few, so that it happens there.
+/// Below this number of names nobody looks which of them are still needed. In tests few, so that it happens
+/// there.
 const NAMES: usize = if cfg!(test) { 12 } else { 1 << 16 };
 
 impl<P, K, R> PersonTable<P, K, R>

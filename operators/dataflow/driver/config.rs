@@ -76,7 +76,7 @@ fn most_workers() -> usize {
 }
 
 impl Config {
-    /// One process with so many workers.
+    /// One process with this number of workers.
     ///
     /// # Errors
     ///
@@ -96,8 +96,9 @@ impl Config {
         Ok(Config { threads, cluster: None, stop: Stop::new() })
     }
 
-    /// One of several processes with so many workers each. All are given the same addresses, `host:port`, one
-    /// a process, in the same order; this one is `process`, from 0 on, and process 0 holds the gate.
+    /// One of several processes with this number of workers each. All are given the same addresses,
+    /// `host:port`, one a process, in the same order; this one is `process`, from 0 on, and process 0 holds
+    /// the gate.
     ///
     /// What travels between them is private, and travels in the clear: the addresses must be of the same
     /// machine, or of a network that nobody else can read or join.

@@ -27,7 +27,7 @@ use super::shared::Stop;
 const PAUSE: Duration = Duration::from_millis(20);
 /// For a stranger that connects and says nothing.
 const HELLO: Duration = Duration::from_millis(500);
-/// From when on the operator is told which process has not come.
+/// From when on the operator is notified which process has not come.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// The time between the starts of a job's processes for which one waits.

@@ -251,7 +251,8 @@ pub(crate) fn end_the_process_on_panic() {
             before(panicked);
             let what =
                 peer.map_or("internal fault".into(), |peer| format!("process {peer} of the job is gone"));
-            // The one place of the library that prints: whoever waits for this process is told nothing else.
+            // The one place of the library that prints: the parent of this process gets nothing
+            // else.
             let _ = writeln!(std::io::stderr(), "discreet: {what}; nothing incomplete was released");
             process::exit(70);
         }));

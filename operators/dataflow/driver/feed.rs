@@ -55,7 +55,7 @@ impl Feeds {
     }
 
     /// For a stream that the driver does not feed, such as one that comes out of a connector. Its input is in
-    /// so many partitions, over all workers. The [`WorkerDeclaration`] says what is complete; the
+    /// this number of partitions, over all workers. The [`WorkerDeclaration`] says what is complete; the
     /// [`External`] takes the stream.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ pub(crate) enum Turn {
     Moved,
     /// There was nothing to do.
     Still,
-    /// The input has been declared complete to the end, and the dataflow was told.
+    /// The input has been declared complete to the end, and the dataflow was notified.
     Over,
 }
 
@@ -154,7 +154,7 @@ pub struct Fed<'scope, D: 'static> {
     pub(crate) context: Rc<Context>,
 }
 
-/// The same records, for another sentence. Each pays for itself.
+/// The same records, for another pipeline. Each pays for itself.
 impl<D: Clone> Clone for Fed<'_, D> {
     fn clone(&self) -> Self {
         Fed { stream: self.stream.clone(), context: Rc::clone(&self.context) }

@@ -296,7 +296,7 @@ fn pulse(peers: &Weak<Peers>) {
 #[derive(Default)]
 struct Silence {
     spoke: Option<Instant>,
-    /// For how long it has been silent, where the operator was told.
+    /// For how long it has been silent, where the operator was notified.
     longest: Option<Duration>,
 }
 

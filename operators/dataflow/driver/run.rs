@@ -250,7 +250,7 @@ impl WorkerRun {
         self.is_over = !self.shared.has_failed();
     }
 
-    /// The end of a run that was stopped: what the gate was given is told and delivered; the inputs stay
+    /// The end of a run that was stopped: what the gate was given is released and delivered; the inputs stay
     /// open.
     fn drain(&self, engine: &mut Engine) {
         let mut waited = None;

@@ -15,7 +15,7 @@ use crate::ledger::{Name, ReleaseStatus};
 use crate::time::Time;
 
 /// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read, what
-/// was handed to the gate is told, and nothing that is incomplete is sealed.
+/// was handed to the gate is released, and nothing that is incomplete is sealed.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -213,7 +213,7 @@ impl Settling {
 //
 // Queues between workers have no bound of their own. So now and then each worker sends every worker a
 // message, which is sent back once it arrives. Messages arrive in order, and a worker that takes one takes
-// what came before it in the same step; so one that is behind answers late, and whoever feeds it waits. It
+// what came before it in the same step; so one that is behind answers late, and its feeder waits. It
 // works the same within and between processes.
 
 /// Turns with something to send, between two messages.

@@ -42,8 +42,8 @@ pub enum Pulled {
 
 /// The reason for which a source gives nothing more, though it has not ended.
 ///
-/// The text is for whoever runs the job. It names a place (a file, a line, a host), and never what was found
-/// there.
+/// The text is for the operator of the job. It names a place (a file, a line, a host), and never what was
+/// found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
     refused: bool,

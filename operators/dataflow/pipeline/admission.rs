@@ -1,6 +1,6 @@
-//! What of a person counts, where that depends on former windows: the first so many windows, in order of
-//! their end, in which something of the person is kept; or as much as is left of what a person may bring over
-//! all of them.
+//! What of a person counts, where that depends on former windows: its first windows, in order
+//! of their end, in which something of the person is kept; or as much as is left of what a person may bring
+//! over all of them.
 //!
 //! Each worker counts for its own persons as it closes windows. What it counted travels with the window's
 //! parts, and is sealed with the window: the next process begins with what the last sealed window knew. A
@@ -164,8 +164,8 @@ impl<P: Person, K: GroupingKey> Admission<P, K> {
     /// Returns the contributions that count in a window.
     pub(super) fn of(&mut self, window: Interval) -> Closing<'_, P, K> {
         let Admission { tab, through, admitted } = self;
-        // It was counted before this process began, or comes too late to be: its row is told again or it is
-        // skipped, and what is tallied now is told to nobody.
+        // It was counted before this process began, or comes too late to be: its row is released again or it
+        // is skipped, and what is tallied now is released to nobody.
         Closing(if window.end() <= *through {
             AdmissionItem::Nobody
         } else {
@@ -188,7 +188,7 @@ enum AdmissionItem<'a, P, K> {
     Everybody,
     /// Those to whom former windows have left something.
     Left(&'a mut Tab<P, K>, &'a mut Admitted),
-    /// Nobody: the window was counted before, and is not told.
+    /// Nobody: the window was counted before, and is not released.
     Nobody,
 }
 

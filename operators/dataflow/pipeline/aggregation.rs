@@ -32,7 +32,7 @@ pub trait Aggregation: Clone + 'static {
     /// Returns the statistic.
     fn statistic(&self) -> &Self::Statistic;
 
-    /// The only keys it is told for, where they are public.
+    /// The only keys it is released for, where they are public.
     fn listed(&self) -> Option<Arc<[Self::Key]>>;
 
     /// Returns the most records of a person that are kept.
@@ -99,7 +99,7 @@ pub trait SharedCells: Statistic<Tally = Cells<Self::Key>> + Clone {
     /// The type of the keys.
     type Key: GroupingKey;
 
-    /// The only keys it is told for, where they are public.
+    /// The only keys it is released for, where they are public.
     fn listed(&self) -> Option<Arc<[Self::Key]>>;
 
     /// Returns the contribution of one person to a key, clamped.

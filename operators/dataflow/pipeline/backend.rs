@@ -1,4 +1,4 @@
-//! What the sentence asks of whoever seals: the gate, and in tests what stands in for it.
+//! What the pipeline asks of the backend that seals: the gate, and in tests what stands in for it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::time::Time;
 /// The use of a ledger's key by which is chosen what is kept of a person.
 pub(crate) const CHOICE: &str = "discreet-dataflow 2026-11 what is kept of a person";
 
-/// A desk, and what was kept for its statistic.
+/// A handle, and what was kept for its statistic.
 pub(super) type Opened = (Box<dyn ReleaseBackend>, Option<Memory>);
 
 /// The backend of a job's statistics, which charges and seals their releases.

@@ -37,7 +37,7 @@ use crate::time::Time;
 /// # use discreet::dataflow::Fed;
 /// # use discreet::mechanisms::Bound;
 /// # use discreet::time::minutes;
-/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// # fn pipeline(visits: Fed<'_, (u64, i64)>) {
 /// let visits = visits.protect(|visit| visit.0).tumbling(minutes(10), |visit| visit.1).from(0);
 /// visits.bound(Bound::keys(3)).map(|visit| (visit.0 % 2, visit.1)).count();
 /// # }
@@ -156,9 +156,9 @@ where
     /// The mean of the values of each key, over at most `per_key` records of a person. Each value is clipped
     /// to the range.
     ///
-    /// It is told as a noised sum over a noised count. One person more or less moves at most `keys` of each:
-    /// a count by at most `per_key`, and a sum, taken from the middle of the range, by at most `per_key`
-    /// times half its width.
+    /// It is released as a noised sum over a noised count. One person more or less moves at most `keys` of
+    /// each: a count by at most `per_key`, and a sum, taken from the middle of the range, by at most
+    /// `per_key` times half its width.
     pub fn mean_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
         self,
         key: G,
@@ -182,9 +182,9 @@ where
         self.mean_by(|_: &D| (), Keys::whole(), value, range)
     }
 
-    /// The largest value that anybody has in each key, told as a point of a grid.
+    /// The largest value that anybody has in each key, released as a point of a grid.
     ///
-    /// Values are not bounded, and the largest is told too small by design: by how many people, its line
+    /// Values are not bounded, and the largest is released too small by design: by how many people, its line
     /// says. One person more or less moves at most `keys` of them; however many records a person leaves, it
     /// is one value.
     pub fn max_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static>(
@@ -206,8 +206,8 @@ where
         self.max_by(|_: &D| (), Keys::whole(), value, grid)
     }
 
-    /// Any [`Monotone`] function of what each person has in each key, told as a point of a grid: `each` says
-    /// what a person's values come to, such as their sum.
+    /// Any [`Monotone`] function of what each person has in each key, released as a point of a grid: `each`
+    /// says what a person's values come to, such as their sum.
     ///
     /// Nothing bounds the function, nor how far a person moves it. One person more or less moves by one the
     /// number of people who must leave for it to fall, in at most `keys` keys. That holds if the function is
@@ -237,7 +237,7 @@ where
         self.monotone_by(|_: &D| (), Keys::whole(), of, function, grid)
     }
 
-    /// Quantiles of the values of each key, told as points of a grid: of at most `per_key` values of a
+    /// Quantiles of the values of each key, released as points of a grid: of at most `per_key` values of a
     /// person.
     ///
     /// Values are not bounded. One person more or less moves, in at most `keys` keys, the rank of every point

@@ -172,7 +172,7 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
 
 impl<P: Person, K: GroupingKey> KnownWindow<P, K> {
     fn sealed(&mut self, window: Interval, kept: Option<Pages>) -> (Pages, Option<Noted>) {
-        // A window that was refused or lost has sealed nothing: what it counted is told again.
+        // A window that was refused or lost has sealed nothing: what it counted is noted again.
         if let Some(handed) = self.handed.take().filter(|handed| kept == Some(handed.pages)) {
             (self.pages, self.whole, self.added) = (handed.pages, handed.whole, handed.added);
             self.unsealed.clear();

@@ -1,4 +1,4 @@
-//! The first word: whom the rest of the sentence protects.
+//! The first word: whom the rest of the pipeline protects.
 
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -15,14 +15,14 @@ use crate::invalid::Invalid;
 use crate::time::{Moment, Span, Time};
 
 /// A stream that is protected: of each record it is known to whom it belongs. Prints as `<private>`, and
-/// gives nothing away but through the rest of the sentence, whose last word makes the claim: for one unit
+/// gives nothing away but through the rest of the pipeline, whose last word makes the claim: for one unit
 /// more or less. Nothing here panics.
 ///
 /// There is no way to look at it:
 ///
 /// ```compile_fail,E0599
 /// # use discreet::dataflow::Fed;
-/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// # fn pipeline(visits: Fed<'_, (u64, i64)>) {
 /// visits.protect(|visit| visit.0).inspect(|visit| println!("{visit:?}"));
 /// # }
 /// ```
@@ -31,7 +31,7 @@ use crate::time::{Moment, Span, Time};
 ///
 /// ```compile_fail,E0599
 /// # use discreet::dataflow::Fed;
-/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// # fn pipeline(visits: Fed<'_, (u64, i64)>) {
 /// visits.protect(|visit| visit.0).map(|visit| (7, visit.1));
 /// # }
 /// ```
@@ -44,8 +44,8 @@ redacted!([D, U: ProtectedUnit<D>] Private<'_, D, U>);
 
 impl<'scope, D: Travels + Clone> Fed<'scope, D> {
     /// Protects everything that one person did: adding or removing all records of a person changes what is
-    /// released no more than its price says. `person` tells whose a record is; whom it does not tell apart is
-    /// one person.
+    /// released no more than its price says. `person` tells whose a record is; whom it does not distinguish
+    /// is one person.
     ///
     /// `person` sees records: it must be a function of its argument alone, without side effects.
     pub fn protect<P: Person, F: Fn(&D) -> P + 'static>(
@@ -164,7 +164,7 @@ impl<'scope, D, U: ProtectedUnit<D>> Private<'scope, D, U> {
 
 /// A stream that will be cut into windows once it is said which of them exist. That is public, and never a
 /// matter of records: it is the same for neighbours. Nothing here panics; what cannot be a window is refused
-/// at the end of the sentence.
+/// at the end of the pipeline.
 pub struct Unplaced<'scope, D, U: ProtectedUnit<D>, T> {
     private: Private<'scope, D, U>,
     time: Rc<T>,
@@ -190,7 +190,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Unplaced<'scope, D, U, T> {
     }
 }
 
-// How one record is told from another.
+// How one record is distinguished from another.
 
 /// The identity of a record among the records of its person. Implemented here, for [`DistinctRecords`],
 /// [`RecordId`], [`OneRecordPerPerson`] and [`Multiplicity`].
@@ -356,7 +356,7 @@ impl<D: Travels + Clone + Identity + Ord> RecordIdentity<D> for Multiplicity {
     }
 }
 
-// Differential collections on the way between a feed and the sentence.
+// Differential collections on the way between a feed and the pipeline.
 
 impl<'scope, D: 'static> Fed<'scope, (D, isize)> {
     /// Adds differential operators, which turn the stream into changes: records with a change of their

@@ -14,7 +14,7 @@ use crate::mechanisms::{Cell, Cells, ContributionBound, RunningTotal, Tally, Tot
 /// Totals over windows, by key.
 pub type Accumulated<K, M> = KeyedAggregation<RunningTotal<K>, M>;
 
-/// A total whose windows are added up, told at every window and paid for once.
+/// A total whose windows are added up, released at every window and paid for once.
 ///
 /// What is bounded is what a person brings to *all* windows together, for a person is in every total from
 /// then on: `keys` keys in all, and in each `per_key` records, or a sum no farther from zero than its range,
@@ -26,9 +26,9 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
     /// At every window the total of all windows so far, up to the last that there is.
     ///
     /// All of them together cost what the mechanism says; the noise of a total grows with the logarithm of
-    /// their number. People are told as those who have come at least once; with [keys to
-    /// discover](crate::mechanisms::Keys::discover), a key is told once enough people have come to it in some
-    /// span of windows, and then with all that was before.
+    /// their number. People are released as those who have come at least once; with [keys to
+    /// discover](crate::mechanisms::Keys::discover), a key is released once enough people have come to it in
+    /// some span of windows, and then with all that was before.
     ///
     /// The run is refused where no last window is known ([`running_for`](Self::running_for)), where windows
     /// overlap, and where a person's [windows](crate::mechanisms::Bound::windows) are bounded beside all of
@@ -36,7 +36,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
     ///
     /// ```no_run
     /// # use discreet::prelude::*;
-    /// # fn sentence(visits: discreet::dataflow::Fed<'_, (u64, i64)>, gate: &Gate) {
+    /// # fn pipeline(visits: discreet::dataflow::Fed<'_, (u64, i64)>, gate: &Gate) {
     /// visits
     ///     .protect(|visit| visit.0)
     ///     .tumbling(hours(1), |visit| visit.1)
@@ -59,8 +59,8 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
         self.over(last.map(|windows| TotalSpan::SoFar { windows }))
     }
 
-    /// As [`running`](Self::running), for the first so many windows. Later ones are skipped, and a row of
-    /// each says so.
+    /// As [`running`](Self::running), for this number of windows. Later ones are skipped, and a row
+    /// of each says so.
     pub fn running_for(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         self.over(Ok(TotalSpan::SoFar { windows }))
     }
@@ -69,8 +69,8 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
     /// need not end.
     ///
     /// The price is for what one person brings to all windows together, however many there are, for as long
-    /// as the stream runs. People cannot be told so, nor what is no sum over windows: who comes twice is one
-    /// person.
+    /// as the stream runs. People cannot be released in this way, nor what is no sum over windows: who comes twice is
+    /// one person.
     pub fn over_last(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         self.over(Ok(TotalSpan::Last { windows }))
     }
@@ -118,8 +118,8 @@ impl<K: GroupingKey, M: SummedMeasure + 'static> Aggregation for Accumulated<K, 
         self.statistic.total().listed()
     }
 
-    /// More keys than count, for a person's own may be any of them: the ration chooses among them when the
-    /// window closes.
+    /// More keys than count, for a person's own may be any of them: the remaining contribution chooses among
+    /// them when the window closes.
     fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
         Cap::new(limits.keys().max(HELD), limits.per_key())
     }

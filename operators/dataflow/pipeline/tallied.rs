@@ -35,7 +35,7 @@ use crate::time::{Time, in_words};
 /// # use discreet::dataflow::Fed;
 /// # use discreet::mechanisms::Bound;
 /// # use discreet::time::minutes;
-/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// # fn pipeline(visits: Fed<'_, (u64, i64)>) {
 /// let visits = visits.protect(|visit| visit.0).tumbling(minutes(10), |visit| visit.1).from(0);
 /// visits.bound(Bound::keys(1)).count().inspect(|count| println!("{count:?}"));
 /// # }
@@ -118,10 +118,10 @@ where
     /// charged for it; what all of them cost together is the ledger's affair, and refused where it does not
     /// fit.
     ///
-    /// Everything that can be wrong with a parameter of the sentence is told here: the run ends with it, as a
-    /// failure of [configuration](crate::dataflow::FailureKind::Configuration), before any record is read. So
-    /// it is where the same version of a job asks for the same statistic with other parameters. Nothing here
-    /// panics.
+    /// Everything that can be wrong with a parameter of the pipeline is reported here: the run ends with it,
+    /// as a failure of [configuration](crate::dataflow::FailureKind::Configuration), before any record is
+    /// read. So it is where the same version of a job asks for the same statistic with other parameters.
+    /// Nothing here panics.
     pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, LeavingRelease>
     where
         X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
@@ -173,7 +173,7 @@ where
         let chooser = ContributionSelector::new(*office.secret());
         let tab = Tab::new(&*people.unit, &question, &limits)?;
 
-        // Worker 0 alone has a desk, and knows what was kept.
+        // Worker 0 alone has a handle, and knows what was kept.
         let seated = || -> Result<_, RunError> {
             let account = office.account(account.as_deref(), limits.unit())?;
             let charge =

@@ -44,7 +44,7 @@ where
     /// # use discreet::gate::Gate;
     /// # use discreet::mechanisms::{Bound, Gaussian};
     /// # use discreet::time::{Time, minutes};
-    /// # fn sentence<'a>(rides: Fed<'a, (u64, i64, i64)>, gate: &Gate) -> StreamVec<'a, Time, LeavingRelease> {
+    /// # fn pipeline<'a>(rides: Fed<'a, (u64, i64, i64)>, gate: &Gate) -> StreamVec<'a, Time, LeavingRelease> {
     /// rides
     ///     .protect(|ride| ride.0)
     ///     .tumbling(minutes(10), |_| 0)

@@ -23,7 +23,7 @@ use crate::time::{Span, Time};
 /// ```compile_fail,E0599
 /// # use discreet::dataflow::Fed;
 /// # use discreet::time::minutes;
-/// # fn sentence(visits: Fed<'_, (u64, i64)>) {
+/// # fn pipeline(visits: Fed<'_, (u64, i64)>) {
 /// visits.protect(|visit| visit.0).tumbling(minutes(10), |visit| visit.1).from(0).count();
 /// # }
 /// ```

@@ -15,7 +15,7 @@ use crate::time::Time;
 /// Gives releases to a sink, and marks them as delivered once it has taken them.
 pub trait Deliver {
     /// Calls `sink` with each release, in order, at the worker where it is. `Ok` means that it will not be
-    /// lost; an error ends the run, and the release is told again by the next process.
+    /// lost; an error ends the run, and the release is released again by the next process.
     fn deliver(self, sink: impl FnMut(&LeavingRelease) -> io::Result<()> + 'static);
 }
 
@@ -69,7 +69,7 @@ struct Ticket {
     _leaving: Arc<()>,
 }
 
-/// A desk at which releases say, from wherever they are, what became of them.
+/// The shared state to which releases report their outcome, from any thread.
 pub(super) type SharedDesk = Arc<Mutex<Box<dyn ReleaseBackend>>>;
 
 impl LeavingRelease {
@@ -131,13 +131,13 @@ impl LeavingRelease {
         self.standing.order
     }
 
-    /// Returns the time that the gate took, if this process requested the release. For whoever runs the job:
-    /// it is no part of what is released.
+    /// Returns the time that the gate took, if this process requested the release. For the operator of the
+    /// job: it is no part of what is released.
     pub fn took(&self) -> Option<Duration> {
         self.took
     }
 
-    /// Says that it has reached its sink for good. A release of which nobody says so is told again by the
+    /// Says that it has reached its sink for good. A release of which nobody says so is released again by the
     /// next process.
     pub fn delivered(&self) {
         lock(&self.ticket.desk).delivered(&self.row);
@@ -166,7 +166,7 @@ impl fmt::Debug for LeavingRelease {
     }
 }
 
-/// Every call at a desk leaves it whole.
+/// Every call leaves the state whole.
 pub(super) fn lock<'a>(desk: &'a SharedDesk) -> MutexGuard<'a, Box<dyn ReleaseBackend>> {
     desk.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! Which window is next, which are with the gate, and which may be told: without streams, clocks or threads.
+//! Which window is next, which are with the gate, and which may be released: without streams, clocks or
+//! threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -24,10 +25,10 @@ pub(crate) struct WindowQueue<S: WindowStatistic, Outcome> {
     open: BTreeMap<u64, S::Tally>,
     /// The first window that was neither handed in nor missed.
     next: u64,
-    /// Windows that the gate knows of, from the first that was not told on; with what it said of them.
+    /// Windows that the gate knows of, from the first that was not passed on; with what it said of them.
     waiting: BTreeMap<u64, Option<Outcome>>,
     numbers: HashMap<Digest, u64>,
-    /// Releases that a former process sealed and did not deliver, told before their windows were reached.
+    /// Releases that a former process sealed and did not deliver, released before their windows were reached.
     before: HashSet<Digest>,
     ended: bool,
     /// True if nothing is submitted before all inputs have ended.
@@ -126,7 +127,7 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         }
     }
 
-    /// Takes note of what the gate says of a release. What comes back may be told at once: a row that was
+    /// Takes note of what the gate says of a release. What comes back may be released at once: a row that was
     /// sealed and not delivered by a former process.
     pub(crate) fn hear(&mut self, id: Digest, outcome: Outcome) -> Option<Outcome> {
         match self.numbers.remove(&id) {
@@ -141,7 +142,7 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         }
     }
 
-    /// Takes note that a release is settled, and that nobody is to be told here.
+    /// Notes that a release is settled, and that nothing is released here.
     pub(crate) fn withhold(&mut self, id: Digest) {
         if let Some(number) = self.numbers.remove(&id) {
             self.waiting.remove(&number);

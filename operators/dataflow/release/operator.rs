@@ -101,7 +101,7 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
     ///
     /// The stream holds parts of tallies, each with the number of its window in the plan's schedule, sent at
     /// a time below the window's end and its lateness. The run fails where the gate refuses a
-    /// [desk](Gate::desk).
+    /// [handle](Gate::handle).
     #[doc(hidden)]
     pub fn release_unproved_for_tests_of_the_library_itself<S: WindowStatistic<Part = P>>(
         self,
@@ -152,7 +152,7 @@ impl Waker {
     }
 }
 
-/// Releases a statistic where its desk is, on worker 0; with `at_end`, which the plan on worker 0 says too,
+/// Releases a statistic where its handle is, on worker 0; with `at_end`, which the plan on worker 0 says too,
 /// no window before every input has ended.
 pub(crate) fn release<'scope, S: WindowStatistic>(
     parts: Fed<'scope, (u64, S::Part)>,
@@ -388,7 +388,7 @@ impl Title {
     }
 }
 
-// Where the operator that releases meets the gate: one desk a statistic, at the worker that holds the gate.
+// Where the operator that releases meets the gate: one handle a statistic, at the worker that holds the gate.
 
 /// Called from the gate's thread when there is something to hear.
 pub(crate) type Wake = Box<dyn Fn() + Send>;

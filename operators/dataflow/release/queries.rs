@@ -93,7 +93,7 @@ pub(super) enum QueryAction {
     Pose(Posed),
     /// Let it leave.
     Leave(Box<QueryOutcome>),
-    /// Nothing is told here.
+    /// Nothing is released here.
     Drop(Digest),
 }
 
@@ -260,7 +260,7 @@ struct HeldTimes {
     release: Capability<Time>,
 }
 
-/// Seeks questions where their desk is, on worker 0.
+/// Seeks questions where their handle is, on worker 0.
 pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     questions: Fed<'scope, Query>,
     at_desk: Option<(A, Box<dyn ReleaseBackend>, Waker)>,
@@ -269,7 +269,7 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     let scope = stream.scope();
     let workers = scope.peers();
     // What an input sends waits on this side of an exchange, for more to fill a message with, until its
-    // source declares something. What an operator sends leaves at once, and whoever asks may wait for the
+    // source declares something. What an operator sends leaves at once, and an analyst may wait for the
     // answer before asking more.
     let stream = stream.unary(Pipeline, "Ask", |_, _| {
         move |input, output| {
@@ -373,7 +373,8 @@ pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
     let _ = seal.0.set(scope.activator_for(Rc::clone(&address)));
 
     builder.build(move |mut capabilities| {
-        // For what a former process has sealed and not delivered: all of it is told when the desk is opened.
+        // For what a former process has sealed and not delivered: all of it is released when the handle is
+        // opened.
         let mut first = clerk.is_some().then(|| capabilities.pop()).flatten();
         drop(capabilities);
         let mut held: HashMap<Digest, Capability<Time>> = HashMap::new();

@@ -55,13 +55,13 @@ const EPOCH: Date = date(1970, 1, 1);
 const MOST_STARTS: usize = 1_000_000;
 
 impl Calendar {
-    /// Windows of so many months, counted from January 1970: of 3, they start in January, April, July and
-    /// October.
+    /// Windows of this number of months, counted from January 1970: of 3, they start in January, April, July
+    /// and October.
     pub fn months(count: u32) -> Calendar {
         Calendar::of(CalendarStep::Month, count)
     }
 
-    /// Windows of so many days, counted from 1970-01-01.
+    /// Windows of this number of days, counted from 1970-01-01.
     pub fn days(count: u32) -> Calendar {
         Calendar::of(CalendarStep::Day, count)
     }

@@ -200,7 +200,7 @@ impl Schedule {
         self.ticks.between(0, self.ticks.panes()).ok_or_else(no_room)
     }
 
-    /// The time that the first so many windows are about, or all where there are fewer.
+    /// The time of the first windows, up to this number, or all where there are fewer.
     pub(crate) fn life_of_the_first(&self, windows: u64) -> Result<Interval, Invalid> {
         let last = windows.min(self.windows).saturating_sub(1);
         self.ticks.between(0, self.panes(last).end).ok_or_else(no_room)

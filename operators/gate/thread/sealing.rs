@@ -96,7 +96,7 @@ impl Driver {
         }
     }
 
-    /// Asks a server again what became of a commit, until it answers or patience ends.
+    /// Asks a server again what became of a commit, until it answers or its attempts end.
     pub(super) fn recover(&mut self, ids: &[Digest]) -> Vec<Event<Digest, String>> {
         let asked = |id: &Digest| Some((*id, self.requests.get(id)?.release.clone()));
         let (ids, releases): (Vec<_>, Vec<_>) = ids.iter().filter_map(asked).unzip();
@@ -144,7 +144,7 @@ impl Driver {
         }
     }
 
-    /// Gives a statistic its desk, if nothing speaks against it.
+    /// Gives a statistic its handle, if nothing speaks against it.
     fn arrived(
         &mut self,
         guest: Guest,
@@ -161,7 +161,7 @@ impl Driver {
         if welcomed.is_ok() {
             let own = Digest::of_version(guest.version, guest.terms.digest());
             let Guest { name, .. } = guest;
-            // What another version has told is told again where nobody knows whether it was.
+            // What another version has released is released again where nobody knows whether it was.
             let settled = |row: &Row| row.is_delivered() && row.release().version != own;
             self.listeners.seat(
                 name,
@@ -203,7 +203,7 @@ impl Driver {
             return None;
         }
         if self.core.holds(&id) {
-            // Its row was told, and nobody has said yet that it was delivered; or it is to come.
+            // Its row was released, and nobody has said yet that it was delivered; or it is to come.
             let row = self.rows.get(&id).cloned()?;
             return match self.core.delivery() {
                 Delivery::AtLeastOnce => self.tell(vec![row]),

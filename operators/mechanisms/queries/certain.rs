@@ -1,4 +1,4 @@
-//! What is told of noised numbers, and what is certain of the truth behind them.
+//! What is released of noised numbers, and what is certain of the truth behind them.
 //!
 //! The noise never is beyond its reach, so a truth is always within the reach of its noised number. All that
 //! is here is computed from noised numbers and public ones, in integers of any size: it is exact, and rounded
@@ -47,8 +47,8 @@ impl Certain {
     /// A number of records, from one that is noised, in steps.
     ///
     /// The truth is a whole number of records, none at least, within the reach. So the interval is in whole
-    /// records and from 0 on, which costs nothing, for it looks at the noised number alone; the value is told
-    /// as it was drawn, and may be below 0.
+    /// records and from 0 on, which costs nothing, for it looks at the noised number alone; the value is
+    /// released as it was drawn, and may be below 0.
     pub(super) fn count(&self, noised: i128) -> Estimated {
         let (steps, digits) = (IBig::from(self.steps.count()), self.digits());
         let value = divided(noised * power(digits), &steps, Round::Near);

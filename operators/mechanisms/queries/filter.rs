@@ -14,7 +14,7 @@ use crate::time;
 
 mod text;
 
-/// The longest text of a filter in bytes, as it is asked and as it is told.
+/// The longest text of a filter in bytes, as it is asked and as it is released.
 const LONGEST: usize = 1 << 16;
 
 /// A condition on the fields of a record. [What can be said](super#the-language) is on the first page.
@@ -179,7 +179,7 @@ impl TryFrom<Unread> for Filter {
 //             | field "in" "{" value { "," value } "}"
 // ```
 
-/// Reads the comparison behind the name of a field. At most so many values.
+/// Reads the comparison behind the name of a field. At most this number of values.
 fn read_comparison(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<ValueTest, Invalid> {
     let text = field.kind() == schema::FieldKind::Text;
     match tokens.next() {
@@ -258,7 +258,7 @@ fn number(tokens: &mut Tokens<'_>, field: &Field) -> Result<i64, Invalid> {
     let refuse = |kind, due: &str| Err(tokens.refuse_at(tokens.at(), kind, due, ""));
     let number = match (field.kind(), tokens.next()) {
         (schema::FieldKind::Time, Token::Text(text)) => match time::at(text) {
-            // It is told again, and by the clock of UTC it may be in another year.
+            // It is released again, and by the clock of UTC it may be in another year.
             Ok(time) if moment(time).is_some() => time,
             Ok(_) => return refuse(InvalidKind::TooLarge, "a moment of the years 0 to 9999"),
             Err(refused) => return refuse(refused.kind(), refused.remedy()),

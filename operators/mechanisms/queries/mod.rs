@@ -49,9 +49,9 @@
 //! * **Whose a record is cannot be asked**: the field has no column, and its name is refused as such.
 //! * **Every text is read in bounded memory and stack**: at most 64 KiB, 64 parentheses and `not`s within
 //!   each other, and 4,096 values to compare with.
-//! * **What means the same is told the same**, as far as order and parentheses go: `(age>17)` is `age >= 18`,
-//!   `a and (b and c)` is `a and b and c`, sets ascend and hold each value once, and what is denied twice is
-//!   not denied. [`Query::text`] is of this form, and is read as the same question.
+//! * **Equal filters have equal texts**, as far as order and parentheses go: `(age>17)` is `age >=
+//!   18`, `a and (b and c)` is `a and b and c`, sets ascend and hold each value once, and what is denied
+//!   twice is not denied. [`Query::text`] is of this form, and is read as the same question.
 //!
 //! A question is public, and so is all that depends on it alone: an error says what was found in its text,
 //! and where. None depends on a record.
@@ -80,7 +80,7 @@
 //! [`BoundedNoise`] answers so many questions, each of which may be chosen by whoever has seen the answers
 //! before it. All of them together cost (epsilon, delta), once. No answer errs by more than a stated bound,
 //! with probability one, so the interval of each line holds the truth for certain. [`ReadyBundle::draw`]
-//! counts what is used by the *opening* of a bundle, a hash that whoever asks for the draw gives. It must say
+//! counts what is used by the *opening* of a bundle, a hash that an analyst for the draw gives. It must say
 //! what the bundle was paid for by, neither more nor less: were it finer, a new count would begin without a
 //! new charge. Counts of other openings are kept and never begun again, so to go back to an older version of
 //! a job is to go on where that one was.

@@ -50,7 +50,7 @@ pub struct Field {
 pub enum FieldKind {
     /// Whole numbers.
     Number,
-    /// Decimals of so many digits behind the point, as whole numbers of the last digit's steps.
+    /// Decimals of this number of digits behind the point, as whole numbers of the last digit's steps.
     Decimal(u8),
     /// Moments, as microseconds.
     Time,
@@ -89,8 +89,8 @@ impl Schema {
         Ok(Schema { fields, persons: Arc::default() })
     }
 
-    /// A name of what says whose a record is. It is in no row, and whoever asks about it is told that nobody
-    /// may.
+    /// A name of what says whose a record is. It is in no row, and a query about it is refused with that
+    /// nobody may.
     ///
     /// # Errors
     /// Names `person` where it is no name, or that of a field.
@@ -162,7 +162,7 @@ impl Field {
         Field::of(name, FieldKind::Number)
     }
 
-    /// Decimals of at most so many digits behind the point.
+    /// Decimals of at most this number of digits behind the point.
     pub fn decimal(name: impl Into<String>, digits: u8) -> Field {
         Field::of(name, FieldKind::Decimal(digits))
     }
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(of(&[a.clone(), b.clone()]).digest(), of(&[a, b]).digest());
     }
 
-    // Refutes a name that is told as another word than it is read from.
+    // Refutes a name that is released as another word than it is read from.
     #[test]
     fn every_name_can_be_asked_about() {
         for name in

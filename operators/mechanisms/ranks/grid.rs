@@ -12,7 +12,7 @@ use crate::invalid::{Invalid, InvalidKind};
 /// The number of points of a log grid between a power of two and the next.
 const PER_DOUBLING: usize = 16;
 
-/// The most answers: so many cells, each of the largest weight, still add up to less than 2^127.
+/// The most answers: this number of cells, each of the largest weight, still add up to less than 2^127.
 const MOST: u128 = 1 << 40;
 
 /// The public, ascending list of possible answers, at least two of them.

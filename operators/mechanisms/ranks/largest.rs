@@ -69,8 +69,8 @@ pub struct Largest<K, F> {
 }
 
 impl<K: Key, F: Monotone> Largest<K, F> {
-    /// The function, of what each person has, told as a point of the grid. Of the limits only the number of
-    /// keys matters: a person is one value a key, however many records they left.
+    /// The function, of what each person has, released as a point of the grid. Of the limits only the number
+    /// of keys matters: a person is one value a key, however many records they left.
     ///
     /// One person moves the loss of `keys` keys by 1 each, at every point of the grid.
     ///
@@ -111,7 +111,7 @@ impl<K: Key, F: Monotone> Largest<K, F> {
         value.clamp(F::LEAST.into(), i64::MAX.into()) as i64
     }
 
-    /// The only keys that it is told for, where they are public.
+    /// The only keys that it is released for, where they are public.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         self.keys.listed()
     }
@@ -297,8 +297,8 @@ pub(super) struct Aim<F> {
 }
 
 impl<F: Monotone> Aim<F> {
-    /// `beyond` is how far above `2 tau` losses are still told apart: at least 1, or what is far above would
-    /// pass for less.
+    /// `beyond` is how far above `2 tau` losses are still distinguished: at least 1, or what is far above
+    /// would pass for less.
     pub(super) fn new<K: Key>(largest: &Largest<K, F>, tau: u64, beyond: f64) -> Aim<F> {
         let most = 2 * tau + beyond.ceil().max(1.0) as u64;
         Aim { function: largest.function().clone(), grid: largest.grid().clone(), tau, most }

@@ -175,7 +175,7 @@ impl ChoiceRule {
     /// The most points that permute-and-flip is asked to hold.
     pub(super) const FLIPPED: u64 = 1 << 16;
 
-    /// As it is told.
+    /// As it is released.
     pub(super) fn name(self) -> &'static str {
         match self {
             ChoiceRule::Exponential => "exponential",

@@ -17,11 +17,11 @@
 //! asked for the shifted inverse is; `discreet calibrate max` says both. `tau` and `rank_error` are at the
 //! confidence that was asked for, and stand in every line.
 //!
-//! A largest value is **too small by design**. Whatever is told of the one largest person would be that
-//! person's; so what is told is a value that several people exceed, between the largest and the `2 tau`-th
-//! largest, up to a point of the grid. Where fewer than `tau` people are it tells nothing. It is the least
-//! point of the grid then, and the line says that they were too few; or, as often as noise is as large as
-//! that, a point above it.
+//! A largest value is **too small by design**. Whatever is released of the one largest person would be that
+//! person's; so what is released is a value that several people exceed, between the largest and the `2
+//! tau`-th largest, up to a point of the grid. Where fewer than `tau` people are it tells nothing. It is the
+//! least point of the grid then, and the line says that they were too few; or, as often as noise is as large
+//! as that, a point above it.
 //!
 //! A rank says nothing of a distance. A quantile that is off by ten people is off by nothing where a thousand
 //! have the same value, and by any amount where there is nobody between the tenth and the next.

@@ -24,7 +24,7 @@ use crate::mechanisms::spend::Cut;
 use crate::mechanisms::statistic::{Cells, KeyedStatistic, Statistic};
 use crate::noise::NoiseSource;
 
-/// One or several quantiles of the values of each key, told as points of a grid.
+/// One or several quantiles of the values of each key, released as points of a grid.
 ///
 /// Values are not bounded. An answer is chosen by its rank: by how many values too many are below it, or
 /// above.
@@ -74,7 +74,7 @@ impl<K: Key> Quantiles<K> {
         known
     }
 
-    /// The only keys that it is told for, where they are public.
+    /// The only keys that it is released for, where they are public.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         self.keys.listed()
     }
@@ -244,7 +244,7 @@ impl Quantile {
         self.denominator
     }
 
-    /// The nearest float, as it is told.
+    /// The nearest float, as it is released.
     pub fn to_f64(self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }
@@ -364,8 +364,8 @@ mod tests {
         assert!((scale(Bound::keys(3).per_key(2)) / scale(one) - 6.0).abs() < 1e-6);
     }
 
-    // Refutes an answer in another order, without its own promise, or of a key that nobody has told nothing
-    // of.
+    // Refutes an answer in another order, without its own promise, or of a key that nobody has released
+    // nothing of.
     #[test]
     fn each_quantile_of_each_key_has_a_line() {
         let asked = quantiles(Bound::keys(1), &[0.1, 0.5, 0.9, 0.99]);

@@ -211,7 +211,7 @@ impl<F: Monotone> Inverse<F> {
     pub(super) fn runs(&self, ranked: &RankedTops) -> Vec<EqualLossRun> {
         let Aim { function, grid, most, .. } = &self.aim;
         let (most, top) = (*most, grid.top());
-        // The first point at which so many people, or fewer, are above.
+        // The first point at which this number of people, or fewer, are above.
         let first = |leaving: u64| {
             let value = function.value(&ranked.without(leaving, F::LOOKS_AT));
             match i64::try_from(value) {

@@ -31,9 +31,9 @@
 //! errors by where it lies between them, `(1 - t) lower + t upper` for the quantile of `t`, and adds its own:
 //! the chance is divided among the levels.
 //!
-//! All that is beside what the grid costs. Where the quantile lies between two points one of them is told,
-//! and whoever lies between them counts as off. Of more than two quantiles, the point is the one above, and
-//! values that share a cell count as one.
+//! All that is beside what the grid costs. Where the quantile lies between two points one of them is
+//! released, and whoever lies between them counts as off. Of more than two quantiles, the point is the one
+//! above, and values that share a cell count as one.
 
 use super::super::spend::Spend;
 use super::choose::AnswerChoice;
@@ -58,7 +58,7 @@ pub(super) struct KeyQuantiles<'a> {
     /// Ascending, each once.
     pub(super) quantiles: &'a [Quantile],
     pub(super) grid: &'a Grid,
-    /// At most so many values a person.
+    /// At most this number of values a person.
     pub(super) per_key: u64,
     pub(super) rule: ChoiceRule,
     /// For all quantiles of one key together.
@@ -92,7 +92,7 @@ struct QuantileNode {
 /// The largest error of an answer, in people.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Accuracy {
-    /// Over so many people of rank the chance of an answer falls by `e`.
+    /// Over this number of people of rank the chance of an answer falls by `e`.
     pub(super) scale: f64,
     /// By more than this it is off with a probability of at most `1 - confidence`.
     pub(super) rank_error: u64,

@@ -142,7 +142,7 @@ impl WindowNoise {
 }
 
 impl<K: Key> FollowedMeans<K> {
-    /// The noise of the count, which is the same for all keys. That of the sums is told with each answer.
+    /// The noise of the count, which is the same for all keys. That of the sums is released with each answer.
     pub fn counts(&self) -> Noised {
         Noised::additive("records", &self.prices.kept.counts)
     }
@@ -197,7 +197,7 @@ impl<K: Key> FollowedMeans<K> {
             let (low, high) = (outer.low() as f64, outer.high() as f64);
             let told = |from_centre: f64| (centre + from_centre).clamp(low, high);
             // At this many steps a deviation, a sum of integer Gaussians is Gaussian to far more digits than
-            // are told. Each record may be off by a step in each coordinate.
+            // are released. Each record may be off by a step in each coordinate.
             let rounded = frame.factor.row(place).iter().map(|entry| entry.abs()).sum::<f64>() * step;
             let off = length * step * laws.halves.1 as f64 + rounded * most.max(0.0);
             let over = quotient(Estimate::between(sum - off, sum, sum + off), records);

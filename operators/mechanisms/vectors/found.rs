@@ -80,9 +80,10 @@ impl<K: Key> FoundMean<K> {
     /// it, and how long a record may be before it is shortened: from 4.5 standard deviations on for 1,000 of
     /// them in one dimension, 6.0 for a million.
     ///
-    /// Where so few are expected that even quartiles could not be told from the ends of the outer range, the
-    /// mechanism is refused by name (`people`): every window would be paid for, and none would say anything.
-    /// Where fewer come than are expected, the first window of a key has the outer range for its interval.
+    /// Where so few are expected that even quartiles could not be distinguished from the ends of the outer
+    /// range, the mechanism is refused by name (`people`): every window would be paid for, and none would say
+    /// anything. Where fewer come than are expected, the first window of a key has the outer range for its
+    /// interval.
     ///
     /// Rather too few than too many: quantiles nearer to the middle are found as well, but with fewer people
     /// than were expected they may be missed, and are then not left to the next window.
@@ -139,7 +140,7 @@ impl<K: Key> FoundMean<K> {
         self.outer.len()
     }
 
-    /// The only keys that it is told for.
+    /// The only keys that it is released for.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         Some(Arc::clone(&self.listed))
     }

@@ -89,9 +89,9 @@ impl Frame {
 
 /// The plan by which bounds are found.
 ///
-/// The quantiles are those of 0.01 and 0.99, if so many people are expected that more records lie beyond
-/// either than its rank may be off by. If not, nothing would keep a choice from the empty ends of the outer
-/// range: then they are those beyond which so many lie, up to the quartiles.
+/// The quantiles are those of 0.01 and 0.99, if this number of people are expected that more records lie
+/// beyond either than its rank may be off by. If not, nothing would keep a choice from the empty ends of the
+/// outer range: then they are those beyond which so many lie, up to the quartiles.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     bounds: Vec<QuantileBounds>,
@@ -183,7 +183,7 @@ pub(super) fn to_bytes(frames: &[Option<Frame>]) -> Vec<u8> {
     bytes
 }
 
-/// Reads what [`to_bytes`] wrote, of so many keys and coordinates.
+/// Reads what [`to_bytes`] wrote, of this number of keys and coordinates.
 pub(super) fn from_bytes(bytes: &[u8], keys: usize, dimension: usize) -> Result<Vec<Option<Frame>>, Invalid> {
     let Some((&VERSION, mut rest)) = bytes.split_first() else {
         return Err(Invalid::new(

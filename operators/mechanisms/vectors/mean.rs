@@ -141,7 +141,7 @@ impl<K: Key> VectorMean<K> {
         self.coordinates.len()
     }
 
-    /// The only keys that it is told for, where they are public.
+    /// The only keys that it is released for, where they are public.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         self.keys.listed()
     }

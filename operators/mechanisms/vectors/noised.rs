@@ -243,7 +243,7 @@ pub trait Vectors: Statistic<Tally = Cells<Self::Key, Self::Known>> + Clone {
     /// The totals of a key that are needed.
     type Known: Summary + Clone;
 
-    /// The only keys that it is told for, where they are public.
+    /// The only keys that it is released for, where they are public.
     fn listed(&self) -> Option<Arc<[Self::Key]>>;
 
     /// Adds what one person left in a key, as much of it as counts.

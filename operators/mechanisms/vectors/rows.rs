@@ -19,12 +19,12 @@ pub struct VectorRows {
 }
 
 impl VectorRows {
-    /// No rows yet, of so many numbers each.
+    /// No rows yet, of this number of numbers each.
     pub fn of(dimension: usize) -> VectorRows {
         VectorRows { dimension: u32::try_from(dimension).unwrap_or(u32::MAX), ..VectorRows::default() }
     }
 
-    /// Rows have so many numbers, where nothing was said of that before.
+    /// Rows have this number of numbers, where nothing was said of that before.
     #[inline]
     pub(super) fn fit(&mut self, dimension: usize) {
         if self.dimension == 0 {
@@ -128,7 +128,7 @@ pub struct Moments {
     pub(super) records: u64,
     /// Nothing where nobody is.
     pub(super) sums: Vec<i128>,
-    /// Some of the same sums, in fewer bits: of so many records that they fit.
+    /// Some of the same sums, in fewer bits: of this number of records that they fit.
     pub(super) near: Vec<i64>,
     pub(super) nearby: u32,
 }

@@ -84,7 +84,7 @@ impl<K: Key> StableVectors<K> {
         }
     }
 
-    /// The only keys that it is told for.
+    /// The only keys that it is released for.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         Some(Arc::clone(&self.listed))
     }
@@ -144,8 +144,8 @@ impl Stable {
 
 /// Stable means, ready to be drawn.
 ///
-/// Every key asks for its draws in their order. How long a draw takes depends on the records; when it is told
-/// must not, which is the affair of whoever publishes.
+/// Every key asks for its draws in their order. How long a draw takes depends on the records; when it is
+/// released must not, which is the affair of whoever publishes.
 #[derive(Clone, Debug)]
 pub struct StableMeans<K> {
     mean: StableMean,
@@ -256,7 +256,8 @@ impl<K: Key> Ready for StableMeans<K> {
             let released = self.mean.release(&rows.sorted(), &self.extent, noise);
             let told = match released {
                 Ok(Released::Mean(mean)) => mean,
-                // Where the number of people is secret nothing is refused: what is told of that is nothing.
+                // Where the number of people is secret nothing is refused: what is released of that is
+                // nothing.
                 Ok(Released::Failed) | Err(_) => vec![f64::NAN; dimension],
             };
             let estimate = |value| Estimate::between(f64::NAN, value, f64::NAN);

@@ -68,8 +68,8 @@ where
     /// Answers questions about the records of the newest window that is complete when they ask.
     ///
     /// `row` gives a record's fields in the order of the schema. Of a person at most `per_key` records count,
-    /// so that one person more or less moves a count by at most so many; `keys` must be 1. A question is
-    /// answered on the last window that closes at or before its time, however many have closed since; one
+    /// so that one person more or less moves a count by at most this number; `keys` must be 1. A question
+    /// is answered on the last window that closes at or before its time, however many have closed since; one
     /// whose time its own source had declared complete before comes too late, and is not answered.
     ///
     /// Nothing here panics.
@@ -160,7 +160,7 @@ where
         let chooser = ContributionSelector::new(*office.secret());
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
 
-        // Worker 0 alone has a desk.
+        // Worker 0 alone has a handle.
         let seat = || {
             let windows = (schedule.clone(), people.windows.late);
             seated(office, account.as_deref(), name.clone(), ready, &limits, &schema, windows)

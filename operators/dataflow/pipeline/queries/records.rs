@@ -296,7 +296,7 @@ pub trait Owned<D>: ProtectedUnit<D> {
     /// True if a record may be taken back.
     const TAKES_BACK: bool;
 
-    /// A record with its owner. What tells records apart is the same in all windows; what is kept is chosen
+    /// A record with its owner. What distinguishes records is the same in all windows; what is kept is chosen
     /// `within` one where they lie side by side.
     fn own(
         &self,

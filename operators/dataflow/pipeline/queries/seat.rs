@@ -1,4 +1,4 @@
-//! What worker 0 alone has: the desk, what was kept there, and how an answer becomes a row.
+//! What worker 0 alone has: the handle, what was kept there, and how an answer becomes a row.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) struct PreparedBundle<R> {
     late: i64,
 }
 
-/// Opens the desk, if nothing speaks against it.
+/// Opens the handle, if nothing speaks against it.
 pub(super) fn seated<R: ReadyAnswers>(
     office: &dyn StatisticBackend,
     account: Option<&str>,
@@ -141,7 +141,7 @@ impl<R: ReadyAnswers> Sealable for QueryDraw<R> {
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
         let QueryDraw { ready, promise, release, opened, question, version, found } = *self;
-        // That of this version was accepted when the desk was opened; another statistic's, under the same
+        // That of this version was accepted when the handle was opened; another statistic's, under the same
         // name, is no state.
         let state = state.filter(|state| ready.accepts(state).is_ok());
         let drawn = ready.draw(&question, found, version, opened, state, noise);
