@@ -128,8 +128,8 @@ fn at_desk<S: WindowStatistic>(
 ) -> Option<(StatisticSchedule<S>, Box<dyn ReleaseBackend>, Waker)> {
     (parts.stream.scope().index() == 0).then(|| {
         let waker = Waker::default();
-        let desk = StandIn::new(waker.wake(), before, answers, delivered);
-        (plan, Box::new(desk) as Box<dyn ReleaseBackend>, waker)
+        let handle = StandIn::new(waker.wake(), before, answers, delivered);
+        (plan, Box::new(handle) as Box<dyn ReleaseBackend>, waker)
     })
 }
 

@@ -127,7 +127,7 @@ impl Gate {
     /// [`TroubleKind::Refused`]: crate::ledger::LedgerErrorKind::Refused
     /// [`TroubleKind::Doubt`]: crate::ledger::LedgerErrorKind::Doubt
     /// [`Ledger::agree`]: crate::ledger::Ledger::agree
-    pub fn desk(
+    pub fn handle(
         &self,
         name: &Name,
         parameters: impl Into<VersionTerms>,

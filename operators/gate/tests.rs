@@ -46,8 +46,8 @@ fn spent(scratch: &Scratch) -> PrivacyCost {
 }
 
 fn at_a_desk(gate: Gate) -> (Gate, GateHandle) {
-    let desk = gate.desk(&name_of("by_path"), &parameters(), || ()).unwrap();
-    (gate, desk)
+    let handle = gate.handle(&name_of("by_path"), &parameters(), || ()).unwrap();
+    (gate, handle)
 }
 
 fn parameters() -> Digest {
@@ -82,8 +82,8 @@ fn request(window: i64, draws: &Arc<AtomicU32>) -> ReleaseRequest {
     ReleaseRequest { release: release(window), charge: Charge::Cost(cost), sealable: Box::new(noised) }
 }
 
-fn row(desk: &GateHandle) -> Row {
-    match desk.wait().unwrap() {
+fn row(handle: &GateHandle) -> Row {
+    match handle.wait().unwrap() {
         GateEvent::Row(row, _) => *row,
         other => panic!("{other:?}"),
     }
@@ -107,35 +107,35 @@ everywhere! {
 fn a_window_is_drawn_once_however_often_it_is_asked_for(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    desk.submit(request(0, &draws)).unwrap();
-    let first = row(&desk);
-    desk.delivered(&first);
-    drop((gate, desk));
+    let (gate, handle) = open(&scratch);
+    handle.submit(request(0, &draws)).unwrap();
+    let first = row(&handle);
+    handle.delivered(&first);
+    drop((gate, handle));
 
-    let (gate, desk) = open(&scratch);
-    desk.submit(request(0, &draws)).unwrap();
-    let second = row(&desk);
+    let (gate, handle) = open(&scratch);
+    handle.submit(request(0, &draws)).unwrap();
+    let second = row(&handle);
     assert_eq!((first.line(), first.sequence()), (second.line(), second.sequence()));
     assert_eq!(draws.load(Ordering::Relaxed), 1);
-    drop((gate, desk));
+    drop((gate, handle));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }
 
 fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    (0..3).for_each(|window| desk.submit(request(window, &draws)).unwrap());
-    let rows: Vec<Row> = (0..3).map(|_| row(&desk)).collect();
-    desk.delivered(&rows[1]);
-    drop((gate, desk));
+    let (gate, handle) = open(&scratch);
+    (0..3).for_each(|window| handle.submit(request(window, &draws)).unwrap());
+    let rows: Vec<Row> = (0..3).map(|_| row(&handle)).collect();
+    handle.delivered(&rows[1]);
+    drop((gate, handle));
 
-    let (gate, desk) = open(&scratch);
-    let again = [row(&desk), row(&desk)];
+    let (gate, handle) = open(&scratch);
+    let again = [row(&handle), row(&handle)];
     assert_eq!([again[0].line(), again[1].line()], [rows[0].line(), rows[2].line()]);
     drop(gate);
-    assert!(desk.wait().is_none(), "a third row was told");
+    assert!(handle.wait().is_none(), "a third row was told");
     assert_eq!(draws.load(Ordering::Relaxed), 3);
 }
 
@@ -144,61 +144,61 @@ fn at_most_once_is_marked_before_it_is_told(at: ScratchPlace) {
     let draws = Arc::default();
     let opening = opening(&scratch).delivery(Delivery::AtMostOnce);
     let open = || at_a_desk(opening.clone().open().unwrap());
-    let (gate, desk) = open();
-    desk.submit(request(0, &draws)).unwrap();
-    assert_eq!(row(&desk).fate(), ReleaseStatus::Sealed);
-    drop((gate, desk));
+    let (gate, handle) = open();
+    handle.submit(request(0, &draws)).unwrap();
+    assert_eq!(row(&handle).fate(), ReleaseStatus::Sealed);
+    drop((gate, handle));
     // Whether it left is not known; it is not told again, even on request.
-    let (gate, desk) = open();
-    desk.submit(request(0, &draws)).unwrap();
+    let (gate, handle) = open();
+    handle.submit(request(0, &draws)).unwrap();
     // Whoever asks is told so.
-    assert!(matches!(desk.wait(), Some(GateEvent::Withheld(row)) if row.release() == &release(0)));
+    assert!(matches!(handle.wait(), Some(GateEvent::Withheld(row)) if row.release() == &release(0)));
     drop(gate);
-    assert!(desk.wait().is_none());
+    assert!(handle.wait().is_none());
 }
 
 fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones(at: ScratchPlace) {
     let scratch = scratch(at, 2);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    (0..3).for_each(|window| desk.submit(request(window, &draws)).unwrap());
-    let rows: Vec<Row> = (0..3).map(|_| row(&desk)).collect();
+    let (gate, handle) = open(&scratch);
+    (0..3).for_each(|window| handle.submit(request(window, &draws)).unwrap());
+    let rows: Vec<Row> = (0..3).map(|_| row(&handle)).collect();
     assert_eq!(
         rows.iter().map(Row::fate).collect::<Vec<_>>(),
         [ReleaseStatus::Sealed, ReleaseStatus::Sealed, ReleaseStatus::Refused]
     );
     assert!(rows[2].line().contains("\"refused\":\"budget\",\"account\":\"visits\""), "{}", rows[2].line());
-    rows.iter().for_each(|row| desk.delivered(row));
-    drop((gate, desk));
-    let (_gate, desk) = open(&scratch);
-    desk.submit(request(0, &draws)).unwrap();
-    assert_eq!(row(&desk).line(), rows[0].line());
+    rows.iter().for_each(|row| handle.delivered(row));
+    drop((gate, handle));
+    let (_gate, handle) = open(&scratch);
+    handle.submit(request(0, &draws)).unwrap();
+    assert_eq!(row(&handle).line(), rows[0].line());
 }
 
 fn requests_that_wait_share_a_commit_and_keep_their_order(at: ScratchPlace) {
     let scratch = scratch(at, 1_000);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    (0..1_000).for_each(|window| desk.submit(request(window, &draws)).unwrap());
-    let rows: Vec<Row> = (0..1_000).map(|_| row(&desk)).collect();
+    let (gate, handle) = open(&scratch);
+    (0..1_000).for_each(|window| handle.submit(request(window, &draws)).unwrap());
+    let rows: Vec<Row> = (0..1_000).map(|_| row(&handle)).collect();
     assert!(rows.iter().zip(0..).all(|(row, window)| row.release().window.start() == window));
-    drop((gate, desk));
+    drop((gate, handle));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(1_000.0 * COST).unwrap());
 }
 
 fn a_missed_window_is_skipped_for_good_at_no_cost(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    desk.miss(release(0));
-    let skipped = row(&desk);
+    let (gate, handle) = open(&scratch);
+    handle.miss(release(0));
+    let skipped = row(&handle);
     assert_eq!(skipped.fate(), ReleaseStatus::Skipped);
     assert!(skipped.line().ends_with("\"skipped\":true}"), "{}", skipped.line());
-    desk.delivered(&skipped);
-    desk.submit(request(0, &draws)).unwrap();
+    handle.delivered(&skipped);
+    handle.submit(request(0, &draws)).unwrap();
     // Asked for while it is on its way or after it, it stays skipped.
     drop(gate);
-    while let Some(told) = desk.wait() {
+    while let Some(told) = handle.wait() {
         assert!(matches!(told, GateEvent::Row(row, _) if row.fate() == ReleaseStatus::Skipped));
     }
     assert_eq!(draws.load(Ordering::Relaxed), 0);
@@ -208,13 +208,13 @@ fn a_missed_window_is_skipped_for_good_at_no_cost(at: ScratchPlace) {
 fn a_window_that_is_missed_while_it_is_on_its_way_is_released(at: ScratchPlace) {
     let scratch = scratch(at, 1_000);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
+    let (gate, handle) = open(&scratch);
     // Both words about a window reach the thread together, while it is busy with the windows before.
     for window in 0..500 {
-        desk.submit(request(window, &draws)).unwrap();
-        desk.miss(release(window));
+        handle.submit(request(window, &draws)).unwrap();
+        handle.miss(release(window));
     }
-    assert!((0..500).map(|_| row(&desk)).all(|row| row.fate() == ReleaseStatus::Sealed));
+    assert!((0..500).map(|_| row(&handle)).all(|row| row.fate() == ReleaseStatus::Sealed));
     drop(gate);
     assert_eq!(draws.load(Ordering::Relaxed), 500);
 }
@@ -224,12 +224,12 @@ fn a_zombie_draws_and_says_nothing(at: ScratchPlace) {
     let draws = Arc::default();
     let (zombie, old) = open(&scratch);
     scratch.unlock("web");
-    let (successor, desk) = open(&scratch);
+    let (successor, handle) = open(&scratch);
     old.submit(request(0, &draws)).unwrap();
     assert!(matches!(old.wait().unwrap(), GateEvent::Halted(HaltReason::Fenced)));
     assert!(old.wait().is_none(), "a halted gate said more");
-    desk.submit(request(0, &draws)).unwrap();
-    assert_eq!(row(&desk).fate(), ReleaseStatus::Sealed);
+    handle.submit(request(0, &draws)).unwrap();
+    assert_eq!(row(&handle).fate(), ReleaseStatus::Sealed);
     drop((zombie, successor));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }
@@ -237,14 +237,14 @@ fn a_zombie_draws_and_says_nothing(at: ScratchPlace) {
 fn what_can_never_be_counted_is_refused_before_it_is_drawn(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
+    let (gate, handle) = open(&scratch);
     let mut elsewhere = request(0, &draws);
     elsewhere.release.account = name_of("visit");
-    assert!(desk.submit(elsewhere).unwrap_err().to_string().contains("account visit"));
+    assert!(handle.submit(elsewhere).unwrap_err().to_string().contains("account visit"));
     let records = Adjacency { unit: crate::accounting::PrivacyUnit::Record, ..Adjacency::PERSON };
     let mut other = request(0, &draws);
     other.charge = Charge::Cost(ReleaseCost::new(records, PrivacyCost::zcdp(COST).unwrap()));
-    assert!(desk.submit(other).unwrap_err().to_string().contains("unit"));
+    assert!(handle.submit(other).unwrap_err().to_string().contains("unit"));
     drop(gate);
     assert_eq!(draws.load(Ordering::Relaxed), 0);
 }
@@ -252,14 +252,14 @@ fn what_can_never_be_counted_is_refused_before_it_is_drawn(at: ScratchPlace) {
 fn a_panicking_mechanism_ends_the_gate_and_releases_nothing(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
+    let (gate, handle) = open(&scratch);
     let panicking = ReleaseRequest {
         sealable: Box::new(|_: &mut NoiseSource| -> String { panic!("a mechanism that panics, on purpose") }),
         ..request(0, &draws)
     };
-    desk.submit(panicking).unwrap();
-    assert!(desk.wait().is_none());
-    desk.submit(request(1, &draws)).unwrap();
+    handle.submit(panicking).unwrap();
+    assert!(handle.wait().is_none());
+    handle.submit(request(1, &draws)).unwrap();
     drop(gate);
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().head().unwrap().0, 1, "something was written");
 }
@@ -267,22 +267,22 @@ fn a_panicking_mechanism_ends_the_gate_and_releases_nothing(at: ScratchPlace) {
 fn a_halted_gate_seals_nothing_that_comes_after(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
+    let (gate, handle) = open(&scratch);
     gate.halt();
-    desk.submit(request(0, &draws)).unwrap();
-    assert!(matches!(desk.wait(), Some(GateEvent::Halted(HaltReason::Incomplete))));
+    handle.submit(request(0, &draws)).unwrap();
+    assert!(matches!(handle.wait(), Some(GateEvent::Halted(HaltReason::Incomplete))));
     drop(gate);
-    assert!(matches!(desk.hear(), Some(GateEvent::Halted(HaltReason::Ended))));
+    assert!(matches!(handle.hear(), Some(GateEvent::Halted(HaltReason::Ended))));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap().nothing());
 }
 
 fn what_is_told_says_how_the_budget_stands(at: ScratchPlace) {
     let scratch = scratch(at, 2);
     let draws = Arc::default();
-    let (_gate, desk) = open(&scratch);
+    let (_gate, handle) = open(&scratch);
     for (window, spent) in [(0, 1.0), (1, 2.0), (2, 2.0)] {
-        desk.submit(request(window, &draws)).unwrap();
-        let Some(GateEvent::Row(row, standing)) = desk.wait() else { panic!() };
+        handle.submit(request(window, &draws)).unwrap();
+        let Some(GateEvent::Row(row, standing)) = handle.wait() else { panic!() };
         assert_eq!(standing.window, row.release().window);
         assert_eq!(standing.spent, PrivacyCost::zcdp(spent * COST).unwrap());
         assert_eq!(standing.cap, PrivacyCost::zcdp(2.0 * COST).unwrap());

@@ -82,12 +82,12 @@ struct Driver {
 impl Driver {
     fn new(gate: &Gate, sink: Sink, path: PathBuf, draws: Draws) -> Result<Driver, Failure> {
         let (wake, woken) = channel();
-        let desk = |statistic| {
+        let handle = |statistic| {
             let wake = wake.clone();
             let woken = move || wake.send(()).unwrap_or_default();
-            Ok((statistic, gate.desk(&plan::name(statistic), &plan::parameters(), woken)?))
+            Ok((statistic, gate.handle(&plan::name(statistic), &plan::parameters(), woken)?))
         };
-        let desks = plan::STATISTICS.into_iter().map(desk).collect::<Result<_, LedgerError>>()?;
+        let desks = plan::STATISTICS.into_iter().map(handle).collect::<Result<_, LedgerError>>()?;
         Ok(Driver { desks, woken, sink, ledger: Ledger::open(&path)?, path, draws })
     }
 
@@ -101,11 +101,11 @@ impl Driver {
             if window == plan::AMENDED {
                 self.amend()?;
             }
-            for (statistic, desk) in &self.desks {
+            for (statistic, handle) in &self.desks {
                 let release = plan::release(statistic, window);
                 pending.push_back(release.clone());
                 if plan::missed(statistic, window) {
-                    desk.miss(release);
+                    handle.miss(release);
                     continue;
                 }
                 let (id, draws, charge) = (release.id(), self.draws.clone(), plan::charge(statistic));
@@ -113,7 +113,7 @@ impl Driver {
                     "total" => Box::new(Running { id, sum, draws }),
                     _ => Box::new(Count { id, sum, draws }),
                 };
-                desk.submit(ReleaseRequest::unproved_for_tests_of_the_library_itself(
+                handle.submit(ReleaseRequest::unproved_for_tests_of_the_library_itself(
                     release, charge, sealable,
                 ))?;
             }
@@ -153,12 +153,12 @@ impl Driver {
     /// Handles the gate's events; returns true once no more will come.
     fn hear(&mut self) -> Result<bool, Failure> {
         let mut gone = false;
-        for (_, desk) in &self.desks {
-            while let Some(told) = desk.hear() {
+        for (_, handle) in &self.desks {
+            while let Some(told) = handle.hear() {
                 match told {
                     GateEvent::Row(row, _) => {
                         self.sink.put(&row)?;
-                        desk.delivered(&row);
+                        handle.delivered(&row);
                     }
                     // The ledger has it as delivered.
                     GateEvent::Withheld(_) | GateEvent::Absent(_) => {}

@@ -77,10 +77,11 @@ fn child(task: &str, ledger: &Path, key: &Path, job: &str) -> Child {
         .unwrap()
 }
 
-fn submit(desk: &GateHandle, window: i64, line: String) {
+fn submit(handle: &GateHandle, window: i64, line: String) {
     let Sealing { release, charge, .. } = sealing("web", window, String::new());
     let sealable = Box::new(move |_: &mut NoiseSource| line);
-    desk.submit(ReleaseRequest::unproved_for_tests_of_the_library_itself(release, charge.unwrap(), sealable))
+    handle
+        .submit(ReleaseRequest::unproved_for_tests_of_the_library_itself(release, charge.unwrap(), sealable))
         .unwrap();
 }
 
@@ -109,13 +110,13 @@ fn the_child() {
         "victim" => {
             let key = std::env::var("KEY").unwrap();
             let gate = Opening::new(path, &job).unwrap().key(key).open().unwrap();
-            let desk =
-                gate.desk(&Name::new("release", "by_path").unwrap(), &Digest::of(b"1"), || ()).unwrap();
+            let handle =
+                gate.handle(&Name::new("release", "by_path").unwrap(), &Digest::of(b"1"), || ()).unwrap();
             ready();
             for first in (0..500).step_by(3).cycle() {
-                (first..first + 3).for_each(|window| submit(&desk, window, line(window)));
+                (first..first + 3).for_each(|window| submit(&handle, window, line(window)));
                 std::thread::sleep(Duration::from_millis(3));
-                while let Some(told) = desk.hear() {
+                while let Some(told) = handle.hear() {
                     let row = match told {
                         GateEvent::Row(row, _) => row,
                         GateEvent::Halted(doubt) => return println!("\nhalted {doubt:?}"),
@@ -124,7 +125,7 @@ fn the_child() {
                     if row.fate() == ReleaseStatus::Sealed {
                         println!("\nsaid {} {}", row.release().window.start(), row.line());
                     }
-                    desk.delivered(&row);
+                    handle.delivered(&row);
                 }
             }
         }

@@ -75,7 +75,7 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
     let draws: Arc<Vec<AtomicU32>> = Arc::new((0..WINDOWS).map(|_| AtomicU32::default()).collect());
     let mut rows: BTreeMap<i64, Row> = BTreeMap::new();
     let gate = Opening::new(path, "web").unwrap().key(key).open().unwrap();
-    let desk = gate.desk(&Name::new("release", "by_path").unwrap(), &Digest::of(b"1"), || ()).unwrap();
+    let handle = gate.handle(&Name::new("release", "by_path").unwrap(), &Digest::of(b"1"), || ()).unwrap();
     std::thread::scope(|scope| {
         let disturbing = scope.spawn(disturb);
         let mut windows = (0..WINDOWS).flat_map(|window| [window, window / 2]).cycle();
@@ -89,17 +89,18 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
                     let draw = draws[window as usize].fetch_add(1, Ordering::Relaxed);
                     format!("window {window}, draw {draw}")
                 });
-                desk.submit(ReleaseRequest::unproved_for_tests_of_the_library_itself(
-                    release,
-                    charge.unwrap(),
-                    sealable,
-                ))
-                .unwrap();
+                handle
+                    .submit(ReleaseRequest::unproved_for_tests_of_the_library_itself(
+                        release,
+                        charge.unwrap(),
+                        sealable,
+                    ))
+                    .unwrap();
             }
             // A window requested again while it is on its way is released once.
             let begun = Instant::now();
             while !asked.is_empty() && begun.elapsed() < Duration::from_millis(50) {
-                let Some(told) = desk.hear() else {
+                let Some(told) = handle.hear() else {
                     std::thread::sleep(Duration::from_micros(200));
                     continue;
                 };
@@ -108,7 +109,7 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
                 asked.remove(&window);
                 let first = rows.entry(window).or_insert_with(|| (*row).clone());
                 assert_eq!((first.line(), first.sequence()), (row.line(), row.sequence()));
-                desk.delivered(&row);
+                handle.delivered(&row);
             }
         }
     });

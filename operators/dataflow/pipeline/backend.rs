@@ -77,9 +77,9 @@ impl StatisticBackend for AtGate<'_> {
         if self.0.is_elsewhere() {
             return Err(LedgerError::refused("ledger: the process that holds worker 0 must open it"));
         }
-        let mut desk = self.0.desk(name, terms.clone(), wake)?;
-        let memory = desk.take_memory();
-        Ok((Box::new(desk), memory))
+        let mut handle = self.0.handle(name, terms.clone(), wake)?;
+        let memory = handle.take_memory();
+        Ok((Box::new(handle), memory))
     }
 }
 

@@ -189,7 +189,7 @@ where
                 name: name.clone(),
             };
             let waker = Waker::default();
-            let (desk, memory) = office.open(&name, &terms, waker.wake())?;
+            let (handle, memory) = office.open(&name, &terms, waker.wake())?;
             let remembered = match &memory {
                 Some(memory) if memory.is_foreign => Remembered::read(&memory.state).ok(),
                 Some(memory) => Some(Remembered::read(&memory.state)?),
@@ -226,7 +226,7 @@ where
                 counters,
             };
             let plan = StatisticSchedule::of(title, &people.windows, schedule.clone(), telling);
-            Ok(((plan, desk, waker), restored))
+            Ok(((plan, handle, waker), restored))
         };
         let (at_desk, restored) = match (scope.index() == 0).then(seated).transpose() {
             Ok(seat) => seat.unzip(),

@@ -63,7 +63,7 @@ pub struct LeavingRelease {
 
 /// The parts that a release needs to report its outcome.
 struct Ticket {
-    desk: SharedDesk,
+    handle: SharedDesk,
     shared: Arc<ProcessShared>,
     /// Held until the release is dropped.
     _leaving: Arc<()>,
@@ -76,11 +76,11 @@ impl LeavingRelease {
     /// A row that leaves now, with how its budget stands and how long it took.
     pub(super) fn new(
         (row, standing, took): (Row, BudgetStatus, Option<Duration>),
-        desk: &SharedDesk,
+        handle: &SharedDesk,
         shared: &Arc<ProcessShared>,
     ) -> LeavingRelease {
         let ticket =
-            Ticket { desk: Arc::clone(desk), shared: Arc::clone(shared), _leaving: shared.leaving() };
+            Ticket { handle: Arc::clone(handle), shared: Arc::clone(shared), _leaving: shared.leaving() };
         LeavingRelease { row: Arc::new(row), standing: Arc::new(standing), took, ticket: Arc::new(ticket) }
     }
 
@@ -140,7 +140,7 @@ impl LeavingRelease {
     /// Says that it has reached its sink for good. A release of which nobody says so is released again by the
     /// next process.
     pub fn delivered(&self) {
-        lock(&self.ticket.desk).delivered(&self.row);
+        lock(&self.ticket.handle).delivered(&self.row);
     }
 
     /// Says that its sink did not take it, which ends the run.
@@ -167,6 +167,6 @@ impl fmt::Debug for LeavingRelease {
 }
 
 /// Every call leaves the state whole.
-pub(super) fn lock<'a>(desk: &'a SharedDesk) -> MutexGuard<'a, Box<dyn ReleaseBackend>> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn lock<'a>(handle: &'a SharedDesk) -> MutexGuard<'a, Box<dyn ReleaseBackend>> {
+    handle.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -113,14 +113,14 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
         let shared = Arc::clone(&self.context.shared);
         shared.on_failure(Box::new(gate.halter()));
         let waker = Waker::default();
-        let desk = (self.stream.scope().index() == 0).then(|| {
+        let handle = (self.stream.scope().index() == 0).then(|| {
             if gate.is_elsewhere() {
                 shared.fail(RunError::configuration("ledger: the process that holds worker 0 must open it"));
             }
-            gate.desk(&name, &version, waker.wake())
+            gate.handle(&name, &version, waker.wake())
         });
-        let at_desk = desk.and_then(|desk| match desk {
-            Ok(desk) => Some((plan, Box::new(desk) as Box<dyn ReleaseBackend>, waker)),
+        let at_desk = handle.and_then(|handle| match handle {
+            Ok(handle) => Some((plan, Box::new(handle) as Box<dyn ReleaseBackend>, waker)),
             Err(trouble) => {
                 shared.fail(trouble.into());
                 None
@@ -175,8 +175,8 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
     let (own, turn) = (Rc::clone(&context), scope.activator_for(address));
     builder.build(move |mut capabilities| {
         let wake = Box::new(move || turn.activate());
-        let mut clerk =
-            at_desk.map(|(plan, desk, _)| ReleaseSequencer::new(plan, desk, own, wake, capabilities.pop()));
+        let mut clerk = at_desk
+            .map(|(plan, handle, _)| ReleaseSequencer::new(plan, handle, own, wake, capabilities.pop()));
         move |frontiers: &[MutableAntichain<Time>]| {
             let Some(clerk) = &mut clerk else {
                 // Nothing is sent to the other workers.
@@ -207,7 +207,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// The release operator of worker 0.
 struct ReleaseSequencer<S: WindowStatistic> {
     docket: WindowQueue<S, ReleaseOutcome>,
-    desk: SharedDesk,
+    handle: SharedDesk,
     shared: Arc<ProcessShared>,
     context: Rc<Context>,
     /// Its place in the order in which windows of this input are handed in.
@@ -225,7 +225,7 @@ type Tell<'a> = dyn FnMut(&Capability<Time>, LeavingRelease) + 'a;
 impl<S: WindowStatistic> ReleaseSequencer<S> {
     fn new(
         plan: StatisticSchedule<S>,
-        desk: Box<dyn ReleaseBackend>,
+        handle: Box<dyn ReleaseBackend>,
         context: Rc<Context>,
         wake: Box<dyn Fn()>,
         capability: Option<Capability<Time>>,
@@ -237,7 +237,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         ReleaseSequencer {
             place: context.order.join(name, at_end, docket.next_close(), wake),
             docket,
-            desk: Arc::new(Mutex::new(desk)),
+            handle: Arc::new(Mutex::new(handle)),
             shared: Arc::clone(&context.shared),
             context,
             clock,
@@ -266,11 +266,11 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
 
     fn hear(&mut self, capability: &Capability<Time>, tell: &mut Tell<'_>) {
         loop {
-            let heard = lock(&self.desk).hear();
+            let heard = lock(&self.handle).hear();
             match heard {
                 None => return,
                 Some(GateEvent::Halted(doubt)) => {
-                    let why = lock(&self.desk).why(doubt);
+                    let why = lock(&self.handle).why(doubt);
                     return self.shared.fail(why.into());
                 }
                 // Nothing is sought here.
@@ -299,10 +299,10 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
             && let Some(word) = self.docket.next(complete, now, |close| order.is_turn(place, close))
         {
             match word {
-                WindowAction::Miss(release) => lock(&self.desk).miss(release),
+                WindowAction::Miss(release) => lock(&self.handle).miss(release),
                 WindowAction::Submit(request) => {
                     self.asked.insert(request.release.id(), Instant::now());
-                    if let Err(trouble) = lock(&self.desk).submit(request) {
+                    if let Err(trouble) = lock(&self.handle).submit(request) {
                         self.shared.fail(trouble.into());
                     }
                 }
@@ -318,7 +318,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         tell: &mut Tell<'_>,
     ) {
         self.shared.tell(row.fate());
-        tell(capability, LeavingRelease::new((row, standing, took), &self.desk, &self.shared));
+        tell(capability, LeavingRelease::new((row, standing, took), &self.handle, &self.shared));
     }
 
     /// Returns the time for which nothing has to be done.

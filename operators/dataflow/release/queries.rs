@@ -109,7 +109,7 @@ enum QueryStage {
 /// The queries of one pipeline, on worker 0.
 pub(super) struct QuerySequencer<A> {
     answering: A,
-    desk: SharedDesk,
+    handle: SharedDesk,
     shared: Arc<ProcessShared>,
     workers: usize,
     stages: HashMap<Digest, QueryStage>,
@@ -121,13 +121,13 @@ pub(super) struct QuerySequencer<A> {
 impl<A: QueryAnswering> QuerySequencer<A> {
     pub(super) fn new(
         answering: A,
-        desk: Box<dyn ReleaseBackend>,
+        handle: Box<dyn ReleaseBackend>,
         shared: Arc<ProcessShared>,
         workers: usize,
     ) -> QuerySequencer<A> {
         let (stages, seeking, sealing) = Default::default();
-        let desk = Arc::new(Mutex::new(desk));
-        QuerySequencer { answering, desk, shared, workers, stages, seeking, sealing }
+        let handle = Arc::new(Mutex::new(handle));
+        QuerySequencer { answering, handle, shared, workers, stages, seeking, sealing }
     }
 
     /// Takes a question in: the name and the time of its answer, unless that is on its way already. Asking
@@ -144,7 +144,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         }
         self.stages.insert(id, QueryStage::Sought(Posed { id: *id.bytes(), question, version }));
         self.shared.awaits(0, 1);
-        lock(&self.desk).seek(release);
+        lock(&self.handle).seek(release);
         Ok(Some((id, self.answering.close(version).max(given))))
     }
 
@@ -160,7 +160,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         let Some(QueryStage::Counting { posed, found, .. }) = self.stages.insert(id, sealing) else { return };
         self.shared.awaits(0, 1);
         let request = self.answering.request(posed, found);
-        if let Err(trouble) = lock(&self.desk).submit(request) {
+        if let Err(trouble) = lock(&self.handle).submit(request) {
             self.shared.fail(trouble.into());
         }
     }
@@ -168,11 +168,11 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     /// Hears what the gate has to say.
     pub(super) fn hear(&mut self) {
         loop {
-            let heard = lock(&self.desk).hear();
+            let heard = lock(&self.handle).hear();
             match heard {
                 None => return,
                 Some(GateEvent::Halted(doubt)) => {
-                    let why = lock(&self.desk).why(doubt);
+                    let why = lock(&self.handle).why(doubt);
                     return self.shared.fail(why.into());
                 }
                 Some(GateEvent::Absent(id)) => self.absent(id),
@@ -233,7 +233,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     /// A row that leaves.
     pub(super) fn leaving(&self, outcome: QueryOutcome) -> LeavingRelease {
         self.shared.tell(outcome.0.fate());
-        LeavingRelease::new(outcome, &self.desk, &self.shared)
+        LeavingRelease::new(outcome, &self.handle, &self.shared)
     }
 }
 
@@ -286,9 +286,9 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     let mut refused = OutputBuilder::<_, CapacityContainerBuilder<Vec<Unanswered>>>::from(refused);
 
     let address = builder.operator_info().address;
-    let clerk = at_desk.map(|(answering, desk, waker)| {
+    let clerk = at_desk.map(|(answering, handle, waker)| {
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
-        Rc::new(RefCell::new(QuerySequencer::new(answering, desk, Arc::clone(&context.shared), workers)))
+        Rc::new(RefCell::new(QuerySequencer::new(answering, handle, Arc::clone(&context.shared), workers)))
     });
     let (at_desk, seal) = (clerk.clone(), Wakes::default());
     let wakes = seal.clone();

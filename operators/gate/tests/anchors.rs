@@ -11,21 +11,21 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
     let draws = Arc::default();
     let anchor = scratch.directory().join("anchor");
     let open = || Opening::new(scratch.ledger(), "web").unwrap().anchor(&anchor).open();
-    let (gate, desk) = at_a_desk(open().unwrap());
-    desk.submit(request(0, &draws)).unwrap();
-    let first = row(&desk);
-    drop((gate, desk));
+    let (gate, handle) = at_a_desk(open().unwrap());
+    handle.submit(request(0, &draws)).unwrap();
+    let first = row(&handle);
+    drop((gate, handle));
     let (older, ledger) = (scratch.directory().join("older"), scratch.ledger());
     fs::copy(&ledger, &older).unwrap();
 
     // A torn last line of the anchor was never told.
     let mut torn = fs::OpenOptions::new().append(true).open(&anchor).unwrap();
     std::io::Write::write_all(&mut torn, b"3 12345").unwrap();
-    let (gate, desk) = at_a_desk(open().unwrap());
-    desk.delivered(&row(&desk));
-    desk.submit(request(1, &draws)).unwrap();
-    let second = row(&desk);
-    drop((gate, desk));
+    let (gate, handle) = at_a_desk(open().unwrap());
+    handle.delivered(&row(&handle));
+    handle.submit(request(1, &draws)).unwrap();
+    let second = row(&handle);
+    drop((gate, handle));
     let noted = Journal::read(&anchor).unwrap();
     let noted: Vec<_> = noted.iter().map(|entry| (entry.anchor.sequence, entry.cost.clone())).collect();
     assert_eq!(noted, [&first, &second].map(|row| (row.sequence(), row.cost().cloned())));
@@ -54,10 +54,10 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
 fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     let scratch = scratch(ScratchPlace::File, 10);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    (0..6).for_each(|window| desk.submit(request(window, &draws)).unwrap());
-    let rows: Vec<Row> = (0..6).map(|_| row(&desk)).collect();
-    drop((gate, desk));
+    let (gate, handle) = open(&scratch);
+    (0..6).for_each(|window| handle.submit(request(window, &draws)).unwrap());
+    let rows: Vec<Row> = (0..6).map(|_| row(&handle)).collect();
+    drop((gate, handle));
 
     let (anchor, ledger) = (scratch.directory().join("anchor"), Digest::of(b"ledger"));
     let open = || {

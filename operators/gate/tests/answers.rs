@@ -54,19 +54,19 @@ struct Study {
     bundle: Arc<ReadyBundle>,
     version: Digest,
     gate: Gate,
-    desk: GateHandle,
+    handle: GateHandle,
     draws: Arc<AtomicU32>,
 }
 
 impl Study {
     fn open(scratch: &Scratch, bundle: &Arc<ReadyBundle>, version: u32) -> Study {
         let gate = opening(scratch).version(version).open().unwrap();
-        let mut desk = gate.desk(&name_of("study"), &bundle.parameters(), || ()).unwrap();
-        if let Some(memory) = desk.take_memory() {
+        let mut handle = gate.handle(&name_of("study"), &bundle.parameters(), || ()).unwrap();
+        if let Some(memory) = handle.take_memory() {
             bundle.accepts(&memory.state).unwrap();
         }
         let version = Digest::of_version(version, &bundle.parameters());
-        Study { bundle: Arc::clone(bundle), version, gate, desk, draws: Arc::default() }
+        Study { bundle: Arc::clone(bundle), version, gate, handle, draws: Arc::default() }
     }
 
     fn submit(&self, question: &Query) -> ReleaseId {
@@ -89,7 +89,7 @@ impl Study {
             draws: Arc::clone(&self.draws),
         };
         let charge = Charge::Once { cost: self.bundle.cost().clone(), life };
-        self.desk
+        self.handle
             .submit(ReleaseRequest { release: release.clone(), charge, sealable: Box::new(answer) })
             .unwrap();
         release
@@ -97,9 +97,9 @@ impl Study {
 
     fn asks(&self, question: &Query) -> Row {
         let release = self.submit(question);
-        let row = row(&self.desk);
+        let row = row(&self.handle);
         assert_eq!(row.release(), &release);
-        self.desk.delivered(&row);
+        self.handle.delivered(&row);
         row
     }
 
@@ -179,12 +179,12 @@ fn one_analyst_cannot_use_up_what_is_anothers(at: ScratchPlace) {
     study.submit(&count("bob", "3"));
     study.submit(&mean("ann", "1"));
     study.submit(&count("ann", "2"));
-    let told: Vec<bool> = (0..3).map(|_| row(&study.desk).line().contains("\"value\"")).collect();
+    let told: Vec<bool> = (0..3).map(|_| row(&study.handle).line().contains("\"value\"")).collect();
     assert_eq!(told, [false, true, false]);
     drop(study);
     let study = Study::open(&scratch, &SHARED, 1);
     // None of these three was delivered.
-    (0..3).for_each(|_| study.desk.delivered(&row(&study.desk)));
+    (0..3).for_each(|_| study.handle.delivered(&row(&study.handle)));
     assert!(!study.answers(&count("bob", "4")) && !study.answers(&count("ann", "3")));
     drop(study);
     assert_eq!(spent(&scratch), bundles(1));
@@ -222,21 +222,21 @@ fn what_was_never_delivered_is_not_drawn_again(at: ScratchPlace) {
     let asked =
         [count("ann", "1"), count("ann", "2"), count("ann", "1"), count("ann", "3"), count("ann", "4")];
     asked.iter().for_each(|question| _ = study.submit(question));
-    let Study { gate, desk, draws, .. } = study;
+    let Study { gate, handle, draws, .. } = study;
     drop(gate);
     let mut lines = Vec::new();
-    while let Some(told) = desk.wait() {
+    while let Some(told) = handle.wait() {
         if let GateEvent::Row(row, _) = told {
             lines.push(row.line().to_owned());
         }
     }
-    drop(desk);
+    drop(handle);
     assert_eq!(draws.load(Ordering::Relaxed), 4);
     lines.dedup();
     let study = Study::open(&scratch, &ANYBODYS, 1);
-    let waiting: Vec<Row> = (0..4).map(|_| row(&study.desk)).collect();
+    let waiting: Vec<Row> = (0..4).map(|_| row(&study.handle)).collect();
     assert_eq!(waiting.iter().map(Row::line).collect::<Vec<_>>(), lines);
-    waiting.iter().for_each(|row| study.desk.delivered(row));
+    waiting.iter().for_each(|row| study.handle.delivered(row));
     for (question, line) in [&asked[0], &asked[1], &asked[3], &asked[4]].into_iter().zip(&lines) {
         assert_eq!(study.asks(question).line(), line);
     }
@@ -257,7 +257,7 @@ fn other_parameters_pay_anew_and_replace_the_first(at: ScratchPlace) {
     assert_eq!(spent(&scratch), bundles(2));
     // What the first has kept is the second's now.
     let gate = opening(&scratch).version(1).open().unwrap();
-    let replaced = gate.desk(&name_of("study"), &ANYBODYS.parameters(), || ()).unwrap_err();
+    let replaced = gate.handle(&name_of("study"), &ANYBODYS.parameters(), || ()).unwrap_err();
     assert_eq!(replaced.kind(), LedgerErrorKind::Refused);
     assert!(replaced.to_string().contains("was replaced by version 2"), "{replaced}");
     drop(gate);

@@ -11,25 +11,25 @@ fn a_text_of_several_lines_or_of_none_is_told_again_to_the_byte(at: ScratchPlace
     let texts = ["", "one\ntwo", "\n"];
     let anchor = scratch.directory().join("anchor");
     let open = || at_a_desk(opening(&scratch).anchor(&anchor).open().unwrap());
-    let (gate, desk) = open();
+    let (gate, handle) = open();
     for (window, text) in (0..).zip(texts) {
         let sealable = Box::new(move |_: &mut NoiseSource| text.to_owned());
-        desk.submit(ReleaseRequest { sealable, ..request(window, &Arc::default()) }).unwrap();
+        handle.submit(ReleaseRequest { sealable, ..request(window, &Arc::default()) }).unwrap();
     }
-    let first = texts.map(|_| row(&desk));
-    desk.delivered(&first[0]);
-    drop((gate, desk));
+    let first = texts.map(|_| row(&handle));
+    handle.delivered(&first[0]);
+    drop((gate, handle));
 
-    let (gate, desk) = open();
-    let again = [row(&desk), row(&desk)];
+    let (gate, handle) = open();
+    let again = [row(&handle), row(&handle)];
     for ((first, again), text) in first[1..].iter().zip(&again).zip(&texts[1..]) {
         assert_eq!((first.line(), first.closing()), (again.line(), again.closing()));
         assert_eq!(first.line(), *text);
     }
-    again.iter().for_each(|row| desk.delivered(row));
-    drop((gate, desk));
-    let (gate, desk) = open();
+    again.iter().for_each(|row| handle.delivered(row));
+    drop((gate, handle));
+    let (gate, handle) = open();
     drop(gate);
-    assert!(desk.wait().is_none(), "it was told a third time");
+    assert!(handle.wait().is_none(), "it was told a third time");
     assert_eq!(Journal::read(&anchor).unwrap().len(), texts.len());
 }

@@ -30,20 +30,20 @@ pub(super) fn total(window: i64, number: i64) -> ReleaseRequest {
 fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: ScratchPlace) {
     // The budget refuses the fourth: what is not sealed is not kept either.
     let scratch = scratch(at, 3);
-    let (gate, desk) = open(&scratch);
+    let (gate, handle) = open(&scratch);
     // All together: they still take turns.
     for (window, number) in [(0, 1), (1, 20), (1, 7), (0, 5)] {
-        desk.submit(total(window, number)).unwrap();
+        handle.submit(total(window, number)).unwrap();
     }
-    assert_eq!([row(&desk).line(), row(&desk).line()], ["1", "21"]);
-    drop((gate, desk));
-    let (gate, desk) = open(&scratch);
-    (0..2).for_each(|_| desk.delivered(&row(&desk)));
-    desk.submit(total(2, 300)).unwrap();
-    assert_eq!(row(&desk).line(), "321");
-    desk.submit(total(3, 4_000)).unwrap();
-    assert_eq!(row(&desk).fate(), ReleaseStatus::Refused);
-    drop((gate, desk));
+    assert_eq!([row(&handle).line(), row(&handle).line()], ["1", "21"]);
+    drop((gate, handle));
+    let (gate, handle) = open(&scratch);
+    (0..2).for_each(|_| handle.delivered(&row(&handle)));
+    handle.submit(total(2, 300)).unwrap();
+    assert_eq!(row(&handle).line(), "321");
+    handle.submit(total(3, 4_000)).unwrap();
+    assert_eq!(row(&handle).fate(), ReleaseStatus::Refused);
+    drop((gate, handle));
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
 }
@@ -54,7 +54,7 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
 fn rows_are_written_and_told_in_the_order_of_requests() {
     let scratch = scratch(ScratchPlace::File, 100);
     let (gate, by_path) = open(&scratch);
-    let by_hour = versions::desk(&gate, "by_hour", b"hours").unwrap();
+    let by_hour = versions::handle(&gate, "by_hour", b"hours").unwrap();
     let other = |window| {
         let mut request = request(window, &Arc::default());
         request.release.name = name_of("by_hour");
@@ -70,8 +70,8 @@ fn rows_are_written_and_told_in_the_order_of_requests() {
         by_path.submit(total(window - 40, 1)).unwrap();
     }
     drop(gate);
-    let rows = |desk: &GateHandle| -> Vec<(u64, i64, Interval)> {
-        std::iter::from_fn(|| match desk.hear()? {
+    let rows = |handle: &GateHandle| -> Vec<(u64, i64, Interval)> {
+        std::iter::from_fn(|| match handle.hear()? {
             GateEvent::Row(row, standing) => Some((standing.order, row.sequence(), row.release().window)),
             _ => None,
         })
@@ -102,7 +102,7 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
     (0..9).for_each(|_| by_path.delivered(&row(&by_path)));
     drop((gate, by_path));
     let (gate, by_path) = open(&scratch);
-    let by_hour = versions::desk(&gate, "by_hour", b"hours").unwrap();
+    let by_hour = versions::handle(&gate, "by_hour", b"hours").unwrap();
     for window in 0..9 {
         let mut other = request(window, &Arc::default());
         other.release.name = name_of("by_hour");
@@ -110,8 +110,8 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
         by_path.submit(request(window, &Arc::default())).unwrap();
     }
     drop(gate);
-    let told = |desk: &GateHandle| -> Vec<u64> {
-        std::iter::from_fn(|| match desk.hear()? {
+    let told = |handle: &GateHandle| -> Vec<u64> {
+        std::iter::from_fn(|| match handle.hear()? {
             GateEvent::Row(_, standing) => Some(standing.order),
             _ => None,
         })
@@ -128,7 +128,7 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
     let scratch = scratch(ScratchPlace::File, 100);
     let desks = || {
         let (gate, by_path) = open(&scratch);
-        let by_hour = versions::desk(&gate, "by_hour", b"hours").unwrap();
+        let by_hour = versions::handle(&gate, "by_hour", b"hours").unwrap();
         (gate, [by_path, by_hour])
     };
     let (gate, [by_path, by_hour]) = desks();
@@ -142,8 +142,8 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
     for _ in 0..20 {
         let (_gate, desks) = desks();
         // Nothing is waited for here: the gate stays open, and would give the rest later.
-        let [by_path, by_hour] = desks.each_ref().map(|desk| -> Vec<u64> {
-            let heard = std::iter::from_fn(|| desk.hear());
+        let [by_path, by_hour] = desks.each_ref().map(|handle| -> Vec<u64> {
+            let heard = std::iter::from_fn(|| handle.hear());
             heard
                 .map(|told| if let GateEvent::Row(_, standing) = told { standing.order } else { panic!() })
                 .collect()
@@ -158,25 +158,25 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
 #[test]
 fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
     let scratch = scratch(ScratchPlace::File, 10);
-    let (gate, desk) = open(&scratch);
-    desk.submit(total(0, 1)).unwrap();
-    row(&desk);
-    drop((gate, desk));
+    let (gate, handle) = open(&scratch);
+    handle.submit(total(0, 1)).unwrap();
+    row(&handle);
+    drop((gate, handle));
     let opening = Opening::new(scratch.ledger(), "web").unwrap().delivery(Delivery::AtMostOnce);
-    let (gate, desk) = at_a_desk(opening.open().unwrap());
+    let (gate, handle) = at_a_desk(opening.open().unwrap());
     // Once it is told, it is neither delivered yet nor wanted again.
-    let waiting = row(&desk);
-    (0..3).for_each(|window| desk.submit(total(window, 20)).unwrap());
+    let waiting = row(&handle);
+    (0..3).for_each(|window| handle.submit(total(window, 20)).unwrap());
     drop(gate);
-    assert_eq!([waiting.line(), row(&desk).line(), row(&desk).line()], ["1", "21", "41"]);
+    assert_eq!([waiting.line(), row(&handle).line(), row(&handle).line()], ["1", "21", "41"]);
 }
 
 fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: ScratchPlace) {
     let scratch = scratch(at, 10);
-    let (gate, desk) = open(&scratch);
-    desk.submit(total(0, 1)).unwrap();
-    row(&desk);
-    drop((gate, desk));
+    let (gate, handle) = open(&scratch);
+    handle.submit(total(0, 1)).unwrap();
+    row(&handle);
+    drop((gate, handle));
     // The key of another ledger.
     let key = scratch.directory().join("other.key");
     crate::ledger::LedgerKey::create(&key).unwrap();
@@ -187,18 +187,18 @@ fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: ScratchPlace) 
     scratch.edit("DELETE FROM key_check", false).unwrap();
     let open = || opening(&scratch).key(&key).open().unwrap();
     let gate = open();
-    let trouble = gate.desk(&name_of("by_path"), &parameters(), || ()).unwrap_err();
+    let trouble = gate.handle(&name_of("by_path"), &parameters(), || ()).unwrap_err();
     assert_eq!(trouble.kind(), LedgerErrorKind::Doubt);
     assert!(trouble.to_string().contains("by_path of job web"), "{trouble}");
     // The gate has halted, and says so.
-    let trouble = gate.desk(&name_of("other"), &parameters(), || ()).unwrap_err();
+    let trouble = gate.handle(&name_of("other"), &parameters(), || ()).unwrap_err();
     assert!(trouble.to_string().contains("by_path of job web"), "{trouble}");
     drop(gate);
     // Asked for without a desk of its own, it is noticed at the draw.
     let gate = open();
-    let desk = gate.desk(&name_of("other"), &parameters(), || ()).unwrap();
-    desk.submit(total(1, 1)).unwrap();
-    assert!(matches!(desk.wait(), Some(GateEvent::Halted(HaltReason::Ledger))));
+    let handle = gate.handle(&name_of("other"), &parameters(), || ()).unwrap();
+    handle.submit(total(1, 1)).unwrap();
+    assert!(matches!(handle.wait(), Some(GateEvent::Halted(HaltReason::Ledger))));
     drop(gate);
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }

@@ -13,8 +13,8 @@ everywhere! {
     a_gate_that_has_ended_refuses_desks_and_says_why
 }
 
-pub(super) fn desk(gate: &Gate, name: &str, parameters: &[u8]) -> Result<GateHandle, LedgerError> {
-    gate.desk(&name_of(name), &Digest::of(parameters), || ())
+pub(super) fn handle(gate: &Gate, name: &str, parameters: &[u8]) -> Result<GateHandle, LedgerError> {
+    gate.handle(&name_of(name), &Digest::of(parameters), || ())
 }
 
 fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: ScratchPlace) {
@@ -22,8 +22,8 @@ fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: Scratch
     let draws = Arc::default();
     let gate = opening(&scratch).open().unwrap();
     assert_eq!(gate.version(), 1);
-    let by_path = desk(&gate, "by_path", b"first").unwrap();
-    let trouble = desk(&gate, "by_path", b"second").unwrap_err();
+    let by_path = handle(&gate, "by_path", b"first").unwrap();
+    let trouble = handle(&gate, "by_path", b"second").unwrap_err();
     assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{trouble}");
     assert!(trouble.to_string().contains("job web has opened by_path in version 1"), "{trouble}");
     // Neither the gate nor the first desk is any worse for it.
@@ -34,12 +34,12 @@ fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: Scratch
     let gate = opening(&scratch).version(2).open().unwrap();
     assert_eq!(gate.version(), 2);
     // What was told to a statistic without a desk is not lost on the one that is refused.
-    desk(&gate, "other", b"first").unwrap();
-    assert!(desk(&gate, "other", b"second").is_err());
-    let by_path = desk(&gate, "by_path", b"second").unwrap();
+    handle(&gate, "other", b"first").unwrap();
+    assert!(handle(&gate, "other", b"second").is_err());
+    let by_path = handle(&gate, "by_path", b"second").unwrap();
     assert_eq!(row(&by_path).release(), &release(0));
     drop((by_path, gate));
-    assert!(desk(&opening(&scratch).open().unwrap(), "by_path", b"second").is_err());
+    assert!(handle(&opening(&scratch).open().unwrap(), "by_path", b"second").is_err());
 }
 
 /// The release of a window under the name that this version gives it.
@@ -53,30 +53,31 @@ fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: ScratchPlac
     let mut lines = Vec::new();
     for (version, windows) in [(1, 0..1), (2, 1..4)] {
         let gate = opening(&scratch).version(version).open().unwrap();
-        let desk = desk(&gate, "by_path", b"same").unwrap();
+        let handle = handle(&gate, "by_path", b"same").unwrap();
         for window in windows {
-            desk.submit(ReleaseRequest { release: versioned(window, version), ..request(window, &draws) })
+            handle
+                .submit(ReleaseRequest { release: versioned(window, version), ..request(window, &draws) })
                 .unwrap();
-            let row = row(&desk);
+            let row = row(&handle);
             lines.push(row.line().to_owned());
             // The last one's delivery stays unknown.
             if window < 3 {
-                desk.delivered(&row);
+                handle.delivered(&row);
             }
         }
     }
     let gate = opening(&scratch).version(2).telling_again().open().unwrap();
-    let again = desk(&gate, "by_path", b"same").unwrap();
+    let again = handle(&gate, "by_path", b"same").unwrap();
     let told: Vec<String> = (1..4).map(|_| row(&again).line().to_owned()).collect();
     assert_eq!(told, lines[1..], "in the order in which they were sealed, without the version before");
     drop(gate);
     assert!(again.wait().is_none(), "more was told than there is");
     // Without it, only what may not have arrived.
     let gate = opening(&scratch).version(2).open().unwrap();
-    let desk = desk(&gate, "by_path", b"same").unwrap();
-    assert_eq!(row(&desk).line(), lines[3]);
+    let handle = handle(&gate, "by_path", b"same").unwrap();
+    assert_eq!(row(&handle).line(), lines[3]);
     drop(gate);
-    assert!(desk.wait().is_none());
+    assert!(handle.wait().is_none());
     assert_eq!(draws.load(Ordering::Relaxed), 4);
 }
 
@@ -92,11 +93,11 @@ fn a_desk_opens_with_what_was_kept_in_whichever_version(at: ScratchPlace) {
     assert!(first.take_memory().is_none());
     drop((gate, first));
     let gate = opening(&scratch).version(2).open().unwrap();
-    let mut second = desk(&gate, "by_path", b"second").unwrap();
+    let mut second = handle(&gate, "by_path", b"second").unwrap();
     assert!(!format!("{second:?}").contains("state"), "a secret is printed");
     assert_eq!(second.take_memory().unwrap().state[..], 21i64.to_be_bytes()[..]);
     assert!(second.take_memory().is_none(), "a secret was given twice");
-    assert!(desk(&gate, "by_hour", b"second").unwrap().take_memory().is_none());
+    assert!(handle(&gate, "by_hour", b"second").unwrap().take_memory().is_none());
     second.submit(total(2, 300)).unwrap();
     assert_eq!(row(&second).line(), "321");
 }
@@ -106,42 +107,42 @@ fn a_desk_opens_with_what_was_kept_in_whichever_version(at: ScratchPlace) {
 fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
     let scratch = scratch(at, 3);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    let fate = |desk: &GateHandle, request: ReleaseRequest| {
+    let (gate, handle) = open(&scratch);
+    let fate = |handle: &GateHandle, request: ReleaseRequest| {
         let id = request.release.id();
-        desk.submit(request).unwrap();
-        let row = row(desk);
+        handle.submit(request).unwrap();
+        let row = row(handle);
         assert_eq!(row.release().id(), id);
-        desk.delivered(&row);
+        handle.delivered(&row);
         (row.fate(), row.cost().is_some())
     };
-    assert_eq!(fate(&desk, request(5, &draws)), (ReleaseStatus::Sealed, true));
-    assert_eq!(fate(&desk, request(3, &draws)), (ReleaseStatus::Skipped, false));
+    assert_eq!(fate(&handle, request(5, &draws)), (ReleaseStatus::Sealed, true));
+    assert_eq!(fate(&handle, request(3, &draws)), (ReleaseStatus::Skipped, false));
     // Another that ends with it is at it, too.
     let mut longer = request(3, &draws);
     longer.release.window = Interval::new(2, 6).unwrap();
-    assert_eq!(fate(&desk, longer), (ReleaseStatus::Skipped, false));
-    drop((gate, desk));
+    assert_eq!(fate(&handle, longer), (ReleaseStatus::Skipped, false));
+    drop((gate, handle));
 
-    let (gate, desk) = open(&scratch);
-    assert_eq!(fate(&desk, request(4, &draws)), (ReleaseStatus::Skipped, false), "after a restart");
-    assert_eq!(fate(&desk, request(5, &draws)), (ReleaseStatus::Sealed, true), "it has its row");
-    assert_eq!(fate(&desk, request(6, &draws)), (ReleaseStatus::Sealed, true));
+    let (gate, handle) = open(&scratch);
+    assert_eq!(fate(&handle, request(4, &draws)), (ReleaseStatus::Skipped, false), "after a restart");
+    assert_eq!(fate(&handle, request(5, &draws)), (ReleaseStatus::Sealed, true), "it has its row");
+    assert_eq!(fate(&handle, request(6, &draws)), (ReleaseStatus::Sealed, true));
     assert_eq!(draws.load(Ordering::Relaxed), 2);
     // A refusal settles what is before it as well.
     let dear = |window| {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(100.0).unwrap());
         ReleaseRequest { charge: Charge::Cost(cost), ..request(window, &draws) }
     };
-    assert_eq!(fate(&desk, dear(9)).0, ReleaseStatus::Refused);
-    assert_eq!(fate(&desk, request(8, &draws)).0, ReleaseStatus::Skipped);
+    assert_eq!(fate(&handle, dear(9)).0, ReleaseStatus::Refused);
+    assert_eq!(fate(&handle, request(8, &draws)).0, ReleaseStatus::Skipped);
     // Another version, another statistic and one of several answers have nothing settled.
     let other = ReleaseRequest { release: versioned(3, 2), ..request(3, &draws) };
-    assert_eq!(fate(&desk, other), (ReleaseStatus::Sealed, true));
+    assert_eq!(fate(&handle, other), (ReleaseStatus::Sealed, true));
     let mut part = request(3, &draws);
     part.release.part = Some(Digest::of(b"an answer"));
-    assert_eq!(fate(&desk, part).0, ReleaseStatus::Refused, "there is no budget left, and it was drawn");
-    drop((gate, desk));
+    assert_eq!(fate(&handle, part).0, ReleaseStatus::Refused, "there is no budget left, and it was drawn");
+    drop((gate, handle));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(3.0 * COST).unwrap());
 }
 
@@ -150,14 +151,14 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
 fn what_was_skipped_settles_nothing_before_it(at: ScratchPlace) {
     let scratch = scratch(at, 3);
     let draws = Arc::default();
-    let (gate, desk) = open(&scratch);
-    desk.miss(release(7));
-    assert_eq!(row(&desk).fate(), ReleaseStatus::Skipped);
-    drop((gate, desk));
-    let (_gate, desk) = open(&scratch);
-    assert_eq!(row(&desk).fate(), ReleaseStatus::Skipped, "it was not delivered");
-    desk.submit(request(3, &draws)).unwrap();
-    assert_eq!(row(&desk).fate(), ReleaseStatus::Sealed);
+    let (gate, handle) = open(&scratch);
+    handle.miss(release(7));
+    assert_eq!(row(&handle).fate(), ReleaseStatus::Skipped);
+    drop((gate, handle));
+    let (_gate, handle) = open(&scratch);
+    assert_eq!(row(&handle).fate(), ReleaseStatus::Skipped, "it was not delivered");
+    handle.submit(request(3, &draws)).unwrap();
+    assert_eq!(row(&handle).fate(), ReleaseStatus::Sealed);
 }
 
 fn a_zombie_gets_no_desk(at: ScratchPlace) {
@@ -166,10 +167,10 @@ fn a_zombie_gets_no_desk(at: ScratchPlace) {
     scratch.unlock("web");
     let successor = opening(&scratch).open().unwrap();
     for name in ["by_path", "by_hour"] {
-        let trouble = desk(&zombie, name, b"the zombie's").unwrap_err();
+        let trouble = handle(&zombie, name, b"the zombie's").unwrap_err();
         assert_eq!(trouble.kind(), LedgerErrorKind::Fenced, "{trouble}");
     }
-    desk(&successor, "by_path", b"the successor's").unwrap();
+    handle(&successor, "by_path", b"the successor's").unwrap();
 }
 
 fn a_gate_that_has_ended_refuses_desks_and_says_why(at: ScratchPlace) {
@@ -178,7 +179,7 @@ fn a_gate_that_has_ended_refuses_desks_and_says_why(at: ScratchPlace) {
     gate.halt();
     // While the thread ends, and after it.
     for _ in 0..100 {
-        let trouble = desk(&gate, "by_hour", b"first").unwrap_err();
+        let trouble = handle(&gate, "by_hour", b"first").unwrap_err();
         assert_eq!(trouble.to_string(), HaltReason::Incomplete.to_string());
     }
     drop(gate);
@@ -189,7 +190,7 @@ fn a_gate_that_has_ended_refuses_desks_and_says_why(at: ScratchPlace) {
     by_path.submit(ReleaseRequest { sealable, ..request(0, &Arc::default()) }).unwrap();
     assert!(by_path.wait().is_none());
     for _ in 0..100 {
-        let trouble = desk(&gate, "by_hour", b"first").unwrap_err();
+        let trouble = handle(&gate, "by_hour", b"first").unwrap_err();
         assert_eq!(trouble.to_string(), HaltReason::Ended.to_string());
     }
 }
@@ -201,9 +202,9 @@ fn a_desk_elsewhere_waits_for_nobody_and_hears_nothing() {
     assert_eq!((gate.version(), gate.is_elsewhere()), (1, true));
     let gate = gate.with_version(3);
     assert_eq!(gate.version(), 3);
-    let mut desk = desk(&gate, "by_path", b"first").unwrap();
-    assert!(desk.take_memory().is_none());
-    assert!(desk.wait().is_none());
+    let mut handle = handle(&gate, "by_path", b"first").unwrap();
+    assert!(handle.take_memory().is_none());
+    assert!(handle.wait().is_none());
     assert!(gate.account(None, crate::accounting::PrivacyUnit::Person).is_err());
 }
 

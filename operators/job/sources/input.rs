@@ -292,7 +292,7 @@ impl SourceInput {
         let Some(own) = self.crew.own(worker) else { return SourcePart::nothing() };
         // The times were parsed once before.
         let Ok(maker) = Maker::new(self.plan.clone(), &self.source) else { return SourcePart::nothing() };
-        let desk = PartContext {
+        let handle = PartContext {
             plan: self.plan.clone(),
             maker,
             fate: Arc::clone(&self.fate),
@@ -308,7 +308,7 @@ impl SourceInput {
                 let receiver = workers.lock().ok().and_then(|mut workers| workers.get_mut(own)?.take());
                 let Some(chunks) = receiver else { return SourcePart::nothing() };
                 SourcePart::of_lines(Lines::new(
-                    desk,
+                    handle,
                     chunks,
                     spare.clone(),
                     format.clone(),
@@ -322,7 +322,7 @@ impl SourceInput {
                     InputPace::Bounded => None,
                     InputPace::Follow(clock) => Some(Arc::clone(clock)),
                 };
-                SourcePart::of_made(Made::new(desk, Arc::clone(made), clock, worker as u64, workers as u64))
+                SourcePart::of_made(Made::new(handle, Arc::clone(made), clock, worker as u64, workers as u64))
             }
         }
     }

@@ -108,7 +108,7 @@ impl Maker {
 
 /// The synthetic records of one worker.
 pub(super) struct Made {
-    desk: PartContext,
+    handle: PartContext,
     made: Arc<SyntheticLog>,
     cells: LineCells,
     /// For each of the four fields, its cell if it is wanted.
@@ -123,23 +123,23 @@ pub(super) struct Made {
 
 impl Made {
     pub(super) fn new(
-        desk: PartContext,
+        handle: PartContext,
         made: Arc<SyntheticLog>,
         clock: Option<Arc<dyn Clock>>,
         worker: u64,
         workers: u64,
     ) -> Made {
         let (cells, fields) =
-            (LineCells::new(desk.plan.fields.len()), SyntheticLog::cells(&desk.plan.fields));
-        Made { desk, made, cells, fields, clock, workers, next: worker * BLOCK, last: None, marked: None }
+            (LineCells::new(handle.plan.fields.len()), SyntheticLog::cells(&handle.plan.fields));
+        Made { handle, made, cells, fields, clock, workers, next: worker * BLOCK, last: None, marked: None }
     }
 
     pub(super) fn pull<P: PersonIdentity, I: PersonIdentity>(
         &mut self,
         batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<Pulled, SourceError> {
-        self.desk.fate.check()?;
-        if self.desk.brake.is_pulled() {
+        self.handle.fate.check()?;
+        if self.handle.brake.is_pulled() {
             return Ok(Pulled::Idle);
         }
         let now = self.clock.as_ref().map(|clock| clock.now());
@@ -151,27 +151,29 @@ impl Made {
             }
             self.cells.clear();
             row.write(&self.fields, &mut self.cells);
-            if self.desk.survey.counts() {
-                self.desk.survey.line(&[], &self.cells, &self.desk.plan.fields, Some(row.time));
+            if self.handle.survey.counts() {
+                self.handle.survey.line(&[], &self.cells, &self.handle.plan.fields, Some(row.time));
             }
-            self.desk.survey.record_time(row.time);
-            if self.desk.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
-                self.desk.fate.bad(1);
-                self.desk.fate.check()?;
+            self.handle.survey.record_time(row.time);
+            if self.handle.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
+                self.handle.fate.bad(1);
+                self.handle.fate.check()?;
             }
             self.last = Some(row.time);
             self.next += 1;
-            self.desk.progress.add(1);
+            self.handle.progress.add(1);
             if self.next.is_multiple_of(BLOCK) {
                 self.next += BLOCK * (self.workers.max(1) - 1);
             }
         }
         match (self.last, now) {
             _ if self.next >= self.made.rows() => {
-                self.desk.progress.end();
+                self.handle.progress.end();
                 Ok(Pulled::End)
             }
-            (Some(time), None) if self.desk.plan.sorted && self.desk.plan.timed => Ok(Pulled::Complete(time)),
+            (Some(time), None) if self.handle.plan.sorted && self.handle.plan.timed => {
+                Ok(Pulled::Complete(time))
+            }
             _ => Ok(Pulled::More),
         }
     }

@@ -70,7 +70,7 @@ pub(super) struct PartContext {
 
 /// Lines from a reading thread.
 pub(super) struct Lines {
-    desk: PartContext,
+    handle: PartContext,
     chunks: Receiver<DealerMessage>,
     spare: Sender<Vec<u8>>,
     format: LineFormat,
@@ -99,47 +99,59 @@ struct Current {
 
 impl Lines {
     pub(super) fn new(
-        desk: PartContext,
+        handle: PartContext,
         chunks: Receiver<DealerMessage>,
         spare: Sender<Vec<u8>>,
         format: LineFormat,
         live: bool,
         longest: usize,
     ) -> Lines {
-        let cells = LineCells::new(desk.plan.fields.len());
-        Lines { desk, chunks, spare, format, cells, current: None, latest: None, live, longest, ended: false }
+        let cells = LineCells::new(handle.plan.fields.len());
+        Lines {
+            handle,
+            chunks,
+            spare,
+            format,
+            cells,
+            current: None,
+            latest: None,
+            live,
+            longest,
+            ended: false,
+        }
     }
 
     fn pull<P: PersonIdentity, I: PersonIdentity>(
         &mut self,
         batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<Pulled, SourceError> {
-        self.desk.fate.check()?;
+        self.handle.fate.check()?;
         let enough = batch.len() + BATCH;
         // Lines without a record are some work too.
         let mut lines = 4 * BATCH;
         loop {
             if let Some(current) = &mut self.current {
-                let (fate, order) = (&*self.desk.fate, self.desk.plan.sorted.then_some(&*self.desk.order));
+                let (fate, order) =
+                    (&*self.handle.fate, self.handle.plan.sorted.then_some(&*self.handle.order));
                 let reading = ChunkReader {
                     format: &self.format,
-                    maker: &mut self.desk.maker,
+                    maker: &mut self.handle.maker,
                     cells: &mut self.cells,
                     fate,
                     order,
-                    survey: &self.desk.survey,
-                    fields: &self.desk.plan.fields,
+                    survey: &self.handle.survey,
+                    fields: &self.handle.plan.fields,
                     longest: self.longest,
                 };
                 let whole = reading.read(current, batch, enough, &mut lines);
-                self.desk.fate.check()?;
+                self.handle.fate.check()?;
                 if !whole {
                     return Ok(self.pulled());
                 }
                 if let Some(done) = self.current.take() {
-                    if self.desk.plan.sorted && !self.desk.order.ends(done.number, done.last) {
-                        self.desk.fate.unsorted();
-                        self.desk.fate.check()?;
+                    if self.handle.plan.sorted && !self.handle.order.ends(done.number, done.last) {
+                        self.handle.fate.unsorted();
+                        self.handle.fate.check()?;
                     }
                     self.latest = done.last.or(self.latest);
                     // With enough spare buffers, this one is dropped.
@@ -154,9 +166,9 @@ impl Lines {
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.pulled()),
                 Err(TryRecvError::Empty) => return Ok(Pulled::Idle),
                 Err(TryRecvError::Disconnected) => {
-                    self.desk.fate.check()?;
+                    self.handle.fate.check()?;
                     let why = "its reading thread has ended before the source did; start again";
-                    return Err(SourceError::lost(self.desk.fate.place()).because(why));
+                    return Err(SourceError::lost(self.handle.fate.place()).because(why));
                 }
             }
         }
@@ -174,7 +186,7 @@ impl Lines {
     fn pulled(&self) -> Pulled {
         let latest = self.current.as_ref().and_then(|current| current.last).or(self.latest);
         match latest {
-            Some(time) if self.desk.plan.sorted && self.desk.plan.timed && !self.live => {
+            Some(time) if self.handle.plan.sorted && self.handle.plan.timed && !self.live => {
                 Pulled::Complete(time)
             }
             _ => Pulled::More,

@@ -66,14 +66,18 @@ pub(super) fn seated<R: ReadyAnswers>(
     let opened =
         Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
     let waker = Waker::default();
-    let (desk, memory) = office.open(&name, &terms, waker.wake())?;
+    let (handle, memory) = office.open(&name, &terms, waker.wake())?;
     if let Some(memory) = memory.as_ref().filter(|memory| !memory.is_foreign) {
         ready.accepts(&memory.state)?;
     }
     let promise = account.promise().briefly(ready.cost(), in_words).into();
     let (ready, opened, schema) = (Arc::new(ready), opened.finish(), schema.digest());
     let late = late.map_or(0, |late| late.as_microseconds());
-    Ok((PreparedBundle { ready, title, promise, charge, life, opened, schema, schedule, late }, desk, waker))
+    Ok((
+        PreparedBundle { ready, title, promise, charge, life, opened, schema, schedule, late },
+        handle,
+        waker,
+    ))
 }
 
 impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {

@@ -172,8 +172,8 @@ impl StatisticBackend for Recorder {
         let notes = self.noted.lock().unwrap().get(name).cloned().unwrap_or_default();
         let notes = notes.into_iter().map(|(place, text)| (place, Zeroizing::new(text))).collect();
         let memory = state.map(|state| Memory { state, notes, is_foreign: false });
-        let desk = Recording { recorder: self.clone(), told: Mutex::default(), wake: Mutex::new(wake) };
-        Ok((Box::new(desk), memory))
+        let handle = Recording { recorder: self.clone(), told: Mutex::default(), wake: Mutex::new(wake) };
+        Ok((Box::new(handle), memory))
     }
 }
 

@@ -298,7 +298,7 @@ fn a_part_whose_reading_thread_is_gone_says_so() {
     let (source, person) = stated("type = \"combined\"\npath = \"-\"", "unit = \"record\"");
     let part = |messages: Vec<DealerMessage>| {
         let plan = CellLayout::new(&source, &person, &wanted(vec![group(None, None)], false)).unwrap();
-        let desk = PartContext {
+        let handle = PartContext {
             maker: Maker::new(plan.clone(), &source).unwrap(),
             fate: SourceFault::new("standard input".into(), 0, false),
             brake: Brake::new(),
@@ -313,7 +313,7 @@ fn a_part_whose_reading_thread_is_gone_says_so() {
             sender.send(message).unwrap();
         }
         let format = LineFormat::Combined(Combined::new(&[]));
-        SourcePart::<(), ()>::of_lines(Lines::new(desk, chunks, spare, format, false, 100))
+        SourcePart::<(), ()>::of_lines(Lines::new(handle, chunks, spare, format, false, 100))
     };
     let gone = part(Vec::new()).pull(&mut Vec::new()).unwrap_err();
     assert!(!gone.is_refused() && gone.to_string().contains("its reading thread has ended"), "{gone}");
