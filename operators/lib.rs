@@ -82,12 +82,12 @@ pub mod ledger;
 pub mod mechanisms;
 pub mod noise;
 pub mod prelude;
+#[cfg(feature = "cli")]
+mod release_line;
 #[cfg(all(test, feature = "postgres"))]
 #[path = "../tests/kit/server.rs"]
 mod server;
 pub mod time;
-#[cfg(feature = "cli")]
-mod told;
 #[cfg(feature = "cli")]
 pub mod watch;
 mod words;

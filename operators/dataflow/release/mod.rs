@@ -1,9 +1,9 @@
 //! From complete windows to rows: the operator that hands windows to the gate and tells what comes back.
 
 mod deliver;
-mod docket;
 mod operator;
 mod queries;
+mod window_queue;
 
 pub use deliver::Deliver;
 pub use deliver::LeavingRelease;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::deliver::{LeavingRelease, SharedDesk, lock};
-use super::docket::{WindowAction, WindowQueue};
+use super::window_queue::{WindowAction, WindowQueue};
 use crate::accounting::Interval;
 use crate::dataflow::driver::{Context, Fed, ProcessShared, RunError, draws_for_a_dataflow};
 use crate::dataflow::engine::{
@@ -175,25 +175,25 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
     let (own, turn) = (Rc::clone(&context), scope.activator_for(address));
     builder.build(move |mut capabilities| {
         let wake = Box::new(move || turn.activate());
-        let mut clerk = at_desk
+        let mut sequencer = at_desk
             .map(|(plan, handle, _)| ReleaseSequencer::new(plan, handle, own, wake, capabilities.pop()));
         move |frontiers: &[MutableAntichain<Time>]| {
-            let Some(clerk) = &mut clerk else {
+            let Some(sequencer) = &mut sequencer else {
                 // Nothing is sent to the other workers.
                 return input.for_each(|_, _| {});
             };
             input.for_each(|capability, batch| {
                 let Some(given) = capability.least().copied() else { return };
                 for (window, part) in batch.drain(..) {
-                    clerk.docket.absorb(given, window, part);
+                    sequencer.queue.absorb(given, window, part);
                 }
             });
             // One input, whose times are in one order: its frontier is one time, or none.
             let complete =
                 frontiers.iter().flat_map(|frontier| frontier.frontier().iter().copied().min()).min();
             let mut releases = releases.activate();
-            clerk.serve(complete, &mut |capability, release| releases.session(capability).give(release));
-            if let Some(wait) = clerk.patience() {
+            sequencer.serve(complete, &mut |capability, release| releases.session(capability).give(release));
+            if let Some(wait) = sequencer.patience() {
                 activator.activate_after(wait);
             }
         }
@@ -206,7 +206,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// The release operator of worker 0.
 struct ReleaseSequencer<S: WindowStatistic> {
-    docket: WindowQueue<S, ReleaseOutcome>,
+    queue: WindowQueue<S, ReleaseOutcome>,
     handle: SharedDesk,
     shared: Arc<ProcessShared>,
     context: Rc<Context>,
@@ -233,10 +233,10 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         let StatisticSchedule { title, schedule, statistic, late, skipping, at_end, .. } = plan;
         let (clock, patience) = skipping.unzip();
         let name = (title.job.clone(), title.name.clone());
-        let docket = WindowQueue::new(statistic, title, schedule, (late, patience), at_end);
+        let queue = WindowQueue::new(statistic, title, schedule, (late, patience), at_end);
         ReleaseSequencer {
-            place: context.order.join(name, at_end, docket.next_close(), wake),
-            docket,
+            place: context.order.join(name, at_end, queue.next_close(), wake),
+            queue,
             handle: Arc::new(Mutex::new(handle)),
             shared: Arc::clone(&context.shared),
             context,
@@ -248,17 +248,17 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
 
     fn serve(&mut self, complete: Option<Time>, tell: &mut Tell<'_>) {
         let Some(mut capability) = self.capability.take() else { return };
-        let before = self.docket.awaited();
+        let before = self.queue.awaited();
         self.hear(&capability, tell);
         // After a failure nothing leaves, and nothing is settled that is not.
         if !self.shared.has_failed() {
             self.submit(complete);
-            while let Some((close, outcome)) = self.docket.tell() {
+            while let Some((close, outcome)) = self.queue.tell() {
                 self.leave(&capability.delayed(&close), outcome, tell);
             }
         }
-        self.shared.awaits(before, self.docket.awaited());
-        self.capability = self.docket.settled().map(|settled| {
+        self.shared.awaits(before, self.queue.awaited());
+        self.capability = self.queue.settled().map(|settled| {
             capability.downgrade(&settled);
             capability
         });
@@ -278,12 +278,12 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
                 // Told by another process, or before: the window is settled, and nothing leaves here.
                 Some(GateEvent::Withheld(row)) => {
                     self.asked.remove(&row.release().id());
-                    self.docket.withhold(row.release().id());
+                    self.queue.withhold(row.release().id());
                 }
                 Some(GateEvent::Row(row, standing)) => {
                     let id = row.release().id();
                     let took = self.asked.remove(&id).map(|since| since.elapsed());
-                    let early = self.docket.hear(id, (*row, *standing, took));
+                    let early = self.queue.hear(id, (*row, *standing, took));
                     if let Some(early) = early.filter(|_| !self.shared.has_failed()) {
                         self.leave(capability, early, tell);
                     }
@@ -296,7 +296,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         let now = self.clock.as_ref().map(|clock| clock.now());
         let (order, place) = (&self.context.order, self.place);
         while !self.shared.is_over()
-            && let Some(word) = self.docket.next(complete, now, |close| order.is_turn(place, close))
+            && let Some(word) = self.queue.next(complete, now, |close| order.is_turn(place, close))
         {
             match word {
                 WindowAction::Miss(release) => lock(&self.handle).miss(release),
@@ -308,7 +308,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
                 }
             }
         }
-        order.advance(place, self.docket.next_close());
+        order.advance(place, self.queue.next_close());
     }
 
     fn leave(
@@ -323,7 +323,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
 
     /// Returns the time for which nothing has to be done.
     fn patience(&self) -> Option<Duration> {
-        let remaining = self.docket.next_deadline()?.saturating_sub(self.clock.as_ref()?.now());
+        let remaining = self.queue.next_deadline()?.saturating_sub(self.clock.as_ref()?.now());
         let remaining = Duration::from_micros(u64::try_from(remaining).unwrap_or(0));
         Some(remaining.clamp(Duration::from_millis(1), GLANCE))
     }

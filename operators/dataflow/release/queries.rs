@@ -249,7 +249,7 @@ pub(in crate::dataflow) struct Sought<'scope, A> {
     /// Those that cannot be answered.
     pub(in crate::dataflow) unanswered: StreamVec<'scope, Time, Unanswered>,
     /// Of worker 0.
-    pub(super) clerk: Option<AtDesk<A>>,
+    pub(super) sequencer: Option<AtDesk<A>>,
     /// Wakes the operator that seals.
     pub(super) seal: Wakes,
 }
@@ -286,26 +286,26 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     let mut refused = OutputBuilder::<_, CapacityContainerBuilder<Vec<Unanswered>>>::from(refused);
 
     let address = builder.operator_info().address;
-    let clerk = at_desk.map(|(answering, handle, waker)| {
+    let sequencer = at_desk.map(|(answering, handle, waker)| {
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
         Rc::new(RefCell::new(QuerySequencer::new(answering, handle, Arc::clone(&context.shared), workers)))
     });
-    let (at_desk, seal) = (clerk.clone(), Wakes::default());
+    let (at_desk, seal) = (sequencer.clone(), Wakes::default());
     let wakes = seal.clone();
     builder.build(move |_| {
         let mut held: HashMap<Digest, HeldTimes> = HashMap::new();
         move |_| {
-            let Some(clerk) = &at_desk else {
+            let Some(sequencer) = &at_desk else {
                 // Nothing is sent to the other workers.
                 return input.for_each(|_, _| {});
             };
-            let mut clerk = clerk.borrow_mut();
+            let mut sequencer = sequencer.borrow_mut();
             let (mut posed, mut releases) = (posed.activate(), releases.activate());
             let mut refused = refused.activate();
             input.for_each(|capability, batch| {
                 let Some(given) = capability.least().copied() else { return };
                 for question in batch.drain(..) {
-                    match clerk.ask(question, given) {
+                    match sequencer.ask(question, given) {
                         Ok(Some((id, time))) => {
                             let (posed, release) =
                                 (capability.delayed(&time, 0), capability.delayed(&time, 1));
@@ -316,8 +316,8 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
                     }
                 }
             });
-            clerk.hear();
-            while let Some(word) = clerk.for_seeking() {
+            sequencer.hear();
+            while let Some(word) = sequencer.for_seeking() {
                 match word {
                     QueryAction::Pose(question) => {
                         if let Some(HeldTimes { posed: capability, .. }) = held.remove(&Digest(question.id)) {
@@ -327,18 +327,18 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
                     }
                     QueryAction::Leave(outcome) => {
                         if let Some(HeldTimes { release, .. }) = held.remove(&outcome.0.release().id()) {
-                            releases.session(&release).give(clerk.leaving(*outcome));
+                            releases.session(&release).give(sequencer.leaving(*outcome));
                         }
                     }
                     QueryAction::Drop(id) => drop(held.remove(&id)),
                 }
             }
-            if clerk.has_word_for_sealing() {
+            if sequencer.has_word_for_sealing() {
                 wakes.wake();
             }
         }
     });
-    Sought { posed: posed_stream, releases: release_stream, unanswered: refused_stream, clerk, seal }
+    Sought { posed: posed_stream, releases: release_stream, unanswered: refused_stream, sequencer, seal }
 }
 
 // The operator that seals: what every worker has counted goes to worker 0, and with the last of it to the
@@ -362,7 +362,7 @@ pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
     sought: Sought<'scope, A>,
     context: &Context,
 ) -> StreamVec<'scope, Time, LeavingRelease> {
-    let Sought { releases: before, clerk, seal, .. } = sought;
+    let Sought { releases: before, sequencer, seal, .. } = sought;
     let scope = counted.scope();
     let mut builder = OperatorBuilder::new("Seal".to_owned(), scope);
     let mut input = builder.new_input(counted, Exchange::new(|_: &([u8; 32], MatchedTotals)| 0));
@@ -375,30 +375,30 @@ pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
     builder.build(move |mut capabilities| {
         // For what a former process has sealed and not delivered: all of it is released when the handle is
         // opened.
-        let mut first = clerk.is_some().then(|| capabilities.pop()).flatten();
+        let mut first = sequencer.is_some().then(|| capabilities.pop()).flatten();
         drop(capabilities);
         let mut held: HashMap<Digest, Capability<Time>> = HashMap::new();
         move |_| {
-            let Some(clerk) = &clerk else {
+            let Some(sequencer) = &sequencer else {
                 return input.for_each(|_, _| {});
             };
-            let mut clerk = clerk.borrow_mut();
+            let mut sequencer = sequencer.borrow_mut();
             input.for_each(|capability, batch| {
                 let Some(own) = capability.retain_least(0) else { return };
                 for (id, found) in batch.drain(..) {
                     let id = Digest(id);
                     held.entry(id).or_insert_with(|| own.clone());
-                    clerk.count(id, found);
+                    sequencer.count(id, found);
                 }
             });
-            clerk.hear();
+            sequencer.hear();
             let mut releases = releases.activate();
-            while let Some(word) = clerk.for_sealing() {
+            while let Some(word) = sequencer.for_sealing() {
                 match word {
                     QueryAction::Leave(outcome) => {
                         let own = held.remove(&outcome.0.release().id());
                         if let Some(capability) = own.as_ref().or(first.as_ref()) {
-                            releases.session(capability).give(clerk.leaving(*outcome));
+                            releases.session(capability).give(sequencer.leaving(*outcome));
                         }
                     }
                     QueryAction::Drop(id) => drop(held.remove(&id)),

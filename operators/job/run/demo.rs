@@ -19,8 +19,8 @@ use crate::job::release_plan::{ReleasePlan, schedule};
 use crate::job::sources::{Crew, Group, SourcePart};
 use crate::job::statistics::{ExactNumbers, ReleasedNumber, released_key};
 use crate::ledger::{Digest, Ledger, LedgerKey};
+use crate::release_line::{LineKey, ReleaseLine, Says};
 use crate::time::Time;
-use crate::told::{LineKey, ReleaseLine, Says};
 
 /// The exact numbers of a demonstration, by release plan.
 pub(crate) struct Demo {

@@ -17,8 +17,8 @@ use crate::canonical::{Canonical, Digest};
 use crate::job::paths::resolve_symlinks;
 use crate::ledger::place::could_be_made;
 use crate::ledger::{Anchor, LedgerError, Name, Published};
+use crate::release_line::{ReleaseLine, Says};
 use crate::time::moment;
-use crate::told::{ReleaseLine, Says};
 
 /// The rows that a file holds.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@
 
 use std::borrow::Cow;
 
-use crate::told::{CellLine, ReleaseLine, Says};
+use crate::release_line::{CellLine, ReleaseLine, Says};
 
 const COLUMNS: &str = "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain,\
     q,tau,rank_error,total,strategy,ledger";

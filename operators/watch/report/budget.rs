@@ -6,7 +6,7 @@ use super::draw::{Drawing, Scale, counted, dated, grouped, percent, said, spanne
 use super::model::{BudgetHistory, Model, ReportedWindow, WindowOutcome};
 use super::timeline::ruler;
 use crate::ledger::Outlook;
-use crate::told::CellLine;
+use crate::release_line::CellLine;
 
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 12.0;

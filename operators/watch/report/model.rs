@@ -11,8 +11,8 @@ use super::budget::{Errors, finite};
 use super::draw::{counted, named};
 use crate::accounting::PrivacyCost;
 use crate::ledger::{Forecast, Name};
+use crate::release_line::{CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says};
 use crate::time::at;
-use crate::told::{CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says};
 
 /// All releases and the spending of their budget so far.
 #[derive(Debug, Default)]

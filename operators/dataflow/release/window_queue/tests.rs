@@ -1,0 +1,136 @@
+use super::*;
+use crate::dataflow::tests::{Counts, title};
+use crate::time::{Span, Time};
+
+type TestQueue = WindowQueue<Counts, &'static str>;
+
+fn queue(schedule: Schedule, patience: Option<i64>) -> TestQueue {
+    let span = |length| Span::microseconds(length).unwrap();
+    WindowQueue::new(Counts, title("visits"), schedule, (Some(span(3)), patience.map(span)), false)
+}
+
+/// Windows `[0, 10)`, `[10, 20)`, ... up to `until`; each closes three after its end.
+fn tens(until: Option<Time>) -> Schedule {
+    Schedule::tumbling(Span::microseconds(10), 0, until).unwrap()
+}
+
+fn handed_in(queue: &mut TestQueue, complete: Option<Time>, now: Option<Time>) -> Vec<(Time, &'static str)> {
+    std::iter::from_fn(|| queue.next(complete, now, |_| true))
+        .map(|word| match word {
+            WindowAction::Submit(request) => (request.release.window.start(), "submitted"),
+            WindowAction::Miss(release) => (release.window.start(), "missed"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_window_is_handed_in_once_it_is_complete_to_its_close_and_not_before() {
+    let mut queue = queue(tens(Some(40)), None);
+    assert_eq!(handed_in(&mut queue, Some(12), None), []);
+    assert_eq!(handed_in(&mut queue, Some(13), None), [(0, "submitted")]);
+    assert_eq!(handed_in(&mut queue, Some(33), None), [(10, "submitted"), (20, "submitted")]);
+    assert_eq!(handed_in(&mut queue, Some(Time::MAX), None), [(30, "submitted")]);
+}
+
+// Refutes a window that is sealed on the word that records come in order, which a later one may break.
+#[test]
+fn what_waits_for_the_end_of_the_input_is_handed_in_at_its_end() {
+    let mut queue = TestQueue { at_end: true, ..queue(tens(Some(40)), None) };
+    assert_eq!(handed_in(&mut queue, Some(33), None), []);
+    assert_eq!(queue.settled(), Some(13));
+    assert_eq!(handed_in(&mut queue, Some(Time::MAX), None).len(), 4);
+}
+
+#[test]
+fn inputs_that_vanished_complete_nothing() {
+    let mut queue = queue(tens(Some(40)), None);
+    queue.absorb(Time::MIN, 0, 5);
+    assert_eq!(handed_in(&mut queue, None, None), []);
+    assert_eq!(queue.settled(), Some(13));
+}
+
+#[test]
+fn without_a_last_window_the_end_of_the_input_completes_none() {
+    let mut queue = queue(tens(None), None);
+    assert_eq!(handed_in(&mut queue, Some(22), None), [(0, "submitted")]);
+    assert_eq!(handed_in(&mut queue, Some(Time::MAX), None), []);
+    assert!(queue.settled().is_some(), "the first is still with the gate");
+    assert!(queue.hear(title("visits").of(tens(None).window(0).unwrap()).id(), "told").is_none());
+    assert_eq!(queue.tell(), Some((13, "told")));
+    assert_eq!(queue.settled(), None);
+}
+
+#[test]
+fn a_part_that_comes_with_the_close_of_its_window_is_late() {
+    let mut queue = queue(tens(Some(40)), None);
+    queue.absorb(12, 0, 1);
+    queue.absorb(13, 0, 100);
+    queue.absorb(14, 0, 100);
+    assert_eq!(queue.open.get(&0), Some(&1));
+}
+
+#[test]
+fn a_part_of_no_window_and_a_part_of_a_window_that_has_gone_leave_nothing_behind() {
+    let mut queue = queue(tens(Some(40)), Some(5));
+    assert_eq!(handed_in(&mut queue, Some(0), Some(18)), [(0, "missed")]);
+    queue.absorb(Time::MIN, 0, 1);
+    queue.absorb(Time::MIN, 4, 1);
+    queue.absorb(Time::MIN, u64::MAX, 1);
+    assert!(queue.open.is_empty());
+    queue.absorb(Time::MIN, 3, 1);
+    assert_eq!(queue.open.len(), 1, "a far window costs its own tally and no other");
+}
+
+#[test]
+fn a_window_is_in_time_until_its_deadline() {
+    let mut queue = queue(tens(Some(40)), Some(5));
+    assert_eq!(queue.next_deadline(), Some(18));
+    assert_eq!(handed_in(&mut queue, Some(13), Some(17)), [(0, "submitted")]);
+    assert_eq!(handed_in(&mut queue, Some(23), Some(28)), [(10, "missed")], "complete, and too late");
+    assert_eq!(
+        handed_in(&mut queue, Some(23), Some(27)),
+        [],
+        "a clock that was set back brings nothing back"
+    );
+}
+
+#[test]
+fn outcomes_are_told_in_order_of_windows_whatever_the_order_of_the_gate() {
+    let mut queue = queue(tens(Some(40)), None);
+    assert_eq!(handed_in(&mut queue, Some(Time::MAX), None).len(), 4);
+    let id = |number| title("visits").of(tens(None).window(number).unwrap()).id();
+    for (number, outcome) in [(3, "d"), (1, "b")] {
+        queue.hear(id(number), outcome);
+        assert_eq!(queue.tell(), None);
+        assert_eq!(queue.settled(), Some(13));
+    }
+    queue.hear(id(0), "a");
+    assert_eq!((queue.tell(), queue.tell(), queue.tell()), (Some((13, "a")), Some((23, "b")), None));
+    assert_eq!(queue.settled(), Some(33));
+    queue.hear(id(2), "c");
+    assert_eq!((queue.tell(), queue.tell()), (Some((33, "c")), Some((43, "d"))));
+    assert_eq!((queue.settled(), queue.awaited()), (None, 0));
+}
+
+#[test]
+fn what_a_former_process_sealed_is_told_once_and_not_asked_for_again() {
+    let mut queue = queue(tens(Some(30)), None);
+    let id = |number| title("visits").of(tens(None).window(number).unwrap()).id();
+    assert_eq!(queue.hear(id(1), "sealed before"), Some("sealed before"));
+    assert_eq!(queue.hear(title("other").of(tens(None).window(0).unwrap()).id(), "old"), Some("old"));
+    assert_eq!(handed_in(&mut queue, Some(Time::MAX), None), [(0, "submitted"), (20, "submitted")]);
+}
+
+#[test]
+fn only_so_many_windows_are_with_the_gate_at_once() {
+    let mut queue = queue(tens(Some(100_000)), None);
+    let mut told = 0;
+    while queue.settled().is_some() {
+        assert!(handed_in(&mut queue, Some(Time::MAX), None).len() <= AT_THE_GATE);
+        assert!(queue.awaited() <= AT_THE_GATE);
+        let id = *queue.numbers.keys().next().unwrap();
+        queue.hear(id, "told");
+        told += std::iter::from_fn(|| queue.tell()).count();
+    }
+    assert_eq!(told, 10_000);
+}
