@@ -13,10 +13,10 @@ use super::sentence::{BOUND, RHO, value};
 /// Prints the bytes of one window, of which two workers have a half each.
 pub(crate) fn measure(events: &Events) -> Result<(), Box<dyn Error>> {
     let (keys, per_key) = BOUND;
-    let chooser = || ContributionSelector::new([7; 32]);
-    let mut largest = PersonTable::new(chooser(), Cap::new(keys, 1 << 31)?, Own(PerPerson::Greatest));
+    let selector = || ContributionSelector::new([7; 32]);
+    let mut largest = PersonTable::new(selector(), Cap::new(keys, 1 << 31)?, Own(PerPerson::Greatest));
     let measure = KeptRecords::new(bounding::Values::<i64>::new());
-    let mut quantile = PersonTable::new(chooser(), Cap::new(keys, per_key)?, measure);
+    let mut quantile = PersonTable::new(selector(), Cap::new(keys, per_key)?, measure);
     for (record, event) in (0..).zip(events.first_window()) {
         largest.add(event.person, &event.key, value(event));
         quantile.add(event.person, &event.key, (record, value(event)));

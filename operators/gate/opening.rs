@@ -184,10 +184,10 @@ impl Opening {
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
         let accounts = ledger.accounts()?;
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };
-        let vault = StateCipher::new(&key, *ledger.name());
+        let cipher = StateCipher::new(&key, *ledger.name());
         let core = Core::new(self.delivery, uncertainty);
         let (messages, inbox) = unbounded();
-        let mut driver = Driver::new(ledger, claim, vault, journal, core, (pacing, settled));
+        let mut driver = Driver::new(ledger, claim, cipher, journal, core, (pacing, settled));
         let halted = driver.halted();
         let effects = driver.opened(waiting, lacking.is_some());
         if let Some(trouble) = lacking {

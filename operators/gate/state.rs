@@ -128,7 +128,7 @@ pub(super) struct Guest {
 pub(super) fn welcome(
     ledger: &mut Ledger,
     claim: &Claim,
-    vault: &StateCipher,
+    cipher: &StateCipher,
     Guest { name, version, terms }: &Guest,
 ) -> Result<Option<Memory>, LedgerError> {
     let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, terms.clone()) {
@@ -137,13 +137,13 @@ pub(super) fn welcome(
         asked => asked.map(Ok),
     };
     request::ask(ledger, claim, agree)??;
-    let Some(kept) = kept(ledger, claim, vault, name)? else { return Ok(None) };
+    let Some(kept) = kept(ledger, claim, cipher, name)? else { return Ok(None) };
     let job = claim.job();
     let own = Digest::of_version(*version, terms.digest());
     let keeper = request::ask(ledger, claim, |ledger| ledger.keeper(job, name))?;
     let notes = request::ask(ledger, claim, |ledger| ledger.notes(job, name))?;
     let open = |(place, held): (i64, Vec<u8>)| {
-        let text = vault.open_note((job, name), place, &held).ok_or_else(|| unopened(name, job))?;
+        let text = cipher.open_note((job, name), place, &held).ok_or_else(|| unopened(name, job))?;
         Ok((place, text))
     };
     Ok(Some(Memory {
@@ -161,14 +161,14 @@ pub(super) fn welcome(
 pub(super) fn kept(
     ledger: &mut Ledger,
     claim: &Claim,
-    vault: &StateCipher,
+    cipher: &StateCipher,
     name: &Name,
 ) -> Result<Option<KeptState>, LedgerError> {
     let job = claim.job();
     let Some(sealed) = request::ask(ledger, claim, |ledger| ledger.state(job, name))? else {
         return Ok(None);
     };
-    let opened = vault.open((job, name), &sealed).ok_or_else(|| unopened(name, job))?;
+    let opened = cipher.open((job, name), &sealed).ok_or_else(|| unopened(name, job))?;
     Ok(Some(KeptState { version: sealed.version, state: opened }))
 }
 
@@ -193,33 +193,33 @@ mod tests {
         let name = |text| Name::new("name", text).unwrap();
         let [web, by_path, other] = ["web", "by_path", "other"].map(name);
         let own = (&web, &by_path);
-        let vault = StateCipher::new(&key, Digest::of(b"ledger"));
+        let cipher = StateCipher::new(&key, Digest::of(b"ledger"));
         let note = Noted { place: 3, since: 1, text: b"what is noted".to_vec() };
-        let state = vault.seal(own, 4, b"what is kept", Some(&note)).unwrap();
+        let state = cipher.seal(own, 4, b"what is kept", Some(&note)).unwrap();
         let noted = state.note.clone().unwrap();
         assert_eq!((noted.place, noted.since), (3, 1));
-        assert_eq!(vault.open_note(own, 3, &noted.held).unwrap()[..], b"what is noted"[..]);
-        assert!(vault.open_note(own, 4, &noted.held).is_none(), "a note in another's place");
-        assert!(vault.open_note((&web, &other), 3, &noted.held).is_none());
-        assert!(vault.open_note(own, 5, &state.held).is_none(), "a state for a note");
-        assert_eq!(vault.open(own, &state).unwrap()[..], b"what is kept"[..]);
+        assert_eq!(cipher.open_note(own, 3, &noted.held).unwrap()[..], b"what is noted"[..]);
+        assert!(cipher.open_note(own, 4, &noted.held).is_none(), "a note in another's place");
+        assert!(cipher.open_note((&web, &other), 3, &noted.held).is_none());
+        assert!(cipher.open_note(own, 5, &state.held).is_none(), "a state for a note");
+        assert_eq!(cipher.open(own, &state).unwrap()[..], b"what is kept"[..]);
         assert!(!state.held.windows(4).any(|bytes| bytes == b"kept"));
         assert_ne!(
-            vault.seal(own, 4, b"what is kept", None).unwrap().held,
+            cipher.seal(own, 4, b"what is kept", None).unwrap().held,
             state.held,
             "a nonce was used twice"
         );
 
-        assert!(vault.open((&other, &by_path), &state).is_none());
-        assert!(vault.open((&web, &other), &state).is_none());
-        assert!(vault.open(own, &State { version: 6, ..state.clone() }).is_none());
+        assert!(cipher.open((&other, &by_path), &state).is_none());
+        assert!(cipher.open((&web, &other), &state).is_none());
+        assert!(cipher.open(own, &State { version: 6, ..state.clone() }).is_none());
         assert!(StateCipher::new(&other_key, Digest::of(b"ledger")).open(own, &state).is_none());
         assert!(StateCipher::new(&key, Digest::of(b"another")).open(own, &state).is_none());
         for byte in 0..state.held.len() {
             let mut held = state.held.clone();
             held[byte] ^= 1;
             assert!(
-                vault.open(own, &State { version: 5, held, note: None }).is_none(),
+                cipher.open(own, &State { version: 5, held, note: None }).is_none(),
                 "byte {byte} was changed unnoticed"
             );
         }

@@ -61,7 +61,7 @@ struct PendingRequest {
 pub(super) struct Driver {
     ledger: Ledger,
     claim: Claim,
-    vault: StateCipher,
+    cipher: StateCipher,
     journal: Option<Journal>,
     core: Core<Digest, String>,
     /// The requests that have no row yet.
@@ -83,7 +83,7 @@ impl Driver {
     pub(super) fn new(
         ledger: Ledger,
         claim: Claim,
-        vault: StateCipher,
+        cipher: StateCipher,
         journal: Option<Journal>,
         core: Core<Digest, String>,
         (pacing, settled): (Pacing, HashMap<(Name, Digest), Time>),
@@ -91,7 +91,7 @@ impl Driver {
         Driver {
             ledger,
             claim,
-            vault,
+            cipher,
             journal,
             core,
             requests: HashMap::new(),

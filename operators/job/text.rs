@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
+use crate::dataflow::bounding::{Identity, IdentitySink, StableHasher};
 
 /// A string. Up to 23 bytes are stored inline, in three words that are hashed and compared at once; longer
 /// strings are shared. The order is that of the bytes. Prints as `<private>`.
@@ -124,10 +124,10 @@ impl Identity for Text {
     }
 
     #[inline]
-    fn mix(&self, mixer: &Mixer) -> u64 {
+    fn mix(&self, hasher: &StableHasher) -> u64 {
         match &self.0 {
-            TextStorage::Short(words) => mixer.words(words),
-            TextStorage::Long(_) => mixer.written(self),
+            TextStorage::Short(words) => hasher.words(words),
+            TextStorage::Long(_) => hasher.written(self),
         }
     }
 
@@ -214,11 +214,11 @@ mod tests {
     // Refutes a hash that padding could make alike, or that reads one text as another.
     #[test]
     fn what_differs_in_a_byte_or_in_length_has_another_hash() {
-        let chooser = ContributionSelector::new([7; 32]);
+        let selector = ContributionSelector::new([7; 32]);
         let mut hashes = HashSet::new();
         for length in 0..30 {
             for text in ["\0".repeat(length), "a".repeat(length), "\0".repeat(length) + "a"] {
-                hashes.insert((chooser.record(&Text::new(&text)), text));
+                hashes.insert((selector.record(&Text::new(&text)), text));
             }
         }
         let texts: HashSet<&String> = hashes.iter().map(|(_, text)| text).collect();

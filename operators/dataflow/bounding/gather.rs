@@ -26,7 +26,7 @@ pub(super) struct Gather<P, R: Rule> {
 
 /// The rules by which a group is cut.
 struct GroupRules<'a, K, R> {
-    chooser: &'a ContributionSelector,
+    selector: &'a ContributionSelector,
     cap: Cap,
     rule: &'a R,
     names: &'a KeyNumbers<K>,
@@ -50,12 +50,12 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     pub(super) fn settle<K: Identity + Ord + Clone>(
         &mut self,
         part: &mut PanePart<P, R>,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         cap: Cap,
         rule: &R,
         names: &KeyNumbers<K>,
     ) {
-        let rules = GroupRules { chooser, cap, rule, names };
+        let rules = GroupRules { selector, cap, rule, names };
         // The old rows go to the work space, and new ones take the place of what was left there.
         self.take(part, &rules);
         part.heap = 0;
@@ -77,13 +77,13 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     pub(super) fn close<K: Identity + Ord + Clone>(
         &mut self,
         part: &mut PanePart<P, R>,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         cap: Cap,
         rule: &R,
         names: &KeyNumbers<K>,
         mut count: impl FnMut(&P, &[Keyed<R::Held>]),
     ) {
-        let rules = GroupRules { chooser, cap, rule, names };
+        let rules = GroupRules { selector, cap, rule, names };
         self.take(part, &rules);
         self.each_person(&rules, |row, group, choices| {
             let left = rule.cancel(group);
@@ -120,10 +120,10 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
             rows_of.push(row_of(person, slot));
             items.push(keyed);
         }
-        let GroupRules { chooser, rule, names, .. } = rules;
+        let GroupRules { selector, rule, names, .. } = rules;
         for Fresh { person, slot, key, value } in part.fresh.drain(..) {
-            let choice = || chooser.choice(chooser.person(&person), names.hash(key));
-            items.push(Keyed { key, held: rule.hold(chooser, choice, value) });
+            let choice = || selector.choice(selector.person(&person), names.hash(key));
+            items.push(Keyed { key, held: rule.hold(selector, choice, value) });
             rows_of.push(row_of(person, slot));
         }
     }
@@ -199,8 +199,8 @@ impl<K: Identity + Ord + Clone, R: Rule> GroupRules<'_, K, R> {
         choices: &mut Vec<(u64, u32)>,
     ) -> usize {
         let most = self.cap.keys() as usize;
-        let person = self.chooser.person(person);
-        let choice = |key: u32| self.chooser.choice(person, self.names.hash(key));
+        let person = self.selector.person(person);
+        let choice = |key: u32| self.selector.choice(person, self.names.hash(key));
         choices.clear();
         choices.reserve(group.len());
         for keyed in group.iter() {
@@ -243,8 +243,8 @@ impl<K: Identity + Ord + Clone, R: Rule> GroupRules<'_, K, R> {
 
     /// The order in which the keys of a person are chosen.
     fn order<P: Identity>(&self, person: &P, a: u32, b: u32) -> Ordering {
-        let person = self.chooser.person(person);
-        let place = |key: u32| (self.chooser.choice(person, self.names.hash(key)), key);
+        let person = self.selector.person(person);
+        let place = |key: u32| (self.selector.choice(person, self.names.hash(key)), key);
         self.compare(place(a), place(b))
     }
 

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::selector::Mixer;
+use super::selector::StableHasher;
 use crate::mechanisms::queries::{QueryRow, Value};
 use crate::mechanisms::{Bucket, Key};
 
@@ -20,8 +20,8 @@ pub trait Identity: Sized {
     fn read(bytes: &mut &[u8]) -> Option<Self>;
 
     /// A keyed hash of it. Integers of up to 64 bits, and tuples of them, have a faster one than their bytes.
-    fn mix(&self, mixer: &Mixer) -> u64 {
-        mixer.written(self)
+    fn mix(&self, hasher: &StableHasher) -> u64 {
+        hasher.written(self)
     }
 
     /// Memory that it holds beside its own size, in bytes.
@@ -60,9 +60,9 @@ macro_rules! integers {
             }
 
             #[inline]
-            fn mix(&self, mixer: &Mixer) -> u64 {
+            fn mix(&self, hasher: &StableHasher) -> u64 {
                 // Widening keeps distinct numbers distinct, signed ones too.
-                mixer.number(*self as u64)
+                hasher.number(*self as u64)
             }
         }
     )*};
@@ -231,10 +231,10 @@ macro_rules! tuples {
 
             #[inline]
             #[expect(non_snake_case, reason = "a name a place")]
-            fn mix(&self, mixer: &Mixer) -> u64 {
+            fn mix(&self, hasher: &StableHasher) -> u64 {
                 let ($($name,)*) = self;
-                let hashes = [$($name.mix(mixer)),*];
-                hashes.into_iter().reduce(|before, next| mixer.pair(before, next)).unwrap_or(0)
+                let hashes = [$($name.mix(hasher)),*];
+                hashes.into_iter().reduce(|before, next| hasher.pair(before, next)).unwrap_or(0)
             }
 
             #[expect(non_snake_case, reason = "a name a place")]

@@ -18,17 +18,17 @@ pub(super) struct KeyNumbers<K> {
 }
 
 impl<K: Identity + Ord + Clone> KeyNumbers<K> {
-    pub(super) fn new(chooser: &ContributionSelector, listed: Option<Arc<[K]>>) -> KeyNumbers<K> {
+    pub(super) fn new(selector: &ContributionSelector, listed: Option<Arc<[K]>>) -> KeyNumbers<K> {
         let index = Index::default();
         let mut names = KeyNumbers { keys: Vec::new(), hashes: Vec::new(), index, heap: 0, listed };
-        names.clear(chooser);
+        names.clear(selector);
         names
     }
 
     /// The number of a key; none for one that is not listed, where keys are.
     #[inline]
-    pub(super) fn number(&mut self, chooser: &ContributionSelector, key: &K) -> Option<u32> {
-        let hash = chooser.key(key);
+    pub(super) fn number(&mut self, selector: &ContributionSelector, key: &K) -> Option<u32> {
+        let hash = selector.key(key);
         if self.listed.is_some() {
             return self.index.find(hash as u32, |at| self.keys[at as usize] == *key);
         }
@@ -64,13 +64,13 @@ impl<K: Identity + Ord + Clone> KeyNumbers<K> {
     }
 
     /// Forgets every key that is not listed. Hashes are this chooser's from now on.
-    pub(super) fn clear(&mut self, chooser: &ContributionSelector) {
+    pub(super) fn clear(&mut self, selector: &ContributionSelector) {
         self.keys.clear();
         self.hashes.clear();
         self.index.reset(0);
         self.heap = 0;
         for key in self.listed.clone().iter().flat_map(|keys| keys.iter()) {
-            self.insert(chooser.key(key), key);
+            self.insert(selector.key(key), key);
         }
     }
 

@@ -100,6 +100,6 @@ pub use rule::Own;
 pub use rule::RecordTotals;
 pub use rule::{Keyed, Rule};
 pub use selector::ContributionSelector;
-pub use selector::Mixer;
+pub use selector::StableHasher;
 pub use table::PersonTable;
 pub(super) use table::{held, share};

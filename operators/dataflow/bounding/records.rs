@@ -44,12 +44,12 @@ impl<M: Measure> Rule for KeptRecords<M> {
 
     fn hold(
         &self,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         choice: impl FnOnce() -> u64,
         (record, value): Self::Value,
     ) -> Self::Held {
         // Where two hashes are equal the lower value is kept, and equal values may stand for each other.
-        RankedRecord { rank: chooser.rank(choice(), record), identity: (), value }
+        RankedRecord { rank: selector.rank(choice(), record), identity: (), value }
     }
 
     fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize {
@@ -106,11 +106,11 @@ impl<I: Identity + Ord + Clone, M: Measure> Rule for Identified<I, M> {
 
     fn hold(
         &self,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         choice: impl FnOnce() -> u64,
         (identity, value): Self::Value,
     ) -> Self::Held {
-        RankedRecord { rank: chooser.rank(choice(), chooser.record(&identity)), identity, value }
+        RankedRecord { rank: selector.rank(choice(), selector.record(&identity)), identity, value }
     }
 
     fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize {
@@ -203,11 +203,11 @@ impl<I: Identity + Ord + Clone, M: Measure> Rule for Net<I, M> {
 
     fn hold(
         &self,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         choice: impl FnOnce() -> u64,
         (identity, value, change): Self::Value,
     ) -> Self::Held {
-        let rank = chooser.rank(choice(), chooser.record(&identity));
+        let rank = selector.rank(choice(), selector.record(&identity));
         Netted { record: RankedRecord { rank, identity, value }, copies: change.into() }
     }
 

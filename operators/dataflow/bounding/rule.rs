@@ -36,7 +36,7 @@ pub trait Rule: Clone {
     /// Returns the held form of one record; `choice` gives the place of its key.
     fn hold(
         &self,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         choice: impl FnOnce() -> u64,
         value: Self::Value,
     ) -> Self::Held;
@@ -223,21 +223,21 @@ impl Measure for Own {
 /// Totals of one window on one worker, where the protected unit is a record: it is in one key, and whoever
 /// adds it bounds what it adds there. Prints as `<private>`.
 pub struct RecordTotals<K, T> {
-    chooser: ContributionSelector,
+    selector: ContributionSelector,
     names: KeyNumbers<K>,
     totals: Vec<T>,
 }
 
 impl<K: Identity + Ord + Clone, T: Default> RecordTotals<K, T> {
     /// No record yet. Where keys are listed, records of others are left out.
-    pub fn new(chooser: ContributionSelector, only: Option<Arc<[K]>>) -> RecordTotals<K, T> {
-        RecordTotals { names: KeyNumbers::new(&chooser, only), chooser, totals: Vec::new() }
+    pub fn new(selector: ContributionSelector, only: Option<Arc<[K]>>) -> RecordTotals<K, T> {
+        RecordTotals { names: KeyNumbers::new(&selector, only), selector, totals: Vec::new() }
     }
 
     /// Adds a record to the total of its key.
     #[inline]
     pub fn add(&mut self, key: &K, add: impl FnOnce(&mut T)) {
-        let Some(number) = self.names.number(&self.chooser, key) else { return };
+        let Some(number) = self.names.number(&self.selector, key) else { return };
         if self.totals.len() <= number as usize {
             self.totals.resize_with(number as usize + 1, T::default);
         }
@@ -257,15 +257,15 @@ impl<K: Identity + Ord + Clone, T: Default> RecordTotals<K, T> {
         let mut tallies: Vec<(K, T)> =
             totals.map(|(number, total)| (self.names.key(number as u32).clone(), total)).collect();
         tallies.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        self.names.clear(&self.chooser);
+        self.names.clear(&self.selector);
         tallies
     }
 
     /// Forgets everything but its memory, and hashes by this chooser from now on.
-    pub fn choose_by(&mut self, chooser: ContributionSelector) {
-        self.chooser = chooser;
+    pub fn choose_by(&mut self, selector: ContributionSelector) {
+        self.selector = selector;
         self.totals.clear();
-        self.names.clear(&self.chooser);
+        self.names.clear(&self.selector);
     }
 
     /// Returns the memory that it holds, in bytes.

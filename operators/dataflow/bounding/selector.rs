@@ -13,11 +13,11 @@ use super::identity::{Identity, IdentitySink};
 #[derive(Clone)]
 pub struct ContributionSelector {
     secret: [u8; 32],
-    persons: Mixer,
-    keys: Mixer,
-    choices: Mixer,
-    records: Mixer,
-    routes: Mixer,
+    persons: StableHasher,
+    keys: StableHasher,
+    choices: StableHasher,
+    records: StableHasher,
+    routes: StableHasher,
 }
 
 impl ContributionSelector {
@@ -87,14 +87,14 @@ impl ContributionSelector {
 const CHOICES: &str = "discreet-dataflow 2026 which keys and records of a person are kept";
 const ROUTES: &str = "discreet-dataflow 2026 which worker a person belongs to";
 
-fn mixers<const N: usize>(context: &str, secret: &[u8; 32]) -> [Mixer; N] {
+fn mixers<const N: usize>(context: &str, secret: &[u8; 32]) -> [StableHasher; N] {
     let mut words = blake3::Hasher::new_derive_key(context).update(secret).finalize_xof();
     let mut word = || {
         let mut bytes = [0; 8];
         words.fill(&mut bytes);
         u64::from_le_bytes(bytes)
     };
-    std::array::from_fn(|_| Mixer::new(std::array::from_fn(|_| word())))
+    std::array::from_fn(|_| StableHasher::new(std::array::from_fn(|_| word())))
 }
 
 impl fmt::Debug for ContributionSelector {
@@ -112,19 +112,19 @@ impl fmt::Debug for ContributionSelector {
 
 /// One keyed hash function. Prints as `<secret>`.
 #[derive(Clone)]
-pub struct Mixer {
+pub struct StableHasher {
     number: [u64; 4],
     text: [u64; 2],
 }
 
-impl Mixer {
+impl StableHasher {
     /// The number of words of the key.
     pub(super) const WORDS: usize = 6;
 
-    pub(super) fn new(words: [u64; Self::WORDS]) -> Mixer {
+    pub(super) fn new(words: [u64; Self::WORDS]) -> StableHasher {
         let [a, b, c, d, e, f] = words;
         // Odd factors, so that none is zero.
-        Mixer { number: [a, b | 1, c, d | 1], text: [e, f] }
+        StableHasher { number: [a, b | 1, c, d | 1], text: [e, f] }
     }
 
     /// Hashes a number: two folded multiplications, some 2 ns apart but pipelined to less than one.
@@ -161,7 +161,7 @@ impl Mixer {
     }
 }
 
-impl fmt::Debug for Mixer {
+impl fmt::Debug for StableHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<secret>")
     }
@@ -264,16 +264,16 @@ mod chooser_tests {
     // Choices are a format too: a restart in an open window must choose as before.
     #[test]
     fn what_is_chosen_never_changes() {
-        let chooser = ContributionSelector::new([7; 32]);
-        let person = chooser.person(&42u64);
-        let choice = chooser.choice(person, chooser.key(&"a key".to_owned()));
-        let window = chooser.within(600).choice(person, 1);
+        let selector = ContributionSelector::new([7; 32]);
+        let person = selector.person(&42u64);
+        let choice = selector.choice(person, selector.key(&"a key".to_owned()));
+        let window = selector.within(600).choice(person, 1);
         let seen = [
             person,
             choice,
-            chooser.rank(choice, chooser.record(&(3u16, 9u64))),
+            selector.rank(choice, selector.record(&(3u16, 9u64))),
             window,
-            chooser.route(&42u64),
+            selector.route(&42u64),
         ];
         assert_eq!(seen, PINNED);
     }
@@ -288,23 +288,23 @@ mod chooser_tests {
 
     #[test]
     fn a_window_chooses_anew_but_sends_nobody_elsewhere() {
-        let chooser = ContributionSelector::new([7; 32]);
-        let [one, other] = [chooser.within(0), chooser.within(600)];
+        let selector = ContributionSelector::new([7; 32]);
+        let [one, other] = [selector.within(0), selector.within(600)];
         assert_ne!(one.choice(1, 2), other.choice(1, 2));
-        assert_ne!(one.choice(1, 2), chooser.choice(1, 2));
+        assert_ne!(one.choice(1, 2), selector.choice(1, 2));
         assert_eq!(one.route(&5u64), other.route(&5u64));
-        assert_ne!(chooser.route(&5u64), chooser.person(&5u64));
+        assert_ne!(selector.route(&5u64), selector.person(&5u64));
     }
 
     // Refutes a choice that ignores the person, or the key: 8 keys, 4 kept, 20,000 persons.
     #[test]
     fn every_key_has_the_same_chance_with_everybody() {
-        let chooser = ContributionSelector::new([1; 32]);
+        let selector = ContributionSelector::new([1; 32]);
         let mut kept = [0u32; 8];
         for person in 0..20_000u64 {
-            let hash = chooser.person(&person);
+            let hash = selector.person(&person);
             let mut keys: Vec<u32> = (0..8).collect();
-            keys.sort_by_key(|key| chooser.choice(hash, chooser.key(key)));
+            keys.sort_by_key(|key| selector.choice(hash, selector.key(key)));
             for key in &keys[..4] {
                 kept[*key as usize] += 1;
             }
@@ -316,10 +316,10 @@ mod chooser_tests {
     // Refutes routes that share their low bits with what tables use.
     #[test]
     fn persons_of_one_worker_fill_every_part_of_a_table() {
-        let chooser = ContributionSelector::new([1; 32]);
+        let selector = ContributionSelector::new([1; 32]);
         let mut parts = [0u32; PARTS];
-        for person in (0..100_000u64).filter(|person| chooser.route(person).is_multiple_of(4)) {
-            parts[part_of(chooser.person(&person))] += 1;
+        for person in (0..100_000u64).filter(|person| selector.route(person).is_multiple_of(4)) {
+            parts[part_of(selector.person(&person))] += 1;
         }
         assert!(parts.iter().all(|&count| count.abs_diff(781) < 168), "{parts:?}");
     }
@@ -350,10 +350,10 @@ mod mixer_tests {
 
     #[test]
     fn the_key_counts() {
-        let mixer = |last| Mixer::new([1, 2, 3, 4, 5, last]);
-        assert_ne!(mixer(6).written(&"a".to_owned()), mixer(7).written(&"a".to_owned()));
-        let other = Mixer::new([1, 2, 9, 4, 5, 6]);
-        assert_ne!(mixer(6).number(1), other.number(1));
+        let hasher = |last| StableHasher::new([1, 2, 3, 4, 5, last]);
+        assert_ne!(hasher(6).written(&"a".to_owned()), hasher(7).written(&"a".to_owned()));
+        let other = StableHasher::new([1, 2, 9, 4, 5, 6]);
+        assert_ne!(hasher(6).number(1), other.number(1));
     }
 
     // Refutes a hash of 32 bits, and one in which low or high bits of dense numbers collide.
@@ -361,11 +361,11 @@ mod mixer_tests {
     fn dense_numbers_spread_over_all_bits() {
         let words =
             [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0xd6e8_feb8_6659_fd93];
-        let mixer = Mixer::new([words[0], words[1], words[2], words[3], 1, 2]);
+        let hasher = StableHasher::new([words[0], words[1], words[2], words[3], 1, 2]);
         let mut whole = HashSet::new();
         let mut buckets = [[0u32; 256]; 8];
         for number in 0..1u64 << 18 {
-            let hash = mixer.number(number);
+            let hash = hasher.number(number);
             assert!(whole.insert(hash), "{number}");
             for (byte, buckets) in buckets.iter_mut().enumerate() {
                 buckets[(hash >> (8 * byte) & 255) as usize] += 1;

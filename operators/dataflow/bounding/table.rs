@@ -24,7 +24,7 @@ use super::selector::ContributionSelector;
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 pub struct PersonTable<P, K, R: Rule> {
-    chooser: ContributionSelector,
+    selector: ContributionSelector,
     cap: Cap,
     rule: R,
     names: KeyNumbers<K>,
@@ -45,12 +45,12 @@ where
     R: Rule,
 {
     /// An empty table.
-    pub fn new(chooser: ContributionSelector, cap: Cap, rule: R) -> PersonTable<P, K, R> {
+    pub fn new(selector: ContributionSelector, cap: Cap, rule: R) -> PersonTable<P, K, R> {
         PersonTable {
             cap,
             rule,
-            names: KeyNumbers::new(&chooser, None),
-            chooser,
+            names: KeyNumbers::new(&selector, None),
+            selector,
             names_limit: NAMES,
             parts: Box::new(std::array::from_fn(|_| PanePart::new())),
             gather: Gather::new(),
@@ -60,14 +60,14 @@ where
     /// Lets nothing in but these keys: what is listed is public, so a record of another key takes no place
     /// from its person's others.
     pub fn only(mut self, keys: Arc<[K]>) -> PersonTable<P, K, R> {
-        self.names = KeyNumbers::new(&self.chooser, Some(keys));
+        self.names = KeyNumbers::new(&self.selector, Some(keys));
         self
     }
 
     /// Takes a record in.
     #[inline]
     pub fn add(&mut self, person: P, key: &K, value: R::Value) {
-        let Some(key) = self.names.number(&self.chooser, key) else { return };
+        let Some(key) = self.names.number(&self.selector, key) else { return };
         self.put(person, key, value);
         if self.names.len() >= self.names_limit {
             self.forget_names();
@@ -86,7 +86,7 @@ where
 
     #[inline]
     fn put(&mut self, person: P, key: u32, value: R::Value) {
-        let hash = self.chooser.person(&person);
+        let hash = self.selector.person(&person);
         let at = part_of(hash);
         let part = &mut self.parts[at];
         part.heap += person.heap() + self.rule.heap(&value);
@@ -104,7 +104,7 @@ where
         let mut number = |names: &mut KeyNumbers<K>, theirs: u32| {
             let ours = &mut numbers[theirs as usize];
             if *ours == u32::MAX {
-                *ours = names.number(&self.chooser, other.names.key(theirs)).unwrap_or(theirs);
+                *ours = names.number(&self.selector, other.names.key(theirs)).unwrap_or(theirs);
             }
             *ours
         };
@@ -154,9 +154,9 @@ where
     ) -> Vec<(K, T)> {
         let mut totals: Vec<Option<T>> = Vec::new();
         totals.resize_with(self.names.len(), || None);
-        let PersonTable { chooser, cap, rule, names, parts, gather, .. } = self;
+        let PersonTable { selector, cap, rule, names, parts, gather, .. } = self;
         for part in parts.iter_mut() {
-            gather.close(part, chooser, *cap, rule, names, |person, group| {
+            gather.close(part, selector, *cap, rule, names, |person, group| {
                 if !admit(person) {
                     return;
                 }
@@ -178,13 +178,13 @@ where
     ) -> Vec<(K, T)> {
         let mut totals: Vec<Option<T>> = Vec::new();
         totals.resize_with(self.names.len(), || None);
-        let PersonTable { chooser, cap, rule, names, parts, gather, .. } = self;
+        let PersonTable { selector, cap, rule, names, parts, gather, .. } = self;
         for part in parts.iter_mut() {
-            gather.close(part, chooser, *cap, rule, names, |person, group| {
-                let place = chooser.person(person);
+            gather.close(part, selector, *cap, rule, names, |person, group| {
+                let place = selector.person(person);
                 let mut runs: Vec<_> = group
                     .chunk_by(|a, b| a.key == b.key)
-                    .map(|run| (chooser.choice(place, names.hash(run[0].key)), run))
+                    .map(|run| (selector.choice(place, names.hash(run[0].key)), run))
                     .collect();
                 runs.sort_by(|(a, one), (b, other)| {
                     a.cmp(b).then_with(|| names.key(one[0].key).cmp(names.key(other[0].key)))
@@ -216,7 +216,7 @@ where
         for part in self.parts.iter_mut() {
             part.clear();
         }
-        self.names.clear(&self.chooser);
+        self.names.clear(&self.selector);
         self.names_limit = NAMES;
     }
 
@@ -225,10 +225,10 @@ where
     /// # Panics
     ///
     /// Unless it is empty: what it holds was chosen.
-    pub fn choose_by(&mut self, chooser: ContributionSelector) {
+    pub fn choose_by(&mut self, selector: ContributionSelector) {
         assert!(self.parts.iter().all(PanePart::is_empty), "a table in use keeps its chooser");
-        self.chooser = chooser;
-        self.names.clear(&self.chooser);
+        self.selector = selector;
+        self.names.clear(&self.selector);
     }
 
     /// Returns the memory that it holds, in bytes: exact for its own allocations; the heap of persons and
@@ -242,8 +242,8 @@ where
     }
 
     fn settle(&mut self, at: usize) {
-        let PersonTable { chooser, cap, rule, names, parts, gather, .. } = self;
-        gather.settle(&mut parts[at], chooser, *cap, rule, names);
+        let PersonTable { selector, cap, rule, names, parts, gather, .. } = self;
+        gather.settle(&mut parts[at], selector, *cap, rule, names);
     }
 
     /// Somebody's many keys were named; those that were given up since lose their names.
@@ -256,13 +256,13 @@ where
             self.names_limit = usize::MAX;
             return;
         }
-        let old = std::mem::replace(&mut self.names, KeyNumbers::new(&self.chooser, None));
+        let old = std::mem::replace(&mut self.names, KeyNumbers::new(&self.selector, None));
         let mut numbers = vec![u32::MAX; old.len()];
         for part in self.parts.iter_mut() {
             for keyed in &mut part.held {
                 let ours = &mut numbers[keyed.key as usize];
                 if *ours == u32::MAX {
-                    *ours = self.names.number(&self.chooser, old.key(keyed.key)).unwrap_or(keyed.key);
+                    *ours = self.names.number(&self.selector, old.key(keyed.key)).unwrap_or(keyed.key);
                 }
                 keyed.key = *ours;
             }
@@ -384,11 +384,11 @@ impl<P, R: Rule> PanePart<P, R> {
 /// Returns the held form of a record.
 pub(in crate::dataflow) fn held<P: Identity, R: Rule>(
     rule: &R,
-    chooser: &ContributionSelector,
+    selector: &ContributionSelector,
     person: &P,
     value: R::Value,
 ) -> R::Held {
-    rule.hold(chooser, || chooser.choice(chooser.person(person), chooser.key(&())), value)
+    rule.hold(selector, || selector.choice(selector.person(person), selector.key(&())), value)
 }
 
 /// Returns the share of all held records of a person, in any order; nothing if nothing is left.

@@ -77,7 +77,7 @@ pub(super) fn caps(random: &mut Random) -> Cap {
     Cap::new(random.pick(&[1, 2, 3, 5, 20]), random.pick(&[1, 2, 7, 1000])).unwrap()
 }
 
-pub(super) fn chooser(random: &mut Random) -> ContributionSelector {
+pub(super) fn selector(random: &mut Random) -> ContributionSelector {
     ContributionSelector::new([random.below(256) as u8; 32])
 }
 
@@ -112,7 +112,7 @@ where
 /// Returns the records that count, by the definition: all records of a person, sorted in the order of
 /// selection, and cut.
 pub(super) fn kept<P: Identity + Ord + Clone, K: Identity + Ord + Clone>(
-    chooser: &ContributionSelector,
+    selector: &ContributionSelector,
     cap: Cap,
     records: &[Record<P, K>],
 ) -> BTreeMap<P, BTreeMap<K, Vec<Record<P, K>>>> {
@@ -122,14 +122,14 @@ pub(super) fn kept<P: Identity + Ord + Clone, K: Identity + Ord + Clone>(
         keys.entry(record.key.clone()).or_default().push(record.clone());
     }
     for (person, keys) in &mut people {
-        let place = |key: &K| (chooser.choice(chooser.person(person), chooser.key(key)), key.clone());
+        let place = |key: &K| (selector.choice(selector.person(person), selector.key(key)), key.clone());
         let mut order: Vec<K> = keys.keys().cloned().collect();
         order.sort_by_key(&place);
         keys.retain(|key, _| order[..order.len().min(cap.keys() as usize)].contains(key));
         for (key, records) in keys {
             let choice = place(key).0;
             records.sort_by_key(|record| {
-                (chooser.rank(choice, chooser.record(&record.id)), record.id, record.value)
+                (selector.rank(choice, selector.record(&record.id)), record.id, record.value)
             });
         }
     }
@@ -149,7 +149,7 @@ impl Identity for Twin {
         u32::read(bytes).map(Twin)
     }
 
-    fn mix(&self, _: &Mixer) -> u64 {
+    fn mix(&self, _: &StableHasher) -> u64 {
         7
     }
 }

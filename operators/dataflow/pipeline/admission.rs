@@ -19,35 +19,37 @@ use crate::time::Time;
 
 /// The contributions of people to former windows. Prints as `<private>`.
 #[derive(Clone)]
-pub(super) enum Tab<P, K> {
+pub(super) enum ContributionTable<P, K> {
     /// In how many windows.
     Windows(WindowAdmission<P>),
     /// The amounts that each person has contributed to each key.
     Life(LifetimeContribution<P, K>),
 }
 
-redacted!([P, K] Tab<P, K>);
+redacted!([P, K] ContributionTable<P, K>);
 
-impl<P: Person, K: GroupingKey> Tab<P, K> {
+impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
     /// Before the first window: nothing, where windows do not depend on each other.
     pub(super) fn new<D, U: ProtectedUnit<D, Person = P>, Q: Aggregation<Key = K>>(
         _: &U,
         question: &Q,
         limits: &ContributionBound,
-    ) -> Result<Option<Tab<P, K>>, Invalid> {
+    ) -> Result<Option<ContributionTable<P, K>>, Invalid> {
         match question.over_life() {
             // A record has no other windows.
             Some(_) if U::IS_A_RECORD => Ok(None),
-            Some(each) => Ok(Some(Tab::Life(LifetimeContribution::new(limits.keys(), each)?))),
-            None => Ok(limits.windows().map(WindowAdmission::new).transpose()?.map(Tab::Windows)),
+            Some(each) => Ok(Some(ContributionTable::Life(LifetimeContribution::new(limits.keys(), each)?))),
+            None => {
+                Ok(limits.windows().map(WindowAdmission::new).transpose()?.map(ContributionTable::Windows))
+            }
         }
     }
 
     /// Takes note of something that was counted, as it was written.
     pub(super) fn note(&mut self, bytes: &mut &[u8]) -> Option<()> {
         match self {
-            Tab::Windows(used) => _ = used.admit(&P::read(bytes)?),
-            Tab::Life(ration) => {
+            ContributionTable::Windows(used) => _ = used.admit(&P::read(bytes)?),
+            ContributionTable::Life(ration) => {
                 let (person, (key, amount)) = <(P, (K, u64))>::read(bytes)?;
                 ration.note(&person, &key, amount);
             }
@@ -58,16 +60,16 @@ impl<P: Person, K: GroupingKey> Tab<P, K> {
     /// The same, of all that was counted of somebody.
     fn restore(&mut self, bytes: &mut &[u8]) -> Option<()> {
         match self {
-            Tab::Windows(used) => {
+            ContributionTable::Windows(used) => {
                 let (person, windows) = <(P, u32)>::read(bytes)?;
                 used.set(person, windows);
                 Some(())
             }
-            Tab::Life(_) => self.note(bytes),
+            ContributionTable::Life(_) => self.note(bytes),
         }
     }
 
-    /// Calls `tell` with the entry of every person, which [`restore`](Tab::restore) reads.
+    /// Calls `tell` with the entry of every person, which [`restore`](ContributionTable::restore) reads.
     pub(super) fn each(&self, mut tell: impl FnMut(&P, Vec<u8>)) {
         let mut told = |person: &P, rest: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = Vec::new();
@@ -76,10 +78,10 @@ impl<P: Person, K: GroupingKey> Tab<P, K> {
             tell(person, bytes);
         };
         match self {
-            Tab::Windows(used) => {
+            ContributionTable::Windows(used) => {
                 used.iter().for_each(|(person, windows)| told(person, &|bytes| windows.write(bytes)));
             }
-            Tab::Life(ration) => ration.iter().for_each(|(person, key, amount)| {
+            ContributionTable::Life(ration) => ration.iter().for_each(|(person, key, amount)| {
                 told(person, &|bytes| {
                     key.write(bytes);
                     amount.write(bytes);
@@ -90,19 +92,19 @@ impl<P: Person, K: GroupingKey> Tab<P, K> {
 
     pub(super) fn write(&self) -> Vec<u8> {
         match self {
-            Tab::Windows(used) => used.write(),
-            Tab::Life(ration) => ration.write(),
+            ContributionTable::Windows(used) => used.write(),
+            ContributionTable::Life(ration) => ration.write(),
         }
     }
 
     /// Reads the entries that a table of the same bounds has written.
-    pub(super) fn read(&self, bytes: &[u8]) -> Result<Tab<P, K>, Invalid> {
+    pub(super) fn read(&self, bytes: &[u8]) -> Result<ContributionTable<P, K>, Invalid> {
         match self {
-            Tab::Windows(used) => {
+            ContributionTable::Windows(used) => {
                 let read = WindowAdmission::read(bytes)?;
-                (read.windows() == used.windows()).then_some(Tab::Windows(read)).ok_or_else(odd)
+                (read.windows() == used.windows()).then_some(ContributionTable::Windows(read)).ok_or_else(odd)
             }
-            Tab::Life(ration) => Ok(Tab::Life(ration.read(bytes)?)),
+            ContributionTable::Life(ration) => Ok(ContributionTable::Life(ration.read(bytes)?)),
         }
     }
 }
@@ -113,7 +115,7 @@ pub(super) fn odd() -> Invalid {
 
 /// One worker's count.
 pub(super) struct Admission<P, K> {
-    tab: Tab<P, K>,
+    contributions: ContributionTable<P, K>,
     /// Windows that end by then were counted before this process began.
     through: Time,
     admitted: Admitted,
@@ -149,27 +151,27 @@ impl Restored {
 redacted!(Restored);
 
 impl<P: Person, K: GroupingKey> Admission<P, K> {
-    pub(super) fn new(tab: Tab<P, K>) -> Admission<P, K> {
-        Admission { tab, through: Time::MIN, admitted: Admitted::default() }
+    pub(super) fn new(contributions: ContributionTable<P, K>) -> Admission<P, K> {
+        Admission { contributions, through: Time::MIN, admitted: Admitted::default() }
     }
 
     pub(super) fn restore(&mut self, known: Restored) {
         match known {
             Restored::Through(_, time) => self.through = time,
             // This process wrote it a moment ago.
-            Restored::Used(_, bytes) => _ = self.tab.restore(&mut &bytes[..]),
+            Restored::Used(_, bytes) => _ = self.contributions.restore(&mut &bytes[..]),
         }
     }
 
     /// Returns the contributions that count in a window.
     pub(super) fn of(&mut self, window: Interval) -> Closing<'_, P, K> {
-        let Admission { tab, through, admitted } = self;
+        let Admission { contributions, through, admitted } = self;
         // It was counted before this process began, or comes too late to be: its row is released again or it
         // is skipped, and what is tallied now is released to nobody.
         Closing(if window.end() <= *through {
             AdmissionItem::Nobody
         } else {
-            AdmissionItem::Left(tab, admitted)
+            AdmissionItem::Left(contributions, admitted)
         })
     }
 
@@ -187,7 +189,7 @@ enum AdmissionItem<'a, P, K> {
     /// Everybody: windows do not depend on each other.
     Everybody,
     /// Those to whom former windows have left something.
-    Left(&'a mut Tab<P, K>, &'a mut Admitted),
+    Left(&'a mut ContributionTable<P, K>, &'a mut Admitted),
     /// Nobody: the window was counted before, and is not released.
     Nobody,
 }
@@ -199,14 +201,14 @@ impl<P: Person, K: GroupingKey> Closing<'_, P, K> {
 
     /// Returns true if a person is bounded over all windows together.
     pub(super) fn is_over_life(&self) -> bool {
-        matches!(self.0, AdmissionItem::Left(Tab::Life(_), _))
+        matches!(self.0, AdmissionItem::Left(ContributionTable::Life(_), _))
     }
 
     /// Returns true if the person counts in this window.
     pub(super) fn admits(&mut self, person: &P) -> bool {
         let (used, admitted) = match &mut self.0 {
-            AdmissionItem::Left(Tab::Windows(used), admitted) => (used, admitted),
-            AdmissionItem::Everybody | AdmissionItem::Left(Tab::Life(_), _) => return true,
+            AdmissionItem::Left(ContributionTable::Windows(used), admitted) => (used, admitted),
+            AdmissionItem::Everybody | AdmissionItem::Left(ContributionTable::Life(_), _) => return true,
             AdmissionItem::Nobody => return false,
         };
         let admits = used.admit(person);
@@ -220,7 +222,7 @@ impl<P: Person, K: GroupingKey> Closing<'_, P, K> {
     /// Lets something of a person count in a key, if anything is left to the person there: `add` says how
     /// much it was.
     pub(super) fn count(&mut self, person: &P, key: &K, add: impl FnOnce(RemainingContribution) -> u64) {
-        let AdmissionItem::Left(Tab::Life(ration), admitted) = &mut self.0 else { return };
+        let AdmissionItem::Left(ContributionTable::Life(ration), admitted) = &mut self.0 else { return };
         let Some(left) = ration.left(person, key) else { return };
         let amount = add(left);
         ration.note(person, key, amount);
@@ -243,8 +245,8 @@ mod tests {
     // one that begins before those that were settled, too.
     #[test]
     fn nobody_counts_in_a_window_that_was_counted_before() {
-        let tab = Tab::<u64, u32>::Windows(WindowAdmission::new(1).unwrap());
-        let mut admission = Admission::new(tab);
+        let contributions = ContributionTable::<u64, u32>::Windows(WindowAdmission::new(1).unwrap());
+        let mut admission = Admission::new(contributions);
         admission.restore(Restored::Through(0, 30));
         for start in [0, 10, 20] {
             assert!(!admission.of(window(start)).admits(&1), "{start}");
@@ -252,7 +254,8 @@ mod tests {
         assert!(admission.of(window(30)).admits(&1));
         assert!(!admission.of(window(40)).admits(&1));
 
-        let mut admission = Admission::new(Tab::<u64, u32>::Life(LifetimeContribution::new(1, 5).unwrap()));
+        let mut admission =
+            Admission::new(ContributionTable::<u64, u32>::Life(LifetimeContribution::new(1, 5).unwrap()));
         admission.restore(Restored::Through(0, 30));
         let mut closing = admission.of(window(20));
         // Then who counts is asked as if windows did not depend on each other.

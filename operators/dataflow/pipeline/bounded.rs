@@ -79,8 +79,8 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Bounded<'scope, D, U, T> {
 
     /// The records, each at the worker that bounds its person. The first statistic lays the way, and the
     /// others share it.
-    pub(super) fn gathered(&self, chooser: &ContributionSelector) -> Batches<'scope, U::Item> {
-        self.gathered.get_or_init(|| self.unit.gathered(self.items.stream.clone(), chooser)).clone()
+    pub(super) fn gathered(&self, selector: &ContributionSelector) -> Batches<'scope, U::Item> {
+        self.gathered.get_or_init(|| self.unit.gathered(self.items.stream.clone(), selector)).clone()
     }
 
     /// Any question, by these keys and values.

@@ -127,7 +127,7 @@ pub(super) struct Panes<D, U: ProtectedUnit<D>, Q: Aggregation, T, G, V> {
     reading: RecordReading<D, U, T, G, V>,
     question: Q,
     cap: Cap,
-    chooser: ContributionSelector,
+    selector: ContributionSelector,
     schedule: Schedule,
     late: i64,
     /// By pane, and by the first of its windows that it counts in.
@@ -163,7 +163,7 @@ where
         reading: RecordReading<D, U, T, G, V>,
         question: Q,
         cap: Cap,
-        chooser: ContributionSelector,
+        selector: ContributionSelector,
         (schedule, late): (Schedule, i64),
     ) -> Self {
         let last = Last { given: Time::MIN, first: 0, span: 0..0, pane: None };
@@ -171,7 +171,7 @@ where
             reading,
             question,
             cap,
-            chooser,
+            selector,
             schedule,
             late,
             open: BTreeMap::new(),
@@ -198,7 +198,7 @@ where
             }
             let value = (self.reading.value)(record);
             let brought = RecordContribution { time, key: &key, value };
-            self.reading.unit.add(&mut self.panes[pane], &self.question, &self.chooser, item, brought);
+            self.reading.unit.add(&mut self.panes[pane], &self.question, &self.selector, item, brought);
         }
     }
 
@@ -232,15 +232,15 @@ where
 
     /// An empty pane: where windows overlap they need one choice, and else each has its own.
     fn fresh(&mut self, window: u64) -> usize {
-        let chooser = match self.schedule.window(window) {
-            Some(window) if !self.schedule.overlaps() => self.chooser.within(window.start()),
-            _ => self.chooser.clone(),
+        let selector = match self.schedule.window(window) {
+            Some(window) if !self.schedule.overlaps() => self.selector.within(window.start()),
+            _ => self.selector.clone(),
         };
         if let Some(at) = self.free.pop() {
-            self.panes[at].reuse(chooser);
+            self.panes[at].reuse(selector);
             return at;
         }
-        self.panes.push(U::pane(&self.question, self.cap, chooser));
+        self.panes.push(U::pane(&self.question, self.cap, selector));
         self.panes.len() - 1
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::admission::{Admission, Tab};
+use super::admission::{Admission, ContributionTable};
 use super::aggregation::{Aggregation, GroupingKey};
 use super::backend::Portion;
 use super::bounder::{AggregationPart, bounded};
@@ -101,7 +101,7 @@ where
         let people = &self.bounded;
         let schedule =
             people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
-        let chooser = ContributionSelector::new(secret);
+        let selector = ContributionSelector::new(secret);
         let scope = people.items.stream.scope();
         let reading = RecordReading {
             unit: Rc::clone(&people.unit),
@@ -115,11 +115,15 @@ where
             Some(limits) => question.cap(limits)?,
             None => Cap::new(MOST, MOST)?,
         };
-        let tab = within.map(|limits| Tab::new(&*people.unit, &question, limits)).transpose()?.flatten();
-        let counters = tab.map(|tab| (Admission::new(tab), Vec::new().to_stream(scope)));
+        let contributions = within
+            .map(|limits| ContributionTable::new(&*people.unit, &question, limits))
+            .transpose()?
+            .flatten();
+        let counters =
+            contributions.map(|contributions| (Admission::new(contributions), Vec::new().to_stream(scope)));
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
-        let panes = Panes::new(reading, question, cap, chooser.clone(), (schedule.clone(), late));
-        let parts = bounded(people.gathered(&chooser), panes, counters);
+        let panes = Panes::new(reading, question, cap, selector.clone(), (schedule.clone(), late));
+        let parts = bounded(people.gathered(&selector), panes, counters);
         type Sent<Q> = (u64, Portion<AggregationPart<Q>>);
         parts.sink(Exchange::new(|_: &Sent<Q>| 0), "Shown", move |(input, _)| {
             input.for_each(|_, batch| {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::admission::{Admitted, Restored, Tab, odd};
+use super::admission::{Admitted, ContributionTable, Restored, odd};
 use super::aggregation::GroupingKey;
 use super::unit::Person;
 use crate::accounting::Interval;
@@ -55,7 +55,7 @@ impl Pages {
 pub(super) struct Ledgered<P, K>(Arc<Mutex<KnownWindow<P, K>>>);
 
 struct KnownWindow<P, K> {
-    tab: Tab<P, K>,
+    contributions: ContributionTable<P, K>,
     through: Time,
     /// The contributions of windows that are not in the table yet.
     waiting: BTreeMap<Time, Vec<Admitted>>,
@@ -92,7 +92,11 @@ const ENOUGH: usize = if cfg!(test) { 256 } else { 1 << 16 };
 impl<P: Person, K: GroupingKey> Ledgered<P, K> {
     /// From nothing: of a statistic that has kept nothing, or in another version. Its notes come after all
     /// that there are.
-    pub(super) fn new(empty: Tab<P, K>, former: Option<Pages>, memory: Option<&Memory>) -> Ledgered<P, K> {
+    pub(super) fn new(
+        empty: ContributionTable<P, K>,
+        former: Option<Pages>,
+        memory: Option<&Memory>,
+    ) -> Ledgered<P, K> {
         let noted = memory.and_then(|memory| memory.notes.last()).map_or(0, |(place, _)| place + 1);
         let next = former.map_or(0, |pages| pages.next).max(noted);
         Ledgered::of(empty, Time::MIN, Pages::none_before(next), [0, 0])
@@ -100,12 +104,12 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
 
     /// From what was sealed with the window that ended then.
     pub(super) fn read(
-        empty: Tab<P, K>,
+        empty: ContributionTable<P, K>,
         pages: Pages,
         memory: &Memory,
         through: Time,
     ) -> Result<Ledgered<P, K>, Invalid> {
-        let mut tab = empty;
+        let mut contributions = empty;
         let mut seen = Pages::none_before(pages.since);
         let (mut whole, mut added) = (0, 0);
         // Earlier ones were another version's, which nobody has written over yet.
@@ -119,12 +123,12 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
                     added += entries.len();
                     let mut entries = entries;
                     while !entries.is_empty() {
-                        tab.note(&mut entries).ok_or_else(odd)?;
+                        contributions.note(&mut entries).ok_or_else(odd)?;
                     }
                 }
                 Some((&WHOLE, all)) => {
                     (whole, added) = (all.len(), 0);
-                    tab = tab.read(all)?;
+                    contributions = contributions.read(all)?;
                 }
                 _ => return Err(odd()),
             }
@@ -132,21 +136,27 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
         if seen != pages {
             return Err(odd());
         }
-        Ok(Ledgered::of(tab, through, pages, [whole, added]))
+        Ok(Ledgered::of(contributions, through, pages, [whole, added]))
     }
 
-    fn of(tab: Tab<P, K>, through: Time, pages: Pages, [whole, added]: [usize; 2]) -> Ledgered<P, K> {
+    fn of(
+        contributions: ContributionTable<P, K>,
+        through: Time,
+        pages: Pages,
+        [whole, added]: [usize; 2],
+    ) -> Ledgered<P, K> {
         let (waiting, unsealed) = (BTreeMap::new(), Vec::new());
-        let known = KnownWindow { tab, through, waiting, pages, whole, added, unsealed, handed: None };
+        let known =
+            KnownWindow { contributions, through, waiting, pages, whole, added, unsealed, handed: None };
         Ledgered(Arc::new(Mutex::new(known)))
     }
 
     /// Returns the contributions that the workers are sent at the start.
-    pub(super) fn restored(&self, chooser: &ContributionSelector, peers: usize) -> Vec<Restored> {
+    pub(super) fn restored(&self, selector: &ContributionSelector, peers: usize) -> Vec<Restored> {
         let known = self.lock();
         let mut told: Vec<Restored> =
             (0..peers as u64).map(|worker| Restored::Through(worker, known.through)).collect();
-        known.tab.each(|person, bytes| told.push(Restored::Used(chooser.route(person), bytes)));
+        known.contributions.each(|person, bytes| told.push(Restored::Used(selector.route(person), bytes)));
         told
     }
 
@@ -181,7 +191,7 @@ impl<P: Person, K: GroupingKey> KnownWindow<P, K> {
             for Admitted { entries, bytes } in entry.remove() {
                 let mut rest = &bytes[..];
                 // A worker of this job wrote it.
-                (0..entries).map_while(|_| self.tab.note(&mut rest)).for_each(|()| ());
+                (0..entries).map_while(|_| self.contributions.note(&mut rest)).for_each(|()| ());
                 self.unsealed.extend(bytes);
             }
         }
@@ -191,7 +201,7 @@ impl<P: Person, K: GroupingKey> KnownWindow<P, K> {
         }
         let added = self.added + self.unsealed.len();
         let (text, before, whole, added) = if added > self.whole.max(ENOUGH) {
-            let all = self.tab.write();
+            let all = self.contributions.write();
             let whole = all.len();
             ([&[WHOLE], &all[..]].concat(), Pages::none_before(self.pages.next), whole, 0)
         } else {
@@ -213,8 +223,8 @@ mod tests {
 
     type Notes = Vec<(i64, Zeroizing<Vec<u8>>)>;
 
-    fn empty() -> Tab<u64, u32> {
-        Tab::Life(LifetimeContribution::new(3, 1 << 40).unwrap())
+    fn empty() -> ContributionTable<u64, u32> {
+        ContributionTable::Life(LifetimeContribution::new(3, 1 << 40).unwrap())
     }
 
     fn counted(random: &mut Random) -> Admitted {
@@ -252,10 +262,14 @@ mod tests {
                     memory.notes.push((place, Zeroizing::new(text)));
                 }
                 let read = Ledgered::read(empty(), pages, &memory, window.end()).unwrap();
-                assert_eq!(read.lock().tab.write(), ledgered.lock().tab.write(), "seed {seed}");
+                assert_eq!(
+                    read.lock().contributions.write(),
+                    ledgered.lock().contributions.write(),
+                    "seed {seed}"
+                );
             }
             let size: usize = memory.notes.iter().map(|(_, text)| text.len()).sum();
-            let whole = ledgered.lock().tab.write().len();
+            let whole = ledgered.lock().contributions.write().len();
             assert!(size <= 2 * whole.max(ENOUGH) + 400, "{size} bytes for {whole}");
             assert!((1..40).contains(&wholes) && given_up > 20, "{wholes} wholes, {given_up} given up");
             let pages = kept.unwrap();
@@ -289,6 +303,6 @@ mod tests {
         second.admitted(window(10), some(&mut random));
         let (_, note) = second.sealed(window(10), None);
         assert_eq!(note.map(|note| (note.place, note.since)), Some((1, 1)));
-        assert_ne!(first.lock().tab.write(), second.lock().tab.write());
+        assert_ne!(first.lock().contributions.write(), second.lock().contributions.write());
     }
 }

@@ -215,7 +215,7 @@ pub trait RecordIdentity<D>: Clone + 'static {
     /// A record as the rule takes it.
     fn bring<M: Measure>(
         &self,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         item: &Self::Item,
         time: Time,
         value: M::Value,
@@ -243,12 +243,12 @@ impl<D: Travels + Clone> RecordIdentity<D> for DistinctRecords {
     #[inline]
     fn bring<M: Measure>(
         &self,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         _: &D,
         time: Time,
         value: M::Value,
     ) -> <M::Plain as Rule>::Value {
-        M::bring(value, |value| chooser.record(&(time, value.clone())))
+        M::bring(value, |value| selector.record(&(time, value.clone())))
     }
 }
 

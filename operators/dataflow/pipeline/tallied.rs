@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::admission::{Admission, Restored, Tab};
+use super::admission::{Admission, ContributionTable, Restored};
 use super::aggregation::Aggregation;
 use super::backend::{AtGate, StatisticBackend};
 use super::backend::{Portion, PreparedRelease, Remembered};
@@ -132,7 +132,7 @@ where
     /// As [`release`](Self::release), wherever what is released is sealed.
     pub(super) fn release_at<X>(
         self,
-        office: &dyn StatisticBackend,
+        backend: &dyn StatisticBackend,
         name: &str,
         mechanism: X,
     ) -> StreamVec<'scope, Time, LeavingRelease>
@@ -140,8 +140,8 @@ where
         X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
     {
         let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
-        office.answers_for(&context.shared);
-        match self.opened(office, name, mechanism, scope) {
+        backend.answers_for(&context.shared);
+        match self.opened(backend, name, mechanism, scope) {
             Ok(releases) => releases,
             Err(failure) => {
                 context.shared.fail(failure);
@@ -152,7 +152,7 @@ where
 
     fn opened<X>(
         self,
-        office: &dyn StatisticBackend,
+        backend: &dyn StatisticBackend,
         name: &str,
         mechanism: X,
         scope: Scope<'scope, Time>,
@@ -169,13 +169,13 @@ where
         let (question, limits) = (question?, *people.limits());
         let ready = mechanism.ready(question.statistic())?;
         let largest = ready.largest();
-        let name = people.items.context.name(office.job(), name)?;
-        let chooser = ContributionSelector::new(*office.secret());
-        let tab = Tab::new(&*people.unit, &question, &limits)?;
+        let name = people.items.context.name(backend.job(), name)?;
+        let selector = ContributionSelector::new(*backend.secret());
+        let contributions = ContributionTable::new(&*people.unit, &question, &limits)?;
 
         // Worker 0 alone has a handle, and knows what was kept.
         let seated = || -> Result<_, RunError> {
-            let account = office.account(account.as_deref(), limits.unit())?;
+            let account = backend.account(account.as_deref(), limits.unit())?;
             let charge =
                 charge((ready.cost(), ready.paid()), limits.windows(), &schedule, account.promise())?;
             account.counts(charge.cost())?;
@@ -184,12 +184,12 @@ where
             let terms = terms(&ready.parameters(), windows, payer, &charge, stated.as_ref());
             let title = Title {
                 account: account.name().clone(),
-                job: office.job(),
-                version: office.version(terms.digest()),
+                job: backend.job(),
+                version: backend.version(terms.digest()),
                 name: name.clone(),
             };
             let waker = Waker::default();
-            let (handle, memory) = office.open(&name, &terms, waker.wake())?;
+            let (handle, memory) = backend.open(&name, &terms, waker.wake())?;
             let remembered = match &memory {
                 Some(memory) if memory.is_foreign => Remembered::read(&memory.state).ok(),
                 Some(memory) => Some(Remembered::read(&memory.state)?),
@@ -203,18 +203,18 @@ where
                 ready.accepts(kept)?;
             }
             // Another version has paid anew, and counts anew.
-            let counters = |tab| match (&remembered, &memory) {
+            let counters = |contributions| match (&remembered, &memory) {
                 (Some(Remembered { pages: Some(pages), through, .. }), Some(memory)) if own => {
-                    Ledgered::read(tab, *pages, memory, *through)
+                    Ledgered::read(contributions, *pages, memory, *through)
                 }
                 _ => {
                     let former = remembered.as_ref().and_then(|remembered| remembered.pages);
-                    Ok(Ledgered::new(tab, former, memory.as_ref()))
+                    Ok(Ledgered::new(contributions, former, memory.as_ref()))
                 }
             };
-            let counters = tab.clone().map(counters).transpose()?;
+            let counters = contributions.clone().map(counters).transpose()?;
             let restored =
-                counters.as_ref().map_or(Vec::new(), |known| known.restored(&chooser, scope.peers()));
+                counters.as_ref().map_or(Vec::new(), |known| known.restored(&selector, scope.peers()));
             let promise = account.promise().briefly(ready.cost(), in_words).into();
             let ready = Arc::new(ready);
             let telling = PreparedRelease {
@@ -238,7 +238,9 @@ where
             }
         };
 
-        let counters = tab.map(|tab| (Admission::new(tab), told_once(scope, restored.unwrap_or_default())));
+        let counters = contributions.map(|contributions| {
+            (Admission::new(contributions), told_once(scope, restored.unwrap_or_default()))
+        });
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
         let reading = RecordReading {
             unit: Rc::clone(&people.unit),
@@ -252,8 +254,8 @@ where
             None => question,
         };
         let cap = question.cap(&limits)?;
-        let panes = Panes::new(reading, question, cap, chooser.clone(), (schedule, late));
-        let parts = bounded(people.gathered(&chooser), panes, counters);
+        let panes = Panes::new(reading, question, cap, selector.clone(), (schedule, late));
+        let parts = bounded(people.gathered(&selector), panes, counters);
         let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
         Ok(release::<PreparedRelease<X::Prepared, U::Person, Q::Key>>(parts, people.windows.at_end, at_desk))

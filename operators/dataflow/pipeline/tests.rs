@@ -142,11 +142,11 @@ where
     R: Rule,
     T: Default,
 {
-    let chooser = ContributionSelector::new(recorder::SECRET);
+    let selector = ContributionSelector::new(recorder::SECRET);
     (0..)
         .map_while(|number| schedule.window(number))
         .map(|window| {
-            let own = if schedule.overlaps() { chooser.clone() } else { chooser.within(window.start()) };
+            let own = if schedule.overlaps() { selector.clone() } else { selector.within(window.start()) };
             let mut table = table(own);
             records(window, &mut table);
             (window.start(), table.close(&mut admit, add))

@@ -39,18 +39,18 @@ pub trait ProtectedUnit<D>: Clone + 'static {
     fn gathered<'scope>(
         &self,
         items: StreamVec<'scope, Time, Self::Item>,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
     ) -> Batches<'scope, Self::Item>;
 
     /// An empty pane.
-    fn pane<Q: Aggregation>(question: &Q, cap: Cap, chooser: ContributionSelector) -> Self::Pane<Q>;
+    fn pane<Q: Aggregation>(question: &Q, cap: Cap, selector: ContributionSelector) -> Self::Pane<Q>;
 
     /// Takes a record in.
     fn add<Q: Aggregation>(
         &self,
         pane: &mut Self::Pane<Q>,
         question: &Q,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         item: &Self::Item,
         record: RecordContribution<'_, Q>,
     );
@@ -79,7 +79,7 @@ pub trait Pane<P, Q: Aggregation> {
     fn close(&mut self, question: &Q, closing: &mut Closing<'_, P, Q::Key>) -> Vec<(Q::Key, Q::Total)>;
 
     /// Forgets everything but its memory, and chooses by this one from now on.
-    fn reuse(&mut self, chooser: ContributionSelector);
+    fn reuse(&mut self, selector: ContributionSelector);
 }
 
 /// A person's records belong to the person: protected is everything that one person did.
@@ -129,10 +129,10 @@ where
     fn gathered<'scope>(
         &self,
         items: StreamVec<'scope, Time, N::Item>,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
     ) -> Batches<'scope, N::Item> {
-        let (person, chooser) = (Rc::clone(&self.person), chooser.clone());
-        let route = Exchange::new(move |item: &N::Item| chooser.route(&person(N::record(item))));
+        let (person, selector) = (Rc::clone(&self.person), selector.clone());
+        let route = Exchange::new(move |item: &N::Item| selector.route(&person(N::record(item))));
         items.unary(route, "Gather", |_, _| {
             move |input, output| {
                 input.for_each(|time, batch| {
@@ -142,8 +142,8 @@ where
         })
     }
 
-    fn pane<Q: Aggregation>(question: &Q, cap: Cap, chooser: ContributionSelector) -> Self::Pane<Q> {
-        let table = PersonTable::new(chooser, cap, N::rule(question.measure()));
+    fn pane<Q: Aggregation>(question: &Q, cap: Cap, selector: ContributionSelector) -> Self::Pane<Q> {
+        let table = PersonTable::new(selector, cap, N::rule(question.measure()));
         match question.listed() {
             Some(keys) => table.only(keys),
             None => table,
@@ -155,11 +155,11 @@ where
         &self,
         pane: &mut Self::Pane<Q>,
         _: &Q,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         item: &N::Item,
         RecordContribution { time, key, value }: RecordContribution<'_, Q>,
     ) {
-        let value = self.naming.bring::<Q::Measure>(chooser, item, time, value);
+        let value = self.naming.bring::<Q::Measure>(selector, item, time, value);
         pane.add((self.person)(N::record(item)), key, value);
     }
 }
@@ -188,9 +188,9 @@ where
         })
     }
 
-    fn reuse(&mut self, chooser: ContributionSelector) {
+    fn reuse(&mut self, selector: ContributionSelector) {
         self.clear();
-        self.choose_by(chooser);
+        self.choose_by(selector);
     }
 }
 
@@ -232,8 +232,8 @@ impl<D: Travels + Clone> ProtectedUnit<D> for Records {
         })
     }
 
-    fn pane<Q: Aggregation>(question: &Q, _: Cap, chooser: ContributionSelector) -> Self::Pane<Q> {
-        RecordTotals::new(chooser, question.listed())
+    fn pane<Q: Aggregation>(question: &Q, _: Cap, selector: ContributionSelector) -> Self::Pane<Q> {
+        RecordTotals::new(selector, question.listed())
     }
 
     #[inline]
@@ -261,7 +261,7 @@ impl<Q: Aggregation> Pane<(), Q> for RecordTotals<Q::Key, Q::Total> {
         RecordTotals::close(self)
     }
 
-    fn reuse(&mut self, chooser: ContributionSelector) {
-        self.choose_by(chooser);
+    fn reuse(&mut self, selector: ContributionSelector) {
+        self.choose_by(selector);
     }
 }

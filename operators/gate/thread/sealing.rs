@@ -35,7 +35,7 @@ impl Driver {
         let (mut kept, mut version) = (None, 0);
         if sealable.keeps_state() {
             let name = &asked.release.name;
-            match state::kept(&mut self.ledger, &self.claim, &self.vault, name) {
+            match state::kept(&mut self.ledger, &self.claim, &self.cipher, name) {
                 Ok(Some(before)) => (version, kept) = (before.version, Some(before.state)),
                 Ok(None) => {}
                 Err(trouble) => return self.doubted(&trouble),
@@ -51,7 +51,7 @@ impl Driver {
         }
         if let Some(state) = drawn.state {
             let of = (self.claim.job(), &asked.release.name);
-            asked.state = self.vault.seal(of, version, &state, drawn.note.as_ref());
+            asked.state = self.cipher.seal(of, version, &state, drawn.note.as_ref());
             if asked.state.is_none() {
                 return Event::Drawn(id, None);
             }
@@ -155,7 +155,7 @@ impl Driver {
             // Whoever waits learns why from what is kept there.
             return None;
         }
-        let welcomed = state::welcome(&mut self.ledger, &self.claim, &self.vault, &guest);
+        let welcomed = state::welcome(&mut self.ledger, &self.claim, &self.cipher, &guest);
         let doubt = welcomed.as_ref().err().filter(|trouble| trouble.kind() != LedgerErrorKind::Refused);
         let doubted = doubt.map(|trouble| self.doubted(trouble));
         if welcomed.is_ok() {

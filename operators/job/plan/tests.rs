@@ -303,10 +303,10 @@ fn people_take_the_memory_that_is_told() {
         let text = GOOD.replace("people = {}\nbound = {}", statistic);
         Job::parse("a.toml", &text).unwrap().plan().unwrap().releases[0].memory.a_person
     };
-    let (chooser, cap) = (ContributionSelector::new([1; 32]), Cap::new(3, 1).unwrap());
-    let mut counts = PersonTable::new(chooser.clone(), cap, Count);
-    let mut sums = PersonTable::new(chooser.clone(), cap, Sum::clipped(0, 9).unwrap());
-    let mut own = PersonTable::new(chooser, cap, Own(PerPerson::Sum));
+    let (selector, cap) = (ContributionSelector::new([1; 32]), Cap::new(3, 1).unwrap());
+    let mut counts = PersonTable::new(selector.clone(), cap, Count);
+    let mut sums = PersonTable::new(selector.clone(), cap, Sum::clipped(0, 9).unwrap());
+    let mut own = PersonTable::new(selector, cap, Own(PerPerson::Sum));
     for number in 0..PEOPLE {
         for key in &keys {
             counts.add(person(number), key, ());

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
+use crate::dataflow::bounding::{Identity, IdentitySink, StableHasher};
 use crate::job::text::Text;
 use crate::job::text::{MAX_INLINE_BYTES, pack_words, read_le_prefix, unpack_words};
 
@@ -96,8 +96,8 @@ impl Identity for Id {
 
     /// The first word holds the number of bytes.
     #[inline]
-    fn mix(&self, mixer: &Mixer) -> u64 {
-        mixer.words(&self.0)
+    fn mix(&self, hasher: &StableHasher) -> u64 {
+        hasher.words(&self.0)
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Id> {

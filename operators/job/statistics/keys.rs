@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::dataflow::bounding::{Identity, IdentitySink, Mixer};
+use crate::dataflow::bounding::{Identity, IdentitySink, StableHasher};
 use crate::invalid::found_by;
 use crate::job::text::Text;
 use crate::mechanisms::{Bucket, DecimalPoint, Key, Label};
@@ -191,10 +191,10 @@ impl Identity for CellKey {
 
     /// Hashes a text as it is stored: all keys of one release are of one kind.
     #[inline]
-    fn mix(&self, mixer: &Mixer) -> u64 {
+    fn mix(&self, hasher: &StableHasher) -> u64 {
         match self {
-            CellKey::Text(text) => text.mix(mixer),
-            other => mixer.written(other),
+            CellKey::Text(text) => text.mix(hasher),
+            other => hasher.written(other),
         }
     }
 

@@ -7,15 +7,15 @@ use super::*;
 fn any_number_of_workers_finds_the_same() {
     for seed in 0..100 {
         let mut random = Random::new(seed);
-        let (chooser, cap) = (chooser(&mut random), caps(&mut random));
+        let (selector, cap) = (selector(&mut random), caps(&mut random));
         let mut records = records(&mut random, |person| format!("p{person}"), |key| key);
         let mut results = Vec::new();
         for workers in [1, 2, 3, 4, 8] {
             random.shuffle(&mut records);
             let mut tables: Vec<_> =
-                (0..workers).map(|_| PersonTable::new(chooser.clone(), cap, Count)).collect();
+                (0..workers).map(|_| PersonTable::new(selector.clone(), cap, Count)).collect();
             for record in &records {
-                let worker = chooser.route(&record.person) % workers;
+                let worker = selector.route(&record.person) % workers;
                 tables[worker as usize].add(record.person.clone(), &record.key, ());
             }
             let mut totals: BTreeMap<u32, Partial> = BTreeMap::new();
@@ -31,8 +31,8 @@ fn any_number_of_workers_finds_the_same() {
 // Refutes first come, first kept: which of 12 keys survive must not depend on which came first.
 #[test]
 fn who_came_first_is_kept_no_more_than_others() {
-    let chooser = ContributionSelector::new([3; 32]);
-    let new = || PersonTable::new(chooser.clone(), Cap::new(4, 1).unwrap(), Count);
+    let selector = ContributionSelector::new([3; 32]);
+    let new = || PersonTable::new(selector.clone(), Cap::new(4, 1).unwrap(), Count);
     for person in 0..50u64 {
         let (mut forwards, mut backwards) = (new(), new());
         for key in 0..12u32 {
@@ -52,11 +52,11 @@ fn a_table_that_is_used_again_is_as_good_as_new() {
     let cap = Cap::new(2, 3).unwrap();
     let mut used = PersonTable::new(ContributionSelector::new([9; 32]), cap, Count);
     for window in 0..60 {
-        let chooser = ContributionSelector::new([9; 32]).within(window);
+        let selector = ContributionSelector::new([9; 32]).within(window);
         let records = records(&mut random, |person| person, |key| format!("{window}/{key}"));
         used.clear();
-        used.choose_by(chooser.clone());
-        let mut new = PersonTable::new(chooser, cap, Count);
+        used.choose_by(selector.clone());
+        let mut new = PersonTable::new(selector, cap, Count);
         for record in &records {
             used.add(record.person, &record.key, ());
             new.add(record.person, &record.key, ());
@@ -83,11 +83,11 @@ fn nothing_is_printed() {
     assert_eq!(format!("{table:?}"), "<private>");
     assert_eq!(format!("{:?}", ContributionSelector::new([1; 32])), "<secret>");
     let sum = Sum::clipped(0, 9).unwrap();
-    let chooser = ContributionSelector::new([1; 32]);
-    assert_eq!(format!("{:?}", Keyed { key: 1, held: sum.hold(&chooser, || 0, 5) }), "<private>");
-    assert_eq!(format!("{:?}", sum.hold(&chooser, || 0, 5)), "<private>");
-    assert_eq!(format!("{:?}", Identified::new(Count).hold(&chooser, || 0, (5u64, ()))), "<private>");
-    assert_eq!(format!("{:?}", Net::new(Count).hold(&chooser, || 0, (5u64, (), 1))), "<private>");
+    let selector = ContributionSelector::new([1; 32]);
+    assert_eq!(format!("{:?}", Keyed { key: 1, held: sum.hold(&selector, || 0, 5) }), "<private>");
+    assert_eq!(format!("{:?}", sum.hold(&selector, || 0, 5)), "<private>");
+    assert_eq!(format!("{:?}", Identified::new(Count).hold(&selector, || 0, (5u64, ()))), "<private>");
+    assert_eq!(format!("{:?}", Net::new(Count).hold(&selector, || 0, (5u64, (), 1))), "<private>");
     assert_eq!(format!("{:?}", PersonSum { records: 1, sum: 5 }), "<private>");
     assert_eq!(format!("{:?}", table.totals(|_| true)), "[(1, <private>)]");
 }

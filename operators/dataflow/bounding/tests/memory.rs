@@ -10,13 +10,13 @@ fn held<R: Rule>(table: &PersonTable<u64, u64, R>) -> usize {
 #[test]
 fn one_person_with_a_million_records_takes_little() {
     let cap = Cap::new(4, 3).unwrap();
-    let chooser = ContributionSelector::new([5; 32]);
-    let mut count = PersonTable::new(chooser.clone(), cap, Count);
-    let mut kept = PersonTable::new(chooser.clone(), cap, KeptRecords::new(Values::<i64>::new()));
-    let mut once = PersonTable::new(chooser.clone(), cap, Identified::new(Count));
+    let selector = ContributionSelector::new([5; 32]);
+    let mut count = PersonTable::new(selector.clone(), cap, Count);
+    let mut kept = PersonTable::new(selector.clone(), cap, KeptRecords::new(Values::<i64>::new()));
+    let mut once = PersonTable::new(selector.clone(), cap, Identified::new(Count));
     for record in 0..1_000_000u64 {
         count.add(1, &record, ());
-        kept.add(1, &(record % 7), (chooser.record(&record), 1));
+        kept.add(1, &(record % 7), (selector.record(&record), 1));
         once.add(1, &(record % 7), (record, ()));
     }
     for bytes in [held(&count), held(&kept), held(&once)] {

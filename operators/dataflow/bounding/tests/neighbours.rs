@@ -45,7 +45,7 @@ fn replay<R: Rule>(
     let mut reached = false;
     for seed in 0..cases {
         let mut random = Random::new(seed);
-        let chooser = chooser(&mut random);
+        let selector = selector(&mut random);
         let mut records = records(&mut random, |person| person, |key| key);
         for record in &mut records {
             record.change = random.pick(&[1, 1, 1, 2, -1, i64::MIN]);
@@ -53,9 +53,9 @@ fn replay<R: Rule>(
         let removed = random.below(4) as u64;
         let given = |records: &[Record<u64, u32>], without: Option<u64>| {
             let left = records.iter().filter(|record| Some(record.person) != without);
-            left.map(|record| (record.person, record.key, value(&chooser, record))).collect::<Vec<_>>()
+            left.map(|record| (record.person, record.key, value(&selector, record))).collect::<Vec<_>>()
         };
-        let new = || PersonTable::new(chooser.clone(), cap, rule.clone());
+        let new = || PersonTable::new(selector.clone(), cap, rule.clone());
         let with = tallied(&mut random, new, given(&records, None), add);
         let without = tallied(&mut random, new, given(&records, Some(removed)), add);
         let change = Change::between(&with.into_iter().collect(), &without.into_iter().collect());
@@ -105,8 +105,8 @@ fn one_person_moves_sums_by_the_farther_end_of_the_range() {
 #[test]
 fn one_person_moves_kept_values_by_keys_times_per_key_of_them() {
     let most = Change { l0: 2, linf: 3 * 40, l1: 2 * 3 * 40, l2_squared: 2 * 120 * 120 };
-    let value = |chooser: &ContributionSelector, record: &Record<u64, u32>| {
-        (chooser.record(&record.id), record.value)
+    let value = |selector: &ContributionSelector, record: &Record<u64, u32>| {
+        (selector.record(&record.id), record.value)
     };
     let add = |total: &mut i128, values: Few<i64>| {
         *total += values.iter().map(|&value| i128::from(value.clamp(-40, 40))).sum::<i128>();
@@ -138,14 +138,14 @@ fn one_person_moves_all_windows_together_by_as_many_as_were_promised() {
     let mut reached = false;
     for seed in 0..600 {
         let mut random = Random::new(seed);
-        let chooser = chooser(&mut random);
+        let selector = selector(&mut random);
         let removed = random.below(3) as u64;
         let mut used = [WindowAdmission::new(windows).unwrap(), WindowAdmission::new(windows).unwrap()];
         let mut vectors = [BTreeMap::new(), BTreeMap::new()];
         for window in 0..8 {
             let records = records(&mut random, |person| person, |key| key);
             for (side, (used, vector)) in used.iter_mut().zip(&mut vectors).enumerate() {
-                let mut table = PersonTable::new(chooser.within(window), cap, Count);
+                let mut table = PersonTable::new(selector.within(window), cap, Count);
                 for record in records.iter().filter(|record| side == 0 || record.person != removed) {
                     table.add(record.person, &record.key, ());
                 }

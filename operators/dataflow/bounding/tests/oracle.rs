@@ -24,14 +24,14 @@ where
     K: Identity + Ord + Clone + std::fmt::Debug,
 {
     let mut random = Random::new(seed);
-    let (chooser, cap) = (chooser(&mut random), caps(&mut random));
+    let (selector, cap) = (selector(&mut random), caps(&mut random));
     let records = records(&mut random, person, key);
-    let expected = expected(&kept(&chooser, cap, &records), |total: &mut (u64, u64), records| {
+    let expected = expected(&kept(&selector, cap, &records), |total: &mut (u64, u64), records| {
         total.0 += 1;
         total.1 += (records.len() as u64).min(cap.per_key().into());
     });
     let given = records.iter().map(|record| (record.person.clone(), record.key.clone(), ())).collect();
-    let new = || PersonTable::new(chooser.clone(), cap, Count);
+    let new = || PersonTable::new(selector.clone(), cap, Count);
     let found = tallied(&mut random, new, given, |total: &mut (u64, u64), records| {
         total.0 += 1;
         total.1 += u64::from(records);
@@ -64,16 +64,16 @@ fn persons_and_keys_of_one_hash_are_told_apart() {
 fn sums_are_clipped_once_in_the_end() {
     for seed in 0..400 {
         let mut random = Random::new(seed);
-        let (chooser, cap) = (chooser(&mut random), caps(&mut random));
+        let (selector, cap) = (selector(&mut random), caps(&mut random));
         let (low, high) = random.pick(&[(0, 100), (-50, 50), (i64::MIN, i64::MAX), (5, 6), (-9, -2)]);
         let records = records(&mut random, |person| person, |key| key);
-        let expected = expected(&kept(&chooser, cap, &records), |total: &mut (u64, i128), records| {
+        let expected = expected(&kept(&selector, cap, &records), |total: &mut (u64, i128), records| {
             total.0 += (records.len() as u64).min(cap.per_key().into());
             let sum: i128 = records.iter().map(|record| i128::from(record.value)).sum();
             total.1 += sum.clamp(low.into(), high.into());
         });
         let given = records.iter().map(|record| (record.person, record.key, record.value)).collect();
-        let new = || PersonTable::new(chooser.clone(), cap, Sum::clipped(low, high).unwrap());
+        let new = || PersonTable::new(selector.clone(), cap, Sum::clipped(low, high).unwrap());
         let found = tallied(&mut random, new, given, |total: &mut (u64, i128), share| {
             total.0 += u64::from(share.records);
             total.1 += i128::from(share.sum);
@@ -88,10 +88,10 @@ fn sums_are_clipped_once_in_the_end() {
 fn what_a_person_has_is_of_all_their_records() {
     for seed in 0..400 {
         let mut random = Random::new(seed);
-        let (chooser, cap) = (chooser(&mut random), caps(&mut random));
+        let (selector, cap) = (selector(&mut random), caps(&mut random));
         let each = random.pick(&[PerPerson::Greatest, PerPerson::Sum, PerPerson::Records]);
         let records = records(&mut random, |person| person, |key| key);
-        let expected = expected(&kept(&chooser, cap, &records), |total: &mut Vec<i128>, records| {
+        let expected = expected(&kept(&selector, cap, &records), |total: &mut Vec<i128>, records| {
             let values = records.iter().map(|record| i128::from(record.value));
             total.push(match each {
                 PerPerson::Greatest => values.max().unwrap(),
@@ -101,7 +101,7 @@ fn what_a_person_has_is_of_all_their_records() {
             total.sort_unstable();
         });
         let given = records.iter().map(|record| (record.person, record.key, record.value)).collect();
-        let new = || PersonTable::new(chooser.clone(), cap, Own(each));
+        let new = || PersonTable::new(selector.clone(), cap, Own(each));
         let found = tallied(&mut random, new, given, |total: &mut Vec<i128>, own| {
             total.push(own);
             total.sort_unstable();
@@ -114,17 +114,17 @@ fn what_a_person_has_is_of_all_their_records() {
 fn values_are_those_of_the_lowest_records() {
     for seed in 0..400 {
         let mut random = Random::new(seed);
-        let (chooser, cap) = (chooser(&mut random), caps(&mut random));
+        let (selector, cap) = (selector(&mut random), caps(&mut random));
         let records = records(&mut random, |person| person, |key| key);
-        let expected = expected(&kept(&chooser, cap, &records), |total: &mut Vec<i64>, records| {
+        let expected = expected(&kept(&selector, cap, &records), |total: &mut Vec<i64>, records| {
             total.extend(records.iter().take(cap.per_key() as usize).map(|record| record.value));
             total.sort_unstable();
         });
         let given = records
             .iter()
-            .map(|record| (record.person, record.key, (chooser.record(&record.id), record.value)))
+            .map(|record| (record.person, record.key, (selector.record(&record.id), record.value)))
             .collect();
-        let new = || PersonTable::new(chooser.clone(), cap, KeptRecords::new(Values::<i64>::new()));
+        let new = || PersonTable::new(selector.clone(), cap, KeptRecords::new(Values::<i64>::new()));
         let found = tallied(&mut random, new, given, |total: &mut Vec<i64>, values| {
             total.extend(values);
             total.sort_unstable();
@@ -139,7 +139,7 @@ fn values_are_those_of_the_lowest_records() {
 fn duplicates_of_one_id_count_once() {
     for seed in 0..600 {
         let mut random = Random::new(seed);
-        let (chooser, cap) = (chooser(&mut random), caps(&mut random));
+        let (selector, cap) = (selector(&mut random), caps(&mut random));
         let mut records = records(&mut random, |person| person, |key| key);
         let ids = 1 + random.below(200);
         for record in &mut records {
@@ -155,11 +155,11 @@ fn duplicates_of_one_id_count_once() {
             }
             records.push(again);
         }
-        let kept = once(&chooser, kept(&chooser, cap, &records), cap.per_key() as usize);
+        let kept = once(&selector, kept(&selector, cap, &records), cap.per_key() as usize);
         let given: Vec<_> =
             records.iter().map(|record| (record.person, record.key, (record.id, record.value))).collect();
 
-        let new = || PersonTable::new(chooser.clone(), cap, Identified::new(Values::<i64>::new()));
+        let new = || PersonTable::new(selector.clone(), cap, Identified::new(Values::<i64>::new()));
         let found = tallied(&mut random, new, given.clone(), |total: &mut Vec<i64>, values| {
             total.extend(values);
             total.sort_unstable();
@@ -170,15 +170,15 @@ fn duplicates_of_one_id_count_once() {
         });
         assert_eq!(found, values, "seed {seed}");
 
-        let new = || PersonTable::new(chooser.clone(), cap, Identified::new(Count));
+        let new = || PersonTable::new(selector.clone(), cap, Identified::new(Count));
         let unvalued = given.iter().map(|(person, key, (id, _))| (*person, *key, (*id, ()))).collect();
         let found = tallied(&mut random, new, unvalued, |total: &mut u64, count| *total += u64::from(count));
         assert_eq!(found, expected(&kept, |total: &mut u64, records| *total += records.len() as u64));
 
-        let uncut = self::kept(&chooser, cap, &records);
-        let uncut = once(&chooser, uncut, usize::MAX);
+        let uncut = self::kept(&selector, cap, &records);
+        let uncut = once(&selector, uncut, usize::MAX);
         let sum = Sum::clipped(-50, 900).unwrap();
-        let new = || PersonTable::new(chooser.clone(), cap, Identified::new(sum));
+        let new = || PersonTable::new(selector.clone(), cap, Identified::new(sum));
         let found =
             tallied(&mut random, new, given, |total: &mut i128, share| *total += i128::from(share.sum));
         let sums = expected(&uncut, |total: &mut i128, records| {
@@ -189,10 +189,10 @@ fn duplicates_of_one_id_count_once() {
 }
 
 /// One record an id: in each key the least value and the lowest ids, then the key that is chosen first.
-fn once(chooser: &ContributionSelector, mut kept: Oracle<u64, u32>, most: usize) -> Oracle<u64, u32> {
+fn once(selector: &ContributionSelector, mut kept: Oracle<u64, u32>, most: usize) -> Oracle<u64, u32> {
     for (person, keys) in &mut kept {
         let mut order: Vec<u32> = keys.keys().copied().collect();
-        order.sort_by_key(|key| (chooser.choice(chooser.person(person), chooser.key(key)), *key));
+        order.sort_by_key(|key| (selector.choice(selector.person(person), selector.key(key)), *key));
         for records in keys.values_mut() {
             records.dedup_by_key(|record| record.id);
             records.truncate(most);
@@ -211,7 +211,7 @@ fn once(chooser: &ContributionSelector, mut kept: Oracle<u64, u32>, most: usize)
 fn what_was_taken_back_never_was() {
     for seed in 0..600 {
         let mut random = Random::new(seed);
-        let (chooser, cap) = (chooser(&mut random), caps(&mut random));
+        let (selector, cap) = (selector(&mut random), caps(&mut random));
         let mut records = records(&mut random, |person| person, |key| key);
         for record in &mut records {
             record.id %= 1 + seed % 60;
@@ -233,7 +233,7 @@ fn what_was_taken_back_never_was() {
                 change: 0,
             })
             .collect();
-        let kept = kept(&chooser, cap, &left);
+        let kept = kept(&selector, cap, &left);
         let copies = |record: &Record<u64, u32>| net[&(record.person, record.key, record.id, record.value)];
         let most = i128::from(cap.per_key());
         let given: Vec<_> = records
@@ -241,7 +241,7 @@ fn what_was_taken_back_never_was() {
             .map(|record| (record.person, record.key, (record.id, record.value, record.change)))
             .collect();
 
-        let new = || PersonTable::new(chooser.clone(), cap, Net::new(Values::<i64>::new()));
+        let new = || PersonTable::new(selector.clone(), cap, Net::new(Values::<i64>::new()));
         let found = tallied(&mut random, new, given.clone(), |total: &mut Vec<i64>, values| {
             total.extend(values);
             total.sort_unstable();
@@ -258,7 +258,7 @@ fn what_was_taken_back_never_was() {
         assert_eq!(found, values, "seed {seed}");
 
         let sum = Sum::clipped(-50, 900).unwrap();
-        let new = || PersonTable::new(chooser.clone(), cap, Net::new(sum));
+        let new = || PersonTable::new(selector.clone(), cap, Net::new(sum));
         let add = |total: &mut (i128, i128), share: PersonSum| {
             total.0 += i128::from(share.records);
             total.1 += i128::from(share.sum);
@@ -278,8 +278,8 @@ fn what_was_taken_back_never_was() {
 fn a_record_by_itself_moves_one_key_by_itself() {
     let mut random = Random::new(1);
     let records = records(&mut random, |person| person, |key| key);
-    let chooser = chooser(&mut random);
-    let new = |only: Option<&[u32]>| RecordTotals::new(chooser.clone(), only.map(Into::into));
+    let selector = selector(&mut random);
+    let new = |only: Option<&[u32]>| RecordTotals::new(selector.clone(), only.map(Into::into));
     let (mut each, mut pane, mut listed) = (new(None), new(None), new(Some(&[3, 5, 1_000_000])));
     let mut totals: BTreeMap<u32, i128> = BTreeMap::new();
     for _ in 0..2 {
@@ -290,7 +290,7 @@ fn a_record_by_itself_moves_one_key_by_itself() {
             *totals.entry(record.key).or_default() += i128::from(record.value);
         }
         each.merge(&pane, |ours, theirs| *ours += theirs);
-        pane.choose_by(chooser.clone());
+        pane.choose_by(selector.clone());
         assert_eq!(each.close(), totals.clone().into_iter().collect::<Vec<_>>());
         totals.retain(|key, _| [3, 5, 1_000_000].contains(key));
         let mut found: BTreeMap<u32, i128> = listed.close().into_iter().collect();

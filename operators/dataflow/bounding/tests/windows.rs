@@ -7,13 +7,13 @@ use super::*;
 fn a_person_counts_in_the_first_windows_that_keep_something() {
     for seed in 0..100 {
         let mut random = Random::new(seed);
-        let chooser = chooser(&mut random);
+        let selector = selector(&mut random);
         let limit = 1 + random.below(4);
         let mut used = WindowAdmission::new(limit as u64).unwrap();
         let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
         for window in 0..12 {
             let records = records(&mut random, |person| person, |key| key);
-            let mut table = PersonTable::new(chooser.within(window), Cap::new(2, 1).unwrap(), Count);
+            let mut table = PersonTable::new(selector.within(window), Cap::new(2, 1).unwrap(), Count);
             for record in &records {
                 table.add(record.person, &record.key, ());
             }

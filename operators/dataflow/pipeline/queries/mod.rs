@@ -121,13 +121,13 @@ where
     /// As [`release`](Self::release), wherever what is released is sealed.
     pub(super) fn release_at<X: Answers>(
         self,
-        office: &dyn StatisticBackend,
+        backend: &dyn StatisticBackend,
         name: &str,
         mechanism: X,
     ) -> Replies<'scope> {
         let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
-        office.answers_for(&context.shared);
-        match self.opened(office, name, mechanism, scope) {
+        backend.answers_for(&context.shared);
+        match self.opened(backend, name, mechanism, scope) {
             Ok(answered) => answered,
             Err(failure) => {
                 context.shared.fail(failure);
@@ -138,7 +138,7 @@ where
 
     fn opened<X: Answers>(
         self,
-        office: &dyn StatisticBackend,
+        backend: &dyn StatisticBackend,
         name: &str,
         mechanism: X,
         scope: Scope<'scope, Time>,
@@ -156,14 +156,14 @@ where
         let limits = *people.limits();
         let ready = mechanism.ready(&limits, &schema)?;
         let steps = ready.steps();
-        let name = people.items.context.name(office.job(), name)?;
-        let chooser = ContributionSelector::new(*office.secret());
+        let name = people.items.context.name(backend.job(), name)?;
+        let selector = ContributionSelector::new(*backend.secret());
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
 
         // Worker 0 alone has a handle.
         let seat = || {
             let windows = (schedule.clone(), people.windows.late);
-            seated(office, account.as_deref(), name.clone(), ready, &limits, &schema, windows)
+            seated(backend, account.as_deref(), name.clone(), ready, &limits, &schema, windows)
         };
         let at_desk = match (scope.index() == 0).then(seat).transpose() {
             Ok(at_desk) => at_desk,
@@ -185,18 +185,18 @@ where
             records: PhantomData,
         };
         let context = Rc::clone(&people.items.context);
-        let gathered = people.gathered(&chooser);
+        let gathered = people.gathered(&selector);
         let sought = sought(questions, at_desk);
         let (posed, unanswered) = (sought.posed.clone(), sought.unanswered.clone());
         let counted = match kept {
             KeptVersions::Apart => {
-                let panes = Panes::new(reading, rows, cap, chooser, (schedule.clone(), late));
+                let panes = Panes::new(reading, rows, cap, selector, (schedule.clone(), late));
                 let parts = bounded(gathered, panes, None);
                 scanned(posed, parts, Snapshots::new(&schema, steps), (schedule, late))
             }
             KeptVersions::Together => {
                 let (changes, versions) =
-                    arranged(gathered, reading, &rows, (cap, chooser), (schedule.clone(), late), steps);
+                    arranged(gathered, reading, &rows, (cap, selector), (schedule.clone(), late), steps);
                 scanned(posed, changes, versions, (schedule, late))
             }
         };

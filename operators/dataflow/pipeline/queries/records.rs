@@ -150,7 +150,7 @@ pub(super) fn arranged<'scope, D, U, T, G, V>(
     gathered: Batches<'scope, U::Item>,
     reading: RecordReading<D, U, T, G, V>,
     rows: &RecordRows,
-    (cap, chooser): (Cap, ContributionSelector),
+    (cap, selector): (Cap, ContributionSelector),
     (schedule, late): (Schedule, i64),
     steps: Steps,
 ) -> (StreamVec<'scope, Time, ArrangedChange<U::Owner>>, Arranged<U::Owner>)
@@ -174,11 +174,11 @@ where
                         let time = (reading.time)(record);
                         let Some((first, until)) = counts(&within, late, given, time) else { continue };
                         let own_choice = match within.window(first) {
-                            Some(window) if !within.overlaps() => chooser.within(window.start()),
-                            _ => chooser.clone(),
+                            Some(window) if !within.overlaps() => selector.within(window.start()),
+                            _ => selector.clone(),
                         };
                         let own =
-                            reading.unit.own(&chooser, &own_choice, item, time, (reading.value)(record));
+                            reading.unit.own(&selector, &own_choice, item, time, (reading.value)(record));
                         if let Some(gone) = complete(&within, late, until) {
                             changes.push((own.clone(), gone, -1));
                         }
@@ -300,7 +300,7 @@ pub trait Owned<D>: ProtectedUnit<D> {
     /// `within` one where they lie side by side.
     fn own(
         &self,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         within: &ContributionSelector,
         item: &Self::Item,
         time: Time,
@@ -355,14 +355,14 @@ where
 
     fn own(
         &self,
-        chooser: &ContributionSelector,
+        selector: &ContributionSelector,
         within: &ContributionSelector,
         item: &N::Item,
         time: Time,
         row: QueryRow,
     ) -> (P, Self::Held) {
         let person = (self.person)(N::record(item));
-        let value = self.naming.bring::<Values<QueryRow>>(chooser, item, time, row);
+        let value = self.naming.bring::<Values<QueryRow>>(selector, item, time, row);
         let held = held(&N::rule(&Values::new()), within, &person, value);
         (person, held)
     }

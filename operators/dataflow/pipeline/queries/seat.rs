@@ -40,7 +40,7 @@ pub(super) struct PreparedBundle<R> {
 
 /// Opens the handle, if nothing speaks against it.
 pub(super) fn seated<R: ReadyAnswers>(
-    office: &dyn StatisticBackend,
+    backend: &dyn StatisticBackend,
     account: Option<&str>,
     name: Name,
     ready: R,
@@ -52,7 +52,7 @@ pub(super) fn seated<R: ReadyAnswers>(
         let remedy = "`between`, with an end: a bundle is paid for once, against all of its time";
         return Err(Invalid::new("until", InvalidKind::Missing, remedy).into());
     }
-    let account = office.account(account, limits.unit())?;
+    let account = backend.account(account, limits.unit())?;
     let life = schedule.life()?;
     let charge = Charge::Once { cost: ready.cost().clone(), life };
     account.counts(charge.cost())?;
@@ -61,12 +61,12 @@ pub(super) fn seated<R: ReadyAnswers>(
     }
     let payer = (account.name(), account.promise());
     let terms = terms(&ready.parameters(), (&schedule, late), payer, &charge, None);
-    let version = office.version(terms.digest());
-    let title = Title { account: account.name().clone(), job: office.job(), version, name: name.clone() };
+    let version = backend.version(terms.digest());
+    let title = Title { account: account.name().clone(), job: backend.job(), version, name: name.clone() };
     let opened =
         Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
     let waker = Waker::default();
-    let (handle, memory) = office.open(&name, &terms, waker.wake())?;
+    let (handle, memory) = backend.open(&name, &terms, waker.wake())?;
     if let Some(memory) = memory.as_ref().filter(|memory| !memory.is_foreign) {
         ready.accepts(&memory.state)?;
     }

@@ -42,7 +42,7 @@ fn what_was_taken_back_in_time_never_counted() {
         });
         assert!(finished.is_ok(), "seed {seed}: {finished:?}");
 
-        let table = |chooser| PersonTable::new(chooser, Cap::new(2, 2).unwrap(), Net::new(Count));
+        let table = |selector| PersonTable::new(selector, Cap::new(2, 2).unwrap(), Net::new(Count));
         let all = given(&scripts);
         let fill = |window: Interval, table: &mut PersonTable<u64, u32, Net<Event, Count>>| {
             for (declared, (event, change)) in &all {

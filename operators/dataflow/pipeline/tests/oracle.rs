@@ -83,8 +83,8 @@ fn every_word_tells_what_one_table_would() {
         let term = |total: &mut Three, (records, sum): (u32, i128)| {
             *total = [total[0] + 1, total[1] + i128::from(records), total[2] + sum];
         };
-        let read = |chooser: &ContributionSelector, event: &Event| {
-            listed(event).map(|(key, ())| (key, (chooser.record(&(event.3, event.2)), event.2)))
+        let read = |selector: &ContributionSelector, event: &Event| {
+            listed(event).map(|(key, ())| (key, (selector.record(&(event.3, event.2)), event.2)))
         };
         let expected = case.expect(KeptRecords::new(terms), read, term, three);
         assert_eq!(exact("mean"), expected, "seed {seed}");
@@ -194,8 +194,8 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
         let expected = case.expect(bounding::Own(PerPerson::Sum), all, push(0), tops);
         assert_eq!(exact("altogether"), expected, "seed {seed}");
 
-        let read = |chooser: &ContributionSelector, event: &Event| {
-            listed(event).map(|(key, value)| (key, (chooser.record(&(event.3, event.2)), value)))
+        let read = |selector: &ContributionSelector, event: &Event| {
+            listed(event).map(|(key, value)| (key, (selector.record(&(event.3, event.2)), value)))
         };
         let add = |total: &mut (i128, Vec<i64>), values: bounding::Few<i64>| {
             total.0 += 1;

@@ -60,17 +60,17 @@ fn expected(
     measure: impl Fn(&[Event]) -> i128,
     place: usize,
 ) -> Tallies {
-    let (given, chooser) = (given(scripts), ContributionSelector::new(SECRET));
+    let (given, selector) = (given(scripts), ContributionSelector::new(SECRET));
     let mut brought: BTreeMap<u64, BTreeMap<u32, i128>> = BTreeMap::new();
     let mut tallies = Tallies::new();
     for start in (0..HORIZON).step_by(WINDOW as usize) {
-        let (end, chooser) = (start + WINDOW, chooser.within(start));
+        let (end, selector) = (start + WINDOW, selector.within(start));
         let mut records: BTreeMap<(u64, u64, u32), Vec<Event>> = BTreeMap::new();
         for (declared, event) in &given {
             let Some(key) = key(event).filter(|_| (start..end).contains(&event.3) && *declared < end) else {
                 continue;
             };
-            records.entry((event.0, chooser.place(&event.0, &key), key)).or_default().push(*event);
+            records.entry((event.0, selector.place(&event.0, &key), key)).or_default().push(*event);
         }
         let cells = tallies.entry(start).or_default();
         for ((person, _, key), events) in records {

@@ -75,8 +75,9 @@ fn expected<S: Vectors<Key = u32, Known: Default>>(
     statistic: &S,
 ) -> BTreeMap<Time, BTreeMap<String, Vec<i128>>> {
     let base = ContributionSelector::new(recorder::SECRET);
-    let table =
-        |chooser| PersonTable::<u64, u32, _>::new(chooser, cap, KeptRecords::new(Values::<[i64; 2]>::new()));
+    let table = |selector| {
+        PersonTable::<u64, u32, _>::new(selector, cap, KeptRecords::new(Values::<[i64; 2]>::new()))
+    };
     let fill = |window: Interval, table: &mut PersonTable<u64, u32, _>| {
         for (declared, event) in given(scripts) {
             let inside = (window.start()..window.end()).contains(&event.3) && declared < window.end();

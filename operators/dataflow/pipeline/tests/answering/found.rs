@@ -7,10 +7,10 @@ fn answered<'s, U: Owned<Event>, T: Fn(&Event) -> Time + 'static>(
     people: Bounded<'s, Event, U, T>,
     questions: Fed<'s, Query>,
     together: bool,
-    office: &Recorder,
+    backend: &Recorder,
 ) -> Replies<'s> {
     people.answer(schema(), row, questions).kept_for_tests_of_the_library_itself(together).release_at(
-        office,
+        backend,
         "questions",
         Exactly::new(),
     )
@@ -108,13 +108,13 @@ fn every_question_finds_what_one_table_would() {
             (seed, PrivacyUnit::Person),
             &scripts,
             rows,
-            |visits, questions, (schedule, late, bound), together, office| {
+            |visits, questions, (schedule, late, bound), together, backend| {
                 let people = visits
                     .protect(|visit: &Event| visit.0)
                     .scheduled(schedule.clone(), |visit| visit.3)
                     .late_by(late)
                     .bound(bound);
-                answered(people, questions, together, office)
+                answered(people, questions, together, backend)
             },
         );
     }
@@ -134,14 +134,14 @@ fn questions_find_one_record_of_an_id() {
             (seed, PrivacyUnit::Person),
             &scripts,
             rows,
-            |visits, questions, (schedule, late, bound), together, office| {
+            |visits, questions, (schedule, late, bound), together, backend| {
                 let people = visits
                     .protect(|visit: &Event| visit.0)
                     .identified_by(|visit| visit.4 % 40)
                     .scheduled(schedule.clone(), |visit| visit.3)
                     .late_by(late)
                     .bound(bound);
-                answered(people, questions, together, office)
+                answered(people, questions, together, backend)
             },
         );
     }
@@ -171,13 +171,13 @@ fn questions_find_nothing_that_was_taken_back_in_time() {
             (seed, PrivacyUnit::Person),
             &scripts,
             rows,
-            |visits, questions, (schedule, late, bound), together, office| {
+            |visits, questions, (schedule, late, bound), together, backend| {
                 let people = visits
                     .protect_collection(|visit: &Event| visit.0)
                     .scheduled(schedule.clone(), |visit| visit.3)
                     .late_by(late)
                     .bound(bound);
-                answered(people, questions, together, office)
+                answered(people, questions, together, backend)
             },
         );
     }
@@ -202,13 +202,13 @@ fn questions_find_each_record_by_itself() {
             (seed, PrivacyUnit::Record),
             &scripts,
             rows,
-            |visits, questions, (schedule, late, _), together, office| {
+            |visits, questions, (schedule, late, _), together, backend| {
                 let people = visits
                     .protect_each()
                     .scheduled(schedule.clone(), |visit: &Event| visit.3)
                     .late_by(late)
                     .one_by_one();
-                answered(people, questions, together, office)
+                answered(people, questions, together, backend)
             },
         );
     }

@@ -68,7 +68,7 @@ impl Case {
         T: Default,
     {
         let base = ContributionSelector::new(recorder::SECRET);
-        let table = |chooser| PersonTable::<u64, K, R>::new(chooser, self.cap(), rule.clone());
+        let table = |selector| PersonTable::<u64, K, R>::new(selector, self.cap(), rule.clone());
         let fill = |window, table: &mut PersonTable<u64, K, R>| {
             for event in self.in_time(window) {
                 if let Some((key, value)) = read(&base, &event) {
