@@ -107,9 +107,9 @@ impl Ears {
         let parts =
             records.flat_map(move |(time, count)| windows.holding(time).map(move |window| (window, count)));
         let delivered = Arc::clone(&self.delivered);
-        let at_desk = at_desk(&parts, plan, before, answers, delivered);
+        let at_gate = at_gate(&parts, plan, before, answers, delivered);
         let (lines, standings) = (Arc::clone(&self.lines), Arc::clone(&self.standings));
-        release(parts, false, at_desk).deliver(move |release| {
+        release(parts, false, at_gate).deliver(move |release| {
             let standing = release.standing();
             standings.fetch_add(usize::from(standing.spent.within(&standing.cap)), Ordering::SeqCst);
             lines.lock().unwrap().push(release.line().to_owned());
@@ -119,7 +119,7 @@ impl Ears {
 }
 
 /// A stand-in on worker 0.
-fn at_desk<S: WindowStatistic>(
+fn at_gate<S: WindowStatistic>(
     parts: &Fed<'_, (u64, S::Part)>,
     plan: StatisticSchedule<S>,
     before: Vec<Row>,

@@ -327,7 +327,7 @@ impl GateHandle {
 /// By the name of the statistic.
 #[derive(Default)]
 pub(super) struct Listeners {
-    seated: HashMap<Name, Listener>,
+    opened_here: HashMap<Name, Listener>,
     /// The number of rows given to a listener so far.
     given: u64,
     unheard: HashMap<Name, Vec<GateEvent>>,
@@ -341,13 +341,13 @@ impl Listeners {
     /// interest.
     pub(super) fn seat(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&GateEvent) -> bool) {
         listener.wake();
-        self.seated.insert(name.clone(), listener);
+        self.opened_here.insert(name.clone(), listener);
         let before = self.unheard.remove(&name).into_iter().flatten();
         before.filter(of_interest).for_each(|told| self.tell(name.clone(), told));
     }
 
     pub(super) fn tell(&mut self, name: Name, told: GateEvent) {
-        match self.seated.get(&name) {
+        match self.opened_here.get(&name) {
             Some(listener) if self.listening => listener.tell(numbered(told, &mut self.given)),
             Some(_) => self.held.push((name, told)),
             None => self.unheard.entry(name).or_default().push(told),
@@ -366,7 +366,7 @@ impl Listeners {
     }
 
     pub(super) fn halt(&self, doubt: HaltReason) {
-        self.seated.values().for_each(|listener| listener.tell(GateEvent::Halted(doubt)));
+        self.opened_here.values().for_each(|listener| listener.tell(GateEvent::Halted(doubt)));
     }
 }
 

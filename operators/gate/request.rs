@@ -285,7 +285,7 @@ impl From<HaltReason> for LedgerError {
 // How long a gate waits for a server that does not answer. A file is asked once.
 
 /// The number of attempts at a server, and the wait before the second; each further wait is twice as long.
-const PATIENCE: (u32, Duration) = (9, Duration::from_millis(100));
+const RETRIES: (u32, Duration) = (9, Duration::from_millis(100));
 
 /// Asks the ledger for what means the same however often it is asked.
 pub(super) fn ask<T>(
@@ -310,7 +310,7 @@ pub(super) fn ask_anew<T>(
     releases: &[ReleaseId],
     question: impl Fn(&mut Ledger, Vec<Option<Row>>) -> Result<T, LedgerError>,
 ) -> Result<T, LedgerError> {
-    let (tries, mut pause) = PATIENCE;
+    let (tries, mut pause) = RETRIES;
     let mut last = None;
     for _ in 0..tries {
         let rows = ledger.recover(claim, releases);

@@ -244,15 +244,15 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<
             )
         };
         let mut rest = bytes;
-        let ration = self.parse(&mut rest).ok_or_else(refused)?;
-        if rest.is_empty() { Ok(ration) } else { Err(refused()) }
+        let lifetime = self.parse(&mut rest).ok_or_else(refused)?;
+        if rest.is_empty() { Ok(lifetime) } else { Err(refused()) }
     }
 
     fn parse(&self, bytes: &mut &[u8]) -> Option<LifetimeContribution<P, K>> {
         if u8::read(bytes)? != LIFETIME_FORMAT || <(u32, u64)>::read(bytes)? != (self.keys, self.each) {
             return None;
         }
-        let mut ration = LifetimeContribution { people: BTreeMap::new(), ..*self };
+        let mut lifetime = LifetimeContribution { people: BTreeMap::new(), ..*self };
         for _ in 0..u64::read(bytes)? {
             let person = P::read(bytes)?;
             let count = u32::read(bytes)?;
@@ -267,12 +267,12 @@ impl<P: Identity + Ord + Clone, K: Identity + Ord + Clone> LifetimeContribution<
                 }
                 keys.push((key, used));
             }
-            if ration.people.last_key_value().is_some_and(|(last, _)| *last >= person) {
+            if lifetime.people.last_key_value().is_some_and(|(last, _)| *last >= person) {
                 return None;
             }
-            ration.people.insert(person, keys);
+            lifetime.people.insert(person, keys);
         }
-        Some(ration)
+        Some(lifetime)
     }
 }
 
@@ -283,27 +283,27 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn ration() -> LifetimeContribution<u32, String> {
+    fn lifetime() -> LifetimeContribution<u32, String> {
         LifetimeContribution::new(2, 5).unwrap()
     }
 
-    fn left(ration: &LifetimeContribution<u32, String>, key: &str) -> Option<(u64, bool)> {
-        ration.left(&7, &key.to_owned()).map(|left| (left.amount, left.first))
+    fn left(lifetime: &LifetimeContribution<u32, String>, key: &str) -> Option<(u64, bool)> {
+        lifetime.left(&7, &key.to_owned()).map(|left| (left.amount, left.first))
     }
 
     // Refutes a key too many, a key that is lost to a later one, and one that is first twice.
     #[test]
     fn a_person_has_so_many_keys_and_so_much_of_each() {
-        let mut ration = ration();
-        assert_eq!(left(&ration, "a"), Some((5, true)));
-        ration.note(&7, &"a".to_owned(), 3);
-        ration.note(&7, &"c".to_owned(), 0);
-        assert_eq!(left(&ration, "a"), Some((2, false)));
-        assert_eq!(left(&ration, "c"), Some((5, false)), "nothing was brought, but it is one of two");
-        assert_eq!(left(&ration, "b"), None);
-        ration.note(&7, &"a".to_owned(), 2);
-        assert_eq!(left(&ration, "a"), None);
-        assert!(ration.left(&8, &"b".to_owned()).is_some(), "another person");
+        let mut lifetime = lifetime();
+        assert_eq!(left(&lifetime, "a"), Some((5, true)));
+        lifetime.note(&7, &"a".to_owned(), 3);
+        lifetime.note(&7, &"c".to_owned(), 0);
+        assert_eq!(left(&lifetime, "a"), Some((2, false)));
+        assert_eq!(left(&lifetime, "c"), Some((5, false)), "nothing was brought, but it is one of two");
+        assert_eq!(left(&lifetime, "b"), None);
+        lifetime.note(&7, &"a".to_owned(), 2);
+        assert_eq!(left(&lifetime, "a"), None);
+        assert!(lifetime.left(&8, &"b".to_owned()).is_some(), "another person");
     }
 
     #[test]
@@ -315,13 +315,13 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_nothing_else() {
-        let mut ration = ration();
+        let mut lifetime = lifetime();
         for (person, key, amount) in [(7, "b", 1), (7, "a", 5), (3, "", 0)] {
-            ration.note(&person, &key.to_owned(), amount);
+            lifetime.note(&person, &key.to_owned(), amount);
         }
-        let bytes = ration.write();
+        let bytes = lifetime.write();
         let empty = LifetimeContribution::new(2, 5).unwrap();
-        assert_eq!(empty.read(&bytes), Ok(ration));
+        assert_eq!(empty.read(&bytes), Ok(lifetime));
         for other in [
             LifetimeContribution::<u32, String>::new(3, 5).unwrap(),
             LifetimeContribution::new(2, 6).unwrap(),
@@ -337,10 +337,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
-            let mut headed = ration().write();
+            let mut headed = lifetime().write();
             headed.truncate(13);
             headed.extend(bytes);
-            if let Ok(read) = ration().read(&headed) {
+            if let Ok(read) = lifetime().read(&headed) {
                 prop_assert_eq!(read.write(), headed);
             }
         }

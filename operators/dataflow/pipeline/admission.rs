@@ -49,9 +49,9 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
     pub(super) fn note(&mut self, bytes: &mut &[u8]) -> Option<()> {
         match self {
             ContributionTable::Windows(used) => _ = used.admit(&P::read(bytes)?),
-            ContributionTable::Life(ration) => {
+            ContributionTable::Life(lifetime) => {
                 let (person, (key, amount)) = <(P, (K, u64))>::read(bytes)?;
-                ration.note(&person, &key, amount);
+                lifetime.note(&person, &key, amount);
             }
         }
         Some(())
@@ -81,7 +81,7 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
             ContributionTable::Windows(used) => {
                 used.iter().for_each(|(person, windows)| told(person, &|bytes| windows.write(bytes)));
             }
-            ContributionTable::Life(ration) => ration.iter().for_each(|(person, key, amount)| {
+            ContributionTable::Life(lifetime) => lifetime.iter().for_each(|(person, key, amount)| {
                 told(person, &|bytes| {
                     key.write(bytes);
                     amount.write(bytes);
@@ -93,7 +93,7 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
     pub(super) fn write(&self) -> Vec<u8> {
         match self {
             ContributionTable::Windows(used) => used.write(),
-            ContributionTable::Life(ration) => ration.write(),
+            ContributionTable::Life(lifetime) => lifetime.write(),
         }
     }
 
@@ -104,7 +104,7 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
                 let read = WindowAdmission::read(bytes)?;
                 (read.windows() == used.windows()).then_some(ContributionTable::Windows(read)).ok_or_else(odd)
             }
-            ContributionTable::Life(ration) => Ok(ContributionTable::Life(ration.read(bytes)?)),
+            ContributionTable::Life(lifetime) => Ok(ContributionTable::Life(lifetime.read(bytes)?)),
         }
     }
 }
@@ -222,10 +222,10 @@ impl<P: Person, K: GroupingKey> Closing<'_, P, K> {
     /// Lets something of a person count in a key, if anything is left to the person there: `add` says how
     /// much it was.
     pub(super) fn count(&mut self, person: &P, key: &K, add: impl FnOnce(RemainingContribution) -> u64) {
-        let AdmissionItem::Left(ContributionTable::Life(ration), admitted) = &mut self.0 else { return };
-        let Some(left) = ration.left(person, key) else { return };
+        let AdmissionItem::Left(ContributionTable::Life(lifetime), admitted) = &mut self.0 else { return };
+        let Some(left) = lifetime.left(person, key) else { return };
         let amount = add(left);
-        ration.note(person, key, amount);
+        lifetime.note(person, key, amount);
         admitted.entries += 1;
         person.write(&mut admitted.bytes);
         key.write(&mut admitted.bytes);

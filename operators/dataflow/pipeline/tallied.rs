@@ -174,7 +174,7 @@ where
         let contributions = ContributionTable::new(&*people.unit, &question, &limits)?;
 
         // Worker 0 alone has a handle, and knows what was kept.
-        let seated = || -> Result<_, RunError> {
+        let opened_here = || -> Result<_, RunError> {
             let account = backend.account(account.as_deref(), limits.unit())?;
             let charge =
                 charge((ready.cost(), ready.paid()), limits.windows(), &schedule, account.promise())?;
@@ -228,8 +228,8 @@ where
             let plan = StatisticSchedule::of(title, &people.windows, schedule.clone(), telling);
             Ok(((plan, handle, waker), restored))
         };
-        let (at_desk, restored) = match (scope.index() == 0).then(seated).transpose() {
-            Ok(seat) => seat.unzip(),
+        let (at_gate, restored) = match (scope.index() == 0).then(opened_here).transpose() {
+            Ok(opened) => opened.unzip(),
             // The others do not know of it: without the operators that they have, they would not find their
             // channels.
             Err(failure) => {
@@ -258,7 +258,7 @@ where
         let parts = bounded(people.gathered(&selector), panes, counters);
         let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
-        Ok(release::<PreparedRelease<X::Prepared, U::Person, Q::Key>>(parts, people.windows.at_end, at_desk))
+        Ok(release::<PreparedRelease<X::Prepared, U::Person, Q::Key>>(parts, people.windows.at_end, at_gate))
     }
 }
 

@@ -119,14 +119,14 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
             }
             gate.handle(&name, &version, waker.wake())
         });
-        let at_desk = handle.and_then(|handle| match handle {
+        let at_gate = handle.and_then(|handle| match handle {
             Ok(handle) => Some((plan, Box::new(handle) as Box<dyn ReleaseBackend>, waker)),
             Err(trouble) => {
                 shared.fail(trouble.into());
                 None
             }
         });
-        release(self, at_end, at_desk)
+        release(self, at_end, at_gate)
     }
 }
 
@@ -157,7 +157,7 @@ impl Waker {
 pub(crate) fn release<'scope, S: WindowStatistic>(
     parts: Fed<'scope, (u64, S::Part)>,
     at_end: bool,
-    at_desk: Option<(StatisticSchedule<S>, Box<dyn ReleaseBackend>, Waker)>,
+    at_gate: Option<(StatisticSchedule<S>, Box<dyn ReleaseBackend>, Waker)>,
 ) -> StreamVec<'scope, Time, LeavingRelease> {
     let Fed { stream, context } = parts;
     let scope = stream.scope();
@@ -168,14 +168,14 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
 
     let address = builder.operator_info().address;
     let activator = scope.activator_for(Rc::clone(&address));
-    if let Some((_, _, waker)) = &at_desk {
+    if let Some((_, _, waker)) = &at_gate {
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
     }
 
     let (own, turn) = (Rc::clone(&context), scope.activator_for(address));
     builder.build(move |mut capabilities| {
         let wake = Box::new(move || turn.activate());
-        let mut sequencer = at_desk
+        let mut sequencer = at_gate
             .map(|(plan, handle, _)| ReleaseSequencer::new(plan, handle, own, wake, capabilities.pop()));
         move |frontiers: &[MutableAntichain<Time>]| {
             let Some(sequencer) = &mut sequencer else {
@@ -193,7 +193,7 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
                 frontiers.iter().flat_map(|frontier| frontier.frontier().iter().copied().min()).min();
             let mut releases = releases.activate();
             sequencer.serve(complete, &mut |capability, release| releases.session(capability).give(release));
-            if let Some(wait) = sequencer.patience() {
+            if let Some(wait) = sequencer.next_look() {
                 activator.activate_after(wait);
             }
         }
@@ -231,9 +231,9 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         capability: Option<Capability<Time>>,
     ) -> ReleaseSequencer<S> {
         let StatisticSchedule { title, schedule, statistic, late, skipping, at_end, .. } = plan;
-        let (clock, patience) = skipping.unzip();
+        let (clock, skip_after) = skipping.unzip();
         let name = (title.job.clone(), title.name.clone());
-        let queue = WindowQueue::new(statistic, title, schedule, (late, patience), at_end);
+        let queue = WindowQueue::new(statistic, title, schedule, (late, skip_after), at_end);
         ReleaseSequencer {
             place: context.order.join(name, at_end, queue.next_close(), wake),
             queue,
@@ -322,7 +322,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
     }
 
     /// Returns the time for which nothing has to be done.
-    fn patience(&self) -> Option<Duration> {
+    fn next_look(&self) -> Option<Duration> {
         let remaining = self.queue.next_deadline()?.saturating_sub(self.clock.as_ref()?.now());
         let remaining = Duration::from_micros(u64::try_from(remaining).unwrap_or(0));
         Some(remaining.clamp(Duration::from_millis(1), GLANCE))

@@ -29,7 +29,7 @@ use crate::mechanisms::queries::{MatchedTotals, Query};
 use crate::time::Time;
 
 /// The state that the two operators of worker 0 share: the one that looks for rows, and the one that seals.
-type AtDesk<A> = Rc<RefCell<QuerySequencer<A>>>;
+type SharedSequencer<A> = Rc<RefCell<QuerySequencer<A>>>;
 
 // Where each question stands: no streams, and no capabilities but their names.
 
@@ -249,7 +249,7 @@ pub(in crate::dataflow) struct Sought<'scope, A> {
     /// Those that cannot be answered.
     pub(in crate::dataflow) unanswered: StreamVec<'scope, Time, Unanswered>,
     /// Of worker 0.
-    pub(super) sequencer: Option<AtDesk<A>>,
+    pub(super) sequencer: Option<SharedSequencer<A>>,
     /// Wakes the operator that seals.
     pub(super) seal: Wakes,
 }
@@ -263,7 +263,7 @@ struct HeldTimes {
 /// Seeks questions where their handle is, on worker 0.
 pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     questions: Fed<'scope, Query>,
-    at_desk: Option<(A, Box<dyn ReleaseBackend>, Waker)>,
+    at_gate: Option<(A, Box<dyn ReleaseBackend>, Waker)>,
 ) -> Sought<'scope, A> {
     let Fed { stream, context } = questions;
     let scope = stream.scope();
@@ -286,16 +286,16 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     let mut refused = OutputBuilder::<_, CapacityContainerBuilder<Vec<Unanswered>>>::from(refused);
 
     let address = builder.operator_info().address;
-    let sequencer = at_desk.map(|(answering, handle, waker)| {
+    let sequencer = at_gate.map(|(answering, handle, waker)| {
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
         Rc::new(RefCell::new(QuerySequencer::new(answering, handle, Arc::clone(&context.shared), workers)))
     });
-    let (at_desk, seal) = (sequencer.clone(), Wakes::default());
+    let (at_gate, seal) = (sequencer.clone(), Wakes::default());
     let wakes = seal.clone();
     builder.build(move |_| {
         let mut held: HashMap<Digest, HeldTimes> = HashMap::new();
         move |_| {
-            let Some(sequencer) = &at_desk else {
+            let Some(sequencer) = &at_gate else {
                 // Nothing is sent to the other workers.
                 return input.for_each(|_, _| {});
             };

@@ -20,7 +20,7 @@ pub(crate) struct WindowQueue<S: WindowStatistic, Outcome> {
     schedule: Schedule,
     late: i64,
     /// The time after its close within which a window may still be submitted, by the public clock.
-    patience: Option<i64>,
+    skip_after: Option<i64>,
     /// Tallies of windows that a record fell into and that are not handed in.
     open: BTreeMap<u64, S::Tally>,
     /// The first window that was neither handed in nor missed.
@@ -46,7 +46,7 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         statistic: S,
         title: Title,
         schedule: Schedule,
-        (late, patience): (Option<Span>, Option<Span>),
+        (late, skip_after): (Option<Span>, Option<Span>),
         at_end: bool,
     ) -> WindowQueue<S, Outcome> {
         let length = |span: Span| span.as_microseconds();
@@ -55,7 +55,7 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
             title,
             schedule,
             late: late.map_or(0, length),
-            patience: patience.map(length),
+            skip_after: skip_after.map(length),
             open: BTreeMap::new(),
             next: 0,
             waiting: BTreeMap::new(),
@@ -186,13 +186,13 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         self.numbers.len()
     }
 
-    /// Ends, lateness and patience are within a quarter of all time each: see [`LIMIT`](crate::time::LIMIT).
+    /// Ends, lateness and skip_after are within a quarter of all time each: see [`LIMIT`](crate::time::LIMIT).
     fn close(&self, window: Interval) -> Time {
         window.end() + self.late
     }
 
     fn deadline(&self, window: Interval) -> Option<Time> {
-        self.patience.map(|patience| self.close(window) + patience)
+        self.skip_after.map(|skip_after| self.close(window) + skip_after)
     }
 }
 

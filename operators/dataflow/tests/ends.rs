@@ -187,8 +187,8 @@ fn a_sink_that_errs_ends_the_run_and_gets_nothing_more() {
         worker.dataflow(|scope| {
             let parts = feeds.stream(scope, All::of(Vec::<(u64, i64)>::new()));
             let plan = StatisticSchedule::new(title("visits"), tens(Some(100)), Counts);
-            let at_desk = at_desk(&parts, plan, Vec::new(), usize::MAX, Arc::default());
-            release(parts, false, at_desk).deliver(move |_| match taking.fetch_add(1, Ordering::SeqCst) {
+            let at_gate = at_gate(&parts, plan, Vec::new(), usize::MAX, Arc::default());
+            release(parts, false, at_gate).deliver(move |_| match taking.fetch_add(1, Ordering::SeqCst) {
                 2 => Err(io::ErrorKind::StorageFull.into()),
                 _ => Ok(()),
             });

@@ -118,9 +118,9 @@ fn of(input: &SourceInput, workers: usize) -> Vec<SourcePart<Id, Id>> {
 fn drained(mut parts: Vec<SourcePart<Id, Id>>) -> Result<Vec<Vec<Given>>, SourceError> {
     let mut given: Vec<Vec<Given>> = parts.iter().map(|_| Vec::new()).collect();
     let mut open: Vec<usize> = (0..parts.len()).collect();
-    let patience = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !open.is_empty() {
-        assert!(Instant::now() < patience, "the parts never end");
+        assert!(Instant::now() < deadline, "the parts never end");
         let mut gone = None;
         open.retain(|part| match parts[*part].pull(&mut given[*part]) {
             Ok(Pulled::End) => false,

@@ -92,7 +92,7 @@ const SETTINGS: [(&str, &str, &str); 7] = [
 ];
 
 /// The time to wait for another writer.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Refuses a version of SQLite that is known to lose commits: up to 3.51.2 a writer that races a checkpoint
 /// can, and 3.52.0 was withdrawn.
@@ -108,7 +108,7 @@ pub(super) fn check_library(version: i32) -> Result<(), LedgerError> {
 /// Applies the settings and reads them back.
 pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), LedgerError> {
     let before_commit = |error| before_commit(path, error);
-    connection.busy_timeout(PATIENCE).map_err(before_commit)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(before_commit)?;
     for (name, value, expected) in SETTINGS {
         let read = |connection: &Connection, statement: &str| {
             connection.query_row(statement, [], |row| {

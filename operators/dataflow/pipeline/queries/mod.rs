@@ -4,8 +4,8 @@
 use std::marker::PhantomData;
 use std::rc::Rc;
 
+use opening::{Snapshots, open_bundle, scanned};
 use records::{RecordRows, arranged};
-use seat::{Snapshots, scanned, seated};
 
 use super::aggregation::Aggregation as _;
 use super::backend::{AtGate, StatisticBackend};
@@ -23,8 +23,8 @@ use crate::time::Time;
 
 pub use records::{Owned, TakesBack};
 
+mod opening;
 mod records;
-mod seat;
 
 /// A protected stream that answers questions, and the questions. Prints as `<private>`.
 ///
@@ -161,12 +161,12 @@ where
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
 
         // Worker 0 alone has a handle.
-        let seat = || {
+        let opened = || {
             let windows = (schedule.clone(), people.windows.late);
-            seated(backend, account.as_deref(), name.clone(), ready, &limits, &schema, windows)
+            open_bundle(backend, account.as_deref(), name.clone(), ready, &limits, &schema, windows)
         };
-        let at_desk = match (scope.index() == 0).then(seat).transpose() {
-            Ok(at_desk) => at_desk,
+        let at_gate = match (scope.index() == 0).then(opened).transpose() {
+            Ok(at_gate) => at_gate,
             // The others do not know of it: without the operators that they have, they would not find their
             // channels.
             Err(failure) => {
@@ -186,7 +186,7 @@ where
         };
         let context = Rc::clone(&people.items.context);
         let gathered = people.gathered(&selector);
-        let sought = sought(questions, at_desk);
+        let sought = sought(questions, at_gate);
         let (posed, unanswered) = (sought.posed.clone(), sought.unanswered.clone());
         let counted = match kept {
             KeptVersions::Apart => {

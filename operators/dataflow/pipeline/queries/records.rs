@@ -8,7 +8,7 @@ use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
 use differential_dataflow::trace::{Cursor, Span, TraceReader};
 
-use super::seat::Versions;
+use super::opening::Versions;
 use crate::dataflow::bounding::{Cap, ContributionSelector, Few, Rule, Values, held, share};
 use crate::dataflow::engine::{Antichain, Operator, Pipeline, StreamVec, Travels};
 use crate::dataflow::pipeline::aggregation::Aggregation;

@@ -4,9 +4,9 @@ use crate::time::{Span, Time};
 
 type TestQueue = WindowQueue<Counts, &'static str>;
 
-fn queue(schedule: Schedule, patience: Option<i64>) -> TestQueue {
+fn queue(schedule: Schedule, skip_after: Option<i64>) -> TestQueue {
     let span = |length| Span::microseconds(length).unwrap();
-    WindowQueue::new(Counts, title("visits"), schedule, (Some(span(3)), patience.map(span)), false)
+    WindowQueue::new(Counts, title("visits"), schedule, (Some(span(3)), skip_after.map(span)), false)
 }
 
 /// Windows `[0, 10)`, `[10, 20)`, ... up to `until`; each closes three after its end.

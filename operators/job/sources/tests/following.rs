@@ -49,9 +49,9 @@ impl Followed {
     /// Pulls until all that was there by now has been given, or the source is gone.
     fn settle(&mut self) -> Result<usize, SourceError> {
         let now = SystemClock.now();
-        let patience = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(20);
         while self.complete.iter().any(|time| *time <= now) {
-            assert!(Instant::now() < patience, "nothing is declared");
+            assert!(Instant::now() < deadline, "nothing is declared");
             for (part, complete) in self.parts.iter_mut().zip(&mut self.complete) {
                 match part.pull(&mut self.found)? {
                     Pulled::Complete(time) => {
@@ -228,9 +228,9 @@ fn the_reading_ends_with_the_last_part() {
     let progress = Arc::clone(&followed.progress);
     assert!(Arc::strong_count(&progress) > 2, "the thread has one");
     drop(followed);
-    let patience = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(20);
     while Arc::strong_count(&progress) > 1 {
-        assert!(Instant::now() < patience, "the thread goes on");
+        assert!(Instant::now() < deadline, "the thread goes on");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -336,9 +336,9 @@ fn a_copy_that_is_behind_is_waited_for() {
     second.append("a.csv", lines[50..200].concat());
     let now = SystemClock.now();
     let is_settled = |both: &[Followed; 2], now| both.iter().all(|process| process.complete[0] > now);
-    let patience = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(20);
     while !is_settled(&both, now) {
-        assert!(Instant::now() < patience);
+        assert!(Instant::now() < deadline);
         assert_eq!(turns(&mut both, Duration::from_millis(20)), None);
     }
     first.append("a.csv", lines[200..].concat());
@@ -346,7 +346,7 @@ fn a_copy_that_is_behind_is_waited_for() {
     second.append("a.csv", lines[200..].concat());
     let now = SystemClock.now();
     while !is_settled(&both, now) {
-        assert!(Instant::now() < patience);
+        assert!(Instant::now() < deadline);
         assert_eq!(turns(&mut both, Duration::from_millis(20)), None);
     }
     let found: Vec<Id> = both.iter().flat_map(|process| &process.found).map(|record| record.person).collect();

@@ -39,7 +39,7 @@ pub(super) struct PreparedBundle<R> {
 }
 
 /// Opens the handle, if nothing speaks against it.
-pub(super) fn seated<R: ReadyAnswers>(
+pub(super) fn open_bundle<R: ReadyAnswers>(
     backend: &dyn StatisticBackend,
     account: Option<&str>,
     name: Name,
