@@ -1,4 +1,4 @@
-//! One string of bytes for one meaning: what is hashed into names and into the chain.
+//! Canonical encoding: one string of bytes for one meaning, which is hashed into names and into the chain.
 //!
 //! Every field has a length or a fixed width in front of it, so no two lists of fields run together into the
 //! same bytes.

@@ -1,4 +1,4 @@
-//! The one way to say no to a parameter: which field, what was found there, and what to give instead.
+//! The refusal of a parameter: the field, the kind of value that was found, and the remedy.
 //!
 //! Parameters are public (they come from configuration and code, never from a record), so the message may
 //! name their kind. It still never repeats a long text: what is found is described, not quoted.

@@ -1,4 +1,4 @@
-//! What a sentence is made of: `use discreet::prelude::*`.
+//! The items of a pipeline: `use discreet::prelude::*`.
 //!
 //! All of it is elsewhere too, under the page that explains it. [`execute`](crate::execute) is at the front
 //! door.

@@ -1,4 +1,4 @@
-//! The lines that leave, read back: each is a cell of a window, the end of a window, or a window's only word.
+//! Released lines, read back: each is a cell of a window, the end of a window, or a window's only line.
 //!
 //! Numbers stay the text that they are, so that whoever copies them copies every digit. What a reader does
 //! not know is passed over: a later version may say more.

@@ -1,5 +1,4 @@
-//! Words of a public text, as a refusal says them: what a misspelt one was probably meant to be, and which
-//! there are.
+//! Suggestions for misspelt words, and lists of the accepted ones.
 
 /// The known word that is nearest to the one found, if it is near: at most one slip in three letters.
 pub(crate) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {

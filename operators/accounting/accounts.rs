@@ -1,4 +1,4 @@
-//! Who pays for a window: the promises that a ledger can make about time, and what must fit under the cap for
+//! Accounts over time: the promises that a ledger can make, and the charges that must fit under the cap for
 //! each.
 //!
 //! A release reads the data of one window `[start, end)`. What it costs counts against that time, never

@@ -1,4 +1,4 @@
-//! How much, in one of five currencies, each with its own way to add up.
+//! Privacy costs in five currencies, each with its own composition.
 //!
 //! | currency | adds up as | for |
 //! |---|---|---|

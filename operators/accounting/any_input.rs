@@ -1,5 +1,5 @@
-//! Any number at all: refused with the field's name, or answered with a number that means something. Never a
-//! panic, a NaN, a probability outside 0..1 or a search without end.
+//! Property tests of every public function: any number is refused with the field's name, or answered with a
+//! number that means something. Never a panic, a NaN, a probability outside 0..1 or a search without end.
 
 use proptest::prelude::*;
 

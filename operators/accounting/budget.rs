@@ -1,4 +1,4 @@
-//! What may be spent: one of three ways to say it, never two at once.
+//! Budgets: one of three ways to state a limit, never two at once.
 
 use super::amount::PrivacyCost;
 use super::convert;

@@ -1,4 +1,4 @@
-//! From one currency to another. Costs come out rounded up, limits rounded down; each function names its
+//! Conversions between currencies. Costs come out rounded up, limits rounded down; each function names its
 //! theorem.
 //!
 //! There is no way back that loses nothing: a cost in pure epsilon or in rho should stay there for as long as

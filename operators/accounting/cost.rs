@@ -1,4 +1,4 @@
-//! What one release costs: an amount, about one pair of neighbours.
+//! The cost of one release: an amount with its adjacency.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the tests draw their tables and bundles by: a seeded generator (xorshift), the same on every run.
+//! The random generator of the tests (xorshift), seeded: the same on every run.
 
 pub(super) struct Dice(pub(super) u64);
 

@@ -1,4 +1,5 @@
-//! Does this cost still fit? Asked before a release, and answered from public numbers alone.
+//! Privacy filters and odometers: the check of a cost against a limit before a release, from public numbers
+//! alone.
 //!
 //! A filter holds a limit and what was spent; a charge that fits is added, one that does not changes nothing.
 //! The next release may be chosen by looking at all answers so far: what the filter promises holds for every

@@ -1,5 +1,5 @@
-//! A mechanism as the accountants see it: its law, or the cost that is claimed for it, and what each currency
-//! makes of that.
+//! A mechanism as accountants see it: its noise distribution, or its claimed cost, with its bound in each
+//! currency.
 
 use super::cost::Adjacency;
 use super::discrete_gaussian::DiscreteGaussianCost;

@@ -1,4 +1,4 @@
-//! What a release costs, and how costs add up. Numbers only: no streams, no files, no clocks.
+//! The cost of releases and their composition. Numbers only: no streams, no files, no clocks.
 //!
 //! Every cost is a statement about two data sets that differ by one protected unit ([`Adjacency`]), in one
 //! currency ([`PrivacyCost`]); together they are a [`ReleaseCost`]. Costs about different neighbours are

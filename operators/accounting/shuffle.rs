@@ -1,5 +1,5 @@
-//! What shuffling buys: reports that are each weakly private become strongly private once nobody can tell
-//! whose is whose.
+//! Amplification by shuffling: reports that are each weakly private become strongly private once nobody can
+//! link them to people.
 //!
 //! `people` people each send one report of an `epsilon_0`-locally private randomiser; only the sorted
 //! multiset of reports is seen. Somebody's own report hides among the reports of others that could as well be

@@ -1,5 +1,5 @@
-//! How many questions may be asked of one data set, each chosen by looking at the answers before, so that all
-//! answers still hold for the population the data came from.
+//! The number of adaptive queries on one data set for which all answers hold for the population that the data
+//! came from.
 //!
 //! Privacy is what keeps the answers from fitting the sample. The transfer theorem (Jung, Ligett, Neel, Roth,
 //! Sharifi, Shenfeld 2020): answers to questions "what share of people ..?" that are (epsilon, delta)-private

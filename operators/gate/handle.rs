@@ -1,4 +1,4 @@
-//! The faces of the gate: one for a process, and a handle for each of its statistics.
+//! The interface of the gate: one object for a process, and a handle for each of its statistics.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -56,7 +56,8 @@ impl Gate {
     }
 
     /// The version of the job, 1 unless said; handles that are opened from now on are of this version. For a
-    /// gate [elsewhere](Gate::elsewhere): one that opens a ledger is given its version [before](Opening::version).
+    /// gate [elsewhere](Gate::elsewhere): one that opens a ledger is given its version
+    /// [before](Opening::version).
     #[must_use]
     pub fn with_version(mut self, version: u32) -> Gate {
         self.version = version;

@@ -1,4 +1,4 @@
-//! How a gate comes to be open, or not: everything that must be so before the first window is asked for.
+//! The opening of a gate: every condition that must hold before the first window is requested.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What goes into the gate and what comes out: all that it ever sees of a statistic or a mechanism.
+//! Requests to the gate and its events: all that it sees of a statistic or a mechanism.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Seals what mechanisms keep: the ledger stores it and cannot read it, and no state fits in another's place.
+//! Encryption of the state of mechanisms: the ledger stores it and cannot read it, and no state fits in
+//! another's place.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};

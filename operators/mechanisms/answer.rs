@@ -1,4 +1,4 @@
-//! What may be released of a window: every number here has had its noise.
+//! Answers, which may be released: every number here has had its noise.
 
 use std::fmt::Write;
 use std::sync::Arc;

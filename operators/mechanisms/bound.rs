@@ -1,4 +1,4 @@
-//! How much one protected unit may matter in one window.
+//! Contribution bounds and sensitivities of one window.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! Which keys a window is released for, and what a key must be able to do.
+//! Keys of a statistic (partitions), and their selection.
 
 use std::borrow::Cow;
 use std::sync::Arc;

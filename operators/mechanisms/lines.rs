@@ -1,4 +1,4 @@
-//! An answer as the text that leaves: a line of JSON for each cell.
+//! Lines of output: an answer as a line of JSON for each cell.
 
 use std::io::{self, Write};
 

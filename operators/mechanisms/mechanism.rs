@@ -1,4 +1,4 @@
-//! The seam: a mechanism, the statistic it is made ready for, and what a window then needs of it.
+//! The interface between a mechanism, its statistic and a window.
 
 use super::additive::UncheckedNoise;
 use super::answer::DecimalPoint;

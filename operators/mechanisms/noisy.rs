@@ -1,4 +1,4 @@
-//! A cell for each key, under additive noise: all that totals and means settle alike.
+//! Cells with additive noise: the part that totals and means share.
 
 use super::additive::UncheckedNoise;
 use super::additive::over_bound;

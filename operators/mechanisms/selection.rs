@@ -1,4 +1,4 @@
-//! Which keys a window is released for: the rows of its answer, and what is remembered of them.
+//! Partition selection: the rows of a window's answer, and the remembered keys.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

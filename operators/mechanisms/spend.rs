@@ -1,4 +1,4 @@
-//! What a release is given to spend, and how it is divided among its draws.
+//! The amount that a release may spend, and its division among draws.
 
 use super::bound::ContributionBound;
 use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, ReleaseCost};

@@ -1,4 +1,5 @@
-//! What is asked of a window: one number a key, or one mean a key. Each knows how far one person can move it.
+//! Statistics of a window: one number a key, or one mean a key, with their sensitivities. Each knows how far
+//! one person can move it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

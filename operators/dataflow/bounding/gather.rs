@@ -1,4 +1,4 @@
-//! Puts together what a part holds of each person, and cuts it down to the cap.
+//! Gathering of a part of a table: the records of each person are put together and cut down to the bound.
 
 use std::cmp::Ordering;
 

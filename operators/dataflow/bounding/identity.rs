@@ -1,5 +1,4 @@
-//! What makes one thing that thing: bytes that are the same on every worker, in every process and in every
-//! build.
+//! Identities: bytes that are the same on every worker, in every process and in every build.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! Keys get numbers, so that what is held of a person is small whatever a key is.
+//! Numbers of keys, so that a person's entries are small for keys of any size.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! In how many windows each person has counted.
+//! The bound over a lifetime: the number of windows in which each person has counted, and the contributions
+//! to windows that are added up.
 
 use std::collections::BTreeMap;
 
@@ -133,8 +134,8 @@ redacted!([P] WindowAdmission<P>);
 
 // How much each person has brought to each key, of all windows together.
 
-/// Bounds the contribution of a person over *all* windows: at most this number of keys, and to each no more than
-/// `each`. Prints as `<private>`.
+/// Bounds the contribution of a person over *all* windows: at most this number of keys, and to each no more
+/// than `each`. Prints as `<private>`.
 ///
 /// Close windows in the order of their end, and of each person's keys of a window ask for
 /// [`left`](LifetimeContribution::left) in the order in which they are chosen: a key that the person has

@@ -1,4 +1,4 @@
-//! What is made of a person's records in a key, once it is known which they are.
+//! Measures: the value of a person's kept records in a key.
 
 use std::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-//! What a table holds of a person in a key, and what of it counts in the end.
+//! Rules: the form in which a person's records in a key are held, and the part that counts.
 
 use std::sync::Arc;
 

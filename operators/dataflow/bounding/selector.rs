@@ -1,4 +1,5 @@
-//! Who chooses what is kept of a person: a keyed hash, and nothing that happened before.
+//! Contribution selection: a keyed hash selects the records of a person that count, independently of their
+//! order.
 
 use std::fmt;
 

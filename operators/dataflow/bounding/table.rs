@@ -1,4 +1,4 @@
-//! One pane of one worker: what is held of every person, and the way from there to tallies.
+//! The table of one pane on one worker: the held records of every person, and the tallies made of them.
 
 use std::sync::Arc;
 

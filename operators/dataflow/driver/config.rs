@@ -1,4 +1,4 @@
-//! How many threads and processes share the work.
+//! The configuration of a run: threads and processes.
 
 use std::fmt;
 use std::net::TcpStream;

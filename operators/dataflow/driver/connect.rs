@@ -1,4 +1,5 @@
-//! How the processes of a job find together: within a deadline, and only with their like.
+//! The connection of a job's processes: within a time limit, and only between processes of the same
+//! configuration.
 //!
 //! Timely's own way retries for ever, and takes whoever connects at its word. Here each connection begins
 //! with a hello of fixed length that must be right in every byte; a stranger's is closed and forgotten. It is

@@ -1,4 +1,4 @@
-//! How a run ends.
+//! The end of a run: errors, outcomes, and panics.
 
 use std::cell::Cell;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! Streams whose completeness is somebody's word.
+//! Inputs of a dataflow, whose completeness is declared.
 //!
 //! Every input handle belongs to the driver. What builds a dataflow holds streams only, so there is nothing
 //! that it could drop, return early with or forget whose loss would look like the end of the data.

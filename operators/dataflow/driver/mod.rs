@@ -1,5 +1,4 @@
-//! Who runs a job: inputs whose completeness is somebody's word, workers and processes, and how all of it
-//! ends.
+//! The driver of a job: inputs with declared completeness, workers and processes, and the end of a run.
 
 mod config;
 mod connect;

@@ -1,5 +1,4 @@
-//! What the processes of a cluster say to each other beside the records: that they run, that they stop, why
-//! they ended, and what they have read.
+//! Messages between the processes of a cluster beside the records: signs of life, stops, and failures.
 //!
 //! Timely knows that a connection broke, and neither whose fault it was nor that a peer hangs. So each pair
 //! of processes has a second connection, for frames of a kind, a length and a few bytes. A process that ends

@@ -1,4 +1,4 @@
-//! What the workers of one process know of each other: whether to go on, and what has come of it so far.
+//! The state that the workers of one process share: the request to stop, failures, and windows on their way.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

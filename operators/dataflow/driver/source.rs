@@ -1,4 +1,4 @@
-//! Where records come from, and who says that there are no more of them.
+//! Sources of records, and the declaration of their end.
 
 use std::cell::RefCell;
 use std::fmt;

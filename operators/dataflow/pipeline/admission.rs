@@ -1,6 +1,5 @@
-//! What of a person counts, where that depends on former windows: its first windows, in order
-//! of their end, in which something of the person is kept; or as much as is left of what a person may bring
-//! over all of them.
+//! Admission of people by former windows: their first windows, in order of their end, or the rest of their
+//! contribution over all windows.
 //!
 //! Each worker counts for its own persons as it closes windows. What it counted travels with the window's
 //! parts, and is sealed with the window: the next process begins with what the last sealed window knew. A

@@ -1,4 +1,4 @@
-//! What the statistics ask of records: how what is kept of a person becomes a share of a tally.
+//! Aggregations: the way from a person's kept records to a share of a tally.
 
 use std::sync::Arc;
 

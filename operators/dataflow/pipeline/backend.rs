@@ -1,4 +1,4 @@
-//! What the pipeline asks of the backend that seals: the gate, and in tests what stands in for it.
+//! The backend of a pipeline, which charges and seals: the gate, or a recorder in tests.
 
 use std::borrow::Cow;
 use std::sync::Arc;

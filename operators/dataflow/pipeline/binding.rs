@@ -1,4 +1,4 @@
-//! What the version of a release binds of its pipeline, and what its windows are paid with.
+//! The terms that the version of a release binds, and the charge of its windows.
 //!
 //! The schedule is bound with its first window: state goes on from window to window, so a schedule that
 //! begins earlier would have windows that no state was ever ahead of. Its end is bound where something

@@ -1,4 +1,4 @@
-//! The words that ask for a statistic of bounded people.
+//! The stages that choose a statistic of bounded people.
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::cell::OnceCell;

@@ -1,4 +1,5 @@
-//! The operator that bounds: it holds what comes until its window closes, and sends what it then knows.
+//! The operator of contribution bounding: it holds records until their window closes, and then sends the
+//! tallies.
 //!
 //! It sends a window's parts at the last moment before the window closes, with a capability that it holds for
 //! every window in turn, whether a record came or not: so that the operator that releases cannot take the

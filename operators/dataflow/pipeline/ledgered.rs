@@ -1,5 +1,5 @@
-//! What was counted of all people, where windows are sealed: as notes beside what a statistic keeps, one for
-//! what each window adds, so that a window with ten people costs ten entries and not a million.
+//! The contributions of all people to sealed windows, as notes beside a statistic's state, one for each
+//! window.
 //!
 //! The state that is sealed with a window says which notes there must be, and holds a hash of all of them.
 //! When what was added is as much as the whole, the next note is the whole, and those before it are given up.

@@ -1,4 +1,4 @@
-//! The first word: whom the rest of the pipeline protects.
+//! The stage `protect`: the privacy unit of a pipeline.
 
 use std::marker::PhantomData;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The words that add windows up: so far, or the last ones.
+//! The stages that add up windows: so far, or the last ones.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
     /// need not end.
     ///
     /// The price is for what one person brings to all windows together, however many there are, for as long
-    /// as the stream runs. People cannot be released in this way, nor what is no sum over windows: who comes twice is
-    /// one person.
+    /// as the stream runs. People cannot be released in this way, nor what is no sum over windows: who comes
+    /// twice is one person.
     pub fn over_last(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         self.over(Ok(TotalSpan::Last { windows }))
     }

@@ -1,4 +1,4 @@
-//! The last word: a name, a mechanism and its price, and the stream of releases that comes of it.
+//! The stage `release`: a name, a mechanism with its cost, and the stream of releases.
 
 use std::marker::PhantomData;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Whose a record is: a person's, or its own. Written into the type of a stream by the first word of the
-//! sentence, so that one kind of protection is never taken for the other.
+//! The privacy unit as a type: a person's records, or one record. Written into the type of a stream by the
+//! first word of the sentence, so that one kind of protection is never taken for the other.
 
 use std::marker::PhantomData;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The word for means of vectors, and the words for what bounds them.
+//! The stages for means of vectors, and for their bounds.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The second word: over which spans.
+//! The stage of windows: spans, lateness and the time to give up.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A sink that says when it is done.
+//! Delivery of releases to a sink, with acknowledgement.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

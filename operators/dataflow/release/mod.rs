@@ -1,4 +1,4 @@
-//! From complete windows to rows: the operator that hands windows to the gate and tells what comes back.
+//! From complete windows to rows: the operator that submits windows to the gate and sends on the releases.
 
 mod deliver;
 mod operator;

@@ -1,4 +1,4 @@
-//! Questions that become rows: looked up, counted where they have none, and sealed.
+//! Queries as rows: looked up, counted if they have none, and sealed.
 //!
 //! *questions → (worker 0) → gate: look up → known: release; unknown: every worker → what each has counted →
 //! (worker 0) → gate: draw, seal, read back → release.* A question that was answered before costs a look-up

@@ -1,5 +1,5 @@
-//! Which window is next, which are with the gate, and which may be released: without streams, clocks or
-//! threads.
+//! The queue of windows: the next one, those with the gate, and those that may be released; without streams,
+//! clocks or threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -186,7 +186,8 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         self.numbers.len()
     }
 
-    /// Ends, lateness and skip_after are within a quarter of all time each: see [`LIMIT`](crate::time::LIMIT).
+    /// Ends, lateness and skip_after are within a quarter of all time each: see
+    /// [`LIMIT`](crate::time::LIMIT).
     fn close(&self, window: Interval) -> Time {
         window.end() + self.late
     }

@@ -1,4 +1,4 @@
-//! Months and days, and when they begin in a time zone.
+//! Calendar windows: months and days, and their starts in a time zone.
 
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;

@@ -1,4 +1,4 @@
-//! Which windows exist: spans of time, decided by configuration alone.
+//! The windows that exist, decided by configuration alone.
 
 mod calendar;
 mod schedule;

@@ -1,5 +1,5 @@
-//! Which windows exist. Configuration decides it alone: no record, no clock and no frontier adds a window or
-//! takes one away.
+//! Schedules: the windows that exist. Configuration decides it alone: no record, no clock and no frontier
+//! adds a window or takes one away.
 
 use std::ops::Range;
 use std::sync::Arc;

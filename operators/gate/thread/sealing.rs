@@ -1,5 +1,4 @@
-//! How a row comes to be: looked up, drawn where there is none, sealed, and read again where the answer was
-//! lost.
+//! The steps to a row: looked up, drawn if there is none, sealed, and read again if the answer was lost.
 
 use crossbeam_channel::Sender;
 

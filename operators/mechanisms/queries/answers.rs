@@ -1,4 +1,4 @@
-//! How many answers of each bundle are used: all that is remembered from one answer to the next.
+//! The number of used answers of each bundle: the only state between two answers.
 
 use std::collections::BTreeMap;
 

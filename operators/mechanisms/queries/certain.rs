@@ -1,4 +1,4 @@
-//! What is released of noised numbers, and what is certain of the truth behind them.
+//! The released form of noised numbers, and the certain bound on their error.
 //!
 //! The noise never is beyond its reach, so a truth is always within the reach of its noised number. All that
 //! is here is computed from noised numbers and public ones, in integers of any size: it is exact, and rounded

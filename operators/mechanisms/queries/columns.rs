@@ -1,4 +1,4 @@
-//! What is kept of one version of the data: its rows, a column for each field.
+//! The rows of one version of the data, a column for each field.
 
 use std::collections::HashMap;
 

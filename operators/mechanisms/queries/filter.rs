@@ -1,4 +1,4 @@
-//! Which records are meant: a condition on their fields, read once and checked against the schema.
+//! Filters: a condition on the fields of a record, parsed once and checked against the schema.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A question as a line of JSON.
+//! Queries as lines of JSON.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Questions that somebody asks of the records that are kept, and what they are asked of.
+//! Queries of analysts over the kept records.
 //!
 //! An analyst asks, sees, and asks again. A [`Schema`] says which fields there are to ask about; a [`Query`]
 //! is read by it, once, and is right or refused before any record is looked at. What a question finds is

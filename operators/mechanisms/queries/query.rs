@@ -1,4 +1,4 @@
-//! One question: who asks, under which id, when, and what of which records.
+//! One query: the analyst, the id, the time, the aggregate and the filter.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};

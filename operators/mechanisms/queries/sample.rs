@@ -1,5 +1,4 @@
-//! Random rows, and random conditions on them with their meaning: what filters and columns are checked
-//! against.
+//! Random rows, and random filters with their meaning, against which filters and columns are checked.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Which fields can be asked about.
+//! The schema: the fields that can be queried.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! The answers that a largest value or a quantile can have: a public list, in order, fixed before there is
-//! data.
+//! The grid of a largest value or a quantile: a public list of answers, in order, fixed before there is data.
 
 use std::fmt;
 use std::sync::Arc;

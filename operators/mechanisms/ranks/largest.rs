@@ -1,4 +1,4 @@
-//! What is asked where one person could hold anything: a monotone function of what each person has.
+//! Monotone functions of unbounded values: what each person has may be any number.
 
 use std::any::TypeId;
 use std::sync::Arc;

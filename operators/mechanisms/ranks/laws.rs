@@ -1,4 +1,4 @@
-//! The mechanisms that choose an answer by its rank: what is asked for, before it is known of what.
+//! The requests for mechanisms that choose an answer by its rank.
 
 use dashu_int::UBig;
 

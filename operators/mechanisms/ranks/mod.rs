@@ -1,4 +1,4 @@
-//! Statistics without a sensitivity: one person can move them as far as they go.
+//! Statistics without a finite sensitivity, found by their rank.
 //!
 //! What somebody buys for is between nothing and everything there is, so no noise hides a largest basket. But
 //! a person moves the *rank* of a possible answer by one: how many people have more than it. So the possible

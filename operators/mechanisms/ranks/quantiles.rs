@@ -1,4 +1,4 @@
-//! Quantiles: what is asked of the values of a key, and the answers that are chosen for it.
+//! Quantiles: the request, and the answers that are chosen for it.
 
 use std::cmp::Ordering;
 use std::fmt;

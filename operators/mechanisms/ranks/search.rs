@@ -1,4 +1,4 @@
-//! Noisy binary search: where in the grid the loss falls to a few people.
+//! Noisy binary search for the point of the grid at which the loss falls to a few people.
 //!
 //! # The search
 //!

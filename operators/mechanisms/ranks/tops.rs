@@ -1,4 +1,4 @@
-//! The largest of what people have in one key: all that a monotone function is searched by.
+//! The largest values of a key's people: all that a monotone function needs.
 
 use std::cmp::Reverse;
 

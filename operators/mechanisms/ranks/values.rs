@@ -1,4 +1,4 @@
-//! All values of a key: what a quantile is found in.
+//! All values of a key, in which a quantile is found.
 
 #[cfg(feature = "cli")]
 use super::choose;

@@ -1,4 +1,4 @@
-//! The mean of vectors whose bounds nobody knows: what is asked, and what one person adds to it.
+//! The mean of vectors of unknown bounds: the request, and the contribution of one person.
 
 use std::sync::Arc;
 

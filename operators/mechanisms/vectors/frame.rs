@@ -1,4 +1,4 @@
-//! A centre and the scales around it, by which records are measured: all of it is public.
+//! Frames: a centre and the scales around it, by which records are measured; all of it is public.
 
 use std::sync::Arc;
 

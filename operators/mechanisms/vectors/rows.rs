@@ -1,4 +1,4 @@
-//! All records of a key, row by row: what a mean is made of whose bounds are not known beforehand.
+//! All records of a key, row by row, for a mean of unknown bounds.
 
 use serde::{Deserialize, Serialize};
 

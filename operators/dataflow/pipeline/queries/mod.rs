@@ -1,4 +1,4 @@
-//! The word that lets questions meet the stream, and what comes of it.
+//! The stage `answer`: queries that meet the stream, and their answers.
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::marker::PhantomData;

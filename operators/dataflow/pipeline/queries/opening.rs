@@ -1,4 +1,4 @@
-//! What worker 0 alone has: the handle, what was kept there, and how an answer becomes a row.
+//! The opening of a bundle on worker 0: its handle, its state, and the rows of its answers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

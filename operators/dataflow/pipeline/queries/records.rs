@@ -1,4 +1,4 @@
-//! What questions are asked of: the records of each person that are kept.
+//! The records that queries are answered from: the kept records of each person.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
