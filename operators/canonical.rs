@@ -29,6 +29,10 @@ impl Digest {
     /// Reads a hash as it is displayed; `None` where the text is none.
     pub fn parse(text: &str) -> Option<Digest> {
         let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+        // A sign is no digit of a hash.
+        if !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
         let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         let bytes: Vec<u8> = pairs.iter().map(byte).collect::<Option<_>>()?;
         bytes.try_into().ok().map(Digest)
@@ -87,6 +91,19 @@ impl Canonical {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hash_is_hexadecimal_digits_alone() {
+        let digest = Digest::of(b"test");
+        assert_eq!(Digest::parse(&digest.to_string()), Some(digest));
+        for wrong in ["", "0f", "+f", " f", "\u{ff10}f", "-1"] {
+            assert_eq!(
+                Digest::parse(&format!("{wrong}{}", "0f".repeat(31))).is_some(),
+                wrong == "0f",
+                "{wrong}"
+            );
+        }
+    }
 
     #[test]
     fn fields_do_not_run_together() {

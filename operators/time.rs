@@ -163,10 +163,13 @@ impl Moment for &str {
     }
 }
 
-/// A moment in RFC 3339 and UTC for people; beyond the year 9999 it is the end of time.
+/// Formats a moment in RFC 3339 and UTC, for people; beyond the years -9999 to 9999 it has no such name.
 pub fn in_utc(time: Time) -> String {
-    Timestamp::from_microsecond(time)
-        .map_or_else(|_| "the end of time".to_owned(), |moment| moment.to_string())
+    match Timestamp::from_microsecond(time) {
+        Ok(moment) => moment.to_string(),
+        Err(_) if time < 0 => "the beginning of time".to_owned(),
+        Err(_) => "the end of time".to_owned(),
+    }
 }
 
 /// A moment in RFC 3339 and UTC, as JSON; what lies beyond the year 9999 has no such name.
@@ -272,6 +275,15 @@ pub(crate) fn midnight(rules: &TimeZone, day: Date) -> Option<Time> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_beyond_the_calendar_have_an_end_of_time() {
+        assert_eq!(in_utc(0), "1970-01-01T00:00:00Z");
+        assert_eq!(
+            (in_utc(Time::MAX).as_str(), in_utc(Time::MIN).as_str()),
+            ("the end of time", "the beginning of time")
+        );
+    }
 
     #[test]
     fn a_span_is_above_zero_and_never_wraps() {

@@ -28,7 +28,7 @@ pub struct Lattice {
     highest: i64,
 }
 
-/// The largest magnitude of a place, so that 2^65 of them add up in an `i128`.
+/// The largest magnitude of a place, so that 2^64 of them add up in an `i128`.
 const LARGEST: f64 = (1u64 << 62) as f64;
 
 impl Lattice {

@@ -125,7 +125,7 @@ impl Drop for NoiseSource {
 
 impl fmt::Debug for NoiseSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Noise(<private>)")
+        f.write_str("NoiseSource(<private>)")
     }
 }
 
@@ -232,6 +232,6 @@ mod tests {
     fn nothing_of_a_source_prints() {
         let mut noise = NoiseSource::seeded(1);
         noise.word();
-        assert_eq!(format!("{noise:?}"), "Noise(<private>)");
+        assert_eq!(format!("{noise:?}"), "NoiseSource(<private>)");
     }
 }

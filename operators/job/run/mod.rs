@@ -69,7 +69,7 @@ pub type ReleaseListener = Box<dyn FnMut(&str, &BudgetStatus) + Send>;
 
 impl fmt::Debug for RunObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Onlooker")
+        f.write_str("RunObserver")
     }
 }
 
