@@ -24,7 +24,7 @@ use std::sync::mpsc;
 use discreet::accounting::shape::{DataDomain as Vectors, MeanError, Norm, Shape};
 use discreet::accounting::{Adjacency, Relation};
 use discreet::ledger::Name;
-use discreet::mechanisms::{Mechanism, Ranges, Ready, StableVectors};
+use discreet::mechanisms::{Mechanism, Prepared, Ranges, StableVectors};
 use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 use discreet::prelude::*;
 use serde_json::Value;
@@ -141,14 +141,14 @@ impl Log {
         let stable = Stable::epsilon(2.0, 1e-6).people(people);
         let sides = [(-1_000_000, 1_000_000); 2];
         let vectors = StableVectors::new(Ranges::new(sides)?, Bound::keys(1).checked()?, Keys::whole())?;
-        let ready = match stable.ready(&vectors) {
-            Ok(ready) => ready,
+        let prepared = match stable.prepare(&vectors) {
+            Ok(prepared) => prepared,
             Err(refused) => {
                 println!("  {:18} {refused}\n", "stable, epsilon 2");
                 return Ok(());
             }
         };
-        let budget = ready.cost().amount().clone();
+        let budget = prepared.cost().amount().clone();
         self.released("stable, epsilon 2", records, truth, budget, How::Stable(sides, stable))?;
         println!();
         Ok(())

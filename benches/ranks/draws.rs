@@ -6,8 +6,8 @@ use std::hint::black_box;
 use rustix::time::{ClockId, clock_gettime};
 
 use discreet::mechanisms::{
-    BinarySearch, Bound, Cells, Exponential, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Quantiles,
-    RankedValues, Ready, Summary, Tally, Tops,
+    BinarySearch, Bound, Cells, Exponential, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Prepared,
+    Quantiles, RankedValues, Summary, Tally, Tops,
 };
 use discreet::noise::NoiseSource;
 
@@ -28,16 +28,16 @@ pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
         let (one, seven) = (asked(&[0.5])?, asked(&SEVEN)?);
 
         let mut values = values(1 << power);
-        let search = BinarySearch::rho(0.1).ready(&largest)?;
-        let inverse = Exponential::epsilon(1.0).ready(&largest)?;
+        let search = BinarySearch::rho(0.1).prepare(&largest)?;
+        let inverse = Exponential::epsilon(1.0).prepare(&largest)?;
         let took = [
             milliseconds(&search, &halves(&values, tops(search.largest())))?,
             milliseconds(&inverse, &halves(&values, tops(inverse.largest())))?,
-            milliseconds(&Exponential::epsilon(1.0).ready(&one)?, &halves(&values, settled))?,
-            milliseconds(&Exponential::epsilon(1.0).ready(&seven)?, &halves(&values, settled))?,
+            milliseconds(&Exponential::epsilon(1.0).prepare(&one)?, &halves(&values, settled))?,
+            milliseconds(&Exponential::epsilon(1.0).prepare(&seven)?, &halves(&values, settled))?,
         ];
         values.sort_unstable();
-        let sorted = milliseconds(&Exponential::epsilon(1.0).ready(&one)?, &halves(&values, settled))?;
+        let sorted = milliseconds(&Exponential::epsilon(1.0).prepare(&one)?, &halves(&values, settled))?;
         println!(
             "2^{power} answers, a million people: search {:.3} ms, shifted inverse {:.3} ms, a quantile {:.2} ms \
              ({sorted:.2} ms in order already), seven quantiles {:.1} ms",
@@ -55,16 +55,16 @@ pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
 
 /// The milliseconds from the workers' parts to an answer, the best of several rounds.
 fn milliseconds<V: Summary + Clone>(
-    ready: &impl Ready<Tally = Cells<(), V>>,
+    prepared: &impl Prepared<Tally = Cells<(), V>>,
     parts: &[V],
 ) -> Result<f64, Box<dyn Error>> {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let (parts, mut noise) = (parts.to_vec(), NoiseSource::from_os()?);
         let start = cpu();
-        let mut exact = ready.tally();
+        let mut exact = prepared.tally();
         parts.into_iter().for_each(|part| exact.absorb(((), part)));
-        drop(black_box(ready.draw(exact, None, &mut noise)));
+        drop(black_box(prepared.draw(exact, None, &mut noise)));
         best = best.min((cpu() - start) as f64 / 1e6);
     }
     Ok(best)

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use discreet::dataflow::bounding::{self, Cap, ContributionSelector, Few, KeptRecords, Own, PersonTable};
 use discreet::mechanisms::{
-    BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, RankedValues, Ready, Tops,
+    BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Prepared, RankedValues, Tops,
 };
 
 use super::events::{Events, KEYS};
@@ -30,7 +30,7 @@ pub(crate) fn measure(events: &Events) -> Result<(), Box<dyn Error>> {
     let bound = Bound::keys(keys).checked()?;
     let of =
         Largest::new(Maximum, PerPerson::Greatest, Grid::log_from_zero(), bound, Keys::public(0..KEYS)?)?;
-    let most = BinarySearch::rho(RHO).ready(&of)?.largest().unwrap_or(usize::MAX);
+    let most = BinarySearch::rho(RHO).prepare(&of)?.largest().unwrap_or(usize::MAX);
     let add = |tops: &mut Tops, own: i128| tops.add(i64::try_from(own).unwrap_or(i64::MAX), most);
     let (mut held, mut sent) = (0, 0);
     for (_, mut tops) in largest.close(|_| true, add) {

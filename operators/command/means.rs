@@ -168,8 +168,8 @@ impl FoundArgs {
         })?;
         let outer = Ranges::new(vec![(-reach, reach); dimension as usize])?;
         let mean = FoundMean::new(&outer, Bound::keys(1).checked()?, Keys::whole())?.people(people);
-        let ready = Gaussian::rho(rho).ready(&mean)?;
-        let (least, longest) = (ready.least_records(), ready.longest());
+        let prepared = Gaussian::rho(rho).prepare(&mean)?;
+        let (least, longest) = (prepared.least_records(), prepared.longest());
         if self.json {
             let line = json!({
                 "mechanism": "found mean",

@@ -111,8 +111,8 @@ impl Max {
             RankBudget::Rho(rho) => BinarySearch::rho(rho),
             RankBudget::Epsilon(epsilon) => BinarySearch::epsilon(epsilon),
         };
-        let search = below(search.confidence(confidence).ready(&largest)?.noise())?;
-        let inverse = below(budget.exponential(confidence).ready(&largest)?.noise())?;
+        let search = below(search.confidence(confidence).prepare(&largest)?.noise())?;
+        let inverse = below(budget.exponential(confidence).prepare(&largest)?.noise())?;
         let comparisons = grid.comparisons();
         let (currency, spent) = budget.named();
         if self.spent.json {
@@ -187,19 +187,19 @@ impl QuantileOf {
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let (budget, confidence) = (self.spent.budget()?, self.spent.confidence()?);
         let quantiles = self.quantiles()?;
-        let ready = match (self.flip, budget) {
+        let prepared = match (self.flip, budget) {
             (true, RankBudget::Epsilon(epsilon)) => {
-                PermuteAndFlip::epsilon(epsilon).confidence(confidence).ready(&quantiles)?
+                PermuteAndFlip::epsilon(epsilon).confidence(confidence).prepare(&quantiles)?
             }
             (true, RankBudget::Rho(_)) => {
                 return Err(Refusal::new(
                     "rho: found it beside flip; give epsilon, for permute-and-flip has no rho",
                 ));
             }
-            (false, _) => budget.exponential(confidence).ready(&quantiles)?,
+            (false, _) => budget.exponential(confidence).prepare(&quantiles)?,
         };
-        let each: Vec<(f64, f64, u64)> = ready.noise().iter().filter_map(within).collect();
-        let kind = ready.noise().first().map_or("", Noised::kind);
+        let each: Vec<(f64, f64, u64)> = prepared.noise().iter().filter_map(within).collect();
+        let kind = prepared.noise().first().map_or("", Noised::kind);
         let worst = each.iter().fold((0.0f64, 0), |most, own| (most.0.max(own.1), most.1.max(own.2)));
         let (currency, spent) = budget.named();
         if self.spent.json {

@@ -183,15 +183,15 @@ impl Turns {
     /// Takes those from the front that may share a commit: of a statistic that keeps a state there is one,
     /// for the next one needs what it has sealed.
     pub(super) fn next(&mut self) -> Vec<HandedRelease> {
-        let (mut ready, mut drawn): (Vec<HandedRelease>, HashSet<Name>) = Default::default();
+        let (mut prepared, mut drawn): (Vec<HandedRelease>, HashSet<Name>) = Default::default();
         while let Some(next) = self.waiting.front() {
             if next.keeps_state() && !drawn.insert(next.release().name.clone()) {
                 break;
             }
             self.ids.remove(&next.release().id());
-            ready.extend(self.waiting.pop_front());
+            prepared.extend(self.waiting.pop_front());
         }
-        ready
+        prepared
     }
 }
 

@@ -176,13 +176,13 @@ fn unproved(field: &'static str) -> Invalid {
 /// is charged is what was asked for; the noise is the least, to 12 digits, that costs no more.
 ///
 /// ```
-/// use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ready, Tally, Total};
+/// use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Prepared, Tally, Total};
 /// use discreet::noise::NoiseSource;
 ///
 /// let limits = Bound::keys(2).checked()?;
 /// let paths = Keys::public(["/", "/about"].map(str::to_owned))?;
 /// let visits = Total::count(limits, paths)?;
-/// let gaussian = Gaussian::rho(0.05).ready(&visits)?;
+/// let gaussian = Gaussian::rho(0.05).prepare(&visits)?;
 ///
 /// let mut exact = gaussian.tally();
 /// for person in 0..1000 {
@@ -291,7 +291,7 @@ macro_rules! adds_noise {
         impl<K: Key> Mechanism<Total<K>> for $law {
             type Prepared = NoisyTotals<K>;
 
-            fn ready(&self, statistic: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
+            fn prepare(&self, statistic: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
                 totals(&self.0, statistic)
             }
         }
@@ -300,7 +300,7 @@ macro_rules! adds_noise {
         impl<K: Key> Mechanism<Mean<K>> for $law {
             type Prepared = NoisyMeans<K>;
 
-            fn ready(&self, statistic: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
+            fn prepare(&self, statistic: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
                 means(&self.0, statistic)
             }
         }

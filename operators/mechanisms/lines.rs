@@ -25,18 +25,18 @@ pub struct Head<'a> {
 
 /// An answer that can be released as text.
 ///
-/// A generic release asks this of [`Ready::Answer`](super::Ready::Answer).
+/// A generic release asks this of [`Prepared::Answer`](super::Prepared::Answer).
 ///
 /// ```
 /// use discreet::accounting::Promise;
-/// use discreet::mechanisms::{Bound, Gaussian, Head, Keys, Mechanism, Ready, Tellable, Total};
+/// use discreet::mechanisms::{Bound, Gaussian, Head, Keys, Mechanism, Prepared, Tellable, Total};
 /// use discreet::noise::NoiseSource;
 /// use discreet::time::in_words;
 ///
 /// let visitors = Total::people(Bound::keys(1).checked()?, Keys::public(["/".to_owned()])?)?;
-/// let ready = Gaussian::rho(0.01).ready(&visitors)?;
-/// let answer = ready.draw(ready.tally(), None, &mut NoiseSource::from_os()?).answer;
-/// let promise = Promise::Lifetime.briefly(ready.cost(), in_words);
+/// let prepared = Gaussian::rho(0.01).prepare(&visitors)?;
+/// let answer = prepared.draw(prepared.tally(), None, &mut NoiseSource::from_os()?).answer;
+/// let promise = Promise::Lifetime.briefly(prepared.cost(), in_words);
 /// let line = answer.tell(&Head { release: "visitors", window: "null", id: "5f", promise: &promise });
 /// assert!(line.starts_with(r#"{"release":"visitors","window":null,"key":"/","value":"#));
 /// assert!(line.ends_with(r#","id":"5f","promise":"lifetime, a person, rho 0.01"}"#));

@@ -12,7 +12,7 @@ use crate::invalid::Invalid;
 
 /// A way to noise an `S`: what a release names.
 ///
-/// The trait is sealed, and so is [`Ready`]: a price that a ledger charges is computed by this library for
+/// The trait is sealed, and so is [`Prepared`]: a price that a ledger charges is computed by this library for
 /// the noise that this library draws. A crate outside cannot state another:
 ///
 /// ```compile_fail,E0277
@@ -22,23 +22,23 @@ use crate::invalid::Invalid;
 /// struct Cheap;
 ///
 /// impl Mechanism<Total<u32>> for Cheap {
-///     type Ready = NoisyTotals<u32>;
+///     type Prepared = NoisyTotals<u32>;
 ///
-///     fn ready(&self, total: &Total<u32>) -> Result<NoisyTotals<u32>, Invalid> {
-///         Gaussian::rho(1e-9).ready(total)
+///     fn prepare(&self, total: &Total<u32>) -> Result<NoisyTotals<u32>, Invalid> {
+///         Gaussian::rho(1e-9).prepare(total)
 ///     }
 /// }
 /// ```
 pub trait Mechanism<S: Statistic>: Sealed + Send + Sync + 'static {
     /// The same with every parameter settled.
-    type Prepared: Ready<Tally = S::Tally>;
+    type Prepared: Prepared<Tally = S::Tally>;
 
     /// Settles every parameter: sensitivity, cost, scale, threshold. All that can be refused is refused here,
     /// before there is data; whatever comes back can be drawn from for ever.
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    fn ready(&self, statistic: &S) -> Result<Self::Prepared, Invalid>;
+    fn prepare(&self, statistic: &S) -> Result<Self::Prepared, Invalid>;
 }
 
 /// A mechanism that is ready for one statistic, window after window. Sealed: see [`Mechanism`].
@@ -56,7 +56,7 @@ pub trait Mechanism<S: Statistic>: Sealed + Send + Sync + 'static {
 ///     }
 /// }
 /// ```
-pub trait Ready: Sealed + Send + Sync + 'static {
+pub trait Prepared: Sealed + Send + Sync + 'static {
     /// The tally of a window that it needs.
     type Tally: Tally;
 
@@ -66,11 +66,11 @@ pub trait Ready: Sealed + Send + Sync + 'static {
     /// An empty tally.
     fn tally(&self) -> Self::Tally;
 
-    /// Returns the cost of each window, or of all of them together, by [`paid`](Ready::paid). It sees no
+    /// Returns the cost of each window, or of all of them together, by [`paid`](Prepared::paid). It sees no
     /// tally and no state: a price is public.
     fn cost(&self) -> &ReleaseCost;
 
-    /// Returns the scope that the [`cost`](Ready::cost) pays for.
+    /// Returns the scope that the [`cost`](Prepared::cost) pays for.
     fn paid(&self) -> Paid {
         Paid::EachWindow
     }
@@ -93,7 +93,7 @@ pub trait Ready: Sealed + Send + Sync + 'static {
     /// the public part.
     ///
     /// # Errors
-    /// As [`accepts`](Ready::accepts).
+    /// As [`accepts`](Prepared::accepts).
     fn inherits(&self, state: &[u8]) -> Result<Option<Vec<u8>>, Invalid> {
         self.accepts(state).map(|()| Some(state.to_vec()))
     }
@@ -147,7 +147,7 @@ pub struct Drawn<A> {
 // The private supertrait of all traits whose implementations state a price or a sensitivity.
 //
 // A crate outside cannot name [`Sealed`], so it cannot implement [`Mechanism`](super::Mechanism),
-// [`Ready`](super::Ready), [`Statistic`](super::Statistic), [`Tally`](super::Tally) or
+// [`Prepared`](super::Prepared), [`Statistic`](super::Statistic), [`Tally`](super::Tally) or
 // [`Answers`](super::queries::Answers). What a ledger charges is then what this library proves for the noise
 // that it draws.
 

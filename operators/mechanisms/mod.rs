@@ -4,38 +4,38 @@
 //!
 //! ```text
 //! Bound ──checked──▶ Limits ─┐
-//! Keys, Range ───────────────┴▶ Total, Mean ──ready──▶ NoisyTotals, NoisyMeans ──draw──▶ Answer
-//!                               (Statistic)     ▲      (Ready: cost, tally, draw)   ▲
+//! Keys, Range ───────────────┴▶ Total, Mean ──prepared──▶ NoisyTotals, NoisyMeans ──draw──▶ Answer
+//!                               (Statistic)     ▲      (Prepared: cost, tally, draw)   ▲
 //!                          Gaussian, Laplace ───┘             Cells, state, Noise ──┘
 //!
-//! Keys, Ranges, a domain ─────▶ VectorMean ──ready──▶ NoisyVectors, FollowedMeans, StableMeans ──draw──▶ Answer
+//! Keys, Ranges, a domain ─────▶ VectorMean ──prepared──▶ NoisyVectors, FollowedMeans, StableMeans ──draw──▶ Answer
 //!                               FoundMean, StableVectors   ▲
 //!                                     Gaussian, Stable ────┘
 //!
-//! Keys, Grid ─────────────────▶ Largest ───ready──▶ Searched, Inverted ─draw──▶ Answer
+//! Keys, Grid ─────────────────▶ Largest ───prepared──▶ Searched, Inverted ─draw──▶ Answer
 //!                               Quantiles          ▲ Ranked
 //!     BinarySearch, Exponential, PermuteAndFlip ───┘
 //! ```
 //!
 //! A [`Statistic`] is a function of a window. It computes its own [`Sensitivity`] from the bound; there is no
 //! way to state one. A [`Mechanism`] has a cost for its answer. Together they make a prepared mechanism
-//! ([`Ready`]): the scale of the noise, the threshold for new keys and the cost are fixed, and every
+//! ([`Prepared`]): the scale of the noise, the threshold for new keys and the cost are fixed, and every
 //! parameter that can be refused has been. Only a draw is left, and a draw cannot fail. A failure that
 //! depends on the drawn value would be an answer of its own, and a second try would choose among answers.
 //!
-//! All parameters of an answer are public, and have one form: [`Ready::parameters`] is a hash of them, by
+//! All parameters of an answer are public, and have one form: [`Prepared::parameters`] is a hash of them, by
 //! which the releases of other parameters have other names. The format of an answer is fixed too:
 //! [`Tellable`] makes lines of JSON of it.
 //!
-//! The cost of a window is known before its data. [`Ready::cost`] sees no [`Tally`] and no state.
+//! The cost of a window is known before its data. [`Prepared::cost`] sees no [`Tally`] and no state.
 //!
 //! ```
-//! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ready, Tally, Total};
+//! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Prepared, Tally, Total};
 //! use discreet::noise::NoiseSource;
 //!
 //! let limits = Bound::keys(3).per_key(10).checked()?;
 //! let visits = Total::count(limits, Keys::discover(1e-7))?;
-//! let mechanism = Gaussian::rho(0.1).ready(&visits)?;
+//! let mechanism = Gaussian::rho(0.1).prepare(&visits)?;
 //! println!("{} a window", mechanism.cost());
 //!
 //! let mut exact = mechanism.tally();
@@ -124,7 +124,7 @@ pub use bound::{Bound, ContributionBound, Range};
 pub use edges::{Bucket, Edges};
 pub use keys::{Key, Keys, Label};
 pub use lines::{Head, Tellable};
-pub use mechanism::{Drawn, Mechanism, Paid, Ready};
+pub use mechanism::{Drawn, Mechanism, Paid, Prepared};
 pub use noisy::Noisy;
 pub use noisy::NoisyMeans;
 pub use noisy::NoisyTotals;

@@ -9,7 +9,7 @@ use super::bound::Range;
 use super::bound::Sensitivity;
 use super::keys::Key;
 use super::mechanism::parameters;
-use super::mechanism::{Drawn, Ready};
+use super::mechanism::{Drawn, Prepared};
 use super::selection::Threshold;
 use super::selection::{NoisedColumn, SelectedRow, Selection, delta};
 use super::spend::Spend;
@@ -24,7 +24,7 @@ use crate::noise::NoiseSource;
 /// A number a key with additive noise, ready to be drawn: [`NoisyTotals`], or
 /// [`NoisyMeans`].
 ///
-/// Private for one unit more or less, at [`cost`](Ready::cost) a window. With public keys every window asks
+/// Private for one unit more or less, at [`cost`](Prepared::cost) a window. With public keys every window asks
 /// for as many draws as there are keys, of each number. With keys to discover, what is asked for differs
 /// between neighbours in two numbers of draws: that of the threshold, by the keys that only one of them has
 /// and that are not public; and, where the value has a draw of its own, that of the values, which is the
@@ -135,7 +135,7 @@ impl<K: Key, N> Noisy<K, N> {
 
 impl<K, N> Sealed for Noisy<K, N> {}
 
-impl<K: Key, N: Numbers> Ready for Noisy<K, N> {
+impl<K: Key, N: Numbers> Prepared for Noisy<K, N> {
     type Tally = Cells<K, N::Cell>;
     type Answer = Answer<K, N::Told>;
 
@@ -227,7 +227,7 @@ impl Numbers for Totals {
 
 /// Means with additive noise, ready to be drawn.
 ///
-/// Of the [`cost`](super::Ready::cost) of a window the count has its share
+/// Of the [`cost`](super::Prepared::cost) of a window the count has its share
 /// ([`Gaussian::counting`](super::Gaussian::counting)) and the sum the rest; the counts' noise is asked for
 /// before the sums'. All that follows the two sums, the division and the clipping to the range, is of noised
 /// numbers.

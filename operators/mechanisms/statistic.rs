@@ -302,7 +302,7 @@ impl<K: Key> Statistic for Mean<K> {
 /// A window's exact statistic, as it is put together.
 ///
 /// Parts arrive in any order and in any division; the finished tally must be the same for all of them. It is
-/// secret: it has no way out but through a [`Ready`](super::Ready) mechanism.
+/// secret: it has no way out but through a [`Prepared`](super::Prepared) mechanism.
 pub trait Tally: Sealed + Send + 'static {
     /// The part that travels between workers and processes.
     type Part: Serialize + DeserializeOwned + Send + 'static;

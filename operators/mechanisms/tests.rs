@@ -23,12 +23,12 @@ fn units(amount: f64) -> BudgetUnits {
     BudgetUnits::at_least_float("amount", amount).unwrap()
 }
 
-fn filled<M: Ready<Tally = Cells<u32>>>(
-    ready: &M,
+fn filled<M: Prepared<Tally = Cells<u32>>>(
+    prepared: &M,
     people: &People,
     share: impl Fn(u64, i128) -> Cell,
 ) -> Cells<u32> {
-    let mut exact = ready.tally();
+    let mut exact = prepared.tally();
     for (&key, &(records, sum)) in people.iter().flatten() {
         exact.absorb((key, share(records, sum)));
     }
@@ -70,11 +70,11 @@ fn with_public_keys_neighbours_ask_for_the_same_noise_and_differ_within_the_sens
             _ => Total::sum(Range::new(-9, 14).unwrap(), limits, keys),
         };
         let total = total.unwrap();
-        let ready = Gaussian::rho(0.1).ready(&total).unwrap();
+        let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
         let draw = |people: &People| {
             let mut noise = NoiseSource::recording(round);
             let share = |records, sum| total.contribution(records, sum);
-            let drawn = ready.draw(filled(&ready, people, share), None, &mut noise);
+            let drawn = prepared.draw(filled(&prepared, people, share), None, &mut noise);
             assert_eq!(drawn.state, None);
             (drawn.answer, requests(&noise))
         };
@@ -101,9 +101,9 @@ fn totals_are_the_exact_numbers_and_their_noise_in_the_order_of_the_keys() {
         let people = crowd(&limits(3, 4), &mut random);
         let keys = Keys::public([6, 2, 4, 0]).unwrap();
         let total = Total::count(limits(3, 4), keys).unwrap();
-        let ready = Laplace::epsilon(0.5).ready(&total).unwrap();
-        let exact = filled(&ready, &people, |records, sum| total.contribution(records, sum));
-        let told = ready.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
+        let prepared = Laplace::epsilon(0.5).prepare(&total).unwrap();
+        let exact = filled(&prepared, &people, |records, sum| total.contribution(records, sum));
+        let told = prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
 
         let law = crate::noise::DiscreteLaplace::new(24.0).unwrap();
         let mut noise = NoiseSource::seeded(seed);
@@ -128,12 +128,12 @@ fn totals_are_the_exact_numbers_and_their_noise_in_the_order_of_the_keys() {
 fn what_is_told_less_what_is_true_follows_the_declared_law() {
     let cells = size(100_000, 2_000_000) as u32;
     let total = Total::people(limits(3, 1), Keys::public(0..cells).unwrap()).unwrap();
-    let ready = Gaussian::rho(0.1).ready(&total).unwrap();
-    let mut exact = ready.tally();
+    let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
+    let mut exact = prepared.tally();
     (0..cells).flat_map(|key| vec![key; key as usize % 4]).for_each(|key| {
         exact.absorb((key, total.contribution(1, 0)));
     });
-    let told = ready.draw(exact, None, &mut NoiseSource::seeded(51)).answer;
+    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(51)).answer;
     let errors = || told.cells().iter().map(|(key, told)| (told.value() - i128::from(key % 4)) as i64);
     let bins = |sigma: f64| Bins::new(120, 60, |z| (-(z as f64 / sigma).powi(2) / 2.0).exp());
     let sigma = 15f64.sqrt();
@@ -147,10 +147,10 @@ fn what_is_told_less_what_is_true_follows_the_declared_law() {
 #[test]
 fn a_window_without_keys_is_one_cell() {
     let total = Total::people(limits(1, 1), Keys::whole()).unwrap();
-    let ready = Gaussian::rho(20.0).ready(&total).unwrap();
-    let mut exact = ready.tally();
+    let prepared = Gaussian::rho(20.0).prepare(&total).unwrap();
+    let mut exact = prepared.tally();
     (0..20).for_each(|_| exact.absorb(((), total.contribution(1, 0))));
-    let told = ready.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
+    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
     assert_eq!(told.cells().len(), 1);
     assert!((18..=22).contains(&told.cells()[0].1.value()));
 }
@@ -164,21 +164,21 @@ fn a_price_is_what_was_asked_for() {
     let found = Total::count(limits(7, 3), Keys::<u32>::discover(1e-6)).unwrap();
     let tenth = BudgetUnits::at_least("rho", &Decimal::parse("rho", "0.1").unwrap()).unwrap();
     let none = BudgetUnits::ZERO;
-    let exact = Gaussian::cost(&zcdp(tenth, none)).ready(&public).unwrap();
+    let exact = Gaussian::cost(&zcdp(tenth, none)).prepare(&public).unwrap();
     assert_eq!(*exact.cost().amount(), zcdp(tenth, none));
-    let noised = Gaussian::rho(0.1).ready(&found).unwrap();
+    let noised = Gaussian::rho(0.1).prepare(&found).unwrap();
     assert_eq!(*noised.cost().amount(), zcdp(units(0.1), units(1e-6)));
-    let pure = Laplace::epsilon(0.5).ready(&public).unwrap();
+    let pure = Laplace::epsilon(0.5).prepare(&public).unwrap();
     assert_eq!(*pure.cost().amount(), PrivacyCost::Pure { epsilon: units(0.5) });
-    let noised = Laplace::epsilon(0.5).ready(&found).unwrap();
+    let noised = Laplace::epsilon(0.5).prepare(&found).unwrap();
     assert_eq!(*noised.cost().amount(), PrivacyCost::Approximate { epsilon: units(0.5), delta: units(1e-6) });
-    let noised = Laplace::rho(0.1).ready(&public).unwrap();
+    let noised = Laplace::rho(0.1).prepare(&public).unwrap();
     assert_eq!(*noised.cost().amount(), zcdp(units(0.1), none));
     let record = Total::count(ContributionBound::RECORD, Keys::public([1u32]).unwrap()).unwrap();
-    let neighbours = Gaussian::rho(0.1).ready(&record).unwrap().cost().neighbours();
+    let neighbours = Gaussian::rho(0.1).prepare(&record).unwrap().cost().neighbours();
     assert_eq!(neighbours, Adjacency { unit: PrivacyUnit::Record, relation: Relation::AddRemove });
     // (1, 1e-6) is rho = .0243559, and never more than that epsilon.
-    let pair = Gaussian::epsilon(1.0, 1e-6).ready(&public).unwrap();
+    let pair = Gaussian::epsilon(1.0, 1e-6).prepare(&public).unwrap();
     let epsilon = pair.cost().amount().epsilon(1e-6).unwrap();
     assert!(epsilon <= 1.0 && epsilon > 0.999_999, "{epsilon}");
 }
@@ -187,7 +187,7 @@ fn a_price_is_what_was_asked_for() {
 fn what_cannot_be_had_is_refused_before_there_is_data() {
     let total = Total::count(limits(2, 1), Keys::public([1u32]).unwrap()).unwrap();
     let kind = |mechanism: &Gaussian, total: &Total<u32>| {
-        let refused = mechanism.ready(total).unwrap_err();
+        let refused = mechanism.prepare(total).unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
     assert_eq!(kind(&Gaussian::rho(0.0), &total), ("rho".into(), InvalidKind::Zero));
@@ -213,7 +213,7 @@ fn what_cannot_be_had_is_refused_before_there_is_data() {
     assert_eq!(kind(&Gaussian::rho(0.1).selecting(0), &found), ("selecting".into(), InvalidKind::Zero));
     assert_eq!(kind(&Gaussian::rho(0.1).selecting(100), &found), ("selecting".into(), InvalidKind::TooLarge));
     let mean = Mean::new(Range::new(0, 9).unwrap(), limits(2, 1), Keys::public([1u32]).unwrap()).unwrap();
-    assert_eq!(Gaussian::rho(0.1).counting(0).ready(&mean).unwrap_err().field(), "counting");
+    assert_eq!(Gaussian::rho(0.1).counting(0).prepare(&mean).unwrap_err().field(), "counting");
     let never = Total::count(limits(2, 5), Keys::discover(0.0)).unwrap();
     assert_eq!(kind(&Gaussian::rho(0.1), &never), ("delta".into(), InvalidKind::Zero));
 }
@@ -233,19 +233,19 @@ fn a_draw_is_total() {
             let totals =
                 [Total::people(limits(1, 2), keys.clone()), Total::sum(range, limits(1, 2), keys.clone())];
             for total in totals {
-                let ready = mechanism.ready(&total.unwrap()).unwrap();
+                let prepared = mechanism.prepare(&total.unwrap()).unwrap();
                 for state in [None, Some(&b""[..]), Some(&b"\x09nonsense"[..])] {
-                    let mut exact = ready.tally();
+                    let mut exact = prepared.tally();
                     worst.iter().enumerate().for_each(|(key, cell)| exact.absorb((key as u32, *cell)));
-                    let told = ready.draw(exact, state, &mut NoiseSource::seeded(3)).answer;
+                    let told = prepared.draw(exact, state, &mut NoiseSource::seeded(3)).answer;
                     assert!(told.cells().iter().all(|(_, told)| told.low() <= told.value()));
                 }
             }
             let mean = Mean::new(range, limits(1, 2), keys.clone()).unwrap();
-            let ready = mechanism.ready(&mean).unwrap();
-            let mut exact = ready.tally();
+            let prepared = mechanism.prepare(&mean).unwrap();
+            let mut exact = prepared.tally();
             worst.iter().enumerate().for_each(|(key, cell)| exact.absorb((key as u32, *cell)));
-            let told = ready.draw(exact, None, &mut NoiseSource::seeded(3)).answer;
+            let told = prepared.draw(exact, None, &mut NoiseSource::seeded(3)).answer;
             assert!(told.cells().iter().all(|(_, told)| (-1.0..=1.0).contains(&told.value())));
         }
     }

@@ -43,9 +43,9 @@ impl Stage {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut ready = String::new();
-        BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut ready).unwrap();
-        assert_eq!(ready, "ready\n");
+        let mut prepared = String::new();
+        BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut prepared).unwrap();
+        assert_eq!(prepared, "ready\n");
         Stage { directory, recorder, scenes: AtomicU32::new(0) }
     }
 

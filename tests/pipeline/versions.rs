@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use discreet::accounting::PrivacyCost;
 use discreet::dataflow::{All, Config, FailureKind, execute};
 use discreet::gate::Opening;
-use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Ranges, Ready, Stable, StableVectors};
+use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Prepared, Ranges, Stable, StableVectors};
 use discreet::time::Time;
 
 use crate::scene::{JOB, Scratch, Visit, span, write_down, zcdp};
@@ -151,7 +151,7 @@ impl Means {
             Means::Stable => {
                 let (ranges, bound) = (Ranges::new([Means::RANGE]), Bound::keys(1).checked());
                 let vectors = StableVectors::new(ranges.unwrap(), bound.unwrap(), Keys::whole()).unwrap();
-                Means::stable().ready(&vectors).unwrap().cost().amount().times(100).unwrap()
+                Means::stable().prepare(&vectors).unwrap().cost().amount().times(100).unwrap()
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::gate;
 use crate::gate::{Gate, Memory, Sealable};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{AccountSpec, Charge, Digest, LedgerError, Name, VersionTerms, rows};
-use crate::mechanisms::{Head, Paid, Ready, Tally, Tellable};
+use crate::mechanisms::{Head, Paid, Prepared, Tally, Tellable};
 use crate::noise::NoiseSource;
 use crate::time::Time;
 
@@ -98,7 +98,7 @@ redacted!([P] Portion<P>);
 
 /// A mechanism that is ready, with what its releases have in common.
 pub(super) struct PreparedRelease<R, P, K> {
-    pub(super) ready: Arc<R>,
+    pub(super) prepared: Arc<R>,
     pub(super) title: Title,
     pub(super) promise: Arc<str>,
     pub(super) charge: Charge,
@@ -108,7 +108,7 @@ pub(super) struct PreparedRelease<R, P, K> {
 
 impl<R, P, K> WindowStatistic for PreparedRelease<R, P, K>
 where
-    R: Ready<Tally: Tally<Part: Travels>, Answer: Tellable>,
+    R: Prepared<Tally: Tally<Part: Travels>, Answer: Tellable>,
     P: Person,
     K: GroupingKey,
 {
@@ -116,7 +116,7 @@ where
     type Tally = (R::Tally, Vec<Admitted>);
 
     fn tally(&self, _: Interval) -> Self::Tally {
-        (self.ready.tally(), Vec::new())
+        (self.prepared.tally(), Vec::new())
     }
 
     fn absorb(&self, (tally, admitted): &mut Self::Tally, portion: Self::Part) {
@@ -131,7 +131,7 @@ where
     }
 
     fn last(&self) -> Option<u64> {
-        match self.ready.paid() {
+        match self.prepared.paid() {
             Paid::Once { windows } => windows,
             Paid::EachWindow => None,
         }
@@ -142,7 +142,7 @@ where
             counters.admitted(window, admitted);
         }
         Box::new(WindowDraw {
-            ready: Arc::clone(&self.ready),
+            prepared: Arc::clone(&self.prepared),
             title: self.title.clone(),
             promise: Arc::clone(&self.promise),
             counters: self.counters.clone(),
@@ -154,8 +154,8 @@ where
 }
 
 /// One window, as the gate sees it.
-struct WindowDraw<R: Ready, P, K> {
-    ready: Arc<R>,
+struct WindowDraw<R: Prepared, P, K> {
+    prepared: Arc<R>,
     title: Title,
     promise: Arc<str>,
     counters: Option<Ledgered<P, K>>,
@@ -164,21 +164,21 @@ struct WindowDraw<R: Ready, P, K> {
     tally: R::Tally,
 }
 
-impl<R: Ready<Answer: Tellable>, P: Person, K: GroupingKey> Sealable for WindowDraw<R, P, K> {
+impl<R: Prepared<Answer: Tellable>, P: Person, K: GroupingKey> Sealable for WindowDraw<R, P, K> {
     fn keeps_state(&self) -> bool {
-        self.counters.is_some() || self.ready.remembers()
+        self.counters.is_some() || self.prepared.remembers()
     }
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
-        let WindowDraw { ready, title, promise, counters, schedule, window, tally } = *self;
+        let WindowDraw { prepared, title, promise, counters, schedule, window, tally } = *self;
         // One of this version that cannot be read ended the job before its first window; of another's,
         // nothing is inherited.
         let before = state.and_then(|bytes| Remembered::read(bytes).ok());
         let kept = before
             .as_ref()
-            .and_then(|before| before.held_for(&*ready, title.version, (window, &schedule), noise));
+            .and_then(|before| before.held_for(&*prepared, title.version, (window, &schedule), noise));
         let own = before.filter(|before| before.version == title.version);
-        let drawn = ready.draw(tally, kept.as_deref(), noise);
+        let drawn = prepared.draw(tally, kept.as_deref(), noise);
         let sealed = counters.map(|counters| counters.sealed(window, own.and_then(|own| own.pages)));
         let (pages, note) = sealed.map_or((None, None), |(pages, note)| (Some(pages), note));
         let remembered = Remembered {
@@ -210,22 +210,22 @@ const FORMAT: u8 = 2;
 
 impl<'a> Remembered<'a> {
     /// Returns the state that a mechanism kept, as it holds for a window.
-    fn held_for<R: Ready>(
+    fn held_for<R: Prepared>(
         &self,
-        ready: &R,
+        prepared: &R,
         version: Digest,
         (window, schedule): (Interval, &Schedule),
         noise: &mut NoiseSource,
     ) -> Option<Cow<'a, [u8]>> {
         let kept = self.mechanism?;
         if self.version != version {
-            return ready.inherits(kept).ok().flatten().map(Cow::Owned);
+            return prepared.inherits(kept).ok().flatten().map(Cow::Owned);
         }
         let next = schedule.first_ending_after(self.through);
         let passed = schedule.first_ending_after(window.end() - 1).saturating_sub(next);
         Some(match passed {
             0 => Cow::Borrowed(kept),
-            passed => Cow::Owned(ready.passed_by(kept, passed, noise)),
+            passed => Cow::Owned(prepared.passed_by(kept, passed, noise)),
         })
     }
 

@@ -23,7 +23,7 @@ use crate::dataflow::windows::Schedule;
 use crate::gate::Gate;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{Charge, VersionTerms};
-use crate::mechanisms::{Mechanism, Ready, Tellable};
+use crate::mechanisms::{Mechanism, Prepared, Tellable};
 use crate::time::{Time, in_words};
 
 /// A statistic of a protected stream: exact, and still private. Prints as `<private>`.
@@ -124,7 +124,7 @@ where
     /// Nothing here panics.
     pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, LeavingRelease>
     where
-        X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
+        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: Tellable>>,
     {
         self.release_at(&AtGate(gate), name, mechanism)
     }
@@ -137,7 +137,7 @@ where
         mechanism: X,
     ) -> StreamVec<'scope, Time, LeavingRelease>
     where
-        X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
+        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: Tellable>>,
     {
         let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
         backend.answers_for(&context.shared);
@@ -158,7 +158,7 @@ where
         scope: Scope<'scope, Time>,
     ) -> Result<StreamVec<'scope, Time, LeavingRelease>, RunError>
     where
-        X: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
+        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: Tellable>>,
     {
         let Tallied { bounded: people, key, value, question, account, stated } = self;
         if let Some(refused) = people.refused.clone() {
@@ -167,8 +167,8 @@ where
         let schedule =
             people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
         let (question, limits) = (question?, *people.limits());
-        let ready = mechanism.ready(question.statistic())?;
-        let largest = ready.largest();
+        let prepared = mechanism.prepare(question.statistic())?;
+        let largest = prepared.largest();
         let name = people.items.context.name(backend.job(), name)?;
         let selector = ContributionSelector::new(*backend.secret());
         let contributions = ContributionTable::new(&*people.unit, &question, &limits)?;
@@ -177,11 +177,11 @@ where
         let opened_here = || -> Result<_, RunError> {
             let account = backend.account(account.as_deref(), limits.unit())?;
             let charge =
-                charge((ready.cost(), ready.paid()), limits.windows(), &schedule, account.promise())?;
+                charge((prepared.cost(), prepared.paid()), limits.windows(), &schedule, account.promise())?;
             account.counts(charge.cost())?;
             parts_are_priced(account.promise(), &charge, limits.windows(), &schedule)?;
             let (windows, payer) = ((&schedule, people.windows.late), (account.name(), account.promise()));
-            let terms = terms(&ready.parameters(), windows, payer, &charge, stated.as_ref());
+            let terms = terms(&prepared.parameters(), windows, payer, &charge, stated.as_ref());
             let title = Title {
                 account: account.name().clone(),
                 job: backend.job(),
@@ -200,7 +200,7 @@ where
             if let Some(kept) =
                 remembered.as_ref().and_then(|remembered| remembered.mechanism).filter(|_| own)
             {
-                ready.accepts(kept)?;
+                prepared.accepts(kept)?;
             }
             // Another version has paid anew, and counts anew.
             let counters = |contributions| match (&remembered, &memory) {
@@ -215,10 +215,10 @@ where
             let counters = contributions.clone().map(counters).transpose()?;
             let restored =
                 counters.as_ref().map_or(Vec::new(), |known| known.restored(&selector, scope.peers()));
-            let promise = account.promise().briefly(ready.cost(), in_words).into();
-            let ready = Arc::new(ready);
+            let promise = account.promise().briefly(prepared.cost(), in_words).into();
+            let prepared = Arc::new(prepared);
             let telling = PreparedRelease {
-                ready,
+                prepared,
                 title: title.clone(),
                 promise,
                 charge,

@@ -20,17 +20,17 @@ everywhere! {
 
 /// Two answers, one for each of two analysts, or three for anybody: which share a law, so that few are
 /// calibrated.
-static ANYBODYS: LazyLock<Arc<ReadyBundle>> = LazyLock::new(|| ready(BoundedNoise::bundle(3)));
+static ANYBODYS: LazyLock<Arc<ReadyBundle>> = LazyLock::new(|| prepare(BoundedNoise::bundle(3)));
 static SHARED: LazyLock<Arc<ReadyBundle>> =
-    LazyLock::new(|| ready(BoundedNoise::bundle(3).share("ann", 2).share("bob", 1)));
+    LazyLock::new(|| prepare(BoundedNoise::bundle(3).share("ann", 2).share("bob", 1)));
 
 fn schema() -> Schema {
     Schema::new([Field::number("age")]).unwrap()
 }
 
-fn ready(bundle: BoundedNoise) -> Arc<ReadyBundle> {
+fn prepare(bundle: BoundedNoise) -> Arc<ReadyBundle> {
     let limits = Bound::keys(1).checked().unwrap();
-    Arc::new(bundle.epsilon(1.0, 1e-6).ready(&limits, &schema()).unwrap())
+    Arc::new(bundle.epsilon(1.0, 1e-6).prepare(&limits, &schema()).unwrap())
 }
 
 /// A ledger with room for two bundles and not for three.

@@ -405,7 +405,7 @@ fn follow_stream(
 fn is_ready(stream: &File, within: Duration) -> io::Result<bool> {
     let within = Timespec { tv_sec: within.as_secs() as i64, tv_nsec: i64::from(within.subsec_nanos()) };
     match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&within)) {
-        Ok(ready) => Ok(ready > 0),
+        Ok(prepared) => Ok(prepared > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }

@@ -13,7 +13,9 @@ use crate::dataflow::{
 use crate::gate::Gate;
 use crate::job::sources::{MISSING, PersonIdentity, SourceRecord};
 use crate::ledger::VersionTerms;
-use crate::mechanisms::{Cell, Cells, DecimalPoint, Edges, Mechanism, Ready, Statistic, Summary, Tellable};
+use crate::mechanisms::{
+    Cell, Cells, DecimalPoint, Edges, Mechanism, Prepared, Statistic, Summary, Tellable,
+};
 use crate::time::Time;
 
 /// The function from a record to its time.
@@ -86,7 +88,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         (CellKey, C): Travels,
         G: Fn(&SourceRecord<P, I>) -> CellKey + 'static,
         V: Fn(&SourceRecord<P, I>) -> <Q::Measure as Measure>::Value + 'static,
-        ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Ready<Answer: Tellable>>,
+        ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Prepared<Answer: Tellable>>,
     {
         if let Some((secret, numbers)) = &self.demo {
             let (tally, truth) = exact(numbers);

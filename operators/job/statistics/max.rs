@@ -22,7 +22,7 @@ use crate::job::unfit::UnfitJob;
 use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::{
     Answer, BinarySearch, Cells, ContributionBound, Cut, DecimalPoint, Drawn, Exponential, Grid, Inverted,
-    Keys, Largest, Maximum, Mechanism, Noised, PerPerson, Ranks, Ready, Searched, Statistic, Tops,
+    Keys, Largest, Maximum, Mechanism, Noised, PerPerson, Prepared, Ranks, Searched, Statistic, Tops,
 };
 use crate::noise::NoiseSource;
 
@@ -174,7 +174,7 @@ impl JobStatistic for MaxSpec {
 
     fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
         let largest = self.largest(terms)?;
-        let ready = terms.noise.ready(&largest)?;
+        let ready = terms.noise.prepare(&largest)?;
         Ok(PreparedStatistic {
             sensitivities: vec![NumberSensitivity::of_ranks(largest.sensitivity())],
             threshold: ready.threshold(),
@@ -202,7 +202,7 @@ impl JobStatistic for MaxSpec {
     }
 
     fn tau_by_choice(&self, terms: &StatisticTerms<'_>) -> Option<u64> {
-        let ready = Exponential::cost(terms.noise.cost()).ready(&self.largest(terms).ok()?).ok()?;
+        let ready = Exponential::cost(terms.noise.cost()).prepare(&self.largest(terms).ok()?).ok()?;
         match ready.noise().first()?.ranks()? {
             Ranks::Below { tau, .. } => Some(tau),
             _ => None,
@@ -233,16 +233,16 @@ impl StatisticFlow for MaxSpec {
 impl Mechanism<Largest<CellKey, Maximum>> for ConfiguredNoise {
     type Prepared = PreparedMaximum;
 
-    fn ready(&self, largest: &Largest<CellKey, Maximum>) -> Result<PreparedMaximum, Invalid> {
+    fn prepare(&self, largest: &Largest<CellKey, Maximum>) -> Result<PreparedMaximum, Invalid> {
         match self.kind() {
             NoiseKind::Gaussian => {
-                BinarySearch::gaussian(self.cost()).ready(largest).map(PreparedMaximum::Searched)
+                BinarySearch::gaussian(self.cost()).prepare(largest).map(PreparedMaximum::Searched)
             }
             NoiseKind::Laplace => {
-                BinarySearch::laplace(self.cost()).ready(largest).map(PreparedMaximum::Searched)
+                BinarySearch::laplace(self.cost()).prepare(largest).map(PreparedMaximum::Searched)
             }
             NoiseKind::Exponential => {
-                Exponential::cost(self.cost()).ready(largest).map(PreparedMaximum::Inverted)
+                Exponential::cost(self.cost()).prepare(largest).map(PreparedMaximum::Inverted)
             }
             NoiseKind::PermuteAndFlip => Err(ConfiguredNoise::unsupported()),
         }
@@ -288,7 +288,7 @@ impl PreparedMaximum {
 
 impl Sealed for PreparedMaximum {}
 
-impl Ready for PreparedMaximum {
+impl Prepared for PreparedMaximum {
     type Tally = Cells<CellKey, Tops>;
     type Answer = Answer<CellKey, i128>;
 

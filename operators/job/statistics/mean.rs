@@ -51,10 +51,10 @@ impl MeanSpec {
 impl Mechanism<Mean<CellKey>> for ConfiguredNoise {
     type Prepared = NoisyMeans<CellKey>;
 
-    fn ready(&self, mean: &Mean<CellKey>) -> Result<NoisyMeans<CellKey>, Invalid> {
+    fn prepare(&self, mean: &Mean<CellKey>) -> Result<NoisyMeans<CellKey>, Invalid> {
         match self.kind() {
-            NoiseKind::Gaussian => Gaussian::cost(self.cost()).ready(mean),
-            NoiseKind::Laplace => Laplace::cost(self.cost()).ready(mean),
+            NoiseKind::Gaussian => Gaussian::cost(self.cost()).prepare(mean),
+            NoiseKind::Laplace => Laplace::cost(self.cost()).prepare(mean),
             _ => Err(ConfiguredNoise::unsupported()),
         }
     }
@@ -83,7 +83,7 @@ impl JobStatistic for MeanSpec {
 
     fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
         let mean = self.mean(terms)?;
-        let ready = terms.noise.ready(&mean)?;
+        let ready = terms.noise.prepare(&mean)?;
         let moved =
             |number, sensitivity, point, parts| NumberSensitivity { number, sensitivity, point, parts };
         Ok(PreparedStatistic {

@@ -4,7 +4,7 @@ use super::{CellKey, ConfiguredNoise, RunningTotalSpec};
 use crate::accounting::ReleaseCost;
 use crate::ledger::Digest;
 use crate::mechanisms::running::PreparedRunning;
-use crate::mechanisms::{ContributionBound, DecimalPoint, Keys, Noised, Paid, Ready, Sensitivity};
+use crate::mechanisms::{ContributionBound, DecimalPoint, Keys, Noised, Paid, Prepared, Sensitivity};
 
 /// The terms on which a release plan prepares its statistic.
 #[derive(Clone, Copy)]
@@ -66,16 +66,16 @@ impl NumberSensitivity {
 
 impl PreparedStatistic {
     /// Returns the figures that all mechanisms share; the others are empty.
-    pub(super) fn of(ready: &impl Ready, noise: &[Noised]) -> PreparedStatistic {
+    pub(super) fn of(prepared: &impl Prepared, noise: &[Noised]) -> PreparedStatistic {
         PreparedStatistic {
             sensitivities: Vec::new(),
             threshold: None,
             noise: noise.to_vec(),
             intervals: Vec::new(),
-            largest: ready.largest(),
-            parameters: ready.parameters(),
-            paid: ready.paid(),
-            cost: ready.cost().clone(),
+            largest: prepared.largest(),
+            parameters: prepared.parameters(),
+            paid: prepared.paid(),
+            cost: prepared.cost().clone(),
             running: None,
         }
     }

@@ -181,7 +181,7 @@ impl JobStatistic for QuantileSpec {
 
     fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
         let quantiles = self.quantiles(terms)?;
-        let ready = terms.noise.ready(&quantiles)?;
+        let ready = terms.noise.prepare(&quantiles)?;
         Ok(PreparedStatistic {
             sensitivities: vec![NumberSensitivity::of_ranks(quantiles.sensitivity())],
             threshold: ready.threshold(),
@@ -250,10 +250,10 @@ impl StatisticFlow for QuantileSpec {
 impl Mechanism<Quantiles<CellKey>> for ConfiguredNoise {
     type Prepared = PreparedQuantiles<CellKey>;
 
-    fn ready(&self, quantiles: &Quantiles<CellKey>) -> Result<PreparedQuantiles<CellKey>, Invalid> {
+    fn prepare(&self, quantiles: &Quantiles<CellKey>) -> Result<PreparedQuantiles<CellKey>, Invalid> {
         match self.kind() {
-            NoiseKind::Exponential => Exponential::cost(self.cost()).ready(quantiles),
-            NoiseKind::PermuteAndFlip => PermuteAndFlip::cost(self.cost()).ready(quantiles),
+            NoiseKind::Exponential => Exponential::cost(self.cost()).prepare(quantiles),
+            NoiseKind::PermuteAndFlip => PermuteAndFlip::cost(self.cost()).prepare(quantiles),
             _ => Err(ConfiguredNoise::unsupported()),
         }
     }

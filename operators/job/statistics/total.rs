@@ -11,7 +11,7 @@ use crate::dataflow::{Aggregation, KeyedAggregation, ProtectedUnit, RunError};
 use crate::invalid::Invalid;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::mechanisms::{
-    Cells, DecimalPoint, Edges, Gaussian, Laplace, Mechanism, NoisyTotals, Range, Ready, RunningTotal,
+    Cells, DecimalPoint, Edges, Gaussian, Laplace, Mechanism, NoisyTotals, Prepared, Range, RunningTotal,
     RunningTotals, Statistic, Tellable, Total, TotalSpan,
 };
 
@@ -38,10 +38,10 @@ impl RunningTotalSpec {
 impl Mechanism<Total<CellKey>> for ConfiguredNoise {
     type Prepared = NoisyTotals<CellKey>;
 
-    fn ready(&self, total: &Total<CellKey>) -> Result<NoisyTotals<CellKey>, Invalid> {
+    fn prepare(&self, total: &Total<CellKey>) -> Result<NoisyTotals<CellKey>, Invalid> {
         match self.kind() {
-            NoiseKind::Gaussian => Gaussian::cost(self.cost()).ready(total),
-            NoiseKind::Laplace => Laplace::cost(self.cost()).ready(total),
+            NoiseKind::Gaussian => Gaussian::cost(self.cost()).prepare(total),
+            NoiseKind::Laplace => Laplace::cost(self.cost()).prepare(total),
             _ => Err(ConfiguredNoise::unsupported()),
         }
     }
@@ -50,9 +50,9 @@ impl Mechanism<Total<CellKey>> for ConfiguredNoise {
 impl Mechanism<RunningTotal<CellKey>> for ConfiguredNoise {
     type Prepared = RunningTotals<CellKey>;
 
-    fn ready(&self, total: &RunningTotal<CellKey>) -> Result<RunningTotals<CellKey>, Invalid> {
+    fn prepare(&self, total: &RunningTotal<CellKey>) -> Result<RunningTotals<CellKey>, Invalid> {
         match self.kind() {
-            NoiseKind::Gaussian => Gaussian::cost(self.cost()).ready(total),
+            NoiseKind::Gaussian => Gaussian::cost(self.cost()).prepare(total),
             _ => Err(ConfiguredNoise::unsupported()),
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn prepare(
         parts: 1.0,
     };
     let Some(running) = terms.running else {
-        let ready = terms.noise.ready(&each)?;
+        let ready = terms.noise.prepare(&each)?;
         let number = ready.noise().first().map_or("records", |noised| noised.number());
         return Ok(PreparedStatistic {
             sensitivities: vec![moved(number, each.sensitivity())],
@@ -81,7 +81,7 @@ pub(super) fn prepare(
         });
     };
     let total = running.total(each)?;
-    let ready = terms.noise.ready(&total)?;
+    let ready = terms.noise.prepare(&total)?;
     let number = ready.noise().first().map_or("records", |noised| noised.number());
     Ok(PreparedStatistic {
         // The sensitivity is that of each total by itself.
@@ -125,7 +125,7 @@ where
     S: Statistic<Tally = Cells<CellKey>>,
     KeyedAggregation<S, Count>: Aggregation<Key = CellKey, Measure = Count, Statistic = S>,
     KeyedAggregation<S, Sum>: Aggregation<Key = CellKey, Measure = Sum, Statistic = S>,
-    ConfiguredNoise: Mechanism<S, Prepared: Ready<Answer: Tellable>>,
+    ConfiguredNoise: Mechanism<S, Prepared: Prepared<Answer: Tellable>>,
 {
     let bounded = flow.bounded.clone();
     match *added {

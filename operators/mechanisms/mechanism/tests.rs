@@ -1,12 +1,12 @@
 use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::canonical::{Canonical, Digest};
 use crate::mechanisms::{
-    Bound, ContributionBound, DecimalPoint, Edges, Gaussian, Key, Keys, Laplace, Mean, Mechanism, Range,
-    Ready, Statistic, Total,
+    Bound, ContributionBound, DecimalPoint, Edges, Gaussian, Key, Keys, Laplace, Mean, Mechanism, Prepared,
+    Range, Statistic, Total,
 };
 
 fn hashed<S: Statistic>(mechanism: &impl Mechanism<S>, statistic: &S) -> Digest {
-    mechanism.ready(statistic).unwrap().parameters()
+    mechanism.prepare(statistic).unwrap().parameters()
 }
 
 fn range(low: i64, high: i64) -> Range {

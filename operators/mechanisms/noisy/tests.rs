@@ -1,7 +1,7 @@
 use super::*;
 use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::mechanisms::{
-    Bound, Cell, ContributionBound, Gaussian, Keys, Laplace, Mechanism, Range, Ready, Tally,
+    Bound, Cell, ContributionBound, Gaussian, Keys, Laplace, Mechanism, Prepared, Range, Tally,
 };
 
 fn mean(low: i64, high: i64, per_key: u64, keys: Keys<u32>) -> Mean<u32> {
@@ -23,9 +23,9 @@ fn share(mean: &Mean<u32>, values: &[i64]) -> Cell {
 fn with_next_to_no_noise_the_mean_is_the_exact_one() {
     for (low, high) in [(0, 1), (-3, 4), (10, 20), (-20, -7)] {
         let mean = mean(low, high, 5, public());
-        let ready = Gaussian::rho(499.0).ready(&mean).unwrap();
+        let prepared = Gaussian::rho(499.0).prepare(&mean).unwrap();
         let mut random = NoiseSource::seeded(5);
-        let mut exact = ready.tally();
+        let mut exact = prepared.tally();
         let (mut sum, mut count) = (0, 0);
         for _ in 0..2000 {
             let width = (high - low) as u64 + 20;
@@ -35,7 +35,7 @@ fn with_next_to_no_noise_the_mean_is_the_exact_one() {
             count += values.len();
             exact.absorb((1, share(&mean, &values)));
         }
-        let drawn = ready.draw(exact, None, &mut random);
+        let drawn = prepared.draw(exact, None, &mut random);
         let [(1, told), (2, nobody)] = drawn.answer.cells() else { panic!() };
         let truth = sum as f64 / count as f64;
         assert!((told.value() - truth).abs() < 1e-3, "{} for {truth}", told.value());
@@ -51,7 +51,7 @@ fn with_next_to_no_noise_the_mean_is_the_exact_one() {
 #[test]
 fn sum_and_count_share_the_cost_as_stated() {
     let scales = |mechanism: &Gaussian, mean: &Mean<u32>| -> Vec<f64> {
-        mechanism.ready(mean).unwrap().noise().iter().map(Noised::scale).collect()
+        mechanism.prepare(mean).unwrap().noise().iter().map(Noised::scale).collect()
     };
     let near = |found: f64, truth: f64| assert!((found / truth - 1.0).abs() < 1e-9, "{found} {truth}");
     let found = scales(&Gaussian::rho(0.1), &mean(-3, 4, 5, public()));
@@ -60,10 +60,10 @@ fn sum_and_count_share_the_cost_as_stated() {
     // Half each; and with keys to discover first a third of it all, .033, to choose them.
     let found = scales(&Gaussian::rho(0.1).counting(50), &mean(-3, 4, 5, public()));
     near(found[1], 5.0 * 2f64.sqrt() / 0.1f64.sqrt());
-    let discovered = Gaussian::rho(0.1).selecting(33).ready(&mean(-3, 4, 5, Keys::discover(1e-6))).unwrap();
+    let discovered = Gaussian::rho(0.1).selecting(33).prepare(&mean(-3, 4, 5, Keys::discover(1e-6))).unwrap();
     near(discovered.noise()[1].scale(), 5.0 * 2f64.sqrt() / (2.0 * 0.067 * 0.3f64).sqrt());
     // With one record a key the count is the number of people: its draw chooses too.
-    let shared = Gaussian::rho(0.1).ready(&mean(-3, 4, 1, Keys::discover(1e-6))).unwrap();
+    let shared = Gaussian::rho(0.1).prepare(&mean(-3, 4, 1, Keys::discover(1e-6))).unwrap();
     near(shared.noise()[1].scale(), 2f64.sqrt() / 0.06f64.sqrt());
     assert_eq!(shared.noise()[1].number(), "records");
     let (rho, delta) = (
@@ -75,7 +75,7 @@ fn sum_and_count_share_the_cost_as_stated() {
             matches!(cost.amount(), PrivacyCost::Zcdp { rho: r, delta: d, .. } if (*r, *d) == (rho, delta))
         );
     }
-    let pure = Laplace::epsilon(1.0).ready(&mean(-3, 4, 5, public())).unwrap();
+    let pure = Laplace::epsilon(1.0).prepare(&mean(-3, 4, 5, public())).unwrap();
     near(pure.noise()[0].scale(), 70.0 / 0.7 / 2.0);
     near(pure.noise()[1].scale(), 10.0 / 0.3);
 }
@@ -86,12 +86,12 @@ fn sum_and_count_share_the_cost_as_stated() {
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for (seed, people, value) in [(1, 400, 4), (2, 400, 10), (3, 6, 1)] {
         let mean = mean(0, 10, 1, Keys::public([1]).unwrap());
-        let ready = Gaussian::rho(0.2).ready(&mean).unwrap();
+        let prepared = Gaussian::rho(0.2).prepare(&mean).unwrap();
         let mut noise = NoiseSource::seeded(seed);
         let held = (0..4000).filter(|_| {
-            let mut exact = ready.tally();
+            let mut exact = prepared.tally();
             (0..people).for_each(|_| exact.absorb((1, share(&mean, &[value]))));
-            let drawn = ready.draw(exact, None, &mut noise);
+            let drawn = prepared.draw(exact, None, &mut noise);
             let (_, told) = drawn.answer.cells()[0];
             assert!(0.0 <= told.low() && told.low() <= told.value());
             assert!(told.value() <= told.high && told.high <= 10.0);
@@ -108,11 +108,11 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 #[test]
 fn sum_and_count_have_half_each_of_what_may_be_outside() {
     let mean = mean(0, 10, 1, Keys::public([1]).unwrap());
-    let ready = Gaussian::rho(0.2).ready(&mean).unwrap();
+    let prepared = Gaussian::rho(0.2).prepare(&mean).unwrap();
     for seed in 0..20 {
-        let mut exact = ready.tally();
+        let mut exact = prepared.tally();
         (0..1000).for_each(|_| exact.absorb((1, share(&mean, &[5]))));
-        let (_, told) = ready.draw(exact, None, &mut NoiseSource::seeded(seed)).answer.cells()[0];
+        let (_, told) = prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer.cells()[0];
         let width = told.high - told.low();
         assert!((0.050..0.056).contains(&width), "{width}");
     }
@@ -122,6 +122,6 @@ fn sum_and_count_have_half_each_of_what_may_be_outside() {
 fn a_mean_over_a_whole_range_of_64_bits_is_refused_and_one_of_40_is_not() {
     let of =
         |high: i64| Mean::new(Range::new(0, high).unwrap(), ContributionBound::RECORD, public()).unwrap();
-    assert_eq!(Gaussian::rho(0.1).ready(&of(i64::MAX)).unwrap_err().field(), "sensitivity");
-    assert!(Gaussian::rho(1.0).ready(&of(1 << 38)).is_ok());
+    assert_eq!(Gaussian::rho(0.1).prepare(&of(i64::MAX)).unwrap_err().field(), "sensitivity");
+    assert!(Gaussian::rho(1.0).prepare(&of(1 << 38)).is_ok());
 }

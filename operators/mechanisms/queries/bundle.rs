@@ -39,8 +39,8 @@ const REACH: u64 = 1 << 20;
 /// let schema = Schema::new([Field::number("age")])?;
 /// let limits = Bound::keys(1).checked()?;
 /// let bundle = BoundedNoise::bundle(100).epsilon(1.0, 1e-6).share("ann", 60).share("bob", 40);
-/// let ready = bundle.ready(&limits, &schema)?;
-/// println!("{} for all of them, and no answer is off by more than {}", ready.cost(), ready.bound());
+/// let prepared = bundle.prepare(&limits, &schema)?;
+/// println!("{} for all of them, and no answer is off by more than {}", prepared.cost(), prepared.bound());
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -139,14 +139,14 @@ fn crowded() -> Invalid {
 impl Sealed for BoundedNoise {}
 
 impl Answers for BoundedNoise {
-    type Ready = ReadyBundle;
+    type Prepared = ReadyBundle;
 
     /// For people of whom so much is kept.
     ///
     /// # Errors
     /// Names `answers`, `epsilon`, `delta`, `share`, or `bound` where a person has more records than the
     /// noise can be calibrated for.
-    fn ready(&self, limits: &ContributionBound, schema: &Schema) -> Result<ReadyBundle, Invalid> {
+    fn prepare(&self, limits: &ContributionBound, schema: &Schema) -> Result<ReadyBundle, Invalid> {
         let Some((epsilon, delta)) = self.spend else {
             return Err(Invalid::new(
                 "epsilon",

@@ -217,13 +217,13 @@ impl Sum for MatchedTotals {
 /// A way to noise answers, with a price for all of them together.
 pub trait Answers: Sealed + Send + Sync + 'static {
     /// The same with every parameter settled.
-    type Ready: ReadyAnswers;
+    type Prepared: ReadyAnswers;
 
     /// Settles every parameter. All that can be refused is refused here, before there is data.
     ///
     /// # Errors
     /// Names the parameter that is out of range.
-    fn ready(&self, limits: &ContributionBound, schema: &Schema) -> Result<Self::Ready, Invalid>;
+    fn prepare(&self, limits: &ContributionBound, schema: &Schema) -> Result<Self::Prepared, Invalid>;
 }
 
 /// Answers that are ready to be drawn, question after question.
@@ -235,7 +235,7 @@ pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
     fn cost(&self) -> &ReleaseCost;
 
     /// A hash of every parameter that an answer depends on, as
-    /// [`Ready::parameters`](crate::mechanisms::Ready::parameters).
+    /// [`Prepared::parameters`](crate::mechanisms::Prepared::parameters).
     fn parameters(&self) -> Digest;
 
     /// In which steps answers are counted.
@@ -251,7 +251,7 @@ pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid>;
 
     /// Draws, or refuses because of what was answered before. Total, as
-    /// [`Ready::draw`](crate::mechanisms::Ready::draw) is: whether and how often noise is drawn depends on
+    /// [`Prepared::draw`](crate::mechanisms::Prepared::draw) is: whether and how often noise is drawn depends on
     /// the question and on the state, which are public.
     ///
     /// `version` is the window that was counted, and `opened` says which opening of the bundle this is: what

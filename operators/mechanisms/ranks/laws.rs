@@ -22,12 +22,12 @@ use crate::noise::{Decay, Ratio};
 /// there may be are charged, whatever the data.
 ///
 /// ```
-/// use discreet::mechanisms::{BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Ready, Tally};
+/// use discreet::mechanisms::{BinarySearch, Bound, Grid, Keys, Largest, Maximum, Mechanism, PerPerson, Prepared, Tally};
 /// use discreet::noise::NoiseSource;
 ///
 /// let limits = Bound::keys(1).checked()?;
 /// let largest = Largest::new(Maximum, PerPerson::Greatest, Grid::log_from_zero(), limits, Keys::whole())?;
-/// let search = BinarySearch::rho(0.1).ready(&largest)?;
+/// let search = BinarySearch::rho(0.1).prepare(&largest)?;
 ///
 /// let mut exact = search.tally();
 /// for person in 1..=10_000 {
@@ -74,7 +74,7 @@ impl Sealed for BinarySearch {}
 impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for BinarySearch {
     type Prepared = Searched<K, F>;
 
-    fn ready(&self, largest: &Largest<K, F>) -> Result<Searched<K, F>, Invalid> {
+    fn prepare(&self, largest: &Largest<K, F>) -> Result<Searched<K, F>, Invalid> {
         searched(&self.0, largest)
     }
 }
@@ -137,7 +137,7 @@ impl Sealed for Exponential {}
 impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for Exponential {
     type Prepared = Inverted<K, F>;
 
-    fn ready(&self, largest: &Largest<K, F>) -> Result<Inverted<K, F>, Invalid> {
+    fn prepare(&self, largest: &Largest<K, F>) -> Result<Inverted<K, F>, Invalid> {
         inverted(&self.0, largest)
     }
 }
@@ -145,7 +145,7 @@ impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for Exponential {
 impl<K: Key> Mechanism<Quantiles<K>> for Exponential {
     type Prepared = PreparedQuantiles<K>;
 
-    fn ready(&self, quantiles: &Quantiles<K>) -> Result<PreparedQuantiles<K>, Invalid> {
+    fn prepare(&self, quantiles: &Quantiles<K>) -> Result<PreparedQuantiles<K>, Invalid> {
         ranked(&self.0, ChoiceRule::Exponential, quantiles)
     }
 }
@@ -155,7 +155,7 @@ impl Sealed for PermuteAndFlip {}
 impl<K: Key> Mechanism<Quantiles<K>> for PermuteAndFlip {
     type Prepared = PreparedQuantiles<K>;
 
-    fn ready(&self, quantiles: &Quantiles<K>) -> Result<PreparedQuantiles<K>, Invalid> {
+    fn prepare(&self, quantiles: &Quantiles<K>) -> Result<PreparedQuantiles<K>, Invalid> {
         ranked(&self.0, ChoiceRule::PermuteAndFlip, quantiles)
     }
 }

@@ -338,7 +338,7 @@ pub(super) fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::mechanisms::ranks::{Exponential, PermuteAndFlip};
-    use crate::mechanisms::{Bound, Mechanism, Ready, Tally};
+    use crate::mechanisms::{Bound, Mechanism, Prepared, Tally};
 
     fn quantiles(bound: Bound, asked: &[f64]) -> Quantiles<()> {
         let grid = Grid::linear(0, 100, 1).unwrap();
@@ -350,7 +350,7 @@ mod tests {
     fn each_key_and_each_value_of_a_person_is_paid_for() {
         let one = Bound::keys(1);
         let scale = |mechanism: &Exponential, bound: Bound| {
-            mechanism.ready(&quantiles(bound, &[0.5])).unwrap().noise()[0].scale()
+            mechanism.prepare(&quantiles(bound, &[0.5])).unwrap().noise()[0].scale()
         };
         let ratio = |mechanism: &Exponential, bound: Bound| scale(mechanism, bound) / scale(mechanism, one);
         let (pure, rho) = (Exponential::epsilon(1.0), Exponential::rho(0.1));
@@ -360,7 +360,7 @@ mod tests {
         assert!((ratio(&pure, one.per_key(3)) - 3.0).abs() < 1e-6);
         assert!((ratio(&rho, one.per_key(3)) - 3.0).abs() < 1e-6);
         let flip = PermuteAndFlip::epsilon(1.0);
-        let scale = |bound| flip.ready(&quantiles(bound, &[0.5])).unwrap().noise()[0].scale();
+        let scale = |bound| flip.prepare(&quantiles(bound, &[0.5])).unwrap().noise()[0].scale();
         assert!((scale(Bound::keys(3).per_key(2)) / scale(one) - 6.0).abs() < 1e-6);
     }
 
@@ -369,10 +369,10 @@ mod tests {
     #[test]
     fn each_quantile_of_each_key_has_a_line() {
         let asked = quantiles(Bound::keys(1), &[0.1, 0.5, 0.9, 0.99]);
-        let ready = Exponential::epsilon(5.0).ready(&asked).unwrap();
-        let mut exact = ready.tally();
+        let prepared = Exponential::epsilon(5.0).prepare(&asked).unwrap();
+        let mut exact = prepared.tally();
         (0..10_000).for_each(|person| exact.absorb(((), asked.of_one(&[person % 100, 7]))));
-        let answer = ready.draw(exact, None, &mut NoiseSource::seeded(5)).answer;
+        let answer = prepared.draw(exact, None, &mut NoiseSource::seeded(5)).answer;
         let values: Vec<i128> = answer.cells().iter().map(|(_, estimate)| estimate.value()).collect();
         for (value, near) in values.iter().zip([10, 50, 90, 99]) {
             assert!((value - near).abs() <= 2, "{values:?}");
@@ -386,7 +386,7 @@ mod tests {
             ["0.1", "0.5", "0.9", "0.99"].map(|q| format!("{{\"release\":\"r\",\"window\":null,\"q\":{q},"));
         assert_eq!(firsts, expected);
         // Nobody: as many answers, of the same grid.
-        let nobody = ready.draw(ready.tally(), None, &mut NoiseSource::seeded(5)).answer;
+        let nobody = prepared.draw(prepared.tally(), None, &mut NoiseSource::seeded(5)).answer;
         assert_eq!(nobody.cells().len(), 4);
     }
 }

@@ -115,7 +115,7 @@ impl PreparedRunning {
         };
         let figures = running::so_far(ticks, 0.5)?;
         let growth = VarianceByTick::so_far(strategy, ticks);
-        PreparedRunning::ready(plan, strategy, Some(ticks), (&figures, growth), reach, rho)
+        PreparedRunning::prepare(plan, strategy, Some(ticks), (&figures, growth), reach, rho)
     }
 
     /// Prepares totals over the last `width` ticks, at every tick without end. The first totals add up fewer
@@ -143,10 +143,10 @@ impl PreparedRunning {
         let figures = running::over_last(width, 0.5)?;
         let plan = MeasurementPlan::History(History::new(coefficients, Workload::Last(width)));
         let growth = VarianceByTick::over_last(strategy, width);
-        PreparedRunning::ready(plan, strategy, None, (&figures, growth), reach, rho)
+        PreparedRunning::prepare(plan, strategy, None, (&figures, growth), reach, rho)
     }
 
-    fn ready(
+    fn prepare(
         plan: MeasurementPlan,
         strategy: Strategy,
         horizon: Option<u64>,

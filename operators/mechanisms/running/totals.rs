@@ -21,7 +21,7 @@ use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::{Key, KeyChoice};
 use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::mechanism::parameters;
-use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Ready};
+use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Prepared};
 use crate::mechanisms::selection::Threshold;
 use crate::mechanisms::selection::delta;
 use crate::mechanisms::spend::Cut;
@@ -58,7 +58,7 @@ pub(super) enum TotalSource<K> {
 impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
     type Prepared = RunningTotals<K>;
 
-    fn ready(&self, statistic: &RunningTotal<K>) -> Result<RunningTotals<K>, Invalid> {
+    fn prepare(&self, statistic: &RunningTotal<K>) -> Result<RunningTotals<K>, Invalid> {
         let (asked, stated) = (&self.0, statistic.stated());
         let Spend::Rho(rho) = asked.spend()? else {
             let remedy =
@@ -239,7 +239,7 @@ fn narrow(exact: i128) -> i64 {
 
 impl<K> Sealed for RunningTotals<K> {}
 
-impl<K: Key> Ready for RunningTotals<K> {
+impl<K: Key> Prepared for RunningTotals<K> {
     type Tally = Cells<K>;
     type Answer = Answer<K, i128>;
 

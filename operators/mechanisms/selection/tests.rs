@@ -62,7 +62,7 @@ fn thresholds_are_the_known_ones() {
     assert!((p / 3.598e-4 - 1.0).abs() < 1e-3, "{p:e}");
     let asked = Gaussian::rho(0.1);
     let people = Total::people(Bound::keys(10).checked().unwrap(), Keys::<u32>::discover(1e-6)).unwrap();
-    assert_eq!(asked.ready(&people).unwrap().threshold(), Some(39));
+    assert_eq!(asked.prepare(&people).unwrap().threshold(), Some(39));
 }
 
 // Refutes `>` for `>=` (one more than needed), a threshold of one less, and a delta a key instead of a

@@ -22,13 +22,13 @@ fn many(total: &Total<u32>, exact: &mut Cells<u32>, key: u32, people: usize) {
 #[test]
 fn a_key_with_one_person_appears_as_often_as_the_exact_tail_says() {
     let total = people(Keys::discover(1e-3).at_most(usize::MAX), 1);
-    let ready = Gaussian::rho(0.1).ready(&total).unwrap();
+    let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
     let count = 1_000_000;
-    let mut exact = ready.tally();
+    let mut exact = prepared.tally();
     (0..count).for_each(|key| many(&total, &mut exact, key, 1));
-    let told = ready.draw(exact, None, &mut NoiseSource::seeded(61)).answer;
+    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(61)).answer;
     binomial_within(told.cells().len(), count as usize, 3.598e-4);
-    let threshold = ready.threshold().unwrap();
+    let threshold = prepared.threshold().unwrap();
     assert!(told.cells().iter().all(|(_, told)| told.value() >= threshold.into()));
     assert!(told.cells().iter().any(|(_, told)| told.value() == threshold.into()), "the point at it counts");
     // Their intervals know that they were selected: those that forget it would begin at 9 and never hold the
@@ -42,16 +42,16 @@ fn a_key_with_one_person_appears_as_often_as_the_exact_tail_says() {
 #[test]
 fn the_delta_is_a_persons_and_not_a_keys() {
     let total = people(Keys::discover(1e-3).at_most(usize::MAX), 10);
-    let ready = Gaussian::rho(0.1).ready(&total).unwrap();
+    let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
     let count = 100_000;
-    let mut exact = ready.tally();
+    let mut exact = prepared.tally();
     (0..10 * count).for_each(|key| many(&total, &mut exact, key, 1));
-    let told = ready.draw(exact, None, &mut NoiseSource::seeded(62)).answer;
+    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(62)).answer;
     let seen: BTreeSet<u32> = keys(&told).iter().map(|key| key / 10).collect();
     // By hand from the law of sigma^2 = 50: p at the threshold, and 1 - (1-p)^10.
     let weight = |z: i64| (-(z * z) as f64 / 100.0).exp();
     let mass: f64 = (-300..=300).map(weight).sum();
-    let p = (ready.threshold().unwrap() - 1..=300).map(weight).sum::<f64>() / mass;
+    let p = (prepared.threshold().unwrap() - 1..=300).map(weight).sum::<f64>() / mass;
     let chance = 1.0 - (1.0 - p).powi(10);
     assert!(chance <= 1e-3 && chance > 5e-4, "{chance}");
     binomial_within(seen.len(), count as usize, chance);
@@ -61,15 +61,15 @@ fn the_delta_is_a_persons_and_not_a_keys() {
 #[test]
 fn what_decides_is_the_number_of_people_and_not_what_they_did() {
     let total = Total::count(limits(1, 10), Keys::<u32>::discover(1e-3).at_most(usize::MAX)).unwrap();
-    let ready = Gaussian::rho(0.1).ready(&total).unwrap();
+    let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
     let count = 200_000;
-    let mut exact = ready.tally();
+    let mut exact = prepared.tally();
     (0..count).for_each(|key| exact.absorb((key, total.contribution(10, 0))));
-    let told = ready.draw(exact, None, &mut NoiseSource::seeded(63)).answer;
+    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(63)).answer;
     // 30% of rho: sigma^2 = 1 / .06.
     let weight = |z: i64| (-(z * z) as f64 * 0.03).exp();
     let mass: f64 = (-200..=200).map(weight).sum();
-    let p = (ready.threshold().unwrap() - 1..=200).map(weight).sum::<f64>() / mass;
+    let p = (prepared.threshold().unwrap() - 1..=200).map(weight).sum::<f64>() / mass;
     assert!(p <= 1e-3 && p > 3e-4, "{p}");
     binomial_within(told.cells().len(), count as usize, p);
     // What is told is drawn anew: about 10, not about the threshold.
@@ -77,7 +77,7 @@ fn what_decides_is_the_number_of_people_and_not_what_they_did() {
         told.cells().iter().map(|(_, told)| told.value() as f64).sum::<f64>() / told.cells().len() as f64;
     let sigma = 10.0 / 0.14f64.sqrt();
     assert!((mean - 10.0).abs() < 4.753 * sigma / (told.cells().len() as f64).sqrt(), "{mean}");
-    assert!((ready.noise()[0].scale() / sigma - 1.0).abs() < 1e-9);
+    assert!((prepared.noise()[0].scale() / sigma - 1.0).abs() < 1e-9);
 }
 
 /// The keys that a person alone has, and who of the others is there.
@@ -105,15 +105,15 @@ fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
         let mut fewer = people.clone();
         fewer.remove(person);
         let total = Total::count(limits, Keys::discover(0.2)).unwrap();
-        let ready = Gaussian::rho(2.0).ready(&total).unwrap();
+        let prepared = Gaussian::rho(2.0).prepare(&total).unwrap();
         let public = [2u32, 5];
         let state = keys::KnownKeys::none().with(public).to_bytes();
         let draw = |people: &People| {
             let mut noise = NoiseSource::recording(round);
-            let exact = filled(&ready, people, |records, sum| total.contribution(records, sum));
+            let exact = filled(&prepared, people, |records, sum| total.contribution(records, sum));
             let examined = people.iter().flat_map(|bag| bag.keys()).filter(|key| !public.contains(key));
             let examined = examined.collect::<BTreeSet<_>>().len();
-            let told = ready.draw(exact, Some(&state), &mut noise).answer;
+            let told = prepared.draw(exact, Some(&state), &mut noise).answer;
             let asked = noise.requests().to_vec();
             assert_eq!(asked.len(), 2, "one request for the threshold, one for the values");
             assert_eq!((asked[0].count, asked[1].count), (examined, told.cells().len()));
@@ -135,18 +135,18 @@ fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
 fn one_draw_tells_what_it_decides_where_the_number_told_is_the_number_of_people() {
     for total in [people(Keys::discover(1e-6), 2), Total::count(limits(2, 1), Keys::discover(1e-6)).unwrap()]
     {
-        let ready = Gaussian::rho(0.1).ready(&total).unwrap();
-        let mut exact = ready.tally();
+        let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
+        let mut exact = prepared.tally();
         many(&total, &mut exact, 4, 1000);
         many(&total, &mut exact, 9, 1);
         let mut noise = NoiseSource::recording(5);
-        let told = ready.draw(exact, None, &mut noise).answer;
+        let told = prepared.draw(exact, None, &mut noise).answer;
         assert_eq!(keys(&told), [4]);
         assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [2]);
         // All of rho: sigma = sqrt(2 / .2).
-        assert!((ready.noise()[0].scale() - 10f64.sqrt()).abs() < 1e-9);
+        assert!((prepared.noise()[0].scale() - 10f64.sqrt()).abs() < 1e-9);
         let draw = crate::noise::NoiseDistribution::draw(
-            &crate::noise::DiscreteGaussian::with_sigma(ready.noise()[0].scale()).unwrap(),
+            &crate::noise::DiscreteGaussian::with_sigma(prepared.noise()[0].scale()).unwrap(),
             &mut NoiseSource::seeded(5),
         );
         assert_eq!(told.cells()[0].1.value(), 1000 + i128::from(draw));
@@ -158,32 +158,32 @@ fn one_draw_tells_what_it_decides_where_the_number_told_is_the_number_of_people(
 #[test]
 fn a_key_once_told_is_in_every_later_window() {
     let total = people(Keys::discover(1e-6), 1);
-    let ready = Gaussian::rho(0.1).ready(&total).unwrap();
-    let mut exact = ready.tally();
+    let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
+    let mut exact = prepared.tally();
     many(&total, &mut exact, 3, 500);
     many(&total, &mut exact, 8, 400);
     exact.absorb((6, Cell::default()));
     let mut noise = NoiseSource::recording(1);
-    let first = ready.draw(exact, None, &mut noise);
+    let first = prepared.draw(exact, None, &mut noise);
     assert_eq!(keys(&first.answer), [3, 8]);
     assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [2]);
     let state = first.state.unwrap();
     assert_eq!(state, b"\x01\0\0\0\x04\0\0\0\x03\0\0\0\x04\0\0\0\x08");
-    ready.accepts(&state).unwrap();
+    prepared.accepts(&state).unwrap();
 
     // Nobody at all; then a new key between the two, and one person in an old one.
     let mut noise = NoiseSource::recording(2);
-    let second = ready.draw(ready.tally(), Some(&state), &mut noise);
+    let second = prepared.draw(prepared.tally(), Some(&state), &mut noise);
     assert_eq!(keys(&second.answer), [3, 8]);
     assert!(second.answer.cells().iter().all(|(_, told)| told.value().abs() < 30));
     assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [2]);
     assert_eq!(second.state.as_deref(), Some(&state[..]));
 
-    let mut exact = ready.tally();
+    let mut exact = prepared.tally();
     many(&total, &mut exact, 5, 600);
     many(&total, &mut exact, 8, 1);
     let mut noise = NoiseSource::recording(3);
-    let third = ready.draw(exact, second.state.as_deref(), &mut noise);
+    let third = prepared.draw(exact, second.state.as_deref(), &mut noise);
     assert_eq!(keys(&third.answer), [3, 5, 8]);
     assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(third.answer.room(), Some(Keys::<u32>::MOST - 3));
@@ -197,22 +197,22 @@ fn a_key_once_told_is_in_every_later_window() {
 #[test]
 fn a_full_list_ends_discovery_and_the_largest_stay() {
     let total = people(Keys::discover(1e-6).at_most(3), 1);
-    let ready = Gaussian::rho(10.0).ready(&total).unwrap();
-    let mut exact = ready.tally();
+    let prepared = Gaussian::rho(10.0).prepare(&total).unwrap();
+    let mut exact = prepared.tally();
     for (key, count) in [(1, 50), (2, 90), (3, 70), (4, 200), (5, 60)] {
         many(&total, &mut exact, key, count);
     }
-    let first = ready.draw(exact, None, &mut NoiseSource::seeded(1));
+    let first = prepared.draw(exact, None, &mut NoiseSource::seeded(1));
     assert_eq!((keys(&first.answer), first.answer.room()), (vec![2, 3, 4], Some(0)));
-    let mut exact = ready.tally();
+    let mut exact = prepared.tally();
     many(&total, &mut exact, 1, 5000);
     let mut noise = NoiseSource::recording(2);
-    let second = ready.draw(exact, first.state.as_deref(), &mut noise);
+    let second = prepared.draw(exact, first.state.as_deref(), &mut noise);
     assert_eq!(keys(&second.answer), [2, 3, 4]);
     assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [3]);
     assert_eq!(second.state, first.state);
     // A smaller list than what is public already forgets nothing.
-    let smaller = Gaussian::rho(10.0).ready(&people(Keys::discover(1e-6).at_most(1), 1)).unwrap();
+    let smaller = Gaussian::rho(10.0).prepare(&people(Keys::discover(1e-6).at_most(1), 1)).unwrap();
     let third = smaller.draw(smaller.tally(), second.state.as_deref(), &mut NoiseSource::seeded(3));
     assert_eq!(keys(&third.answer), [2, 3, 4]);
 }
@@ -220,26 +220,30 @@ fn a_full_list_ends_discovery_and_the_largest_stay() {
 #[test]
 fn a_key_too_long_to_remember_is_as_if_nobody_had_it() {
     let total = Total::people(limits(1, 1), Keys::<String>::discover(1e-6)).unwrap();
-    let ready = Gaussian::rho(10.0).ready(&total).unwrap();
-    let mut exact = ready.tally();
+    let prepared = Gaussian::rho(10.0).prepare(&total).unwrap();
+    let mut exact = prepared.tally();
     for length in [keys::LONGEST, keys::LONGEST + 1] {
         (0..100).for_each(|_| exact.absorb(("k".repeat(length), total.contribution(1, 0))));
     }
     let mut noise = NoiseSource::recording(1);
-    let told = ready.draw(exact, None, &mut noise);
+    let told = prepared.draw(exact, None, &mut noise);
     assert_eq!(requests(&noise)[0].2, 1);
     assert_eq!(told.answer.cells().len(), 1);
     assert_eq!(told.answer.cells()[0].0.len(), keys::LONGEST);
-    ready.accepts(told.state.as_deref().unwrap()).unwrap();
+    prepared.accepts(told.state.as_deref().unwrap()).unwrap();
 }
 
 #[test]
 fn state_that_nobody_wrote_is_refused_beforehand() {
     let total = people(Keys::discover(1e-6), 1);
-    let ready = Gaussian::rho(0.1).ready(&total).unwrap();
-    assert_eq!(ready.accepts(b"\x02").unwrap_err().field(), "state");
-    assert_eq!(ready.accepts(b"\x01\0\0\0\x03abc").unwrap_err().field(), "state", "no number of four bytes");
-    ready.accepts(b"\x01").unwrap();
+    let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
+    assert_eq!(prepared.accepts(b"\x02").unwrap_err().field(), "state");
+    assert_eq!(
+        prepared.accepts(b"\x01\0\0\0\x03abc").unwrap_err().field(),
+        "state",
+        "no number of four bytes"
+    );
+    prepared.accepts(b"\x01").unwrap();
 }
 
 #[test]
@@ -247,12 +251,12 @@ fn means_discover_their_keys_too() {
     for per_key in [1, 3] {
         let mean =
             Mean::new(Range::new(0, 100).unwrap(), limits(1, per_key), Keys::<u32>::discover(1e-6)).unwrap();
-        let ready = Gaussian::rho(1.0).ready(&mean).unwrap();
-        let mut exact = ready.tally();
+        let prepared = Gaussian::rho(1.0).prepare(&mean).unwrap();
+        let mut exact = prepared.tally();
         (0..5000).for_each(|_| exact.absorb((7, mean.contribution(1, mean.term(80)))));
         exact.absorb((8, mean.contribution(1, mean.term(80))));
         let mut noise = NoiseSource::recording(1);
-        let told = ready.draw(exact, None, &mut noise);
+        let told = prepared.draw(exact, None, &mut noise);
         assert_eq!(keys(&told.answer), [7]);
         let (_, mean) = told.answer.cells()[0];
         assert!((mean.value() - 80.0).abs() < 1.0 && mean.low() <= 80.0 && 80.0 <= mean.high);

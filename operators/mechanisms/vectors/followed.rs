@@ -17,7 +17,7 @@ use crate::mechanisms::answer::{
 };
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready, Sealed, parameters};
+use crate::mechanisms::mechanism::{Drawn, Mechanism, Prepared, Sealed, parameters};
 use crate::mechanisms::noisy::quotient;
 use crate::mechanisms::shaped::within;
 use crate::mechanisms::statistic::{Cells, Statistic};
@@ -25,7 +25,7 @@ use crate::noise::NoiseSource;
 
 /// Means of vectors whose bounds are found and followed, ready to be drawn.
 ///
-/// Of the [`cost`](Ready::cost) of a window that knows the bounds of a key, the covariance for the next one
+/// Of the [`cost`](Prepared::cost) of a window that knows the bounds of a key, the covariance for the next one
 /// has its share ([`FoundMean::following`]), of the rest the count has its own ([`Gaussian::counting`]), and
 /// the sums have what is left. Where nothing is known, all of this is of what is left beside
 /// [`FoundMean::finding`]. Which of the two it is depends on what was released before, so that every answer
@@ -53,7 +53,7 @@ pub struct FollowedMeans<K> {
 impl<K: Key> Mechanism<FoundMean<K>> for Gaussian {
     type Prepared = FollowedMeans<K>;
 
-    fn ready(&self, mean: &FoundMean<K>) -> Result<FollowedMeans<K>, Invalid> {
+    fn prepare(&self, mean: &FoundMean<K>) -> Result<FollowedMeans<K>, Invalid> {
         let asked = &self.0;
         let (spend, prices) = (asked.spend()?, FoundMeanPrices::new(asked, mean)?);
         let finding = Finding::new(mean, prices.finding)?;
@@ -217,7 +217,7 @@ impl<K: Key> FollowedMeans<K> {
 
 impl<K> Sealed for FollowedMeans<K> {}
 
-impl<K: Key> Ready for FollowedMeans<K> {
+impl<K: Key> Prepared for FollowedMeans<K> {
     type Tally = Cells<K, VectorRows>;
     type Answer = Answer<K, f64>;
 

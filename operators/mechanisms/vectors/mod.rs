@@ -19,12 +19,12 @@
 //! worker; the others keep all records of a window until it closes.
 //!
 //! ```
-//! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Moments, Ranges, Ready, Tally, VectorMean};
+//! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Moments, Ranges, Prepared, Tally, VectorMean};
 //! use discreet::noise::NoiseSource;
 //!
 //! let ranges = Ranges::new([(0, 3_600), (0, 10_000)])?;
 //! let rides = VectorMean::clipped(&ranges, Bound::keys(1).checked()?, Keys::whole())?;
-//! let gaussian = Gaussian::rho(0.1).ready(&rides)?;
+//! let gaussian = Gaussian::rho(0.1).prepare(&rides)?;
 //!
 //! let mut known = Moments::default();
 //! (0..1_000).for_each(|person| rides.add(&mut known, &[[600 + person, 1_500]]));

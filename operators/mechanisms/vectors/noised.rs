@@ -20,7 +20,7 @@ use crate::noise::NoiseSource;
 
 /// Means of vectors with additive noise, ready to be drawn.
 ///
-/// Of the [`cost`](crate::mechanisms::Ready::cost) of a window the count has its share
+/// Of the [`cost`](crate::mechanisms::Prepared::cost) of a window the count has its share
 /// ([`Gaussian::counting`](crate::mechanisms::Gaussian::counting)), the sums the rest. Clipped, each
 /// coordinate has an equal part of that; whitened, all have one noise, and the shape makes of it what each
 /// needs.
@@ -224,7 +224,7 @@ macro_rules! averages {
         impl<K: Key> Mechanism<VectorMean<K>> for $law {
             type Prepared = NoisyVectors<K>;
 
-            fn ready(&self, statistic: &VectorMean<K>) -> Result<NoisyVectors<K>, Invalid> {
+            fn prepare(&self, statistic: &VectorMean<K>) -> Result<NoisyVectors<K>, Invalid> {
                 vectors(&self.0, statistic)
             }
         }

@@ -13,7 +13,7 @@ use crate::mechanisms::bound::ContributionBound;
 use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::mechanism::Sealed;
-use crate::mechanisms::mechanism::{Drawn, Mechanism, Ready};
+use crate::mechanisms::mechanism::{Drawn, Mechanism, Prepared};
 use crate::mechanisms::stable::{ASSUMED, BoundingBox, Released, StableMean};
 use crate::mechanisms::statistic::Cells;
 use crate::mechanisms::statistic::Statistic;
@@ -109,15 +109,15 @@ impl<K: Key> Statistic for StableVectors<K> {
 /// fail the test, and are paid for.
 ///
 /// ```
-/// use discreet::mechanisms::{Bound, Keys, Mechanism, Ranges, Ready, Stable, StableVectors};
+/// use discreet::mechanisms::{Bound, Keys, Mechanism, Ranges, Prepared, Stable, StableVectors};
 ///
 /// let limits = Bound::keys(1).checked()?;
 /// let sides = Ranges::new([(-1_000_000, 1_000_000), (0, 86_400)])?;
 /// let vectors = StableVectors::new(sides, limits, Keys::whole())?;
-/// let stable = Stable::epsilon(2.0, 1e-6).people(1_000_000).ready(&vectors)?;
+/// let stable = Stable::epsilon(2.0, 1e-6).people(1_000_000).prepare(&vectors)?;
 /// println!("{} a window", stable.cost());
 /// // With too few, it is refused by public numbers.
-/// let refused = Stable::epsilon(2.0, 1e-6).people(1_000).ready(&vectors).unwrap_err();
+/// let refused = Stable::epsilon(2.0, 1e-6).people(1_000).prepare(&vectors).unwrap_err();
 /// assert_eq!(refused.field(), "people");
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
@@ -161,7 +161,7 @@ impl Sealed for Stable {}
 impl<K: Key> Mechanism<StableVectors<K>> for Stable {
     type Prepared = StableMeans<K>;
 
-    fn ready(&self, vectors: &StableVectors<K>) -> Result<StableMeans<K>, Invalid> {
+    fn prepare(&self, vectors: &StableVectors<K>) -> Result<StableMeans<K>, Invalid> {
         let remedy = "how many people a window is expected to have";
         let people = self.people.ok_or_else(|| Invalid::new("people", InvalidKind::Missing, remedy))?;
         let dimension = vectors.coordinates.len() as u64;
@@ -215,7 +215,7 @@ impl<K: Key> StableMeans<K> {
 
 impl<K> Sealed for StableMeans<K> {}
 
-impl<K: Key> Ready for StableMeans<K> {
+impl<K: Key> Prepared for StableMeans<K> {
     type Tally = Cells<K, VectorRows>;
     type Answer = Answer<K, f64>;
 

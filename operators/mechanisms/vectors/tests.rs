@@ -4,7 +4,7 @@ use super::*;
 use crate::accounting::shape::{DataDomain, Norm};
 use crate::mechanisms::{
     Bound, ContributionBound, Coordinate, DecimalPoint, Gaussian, Head, Keys, Laplace, Mechanism, Noised,
-    Ready, Statistic, Summary, Tally, Tellable,
+    Prepared, Statistic, Summary, Tally, Tellable,
 };
 use crate::noise::NoiseSource;
 
@@ -52,10 +52,10 @@ fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
     // A box around zero that holds the ranges.
     let domain = DataDomain::reaching(&[4.0, 20.0, 100.0]).unwrap();
     for (place, mean) in [clipped(&ranges, 3), over(&domain, 3)].into_iter().enumerate() {
-        let ready = Gaussian::rho(499.0).ready(&mean).unwrap();
+        let prepared = Gaussian::rho(499.0).prepare(&mean).unwrap();
         let mut random = NoiseSource::seeded(5);
         let (people, truth) = crowd(&ranges, 2_000, &mut random);
-        let mut exact = ready.tally();
+        let mut exact = prepared.tally();
         for records in &people {
             let records: Vec<Vec<i64>> = records
                 .iter()
@@ -67,7 +67,7 @@ fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
                 .collect();
             exact.absorb((2, mean.of_one(&records)));
         }
-        let drawn = ready.draw(exact, None, &mut random);
+        let drawn = prepared.draw(exact, None, &mut random);
         let cells = drawn.answer.cells();
         assert_eq!(cells.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [1, 1, 1, 2, 2, 2]);
         for ((_, told), truth) in cells[3..].iter().zip(&truth) {
@@ -84,7 +84,7 @@ fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
 #[test]
 fn coordinates_share_the_cost_as_stated() {
     let scales = |mechanism: &Gaussian, mean: &VectorMean<u32>| -> Vec<f64> {
-        mechanism.ready(mean).unwrap().noise().iter().map(Noised::scale).collect()
+        mechanism.prepare(mean).unwrap().noise().iter().map(Noised::scale).collect()
     };
     let mean = clipped(&[(-3, 4), (10, 20)], 5);
     let found = scales(&Gaussian::rho(0.1), &mean);
@@ -100,10 +100,10 @@ fn coordinates_share_the_cost_as_stated() {
         near(*scale, (variance * 2.0 / 0.14).sqrt() * 5.0);
     }
     near(found[3], 5.0 * 2f64.sqrt() / 0.06f64.sqrt());
-    let pure = Laplace::epsilon(1.0).ready(&clipped(&[(-3, 4), (10, 20)], 5)).unwrap();
+    let pure = Laplace::epsilon(1.0).prepare(&clipped(&[(-3, 4), (10, 20)], 5)).unwrap();
     near(pure.noise()[0].scale(), 70.0 / 0.35 / 2.0);
     near(pure.noise()[2].scale(), 10.0 / 0.3);
-    let refused = Laplace::epsilon(1.0).ready(&mean).unwrap_err();
+    let refused = Laplace::epsilon(1.0).prepare(&mean).unwrap_err();
     assert_eq!(refused.field(), "noise");
 }
 
@@ -115,21 +115,21 @@ fn a_sum_says_how_far_above_the_bound_it_is() {
     let ratio = (0.2f64.exp_m1() / 0.14).sqrt();
     let gaussian = Gaussian::rho(0.1);
     for mean in [clipped(&[(0, 7)], 5), clipped(&[(-3, 4), (10, 20), (0, 1_000)], 1)] {
-        near(over_bound(gaussian.ready(&mean).unwrap().noise()).unwrap(), ratio);
+        near(over_bound(gaussian.prepare(&mean).unwrap().noise()).unwrap(), ratio);
     }
     let domain = DataDomain::reaching(&[1.0, 2.0, 3.0]).unwrap();
-    near(over_bound(gaussian.ready(&over(&domain, 3)).unwrap().noise()).unwrap(), ratio);
+    near(over_bound(gaussian.prepare(&over(&domain, 3)).unwrap().noise()).unwrap(), ratio);
     // A count has no such number, nor have keys that are found.
-    let ready = gaussian.ready(&clipped(&[(0, 7)], 5)).unwrap();
-    assert_eq!(ready.noise()[1].over_bound(), None);
+    let prepared = gaussian.prepare(&clipped(&[(0, 7)], 5)).unwrap();
+    assert_eq!(prepared.noise()[1].over_bound(), None);
     let ranges = Ranges::new([(0, 7)]).unwrap();
     let found = VectorMean::clipped(&ranges, limits(2, 1), Keys::<u32>::discover(1e-6)).unwrap();
-    assert_eq!(over_bound(gaussian.ready(&found).unwrap().noise()), None);
+    assert_eq!(over_bound(gaussian.prepare(&found).unwrap().noise()), None);
     // A person who may be in two keys of the one that there is pays for both.
     let one = VectorMean::clipped(&ranges, limits(2, 1), Keys::public([1]).unwrap()).unwrap();
-    near(over_bound(gaussian.ready(&one).unwrap().noise()).unwrap(), ratio * 2f64.sqrt());
+    near(over_bound(gaussian.prepare(&one).unwrap().noise()).unwrap(), ratio * 2f64.sqrt());
     // Pure epsilon 1: chi is 2 sinh(1/2), the deviation the root of 2 over .7.
-    let pure = Laplace::epsilon(1.0).ready(&one).unwrap();
+    let pure = Laplace::epsilon(1.0).prepare(&one).unwrap();
     near(over_bound(pure.noise()).unwrap(), 2f64.sqrt() / 0.7 * 2.0 * 0.5f64.sinh() * 2.0);
 }
 
@@ -140,13 +140,13 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let domain = DataDomain::reaching(&[10.0, 200.0]).unwrap();
     let means = [(1, [5, 76], clipped(&[(0, 10), (-50, 200)], 1)), (2, [1, -5], over(&domain, 1))];
     for (seed, record, mean) in means {
-        let ready = Gaussian::rho(0.2).ready(&mean).unwrap();
+        let prepared = Gaussian::rho(0.2).prepare(&mean).unwrap();
         let mut noise = NoiseSource::seeded(seed);
         let mut held = [0; 2];
         for _ in 0..2_000 {
-            let mut exact = ready.tally();
+            let mut exact = prepared.tally();
             (0..400).for_each(|_| exact.absorb((1, mean.of_one(&[record]))));
-            let drawn = ready.draw(exact, None, &mut noise);
+            let drawn = prepared.draw(exact, None, &mut noise);
             for ((_, told), (truth, held)) in drawn.answer.cells().iter().zip(record.iter().zip(&mut held)) {
                 assert!(told.low() <= told.value() && told.value() <= told.high);
                 *held += i32::from(told.low() <= *truth as f64 && *truth as f64 <= told.high);
@@ -184,16 +184,16 @@ fn a_person_adds_no_more_than_was_said() {
 #[test]
 fn parts_add_up_in_any_order_and_division() {
     let mean = clipped(&[(0, 9), (0, 99)], 3);
-    let ready = Gaussian::rho(0.1).ready(&mean).unwrap();
+    let prepared = Gaussian::rho(0.1).prepare(&mean).unwrap();
     let (people, _) = crowd(&[(0, 9), (0, 99)], 60, &mut NoiseSource::seeded(3));
     let answer = |workers: usize| {
-        let mut exact = ready.tally();
+        let mut exact = prepared.tally();
         for worker in (0..workers).rev() {
             let mut part = Moments::default();
             people.iter().skip(worker).step_by(workers).for_each(|records| mean.add(&mut part, records));
             exact.absorb((1, part));
         }
-        ready.draw(exact, None, &mut NoiseSource::seeded(9)).answer
+        prepared.draw(exact, None, &mut NoiseSource::seeded(9)).answer
     };
     assert!((2..6).all(|workers| answer(workers) == answer(1)));
     assert_eq!(format!("{:?}", mean.of_one(&[[1, 2]])), "<private>");
@@ -207,10 +207,10 @@ fn a_line_is_told_for_each_coordinate() {
         Coordinate::named("fare", DecimalPoint::digits(2).unwrap()),
     ]);
     let mean = mean.unwrap();
-    let ready = Gaussian::rho(100.0).ready(&mean).unwrap();
-    let mut exact = ready.tally();
+    let prepared = Gaussian::rho(100.0).prepare(&mean).unwrap();
+    let mut exact = prepared.tally();
     (0..4000).for_each(|_| exact.absorb((2, mean.of_one(&[[5, 250]]))));
-    let answer = ready.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
+    let answer = prepared.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
     let told = answer.tell(&Head { release: "rides", window: "null", id: "5f", promise: "p" });
     let lines: Vec<serde_json::Value> =
         told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -224,7 +224,7 @@ fn a_line_is_told_for_each_coordinate() {
     assert_eq!(lines[0]["noise"][1]["number"], "records");
     assert!(lines[0]["noise"][0]["over_bound"].as_f64().unwrap() > 1.0);
     assert_eq!(clipped(&[(0, 10)], 1).told_as(vec![]).unwrap_err().field(), "of");
-    let unnamed = Gaussian::rho(1.0).ready(&clipped(&[(0, 10), (0, 10)], 1)).unwrap();
+    let unnamed = Gaussian::rho(1.0).prepare(&clipped(&[(0, 10), (0, 10)], 1)).unwrap();
     let told = unnamed.draw(unnamed.tally(), None, &mut NoiseSource::seeded(1)).answer;
     let told = told.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" });
     assert!(told.starts_with(r#"{"release":"r","window":null,"key":1,"of":0,"value":"#), "{told}");
@@ -238,7 +238,7 @@ fn what_bounds_nothing_is_refused() {
     assert_eq!(field(vec![(0, 1); 257]), "ranges");
     let wide = Ranges::new([(i64::MIN, i64::MAX)]).unwrap();
     let wide = VectorMean::clipped(&wide, limits(1, 1), public()).unwrap();
-    assert_eq!(Gaussian::rho(0.1).ready(&wide).unwrap_err().field(), "sensitivity");
+    assert_eq!(Gaussian::rho(0.1).prepare(&wide).unwrap_err().field(), "sensitivity");
     let ranges = Ranges::new([(i64::MIN, i64::MAX); 2]).unwrap();
     assert_eq!(VectorMean::clipped(&ranges, limits(1, 1), public()).unwrap_err().field(), "bound");
 }
@@ -246,7 +246,7 @@ fn what_bounds_nothing_is_refused() {
 // Refutes a bound, a name or a point that is not part of what a release is.
 #[test]
 fn another_parameter_is_another_hash() {
-    let hash = |mean: &VectorMean<u32>| Gaussian::rho(0.1).ready(mean).unwrap().parameters();
+    let hash = |mean: &VectorMean<u32>| Gaussian::rho(0.1).prepare(mean).unwrap().parameters();
     let ball = |radius| over(&DataDomain::ball(2.0, radius, 2).unwrap(), 1);
     let named = |name, digits| {
         let point = DecimalPoint::digits(digits).unwrap();

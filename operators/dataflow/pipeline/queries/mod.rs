@@ -154,8 +154,8 @@ where
             return Err(Invalid::new("skipping", InvalidKind::Mixed, remedy).into());
         }
         let limits = *people.limits();
-        let ready = mechanism.ready(&limits, &schema)?;
-        let steps = ready.steps();
+        let prepared = mechanism.prepare(&limits, &schema)?;
+        let steps = prepared.steps();
         let name = people.items.context.name(backend.job(), name)?;
         let selector = ContributionSelector::new(*backend.secret());
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
@@ -163,7 +163,7 @@ where
         // Worker 0 alone has a handle.
         let opened = || {
             let windows = (schedule.clone(), people.windows.late);
-            open_bundle(backend, account.as_deref(), name.clone(), ready, &limits, &schema, windows)
+            open_bundle(backend, account.as_deref(), name.clone(), prepared, &limits, &schema, windows)
         };
         let at_gate = match (scope.index() == 0).then(opened).transpose() {
             Ok(at_gate) => at_gate,

@@ -25,7 +25,7 @@ use crate::{gate, ledger};
 
 /// A bundle of answers that is ready, with what its releases have in common.
 pub(super) struct PreparedBundle<R> {
-    ready: Arc<R>,
+    prepared: Arc<R>,
     title: Title,
     promise: Arc<str>,
     charge: Charge,
@@ -43,7 +43,7 @@ pub(super) fn open_bundle<R: ReadyAnswers>(
     backend: &dyn StatisticBackend,
     account: Option<&str>,
     name: Name,
-    ready: R,
+    prepared: R,
     limits: &ContributionBound,
     schema: &Schema,
     (schedule, late): (Schedule, Option<Span>),
@@ -54,13 +54,13 @@ pub(super) fn open_bundle<R: ReadyAnswers>(
     }
     let account = backend.account(account, limits.unit())?;
     let life = schedule.life()?;
-    let charge = Charge::Once { cost: ready.cost().clone(), life };
+    let charge = Charge::Once { cost: prepared.cost().clone(), life };
     account.counts(charge.cost())?;
     if account.promise().cuts(life) {
         charge.cost().partial()?;
     }
     let payer = (account.name(), account.promise());
-    let terms = terms(&ready.parameters(), (&schedule, late), payer, &charge, None);
+    let terms = terms(&prepared.parameters(), (&schedule, late), payer, &charge, None);
     let version = backend.version(terms.digest());
     let title = Title { account: account.name().clone(), job: backend.job(), version, name: name.clone() };
     let opened =
@@ -68,13 +68,13 @@ pub(super) fn open_bundle<R: ReadyAnswers>(
     let waker = Waker::default();
     let (handle, memory) = backend.open(&name, &terms, waker.wake())?;
     if let Some(memory) = memory.as_ref().filter(|memory| !memory.is_foreign) {
-        ready.accepts(&memory.state)?;
+        prepared.accepts(&memory.state)?;
     }
-    let promise = account.promise().briefly(ready.cost(), in_words).into();
-    let (ready, opened, schema) = (Arc::new(ready), opened.finish(), schema.digest());
+    let promise = account.promise().briefly(prepared.cost(), in_words).into();
+    let (prepared, opened, schema) = (Arc::new(prepared), opened.finish(), schema.digest());
     let late = late.map_or(0, |late| late.as_microseconds());
     Ok((
-        PreparedBundle { ready, title, promise, charge, life, opened, schema, schedule, late },
+        PreparedBundle { prepared, title, promise, charge, life, opened, schema, schedule, late },
         handle,
         waker,
     ))
@@ -86,7 +86,7 @@ impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
             let remedy = "a question that was checked against the fields of this stream";
             return Err(Invalid::new("question", InvalidKind::Mixed, remedy));
         }
-        if !self.ready.serves(question.analyst()) {
+        if !self.prepared.serves(question.analyst()) {
             return Err(Invalid::new(
                 "analyst",
                 InvalidKind::Mixed,
@@ -115,7 +115,7 @@ impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
         let release = self.release(&posed.question);
         let version = self.schedule.window(posed.version).unwrap_or(self.life);
         let draw = QueryDraw {
-            ready: Arc::clone(&self.ready),
+            prepared: Arc::clone(&self.prepared),
             promise: Arc::clone(&self.promise),
             release: release.clone(),
             opened: self.opened,
@@ -129,7 +129,7 @@ impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
 
 /// One question with what was counted for it, as the gate sees it.
 struct QueryDraw<R> {
-    ready: Arc<R>,
+    prepared: Arc<R>,
     promise: Arc<str>,
     release: ledger::ReleaseId,
     opened: Digest,
@@ -144,11 +144,11 @@ impl<R: ReadyAnswers> Sealable for QueryDraw<R> {
     }
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> gate::DrawResult {
-        let QueryDraw { ready, promise, release, opened, question, version, found } = *self;
+        let QueryDraw { prepared, promise, release, opened, question, version, found } = *self;
         // That of this version was accepted when the handle was opened; another statistic's, under the same
         // name, is no state.
-        let state = state.filter(|state| ready.accepts(state).is_ok());
-        let drawn = ready.draw(&question, found, version, opened, state, noise);
+        let state = state.filter(|state| prepared.accepts(state).is_ok());
+        let drawn = prepared.draw(&question, found, version, opened, state, noise);
         let (id, window) = (release.id().to_string(), rows::window(release.window));
         let head = Head { release: release.name.as_str(), window: &window, id: &id, promise: &promise };
         gate::DrawResult { line: drawn.answer.tell(&head), state: drawn.state, note: None }

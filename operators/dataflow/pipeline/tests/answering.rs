@@ -38,9 +38,9 @@ impl Tellable for Told {
 impl Sealed for Exactly {}
 
 impl Answers for Exactly {
-    type Ready = Exactly;
+    type Prepared = Exactly;
 
-    fn ready(&self, limits: &ContributionBound, _: &Schema) -> Result<Exactly, Invalid> {
+    fn prepare(&self, limits: &ContributionBound, _: &Schema) -> Result<Exactly, Invalid> {
         let neighbours = Adjacency { unit: limits.unit(), ..Adjacency::PERSON };
         Ok(Exactly(ReleaseCost::new(neighbours, self.0.amount().clone())))
     }

@@ -28,9 +28,9 @@ struct Calibrated(ReadyBundle);
 impl Sealed for Calibrated {}
 
 impl Answers for Calibrated {
-    type Ready = ReadyBundle;
+    type Prepared = ReadyBundle;
 
-    fn ready(&self, _: &ContributionBound, _: &Schema) -> Result<ReadyBundle, Invalid> {
+    fn prepare(&self, _: &ContributionBound, _: &Schema) -> Result<ReadyBundle, Invalid> {
         Ok(self.0.clone())
     }
 }
@@ -39,7 +39,7 @@ impl Answers for Calibrated {
 fn told(people: u64, epsilon: f64, seed: u64) -> Vec<f64> {
     let mut values = Vec::new();
     let bundle = BoundedNoise::bundle(1).epsilon(epsilon, 1e-6);
-    let bundle = Calibrated(bundle.ready(&Bound::keys(1).checked().unwrap(), &schema()).unwrap());
+    let bundle = Calibrated(bundle.prepare(&Bound::keys(1).checked().unwrap(), &schema()).unwrap());
     for run in 0..answers() / AT_ONCE {
         let recorder = Recorder::new(PrivacyUnit::Person).seeded(seed + (run * AT_ONCE) as u64);
         let (sealing, bundle) = (recorder.clone(), bundle.clone());

@@ -17,7 +17,7 @@ use crate::ledger::{
 };
 use crate::mechanisms::mechanism;
 use crate::mechanisms::{
-    Cells, Drawn, Head, Key, Label, Mechanism, Paid, Ready, Statistic, Summary, Tellable,
+    Cells, Drawn, Head, Key, Label, Mechanism, Paid, Prepared, Statistic, Summary, Tellable,
 };
 use crate::noise::{NoiseSource, RecordedDraw as Asked};
 use crate::time::Time;
@@ -292,18 +292,18 @@ where
 {
     type Prepared = ExactlyReady<M::Prepared>;
 
-    fn ready(&self, statistic: &S) -> Result<Self::Prepared, Invalid> {
-        self.0.ready(statistic).map(ExactlyReady)
+    fn prepare(&self, statistic: &S) -> Result<Self::Prepared, Invalid> {
+        self.0.prepare(statistic).map(ExactlyReady)
     }
 }
 
 impl<R> mechanism::Sealed for ExactlyReady<R> {}
 
-impl<R, K, C> Ready for ExactlyReady<R>
+impl<R, K, C> Prepared for ExactlyReady<R>
 where
     K: Key,
     C: Summary,
-    R: Ready<Tally = Cells<K, C>>,
+    R: Prepared<Tally = Cells<K, C>>,
 {
     type Tally = Cells<K, C>;
     type Answer = Both<R::Answer>;

@@ -21,8 +21,8 @@ fn bundle(answers: u64) -> BoundedNoise {
     BoundedNoise::bundle(answers).epsilon(1.0, 1e-6)
 }
 
-fn ready(bundle: &BoundedNoise) -> ReadyBundle {
-    bundle.ready(&limits(1), &schema()).unwrap()
+fn prepare(bundle: &BoundedNoise) -> ReadyBundle {
+    bundle.prepare(&limits(1), &schema()).unwrap()
 }
 
 fn count(analyst: &str, id: &str) -> Query {
@@ -74,7 +74,7 @@ impl<'a> Asked<'a> {
 /// refusal.
 #[test]
 fn so_many_questions_are_answered_and_no_more() {
-    let bundle = ready(&bundle(4));
+    let bundle = prepare(&bundle(4));
     let mut asked = Asked::of(&bundle);
     assert_eq!(asked.outcome(&count("ann", "1")), (true, 3));
     assert_eq!(asked.outcome(&mean("bob", "2")), (true, 1));
@@ -94,7 +94,7 @@ fn so_many_questions_are_answered_and_no_more() {
 /// is answered.
 #[test]
 fn every_analyst_draws_on_a_share_of_their_own() {
-    let shared = ready(&bundle(4).share("bob", 1).share("ann", 2));
+    let shared = prepare(&bundle(4).share("bob", 1).share("ann", 2));
     assert!(shared.serves("ann") && shared.serves("bob") && !shared.serves("eve"));
     let mut asked = Asked::of(&shared);
     assert_eq!(asked.outcome(&count("bob", "1")), (true, 0));
@@ -103,14 +103,14 @@ fn every_analyst_draws_on_a_share_of_their_own() {
     assert_eq!(asked.outcome(&mean("ann", "4")), (true, 0));
     assert_eq!(asked.outcome(&count("ann", "5")), (false, 0));
     assert_eq!(asked.draws(), 3);
-    assert!(ready(&bundle(4)).serves("eve"));
+    assert!(prepare(&bundle(4)).serves("eve"));
 }
 
 /// Refutes counts that are begun again: by other parameters, by going back to the first, or by a state that
 /// is torn.
 #[test]
 fn what_was_answered_stays_counted() {
-    let bundle = ready(&bundle(2));
+    let bundle = prepare(&bundle(2));
     let mut asked = Asked::of(&bundle);
     assert_eq!(asked.outcome(&count("ann", "1")), (true, 1));
     asked.opened = Digest::of(b"another");
@@ -135,7 +135,7 @@ fn what_was_answered_stays_counted() {
 /// Refutes noise beyond its bound: the claim is about every draw, so every one is looked at.
 #[test]
 fn no_answer_ever_errs_by_more_than_its_bound() {
-    let bundle = ready(&bundle(3));
+    let bundle = prepare(&bundle(3));
     let (mut noise, mut farthest) = (NoiseSource::seeded(5), 0.0f64);
     let (count, mean) = (count("ann", "1"), mean("ann", "2"));
     for draw in 0..size(100_000, 10_000_000) as u64 {
@@ -169,13 +169,13 @@ fn no_answer_ever_errs_by_more_than_its_bound() {
 fn a_person_moves_an_answer_by_no_more_than_the_shift() {
     for records in [1, 2, 3, 10, 250] {
         let (bundle, limits) = (bundle(3), limits(records));
-        let ready = bundle.ready(&limits, &schema()).unwrap();
+        let prepared = bundle.prepare(&limits, &schema()).unwrap();
         let asked = BoundedNoiseRequest::new(3, 1.0, 1e-6).unwrap();
         let law =
             bounded::CalibratedBoundedNoise::calibrate(&asked, &GridResolution::new(records, REACH).unwrap())
                 .unwrap();
-        assert_eq!(ready.noise.bound(), law.reach());
-        let steps = ready.steps();
+        assert_eq!(prepared.noise.bound(), law.reach());
+        let steps = prepared.steps();
         assert_eq!(records * steps.count(), law.shift());
         for range in
             [(0, 1), (0, 10_000), (i64::MIN, i64::MAX)].map(|(low, high)| Range::new(low, high).unwrap())
@@ -185,19 +185,19 @@ fn a_person_moves_an_answer_by_no_more_than_the_shift() {
             }
         }
     }
-    let record = bundle(3).ready(&ContributionBound::RECORD, &schema()).unwrap();
+    let record = bundle(3).prepare(&ContributionBound::RECORD, &schema()).unwrap();
     assert_eq!(record.cost().neighbours().unit, crate::accounting::PrivacyUnit::Record);
 }
 
 #[test]
 fn a_bundle_costs_what_was_asked_for() {
-    let ready = ready(&bundle(100));
+    let prepared = prepare(&bundle(100));
     assert_eq!(
-        ready.cost(),
+        prepared.cost(),
         &ReleaseCost::new(Adjacency::PERSON, PrivacyCost::approximate(1.0, 1e-6).unwrap())
     );
     // A budget of rho takes it as the rho of randomized response, beside the delta.
-    let rho = ready.cost().amount().in_currency_of(&PrivacyCost::zcdp(1.0).unwrap()).unwrap();
+    let rho = prepared.cost().amount().in_currency_of(&PrivacyCost::zcdp(1.0).unwrap()).unwrap();
     let PrivacyCost::Zcdp { rho, delta, .. } = rho else { panic!("{rho}") };
     let excess = rho.to_float_up() / 0.5f64.tanh() - 1.0;
     assert!((0.0..1e-9).contains(&excess), "{excess}");
@@ -207,7 +207,7 @@ fn a_bundle_costs_what_was_asked_for() {
 #[test]
 fn what_is_out_of_range_is_refused_by_name() {
     let refused = |bundle: BoundedNoise, limits: ContributionBound| {
-        let refused = bundle.ready(&limits, &schema()).unwrap_err();
+        let refused = bundle.prepare(&limits, &schema()).unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
     let one = limits(1);
@@ -232,7 +232,7 @@ fn what_is_out_of_range_is_refused_by_name() {
 #[test]
 fn every_parameter_is_part_of_the_hash() {
     let of = |bundle: &BoundedNoise, limits: &ContributionBound, schema: &Schema| {
-        bundle.ready(limits, schema).unwrap().parameters()
+        bundle.prepare(limits, schema).unwrap().parameters()
     };
     let (usual, one) = (bundle(5), limits(1));
     let other = Schema::new([Field::number("age"), Field::decimal("price", 3)]).unwrap();
@@ -262,7 +262,7 @@ fn every_parameter_is_part_of_the_hash() {
 
 #[test]
 fn a_line_is_written_as_the_page_says() {
-    let bundle = ready(&bundle(3));
+    let bundle = prepare(&bundle(3));
     let mut asked = Asked::of(&bundle);
     let question = schema().question("ann \"a\"", "q1", 1_500_000).count("age >= 18").unwrap();
     let answer = asked.asks(&question);

@@ -3,13 +3,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::mechanisms::answer::Ranks;
 use crate::mechanisms::ranks::{Altogether, Exponential, Maximum, PerPerson};
-use crate::mechanisms::{Bound, Keys, Mechanism, Ready, Tally};
+use crate::mechanisms::{Bound, Keys, Mechanism, Prepared, Tally};
 use crate::noise::Decay;
 
-fn ready(exponential: &Exponential, grid: Grid) -> Inverted<(), Maximum> {
+fn prepare(exponential: &Exponential, grid: Grid) -> Inverted<(), Maximum> {
     let limits = Bound::keys(1).checked().unwrap();
     let largest = Largest::new(Maximum, PerPerson::Greatest, grid, limits, Keys::whole()).unwrap();
-    exponential.ready(&largest).unwrap()
+    exponential.prepare(&largest).unwrap()
 }
 
 fn inverse<F: Monotone>(function: F, grid: Grid, tau: u64, most: u64) -> Inverse<F> {
@@ -101,19 +101,19 @@ proptest! {
     }
 }
 
-fn answers(ready: &Inverted<(), Maximum>, people: &[i64], runs: u64) -> Vec<Estimate<i128>> {
+fn answers(prepared: &Inverted<(), Maximum>, people: &[i64], runs: u64) -> Vec<Estimate<i128>> {
     let draw = |seed| {
-        let mut exact = ready.tally();
+        let mut exact = prepared.tally();
         let mut tops = Tops::default();
-        people.iter().for_each(|value| tops.add(*value, ready.largest().unwrap()));
+        people.iter().for_each(|value| tops.add(*value, prepared.largest().unwrap()));
         exact.absorb(((), tops));
-        ready.draw(exact, None, &mut NoiseSource::seeded(seed)).answer.cells()[0].1
+        prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer.cells()[0].1
     };
     (0..runs).map(draw).collect()
 }
 
-fn tau_of(ready: &Inverted<(), Maximum>) -> u64 {
-    match ready.noise()[0].ranks() {
+fn tau_of(prepared: &Inverted<(), Maximum>) -> u64 {
+    match prepared.noise()[0].ranks() {
         Some(Ranks::Below { tau, comparisons: None, .. }) => tau,
         other => panic!("{other:?}"),
     }
@@ -124,10 +124,10 @@ fn tau_of(ready: &Inverted<(), Maximum>) -> u64 {
 // 98 of 100 runs.
 #[test]
 fn no_answer_is_past_a_maximum_between_two_points() {
-    let ready = ready(&Exponential::epsilon(1.0), Grid::log_from_zero());
+    let prepared = prepare(&Exponential::epsilon(1.0), Grid::log_from_zero());
     let grid = Grid::log_from_zero();
     let above: i128 = grid.at(grid.ceiling(1_000_003)).unwrap().into();
-    let found = answers(&ready, &vec![1_000_003; 100_000], 2_000);
+    let found = answers(&prepared, &vec![1_000_003; 100_000], 2_000);
     assert!(found.iter().all(|answer| answer.value == above), "{found:?}");
 }
 
@@ -138,9 +138,9 @@ fn the_largest_of_ten_thousand_is_found_as_often_as_promised() {
     let asked = [(Exponential::epsilon(1.0), 0.9f64), (Exponential::rho(0.125), 0.99)];
     let people: Vec<i64> = (1..=10_000).collect();
     for (exponential, confidence) in asked.map(|(asked, sure)| (asked.confidence(sure), sure)) {
-        let ready = ready(&exponential, Grid::linear(10, 10_230, 10).unwrap());
-        let tau = tau_of(&ready) as i128;
-        let found = answers(&ready, &people, 10_000);
+        let prepared = prepare(&exponential, Grid::linear(10, 10_230, 10).unwrap());
+        let tau = tau_of(&prepared) as i128;
+        let found = answers(&prepared, &people, 10_000);
         let within = |tau: i128| {
             found.iter().filter(|answer| (10_000 - 2 * tau..=10_010).contains(&answer.value)).count() as f64
         };
@@ -154,7 +154,7 @@ fn the_largest_of_ten_thousand_is_found_as_often_as_promised() {
 #[test]
 fn tau_is_that_of_the_published_table() {
     let tau = |exponential: &Exponential, points: i64| {
-        tau_of(&ready(&exponential.clone().confidence(0.99), Grid::linear(1, points - 1, 1).unwrap()))
+        tau_of(&prepare(&exponential.clone().confidence(0.99), Grid::linear(1, points - 1, 1).unwrap()))
     };
     assert_eq!(tau(&Exponential::epsilon(1.0), 1 << 20), 37);
     assert_eq!(tau(&Exponential::epsilon(1.0), 1 << 32), 54);
@@ -169,7 +169,7 @@ fn each_key_of_a_person_is_paid_for() {
         let limits = Bound::keys(keys).checked().unwrap();
         let (grid, keys) = (Grid::log(), Keys::whole());
         let largest = Largest::new(Maximum, PerPerson::Greatest, grid, limits, keys).unwrap();
-        exponential.ready(&largest).unwrap().noise()[0].scale()
+        exponential.prepare(&largest).unwrap().noise()[0].scale()
     };
     let ratio = |exponential: Exponential| scale(exponential.clone(), 3) / scale(exponential, 1);
     assert!((ratio(Exponential::epsilon(1.0)) - 3.0).abs() < 1e-6);

@@ -4,15 +4,15 @@ use super::*;
 use crate::mechanisms::answer::Ranks;
 use crate::mechanisms::ranks::tops::RankedTops;
 use crate::mechanisms::ranks::{Altogether, BinarySearch, Grid, Maximum, PerPerson, loss_moves_by_one};
-use crate::mechanisms::{Bound, Keys, Mechanism, Ready, Tally, Tellable};
+use crate::mechanisms::{Bound, Keys, Mechanism, Prepared, Tally, Tellable};
 
 fn largest<F: Monotone>(function: F, grid: Grid, keys: u64) -> Largest<u32, F> {
     let limits = Bound::keys(keys).checked().unwrap();
     Largest::new(function, PerPerson::Greatest, grid, limits, Keys::public([0, 1]).unwrap()).unwrap()
 }
 
-fn ready<F: Monotone>(mechanism: &BinarySearch, function: F, grid: Grid) -> Searched<u32, F> {
-    mechanism.ready(&largest(function, grid, 1)).unwrap()
+fn prepare<F: Monotone>(mechanism: &BinarySearch, function: F, grid: Grid) -> Searched<u32, F> {
+    mechanism.prepare(&largest(function, grid, 1)).unwrap()
 }
 
 /// The answers for these people, all in one key.
@@ -67,13 +67,13 @@ fn as_many_comparisons_are_charged_as_the_longest_way_takes() {
         assert_eq!(Grid::linear(1, points - 1, 1).unwrap().comparisons(), comparisons, "{points}");
     }
     let charged = BinarySearch::rho(0.1);
-    let search = ready(&charged, Maximum, Grid::linear(1, 1023, 1).unwrap());
+    let search = prepare(&charged, Maximum, Grid::linear(1, 1023, 1).unwrap());
     let sigma = search.noise()[0].scale();
     assert!((10.0 / (2.0 * sigma * sigma) / 0.1 - 1.0).abs() < 1e-9, "{sigma}");
     // A person in three keys moves the comparisons of all three.
-    let three = charged.ready(&largest(Maximum, Grid::linear(1, 1023, 1).unwrap(), 3)).unwrap();
+    let three = charged.prepare(&largest(Maximum, Grid::linear(1, 1023, 1).unwrap(), 3)).unwrap();
     assert!((three.noise()[0].scale() / sigma - 3f64.sqrt()).abs() < 1e-9);
-    let pure = ready(&BinarySearch::epsilon(1.0), Maximum, Grid::linear(1, (1 << 20) - 1, 1).unwrap());
+    let pure = prepare(&BinarySearch::epsilon(1.0), Maximum, Grid::linear(1, (1 << 20) - 1, 1).unwrap());
     assert!((pure.noise()[0].scale() - 20.0).abs() < 1e-9);
 }
 
@@ -121,7 +121,7 @@ fn the_largest_of_ten_thousand_is_found_as_often_as_promised() {
     let runs = 10_000;
     for mechanism in [BinarySearch::rho(0.1), BinarySearch::epsilon(1.0)] {
         for confidence in [0.9, 0.99] {
-            let search = ready(&mechanism.clone().confidence(confidence), Maximum, grid.clone());
+            let search = prepare(&mechanism.clone().confidence(confidence), Maximum, grid.clone());
             let tau = tau_of(&search) as i128;
             let found = answers(&search, &people, runs);
             let within = |tau: i128| {
@@ -224,11 +224,11 @@ fn a_function_of_ones_own_says_whose_word_it_rests_on() {
     let lines = |told: String| -> Vec<serde_json::Value> {
         told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
-    let own = ready(&BinarySearch::rho(0.5), Third, Grid::log());
+    let own = prepare(&BinarySearch::rho(0.5), Third, Grid::log());
     let own = lines(own.draw(own.tally(), None, &mut NoiseSource::seeded(1)).answer.tell(&head));
     assert_eq!(own.len(), 2);
     assert!(own.iter().all(|line| line["noise"]["assumes"] == "monotone by its author's word"), "{own:?}");
-    let known = ready(&BinarySearch::rho(0.5), Maximum, Grid::log());
+    let known = prepare(&BinarySearch::rho(0.5), Maximum, Grid::log());
     let known = lines(known.draw(known.tally(), None, &mut NoiseSource::seeded(1)).answer.tell(&head));
     assert!(known.iter().all(|line| line["noise"].is_object() && line["noise"]["assumes"].is_null()));
 }
@@ -356,7 +356,7 @@ fn a_function_that_is_not_monotone_is_found_out() {
 
 #[test]
 fn ties_and_ends_and_too_few_people() {
-    let search = |grid: Grid| ready(&BinarySearch::rho(0.5), Maximum, grid);
+    let search = |grid: Grid| prepare(&BinarySearch::rho(0.5), Maximum, grid);
     let one = |search: &Searched<u32, Maximum>, people: &[i64]| answers(search, people, 1)[0];
     // All equal, between two points: the answer is the point above, not the one beyond.
     let log = search(Grid::log_from_zero());
@@ -370,7 +370,7 @@ fn ties_and_ends_and_too_few_people() {
     assert_eq!(one(&whole, &vec![i64::MIN; 1000]).low, i64::MIN.into());
     // Fewer people than tau: nothing but the least answer, which is told as such.
     let sure = BinarySearch::rho(0.5).confidence(1.0 - 1e-9);
-    let sure = ready(&sure, Maximum, Grid::log_from_zero());
+    let sure = prepare(&sure, Maximum, Grid::log_from_zero());
     let tau = tau_of(&sure);
     for people in [0, 1, tau / 3] {
         let mut exact = sure.tally();
@@ -395,7 +395,7 @@ fn tops_of(search: &Searched<u32, Maximum>, people: &[i64]) -> Tops {
 // Refutes a number of draws that depends on what is found.
 #[test]
 fn as_many_draws_are_asked_for_whatever_there_is() {
-    let search = ready(&BinarySearch::rho(0.1), Maximum, Grid::linear(1, 1000, 1).unwrap());
+    let search = prepare(&BinarySearch::rho(0.1), Maximum, Grid::linear(1, 1000, 1).unwrap());
     let requests = |people: &[i64]| {
         let mut exact = search.tally();
         exact.absorb((1, tops_of(&search, people)));

@@ -4,8 +4,8 @@ use crate::accounting::running;
 use crate::invalid::InvalidKind;
 use crate::mechanisms::running::totals::TotalSource;
 use crate::mechanisms::{
-    Answer, Bound, Drawn, Gaussian, Head, Keys, Mechanism, Paid, Range, Ready, RunningTotal, RunningTotals,
-    Tally, Tellable, Total, TotalSpan,
+    Answer, Bound, Drawn, Gaussian, Head, Keys, Mechanism, Paid, Prepared, Range, RunningTotal,
+    RunningTotals, Tally, Tellable, Total, TotalSpan,
 };
 use crate::noise::NoiseSource;
 
@@ -17,13 +17,16 @@ fn count(keys: Keys<u32>, span: TotalSpan) -> RunningTotal<u32> {
     RunningTotal::new(Total::count(limits, keys).unwrap(), span).unwrap()
 }
 
-fn ready(keys: Keys<u32>, span: TotalSpan, rho: f64) -> RunningTotals<u32> {
-    Gaussian::rho(rho).ready(&count(keys, span)).unwrap()
+fn prepare(keys: Keys<u32>, span: TotalSpan, rho: f64) -> RunningTotals<u32> {
+    Gaussian::rho(rho).prepare(&count(keys, span)).unwrap()
 }
 
 /// Tallies these records of one person for each of these keys.
-fn brought(ready: &RunningTotals<u32>, cells: &[(u32, u64, bool)]) -> <RunningTotals<u32> as Ready>::Tally {
-    let mut tally = ready.tally();
+fn brought(
+    prepared: &RunningTotals<u32>,
+    cells: &[(u32, u64, bool)],
+) -> <RunningTotals<u32> as Prepared>::Tally {
+    let mut tally = prepared.tally();
     let statistic = count(Keys::discover(1e-2), SO_FAR);
     for (key, records, first) in cells {
         tally.absorb((*key, statistic.contribution(*records, 0, 5, *first).0));
@@ -40,8 +43,8 @@ type Told = Drawn<Answer<u32, i128>>;
 fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
     let (delta, runs) = (0.1, 6000);
     for (span, spans) in [(SO_FAR, 5), (LAST, 3)] {
-        let ready = ready(Keys::discover(delta), span, 0.05);
-        let TotalSource::Discovered { threshold, .. } = &ready.keys else { panic!() };
+        let prepared = prepare(Keys::discover(delta), span, 0.05);
+        let TotalSource::Discovered { threshold, .. } = &prepared.keys else { panic!() };
         let p = threshold.noise().tail(threshold.least() - 1);
         let expected = 1.0 - (1.0 - p).powi(3 * spans);
         assert!(expected <= delta && expected > delta / 3.0, "{expected}");
@@ -53,7 +56,7 @@ fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
             for window in 0..16 {
                 let cells: &[(u32, u64, bool)] =
                     if window == 5 { &[(1, 1, true), (2, 1, true), (3, 1, true)] } else { &[] };
-                let drawn: Told = ready.draw(brought(&ready, cells), state.as_deref(), &mut noise);
+                let drawn: Told = prepared.draw(brought(&prepared, cells), state.as_deref(), &mut noise);
                 told |= !drawn.answer.cells().is_empty();
                 state = drawn.state;
             }
@@ -70,11 +73,11 @@ fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
 #[test]
 fn what_is_charged_is_enough_for_every_span_and_every_total() {
     for (span, spans) in [(SO_FAR, 5.0), (LAST, 3.0)] {
-        let ready = ready(Keys::discover(1e-6), span, 0.5);
-        let TotalSource::Discovered { threshold, .. } = &ready.keys else { panic!() };
+        let prepared = prepare(Keys::discover(1e-6), span, 0.5);
+        let TotalSource::Discovered { threshold, .. } = &prepared.keys else { panic!() };
         // A person is in 3 keys, in a span of each length, by 1.
         let selecting = 3.0 * spans / (2.0 * threshold.noise().scale().powi(2));
-        let telling = ready.running().charge().to_float_up();
+        let telling = prepared.running().charge().to_float_up();
         assert!(selecting + telling <= 0.5 * (1.0 + 1e-12), "{selecting} and {telling}");
         assert!(selecting + telling > 0.499, "less than was asked for");
         let unit = match span {
@@ -82,9 +85,9 @@ fn what_is_charged_is_enough_for_every_span_and_every_total() {
             TotalSpan::Last { windows } => running::over_last(windows, 0.35),
         };
         // The bound is five records in each of three keys.
-        let over = ready.running().deviation() / unit.unwrap().best().max_deviation();
+        let over = prepared.running().deviation() / unit.unwrap().best().max_deviation();
         assert!((over / (5.0 * 3f64.sqrt()) - 1.0).abs() < 1e-3, "{over}");
-        assert_eq!(ready.paid(), Paid::Once { windows: ready.running().horizon() });
+        assert_eq!(prepared.paid(), Paid::Once { windows: prepared.running().horizon() });
     }
 }
 
@@ -94,13 +97,13 @@ fn what_is_charged_is_enough_for_every_span_and_every_total() {
 fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
     for (span, last) in [(SO_FAR, 99), (LAST, 4)] {
         let asked = Gaussian::rho(500.0).selecting(1);
-        let ready = asked.ready(&count(Keys::discover(1e-6), span)).unwrap();
+        let prepared = asked.prepare(&count(Keys::discover(1e-6), span)).unwrap();
         let mut noise = NoiseSource::recording(3);
         let (mut state, mut found) = (None, None);
         for window in 1..=16usize {
             // Three people a window are below the threshold of any one window.
             let cells = [(9, 5, true); 3];
-            let drawn: Told = ready.draw(brought(&ready, &cells), state.as_deref(), &mut noise);
+            let drawn: Told = prepared.draw(brought(&prepared, &cells), state.as_deref(), &mut noise);
             state = drawn.state;
             if let [(9, told)] = drawn.answer.cells() {
                 found.get_or_insert(window);
@@ -108,7 +111,7 @@ fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
                 assert!((told.value() - truth).abs() <= 4, "{span:?}, window {window}: {told:?} for {truth}");
             }
         }
-        assert!(ready.threshold().unwrap() > 6, "found at once");
+        assert!(prepared.threshold().unwrap() > 6, "found at once");
         assert!(found.is_some_and(|window| window > 1 && window <= 8), "{span:?}: {found:?}");
     }
 }
@@ -117,13 +120,13 @@ fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for span in [SO_FAR, LAST] {
-        let ready = ready(Keys::public([1]).unwrap(), span, 0.1);
+        let prepared = prepare(Keys::public([1]).unwrap(), span, 0.1);
         let mut noise = NoiseSource::recording(11);
         let mut missed = [0; 16];
         for _ in 0..1000 {
             let mut state = None;
             for missed in &mut missed {
-                let drawn: Told = ready.draw(ready.tally(), state.as_deref(), &mut noise);
+                let drawn: Told = prepared.draw(prepared.tally(), state.as_deref(), &mut noise);
                 let told = drawn.answer.cells()[0].1;
                 *missed += i32::from(told.low() > 0 || told.high < 0);
                 state = drawn.state;
@@ -138,8 +141,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 #[test]
 fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
     let line = |span| {
-        let ready = ready(Keys::public([1]).unwrap(), span, 0.1);
-        let drawn: Told = ready.draw(ready.tally(), None, &mut NoiseSource::recording(1));
+        let prepared = prepare(Keys::public([1]).unwrap(), span, 0.1);
+        let drawn: Told = prepared.draw(prepared.tally(), None, &mut NoiseSource::recording(1));
         drawn.answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" })
     };
     let so_far = line(SO_FAR);
@@ -157,7 +160,7 @@ fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
 // Refutes a state that is read as another's, and bytes that cause a panic or are read in part.
 #[test]
 fn what_is_kept_is_read_whole_or_not_at_all() {
-    let one = ready(Keys::discover(1e-2), SO_FAR, 0.5);
+    let one = prepare(Keys::discover(1e-2), SO_FAR, 0.5);
     let mut noise = NoiseSource::recording(2);
     let crowd: Vec<(u32, u64, bool)> =
         (0..80).map(|_| (4, 1, true)).chain([(5, 2, true), (6, 1, true)]).collect();
@@ -169,17 +172,17 @@ fn what_is_kept_is_read_whole_or_not_at_all() {
         assert!(one.accepts(&state[..length]).is_err(), "torn at {length}");
     }
     assert!(one.accepts(&[&state[..], &[0]].concat()).is_err());
-    for other in [ready(Keys::discover(1e-2), SO_FAR, 0.4), ready(Keys::discover(1e-2), LAST, 0.5)] {
+    for other in [prepare(Keys::discover(1e-2), SO_FAR, 0.4), prepare(Keys::discover(1e-2), LAST, 0.5)] {
         assert_eq!(other.accepts(&state).unwrap_err().field(), "state");
     }
     // Public keys stay public in another version, and all else begins anew.
-    let other = ready(Keys::discover(1e-2), LAST, 0.5);
+    let other = prepare(Keys::discover(1e-2), LAST, 0.5);
     let inherited = other.inherits(&state).unwrap().unwrap();
     assert_eq!(other.accepts(&inherited), Ok(()));
     let drawn: Told = other.draw(other.tally(), Some(&inherited), &mut noise);
     assert_eq!(drawn.answer.cells().iter().map(|(key, _)| *key).collect::<Vec<_>>(), [4]);
     assert!(drawn.answer.cells()[0].1.value().abs() < 60, "a total of nobody");
-    let listed = ready(Keys::public([1]).unwrap(), SO_FAR, 0.5);
+    let listed = prepare(Keys::public([1]).unwrap(), SO_FAR, 0.5);
     assert_eq!(listed.inherits(&state), Ok(None));
     assert_eq!(listed.accepts(&state).unwrap_err().kind(), InvalidKind::Mixed);
 }
@@ -196,7 +199,7 @@ fn what_is_no_sum_over_windows_is_refused_by_name() {
     assert_eq!(refused(Total::count(limits, keys()).unwrap(), TotalSpan::Last { windows: 1 << 15 }), "width");
     let wide = Range::new(0, 1 << 41).unwrap();
     let sum = RunningTotal::new(Total::sum(wide, limits, keys()).unwrap(), SO_FAR).unwrap();
-    assert_eq!(Gaussian::rho(0.1).ready(&sum).unwrap_err().field(), "each");
+    assert_eq!(Gaussian::rho(0.1).prepare(&sum).unwrap_err().field(), "each");
 }
 
 // Windows one after another. Refutes a share above the remaining one, also in a sum of both signs; a share

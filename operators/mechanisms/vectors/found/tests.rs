@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::mechanisms::{Answer, Bound, Gaussian, Mechanism, Ready, Tally};
+use crate::mechanisms::{Answer, Bound, Gaussian, Mechanism, Prepared, Tally};
 use crate::noise::NoiseSource;
 
 mod accuracy;
@@ -26,7 +26,7 @@ fn normal(noise: &mut NoiseSource) -> f64 {
 
 /// One window of one key: its records, one a person.
 fn window(mean: &FoundMean<()>, records: &[Vec<i64>]) -> Cells<(), VectorRows> {
-    let mut exact = Gaussian::rho(0.1).ready(mean).unwrap().tally();
+    let mut exact = Gaussian::rho(0.1).prepare(mean).unwrap().tally();
     let mut rows = VectorRows::default();
     records.iter().for_each(|record| mean.add(&mut rows, std::slice::from_ref(record)));
     exact.absorb(((), rows));

@@ -14,12 +14,12 @@ const STABLE: Stable = Stable { epsilon: 4.0, delta: 1e-6, people: Some(30_000) 
 
 fn told(records: &[i64], seed: u64) -> String {
     let vectors = vectors(1 << 27);
-    let ready = STABLE.ready(&vectors).unwrap();
+    let prepared = STABLE.prepare(&vectors).unwrap();
     let mut known = VectorRows::default();
     records.iter().for_each(|&record| vectors.add(&mut known, &[[record]]));
-    let mut exact = ready.tally();
+    let mut exact = prepared.tally();
     exact.absorb((7, known));
-    let answer = ready.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
+    let answer = prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
     answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" })
 }
 
@@ -76,9 +76,9 @@ fn what_it_cannot_do_is_refused_by_public_numbers() {
     let of = |limits: Bound, keys: Keys<u32>| StableVectors::new(sides(), limits.checked().unwrap(), keys);
     // Of a box of 2^41 steps the grid was 4 where the noise was said to be some thousandth.
     for (side, fits) in [(1i64 << 27, true), (1 << 31, false), (1 << 40, false)] {
-        let ready = STABLE.ready(&vectors(side)).map(|_| ()).map_err(field);
+        let prepared = STABLE.prepare(&vectors(side)).map(|_| ()).map_err(field);
         assert_eq!(
-            ready,
+            prepared,
             if fits { Ok(()) } else { Err(("extent".into(), InvalidKind::TooLarge)) },
             "{side}"
         );
@@ -94,11 +94,11 @@ fn what_it_cannot_do_is_refused_by_public_numbers() {
     );
     let wide = StableVectors::new(Ranges::new([(0, i64::MAX)]).unwrap(), limits(), keys()).unwrap_err();
     assert_eq!(wide.field(), "extent");
-    let ready = |stable: Stable| field(stable.ready(&vectors(10)).unwrap_err());
-    assert_eq!(ready(Stable::epsilon(4.0, 1e-6)), ("people".into(), InvalidKind::Missing));
-    assert_eq!(ready(STABLE.people(1_000)), ("people".into(), InvalidKind::TooSmall));
-    assert_eq!(ready(Stable { epsilon: f64::NAN, ..STABLE }).0, "epsilon");
-    let mean = STABLE.ready(&vectors(10)).unwrap();
+    let prepared = |stable: Stable| field(stable.prepare(&vectors(10)).unwrap_err());
+    assert_eq!(prepared(Stable::epsilon(4.0, 1e-6)), ("people".into(), InvalidKind::Missing));
+    assert_eq!(prepared(STABLE.people(1_000)), ("people".into(), InvalidKind::TooSmall));
+    assert_eq!(prepared(Stable { epsilon: f64::NAN, ..STABLE }).0, "epsilon");
+    let mean = STABLE.prepare(&vectors(10)).unwrap();
     assert_eq!(mean.cost().amount(), mean.plan().cost().amount(), "the test and the count are paid for");
     assert!(mean.accepts(&[1]).is_err() && !mean.remembers());
 }
@@ -119,7 +119,7 @@ fn a_person_is_one_record_or_none() {
 
 #[test]
 fn another_parameter_is_another_hash() {
-    let hash = |stable: Stable, vectors: &StableVectors<u32>| stable.ready(vectors).unwrap().parameters();
+    let hash = |stable: Stable, vectors: &StableVectors<u32>| stable.prepare(vectors).unwrap().parameters();
     let keyed =
         StableVectors::new(Ranges::new([(-10, 10)]).unwrap(), limits(), Keys::public([8]).unwrap()).unwrap();
     let named = vectors(10).told_as(vec![Coordinate::named("a", DecimalPoint::WHOLE)]).unwrap();

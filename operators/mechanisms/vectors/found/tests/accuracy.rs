@@ -45,7 +45,7 @@ fn length(axes: &[Vec<f64>], off: &[f64]) -> f64 {
 /// Window after window of one stream.
 struct Run {
     mean: FoundMean<()>,
-    ready: FollowedMeans<()>,
+    prepared: FollowedMeans<()>,
     state: Option<Vec<u8>>,
     noise: NoiseSource,
     people: usize,
@@ -56,15 +56,15 @@ struct Run {
 impl Run {
     fn new(dimension: usize, side: i64, rho: f64, people: usize, seed: u64) -> Run {
         let mean = whole(&cube(dimension, -side, side)).people(people as u64);
-        let ready = Gaussian::rho(rho).ready(&mean).unwrap();
-        Run { mean, ready, state: None, noise: NoiseSource::seeded(seed), people, unknown: false }
+        let prepared = Gaussian::rho(rho).prepare(&mean).unwrap();
+        Run { mean, prepared, state: None, noise: NoiseSource::seeded(seed), people, unknown: false }
     }
 
     /// The error of the next window beside the mean of its own records: in the axes; and in the deviations of
     /// a coordinate, the largest.
     fn window(&mut self, centre: &[f64], axes: &[Vec<f64>]) -> (f64, f64) {
         let records = records(self.people, centre, axes, &mut self.noise);
-        let drawn = self.ready.draw(window(&self.mean, &records), self.state.as_deref(), &mut self.noise);
+        let drawn = self.prepared.draw(window(&self.mean, &records), self.state.as_deref(), &mut self.noise);
         self.state = drawn.state;
         let told = values(&drawn.answer);
         let side = self.mean.outer()[0].high() as f64;
@@ -80,9 +80,9 @@ impl Run {
     /// Returns the error by the noise of the sums alone, if the frame fits: in the axes, the root of its mean
     /// square.
     fn noise_alone(&self) -> f64 {
-        let PrivacyCost::Zcdp { rho, .. } = self.ready.cost().amount() else { panic!() };
+        let PrivacyCost::Zcdp { rho, .. } = self.prepared.cost().amount() else { panic!() };
         let rho = rho.to_float_down() * 0.95 * 0.7;
-        self.ready.longest() * (self.mean.dimension() as f64 / (2.0 * rho)).sqrt() / self.people as f64
+        self.prepared.longest() * (self.mean.dimension() as f64 / (2.0 * rho)).sqrt() / self.people as f64
     }
 }
 
@@ -107,7 +107,7 @@ fn the_error_falls_to_what_the_noise_alone_is() {
     let limits = Bound::keys(1).checked().unwrap();
     let clipped =
         VectorMean::clipped(&cube(5, -1_000_000_000, 1_000_000_000), limits, Keys::whole()).unwrap();
-    let clipped = Gaussian::rho(0.1).ready(&clipped).unwrap().noise()[0].scale() / 20_000.0;
+    let clipped = Gaussian::rho(0.1).prepare(&clipped).unwrap().noise()[0].scale() / 20_000.0;
     let alone = run.noise_alone();
     let errors: Vec<(f64, f64)> = (0..14).map(|_| run.window(&centre, &axes)).collect();
     let deviations = axes.iter().map(|row| deviation(row)).fold(0.0, f64::max);

@@ -129,14 +129,14 @@ fn every_window_costs_what_it_says_and_no_more() {
         let mean = FoundMean::new(&outer, limits, Keys::public([7u32, 8, 9]).unwrap()).unwrap();
         // As many as the quartiles need in the most costly of these.
         let mean = mean.people(100_000);
-        let ready = Gaussian::rho(rho).ready(&mean).unwrap();
-        let PrivacyCost::Zcdp { rho: all, .. } = ready.cost().amount() else { panic!() };
+        let prepared = Gaussian::rho(rho).prepare(&mean).unwrap();
+        let PrivacyCost::Zcdp { rho: all, .. } = prepared.cost().amount() else { panic!() };
         let steps = steps(&mean, rho);
         let lengths = [1, steps.most(), steps.most_products()].map(|length| length * per_key);
         let frame = Frame::between(&vec![(-5, 5); dimension], 2.0, outer.each());
         let state = to_bytes(&[Some(frame), None, None]);
         let mut noise = NoiseSource::recording(1);
-        ready.draw(ready.tally(), Some(&state), &mut noise);
+        prepared.draw(prepared.tally(), Some(&state), &mut noise);
         let (kept, fresh) = noise.requests().split_at(3);
         assert_eq!(fresh.len(), 2 * (3 + 2 * dimension));
         let counts: Vec<usize> = kept.iter().map(|request| request.count).collect();
@@ -154,12 +154,12 @@ fn every_window_costs_what_it_says_and_no_more() {
 #[test]
 fn neighbours_ask_for_the_same_noise() {
     let mean = whole(&cube(3, -1000, 1000));
-    let ready = Gaussian::rho(1.0).ready(&mean).unwrap();
+    let prepared = Gaussian::rho(1.0).prepare(&mean).unwrap();
     let frame = Frame::between(&[(-5, 5); 3], 2.0, mean.outer());
     for state in [None, Some(to_bytes(&[Some(frame)]))] {
         let asked = |records: &[Vec<i64>]| {
             let mut noise = NoiseSource::recording(3);
-            let drawn = ready.draw(window(&mean, records), state.as_deref(), &mut noise);
+            let drawn = prepared.draw(window(&mean, records), state.as_deref(), &mut noise);
             assert_eq!(drawn.answer.cells().len(), 3);
             noise.requests().to_vec()
         };
@@ -210,7 +210,7 @@ fn without_noise_it_is_the_mean_of_what_was_shortened() {
     let outer = Ranges::new([(-1000, 1000), (0, 500), (-1_000_000, 70_000)]).unwrap();
     let mean = whole(&outer);
     let mut noise = NoiseSource::seeded(11);
-    let (ready, steps) = (Gaussian::rho(400.0).ready(&mean).unwrap(), steps(&mean, 400.0));
+    let (prepared, steps) = (Gaussian::rho(400.0).prepare(&mean).unwrap(), steps(&mean, 400.0));
     for spread in [1.0, 1.8, 40.0] {
         let factor = Lower::of(&[20.0, -15.0, 9.0, 300.0, -4000.0, 2500.0], 3).unwrap();
         let frame = Frame { centre: vec![-12.5, 200.0, 3e4], factor };
@@ -236,7 +236,7 @@ fn without_noise_it_is_the_mean_of_what_was_shortened() {
             assert!((sum - products[a][b]).abs() < rounding, "{sum} {}", products[a][b]);
         }
         let state = to_bytes(&[Some(frame.clone())]);
-        let drawn = ready.draw(window(&mean, &records), Some(&state), &mut noise);
+        let drawn = prepared.draw(window(&mean, &records), Some(&state), &mut noise);
         let off = frame.back(&sums);
         for (place, (_, told)) in drawn.answer.cells().iter().enumerate() {
             let truth = frame.centre[place] + off[place] / 3000.0;

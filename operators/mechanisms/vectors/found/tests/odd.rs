@@ -10,11 +10,11 @@ use crate::mechanisms::{Head, Tellable};
 #[test]
 fn constant_data_one_person_and_nobody_have_answers() {
     let mean = whole(&cube(2, -100_000, 100_000));
-    let ready = Gaussian::rho(0.5).ready(&mean).unwrap();
+    let prepared = Gaussian::rho(0.5).prepare(&mean).unwrap();
     let mut noise = NoiseSource::seeded(2);
     let mut state: Option<Vec<u8>> = None;
     for _ in 0..5 {
-        let drawn = ready.draw(window(&mean, &vec![vec![77_777, -3]; 5000]), state.as_deref(), &mut noise);
+        let drawn = prepared.draw(window(&mean, &vec![vec![77_777, -3]; 5000]), state.as_deref(), &mut noise);
         for (told, truth) in drawn.answer.cells().iter().zip([77_777.0, -3.0]) {
             assert!((told.1.value() - truth).abs() < 2.0, "{told:?}");
         }
@@ -25,7 +25,7 @@ fn constant_data_one_person_and_nobody_have_answers() {
     assert!((frame.centre[0] - 77_777.0).abs() < 0.5 && frame.factor.lengths()[0] < 0.5, "{frame:?}");
     for records in [vec![], vec![vec![5, 5]]] {
         for state in [None, state.as_deref()] {
-            let drawn = ready.draw(window(&mean, &records), state, &mut noise);
+            let drawn = prepared.draw(window(&mean, &records), state, &mut noise);
             for (_, told) in drawn.answer.cells() {
                 assert!(-1e5 <= told.low() && told.high <= 1e5, "{told:?}");
             }
@@ -43,11 +43,11 @@ fn constant_data_one_person_and_nobody_have_answers() {
 #[test]
 fn a_record_of_another_length_counts_as_the_centre() {
     let mean = whole(&cube(2, -1000, 1000));
-    let ready = Gaussian::rho(400.0).ready(&mean).unwrap();
+    let prepared = Gaussian::rho(400.0).prepare(&mean).unwrap();
     let state = to_bytes(&[Some(Frame::between(&[(90, 110), (-60, -40)], 2.0, mean.outer()))]);
     let told = |odd: Vec<i64>| {
         let records = [vec![vec![104, -50]; 3000], vec![odd; 1000]].concat();
-        values(&ready.draw(window(&mean, &records), Some(&state), &mut NoiseSource::seeded(4)).answer)
+        values(&prepared.draw(window(&mean, &records), Some(&state), &mut NoiseSource::seeded(4)).answer)
     };
     let centre = told(vec![100, -50]);
     assert!((centre[0] - 103.0).abs() < 0.1 && (centre[1] + 50.0).abs() < 0.1, "{centre:?}");
@@ -60,15 +60,15 @@ fn a_record_of_another_length_counts_as_the_centre() {
 #[test]
 fn every_order_and_division_has_the_same_answer() {
     let mean = whole(&cube(3, -5000, 5000));
-    let ready = Gaussian::rho(1.0).ready(&mean).unwrap();
+    let prepared = Gaussian::rho(1.0).prepare(&mean).unwrap();
     let mut noise = NoiseSource::seeded(6);
     let mut records: Vec<Vec<i64>> =
         (0..4000).map(|_| (0..3).map(|_| (300.0 * normal(&mut noise)) as i64).collect()).collect();
-    let drawn = |exact| ready.draw(exact, None, &mut NoiseSource::seeded(8));
+    let drawn = |exact| prepared.draw(exact, None, &mut NoiseSource::seeded(8));
     let first = drawn(window(&mean, &records));
     records.reverse();
     assert_eq!(drawn(window(&mean, &records)), first);
-    let mut parts = ready.tally();
+    let mut parts = prepared.tally();
     records.chunks(7).for_each(|chunk| {
         let mut rows = VectorRows::of(3);
         chunk.iter().for_each(|record| mean.add(&mut rows, std::slice::from_ref(record)));
@@ -79,11 +79,12 @@ fn every_order_and_division_has_the_same_answer() {
 
 #[test]
 fn state_that_nobody_wrote_is_refused() {
-    let ready = Gaussian::rho(0.1).ready(&whole(&cube(2, -100, 100))).unwrap();
+    let prepared = Gaussian::rho(0.1).prepare(&whole(&cube(2, -100, 100))).unwrap();
     let frame = Frame::between(&[(-5, 5), (0, 1)], 2.0, &[Range::new(-100, 100).unwrap(); 2]);
     let good = to_bytes(&[Some(frame)]);
-    let accepts =
-        |state: &[u8]| ready.accepts(state).map_err(|refused| (refused.field().to_owned(), refused.kind()));
+    let accepts = |state: &[u8]| {
+        prepared.accepts(state).map_err(|refused| (refused.field().to_owned(), refused.kind()))
+    };
     assert_eq!((accepts(&good), accepts(&[3, 0])), (Ok(()), Ok(())));
     let refused = Err(("state".to_owned(), InvalidKind::Malformed));
     let torn = [
@@ -104,9 +105,9 @@ fn state_that_nobody_wrote_is_refused() {
         changed[place] ^= 0xff;
         let _ = accepts(&changed);
         // Whatever it is, a draw has an answer.
-        let drawn = ready.draw(ready.tally(), Some(&changed), &mut NoiseSource::seeded(1));
+        let drawn = prepared.draw(prepared.tally(), Some(&changed), &mut NoiseSource::seeded(1));
         assert!(drawn.answer.cells().iter().all(|(_, told)| (-100.0..=100.0).contains(&told.value())));
-        assert!(ready.accepts(drawn.state.as_deref().unwrap()).is_ok());
+        assert!(prepared.accepts(drawn.state.as_deref().unwrap()).is_ok());
     }
     let nan = [&[1, 1][..], &f64::NAN.to_bits().to_be_bytes(), &good[10..]].concat();
     assert_eq!(accepts(&nan), refused);
@@ -122,16 +123,16 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
     let names = vec![Coordinate::named("price", point(2)), Coordinate::unnamed()];
     let mean = mean.told_as(names).unwrap();
     assert!(mean.clone().told_as(vec![Coordinate::unnamed()]).is_err());
-    let ready = Gaussian::rho(1.0).ready(&mean).unwrap();
+    let prepared = Gaussian::rho(1.0).prepare(&mean).unwrap();
     let mut noise = NoiseSource::seeded(9);
-    let mut exact = ready.tally();
+    let mut exact = prepared.tally();
     for _ in 0..4000 {
         let (a, b) = (normal(&mut noise), normal(&mut noise));
         exact.absorb(("a".to_owned(), mean.of_one(&[[(1000.0 + 10.0 * a) as i64, (50_000.0 * b) as i64]])));
         exact.absorb(("b".to_owned(), mean.of_one(&[[(-500_000.0 + 90_000.0 * a) as i64, 5]])));
     }
     exact.absorb(("c".to_owned(), mean.of_one(&[[1, 1]])));
-    let answer = ready.draw(exact, None, &mut noise).answer;
+    let answer = prepared.draw(exact, None, &mut noise).answer;
     let told: Vec<(&str, f64)> =
         answer.cells().iter().map(|(key, told)| (key.as_str(), told.value())).collect();
     let near = [("a", 1000.0, 1.0), ("a", 0.0, 3000.0), ("b", -500_000.0, 5000.0), ("b", 5.0, 0.1)];
@@ -164,14 +165,14 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let mean = whole(&cube(2, -10_000, 10_000)).people(500);
-    let ready = Gaussian::rho(0.5).ready(&mean).unwrap();
+    let prepared = Gaussian::rho(0.5).prepare(&mean).unwrap();
     let state = to_bytes(&[Some(Frame::between(&[(-300, 300), (500, 900)], 2.0, mean.outer()))]);
     let records: Vec<Vec<i64>> = (0..200).map(|at| vec![at - 100, 800 - 3 * (at % 10)]).collect();
     let truth = [-0.5, 786.5];
     let mut noise = NoiseSource::seeded(12);
     let mut held = [0; 2];
     for _ in 0..600 {
-        let answer = ready.draw(window(&mean, &records), Some(&state), &mut noise).answer;
+        let answer = prepared.draw(window(&mean, &records), Some(&state), &mut noise).answer;
         for (place, (_, told)) in answer.cells().iter().enumerate() {
             held[place] += u32::from(told.low() <= truth[place] && truth[place] <= told.high);
             assert!(told.low() <= told.value() && told.value() <= told.high);
@@ -188,7 +189,7 @@ fn what_is_out_of_range_is_named() {
     let discovered = FoundMean::<u32>::new(&outer, limits, Keys::discover(1e-6)).unwrap_err();
     assert_eq!((discovered.field(), discovered.kind()), ("keys", InvalidKind::Mixed));
     let refused = |mean: FoundMean<()>, mechanism: Gaussian| {
-        let refused = mechanism.ready(&mean).unwrap_err();
+        let refused = mechanism.prepare(&mean).unwrap_err();
         (refused.field().to_owned(), refused.kind())
     };
     let (mean, gaussian) = (whole(&outer), Gaussian::rho(0.1));
@@ -212,15 +213,15 @@ fn what_is_out_of_range_is_named() {
     let many = |per_key| {
         let limits = Bound::keys(1).per_key(per_key).checked().unwrap();
         Gaussian::rho(0.1)
-            .ready(&FoundMean::new(&outer, limits, Keys::whole()).unwrap().people(1 << 30))
+            .prepare(&FoundMean::new(&outer, limits, Keys::whole()).unwrap().people(1 << 30))
             .map(|_| ())
     };
     assert!(many(1 << 16).is_ok());
     assert!(many(1 << 31).is_err());
     // The widest there is, and the most coordinates.
     let widest = whole(&cube(256, i64::MIN, i64::MAX)).people(1 << 20);
-    let ready = Gaussian::rho(5.0).ready(&widest).unwrap();
-    let drawn = ready.draw(window(&widest, &[vec![i64::MIN; 256]]), None, &mut NoiseSource::seeded(1));
+    let prepared = Gaussian::rho(5.0).prepare(&widest).unwrap();
+    let drawn = prepared.draw(window(&widest, &[vec![i64::MIN; 256]]), None, &mut NoiseSource::seeded(1));
     assert_eq!(drawn.answer.cells().len(), 256);
 }
 
@@ -239,12 +240,12 @@ fn every_parameter_is_in_the_digest() {
         whole(&cube(3, 0, 1000)),
         whole(&Ranges::new([(0, 1000), (1, 1000)]).unwrap()),
     ];
-    let digests = others.iter().map(|mean| Gaussian::rho(0.1).ready(mean).unwrap().parameters());
+    let digests = others.iter().map(|mean| Gaussian::rho(0.1).prepare(mean).unwrap().parameters());
     let mut digests: Vec<_> = digests.collect();
-    digests.push(Gaussian::rho(0.2).ready(&mean()).unwrap().parameters());
-    digests.push(Gaussian::rho(0.1).counting(31).ready(&mean()).unwrap().parameters());
+    digests.push(Gaussian::rho(0.2).prepare(&mean()).unwrap().parameters());
+    digests.push(Gaussian::rho(0.1).counting(31).prepare(&mean()).unwrap().parameters());
     for (place, digest) in digests.iter().enumerate() {
         assert!(!digests[..place].contains(digest), "{place}");
     }
-    assert_eq!(Gaussian::rho(0.1).ready(&mean()).unwrap().parameters(), digests[0]);
+    assert_eq!(Gaussian::rho(0.1).prepare(&mean()).unwrap().parameters(), digests[0]);
 }
