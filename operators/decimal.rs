@@ -1,5 +1,5 @@
-//! Decimal numbers as people write them, read under one strict grammar: `-? mantissa (e [+-]? digits)?`, with
-//! a mantissa of digits and at most one point, which may come first or last: `0.1`, `.1`, `1.`.
+//! Decimal numbers in text, read under one strict grammar: `-? mantissa (e [+-]? digits)?`, with a mantissa
+//! of digits and at most one point, which may come first or last: `0.1`, `.1`, `1.`.
 //!
 //! A budget that is misread is a promise that is broken, so nothing is guessed: no comma, no spaces, no
 //! leading `+`, no underscores, no hexadecimal, no digits but `0` to `9`. A leading `-`, `nan` and `inf` are
@@ -10,27 +10,27 @@ use std::fmt;
 
 use crate::invalid::{Invalid, InvalidKind};
 
-/// The most digits, before and after the point together.
+/// The maximum number of digits, before and after the point together.
 const DIGITS: usize = 60;
 
-/// The largest power of ten, either way: past it even a float is zero or infinite.
+/// The largest power of ten in either direction: past it even a float is zero or infinite.
 const EXPONENT: i32 = 330;
 
-/// A decimal number that is zero or more, exactly. Two are equal when their values are.
+/// An exact decimal number that is zero or more. Two are equal if their values are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decimal {
-    /// Without zeros at either end; `0` for nothing.
+    /// The digits without zeros at either end; `0` for the number zero.
     digits: String,
     exponent: i32,
 }
 
 impl Decimal {
-    /// Reads `text`, naming `field` where it is refused.
+    /// Reads `text`; an error names `field`.
     ///
     /// # Errors
     /// [`InvalidKind::Malformed`] outside the grammar; [`InvalidKind::Negative`], [`InvalidKind::Nan`],
-    /// [`InvalidKind::Infinite`] for what is no amount; [`InvalidKind::TooLarge`] or
-    /// [`InvalidKind::TooSmall`] where the power of ten is beyond 330.
+    /// [`InvalidKind::Infinite`] for a value that is no amount; [`InvalidKind::TooLarge`] or
+    /// [`InvalidKind::TooSmall`] if the power of ten is beyond 330.
     pub fn parse(field: impl Into<Cow<'static, str>>, text: &str) -> Result<Decimal, Invalid> {
         let kind = match read(text) {
             Ok(decimal) => return Ok(decimal),
@@ -39,13 +39,13 @@ impl Decimal {
         Err(Invalid::new(field, kind, "a plain decimal number that is not negative, such as 0.5 or 1e-6"))
     }
 
-    /// The nearest float.
+    /// Returns the nearest float.
     pub fn to_f64(&self) -> f64 {
         // The text is within the grammar of floats, and its magnitude is within their range.
         format!("{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::INFINITY)
     }
 
-    /// The number, where it is whole and below 2^64.
+    /// Returns the number, if it is whole and below 2^64.
     pub fn to_u64(&self) -> Option<u64> {
         let (whole, zeros) = match self.exponent {
             0.. => (self.digits.as_str(), self.exponent.unsigned_abs()),
@@ -61,7 +61,7 @@ impl Decimal {
         whole.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(zeros)?)
     }
 
-    /// The number of these digits, ASCII all of them, times a power of ten.
+    /// Returns the number with these digits, all of them ASCII, times a power of ten.
     pub(crate) fn of(digits: &str, exponent: i32) -> Decimal {
         let kept = digits.trim_end_matches('0');
         let zeros = (digits.len() - kept.len()) as i32;
@@ -71,7 +71,7 @@ impl Decimal {
         }
     }
 
-    /// The digits, and the power of ten by which they are multiplied.
+    /// Returns the digits, and the power of ten by which they are multiplied.
     pub(crate) fn parts(&self) -> (&str, i32) {
         (&self.digits, self.exponent)
     }
@@ -113,7 +113,7 @@ fn read(text: &str) -> Result<Decimal, InvalidKind> {
     }
 }
 
-/// The shortest text that is read as the same number, in plain digits where they are few.
+/// Formats the shortest text that is read as the same number, in plain digits where they are few.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Decimal { digits, exponent } = self;
@@ -134,7 +134,7 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// The power of ten; anything beyond a million is as good as the largest.
+/// Reads the power of ten; anything beyond a million is as good as the largest.
 fn read_power(text: &str) -> Result<i32, InvalidKind> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !is_digits(digits) {

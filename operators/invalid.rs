@@ -1,7 +1,8 @@
-//! The refusal of a parameter: the field, the kind of value that was found, and the remedy.
+//! The refusal of a parameter: the field, the kind of value that was found there, and the value to give
+//! instead.
 //!
 //! Parameters are public (they come from configuration and code, never from a record), so the message may
-//! name their kind. It still never repeats a long text: what is found is described, not quoted.
+//! name their kind. It still never repeats a long text: the found value is described, not quoted.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -22,11 +23,11 @@ pub struct Invalid {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InvalidKind {
-    /// The number zero, where only positive numbers mean something.
+    /// The number zero, where only positive numbers are meaningful.
     Zero,
     /// A number below zero.
     Negative,
-    /// Not a number.
+    /// Not a number, NaN.
     Nan,
     /// Positive or negative infinity.
     Infinite,
@@ -38,13 +39,13 @@ pub enum InvalidKind {
     TooSmall,
     /// An arithmetic result that does not fit its type.
     Overflow,
-    /// Text that does not follow the stated grammar.
+    /// Text outside of the stated grammar.
     Malformed,
-    /// Nothing, where something is needed.
+    /// Nothing, where a value is needed.
     Missing,
     /// An empty list.
     Empty,
-    /// Two things that must not be combined, such as two units of privacy.
+    /// Two values that must not be combined, such as two privacy units.
     Mixed,
 }
 
@@ -68,7 +69,7 @@ impl InvalidKind {
 }
 
 impl Invalid {
-    /// Refuses `field`, in which `kind` was found; `remedy` completes "give ...".
+    /// Creates a refusal of `field`, in which `kind` was found; `remedy` completes "give ...".
     pub(crate) fn new(
         field: impl Into<Cow<'static, str>>,
         kind: InvalidKind,
@@ -77,7 +78,7 @@ impl Invalid {
         Invalid { field: field.into(), kind, remedy: remedy.into() }
     }
 
-    /// The name of the refused parameter.
+    /// Returns the name of the refused parameter.
     pub fn field(&self) -> &str {
         &self.field
     }
@@ -101,14 +102,14 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// So that a parameter which is already what it should be can stand where one that is still to be read may.
+/// Allows a parameter that is already of its type in the place of one that is still to be read.
 impl From<Infallible> for Invalid {
     fn from(never: Infallible) -> Invalid {
         match never {}
     }
 }
 
-/// Says what was found where a file was to be opened.
+/// Describes the error with which the opening of a file failed.
 #[cfg(feature = "cli")]
 pub(crate) fn found_by(error: &std::io::Error) -> String {
     use std::io::ErrorKind;
@@ -123,7 +124,7 @@ pub(crate) fn found_by(error: &std::io::Error) -> String {
     }
 }
 
-/// Accepts a finite float above zero that is not subnormal; everything else is named for what it is.
+/// Accepts a finite float above zero that is not subnormal; every other value is refused as its own kind.
 pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64, Invalid> {
     let kind = if value.is_nan() {
         InvalidKind::Nan

@@ -1,11 +1,11 @@
 //! Publish running statistics from a live stream with a privacy guarantee for every person in it, for as long
 //! as the stream runs.
 //!
-//! Timely dataflow, differential dataflow, discreet dataflow: discreet, because it keeps secrets; and
-//! discrete, because all of its noise is drawn from integers.
+//! Timely dataflow, differential dataflow, discreet dataflow: discreet, because it keeps the records of
+//! people to itself; and discrete, because all of its noise is drawn from integers.
 //!
-//! A private job is one pipeline: the privacy unit, the windows, the contribution bound, the statistic, and
-//! the cost of its release.
+//! A private job is one pipeline of stages: whom it protects, its windows, the contribution bound of one
+//! person, the statistic, and the cost at which it is released.
 //!
 //! ```no_run
 //! use std::io::{Write, stdout};
@@ -34,21 +34,21 @@
 //! # }
 //! ```
 //!
-//! [`dataflow`] explains its stages, [`prelude`] brings them into scope, and the budget is made once, by
+//! [`dataflow`] explains the stages, [`prelude`] brings them into scope, and the budget is created once, by
 //! [`Ledger::create`](ledger::Ledger::create).
 //!
-//! # Modules
+//! # The modules
 //!
-//! * [`noise`]: exact integer noise. Read its first page for why noise is an integer here.
-//! * [`accounting`]: the cost of a release, the composition of costs, and the noise for a budget.
-//! * [`mechanisms`]: one window's exact integers in, one noised answer out.
-//! * [`ledger`]: the durable record, where a release and its charge are one commit.
-//! * [`gate`]: the write path, and why it can be trusted.
-//! * [`dataflow`]: the pipeline, the completeness of windows, and the end of a run; [`dataflow::bounding`]:
-//!   contribution bounding.
-//! * `job`: job files, read exactly and refused at the mistake; with the feature `cli`.
+//! * [`noise`]: exact integer noise. Its first page gives the reasons for integers.
+//! * [`accounting`]: the cost of a release, the composition of costs, and the noise that a budget asks for.
+//! * [`mechanisms`]: exact integers of one window in, one noised answer out.
+//! * [`ledger`]: the durable record of releases, where a release and its charge are one commit.
+//! * [`gate`]: the write path, and the reasons to trust it.
+//! * [`dataflow`]: the pipeline, the completeness of windows, and the end of a run; [`dataflow::bounding`]
+//!   enforces the contribution bound of one person.
+//! * `job`: job files, read exactly and refused at the line of a mistake; with the feature `cli`.
 //!
-//! Noise and accounting know nothing of each other, so the way from one to the other is short and visible:
+//! Noise and accounting are independent of each other, so the way from one to the other is short and visible:
 //!
 //! ```
 //! use discreet::accounting::{self, Budget};
@@ -97,12 +97,12 @@ pub use dataflow::execute;
 pub use decimal::Decimal;
 pub use invalid::{Invalid, InvalidKind};
 
-/// The code on the front page is compiled and run like every other example.
+/// The examples of the README, compiled and run like every other example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The code of the reference of job files is, too.
+/// The examples of the reference of job files, compiled and run as well.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/JOBS.md")]
 struct Jobs;

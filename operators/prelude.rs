@@ -1,7 +1,7 @@
-//! The items of a pipeline: `use discreet::prelude::*`.
+//! The types and functions of a pipeline: `use discreet::prelude::*`.
 //!
-//! All of it is elsewhere too, under the page that explains it. [`execute`](crate::execute) is at the front
-//! door.
+//! Each of them is documented at the module that defines it. [`execute`](crate::execute) is at the root of
+//! the crate.
 
 pub use crate::accounting::running::Strategy;
 pub use crate::accounting::{Adjacency, Budget, Interval, PrivacyCost, Promise};

@@ -1,24 +1,25 @@
-//! Released lines, read back: each is a cell of a window, the end of a window, or a window's only line.
+//! The parser of released lines: each is a cell of a window, the end of a window, or the only line of a
+//! window.
 //!
-//! Numbers stay the text that they are, so that whoever copies them copies every digit. What a reader does
-//! not know is passed over: a later version may say more.
+//! Numbers remain the text that they are, so that a copy has every digit. Unknown fields are ignored: a later
+//! version may add some.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A line, and what it is about.
+/// A released line, with its release and its window.
 #[derive(Debug)]
 pub(crate) struct ReleaseLine<'a> {
     pub(crate) release: Cow<'a, str>,
     pub(crate) window: LineWindow<'a>,
     pub(crate) says: Says<'a>,
-    /// True if it comes from a demonstration, where nothing is private.
+    /// True if the line comes from a demonstration, where nothing is private.
     pub(crate) demo: bool,
 }
 
-/// A window as lines name it; beyond the year 9999 an end has no name.
+/// The window of a line; an end beyond the year 9999 has no text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct LineWindow<'a> {
     pub(crate) start: Option<&'a str>,
@@ -29,7 +30,7 @@ pub(crate) struct LineWindow<'a> {
 #[derive(Debug)]
 pub(crate) enum Says<'a> {
     Cell(Box<CellLine<'a>>),
-    /// There are no more cells.
+    /// The end of a window, after all of its cells.
     Closed {
         cells: u64,
         sequence: i64,
@@ -38,7 +39,7 @@ pub(crate) enum Says<'a> {
         ledger: Option<Cow<'a, str>>,
     },
     Refused(RefusedLine<'a>),
-    /// It was skipped or lost, in that word, with the reason if the line has one.
+    /// A window that was skipped or lost: its status, with the reason if the line has one.
     Never(&'static str, Option<Cow<'a, str>>),
 }
 
@@ -48,38 +49,38 @@ pub(crate) struct CellLine<'a> {
     pub(crate) key: Option<LineKey<'a>>,
     /// The fraction of the quantile, if it is one.
     pub(crate) q: Option<&'a str>,
-    /// `None` where it is no number.
+    /// The released number; `None` if the cell has none.
     pub(crate) value: Option<&'a str>,
     pub(crate) low: Option<&'a str>,
     pub(crate) high: Option<&'a str>,
     /// True if there were too few people for an answer.
     pub(crate) insufficient: bool,
-    /// Of which windows it is, where not of the line's own: `so far`, `last 7`.
+    /// The windows that the cell covers, unless it is the line's own: `so far`, `last 7`.
     pub(crate) total: Option<Cow<'a, str>>,
     pub(crate) confidence: &'a str,
     pub(crate) noise: Vec<CellNoise<'a>>,
     pub(crate) id: Cow<'a, str>,
     pub(crate) promise: Cow<'a, str>,
-    /// In a demo, the exact number after the bound.
+    /// The exact number with the contribution bound, in a demonstration.
     pub(crate) tally: Option<&'a str>,
-    /// In a demo, the exact number before the bound.
+    /// The exact number without the contribution bound, in a demonstration.
     pub(crate) truth: Option<&'a str>,
-    /// In a demo, by how many people the value is off, where a rank is promised.
+    /// The number of people by which the value is off, in a demonstration of a guarantee about ranks.
     pub(crate) off: Option<&'a str>,
 }
 
-/// The guarantee about a value's rank among people, where its interval says nothing of its distance from the
-/// truth.
+/// The guarantee about a value's rank among people, for values whose interval says nothing of their distance
+/// from the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RankInterval {
-    /// So many people at most are at or above it.
+    /// The maximum number of people at or above the value.
     Largest(u64),
-    /// So many people at most are between it and what was asked.
+    /// The maximum number of people between the value and the requested quantile.
     Near(u64),
 }
 
 impl RankInterval {
-    /// By how many people the value may be off.
+    /// Returns the number of people by which the value may be off.
     pub(crate) fn allowed(self) -> u64 {
         match self {
             RankInterval::Largest(people) | RankInterval::Near(people) => people,
@@ -96,7 +97,7 @@ impl CellLine<'_> {
 /// The key of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LineKey<'a> {
-    /// In its digits.
+    /// A number, as its digits.
     Number(&'a str),
     Text(Cow<'a, str>),
 }
@@ -110,19 +111,20 @@ impl LineKey<'_> {
     }
 }
 
-/// A noise that a cell carries.
+/// The noise of a cell.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CellNoise<'a> {
-    /// The name of its number, if it has several.
+    /// The name of the number that the noise is added to, if the cell has several.
     #[serde(borrow)]
     pub(crate) number: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(crate) kind: Cow<'a, str>,
     #[serde(borrow)]
     scale: &'a RawValue,
-    /// So many comparisons carry it, where an answer is searched.
+    /// The number of comparisons that carry the noise, in a search for an answer.
     pub(crate) comparisons: Option<u64>,
-    /// The answer of a search for the largest is at most twice this number of people below it.
+    /// The parameter tau of a search for the largest value: at most twice this number of people are above the
+    /// answer.
     pub(crate) tau: Option<u64>,
     /// The strategy that correlates the noise of running totals.
     #[serde(borrow)]
@@ -136,7 +138,7 @@ impl CellNoise<'_> {
         self.scale.get()
     }
 
-    /// By how many people a rank may be off.
+    /// Returns the number of people by which a rank may be off.
     pub(crate) fn rank_error(&self) -> Option<&str> {
         number(self.rank_error)
     }
@@ -145,13 +147,13 @@ impl CellNoise<'_> {
         if let Some(tau) = self.tau {
             return Some(RankInterval::Largest(tau.saturating_mul(2)));
         }
-        // At most 2^64 is what the cast gives.
+        // The cast yields 2^64 - 1 at most.
         let error: f64 = self.rank_error()?.parse().ok()?;
         Some(RankInterval::Near(error.ceil() as u64))
     }
 }
 
-/// The reason for which there is no answer, in the amounts of its budget.
+/// The refusal of a window, in the amounts of its budget.
 #[derive(Debug)]
 pub(crate) struct RefusedLine<'a> {
     pub(crate) by: Cow<'a, str>,
@@ -162,7 +164,7 @@ pub(crate) struct RefusedLine<'a> {
 }
 
 impl<'a> ReleaseLine<'a> {
-    /// Reads a line; `None` where it is none of these.
+    /// Parses a line; `None` if it is none of these.
     pub(crate) fn read(text: &'a str) -> Option<ReleaseLine<'a>> {
         let fields: LineFields<'a> = serde_json::from_str(text).ok()?;
         let (release, window, demo) = (fields.release.clone(), fields.window, fields.demo.unwrap_or(false));
@@ -170,7 +172,7 @@ impl<'a> ReleaseLine<'a> {
     }
 }
 
-/// All that any line may hold.
+/// The fields that any line may have.
 #[derive(Deserialize)]
 struct LineFields<'a> {
     #[serde(borrow)]
@@ -278,7 +280,8 @@ fn number(value: Option<&RawValue>) -> Option<&str> {
     value.map(RawValue::get).filter(starts)
 }
 
-/// `{"rho":0.5,"delta":1e-9}` in words: `rho 0.5, delta 1e-9`. A part that is zero is not said beside others.
+/// Formats `{"rho":0.5,"delta":1e-9}` in words: `rho 0.5, delta 1e-9`. A part that is zero is left out beside
+/// others.
 fn amount(value: &RawValue) -> String {
     let text = value.get();
     if let Ok(words) = serde_json::from_str::<String>(text) {
@@ -302,7 +305,8 @@ mod tests {
 
     const HEAD: &str = r#""release":"visits","window":{"start":"2026-11-01T00:00:00Z","end":null}"#;
 
-    // Refutes digits that a float would take, a key that is read as its JSON, and a law that is passed over.
+    // Refutes digits that a float would lose, a key that is read as its JSON, and a noise distribution that
+    // is ignored.
     #[test]
     fn a_cell_is_read_to_the_digit() {
         let text = format!(
@@ -324,8 +328,8 @@ mod tests {
         assert_eq!((cell.key, cell.value), (None, None));
     }
 
-    // Refutes a promise about ranks that is passed over, and a quantile that is taken for another one of its
-    // key.
+    // Refutes a guarantee about ranks that is ignored, and a quantile that is confused with another one of
+    // its key.
     #[test]
     fn what_is_promised_of_ranks_is_read() {
         let max = format!(
@@ -358,7 +362,7 @@ mod tests {
         assert_eq!(cell.ranked(), None);
     }
 
-    // Refutes a total that is taken for what one window has.
+    // Refutes a total that is read as the value of one window.
     #[test]
     fn of_which_windows_a_total_is_and_how_it_is_noised_is_read() {
         let total = format!(

@@ -1,6 +1,7 @@
-//! Suggestions for misspelt words, and lists of the accepted ones.
+//! Words of a public text in an error message: the probable meaning of a misspelt one, and the list of the
+//! known ones.
 
-/// The known word that is nearest to the one found, if it is near: at most one slip in three letters.
+/// Returns the known word that is nearest to the found one, if it is near: at most one slip in three letters.
 pub(crate) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
     let found: Vec<char> = found.to_lowercase().chars().take(65).collect();
     let near = |word: &&'w str| {
@@ -14,14 +15,14 @@ pub(crate) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
     known.iter().filter_map(near).min_by_key(|(slips, _)| *slips).map(|(_, word)| word)
 }
 
-/// A word as it was found: cut where it is long, and nothing in it that a terminal acts on.
+/// Quotes a found word: shortened if it is long, and without characters that a terminal acts on.
 pub(crate) fn quoted(found: &str) -> String {
     let cut: String = found.chars().take(40).collect();
     let more = if cut.len() < found.len() { ".." } else { "" };
     format!("\"{}{more}\"", cut.escape_debug())
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Formats a list as `a`, `a or b`, `a, b or c`.
 pub(crate) fn listed(words: &[impl AsRef<str>]) -> String {
     match words {
         [] => "nothing".to_owned(),
@@ -33,8 +34,8 @@ pub(crate) fn listed(words: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// 0 where one is the other in another order, 1 where it is the other with letters left out, and else 2:
-/// fingers do the first two more often than to hit another key.
+/// Returns 0 if one word is the other in another order, 1 if it is the other with letters left out, and else
+/// 2: the first two slips are more frequent than the wrong key.
 fn unlikeness(one: &[char], other: &[char]) -> u8 {
     let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let mut left = long.iter();
@@ -47,8 +48,8 @@ fn unlikeness(one: &[char], other: &[char]) -> u8 {
     if sorted(one) == sorted(other) { 0 } else { 2 - u8::from(within) }
 }
 
-/// The least number of letters left out, put in, changed, or swapped with their neighbour (once each) that
-/// leads from one word to the other.
+/// Computes the least number of letters left out, put in, changed, or swapped with their neighbour (once
+/// each) that leads from one word to the other.
 fn slips(from: &[char], to: &[char]) -> usize {
     let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
     for i in 1..=from.len() {

@@ -1,5 +1,5 @@
-//! The parts of timely that are in use, by name. Nothing else in the library names them: every release of
-//! timely moves some, and this is where to see which.
+//! The parts of timely that are in use, by name. No other file of the library names them: every release of
+//! timely moves some of them, and only this file has to follow.
 
 pub(crate) use timely::WorkerConfig;
 pub(crate) use timely::communication::allocator::ProcessBuilder;
@@ -22,11 +22,11 @@ pub(crate) use timely::progress::frontier::{Antichain, MutableAntichain};
 pub(crate) use timely::scheduling::{Activator, SyncActivator};
 pub(crate) use timely::worker::Worker as Engine;
 
-/// The bound on data that travels between workers.
+/// The trait of data that travels between workers.
 pub use timely::ExchangeData as Travels;
-/// The place in which a dataflow is built.
+/// The scope in which a dataflow is built.
 pub use timely::dataflow::Scope;
-/// A stream of anything that holds records.
+/// A stream of any container of records.
 pub(crate) use timely::dataflow::Stream as Shared;
 /// A stream of records in vectors.
 pub use timely::dataflow::StreamVec;

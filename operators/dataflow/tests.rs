@@ -1,5 +1,5 @@
 //! Whole dataflows, on one to four workers, against sequential references. The gate is a stand-in that
-//! answers late and out of order; the real one is in `tests/dataflow/main.rs`.
+//! answers late and out of order; the tests of the real one are in `tests/dataflow/main.rs`.
 //!
 //! Nothing is asserted on a worker: a panic there would end this process, as it should.
 
@@ -57,7 +57,7 @@ pub(super) fn title(name: &str) -> Title {
     Title { account: word("visits"), job: word("web"), version: Digest::of(b"1"), name: word(name) }
 }
 
-/// Gives what is written down, a step at a time. A record is a moment and how much it counts.
+/// A source that follows a script, one step at a time. A record is a moment and the amount that it counts.
 #[derive(Clone, Debug, Default)]
 struct Script(VecDeque<(Vec<(Time, i64)>, Pulled)>);
 
@@ -94,7 +94,7 @@ impl Ears {
         self.delivered.lock().unwrap().clone()
     }
 
-    /// Releases how much there is in each window of the plan, and writes down what comes out.
+    /// Releases the count of each window of the plan, and writes down the released lines.
     fn listen<'scope>(
         &self,
         records: Fed<'scope, (Time, i64)>,
@@ -118,7 +118,7 @@ impl Ears {
     }
 }
 
-/// A stand-in on worker 0.
+/// A stand-in gate on worker 0.
 fn at_gate<S: WindowStatistic>(
     parts: &Fed<'_, (u64, S::Part)>,
     plan: StatisticSchedule<S>,
@@ -133,7 +133,7 @@ fn at_gate<S: WindowStatistic>(
     })
 }
 
-/// A run of one script a worker, all of them counted.
+/// Runs one script a worker, and counts all of their records.
 fn run(
     scripts: Vec<Script>,
     schedule: Schedule,
@@ -150,7 +150,7 @@ fn run(
             plan = plan.late(Span::microseconds(late))?;
         }
         worker.dataflow(|scope| {
-            // Records change workers on their way, as they will.
+            // Records change workers on their way, as they may in a job.
             let records = feeds.stream(scope, script).through(|records| {
                 use timely::dataflow::operators::Exchange;
                 records.exchange(|(time, _)| *time as u64)
@@ -192,7 +192,7 @@ fn record() -> impl Strategy<Value = (Time, i64)> {
     (prop_oneof![9 => -20..120i64, 1 => far], 1..4i64)
 }
 
-/// Batches of odd sizes, empty ones among them; declarations that only go forward, and repeat.
+/// Generates batches of odd sizes, empty ones among them; declarations that only go forward, and repeat.
 fn script() -> impl Strategy<Value = Script> {
     let step = (prop::collection::vec(record(), 0..40), 0..5u8, 0..30i64);
     prop::collection::vec(step, 0..12).prop_map(|steps| {
@@ -259,7 +259,7 @@ fn a_record_from_the_year_9999_moves_nobody_elses_window() {
         ]),
         Script::of([(vec![(5, 1), (16, 1)], Pulled::Complete(20))]),
     ];
-    // A day is a window far enough to hold it, and none holds it in the others.
+    // One window of a day contains it, and no window of the others does.
     let (_, ears) = run(scripts, tens(Some(30)), None, |config| config);
     assert_eq!(ears.lines(), ["0: 2", "10: 2", "20: 0"]);
 }
@@ -271,7 +271,8 @@ fn without_a_last_window_only_what_was_declared_is_released() {
         Script::of([(vec![(6, 1), (35, 1)], Pulled::Complete(39))]),
     ];
     let (ended, ears) = run(scripts, tens(None), None, |config| config);
-    // The first has given all that there is, so the second has the last word; both end in the same breath.
+    // The first has given all of its records, so the second is the last to declare; both end in the same
+    // step.
     assert_eq!(
         (ears.lines(), ended.unwrap().released()),
         (vec!["0: 2".into(), "10: 0".into(), "20: 1".into()], 3)

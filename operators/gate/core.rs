@@ -1,8 +1,8 @@
 //! Every decision of the write path, and nothing else: no I/O, no clock, no thread, no randomness.
 //!
-//! The core is given each event ([`Event`]) and says what to do next ([`Effect`]); its driver does
-//! that and reports back. It sees names, lines and outcomes: neither a secret nor a price ever reaches it.
-//! Because it can be cloned, compared and hashed, the tests explore it exhaustively, over every order of two
+//! The core takes an event ([`Event`]) and returns the next effects ([`Effect`]); its driver carries them out
+//! and reports back. It sees names, lines and outcomes: neither a secret nor a cost ever reaches it. Because
+//! it can be cloned, compared and hashed, the tests explore it exhaustively, over every order of two
 //! processes, crashes and lost answers (`model.rs`).
 //!
 //! # The path of one release
@@ -12,12 +12,12 @@
 //!                   +- missing -> Draw -> Seal -+- recorded -> deliver the line that was read back
 //!                                               +- aborted  -> Seal the same line again, at last Lose
 //!                                               +- fenced   -> halt: another generation has taken over
-//!                                               +- unknown  -> Recover: read by name, then as above; never draw again
+//!                                               +- unknown  -> Recover: read by name; never draw again
 //! ```
 //!
-//! A name is looked up before anything is asked of the budget: a repeated question about a sealed window is
-//! answered from the ledger even when nothing is left to spend. A line that was drawn is either sealed or
-//! lost; there is no way back to `Draw`.
+//! A name is looked up before the budget is tested: a repeated query about a sealed window is answered from
+//! the ledger even when no budget is left. A line that was drawn is either sealed or lost; there is no way
+//! back to `Draw`.
 
 use std::collections::BTreeMap;
 
@@ -29,61 +29,61 @@ use crate::ledger::ReleaseStatus;
 pub struct RowRecord<Line> {
     /// The outcome of the release.
     pub fate: ReleaseStatus,
-    /// The text that leaves, byte by byte.
+    /// The released text, byte for byte.
     pub line: Line,
-    /// True if the ledger holds already that it was delivered.
+    /// True if the ledger records the line as delivered.
     pub delivered: bool,
 }
 
-/// The time at which the ledger records a delivery.
+/// The moment at which the ledger records a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Delivery {
-    /// After it: a crash in between delivers the same bytes again.
+    /// After the delivery: a crash in between delivers the same bytes again.
     AtLeastOnce,
-    /// Before it: a crash in between delivers nothing, and nothing is ever delivered twice.
+    /// Before the delivery: a crash in between delivers nothing, and nothing is ever delivered twice.
     AtMostOnce,
 }
 
 /// The reaction to a commit of unknown outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uncertainty {
-    /// End the process: the next one reads what is there. For a ledger in a local file.
+    /// End the process: the next one reads the row, if there is one. For a ledger in a local file.
     Halt,
     /// Connect again, wait for the dead transaction's locks, and read by name. For a ledger behind a network.
     Reread,
 }
 
-/// An event that the core is given.
+/// An event that the core reacts to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event<Name, Line> {
     /// The ledger was checked and the fence taken; these rows were recorded and perhaps never delivered.
-    /// `behind` if some other row has been delivered that the ledger does not hold.
+    /// `behind` if another row has been delivered that the ledger does not hold.
     Opened {
         /// The rows that may have to be delivered again.
         waiting: Vec<(Name, RowRecord<Line>)>,
-        /// True if the ledger lacks a row that was seen.
+        /// True if the ledger lacks a row that was published.
         behind: bool,
     },
     /// The ledger can no longer be relied on.
     Doubted(HaltReason),
-    /// A window is complete and asks to be released.
+    /// A window is complete, and its release is requested.
     Wanted(Name),
-    /// A window was not ready when its time had passed.
+    /// A window was not complete at its deadline.
     Missed(Name),
     /// The row that the ledger holds under the name.
     LookedUp(Name, Option<RowRecord<Line>>),
-    /// The exact statistic, noised once; `None` where there was no randomness.
+    /// The noised line; `None` if there was no randomness.
     Drawn(Name, Option<Line>),
     /// The outcome of [`Effect::Seal`], [`Effect::Lose`], [`Effect::Skip`] or [`Effect::Recover`].
     Settled(Name, CommitOutcome<Line>),
-    /// The line has left.
+    /// The line has left the process.
     Delivered(Name),
-    /// The ledger holds that the line has left or is about to; `true` if it was this process that wrote so.
+    /// The ledger records the line as delivered; `true` if this process wrote that.
     Marked(Name, bool),
 }
 
 impl<Name, Line> Event<Name, Line> {
-    /// The release that it is about.
+    /// The name of the release that the event is about.
     pub fn name(&self) -> Option<&Name> {
         match self {
             Event::Opened { .. } | Event::Doubted(_) => None,
@@ -101,13 +101,13 @@ impl<Name, Line> Event<Name, Line> {
 /// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CommitOutcome<Line> {
-    /// The ledger holds this row under the name, whoever wrote it.
+    /// The ledger holds this row under the name, whichever process wrote it.
     Recorded(RowRecord<Line>),
-    /// Nothing was written, for certain.
+    /// The transaction was certainly undone: nothing was written.
     Aborted,
     /// The fence belongs to another generation; nothing was written.
     Fenced,
-    /// The answer was lost.
+    /// The answer was lost: the outcome is unknown.
     Unknown,
 }
 
@@ -121,26 +121,26 @@ pub enum Effect<Name, Line> {
     /// In one transaction: check the fence, adopt the row if there is one, otherwise test the budget and
     /// write line and charge, or a refusal. Read the row back.
     Seal(Name, Line),
-    /// The same, writing that the line was lost, with its charge.
+    /// Write, as `Seal` does, that the line was lost, with its charge.
     Lose(Name),
-    /// The same, writing that the window was skipped, without a charge.
+    /// Write, as `Seal` does, that the window was skipped, without a charge.
     Skip(Name),
-    /// Connect again, wait for the fence, and read the row; `Aborted` says that there is none.
+    /// Connect again, wait for the fence, and read the row; [`CommitOutcome::Aborted`] if there is none.
     Recover(Name),
     /// Write that the line was delivered.
     Mark(Name),
-    /// Let the line leave.
+    /// Deliver the line.
     Deliver(Name, RowRecord<Line>),
-    /// Let nothing leave: it has left before, or another process lets it. The requester is notified.
+    /// Deliver nothing: the line has left before, or another process delivers it. The requester is notified.
     Withhold(Name),
     /// Release nothing more and end the process.
     Halt(HaltReason),
 }
 
-/// The number of attempts at a transaction that was surely undone, before the line is given up.
+/// The number of attempts at a transaction that was certainly undone, before the line is given up.
 const TRIES: u8 = 3;
 
-/// The state of one gate: of one process that seals the releases of one job.
+/// The state of one gate, that is of one process that seals the releases of one job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Core<Name: Ord, Line> {
     delivery: Delivery,
@@ -156,33 +156,33 @@ enum GateStatus {
     Halted,
 }
 
-/// The stage of a release. A name without a stage is unknown to this process, or done with.
+/// The stage of a release. A name without a stage is unknown to this process, or finished.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum ReleaseStage<Line> {
-    /// Its row is being read; `missed` if there will be no draw when there is none.
+    /// Its row is being read; `missed` if nothing will be drawn when there is none.
     LookingUp {
         missed: bool,
     },
     Drawing,
-    /// Its line is in memory and in no other place that anyone can see.
+    /// Its line is in the memory of this process, and visible nowhere else.
     Sealing {
         line: Line,
         tries: u8,
     },
     /// A tombstone is being written.
     Burying,
-    /// Its line is leaving; `marked` if the ledger holds that already.
+    /// Its line is being delivered; `marked` if the ledger records the delivery already.
     Delivering {
         marked: bool,
     },
-    /// The ledger is being notified; `first` is the row that leaves afterwards, where it has not left before.
+    /// The delivery is being recorded; `first` is the row to deliver afterwards, if it has not left before.
     Marking {
         first: Option<RowRecord<Line>>,
     },
 }
 
 impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
-    /// A gate that waits for its ledger to be opened.
+    /// Creates a gate that waits for its ledger to be opened.
     pub fn new(delivery: Delivery, uncertainty: Uncertainty) -> Core<Name, Line> {
         Core { delivery, uncertainty, standing: GateStatus::Opening, releases: BTreeMap::new() }
     }
@@ -192,19 +192,19 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
         self.standing == GateStatus::Halted
     }
 
-    /// Returns the time at which the ledger records a delivery.
+    /// Returns the moment at which the ledger records a delivery.
     pub fn delivery(&self) -> Delivery {
         self.delivery
     }
 
-    /// Returns true if a release is on its way.
+    /// Returns true if a release is in progress.
     pub fn holds(&self, name: &Name) -> bool {
         self.releases.contains_key(name)
     }
 
-    /// Takes note of an event, and says what to do next, in order.
+    /// Processes an event, and returns the next effects in their order.
     ///
-    /// Events that answer a question this core has not asked are ignored, and so is everything after a halt.
+    /// Replies to effects that this core has not asked for are ignored, and so is every event after a halt.
     pub fn step(&mut self, event: Event<Name, Line>) -> Vec<Effect<Name, Line>> {
         match (self.standing, event) {
             (GateStatus::Halted, _) => Vec::new(),
@@ -234,7 +234,7 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
 
     fn look_up(&mut self, name: Name, missed: bool) -> Vec<Effect<Name, Line>> {
         if self.releases.contains_key(&name) {
-            // It is on its way already; asking twice is asking once.
+            // It is in progress already; a second request changes nothing.
             return Vec::new();
         }
         self.releases.insert(name.clone(), ReleaseStage::LookingUp { missed });
@@ -288,7 +288,7 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
         vec![Effect::Seal(name, line)]
     }
 
-    /// A row is known: from here on, only its bytes count.
+    /// Delivers a row that the ledger holds: from here on, only its bytes count.
     fn leave(&mut self, name: Name, record: RowRecord<Line>) -> Vec<Effect<Name, Line>> {
         match self.delivery {
             Delivery::AtLeastOnce => self.deliver(name, record.delivered, record),

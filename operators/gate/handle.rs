@@ -1,4 +1,4 @@
-//! The interface of the gate: one object for a process, and a handle for each of its statistics.
+//! The interface of the gate: a [`Gate`] for a process, and a [`GateHandle`] for each of its statistics.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -17,9 +17,9 @@ use super::thread::{GateMessage, Halted};
 use crate::accounting::PrivacyUnit;
 use crate::ledger::{AccountSpec, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms};
 
-/// The way into a ledger for one job of this process. Dropping it waits for what was submitted.
+/// Access to a ledger for one job of this process. Dropping it waits for the submitted requests.
 ///
-/// Where a mechanism panics, the thread ends: handles hear nothing more, and nothing more is released.
+/// If a mechanism panics, the thread ends: handles receive nothing more, and nothing more is released.
 #[derive(Debug)]
 pub struct Gate {
     job: Name,
@@ -43,8 +43,8 @@ impl Gate {
         Opening::new(ledger, job)?.open()
     }
 
-    /// For a process that does not hold worker 0: its windows are released by the one that does. Both must
-    /// hold the same key.
+    /// Creates the gate of a process that does not hold worker 0: its windows are released by the process
+    /// that does. Both must hold the same key.
     ///
     /// # Errors
     ///
@@ -55,8 +55,8 @@ impl Gate {
         Ok(Gate { job, version: 1, key, accounts, person: None, messages: None, thread: None, halted })
     }
 
-    /// The version of the job, 1 unless said; handles that are opened from now on are of this version. For a
-    /// gate [elsewhere](Gate::elsewhere): one that opens a ledger is given its version
+    /// Sets the version of the job, 1 by default; handles that are opened from now on are of this version.
+    /// For a gate [elsewhere](Gate::elsewhere): one that opens a ledger gets its version
     /// [before](Opening::version).
     #[must_use]
     pub fn with_version(mut self, version: u32) -> Gate {
@@ -80,7 +80,7 @@ impl Gate {
         Gate { job, version, key, accounts, person, messages, thread, halted }
     }
 
-    /// The job.
+    /// Returns the name of the job.
     pub fn job(&self) -> &Name {
         &self.job
     }
@@ -90,40 +90,40 @@ impl Gate {
         self.version
     }
 
-    /// The secret beside the ledger.
+    /// Returns the secret key beside the ledger.
     pub fn key(&self) -> &LedgerKey {
         &self.key
     }
 
-    /// The budgets of the ledger, as they were when it was opened.
+    /// Returns the accounts of the ledger, as they were when it was opened.
     pub fn accounts(&self) -> &[AccountSpec] {
         &self.accounts
     }
 
-    /// The budget of this name; where none is named, the only one that protects this unit. A ledger may
+    /// Returns the account of this name; without a name, the only one that protects this unit. A ledger may
     /// protect persons by one account and single records by another, and neither stands for the other.
     ///
     /// # Errors
     ///
-    /// Names those that could be meant, where there is none, or several, or the named one protects another
-    /// unit. A gate that [is elsewhere](Gate::is_elsewhere) knows of none.
+    /// If there is no such account, there are several, or the named one protects another unit; the error
+    /// names the candidates. A gate that [is elsewhere](Gate::is_elsewhere) knows of none.
     pub fn account(&self, named: Option<&Name>, unit: PrivacyUnit) -> Result<&AccountSpec, LedgerError> {
         opening::find(&self.accounts, named, unit, self.person.as_deref())
     }
 
-    /// A handle for one statistic of the job: what is released about that statistic is released there.
-    /// `parameters` are its [`VersionTerms`], or a hash of everything that its privacy depends on. `wake` is
-    /// called on the gate's thread: once at first, and whenever there is something to hear.
+    /// Opens a handle for one statistic of the job, which receives all events of that statistic. `parameters`
+    /// are its [`VersionTerms`], or a hash of everything that its privacy depends on. `wake` is called on the
+    /// gate's thread: once at first, and whenever there is an event to receive.
     ///
     /// It waits for the gate's thread, and through it for the ledger: open handles before there is data. A
-    /// second handle of the same name takes the place of the first. One of a gate
-    /// [elsewhere](Gate::elsewhere) is a handle at which nothing is ever released.
+    /// second handle of the same name takes the place of the first. A handle of a gate
+    /// [elsewhere](Gate::elsewhere) never receives anything.
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`] where this version of the job has opened the statistic with other parameters,
-    /// as [`Ledger::agree`] says; [`TroubleKind::Doubt`] where the key does not open what the statistic kept,
-    /// which halts the gate. A gate that has halted says why.
+    /// [`TroubleKind::Refused`] if this version of the job has opened the statistic with other parameters, as
+    /// [`Ledger::agree`] describes; [`TroubleKind::Doubt`] if the key does not decrypt the state of the
+    /// statistic, which halts the gate. A gate that has halted returns its reason.
     ///
     /// [`TroubleKind::Refused`]: crate::ledger::LedgerErrorKind::Refused
     /// [`TroubleKind::Doubt`]: crate::ledger::LedgerErrorKind::Doubt
@@ -141,7 +141,7 @@ impl Gate {
             let guest = Guest { name: name.clone(), version: self.version, terms: parameters.into() };
             let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
             let (answer, answered) = bounded(1);
-            // Where the thread has ended or ends, the question is dropped, and the way back with it.
+            // If the thread has ended or ends, the message is dropped, and the sender of its answer with it.
             let _ = messages.send(GateMessage::Desk(guest, listener, answer));
             memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, HaltReason::Ended)))?;
         }
@@ -149,12 +149,12 @@ impl Gate {
         Ok(GateHandle { accounts, messages, told, memory, listens, halted: Arc::clone(&self.halted) })
     }
 
-    /// Says that some input will never be complete: nothing is sealed from now on.
+    /// Reports that some input will never be complete: nothing is sealed from now on.
     pub fn halt(&self) {
         self.halter()();
     }
 
-    /// The same, to be said later by whoever notices.
+    /// Returns a function that halts the gate, to be called from another thread.
     pub(crate) fn halter(&self) -> impl Fn() + Send + 'static {
         let messages = self.messages.clone();
         move || {
@@ -177,7 +177,7 @@ impl Drop for Gate {
     }
 }
 
-/// Returns the error for which a gate stopped: the one that was kept, or this one.
+/// Returns the error for which the gate stopped: the kept one, or the given reason.
 fn why(halted: &Halted, doubt: HaltReason) -> LedgerError {
     halted.get().map_or_else(|| doubt.into(), LedgerError::from)
 }
@@ -191,7 +191,7 @@ pub(super) struct Listener {
 impl Listener {
     pub(super) fn tell(&self, told: GateEvent) {
         if let Some(outbox) = &self.outbox {
-            // A handle that is gone hears nothing.
+            // The handle may have been dropped.
             let _ = outbox.send(told);
         }
         self.wake();
@@ -202,7 +202,7 @@ impl Listener {
     }
 }
 
-/// Whoever waits for news learns that there will be none.
+/// Wakes the owner of the handle, who then learns that no event will follow.
 impl Drop for Listener {
     fn drop(&mut self) {
         self.outbox = None;
@@ -235,16 +235,16 @@ impl fmt::Debug for GateHandle {
 }
 
 impl GateHandle {
-    /// Returns the state that the statistic had kept when this handle was opened, of whichever version of the
-    /// job; once, since it may be large and is a secret. Erased when it is dropped.
+    /// Takes the state that the statistic had when this handle was opened, of any version of the job; once,
+    /// since it may be large and is a secret. Erased when it is dropped.
     pub fn take_memory(&mut self) -> Option<Memory> {
         self.memory.take()
     }
 
-    /// Asks for a release. Asking again for one that is sealed gives the same row, and charges nothing;
-    /// asking while it is on its way is asking once. Windows of a release are asked for in the order of their
-    /// ends: one without a row that ends before another that is settled in this version, or with it, is
-    /// skipped.
+    /// Requests a release. A repeated request for one that is sealed gives the same row, and charges nothing;
+    /// a repeated request for one in progress has no effect. The windows of a release are requested in the
+    /// order of their ends: one without a row that ends before another that is settled in this version, or
+    /// with it, is skipped.
     ///
     /// # Errors
     ///
@@ -260,25 +260,25 @@ impl GateHandle {
         Ok(())
     }
 
-    /// Asks whether a release has a row, before anything is done for it: if so the row is released, as if it
-    /// had been asked for, and otherwise that it is [`Absent`](GateEvent::Absent). Of one that is on its way
-    /// nothing is released but its row.
+    /// Asks if a release has a row, without drawing one: if it has, the row is given out as if it had been
+    /// requested, and otherwise the event is [`Absent`](GateEvent::Absent). For a release in progress the
+    /// only event is its row.
     pub fn seek(&self, release: ReleaseId) {
         self.send(GateMessage::Sought(release));
     }
 
-    /// Says that a window's time has passed: what has no row yet is skipped, at no cost.
+    /// Reports that a window's deadline has passed: a window without a row is skipped, at no cost.
     pub fn miss(&self, release: ReleaseId) {
         self.send(GateMessage::Missed(release));
     }
 
-    /// Says that the line of this row has left.
+    /// Confirms that the line of this row was delivered.
     pub fn delivered(&self, row: &Row) {
         self.send(GateMessage::Delivered(row.release().id()));
     }
 
-    /// Returns the next thing that the gate has said, if there is any. Waits for the gate's thread the first
-    /// time, and never after it. A gate that is gone says [`HaltReason::Ended`].
+    /// Returns the next event of the gate, if there is one. Waits for the gate's thread the first time, and
+    /// never after it. A gate that has ended gives [`HaltReason::Ended`].
     pub fn hear(&self) -> Option<GateEvent> {
         self.listen();
         match self.told.try_recv() {
@@ -288,8 +288,8 @@ impl GateHandle {
         }
     }
 
-    /// Returns why the gate stopped, after it said [`GateEvent::Halted`]: the doubt, and what the ledger
-    /// said.
+    /// Returns the error for which the gate stopped, after [`GateEvent::Halted`]: the reason, and the
+    /// ledger's message.
     pub fn why(&self, doubt: HaltReason) -> LedgerError {
         why(&self.halted, doubt)
     }
@@ -300,45 +300,45 @@ impl GateHandle {
         self.told.recv().ok()
     }
 
-    /// Lets the gate give, once, what it holds for the handles of this process, and waits for it: an operator
-    /// that hears nothing in its first step takes it that there is nothing.
+    /// Lets the gate give, once, all events that it holds for the handles of this process, and waits for
+    /// them: an operator that receives nothing in its first step concludes that there is nothing.
     fn listen(&self) {
         if !self.listens.replace(true) {
             let (given, until_given) = bounded(0);
             self.send(GateMessage::Listening(given));
-            // It ends when the gate drops its side.
+            // The wait ends when the gate drops its side.
             let _ = until_given.recv();
         }
     }
 
     fn send(&self, message: GateMessage) {
         if let Some(messages) = &self.messages {
-            // A gate that has halted hears nothing; it has said so.
+            // A gate that has halted receives nothing; its handles know.
             let _ = messages.send(message);
         }
     }
 }
 
-// Who hears of what: one handle a statistic, and what was released while there was none.
+// Routing of events: one handle a statistic, and the events that came while there was none.
 //
-// Desks are opened one after another, and rows of former processes wait for them: all of these rows are given
-// in the order of the ledger once the first handle listens, so that lines that leave again come in the order
-// in which they left first.
+// Handles are opened one after another, and rows of former processes wait for them: all of these rows are
+// given in the order of the ledger once the first handle listens, so that lines that are delivered again come
+// in the order in which they were delivered first.
 
-/// By the name of the statistic.
+/// The listeners, by the name of the statistic.
 #[derive(Default)]
 pub(super) struct Listeners {
     opened_here: HashMap<Name, Listener>,
     /// The number of rows given to a listener so far.
     given: u64,
     unheard: HashMap<Name, Vec<GateEvent>>,
-    /// Rows and words for statistics that have a listener, until the first of them listens.
+    /// Events of statistics that have a listener, until the first of them listens.
     held: Vec<(Name, GateEvent)>,
     listening: bool,
 }
 
 impl Listeners {
-    /// Gives a statistic its listener, who first hears of what was released before, if it is still of
+    /// Registers the listener of a statistic, which first receives the earlier events that are still of
     /// interest.
     pub(super) fn seat(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&GateEvent) -> bool) {
         listener.wake();
@@ -355,7 +355,8 @@ impl Listeners {
         }
     }
 
-    /// Gives what is held for handles, rows in the order of the ledger, and holds nothing from now on.
+    /// Gives the events that are held for handles, rows in the order of the ledger, and holds nothing from
+    /// now on.
     pub(super) fn listen(&mut self) {
         self.listening = true;
         let mut held = std::mem::take(&mut self.held);
@@ -371,7 +372,7 @@ impl Listeners {
     }
 }
 
-/// A row with its number, counted in `next`; anything else as it is.
+/// Numbers a row, and counts it in `next`; returns any other event unchanged.
 fn numbered(told: GateEvent, next: &mut u64) -> GateEvent {
     match told {
         GateEvent::Row(row, mut standing) => {

@@ -2,8 +2,8 @@
 //! commits whose answer is lost, and a ledger that may lose its last commit. The core is the real one; the
 //! ledger and the sink around it are as small as they can be.
 //!
-//! Each of the shortcuts that look harmless is built into that [`World`], and the exploration finds what it
-//! breaks.
+//! Each of the shortcuts that look harmless is built into that [`World`], and the exploration finds the
+//! guarantee that it breaks.
 
 mod versions;
 mod world;
@@ -16,14 +16,14 @@ use crate::noise::NoiseSource;
 use crate::noise::goodness::size;
 
 type ModelName = u8;
-/// The number of a draw: two lines are alike only if they are of one draw.
+/// The number of a draw: two lines are equal only if they come from one draw.
 type DrawId = u8;
 
-/// A way to build the path that looks shorter, or a ledger that does not keep what it promised.
+/// A shorter design of the path that looks harmless, or a ledger that breaks its assumptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Flaw {
     None,
-    /// A zombie is not stopped by the fence. Harmless by itself: names are unique.
+    /// A zombie is not stopped by the fence. Harmless alone: names are unique.
     NoFence,
     PublishThenCommit,
     ChargeWithoutTheLine,
@@ -36,11 +36,11 @@ enum Flaw {
     TwoNames,
     /// A pooler hands a transaction the connection of another ledger that has the same job and accounts.
     SwappedConnection,
-    /// The same, and each transaction checks in which ledger it is.
+    /// The pooler does so, and each transaction checks the name of its ledger.
     SwapNoticed,
-    /// The ledger loses its last commit, and nobody asks the sink.
+    /// The ledger loses its last commit, and nobody compares it with the sink.
     Rollback,
-    /// The ledger loses its last commit, and the gate compares it with what the sink holds.
+    /// The ledger loses its last commit, and the gate compares it with the rows that the sink holds.
     RollbackWithAnchor,
 }
 
@@ -68,7 +68,7 @@ impl Setting {
     };
 }
 
-/// Every reachable world; how many there are, and what is wrong in any of them.
+/// Explores every reachable world; returns their number, and the violations in any of them.
 fn explore(setting: Setting) -> (usize, Vec<Violation>) {
     let start = World::new(setting);
     let mut seen = HashSet::from([start.clone()]);
@@ -87,7 +87,7 @@ fn explore(setting: Setting) -> (usize, Vec<Violation>) {
     (seen.len(), violations)
 }
 
-/// Settings in which nothing may go wrong. The larger ones run in `bash .ci/run --full`.
+/// Settings that must have no violation. The larger ones run in `bash .ci/run --full`.
 fn sound() -> Vec<Setting> {
     let apart: [&[ModelName]; 2] = [&[0], &[1]];
     let mut settings = vec![
@@ -144,7 +144,7 @@ fn every_shortcut_is_found_to_break_it() {
     }
 }
 
-/// Longer lives than can be explored: each schedule is one random order of everything that may happen.
+/// Longer lives than can be explored: each schedule is one random order of the possible events.
 #[test]
 fn random_schedules_violate_nothing() {
     let both: [&[ModelName]; 2] = [&[0, 1], &[1, 0]];

@@ -1,4 +1,4 @@
-//! The opening of a gate: every condition that must hold before the first window is requested.
+//! The opening of a gate: every check that must pass before the first window is requested.
 
 use std::path::{Path, PathBuf};
 
@@ -24,18 +24,18 @@ pub struct Opening {
     key: Option<PathBuf>,
     anchor: Option<PathBuf>,
     seen: Vec<Anchor>,
-    /// The same, of this ledger by its place.
+    /// The newest rows that files of releases record of this ledger: sequence number and chain hash.
     told: Vec<(i64, Digest)>,
-    /// A window of a file whose closing line is torn.
+    /// The window of a file whose closing line is torn.
     unclosed: Option<Published>,
-    /// The files of releases that it was read in.
+    /// The files of releases from which the rows were read.
     files: Vec<PathBuf>,
     again: bool,
     person: Option<String>,
 }
 
 impl Opening {
-    /// A ledger and a job, with the settings that most jobs want.
+    /// Creates the opening of a ledger for a job, with the settings that most jobs want.
     ///
     /// # Errors
     ///
@@ -57,8 +57,8 @@ impl Opening {
         })
     }
 
-    /// The version of the job; 1 unless said. Other parameters, or code that counts otherwise, are another
-    /// version.
+    /// Sets the version of the job; 1 by default. Other parameters, or code that counts differently, are
+    /// another version.
     #[must_use]
     pub fn version(mut self, version: u32) -> Opening {
         self.version = version;
@@ -66,15 +66,15 @@ impl Opening {
     }
 
     /// Sets the definition of one person, in the words that its account
-    /// [states](crate::ledger::AccountSpec::with_person): a statement about other people is refused. Compared
-    /// only where it is said.
+    /// [states](crate::ledger::AccountSpec::with_person): a definition of other people is refused. Without
+    /// it, nothing is compared.
     #[must_use]
     pub fn person(mut self, person: &str) -> Opening {
         self.person = Some(person.to_owned());
         self
     }
 
-    /// Sets the time at which the ledger records deliveries; [`Delivery::AtLeastOnce`] by default.
+    /// Sets the moment at which the ledger records deliveries; [`Delivery::AtLeastOnce`] by default.
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Opening {
         self.delivery = delivery;
@@ -88,8 +88,8 @@ impl Opening {
         self
     }
 
-    /// A file that notes every row before its line leaves, best on another disk: a ledger that is put back to
-    /// an older copy is behind it. It is made where there is none.
+    /// Sets the path of an anchor: a file that notes every row before its line leaves, best on another disk.
+    /// A ledger that is restored from an older copy is behind it. The file is created if it does not exist.
     #[must_use]
     pub fn anchor(mut self, anchor: impl AsRef<Path>) -> Opening {
         self.anchor = Some(anchor.as_ref().to_owned());
@@ -103,30 +103,31 @@ impl Opening {
         self
     }
 
-    /// The newest row in a file of releases that were released from this ledger: its place, and the hash of
-    /// it and of all before.
+    /// Adds the newest row in a file of releases that were delivered from this ledger: its sequence number,
+    /// and the hash of it and of all before.
     #[must_use]
     pub fn told(mut self, sequence: i64, chain: Digest) -> Opening {
         self.told.push((sequence, chain));
         self
     }
 
-    /// The window at the end of a file of releases, of which the closing line is torn.
+    /// Adds the window at the end of a file of releases whose closing line is torn.
     #[must_use]
     pub fn unclosed(mut self, window: Published) -> Opening {
         self.unclosed = Some(window);
         self
     }
 
-    /// The file in which [`told`](Opening::told) was read, to be named where the ledger is behind it.
+    /// Adds the file from which [`told`](Opening::told) was read; the error names it if the ledger is behind
+    /// it.
     #[must_use]
     pub fn told_in(mut self, file: impl AsRef<Path>) -> Opening {
         self.files.push(file.as_ref().to_owned());
         self
     }
 
-    /// Desks first hear of every row that there is of their statistic and version, and not only of those
-    /// whose delivery is not known: for a sink that is new.
+    /// Gives handles, as their first events, every row of their statistic and version, and not only those
+    /// whose delivery is not confirmed: for a new sink.
     #[must_use]
     pub fn telling_again(mut self) -> Opening {
         self.again = true;
@@ -134,18 +135,19 @@ impl Opening {
     }
 
     /// Verifies the ledger, compares it with every anchor, takes the job's fence, and starts the gate's
-    /// thread. Desks first hear of every row whose delivery is not known.
+    /// thread. The first events of handles are the rows whose delivery is not confirmed.
     ///
     /// # Errors
     ///
-    /// As [`Ledger::open`], [`Ledger::claim`] and [`LedgerKey::open`]; [`LedgerErrorKind::Doubt`] where the
+    /// As [`Ledger::open`], [`Ledger::claim`] and [`LedgerKey::open`]; [`LedgerErrorKind::Doubt`] if the
     /// ledger is behind an anchor.
     pub fn open(self) -> Result<Gate, LedgerError> {
         let ledger = Ledger::open(&self.ledger)?;
         self.over(ledger)
     }
 
-    /// As [`open`](Opening::open), with the ledger of its path, which the caller has opened and looked at.
+    /// Opens the gate as [`open`](Opening::open) does, with the ledger of its path, which the caller has
+    /// opened and read.
     ///
     /// # Errors
     ///
@@ -200,11 +202,11 @@ impl Opening {
     }
 }
 
-/// Compares a ledger with what files know of it.
+/// Compares a ledger with the rows that files record of it.
 ///
 /// # Errors
 ///
-/// [`LedgerErrorKind::Doubt`] where it is behind one of them, with the command that accepts the loss.
+/// [`LedgerErrorKind::Doubt`] if it is behind one of them, with the command that accepts the loss.
 pub(crate) fn compare(
     ledger: &mut Ledger,
     place: &Path,
@@ -230,10 +232,10 @@ fn behind(trouble: LedgerError, ledger: &Path, files: &[&Path]) -> LedgerError {
     ))
 }
 
-// Which of a ledger's budgets a statement about it means.
+// Selection of the account that a release is charged to.
 
-/// The account of this name, or the only one that protects this unit; where it is stated who one person is,
-/// of these people.
+/// Finds the account of this name, or the only one that protects this unit; if the job defines one person, an
+/// account of the same people.
 pub(super) fn find<'a>(
     accounts: &'a [AccountSpec],
     named: Option<&Name>,
@@ -296,8 +298,8 @@ mod tests {
         AccountSpec::new(name(text), neighbours, Promise::Lifetime, PrivacyCost::zcdp(1.0).unwrap()).unwrap()
     }
 
-    /// Refutes a guess: where more than one account could be meant, or none can, somebody's budget would be
-    /// spent unasked.
+    /// Refutes a guess: if more than one account could be meant, or none can, a budget would be spent that
+    /// nobody named.
     #[test]
     fn only_what_is_named_or_alone_is_found() {
         let accounts = [
@@ -331,8 +333,8 @@ mod tests {
         assert!(trouble.to_string().contains("ledger init"), "{trouble}");
     }
 
-    // Refutes an account of other people, and one that says nothing beside a job that does; a job that says
-    // nothing is not asked.
+    // Refutes an account of other people, and one without a definition beside a job that has one; a job
+    // without a definition is not compared.
     #[test]
     fn a_account_is_charged_for_the_people_that_it_states() {
         let stated = account("people", PrivacyUnit::Person).with_person("the client").unwrap();

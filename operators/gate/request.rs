@@ -1,4 +1,4 @@
-//! Requests to the gate and its events: all that it sees of a statistic or a mechanism.
+//! The requests to the gate and its events: all that the gate ever sees of a statistic or a mechanism.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -11,19 +11,19 @@ use crate::ledger::{
 };
 use crate::noise::NoiseSource;
 
-/// A window's exact statistic with the mechanism that will noise it.
+/// The exact statistic of a window with the mechanism that will noise it.
 ///
-/// A draw cannot fail. It is made once, from a fresh seed, after the ledger has said that the release has no
-/// row; what it returns is the line that may leave. Its price was stated before, where no data was in reach.
+/// A draw cannot fail. It is made once, from a fresh seed, after the ledger has shown that the release has no
+/// row; it returns the line that may leave. Its cost was stated before, where no data was in reach.
 pub trait Sealable: Send {
     /// Returns true if the mechanism keeps state from one release to the next. Then the releases of this
-    /// statistic are sealed one after another, in the order in which they were asked for.
+    /// statistic are sealed one after another, in the order of their requests.
     fn keeps_state(&self) -> bool {
         false
     }
 
-    /// Noises the statistic, and writes the line. `state` is what the last sealed release of this statistic
-    /// kept.
+    /// Noises the statistic, and writes the line. `state` is the state that the last sealed release of this
+    /// statistic kept.
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult;
 }
 
@@ -34,31 +34,31 @@ pub struct DrawResult {
     pub line: String,
     /// The state that the mechanism keeps for its next release; `None` leaves the present one.
     pub state: Option<Vec<u8>>,
-    /// The note beside a kept state: it is written once, and not with every release again.
+    /// The note beside a kept state: it is written once, and not again with every release.
     pub note: Option<Noted>,
 }
 
 /// The note that a release adds to those of its statistic.
 #[expect(missing_debug_implementations, reason = "it is a secret")]
 pub struct Noted {
-    /// Its place: one further for each note of the statistic.
+    /// The place of the note: one further for each note of the statistic.
     pub place: i64,
-    /// Notes at earlier places than this are given up.
+    /// The first place to keep: notes at earlier places are discarded.
     pub since: i64,
     /// The text of the note.
     pub text: Vec<u8>,
 }
 
-/// A mechanism without a memory is a function of its noise.
+/// A mechanism without a state is a function of its noise.
 impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
     fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult {
         DrawResult { line: self(noise), state: None, note: None }
     }
 }
 
-/// A complete window that asks to be released.
+/// The request for the release of a complete window.
 ///
-/// Only this library makes one, and computes its charge from the mechanism that draws its noise. A price that
+/// Only this library makes one, and computes its charge from the mechanism that draws its noise. A cost that
 /// another crate states by hand does not compile:
 ///
 /// ```compile_fail,E0451
@@ -70,17 +70,17 @@ impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
 /// }
 /// ```
 pub struct ReleaseRequest {
-    /// The release that is requested.
+    /// The requested release.
     pub(crate) release: ReleaseId,
     /// The charge of the release: from configuration, never from data.
     pub(crate) charge: Charge,
-    /// The secret, and how to tell it.
+    /// The exact statistic, with the mechanism that noises it.
     pub(crate) sealable: Box<dyn Sealable>,
 }
 
 impl ReleaseRequest {
-    /// A request whose charge nothing proves to pay for its draw. For tests and benches of this library
-    /// itself.
+    /// Creates a request without a proof that its charge pays for its draw. For tests and benches of this
+    /// library itself.
     #[doc(hidden)]
     #[must_use]
     pub fn unproved_for_tests_of_the_library_itself(
@@ -101,44 +101,44 @@ impl fmt::Debug for ReleaseRequest {
 /// An event of the gate.
 #[derive(Clone, Debug)]
 pub enum GateEvent {
-    /// A row of the ledger, read back: its line may leave, and no other. Beside it, how its budget stands.
+    /// A row of the ledger, read back: its line may leave, and no other. Beside it, the status of its budget.
     Row(Box<Row>, Box<BudgetStatus>),
-    /// The line of this row is not for this process to let leave: it has left before, or another process lets
+    /// A row that this process must not deliver: it has been delivered before, or another process delivers
     /// it. Only where nothing may be delivered twice.
     Withheld(Box<Row>),
-    /// The ledger has no row under this name, and none is on its way: what was
-    /// [sought](super::GateHandle::seek) was never released.
+    /// The ledger has no row under this name, and none is in progress: the release that was
+    /// [sought](super::GateHandle::seek) was never made.
     Absent(Digest),
-    /// Nothing more will be released by this process.
+    /// The gate halts: this process releases nothing more.
     Halted(HaltReason),
 }
 
-/// The status of a budget, for the time of a window.
+/// The status of a budget over the time of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetStatus {
-    /// The budget.
+    /// The name of the budget account.
     pub account: Name,
-    /// The window.
+    /// The time of the window.
     pub window: Interval,
     /// The amount that counts against the budget.
     pub spent: PrivacyCost,
     /// The cap of the budget.
     pub cap: PrivacyCost,
-    /// The time until which the budget lasts, if every statistic goes on at its newest price and pace.
+    /// The time until which the budget lasts, if every statistic continues at its newest cost and pace.
     pub forecast: Arc<Forecast>,
-    /// The place of the row beside it among all rows that the gate of this process gave out, from 0 on: the
-    /// order in which their windows were handed in.
+    /// The position of the row beside it among all rows that the gate of this process gave out, from 0 on:
+    /// the order in which their windows were submitted.
     pub order: u64,
 }
 
-// Releases that were handed in and wait, in the order in which they came: rows are written in that order and
-// in no other, whatever else is on its way.
+// Queue of the submitted releases, in the order in which they came: rows are written in that order and in no
+// other, whatever else is in progress.
 
-/// A release that the gate was given.
+/// A release that was submitted to the gate.
 pub(super) enum HandedRelease {
-    /// It asks for its row.
+    /// The request for its row.
     Wanted(ReleaseRequest),
-    /// Its time has passed.
+    /// The report that its deadline has passed.
     Missed(ReleaseId),
 }
 
@@ -155,7 +155,7 @@ impl HandedRelease {
     }
 }
 
-/// Releases that wait for their turn.
+/// The queue of the releases that wait for their turn.
 #[derive(Default)]
 pub(super) struct Turns {
     waiting: VecDeque<HandedRelease>,
@@ -163,25 +163,25 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Says whether this release waits for its turn.
+    /// Returns true if this release waits for its turn.
     pub(super) fn waits(&self, id: &Digest) -> bool {
         self.ids.contains(id)
     }
 
-    /// Says whether no release waits.
+    /// Returns true if no release waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Adds a release behind the others. One that waits already waits once.
+    /// Adds a release behind the others, unless it waits already.
     pub(super) fn queue(&mut self, handed: HandedRelease) {
         if self.ids.insert(handed.release().id()) {
             self.waiting.push_back(handed);
         }
     }
 
-    /// Takes those from the front that may share a commit: of a statistic that keeps a state there is one,
-    /// for the next one needs what it has sealed.
+    /// Takes the releases at the front that may share a commit: only one of a statistic that keeps a state,
+    /// for the next one needs the state that it seals.
     pub(super) fn next(&mut self) -> Vec<HandedRelease> {
         let (mut prepared, mut drawn): (Vec<HandedRelease>, HashSet<Name>) = Default::default();
         while let Some(next) = self.waiting.front() {
@@ -195,7 +195,7 @@ impl Turns {
     }
 }
 
-// Why a gate stops.
+// Reasons for a halt.
 
 /// The reason for which the gate no longer releases anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -203,13 +203,13 @@ impl Turns {
 pub enum HaltReason {
     /// A later process of the same job holds the fence.
     Fenced,
-    /// The ledger is torn or edited.
+    /// The ledger is damaged or was edited.
     Ledger,
-    /// The ledger is an older copy: it does not hold what has been published from it.
+    /// The ledger is an older copy: it lacks rows that have been published from it.
     Behind,
     /// The input was abandoned before it was complete.
     Incomplete,
-    /// It is not known whether a commit took place.
+    /// It is unknown whether a commit took place.
     Unknown,
     /// The operating system gave no randomness.
     NoRandomness,
@@ -246,11 +246,11 @@ impl fmt::Display for HaltReason {
 
 impl std::error::Error for HaltReason {}
 
-/// A doubt with what it came of, as a gate that has halted keeps it.
+/// The reason of a halt and its cause, as a gate that has halted keeps them.
 #[derive(Clone, Debug)]
 pub(super) struct Halt {
     pub(super) doubt: HaltReason,
-    /// The ledger's own words, where the doubt is about the ledger.
+    /// The ledger's message, if the reason is the ledger.
     pub(super) cause: Option<String>,
 }
 
@@ -282,12 +282,12 @@ impl From<HaltReason> for LedgerError {
     }
 }
 
-// How long a gate waits for a server that does not answer. A file is asked once.
+// Attempts at a server that does not answer. A file is asked once.
 
 /// The number of attempts at a server, and the wait before the second; each further wait is twice as long.
 const RETRIES: (u32, Duration) = (9, Duration::from_millis(100));
 
-/// Asks the ledger for what means the same however often it is asked.
+/// Asks the ledger a question that may be repeated without effect.
 pub(super) fn ask<T>(
     ledger: &mut Ledger,
     claim: &Claim,
@@ -302,8 +302,8 @@ pub(super) fn ask<T>(
     }
 }
 
-/// Asks over new connections, until there is an answer or its attempts end: first for the fence and these
-/// rows, then the question.
+/// Asks over new connections, until there is an answer or the attempts are used up: first for the fence and
+/// these rows, then the question.
 pub(super) fn ask_anew<T>(
     ledger: &mut Ledger,
     claim: &Claim,

@@ -1,5 +1,5 @@
-//! Encryption of the state of mechanisms: the ledger stores it and cannot read it, and no state fits in
-//! another's place.
+//! Encryption of the state of mechanisms: the ledger stores it and cannot read it, and no state is accepted
+//! in another's place.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -11,7 +11,7 @@ use crate::ledger::{
     Claim, Digest, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Note, State, VersionTerms,
 };
 
-/// The length of a nonce: long enough to be drawn at random for every seal.
+/// The length of a nonce in bytes: long enough to be drawn at random for every encryption.
 const NONCE: usize = 24;
 
 /// The owner of a state: a job, and one of its statistics.
@@ -29,8 +29,7 @@ impl StateCipher {
         StateCipher { cipher: XChaCha20Poly1305::new((&*key).into()), ledger }
     }
 
-    /// The state that follows version `after`, and what is noted beside it; `None` where there is no
-    /// randomness.
+    /// Encrypts the state that follows version `after`, and its notes; `None` if there is no randomness.
     pub(super) fn seal(
         &self,
         of: StatisticRef<'_>,
@@ -51,12 +50,13 @@ impl StateCipher {
         Some(State { version, held, note })
     }
 
-    /// The state in clear; `None` where it was sealed by another key, for another place, or changed since.
+    /// Decrypts a state; `None` if it was encrypted with another key or for another place, or was changed
+    /// since.
     pub(super) fn open(&self, of: StatisticRef<'_>, state: &State) -> Option<Zeroizing<Vec<u8>>> {
         self.opened(&place(&self.ledger, of, state.version), &state.held)
     }
 
-    /// The same of a note at this place.
+    /// Decrypts the note at this place, under the same conditions.
     pub(super) fn open_note(&self, of: StatisticRef<'_>, at: i64, held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         self.opened(&place_of_note(&self.ledger, of, at), held)
     }
@@ -76,7 +76,8 @@ impl StateCipher {
     }
 }
 
-/// Names are of a fixed alphabet without `/`, so no two places read alike.
+/// Returns the associated data that binds a state to its place. Names are of a fixed alphabet without `/`, so
+/// no two places have the same bytes.
 fn place(ledger: &Digest, (job, name): StatisticRef<'_>, version: i64) -> Vec<u8> {
     format!("{ledger}/{job}/{name}/{version}").into_bytes()
 }
@@ -85,31 +86,31 @@ fn place_of_note(ledger: &Digest, (job, name): StatisticRef<'_>, place: i64) -> 
     format!("{ledger}/{job}/{name}/note/{place}").into_bytes()
 }
 
-// What a statistic kept, and what must be so before it gets a handle.
+// The state of a statistic, and the checks before it gets a handle.
 
-/// The newest state of a statistic, in clear.
+/// The newest state of a statistic, decrypted.
 pub(super) struct KeptState {
     /// The number of changes of the state.
     pub(super) version: i64,
     pub(super) state: Zeroizing<Vec<u8>>,
 }
 
-/// All that a statistic kept, in clear: its newest state, and what was noted beside it, each with its place.
-/// Erased when it is dropped.
+/// The whole state of a statistic, decrypted: the newest state, and its notes with their places. Erased when
+/// it is dropped.
 #[derive(Default)]
 pub struct Memory {
     /// The newest state.
     pub state: Zeroizing<Vec<u8>>,
-    /// Notes with their places, in order.
+    /// The notes with their places, in order.
     pub notes: Vec<(i64, Zeroizing<Vec<u8>>)>,
-    /// True if another version of the job has kept it, perhaps of another statistic: text that cannot be read
-    /// is no state.
+    /// True if another version of the job has kept it, perhaps of another statistic: text that such a reader
+    /// cannot parse counts as no state.
     pub is_foreign: bool,
 }
 
 redacted!(Memory);
 
-/// A statistic that is about to be released from.
+/// A statistic that asks for a handle.
 #[derive(Debug)]
 pub(super) struct Guest {
     /// The name of the statistic.
@@ -120,12 +121,11 @@ pub(super) struct Guest {
     pub(super) terms: VersionTerms,
 }
 
-/// Holds the job's version to its parameters, and reads what the statistic kept.
+/// Checks the parameters of the job's version, and reads the state of the statistic.
 ///
 /// # Errors
 ///
-/// [`LedgerErrorKind::Refused`] where the version had other parameters; everything else is a doubt of the
-/// whole gate.
+/// [`LedgerErrorKind::Refused`] if the version had other parameters; every other error halts the whole gate.
 pub(super) fn welcome(
     ledger: &mut Ledger,
     claim: &Claim,
@@ -133,7 +133,7 @@ pub(super) fn welcome(
     Guest { name, version, terms }: &Guest,
 ) -> Result<Option<Memory>, LedgerError> {
     let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, terms.clone()) {
-        // An answer, and no reason to ask again.
+        // A refusal is an answer, and no reason to ask again.
         Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => Ok(Err(trouble)),
         asked => asked.map(Ok),
     };
@@ -154,11 +154,11 @@ pub(super) fn welcome(
     }))
 }
 
-/// Returns the state that a statistic of this job kept.
+/// Returns the state of a statistic of this job.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or not be opened: to go on without it would be to draw again what was drawn.
+/// If it cannot be read or decrypted: to go on without it would be to draw the same noise a second time.
 pub(super) fn kept(
     ledger: &mut Ledger,
     claim: &Claim,

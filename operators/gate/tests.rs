@@ -1,4 +1,4 @@
-//! The real thread over a real ledger: what is told, what is charged, and what a restart says.
+//! The real thread over a real ledger: the rows, the charges, and the answers after a restart.
 
 mod again;
 mod anchors;
@@ -20,10 +20,10 @@ use crate::ledger::{
 };
 use crate::noise::{DiscreteLaplace, NoiseDistribution, NoiseSource};
 
-/// A power of two, so that sums of costs are exact.
+/// The cost of a release: a power of two, so that sums of costs are exact.
 const COST: f64 = 1.0 / 1024.0;
 
-/// A ledger of one account, for so many windows.
+/// Creates a ledger of one account, with a budget for this number of windows.
 fn scratch(at: ScratchPlace, windows: u32) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
@@ -69,12 +69,12 @@ fn release(window: i64) -> ReleaseId {
     }
 }
 
-/// A count of 1,000 with noise; `draws` tells how often it was noised.
+/// A request for a count of 1,000 with noise; `draws` counts the draws.
 fn request(window: i64, draws: &Arc<AtomicU32>) -> ReleaseRequest {
     let draws = Arc::clone(draws);
     let noised = move |noise: &mut NoiseSource| {
         draws.fetch_add(1, Ordering::Relaxed);
-        // So wide that no two draws of one test are alike.
+        // Wide enough that no two draws of one test are equal.
         let law = DiscreteLaplace::new(2f64.powi(50)).unwrap();
         format!("{}", 1_000 + law.draw(noise))
     };
@@ -148,10 +148,10 @@ fn at_most_once_is_marked_before_it_is_told(at: ScratchPlace) {
     handle.submit(request(0, &draws)).unwrap();
     assert_eq!(row(&handle).fate(), ReleaseStatus::Sealed);
     drop((gate, handle));
-    // Whether it left is not known; it is not told again, even on request.
+    // It is unknown if it left; it is not given out again, even on request.
     let (gate, handle) = open();
     handle.submit(request(0, &draws)).unwrap();
-    // Whoever asks is told so.
+    // The requester is notified.
     assert!(matches!(handle.wait(), Some(GateEvent::Withheld(row)) if row.release() == &release(0)));
     drop(gate);
     assert!(handle.wait().is_none());
@@ -196,7 +196,7 @@ fn a_missed_window_is_skipped_for_good_at_no_cost(at: ScratchPlace) {
     assert!(skipped.line().ends_with("\"skipped\":true}"), "{}", skipped.line());
     handle.delivered(&skipped);
     handle.submit(request(0, &draws)).unwrap();
-    // Asked for while it is on its way or after it, it stays skipped.
+    // Requested while it is in progress or after it, it stays skipped.
     drop(gate);
     while let Some(told) = handle.wait() {
         assert!(matches!(told, GateEvent::Row(row, _) if row.fate() == ReleaseStatus::Skipped));
@@ -209,7 +209,7 @@ fn a_window_that_is_missed_while_it_is_on_its_way_is_released(at: ScratchPlace) 
     let scratch = scratch(at, 1_000);
     let draws = Arc::default();
     let (gate, handle) = open(&scratch);
-    // Both words about a window reach the thread together, while it is busy with the windows before.
+    // Both messages about a window reach the thread together, while it is busy with the windows before.
     for window in 0..500 {
         handle.submit(request(window, &draws)).unwrap();
         handle.miss(release(window));

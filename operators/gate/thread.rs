@@ -1,5 +1,4 @@
-//! The thread that carries out what the [`Core`] decides: it alone holds the ledger, and it alone asks for a
-//! draw.
+//! The thread that carries out the effects of the [`Core`]: it alone holds the ledger, and it alone draws.
 //!
 //! Requests that wait while a commit is under way share the next one.
 
@@ -31,28 +30,28 @@ pub(super) enum GateMessage {
     Missed(ReleaseId),
     Delivered(Digest),
     Desk(Guest, Listener, Sender<MemoryReply>),
-    /// A handle listens for the first time, and waits until this is dropped.
+    /// A handle listens for the first time, and waits until this sender is dropped.
     Listening(Sender<()>),
     /// Some input will never be complete.
     Halt,
-    /// Finish what was asked for, and end.
+    /// Finish the pending requests, and end.
     Close,
 }
 
-/// The state that the statistic of a new handle kept, or the reason for which it gets none.
+/// The state of the statistic of a new handle, or the reason for which it gets no handle.
 pub(super) type MemoryReply = Result<Option<Memory>, LedgerError>;
 
 /// The reason for which the gate stopped, which outlives its thread.
 pub(super) type Halted = Arc<OnceLock<Halt>>;
 
-/// Requests that share a commit.
+/// The maximum number of requests that share a commit.
 const GROUP: usize = 256;
 
-/// A request, until its row is known.
+/// A request whose row is not known yet.
 struct PendingRequest {
     release: ReleaseId,
     charge: Option<Charge>,
-    /// Gone once it was drawn.
+    /// The mechanism and its tally; `None` once the line was drawn.
     sealable: Option<Box<dyn Sealable>>,
     /// The state that the draw keeps for the next one, encrypted.
     state: Option<State>,
@@ -67,14 +66,15 @@ pub(super) struct Driver {
     /// The requests that have no row yet.
     requests: HashMap<Digest, PendingRequest>,
     turns: Turns,
-    /// Rows on their way out.
+    /// The rows that are being delivered.
     rows: HashMap<Digest, Row>,
     listeners: Listeners,
-    /// Up to when the windows of a release are settled, by the release and its version.
+    /// The settled frontier of each release: the time up to which its windows are settled, by release and
+    /// version.
     settled: HashMap<(Name, Digest), Time>,
-    /// At which pace budgets are being spent.
+    /// The pace at which budgets are being spent.
     pacing: Pacing,
-    /// The newest trouble with the ledger, until something goes well again.
+    /// The newest error of the ledger, until an operation succeeds again.
     cause: Option<String>,
     halted: Halted,
 }
@@ -109,7 +109,7 @@ impl Driver {
         Arc::clone(&self.halted)
     }
 
-    /// The first step, taken before the thread begins.
+    /// Takes the first step, before the thread begins.
     pub(super) fn opened(&mut self, waiting: Vec<Row>, behind: bool) -> Vec<Effect<Digest, String>> {
         let waiting = waiting.into_iter().map(|row| self.known(row)).collect();
         self.step(Event::Opened { waiting, behind })
@@ -128,7 +128,7 @@ impl Driver {
             }
             self.carry_out(effects);
             if closing {
-                // What ends is not waited for by anyone, so it cannot fail either.
+                // Nobody waits for the end of the thread, so it cannot fail either.
                 let _ = failpoint::reached("shutdown", LedgerErrorKind::Unknown);
             }
             if closing || self.core.is_halted() {
@@ -137,7 +137,8 @@ impl Driver {
         }
     }
 
-    /// Tells the core, and lets go of what the core lets go of: a secret is not kept beside its row.
+    /// Passes an event to the core, and drops the request and the row of a finished release: a secret is not
+    /// kept beside its row.
     fn step(&mut self, event: Event<Digest, String>) -> Vec<Effect<Digest, String>> {
         let about = event.name().copied();
         let effects = self.core.step(event);
@@ -161,12 +162,12 @@ impl Driver {
         effects
     }
 
-    /// Takes up the next releases that may share a commit; empty where no release waits for its turn.
-    /// `places` says in which order they came.
+    /// Takes the next releases that may share a commit; empty if no release waits for its turn. `places`
+    /// receives the order in which they came.
     fn take_up(&mut self, places: &mut HashMap<Digest, usize>) -> Vec<Effect<Digest, String>> {
         let mut effects = Vec::new();
-        // A request for a row that is on its way out already asks for nothing, and the one behind it must not
-        // wait for it.
+        // A request for a row that is being delivered already has no effect, and the request behind it must
+        // not wait for it.
         while effects.is_empty() && !self.turns.is_empty() {
             places.clear();
             for handed in self.turns.next() {
@@ -181,9 +182,9 @@ impl Driver {
         effects
     }
 
-    /// Does what is to be done, until there is nothing left that does not wait for somebody else. What can
-    /// share a transaction does. Rows are written, and told, in the order in which their releases were handed
-    /// in, however many share a commit and whichever of them have their rows already.
+    /// Carries out effects, until none is left that does not wait for another party. Effects that can share a
+    /// transaction do. Rows are written, and given out, in the order in which their releases were submitted,
+    /// however many share a commit and whichever of them have their rows already.
     fn carry_out(&mut self, effects: Vec<Effect<Digest, String>>) {
         let mut effects = effects;
         let (mut sealings, mut leaving): (Vec<Sealing>, Vec<Row>) = Default::default();
@@ -200,14 +201,15 @@ impl Driver {
                     Effect::Recover(id) => recovering.push(id),
                     Effect::Mark(id) => marks.extend(self.rows.get(&id).cloned()),
                     Effect::Deliver(id, _) => leaving.extend(self.rows.get(&id).cloned()),
-                    // Told where the core said so.
+                    // `step` has notified the listener.
                     Effect::Withhold(_) => {}
                     Effect::Halt(doubt) => return self.listeners.halt(doubt),
                 }
             }
             events.extend(self.recover(&recovering));
             events.extend(self.mark(marks));
-            // Nothing is sealed before all of the group are drawn, and nothing told before all are sealed.
+            // Nothing is sealed before all of the group are drawn, and nothing given out before all are
+            // sealed.
             if events.is_empty() {
                 sealings.sort_by_key(|sealing| places.get(&sealing.release.id()).copied());
                 events.extend(self.seal(mem::take(&mut sealings)));
@@ -226,13 +228,13 @@ impl Driver {
         }
     }
 
-    /// A doubt about the ledger, whose words are kept for those who ask why.
+    /// Returns the event of a doubt about the ledger, and keeps the ledger's message for later errors.
     fn doubted(&mut self, trouble: &LedgerError) -> Event<Digest, String> {
         self.cause = Some(trouble.to_string());
         Event::Doubted(HaltReason::about(trouble))
     }
 
-    /// Keeps a row until it has left; its request is answered.
+    /// Keeps a row until it has been delivered; its request is answered.
     fn known(&mut self, row: Row) -> (Digest, RowRecord<String>) {
         let id = row.release().id();
         let record =
@@ -243,7 +245,7 @@ impl Driver {
         (id, record)
     }
 
-    /// Takes note of how far the windows of a release are settled.
+    /// Advances the settled frontier of a release.
     fn settle(&mut self, row: &Row) {
         let release = row.release();
         if release.part.is_none() && row.fate() != ReleaseStatus::Skipped {
@@ -261,16 +263,16 @@ impl Driver {
     }
 }
 
-// How a row leaves: marked where it may not leave twice, noted in the anchor, and told with how its budget
-// stands.
+// Delivery of a row: marked first if it may not be delivered twice, noted in the anchor, and given out with
+// the status of its budget.
 
 impl Driver {
     pub(super) fn mark(&mut self, rows: Vec<Row>) -> Vec<Event<Digest, String>> {
         if rows.is_empty() {
             return Vec::new();
         }
-        // A mark whose answer was lost is no news the second time; what may not leave twice does not leave
-        // then.
+        // A mark whose answer was lost reports nothing new the second time; a row that may not be delivered
+        // twice is then not delivered.
         let mark = |ledger: &mut Ledger| {
             failpoint::reached("after-put-before-mark", LedgerErrorKind::Unknown)?;
             let news = ledger.mark(&rows)?;
@@ -285,7 +287,7 @@ impl Driver {
         }
     }
 
-    /// Lets rows leave, in this order, once the anchor knows of them.
+    /// Gives out rows, in this order, once the anchor has noted them.
     pub(super) fn tell(&mut self, rows: Vec<Row>) -> Option<Event<Digest, String>> {
         let noted = self.journal.as_mut().map_or(Ok(()), |journal| journal.note(rows.iter()));
         if let Err(trouble) = noted {

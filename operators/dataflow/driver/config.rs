@@ -1,4 +1,4 @@
-//! The configuration of a run: threads and processes.
+//! The configuration of a run: the threads and processes that share the work.
 
 use std::fmt;
 use std::net::TcpStream;
@@ -21,14 +21,14 @@ pub struct Config {
     pub(crate) stop: Stop,
 }
 
-/// The processes of a job that is more than one.
+/// The processes of a job with several.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) process: usize,
     pub(crate) addresses: Vec<String>,
     pub(crate) within: Duration,
     pub(crate) agreement: Digest,
-    /// Called with what the operator should know while the run goes on.
+    /// The function for messages to the operator of the job while the run goes on.
     pub(crate) notice: Notice,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// A run whose processes have found together, and that has not begun.
+/// A run whose processes are connected, and that has not begun.
 pub(crate) struct Joined {
     pub(super) config: Config,
     pub(super) shared: Arc<ProcessShared>,
@@ -62,21 +62,21 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// The other processes, where there are some.
+    /// Returns the other processes, if there are any.
     pub(crate) fn peers(&self) -> Option<&Arc<Peers>> {
         self.peers.as_ref()
     }
 }
 
-/// The most workers of a process: 64, or four for each core. Each of them speaks with every other at every
-/// step, so more of them than cores take the time from each other, and 1,000 on two cores never come to an
-/// end.
+/// Returns the maximum number of workers of a process: 64, or four for each core. Each of them communicates
+/// with every other at every step, so more of them than cores take the time from each other, and 1,000 on two
+/// cores never come to an end.
 fn most_workers() -> usize {
     available_parallelism().map_or(64, |cores| cores.get().saturating_mul(4).max(64))
 }
 
 impl Config {
-    /// One process with this number of workers.
+    /// Creates a configuration of one process with this number of workers.
     ///
     /// # Errors
     ///
@@ -96,16 +96,16 @@ impl Config {
         Ok(Config { threads, cluster: None, stop: Stop::new() })
     }
 
-    /// One of several processes with this number of workers each. All are given the same addresses,
-    /// `host:port`, one a process, in the same order; this one is `process`, from 0 on, and process 0 holds
-    /// the gate.
+    /// Creates a configuration of several processes with `threads` workers each. All are given the same
+    /// addresses, `host:port`, one a process, in the same order; this one is `process`, from 0 on, and
+    /// process 0 holds the gate.
     ///
-    /// What travels between them is private, and travels in the clear: the addresses must be of the same
-    /// machine, or of a network that nobody else can read or join.
+    /// Private records travel between them without encryption: the addresses must be of the same machine, or
+    /// of a network that nobody else can read or join.
     ///
     /// # Errors
     ///
-    /// If there are no workers or addresses, or `process` is not the place of one.
+    /// If there are no workers or addresses, or `process` is not the position of an address.
     pub fn cluster(threads: usize, process: usize, addresses: Vec<String>) -> Result<Config, Invalid> {
         if addresses.is_empty() {
             return Err(Invalid::new("hosts", InvalidKind::Empty, "one address for each process"));
@@ -123,8 +123,8 @@ impl Config {
         Ok(Config { cluster: Some(Arc::new(cluster)), ..Config::threads(threads)? })
     }
 
-    /// Sets the time within which the processes must connect: 30 s by default. In a single process nothing
-    /// waits.
+    /// Sets the time within which the processes must connect: 30 s by default. A single process has nothing
+    /// to connect to.
     pub fn connect_within(mut self, within: Duration) -> Config {
         if let Some(cluster) = &mut self.cluster {
             Arc::make_mut(cluster).within = within;
@@ -142,7 +142,7 @@ impl Config {
     }
 
     /// Sets the function that is called with messages for the operator of the job while the run goes on: a
-    /// process has not come, does not answer, or answers again. In a single process there is nothing to say.
+    /// process has not connected, does not answer, or answers again. A single process has no such messages.
     pub fn noting(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Config {
         if let Some(cluster) = &mut self.cluster {
             Arc::make_mut(cluster).notice = Arc::new(notice);
@@ -150,14 +150,15 @@ impl Config {
         self
     }
 
-    /// A switch that stops the run. In a cluster it stops all processes: each of them drains, and ends as a
-    /// run does that was asked to stop.
+    /// Sets the switch that stops the run. In a cluster it stops all processes: each of them drains, and ends
+    /// as a stopped run does.
     pub fn stopped_by(mut self, stop: &Stop) -> Config {
         self.stop = stop.clone();
         self
     }
 
-    /// Finds the other processes, where there are some; `None` where the run was stopped before all had come.
+    /// Connects to the other processes, if there are any; `None` if the run was stopped before all were
+    /// connected.
     pub(crate) fn join(self) -> Result<Option<Joined>, RunError> {
         let shared = ProcessShared::new(self.stop.clone());
         let Some(cluster) = &self.cluster else {

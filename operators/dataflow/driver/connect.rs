@@ -1,13 +1,13 @@
-//! The connection of a job's processes: within a time limit, and only between processes of the same
+//! Connections between the processes of a job: within a deadline, and only among processes of equal
 //! configuration.
 //!
-//! Timely's own way retries for ever, and takes whoever connects at its word. Here each connection begins
-//! with a hello of fixed length that must be right in every byte; a stranger's is closed and forgotten. It is
-//! no protection against an attacker, who may read and write everything that follows.
+//! Timely's own way retries for ever, and accepts any peer. Here each connection begins with a hello of fixed
+//! length that must be right in every byte; a stranger's is closed and forgotten. It is no protection against
+//! an attacker, who may read and write everything that follows.
 //!
 //! Each pair of processes has two connections: one for the records, which timely owns, and one for [`Peers`],
-//! on which each says whether it still runs and why it ended. A process that fails before it can connect
-//! [says so](announce_end) to the others, so that they need not wait for their deadline.
+//! on which each process reports that it still runs and why it ended. A process that fails before it can
+//! connect [announces it](announce_end) to the others, so that they need not wait for their deadline.
 //!
 //! [`Peers`]: super::peers::Peers
 
@@ -24,17 +24,17 @@ use super::config::Cluster;
 use super::failure::{FailureKind, RunError};
 use super::shared::Stop;
 
-/// Between two tries.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// For a stranger that connects and says nothing.
+/// The time limit for the hello of a stranger that connects and sends nothing.
 const HELLO: Duration = Duration::from_millis(500);
-/// From when on the operator is notified which process has not come.
+/// The time after which a missing process is named to the operator of the job.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// The time between the starts of a job's processes for which one waits.
+/// The time by which the starts of a job's processes may differ.
 const TOGETHER: Duration = Duration::from_secs(2);
 
-/// One connection of each kind to every other process, in their order; `None` in this one's place.
+/// One connection of each kind to every other process, in their order; `None` at this process's own index.
 pub(super) struct Sockets {
     pub(super) records: Vec<Option<TcpStream>>,
     pub(super) control: Vec<Option<TcpStream>>,
@@ -45,14 +45,14 @@ impl Sockets {
         if kind == CONTROL { self.control.get_mut(peer) } else { self.records.get_mut(peer) }
     }
 
-    /// The first process to which a connection is missing.
+    /// Returns the first process to which a connection is missing.
     fn missing(&self, own: usize) -> Option<usize> {
         let lacks = |peer: &usize| self.records[*peer].is_none() || self.control[*peer].is_none();
         (0..self.records.len()).filter(|peer| *peer != own).find(lacks)
     }
 }
 
-/// Connects to every other process; `None` where the run was stopped before all had come.
+/// Connects to every other process; `None` if the run was stopped before all were connected.
 pub(super) fn connect(
     cluster: &Arc<Cluster>,
     threads: usize,
@@ -60,7 +60,7 @@ pub(super) fn connect(
 ) -> Result<Option<Sockets>, RunError> {
     let (began, deadline) = (Instant::now(), Instant::now() + cluster.within);
     let own = &cluster.addresses[cluster.process];
-    // Bound before anything waits, so that those who come early find the door.
+    // Bound before anything waits, so that processes that start early can connect.
     let listener = TcpListener::bind(own.as_str())
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .map_err(|error| RunError::configuration(format!("hosts: cannot listen on {own}: {error}")))?;
@@ -74,7 +74,7 @@ pub(super) fn connect(
         let name = cluster.name(missing);
         if stop.is_stopped() {
             for peer in (0..cluster.addresses.len()).filter(|peer| *peer != cluster.process) {
-                // Who does not listen yet waits until its deadline, or is stopped as well.
+                // A process that does not listen yet waits until its deadline, or is stopped as well.
                 let _ = announce(&cluster.addresses, cluster.process, peer, STOPPED);
             }
             return Ok(None);
@@ -117,7 +117,7 @@ fn gone_before(cluster: &Cluster, peer: usize) -> RunError {
     RunError::new(FailureKind::Peer, message)
 }
 
-/// Stops calling once it is dropped.
+/// A guard that ends the connection attempts when it is dropped.
 struct ConnectGuard(Arc<AtomicBool>);
 
 impl Drop for ConnectGuard {
@@ -128,8 +128,8 @@ impl Drop for ConnectGuard {
 
 type Called = Result<(usize, u64, TcpStream), RunError>;
 
-/// Calls every process that comes before this one, each on a thread, so that the end of one is not missed
-/// while another is waited for.
+/// Connects to every process before this one, each on a thread, so that the end of one is not missed while
+/// another is waited for.
 fn call_all(
     cluster: &Arc<Cluster>,
     threads: usize,
@@ -143,7 +143,7 @@ fn call_all(
             for kind in [RECORDS, CONTROL] {
                 let stream = call(&cluster, threads, (peer, kind), deadline, &over);
                 let failed = stream.is_err();
-                // The receiver is gone where nobody waits any more.
+                // The receiver is gone if nobody waits any more.
                 let _ = sender.send(stream.map(|stream| (peer, kind, stream)));
                 if failed {
                     return;
@@ -158,7 +158,7 @@ fn call_all(
     Ok(called)
 }
 
-/// Calls a process that comes before this one, until it answers.
+/// Connects to a process before this one, until it answers.
 fn call(
     cluster: &Cluster,
     threads: usize,
@@ -170,7 +170,7 @@ fn call(
     loop {
         match greet(cluster, threads, (peer, kind), deadline) {
             Ok(stream) => return Ok(stream),
-            // It will say nothing else next time.
+            // A further attempt would get the same answer.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(RunError::configuration(format!("hosts: {name} {UNLIKE}")));
             }
@@ -190,8 +190,8 @@ fn greet(
 ) -> io::Result<TcpStream> {
     let mut stream = reach(&cluster.addresses[peer])?;
     stream.write_all(&hello(cluster, threads, cluster.process, kind))?;
-    // The other side says the same for itself once it lets this one in. To give up and call again would leave
-    // it with a connection that is dead.
+    // The other side sends its own hello once it accepts this one. To give up and connect again would leave
+    // it with a dead connection.
     let wait = deadline.saturating_duration_since(Instant::now()).max(PAUSE);
     stream.set_read_timeout(Some(wait))?;
     let mut said = [0; LENGTH];
@@ -211,15 +211,15 @@ fn reach(address: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The process that has called.
+/// The sender of a hello.
 enum Caller {
     /// A process after this one, with the kind of its connection.
     Peer(usize, u64),
-    /// A process of some job, which is not this one.
+    /// A process of another job or of another configuration.
     Unlike,
     /// A process of this job that has failed before it could connect.
     Ended(usize),
-    /// A process of this job that was asked to stop before all had come, as all of them are by that.
+    /// A process of this job that was stopped before all were connected, which stops all of them.
     Stopped,
 }
 
@@ -227,7 +227,7 @@ enum Caller {
 const UNLIKE: &str =
     "runs another job file, or with another key, -n, -p or -w; give all processes the same files and counts";
 
-/// Returns the process that has called; `None` if it is none of the cluster, or has called before.
+/// Returns the sender of a hello; `None` if it is no process of the cluster, or is connected already.
 fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream, sockets: &Sockets) -> Option<Caller> {
     let heard = || -> io::Result<[u8; LENGTH]> {
         let mut stream = stream;
@@ -260,16 +260,16 @@ fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream, sockets: &Socke
     if caller.is_some_and(|(peer, kind)| slots(kind)[peer].is_some()) {
         return None;
     }
-    // Who is unlike this one sees it by this.
+    // A process of another configuration learns of the difference by this hello.
     let mut stream = stream;
     let kind = caller.map_or(RECORDS, |(_, kind)| kind);
     stream.write_all(&hello(cluster, threads, cluster.process, kind)).ok()?;
     Some(caller.map_or(Caller::Unlike, |(peer, kind)| Caller::Peer(peer, kind)))
 }
 
-/// Tells the processes of a job that wait for this one that it has failed before it could connect. Processes
-/// of a job are started together: for a moment those are waited for that do not listen yet. Who comes later
-/// waits until its deadline.
+/// Announces to the processes of a job that wait for this one that it has failed before it could connect.
+/// Processes of a job are started together: those that do not listen yet are waited for, for a moment. One
+/// that starts later waits until its deadline.
 pub fn announce_end(addresses: &[String], process: usize) {
     let began = Instant::now();
     let mut untold: Vec<usize> = (0..addresses.len()).filter(|peer| *peer != process).collect();
@@ -287,7 +287,7 @@ fn announce(addresses: &[String], process: usize, peer: usize, kind: u64) -> io:
     reach(address)?.write_all(&last_words(addresses.len(), process, kind))
 }
 
-/// With which every process begins.
+/// The first bytes of every hello.
 const WORD: &[u8; 8] = b"discreet";
 
 const LENGTH: usize = 8 + 4 * 8 + 32;
@@ -295,16 +295,17 @@ const LENGTH: usize = 8 + 4 * 8 + 32;
 /// The kinds of connections.
 const RECORDS: u64 = 0;
 const CONTROL: u64 = 1;
-/// Of a process that has failed, and connects no more.
+/// The kind of a process that has failed, and connects no more.
 const ENDED: u64 = 2;
-/// Of a process that was asked to stop.
+/// The kind of a process that was stopped.
 const STOPPED: u64 = 3;
 
 fn hello(cluster: &Cluster, threads: usize, process: usize, kind: u64) -> [u8; LENGTH] {
     greeting([cluster.addresses.len(), threads, process], kind, cluster.agreement.bytes())
 }
 
-/// It carries no agreement: what failed may be what it would be made of.
+/// Builds the last hello of a process. It carries no agreement: the failure may be in the configuration that
+/// the agreement would be computed from.
 fn last_words(processes: usize, process: usize, kind: u64) -> [u8; LENGTH] {
     greeting([processes, 0, process], kind, &[0; 32])
 }

@@ -1,4 +1,4 @@
-//! The end of a run: errors, outcomes, and panics.
+//! The end of a run: its error or its outcome, and the end of the process on a panic.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -19,7 +19,7 @@ use crate::ledger::{LedgerError, LedgerErrorKind};
 pub struct RunError {
     kind: FailureKind,
     message: String,
-    /// True if all processes of a cluster end by it, each with the same message and exit code.
+    /// True if all processes of a cluster end with it, each with the same message and exit code.
     of_all: bool,
     cause: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -30,18 +30,18 @@ pub struct RunError {
 pub enum FailureKind {
     /// An input could not be accepted.
     Refused,
-    /// A source is gone.
+    /// A source can no longer be read.
     Gone,
-    /// An input was left before it was declared complete: an early return, a handle that was dropped, a
+    /// An input was abandoned before it was declared complete: an early return, a handle that was dropped, a
     /// declaration that contradicts an earlier one.
     Abandoned,
     /// A sink did not take a release.
     Sink,
     /// The ledger is in doubt, or another process has taken over.
     Ledger,
-    /// The job cannot run as it is configured, or its processes do not find together.
+    /// The job cannot run as it is configured, or its processes cannot connect.
     Configuration,
-    /// Another process of the cluster has failed, or is gone.
+    /// Another process of the cluster has failed, or can no longer be reached.
     Peer,
 }
 
@@ -50,7 +50,7 @@ impl RunError {
         RunError { kind, message: message.into(), of_all: false, cause: None }
     }
 
-    /// The processes of a cluster have found out together that their inputs differ.
+    /// Creates the error of processes whose inputs differ, which all of them end with.
     pub(crate) fn of_all(message: impl Into<String>) -> RunError {
         RunError { of_all: true, ..RunError::new(FailureKind::Refused, message) }
     }
@@ -74,7 +74,7 @@ impl RunError {
         RunError::new(FailureKind::Configuration, message)
     }
 
-    /// A sink did not take a release.
+    /// Creates the error of a sink that did not take a release.
     pub(crate) fn sink(error: &std::io::Error) -> RunError {
         RunError::new(FailureKind::Sink, format!("sink: {error}"))
     }
@@ -169,7 +169,7 @@ impl fmt::Display for Finished {
 }
 
 impl Finished {
-    /// A run that was stopped before it began.
+    /// Creates the outcome of a run that was stopped before it began.
     pub(crate) fn stopped() -> Finished {
         Finished { released: 0, refused: 0, skipped: 0, lost: 0, stopped: true }
     }
@@ -189,8 +189,8 @@ impl Finished {
         self.skipped
     }
 
-    /// The number of lost windows: they start before a repair of the ledger and have no row there, or they
-    /// were charged and could not be sealed.
+    /// Returns the number of lost windows: they start before a repair of the ledger and have no row there, or
+    /// they were charged and could not be sealed.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -200,8 +200,8 @@ impl Finished {
         self.stopped
     }
 
-    /// The exit code of the process: 75 if a window was refused for budget; 78 if the run came to its end,
-    /// windows were lost and none was released, for then the job does not fit its ledger; else 0.
+    /// Returns the exit code of the process: 75 if a window was refused for budget; 78 if the run came to its
+    /// end, windows were lost and none was released, for then the job does not fit its ledger; else 0.
     pub fn exit_code(&self) -> u8 {
         match self {
             Finished { refused: 1.., .. } => 75,
@@ -211,13 +211,13 @@ impl Finished {
     }
 }
 
-// What a panic does: it ends the process, at once, without a word of what it was about.
+// The effect of a panic: it ends the process, at once, without a message about its cause.
 //
-// A worker that panics alone would leave its siblings waiting for ever, and its message may hold a record. So
-// the hook says the same sentence for every panic, and ends the process before anything unwinds: nobody can
-// catch it, and no input is closed by being dropped.
+// If a worker panicked alone, the other workers would wait for ever; and the message of a panic may contain a
+// record. So the hook prints the same sentence for every panic, and ends the process before anything unwinds:
+// nothing can catch it, and no input is closed by being dropped.
 
-/// Set once this process ends its run by itself: then its connections may break without a word.
+/// True once this process ends its run: then its connections may break without a message.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -225,13 +225,13 @@ thread_local! {
     static DRAWS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Says that this thread, a gate's, draws for a dataflow: what becomes of it becomes of the run.
+/// Marks this thread, a gate's, as one that draws for a dataflow: its panic ends the run.
 pub(crate) fn draws_for_a_dataflow() {
     DRAWS.set(true);
 }
 
-/// From now on a panic on a thread of a dataflow, or of a gate that draws for one, ends the process with exit
-/// code 70. Other threads panic as they did before.
+/// Installs the panic hook: from now on a panic on a thread of a dataflow, or of a gate that draws for one,
+/// ends the process with exit code 70. Other threads panic as they did before.
 pub(crate) fn end_the_process_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -246,29 +246,29 @@ pub(crate) fn end_the_process_on_panic() {
             if !name.starts_with("timely:") && !DRAWS.get() {
                 return before(panicked);
             }
-            // The library's own tests may know.
+            // The previous hook is for the library's own tests.
             #[cfg(test)]
             before(panicked);
             let what =
                 peer.map_or("internal fault".into(), |peer| format!("process {peer} of the job is gone"));
-            // The one place of the library that prints: the parent of this process gets nothing
-            // else.
+            // The only place of the library that prints: the process has no other way to report its end.
             let _ = writeln!(std::io::stderr(), "discreet: {what}; nothing incomplete was released");
             process::exit(70);
         }));
     });
 }
 
-/// Lets the connections of this process break: it has said how it ends.
+/// Lets the connections of this process break: it has reported how it ends.
 pub(crate) fn expect_connections_to_break() {
     ENDING.store(true, Ordering::SeqCst);
 }
 
-/// For so long a connection that has broken waits for what another one says of it.
+/// The time for which a broken connection waits for the reason, which arrives on another connection.
 const REASON: Duration = Duration::from_secs(2);
 
-/// Holds a connection that has broken. Where somebody says why within a moment, the run ends by that, and
-/// this thread stays where it is: to unwind would spoil what it shares with the workers.
+/// Holds the thread of a broken connection. If another thread reports the reason within a moment, the run
+/// ends with it, and this thread stays here: to unwind would damage the state that it shares with the
+/// workers.
 fn wait_for_a_reason() {
     let broke = Instant::now();
     while broke.elapsed() < REASON {
@@ -283,7 +283,7 @@ fn wait_for_a_reason() {
 mod tests {
     use super::*;
 
-    // Refutes windows that were refused, skipped or lost and are not spoken of.
+    // Refutes windows that were refused, skipped or lost and are not reported.
     #[test]
     fn a_run_says_what_became_of_every_window() {
         let all = Finished { released: 0, refused: 0, skipped: 0, lost: 0, stopped: false };
@@ -296,7 +296,7 @@ mod tests {
         );
     }
 
-    // Refutes a run that lost every window and ends as one that is done.
+    // Refutes a run that lost every window and reports success.
     #[test]
     fn a_run_that_lost_windows_and_released_none_is_not_done() {
         let all = Finished { released: 0, refused: 0, skipped: 1, lost: 0, stopped: false };

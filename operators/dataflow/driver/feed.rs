@@ -1,7 +1,7 @@
-//! Inputs of a dataflow, whose completeness is declared.
+//! Streams whose completeness is declared.
 //!
-//! Every input handle belongs to the driver. What builds a dataflow holds streams only, so there is nothing
-//! that it could drop, return early with or forget whose loss would look like the end of the data.
+//! Every input handle belongs to the driver. The closure that builds a dataflow holds streams only, so there
+//! is nothing that it could drop, return early with or forget whose loss would look like the end of the data.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -40,8 +40,8 @@ impl Feeds {
         Feeds { context, pumps: Vec::new(), worker, peers }
     }
 
-    /// The records of a source, which is this worker's part of the input. A worker without a part has a
-    /// source that ends at once: `All::of([])`.
+    /// Returns the stream of a source, which is this worker's part of the input. A worker without a part has
+    /// a source that ends at once: `All::of([])`.
     pub fn stream<'scope, S: Source>(
         &mut self,
         scope: Scope<'scope, Time>,
@@ -54,9 +54,9 @@ impl Feeds {
         Fed { stream, context: self.context.of_an_input() }
     }
 
-    /// For a stream that the driver does not feed, such as one that comes out of a connector. Its input is in
-    /// this number of partitions, over all workers. The [`WorkerDeclaration`] says what is complete; the
-    /// [`External`] takes the stream.
+    /// Registers a stream that the driver does not feed, such as the output of a connector. Its input has
+    /// `partitions` partitions, over all workers. The [`WorkerDeclaration`] declares which times are
+    /// complete; the [`External`] adopts the stream.
     ///
     /// # Errors
     ///
@@ -74,9 +74,9 @@ impl Feeds {
     }
 }
 
-/// An input as the driver turns it.
+/// An input as the driver sees it.
 pub(crate) trait Pump {
-    /// Takes what is there, unless the dataflow is behind (`may_pull`), and says how that went.
+    /// Feeds the available records, unless the dataflow is behind (`may_pull`), and returns the result.
     fn turn(&mut self, context: &Context, may_pull: bool) -> Result<Turn, RunError>;
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum Turn {
     Moved,
     /// There was nothing to do.
     Still,
-    /// The input has been declared complete to the end, and the dataflow was notified.
+    /// The input has been declared complete to the end, and the dataflow has been advanced there.
     Over,
 }
 
@@ -102,8 +102,8 @@ struct Tap<S: Source> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Flowing,
-    /// The source has ended, and what it declared before is not settled yet. To go to the end of time at once
-    /// would hide from a schedule without an end which windows had been complete.
+    /// The source has ended, and the windows that it declared complete are not settled yet. To advance to the
+    /// end of time at once would hide from a schedule without a last window which windows had been complete.
     Ended,
     Over,
 }
@@ -134,7 +134,7 @@ impl<S: Source> Tap<S> {
             Pulled::Idle | Pulled::More => {}
             Pulled::Complete(time) if time < self.declared => return Err(went_back()),
             Pulled::Complete(time) => {
-                // The end of time says that the input has ended; only `End` says so.
+                // The end of time means that the input has ended; only `End` declares that.
                 self.declared = time.min(Time::MAX - 1);
                 self.input.advance_to(self.declared);
             }
@@ -148,13 +148,13 @@ pub(crate) fn went_back() -> RunError {
     RunError::abandoned("a source declared less complete than it had declared before")
 }
 
-/// A stream that is complete where its feed says so, and nowhere else.
+/// A stream that is complete as far as its feed declares it, and no further.
 pub struct Fed<'scope, D: 'static> {
     pub(crate) stream: StreamVec<'scope, Time, D>,
     pub(crate) context: Rc<Context>,
 }
 
-/// The same records, for another pipeline. Each pays for itself.
+/// Clones the stream of the same records, for another pipeline. Each pipeline pays for itself.
 impl<D: Clone> Clone for Fed<'_, D> {
     fn clone(&self) -> Self {
         Fed { stream: self.stream.clone(), context: Rc::clone(&self.context) }
@@ -168,17 +168,17 @@ impl<D> fmt::Debug for Fed<'_, D> {
 }
 
 impl<'scope, D: 'static> Fed<'scope, D> {
-    /// Each record turned into another.
+    /// Maps each record to another.
     pub fn map<R: 'static>(self, logic: impl FnMut(D) -> R + 'static) -> Fed<'scope, R> {
         Fed { stream: self.stream.map(logic), context: self.context }
     }
 
-    /// The records for which the predicate holds.
+    /// Keeps the records for which the predicate holds.
     pub fn filter(self, mut predicate: impl FnMut(&D) -> bool + 'static) -> Fed<'scope, D> {
         Fed { stream: self.stream.filter(move |record| predicate(record)), context: self.context }
     }
 
-    /// Each record turned into any number of others.
+    /// Maps each record to any number of others.
     pub fn flat_map<I: IntoIterator<Item: 'static> + 'static>(
         self,
         logic: impl FnMut(D) -> I + 'static,
@@ -186,8 +186,7 @@ impl<'scope, D: 'static> Fed<'scope, D> {
         Fed { stream: self.stream.flat_map(logic), context: self.context }
     }
 
-    /// Adds the operators that timely makes of it. Whatever they do, what comes out is not complete before
-    /// what went in is.
+    /// Adds timely operators. Whatever they do, their output is not complete before their input is.
     pub fn through<R: 'static>(
         self,
         operators: impl FnOnce(StreamVec<'scope, Time, D>) -> StreamVec<'scope, Time, R>,
@@ -197,7 +196,7 @@ impl<'scope, D: 'static> Fed<'scope, D> {
     }
 }
 
-/// A stream, and another that is complete when it is and carries nothing.
+/// Returns a stream, and another that is complete when it is and carries nothing.
 fn witnessed<'scope, D: 'static, R: 'static>(
     stream: StreamVec<'scope, Time, D>,
 ) -> (StreamVec<'scope, Time, D>, StreamVec<'scope, Time, R>) {
@@ -218,19 +217,19 @@ fn witnessed<'scope, D: 'static, R: 'static>(
 // Completeness of a stream that the library does not feed: partition by partition, by declaration.
 //
 // Declarations of all workers meet at worker 0, in an operator that holds one capability for all partitions
-// and lets go of it as far as every one of them has been declared. What it gives out is empty, and is put
-// beside the foreign stream: so whatever waits for the stream to be complete waits for both.
+// and downgrades it as far as every one of them has been declared. Its output is empty, and is concatenated
+// with the foreign stream: so an operator that waits for the stream to be complete waits for both.
 
-/// A statement of a worker, with the worker's number.
+/// A message of a worker, with the worker's number.
 type Saying = (usize, Said);
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Said {
-    /// A partition is complete to a moment.
+    /// A partition is complete up to a time.
     Complete(usize, Time),
-    /// There is nothing more to declare.
+    /// The worker has nothing more to declare.
     Finished,
-    /// The declaration is settled: its partitions may go to the end of time.
+    /// The declared windows are settled: the worker's partitions may advance to the end of time.
     Ended,
 }
 
@@ -259,7 +258,8 @@ impl Control {
     }
 }
 
-/// One worker's word on an external stream. A partition is declared by one worker, the one that reads it.
+/// The declarations of one worker about an external stream. A partition is declared by one worker, the one
+/// that reads it.
 ///
 /// Dropping it before [`finish`](WorkerDeclaration::finish) abandons the input: nothing is completed by that,
 /// and the run ends.
@@ -281,8 +281,8 @@ impl WorkerDeclaration {
         WorkerDeclaration { control, context }
     }
 
-    /// Declares that everything of a partition which is in time for a window that closes at or before `time`
-    /// was sent. Saying it again changes nothing.
+    /// Declares that every record of a partition which is in time for a window that closes at or before
+    /// `time` was sent. Repeating a declaration changes nothing.
     ///
     /// # Errors
     ///
@@ -293,7 +293,7 @@ impl WorkerDeclaration {
             let remedy = format!("a partition below {}", control.partitions);
             return Err(Invalid::new("partition", InvalidKind::TooLarge, remedy));
         }
-        // The end of time says that a partition has ended; only `finish` says so.
+        // The end of time means that a partition has ended; only `finish` declares that.
         let time = time.min(Time::MAX - 1);
         match control.declared.insert(partition, time) {
             Some(before) if before > time => {
@@ -313,7 +313,7 @@ impl WorkerDeclaration {
         }
     }
 
-    /// Says that all partitions of which this worker has declared something have ended, and that it reads no
+    /// Declares that all partitions of which this worker has declared a time have ended, and that it reads no
     /// other.
     pub fn finish(self) {
         let mut control = self.control.borrow_mut();
@@ -333,7 +333,7 @@ impl Drop for WorkerDeclaration {
     }
 }
 
-/// The other side of a [`WorkerDeclaration`]: takes the stream that it is about.
+/// The counterpart of a [`WorkerDeclaration`], which adopts the stream that it declares.
 pub struct External {
     input: Rc<RefCell<ExternalInput>>,
     context: Rc<Context>,
@@ -357,12 +357,12 @@ impl External {
         External { input, context, partitions, peers }
     }
 
-    /// The stream, complete where it is itself and where the word says so.
+    /// Returns the stream, complete up to its own frontier and the declared times.
     pub fn adopt<D: 'static>(self, stream: StreamVec<'_, Time, D>) -> Fed<'_, D> {
         let scope = stream.scope();
         let sayings = self.input.borrow_mut().to_stream(scope);
         let mut builder = OperatorBuilder::new("Word".to_owned(), scope);
-        // Neither leads to the other: the frontier of what is given out is the capability alone.
+        // Neither input is connected to the output: the frontier of the output is the capability alone.
         let mut sayings =
             builder.new_input_connection(sayings, Exchange::new(|_: &Saying| 0), std::iter::empty());
         let (_, word) = builder.new_output_connection::<Vec<D>, _>(std::iter::empty());
@@ -387,8 +387,8 @@ impl External {
     }
 }
 
-/// Holds back everything from `complete` on; lets go when all partitions have ended and the driver has closed
-/// the input.
+/// Holds back all times from `complete` on; drops the capability when all partitions have ended and the
+/// driver has closed the input.
 fn hold(capability: &mut Option<Capability<Time>>, complete: Time, vanished: bool) {
     if complete == Time::MAX && vanished {
         *capability = None;
@@ -402,7 +402,7 @@ fn hold(capability: &mut Option<Capability<Time>>, complete: Time, vanished: boo
 struct DeclaredTable {
     /// The worker that declares a partition, and the time up to which it has done so.
     partitions: Vec<Option<(usize, Time)>>,
-    /// Workers that may still say something.
+    /// The number of workers that have not finished.
     speaking: usize,
 }
 
@@ -440,7 +440,7 @@ impl DeclaredTable {
     }
 }
 
-/// Carries what is declared on this worker into the dataflow.
+/// The connection of this worker's declarations to the dataflow.
 pub(crate) struct Wire {
     control: Rc<RefCell<Control>>,
     input: Rc<RefCell<ExternalInput>>,
@@ -456,7 +456,7 @@ impl Pump for Wire {
     fn turn(&mut self, context: &Context, _: bool) -> Result<Turn, RunError> {
         let mut control = self.control.borrow_mut();
         let mut input = self.input.borrow_mut();
-        // As with a source of the library's own: the end of time comes after what was declared is settled.
+        // As with a source of the library: the end of time comes after the declared windows are settled.
         let last = control.declared.values().max().copied().unwrap_or(Time::MIN);
         let may_end = control.finished && !control.ended && control.unsaid.is_empty();
         if may_end && context.is_settled_before(last) {
@@ -469,7 +469,7 @@ impl Pump for Wire {
         }
         input.send_batch(&mut control.unsaid);
         control.unsaid.clear();
-        // Another time, for what was sent to leave at once; it means nothing else.
+        // A new time makes the sent messages leave at once; it has no other meaning.
         let next = *input.time() + 1;
         input.advance_to(next);
         Ok(Turn::Moved)

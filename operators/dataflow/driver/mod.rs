@@ -1,4 +1,4 @@
-//! The driver of a job: inputs with declared completeness, workers and processes, and the end of a run.
+//! The driver of a job: its inputs, whose completeness is declared, its workers and processes, and its end.
 
 mod config;
 mod connect;

@@ -1,9 +1,10 @@
-//! Messages between the processes of a cluster beside the records: signs of life, stops, and failures.
+//! Messages between the processes of a cluster beside the records: that they run, that they stop, why they
+//! ended, and which inputs they have read.
 //!
-//! Timely knows that a connection broke, and neither whose fault it was nor that a peer hangs. So each pair
-//! of processes has a second connection, for frames of a kind, a length and a few bytes. A process that ends
-//! says how; one that is asked to stop asks all others to stop; one that says nothing for a while is named to
-//! the operator, and waited for.
+//! Timely notices that a connection broke, but neither which process is at fault nor that a peer hangs. So
+//! each pair of processes has a second connection, for frames of a kind, a length and a few bytes. A process
+//! that ends reports how; one that is asked to stop asks all others to stop; one that is silent for a while
+//! is named to the operator of the job, and waited for.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -22,18 +23,18 @@ use super::shared::ProcessShared;
 
 /// The interval at which a process sends a sign of life.
 const PULSE: Duration = Duration::from_secs(1);
-/// The same to one that has not answered, which may be stopped for days: what nobody reads must fit in the
-/// buffers.
+/// The interval for a process that has not answered, which may be suspended for days: the unread frames must
+/// fit in the buffers.
 const FAINT_PULSE: Duration = Duration::from_secs(60);
-/// The interval at which silence and the request to stop are looked for.
+/// The interval at which silence and the request to stop are checked.
 const GLANCE: Duration = Duration::from_millis(50);
-/// From when on a process that says nothing is named to the operator.
+/// The silence after which a process is named to the operator of the job.
 const SILENCE: Duration = Duration::from_secs(5);
-/// For how long a process that does not read may hold up the others with one frame.
+/// The time for which a process that does not read may hold up the others with one frame.
 const STUCK: Duration = Duration::from_secs(5);
 /// The longest frame: a report of 200,000 files, at some 300 bytes each.
 const LONGEST: usize = 64 << 20;
-/// The longest reason that is passed on.
+/// The longest reason that is passed on, in bytes.
 const LONGEST_REASON: usize = 4 << 10;
 
 /// The kind of a frame.
@@ -41,7 +42,7 @@ const LONGEST_REASON: usize = 4 << 10;
 enum FrameKind {
     /// The process runs.
     Alive = 0,
-    /// A note of the sources of the process.
+    /// A note from the sources of the process.
     Note = 1,
     /// The process was asked to stop, and with it all others.
     Stop = 2,
@@ -65,7 +66,7 @@ pub(crate) struct Peers {
     shared: Arc<ProcessShared>,
     links: Vec<Option<Link>>,
     began: Instant,
-    /// Set once this process has said how it ends.
+    /// True once this process has reported how it ends.
     left: AtomicBool,
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command's own sources send notes"))]
     notes: Receiver<(usize, Vec<u8>)>,
@@ -87,7 +88,7 @@ impl fmt::Debug for Peers {
 }
 
 impl Peers {
-    /// Begins to listen to all other processes, on one connection each.
+    /// Starts listening to all other processes, on one connection each.
     pub(super) fn start(
         cluster: Arc<Cluster>,
         shared: Arc<ProcessShared>,
@@ -123,7 +124,7 @@ impl Peers {
         self.cluster.name(process)
     }
 
-    /// Tells the operator something.
+    /// Sends a message to the operator of the job.
     pub(crate) fn notice(&self, text: &str) {
         (self.cluster.notice)(text);
     }
@@ -134,13 +135,13 @@ impl Peers {
         self.say(FrameKind::Note, note);
     }
 
-    /// The notes of the others, each with its process. One taker gets all of them.
+    /// Returns the notes of the others, each with its process. Each note reaches one receiver only.
     #[cfg(feature = "cli")]
     pub(crate) fn notes(&self) -> &Receiver<(usize, Vec<u8>)> {
         &self.notes
     }
 
-    /// Says to all others how this process ends: once, and nothing after it.
+    /// Reports to all others how this process ends: once, and nothing after it.
     pub(crate) fn leave(&self, failure: Option<&RunError>) {
         if self.left.swap(true, Ordering::SeqCst) {
             return;
@@ -156,7 +157,7 @@ impl Peers {
         }
         for link in self.links.iter().flatten() {
             let writer = link.writer.lock().unwrap_or_else(PoisonError::into_inner);
-            // One that is broken already has nothing more to say either.
+            // A connection that is broken already needs no shutdown.
             let _ = writer.shutdown(Shutdown::Write);
         }
     }
@@ -171,7 +172,7 @@ impl Peers {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Acts on what a process said; false where it says nothing more.
+    /// Handles a frame of another process; returns false if no frame follows.
     fn hear(&self, peer: usize, kind: FrameKind, bytes: Vec<u8>, notes: &Sender<(usize, Vec<u8>)>) -> bool {
         match kind {
             FrameKind::Alive => true,
@@ -189,7 +190,7 @@ impl Peers {
         }
     }
 
-    /// Ends this run for what became of another process.
+    /// Ends this run with the error of another process.
     fn fail(&self, failure: RunError) {
         // A run that is over has its outcome.
         if !self.left.load(Ordering::SeqCst) && !self.shared.is_over() {
@@ -207,8 +208,8 @@ impl Link {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.broken.load(Ordering::SeqCst) && writer.write_all(&frame).is_err() {
             self.broken.store(true, Ordering::SeqCst);
-            // A frame that was written in part makes the rest unreadable: both ends see the connection end by
-            // this.
+            // A frame that was written in part makes the rest unreadable: the shutdown ends the connection
+            // for both sides.
             let _ = writer.shutdown(Shutdown::Both);
         }
     }
@@ -220,7 +221,7 @@ fn ended(name: &str, bytes: &[u8]) -> RunError {
         [code, of_all, reason @ ..] => (*code, *of_all == 1, String::from_utf8_lossy(reason)),
         _ => (70, false, "".into()),
     };
-    // What all processes found out together each of them says in the same words.
+    // A failure that all processes found out together has the same message in each.
     if of_all {
         return RunError::of_all(reason.into_owned());
     }
@@ -232,7 +233,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), RunErro
     spawned.map(drop).map_err(|error| RunError::configuration(format!("threads: {error}")))
 }
 
-/// Listens to one process until it has said how it ends, or is gone.
+/// Listens to one process until it has reported how it ends, or its connection is gone.
 fn listen(peers: &Weak<Peers>, peer: usize, mut reader: TcpStream, notes: &Sender<(usize, Vec<u8>)>) {
     loop {
         let frame = read_frame(&mut reader);
@@ -265,7 +266,7 @@ fn read_frame(reader: &mut impl Read) -> io::Result<(FrameKind, Vec<u8>)> {
     Ok((kind, bytes))
 }
 
-/// Says that this process runs, and looks who has not said so.
+/// Sends signs of life, and checks which processes are silent.
 fn pulse(peers: &Weak<Peers>) {
     let mut silences = Vec::new();
     loop {
@@ -295,7 +296,7 @@ fn pulse(peers: &Weak<Peers>) {
 #[derive(Default)]
 struct Silence {
     spoke: Option<Instant>,
-    /// For how long it has been silent, where the operator was notified.
+    /// The reported length of the silence, if it was reported.
     longest: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
-//! Runs a job: builds its dataflows on every worker, feeds them, and ends them so that nothing is taken for
-//! complete that was not declared so.
+//! The run of a job: builds its dataflows on every worker, feeds them, and ends them so that nothing is taken
+//! for complete that was not declared so.
 
 use std::any::Any;
 use std::net::{Shutdown, TcpStream};
@@ -22,25 +22,24 @@ use crate::time::Time;
 
 /// The longest sleep of a worker that nothing wakes, before it looks again for input.
 const NAP: Duration = Duration::from_millis(2);
-/// The same, where no source is left to look at.
+/// The longest sleep if no source is left to poll.
 const SLEEP: Duration = Duration::from_millis(50);
 /// The time that a stopped run waits for a sink that does not return.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs a job to its end.
 ///
-/// `build` is called once on every worker, and builds the same dataflows in the same order on each. It
-/// returns; then the inputs that it asked `feeds` for are pulled in turns, until each has said that it is
-/// complete to its end and every window that this completes has its outcome, durably.
+/// `build` is called once on every worker, and builds the same dataflows in the same order on each. After it
+/// returns, the inputs that it asked `feeds` for are pulled in turns, until each is declared complete to its
+/// end and every window that this completes has its outcome, durably.
 ///
-/// A panic on a worker ends the process, with exit code 70 and a message that says nothing of what it was
-/// about.
+/// A panic on a worker ends the process, with exit code 70 and a message that does not reveal its cause.
 ///
 /// # Errors
 ///
 /// If a worker's `build` fails, an input is abandoned, a source is gone, a sink refuses, the ledger is in
-/// doubt, or the processes do not find together. Nothing incomplete is sealed, and the process should end:
-/// what it fed is still in memory, and other processes of the job cannot go on without it.
+/// doubt, or the processes cannot connect. Nothing incomplete is sealed, and the process should end: the
+/// records that it fed are still in memory, and other processes of the job cannot go on without it.
 pub fn execute(
     config: Config,
     build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
@@ -52,14 +51,14 @@ pub fn execute(
 }
 
 impl Joined {
-    /// As [`execute`], of processes that have found together.
+    /// Runs a job as [`execute`] does, with processes that are connected already.
     pub(crate) fn execute(
         self,
         build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
     ) -> Result<Finished, RunError> {
         let peers = self.peers().cloned();
         let ended = run(self, build);
-        // Where it went well, it has said so.
+        // A run that went well has reported its end already.
         if let (Some(peers), Err(failure)) = (peers, &ended) {
             peers.leave(Some(failure));
         }
@@ -93,8 +92,8 @@ fn run(
             inside.fail(failure);
         }
         if !run.is_over {
-            // To drop an input is to close it, which looks like the end of the data to whoever is still at
-            // work. So nothing here is dropped, and nobody steps again.
+            // To drop an input is to close it, which looks like the end of the data to workers that still
+            // run. So nothing here is dropped, and no worker steps again.
             mem::forget(run);
             mem::forget(worker);
         }
@@ -112,7 +111,7 @@ fn run(
     });
     let failure = shared.take_failure();
     if let Some((connections, peers)) = closing.flatten() {
-        // The reason goes first: whoever sees a connection break looks for it.
+        // The reason goes first: a process that sees a connection break looks for it.
         peers.leave(failure.as_ref());
         connections.cut();
     }
@@ -130,7 +129,7 @@ fn in_process(threads: usize) -> Vec<ProcessBuilder> {
 /// The connections of this process to the others.
 struct Connections {
     sockets: Vec<TcpStream>,
-    /// Timely's threads; `None` once somebody waits for them.
+    /// Timely's threads; `None` once another thread joins them.
     threads: Option<CommsGuard>,
 }
 
@@ -151,7 +150,8 @@ impl Connections {
         Ok((builders, Connections { sockets: ours, threads: Some(threads) }))
     }
 
-    /// Waits until everybody has said goodbye; false where the run ends otherwise before that.
+    /// Waits until all processes have closed their connections; returns false if the run ends otherwise
+    /// before that.
     fn close(&mut self, shared: &ProcessShared) -> bool {
         let (said, goodbye) = bounded::<()>(0);
         let threads = self.threads.take();
@@ -159,7 +159,7 @@ impl Connections {
             drop(threads);
             drop(said);
         });
-        // Without a thread that waits nobody can say that all went well.
+        // Without a waiting thread it cannot be known that all went well.
         while waiting.is_ok() && !shared.is_over() {
             if goodbye.recv_timeout(SLEEP) == Err(RecvTimeoutError::Disconnected) {
                 return true;
@@ -168,14 +168,14 @@ impl Connections {
         false
     }
 
-    /// Leaves without a word: the others notice, and end.
+    /// Breaks the connections without a message: the others notice, and end.
     fn cut(self) {
         failure::expect_connections_to_break();
         if let Some(threads) = self.threads {
             mem::forget(threads);
         }
         for socket in &self.sockets {
-            // One that is broken already is what was wanted.
+            // A socket that is broken already needs no shutdown.
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
@@ -197,7 +197,7 @@ impl WorkerRun {
     }
 
     fn drive(&mut self, engine: &mut Engine) -> Result<(), RunError> {
-        // Last, so that in a step it answers after the others have taken what is there.
+        // Created last, so that in a step it answers after the other dataflows have taken their input.
         let mut pace = ReadPace::new(engine);
         while !self.shared.has_failed() {
             if self.shared.is_stopped() {
@@ -219,7 +219,7 @@ impl WorkerRun {
         Ok(())
     }
 
-    /// Gives every input a turn. `Over` once all of them are.
+    /// Gives every input a turn. Returns `Over` once all of them are.
     fn feed(&mut self, pace: &mut ReadPace) -> Result<Turn, RunError> {
         let may_pull = !pace.is_behind();
         let mut all = Turn::Over;
@@ -236,12 +236,12 @@ impl WorkerRun {
         Ok(all)
     }
 
-    /// The second phase of the end. Everything that can close has closed and has its outcome, so now the
-    /// inputs may go.
+    /// Executes the second phase of the end. Every window that can close has closed and has its outcome, so
+    /// the inputs are closed now.
     fn close(&mut self, engine: &mut Engine) {
         self.feeds.pumps.clear();
         while engine.has_dataflows() && !self.shared.has_failed() {
-            // Who was asked to stop does not wait for processes that have left.
+            // A run that was asked to stop does not wait for processes that have left.
             if self.shared.is_stopped() {
                 return self.drain(engine);
             }
@@ -250,7 +250,7 @@ impl WorkerRun {
         self.is_over = !self.shared.has_failed();
     }
 
-    /// The end of a run that was stopped: what the gate was given is released and delivered; the inputs stay
+    /// Ends a run that was stopped: the requests to the gate are answered and delivered; the inputs stay
     /// open.
     fn drain(&self, engine: &mut Engine) {
         let mut waited = None;
@@ -270,7 +270,7 @@ impl WorkerRun {
 
 /// One thread of a job.
 ///
-/// It builds dataflows and knows its place. Timely's own worker can do more: its logging counts the messages
+/// It builds dataflows and knows its index. Timely's own worker can do more: its logging counts the messages
 /// on every channel, also of those behind the bound, where they depend on single people. So it stays with the
 /// driver:
 ///
@@ -284,8 +284,8 @@ impl WorkerRun {
 /// # Ok::<(), discreet::dataflow::RunError>(())
 /// ```
 ///
-/// A [`Scope`] is timely's, and still leads to its worker. What is logged there is not protected by anything
-/// on this page: a logger must not be installed in a process that releases.
+/// A [`Scope`] is timely's, and still leads to its worker. Messages that are logged there are not protected
+/// by anything on this page: a logger must not be installed in a process that releases.
 pub struct Worker {
     engine: Engine,
 }
@@ -299,17 +299,17 @@ impl Worker {
         &mut self.engine
     }
 
-    /// The number of this worker, from 0, over all processes.
+    /// Returns the number of this worker, from 0, over all processes.
     pub fn index(&self) -> usize {
         self.engine.index()
     }
 
-    /// The number of workers, over all processes.
+    /// Returns the number of workers, over all processes.
     pub fn peers(&self) -> usize {
         self.engine.peers()
     }
 
-    /// Builds a dataflow, which every worker builds alike.
+    /// Builds a dataflow; every worker must build the same.
     pub fn dataflow<R>(&mut self, build: impl FnOnce(Scope<'_, Time>) -> R) -> R {
         self.engine.dataflow(build)
     }

@@ -1,4 +1,4 @@
-//! The state that the workers of one process share: the request to stop, failures, and windows on their way.
+//! State that the workers of one process share: if the run goes on, and its outcomes so far.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,13 +14,13 @@ use crate::dataflow::engine::{
 use crate::ledger::{Name, ReleaseStatus};
 use crate::time::Time;
 
-/// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read, what
-/// was handed to the gate is released, and nothing that is incomplete is sealed.
+/// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read,
+/// requests that the gate has are answered, and nothing that is incomplete is sealed.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// A switch that is off.
+    /// Creates a switch that is off.
     pub fn new() -> Stop {
         Stop::default()
     }
@@ -36,7 +36,7 @@ impl Stop {
     }
 }
 
-/// Of one process, for all of its workers.
+/// The state of one process, for all of its workers.
 pub(crate) struct ProcessShared {
     stop: Stop,
     /// True if another process was asked to stop, and this one stops with it.
@@ -45,9 +45,9 @@ pub(crate) struct ProcessShared {
     failure: Mutex<Option<RunError>>,
     halts: Mutex<Vec<Box<dyn Fn() + Send>>>,
     told: [AtomicU64; 4],
-    /// Windows that the gate has not answered for.
+    /// The number of windows that the gate has not answered for.
     awaited: AtomicUsize,
-    /// A clone in every release that is on its way to a sink.
+    /// A reference that every release holds until it has reached its sink.
     leaving: Arc<()>,
 }
 
@@ -65,9 +65,9 @@ impl ProcessShared {
         })
     }
 
-    /// Ends the run. The first reason stands: it is noted before gates halt, as another worker may hear from
-    /// its gate that it did, and give that for a reason. Gates halt before any worker acts on it, so that
-    /// nothing incomplete is sealed.
+    /// Ends the run. The first reason stands: it is recorded before gates halt, as another worker may receive
+    /// the halt from its gate, and report that as its reason. Gates halt before any worker acts on it, so
+    /// that nothing incomplete is sealed.
     pub(crate) fn fail(&self, failure: RunError) {
         lock(&self.failure).get_or_insert(failure);
         for halt in lock(&self.halts).iter() {
@@ -88,7 +88,7 @@ impl ProcessShared {
         self.stop.is_stopped() || self.stopped_with_others.load(Ordering::SeqCst)
     }
 
-    /// Stops this process because another one of the job was asked to.
+    /// Stops this process because another process of the job was asked to stop.
     pub(crate) fn stop_with_the_others(&self) {
         self.stopped_with_others.store(true, Ordering::SeqCst);
     }
@@ -98,7 +98,7 @@ impl ProcessShared {
         self.has_failed() || self.is_stopped()
     }
 
-    /// Adds a function that is called before a failure is acted on.
+    /// Adds a function that is called before the workers act on a failure.
     pub(crate) fn on_failure(&self, halt: Box<dyn Fn() + Send>) {
         lock(&self.halts).push(halt);
     }
@@ -107,7 +107,7 @@ impl ProcessShared {
         self.told[fate as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts windows that were handed to a gate, and those that it has answered for.
+    /// Counts windows that were submitted to a gate, and those that it has answered for.
     pub(crate) fn awaits(&self, before: usize, after: usize) {
         self.awaited.fetch_add(after.wrapping_sub(before), Ordering::SeqCst);
     }
@@ -120,7 +120,7 @@ impl ProcessShared {
         Arc::clone(&self.leaving)
     }
 
-    /// Returns true if some release is still on its way.
+    /// Returns true if some release has not reached its sink.
     pub(crate) fn is_leaving(&self) -> bool {
         Arc::strong_count(&self.leaving) > 1
     }
@@ -137,20 +137,20 @@ impl ProcessShared {
     }
 }
 
-/// Each of these holds plain values that are whole between any two statements, so a panic elsewhere spoils
-/// nothing.
+/// Locks a mutex. Each of these holds plain values that are consistent between any two statements, so a panic
+/// elsewhere does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Of one worker, for its driver and for every stream that is fed by it.
+/// The state of one worker, for its driver and for every stream that it feeds.
 pub(crate) struct Context {
     pub(crate) shared: Arc<ProcessShared>,
-    /// One for each operator that releases: how far everything is settled, durably.
+    /// One probe for each operator that releases: the time before which everything is settled, durably.
     probes: Rc<RefCell<Vec<Settling>>>,
     /// The statistics that are released here, by job and name.
     names: Rc<RefCell<BTreeSet<(Name, Name)>>>,
-    /// In which order the releases of one input hand in their windows.
+    /// The order in which the releases of one input submit their windows.
     pub(crate) order: SubmissionOrder,
 }
 
@@ -160,13 +160,13 @@ impl Context {
         Rc::new(Context { shared, probes, names, order })
     }
 
-    /// The same for another input, whose releases have an order of their own.
+    /// Returns the context of another input, whose releases have an order of their own.
     pub(crate) fn of_an_input(&self) -> Rc<Context> {
         let (shared, order) = (Arc::clone(&self.shared), SubmissionOrder::default());
         Rc::new(Context { shared, probes: Rc::clone(&self.probes), names: Rc::clone(&self.names), order })
     }
 
-    /// Takes a name for a statistic, once.
+    /// Reserves a name for a statistic, once.
     pub(crate) fn name(&self, job: Name, name: &str) -> Result<Name, RunError> {
         let name = Name::new("release", name)?;
         if self.names.borrow_mut().insert((job, name.clone())) {
@@ -176,8 +176,8 @@ impl Context {
         Err(RunError::configuration(message))
     }
 
-    /// A probe of an operator that releases its windows as they close, or, with `at_end`, once every input
-    /// has ended.
+    /// Adds a probe of an operator that releases its windows as they close, or, with `at_end`, once every
+    /// input has ended.
     pub(crate) fn probe(&self, at_end: bool) -> Probe<Time> {
         let probe = Probe::new();
         self.probes.borrow_mut().push(Settling { probe: probe.clone(), at_end });
@@ -209,20 +209,21 @@ impl Settling {
     }
 }
 
-// Back-pressure: how far the other workers are behind with what this one has sent.
+// Back-pressure: the amount by which the other workers are behind the output of this one.
 //
 // Queues between workers have no bound of their own. So now and then each worker sends every worker a
 // message, which is sent back once it arrives. Messages arrive in order, and a worker that takes one takes
-// what came before it in the same step; so one that is behind answers late, and its feeder waits. It
-// works the same within and between processes.
+// the records before it in the same step; so one that is behind answers late, and the workers that feed it
+// wait. It works the same within and between processes.
 
-/// Turns with something to send, between two messages.
+/// The number of turns that send something, between two messages.
 const TURNS: u64 = 16;
-/// Messages that a worker may leave unanswered: with batches of 1,024 records, about 82,000 of each source;
-/// and as many again for each operator that has taken them in its last step and not passed them on.
+/// The number of messages that a worker may leave unanswered: with batches of 1,024 records, about 82,000 of
+/// each source; and as many again for each operator that has taken them in its last step and not passed them
+/// on.
 const UNANSWERED: u64 = 5;
 
-/// From whom, to whom.
+/// The sender and the receiver of a message.
 type Ping = (usize, usize);
 
 pub(crate) struct ReadPace {
@@ -269,7 +270,7 @@ impl ReadPace {
         self.answered.borrow().iter().any(|answered| self.sent - answered >= UNANSWERED)
     }
 
-    /// Takes note of a turn in which something was sent.
+    /// Counts a turn in which something was sent.
     pub(crate) fn turned(&mut self) {
         self.turns += 1;
         if self.turns.is_multiple_of(TURNS) {
@@ -277,12 +278,12 @@ impl ReadPace {
             let peers = self.answered.borrow().len();
             input.send_batch(&mut (0..peers).map(|to| (self.worker, to)).collect());
             self.sent += 1;
-            // Another time, for what was sent to leave at once.
+            // A new time makes the sent messages leave at once.
             input.advance_to(self.sent);
         }
     }
 
-    /// Sends nothing more.
+    /// Closes the inputs: nothing more is sent.
     pub(crate) fn close(&mut self) {
         self.input = None;
     }

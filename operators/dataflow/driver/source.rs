@@ -1,4 +1,4 @@
-//! Sources of records, and the declaration of their end.
+//! Sources of records, which declare their completeness.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -6,19 +6,19 @@ use std::fmt;
 use crate::ledger::Name;
 use crate::time::Time;
 
-/// The number of records that a source gives at a time, about. More are taken; fewer make more turns.
+/// The number of records in a batch, about. Larger batches are accepted; smaller ones make more turns.
 pub const BATCH: usize = 1_024;
 
 /// One worker's part of an input. The driver pulls; the source never pushes.
 ///
-/// Completeness is this source's word, given by [`Pulled::Complete`] and [`Pulled::End`]: never by an error,
+/// This source alone declares completeness, by [`Pulled::Complete`] and [`Pulled::End`]: never by an error,
 /// by being dropped, or by having nothing at the moment.
 pub trait Source: 'static {
     /// The type of its records.
     type Record: Clone + 'static;
 
-    /// Appends what is there, about [`BATCH`] of it, and says how things stand after these records. It
-    /// returns soon: while it waits, so does everything else on this worker.
+    /// Appends the available records, about [`BATCH`] of them, and returns the state of the source after
+    /// them. It must return soon: while it waits, so does everything else on this worker.
     ///
     /// # Errors
     ///
@@ -29,21 +29,21 @@ pub trait Source: 'static {
 /// The state of a source after a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// There may be more at once.
+    /// More records may be available at once.
     More,
-    /// Every record of this part that is in time for a window which closes at or before this moment has been
-    /// given. It never goes back.
+    /// Every record of this part that is in time for a window which closes at or before this time has been
+    /// given. The time never goes back.
     Complete(Time),
-    /// There is nothing at the moment.
+    /// No record is available at the moment.
     Idle,
-    /// This was all that there is.
+    /// All records have been given.
     End,
 }
 
 /// The reason for which a source gives nothing more, though it has not ended.
 ///
-/// The text is for the operator of the job. It names a place (a file, a line, a host), and never what was
-/// found there.
+/// The text is for the person who runs the job. It names a place (a file, a line, a host), and never the data
+/// that was found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
     refused: bool,
@@ -64,13 +64,14 @@ impl SourceError {
         SourceError { refused: true, of_all: false, place: place.into(), why: None }
     }
 
-    /// Processes that share the work read different things there. Each of them finds it out, and ends by it.
+    /// Creates the error of processes that share the work and read different inputs there. Each of them finds
+    /// it out, and ends with it.
     #[cfg(feature = "cli")]
     pub(crate) fn differs(place: impl Into<String>) -> SourceError {
         SourceError { of_all: true, ..SourceError::refused(place) }
     }
 
-    /// With what is wrong there, and what to do about it: "what; remedy".
+    /// Adds the cause and the remedy: "cause; remedy".
     #[must_use]
     pub fn because(self, why: impl Into<String>) -> SourceError {
         SourceError { why: Some(why.into()), ..self }
@@ -105,7 +106,7 @@ pub struct All<I> {
 }
 
 impl<I> All<I> {
-    /// Of these records, whose end is the end.
+    /// Creates the source of these records, which ends with them.
     pub fn of(records: impl IntoIterator<IntoIter = I>) -> All<I> {
         All { records: records.into_iter() }
     }
@@ -127,14 +128,14 @@ impl<I: Iterator<Item: Clone + 'static> + 'static> Source for All<I> {
     }
 }
 
-// The order in which the releases of one input hand their windows to the gate.
+// The order in which the releases of one input submit their windows to the gate.
 //
 // Each release learns that a window is complete when its worker schedules it. Which of several releases
-// learns it first depends on threads and on how long their records took: without an order, the numbers of a
-// ledger's rows would depend on data. So windows are handed in by the time at which they close (their end and
-// their lateness), and at one time by the names of the releases: a release waits until each other one has
-// handed in what comes before its own next window. All see the same progress of the input, so each comes to
-// its turn by that progress alone, and the first of them waits for none.
+// learns it first depends on threads and on the time that their records took: without an order, the numbers
+// of a ledger's rows would depend on data. So windows are submitted by the time at which they close (their
+// end and their lateness), and at one time by the names of the releases: a release waits until each other one
+// has submitted the windows that come before its own next one. All see the same progress of the input, so
+// each comes to its turn by that progress alone, and the first of them waits for none.
 //
 // A release that waits for the end of all inputs comes after all that do not: otherwise they would wait for
 // the end, and the end for them. Releases of different jobs, and of different inputs, have no order among
@@ -148,7 +149,7 @@ struct OrderEntry {
     job: Name,
     name: Name,
     at_end: bool,
-    /// The close of the next window that is handed in; `None` once all were.
+    /// The close of the next window to submit; `None` once all were.
     next: Option<Time>,
     waits: bool,
     wake: Box<dyn Fn()>,
@@ -165,8 +166,8 @@ impl OrderEntry {
 }
 
 impl SubmissionOrder {
-    /// Adds a release before anything is handed in, with the close of its first window. `wake` is called when
-    /// it waited and its turn has come. Returns its place here.
+    /// Adds a release before any window is submitted, with the close of its first window. `wake` is called
+    /// when it waited and its turn has come. Returns its position in the order.
     pub(crate) fn join(
         &self,
         (job, name): (Name, Name),
@@ -179,8 +180,8 @@ impl SubmissionOrder {
         entries.len() - 1
     }
 
-    /// Says whether a release may hand in its next window, which closes then. One that may not is woken when
-    /// it may.
+    /// Returns true if a release may submit its next window, which closes at `close`. One that may not is
+    /// woken when it may.
     pub(crate) fn is_turn(&self, place: usize, close: Time) -> bool {
         self.advance(place, Some(close));
         let mut entries = self.0.borrow_mut();
@@ -189,8 +190,8 @@ impl SubmissionOrder {
         first
     }
 
-    /// Notes when the next window of a release closes, or that there is none, and wakes the release whose
-    /// turn has come.
+    /// Records the close of the next window of a release, `None` if there is none, and wakes the release
+    /// whose turn has come.
     pub(crate) fn advance(&self, place: usize, next: Option<Time>) {
         let mut entries = self.0.borrow_mut();
         if entries[place].next == next {
@@ -218,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    // Refutes an order by who is ready first, a release that is not woken, and one that waits for what has
+    // Refutes an order by readiness, a release that is not woken, and one that waits for a release that has
     // ended, for another job, or for the end of all inputs while that waits for it.
     #[test]
     fn windows_are_handed_in_by_close_and_name() {

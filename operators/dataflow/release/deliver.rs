@@ -1,4 +1,4 @@
-//! Delivery of releases to a sink, with acknowledgement.
+//! Delivery of releases to a sink, which confirms each of them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::gate::BudgetStatus;
 use crate::ledger::{Digest, Name, ReleaseStatus, Row};
 use crate::time::Time;
 
-/// Gives releases to a sink, and marks them as delivered once it has taken them.
+/// Delivers releases to a sink, and marks them as delivered once it has taken them.
 pub trait Deliver {
     /// Calls `sink` with each release, in order, at the worker where it is. `Ok` means that it will not be
-    /// lost; an error ends the run, and the release is released again by the next process.
+    /// lost; an error ends the run, and the next process delivers the release again.
     fn deliver(self, sink: impl FnMut(&LeavingRelease) -> io::Result<()> + 'static);
 }
 
-/// Gives releases to somebody who says of each, later and elsewhere, what became of it.
+/// Passes releases on to a receiver that reports the outcome of each, later and elsewhere.
 #[cfg(feature = "cli")]
 pub(crate) fn hand_over(
     releases: StreamVec<'_, Time, LeavingRelease>,
@@ -35,7 +35,7 @@ impl Deliver for StreamVec<'_, Time, LeavingRelease> {
         self.sink(Pipeline, "Deliver", move |(input, _)| {
             input.for_each(|_, batch| {
                 for release in batch.drain(..) {
-                    // What comes after a failure stays undelivered: a sink takes releases in order.
+                    // Releases after a failure stay undelivered: a sink takes releases in order.
                     if release.is_run_over() {
                         continue;
                     }
@@ -49,9 +49,9 @@ impl Deliver for StreamVec<'_, Time, LeavingRelease> {
     }
 }
 
-// A release that has left the ledger and has not reached the end of its way.
+// A release that has left the ledger and has not reached its sink.
 
-/// A row of the ledger on its way to a sink: the one form in which anything leaves.
+/// A row of the ledger on its way to a sink: the only form in which anything is released.
 #[derive(Clone)]
 pub struct LeavingRelease {
     row: Arc<Row>,
@@ -65,15 +65,15 @@ pub struct LeavingRelease {
 struct Ticket {
     handle: SharedDesk,
     shared: Arc<ProcessShared>,
-    /// Held until the release is dropped.
+    /// A reference that counts as a release in delivery, held until the release is dropped.
     _leaving: Arc<()>,
 }
 
-/// The shared state to which releases report their outcome, from any thread.
+/// A backend to which releases report their outcome, from any thread.
 pub(super) type SharedDesk = Arc<Mutex<Box<dyn ReleaseBackend>>>;
 
 impl LeavingRelease {
-    /// A row that leaves now, with how its budget stands and how long it took.
+    /// Creates the release of a row, with the status of its budget and the time that the gate took.
     pub(super) fn new(
         (row, standing, took): (Row, BudgetStatus, Option<Duration>),
         handle: &SharedDesk,
@@ -84,7 +84,7 @@ impl LeavingRelease {
         LeavingRelease { row: Arc::new(row), standing: Arc::new(standing), took, ticket: Arc::new(ticket) }
     }
 
-    /// The name under which it stands in the ledger.
+    /// Returns the id of the row in the ledger, a hash of the release's name.
     pub fn id(&self) -> Digest {
         self.row.release().id()
     }
@@ -94,28 +94,28 @@ impl LeavingRelease {
         &self.row.release().name
     }
 
-    /// The window that it is about.
+    /// Returns the window of the release.
     pub fn window(&self) -> Interval {
         self.row.release().window
     }
 
-    /// Returns the outcome.
+    /// Returns the outcome of the release.
     pub fn fate(&self) -> ReleaseStatus {
         self.row.fate()
     }
 
-    /// The text that leaves, byte by byte.
+    /// Returns the released text, byte for byte.
     pub fn line(&self) -> &str {
         self.row.line()
     }
 
-    /// The line that ends the lines of a released window, with how many they are and its place in the ledger;
-    /// `None` where the window was not released.
+    /// Returns the line that ends the lines of a released window, with their number and its sequence number
+    /// in the ledger; `None` if the window was not released.
     pub fn closing(&self) -> Option<String> {
         self.row.closing()
     }
 
-    /// The row, as it was read back.
+    /// Returns the row, as it was read back.
     pub fn row(&self) -> &Row {
         &self.row
     }
@@ -125,25 +125,25 @@ impl LeavingRelease {
         &self.standing
     }
 
-    /// The place of this row among all rows that the gate of this process gave out, from 0 on.
+    /// Returns the position of this row among all rows that the gate of this process gave out, from 0 on.
     #[cfg(feature = "cli")]
     pub(crate) fn order(&self) -> u64 {
         self.standing.order
     }
 
-    /// Returns the time that the gate took, if this process requested the release. For the operator of the
-    /// job: it is no part of what is released.
+    /// Returns the time that the gate took, if this process requested the release. For the person who runs
+    /// the job: it is no part of the release.
     pub fn took(&self) -> Option<Duration> {
         self.took
     }
 
-    /// Says that it has reached its sink for good. A release of which nobody says so is released again by the
-    /// next process.
+    /// Confirms that the release has reached its sink for good. An unconfirmed release is delivered again by
+    /// the next process.
     pub fn delivered(&self) {
         lock(&self.ticket.handle).delivered(&self.row);
     }
 
-    /// Says that its sink did not take it, which ends the run.
+    /// Reports that the sink did not take the release, which ends the run.
     pub(crate) fn refused_by_sink(&self, error: &io::Error) {
         self.ticket.shared.fail(RunError::sink(error));
     }
@@ -153,7 +153,7 @@ impl LeavingRelease {
     }
 }
 
-/// All lines of its window.
+/// Formats all lines of the window.
 impl fmt::Display for LeavingRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.row.lines())
@@ -166,7 +166,7 @@ impl fmt::Debug for LeavingRelease {
     }
 }
 
-/// Every call leaves the state whole.
+/// Locks a backend. Every call leaves it consistent, so a panic elsewhere does no harm.
 pub(super) fn lock<'a>(handle: &'a SharedDesk) -> MutexGuard<'a, Box<dyn ReleaseBackend>> {
     handle.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! From complete windows to rows: the operator that submits windows to the gate and sends on the releases.
+//! From complete windows to rows: the operator that submits windows to the gate and sends on the rows that
+//! come back.
 
 mod deliver;
 mod operator;

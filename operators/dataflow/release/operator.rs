@@ -1,7 +1,7 @@
-//! The operator that releases: every part of every window goes to worker 0, and each window that is declared
+//! The release operator: every part of every window goes to worker 0, and each window that is declared
 //! complete goes to the gate, whether or not a single record fell into it.
 //!
-//! It never waits. What the gate has to say is heard when the operator is woken; until then it holds the
+//! It never blocks. Events of the gate are received when the operator is woken; until then it holds the
 //! capability of the first window without an outcome, so that everything after it (a probe, a sink, the end
 //! of the job) waits for durability without knowing of it.
 
@@ -26,7 +26,7 @@ use crate::invalid::Invalid;
 use crate::ledger::{Charge, Digest, LedgerError, Name, ReleaseId, Row};
 use crate::time::{Span, Time};
 
-/// A statistic, and which windows of it are released when.
+/// A statistic with the schedule on which its windows are released.
 #[doc(hidden)]
 pub struct StatisticSchedule<S> {
     title: Title,
@@ -48,7 +48,7 @@ impl<S> fmt::Debug for StatisticSchedule<S> {
 }
 
 impl<S: WindowStatistic> StatisticSchedule<S> {
-    /// Every window of the schedule, as soon as it is complete.
+    /// Creates the schedule of a statistic whose windows are all released as soon as they are complete.
     pub fn new(title: Title, schedule: Schedule, statistic: S) -> StatisticSchedule<S> {
         StatisticSchedule { title, schedule, statistic, late: None, skipping: None, at_end: false }
     }
@@ -63,7 +63,7 @@ impl<S: WindowStatistic> StatisticSchedule<S> {
         StatisticSchedule { title, schedule, statistic, late, skipping, at_end }
     }
 
-    /// Windows stay open for so long after their end.
+    /// Sets the allowed lateness: the time after its end for which a window takes records.
     ///
     /// # Errors
     ///
@@ -76,8 +76,8 @@ impl<S: WindowStatistic> StatisticSchedule<S> {
         Ok(self)
     }
 
-    /// Windows that are not complete when the clock has passed their close by so long are skipped, never
-    /// released late.
+    /// Sets the time limit of incomplete windows: one that is not complete this long after its close, by the
+    /// clock, is skipped, never released late.
     ///
     /// # Errors
     ///
@@ -92,15 +92,15 @@ impl<S: WindowStatistic> StatisticSchedule<S> {
     }
 }
 
-/// A row, how its budget stands, and how long it took.
+/// A row, the status of its budget, and the time that the gate took.
 type ReleaseOutcome = (Row, BudgetStatus, Option<Duration>);
 
 impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
-    /// Releases a statistic of which nothing is known here: neither whom it bounds, nor by how much. For
-    /// tests and benches of this library itself; what people use says [`protect`](Fed::protect) first.
+    /// Releases a statistic without a proof of its privacy unit and its bound. For tests and benches of this
+    /// library itself; other code begins with [`protect`](Fed::protect).
     ///
     /// The stream holds parts of tallies, each with the number of its window in the plan's schedule, sent at
-    /// a time below the window's end and its lateness. The run fails where the gate refuses a
+    /// a time below the window's end and its lateness. The run fails if the gate refuses to open a
     /// [handle](Gate::handle).
     #[doc(hidden)]
     pub fn release_unproved_for_tests_of_the_library_itself<S: WindowStatistic<Part = P>>(
@@ -130,12 +130,12 @@ impl<'scope, P: Travels> Fed<'scope, (u64, P)> {
     }
 }
 
-/// Wakes the operator that releases, once it is there; before that, it needs no waking.
+/// A waker of the release operator, which has no effect before the operator exists.
 #[derive(Clone, Default)]
 pub(crate) struct Waker(Arc<OnceLock<SyncActivator>>);
 
 impl Waker {
-    /// Sets the operator that it wakes; it was made for one.
+    /// Sets the operator that it wakes; a waker is for one.
     pub(super) fn wakes(&self, activator: SyncActivator) {
         let _ = self.0.set(activator);
     }
@@ -145,14 +145,14 @@ impl Waker {
         Box::new(move || {
             draws_for_a_dataflow();
             if let Some(activator) = waker.0.get() {
-                // A worker that is gone needs no waking.
+                // A worker that has ended needs no waking.
                 let _ = activator.activate();
             }
         })
     }
 }
 
-/// Releases a statistic where its handle is, on worker 0; with `at_end`, which the plan on worker 0 says too,
+/// Releases a statistic through its backend, on worker 0; with `at_end`, which the plan on worker 0 has too,
 /// no window before every input has ended.
 pub(crate) fn release<'scope, S: WindowStatistic>(
     parts: Fed<'scope, (u64, S::Part)>,
@@ -188,7 +188,7 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
                     sequencer.queue.absorb(given, window, part);
                 }
             });
-            // One input, whose times are in one order: its frontier is one time, or none.
+            // One input, whose times are totally ordered: its frontier is one time, or empty.
             let complete =
                 frontiers.iter().flat_map(|frontier| frontier.frontier().iter().copied().min()).min();
             let mut releases = releases.activate();
@@ -210,16 +210,16 @@ struct ReleaseSequencer<S: WindowStatistic> {
     handle: SharedDesk,
     shared: Arc<ProcessShared>,
     context: Rc<Context>,
-    /// Its place in the order in which windows of this input are handed in.
+    /// The statistic's position in the order in which windows of this input are submitted.
     place: usize,
     clock: Option<Arc<dyn Clock>>,
     /// The time at which each window was submitted that the gate has not answered for.
     asked: HashMap<Digest, Instant>,
-    /// Gone when nothing more can come.
+    /// The capability of the first window without an outcome; `None` once nothing more can come.
     capability: Option<Capability<Time>>,
 }
 
-/// The function that sends releases on, at this capability.
+/// The function that sends releases on, with this capability.
 type Tell<'a> = dyn FnMut(&Capability<Time>, LeavingRelease) + 'a;
 
 impl<S: WindowStatistic> ReleaseSequencer<S> {
@@ -250,7 +250,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         let Some(mut capability) = self.capability.take() else { return };
         let before = self.queue.awaited();
         self.hear(&capability, tell);
-        // After a failure nothing leaves, and nothing is settled that is not.
+        // After a failure nothing leaves, and nothing is marked as settled.
         if !self.shared.has_failed() {
             self.submit(complete);
             while let Some((close, outcome)) = self.queue.tell() {
@@ -273,9 +273,9 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
                     let why = lock(&self.handle).why(doubt);
                     return self.shared.fail(why.into());
                 }
-                // Nothing is sought here.
+                // This operator seeks nothing.
                 Some(GateEvent::Absent(_)) => {}
-                // Told by another process, or before: the window is settled, and nothing leaves here.
+                // Delivered by another process, or before: the window is settled, and nothing leaves here.
                 Some(GateEvent::Withheld(row)) => {
                     self.asked.remove(&row.release().id());
                     self.queue.withhold(row.release().id());
@@ -321,7 +321,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         tell(capability, LeavingRelease::new((row, standing, took), &self.handle, &self.shared));
     }
 
-    /// Returns the time for which nothing has to be done.
+    /// Returns the time for which the operator may sleep.
     fn next_look(&self) -> Option<Duration> {
         let remaining = self.queue.next_deadline()?.saturating_sub(self.clock.as_ref()?.now());
         let remaining = Duration::from_micros(u64::try_from(remaining).unwrap_or(0));
@@ -329,42 +329,41 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
     }
 }
 
-// What is counted, as the operator that releases sees it.
+// Statistics, as the release operator sees them.
 
-/// A statistic of one window: how its exact tally is put together from what the workers send, and how it is
-/// told.
+/// A statistic of one window: the merge of its exact tally from the parts of the workers, and its release.
 ///
 /// It vouches that one protected unit moves a tally by no more than the noise in its [`Sealable`] was made
-/// for; what arrives here is already bounded.
+/// for; the parts that arrive here are already bounded.
 pub trait WindowStatistic: 'static {
     /// The tally of one worker for a window.
     type Part: Travels;
     /// The tally of all workers: exact, and private until it is sealed.
     type Tally: 'static;
 
-    /// The tally of a window without a record.
+    /// Creates the tally of a window without a record.
     fn tally(&self, window: Interval) -> Self::Tally;
 
-    /// Takes in a part. The order of parts makes no difference.
+    /// Adds a part to a tally. The order of parts makes no difference.
     fn absorb(&self, tally: &mut Self::Tally, part: Self::Part);
 
-    /// Returns the charge of a window. No tally is in reach: a price is public.
+    /// Returns the charge of a window. No tally is in reach: a cost is public.
     fn charge(&self, window: Interval) -> Charge;
 
     /// Returns the number of the last window, if there is one; later ones are skipped, each with a row that
-    /// says so.
+    /// records it.
     fn last(&self) -> Option<u64> {
         None
     }
 
-    /// The finished tally with the mechanism that will noise it.
+    /// Returns the finished tally with the mechanism that will noise it.
     fn seal(&self, window: Interval, tally: Self::Tally) -> Box<dyn Sealable>;
 }
 
-/// The common part of a statistic's releases: their identity without the window and the part of the answer.
+/// The common part of the names of a statistic's releases: all but the window and the part of the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Title {
-    /// The budget that they are charged to.
+    /// The account that they are charged to.
     pub account: Name,
     /// The job that releases them.
     pub job: Name,
@@ -376,33 +375,33 @@ pub struct Title {
 }
 
 impl Title {
-    /// The release of one window.
+    /// Returns the id of the release of one window.
     pub fn of(&self, window: Interval) -> ReleaseId {
         let Title { account, job, version, name } = self.clone();
         ReleaseId { account, job, version, name, window, part: None }
     }
 
-    /// The release of one of several answers over a window.
+    /// Returns the id of the release of one of several answers over a window.
     pub fn part(&self, window: Interval, part: Digest) -> ReleaseId {
         ReleaseId { part: Some(part), ..self.of(window) }
     }
 }
 
-// Where the operator that releases meets the gate: one handle a statistic, at the worker that holds the gate.
+// Connection of the release operator to the gate: one handle a statistic, at the worker that holds the gate.
 
-/// Called from the gate's thread when there is something to hear.
+/// A function that the gate's thread calls when there is an event to receive.
 pub(crate) type Wake = Box<dyn Fn() + Send>;
 
-/// One statistic's place at the gate. Nothing here waits.
+/// The gate as one statistic's operator sees it. No method blocks.
 pub(crate) trait ReleaseBackend: Send {
     fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError>;
     /// Requests the row of a release; without one, the gate reports that it is absent.
     fn seek(&self, release: ReleaseId);
-    /// Its time has passed: what has no row yet is skipped.
+    /// Reports that a window's deadline has passed: a window without a row is skipped.
     fn miss(&self, release: ReleaseId);
     fn hear(&self) -> Option<GateEvent>;
     fn delivered(&self, row: &Row);
-    /// Returns the error for which the gate stopped, once it has said so.
+    /// Returns the error for which the gate stopped, after the event of its halt.
     fn why(&self, doubt: HaltReason) -> LedgerError {
         doubt.into()
     }

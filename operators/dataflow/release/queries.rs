@@ -1,8 +1,8 @@
-//! Queries as rows: looked up, counted if they have none, and sealed.
+//! Queries that become rows: looked up, counted if they have none, and sealed.
 //!
-//! *questions → (worker 0) → gate: look up → known: release; unknown: every worker → what each has counted →
-//! (worker 0) → gate: draw, seal, read back → release.* A question that was answered before costs a look-up
-//! and no counting.
+//! *queries → (worker 0) → gate: look up → known: release; unknown: every worker → the counts of each →
+//! (worker 0) → gate: draw, seal, read back → release.* A query that was answered before costs a look-up and
+//! no counting.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -31,27 +31,27 @@ use crate::time::Time;
 /// The state that the two operators of worker 0 share: the one that looks for rows, and the one that seals.
 type SharedSequencer<A> = Rc<RefCell<QuerySequencer<A>>>;
 
-// Where each question stands: no streams, and no capabilities but their names.
+// The state of each query: no streams, and no capabilities but their names.
 
-/// The way in which the queries of one pipeline are answered.
+/// The rules by which the queries of one pipeline are answered.
 pub(in crate::dataflow) trait QueryAnswering: 'static {
-    /// Returns the version of the data that a query names which came when its source had declared `given`.
+    /// Returns the version of the data that a query names, if it came when its source had declared `given`.
     ///
     /// # Errors
-    /// Names what makes it a question that cannot be answered. Nothing of the data is in reach.
+    /// Names the reason for which the query cannot be answered. The data is not in reach.
     fn version(&self, question: &Query, given: Time) -> Result<u64, Invalid>;
 
     /// Returns the time at which that version is complete.
     fn close(&self, version: u64) -> Time;
 
-    /// The name under which its answer stands in the ledger.
+    /// Returns the name of the query's answer in the ledger.
     fn release(&self, question: &Query) -> ledger::ReleaseId;
 
     /// Builds the request for a query from the totals of all workers, with the mechanism that adds the noise.
     fn request(&self, posed: Posed, found: MatchedTotals) -> ReleaseRequest;
 }
 
-/// A question that is to be counted: of which version, and under which name its answer will stand.
+/// A query to be counted, with its version of the data and the name that its answer will have.
 #[derive(Clone, Serialize, Deserialize)]
 pub(in crate::dataflow) struct Posed {
     pub(in crate::dataflow) id: [u8; 32],
@@ -59,7 +59,7 @@ pub(in crate::dataflow) struct Posed {
     pub(in crate::dataflow) version: u64,
 }
 
-/// A question that was not answered, and why: nothing was counted, drawn or paid for it.
+/// A query that was not answered, and the reason: nothing was counted, drawn or paid for it.
 #[derive(Clone, Debug)]
 pub struct Unanswered {
     question: Box<Query>,
@@ -67,7 +67,7 @@ pub struct Unanswered {
 }
 
 impl Unanswered {
-    /// The question.
+    /// Returns the query.
     pub fn question(&self) -> &Query {
         &self.question
     }
@@ -84,25 +84,25 @@ impl fmt::Display for Unanswered {
     }
 }
 
-/// A row, how its budget stands, and how long it took.
+/// A row, the status of its budget, and the time that the gate took.
 type QueryOutcome = (Row, BudgetStatus, Option<Duration>);
 
 /// The next action of an operator for a release.
 pub(super) enum QueryAction {
-    /// Have it counted.
+    /// Send the query to the workers, which count its records.
     Pose(Posed),
-    /// Let it leave.
+    /// Send the release on.
     Leave(Box<QueryOutcome>),
-    /// Nothing is released here.
+    /// Finish the query without a release: this process delivers nothing for it.
     Drop(Digest),
 }
 
 enum QueryStage {
-    /// The gate looks whether it was answered before.
+    /// The gate looks for the row of the query.
     Sought(Posed),
-    /// The workers count.
+    /// The workers count the records of the query.
     Counting { posed: Posed, found: MatchedTotals, missing: usize },
-    /// It is with the gate.
+    /// The request is at the gate, since this time.
     Sealing(Instant),
 }
 
@@ -113,7 +113,7 @@ pub(super) struct QuerySequencer<A> {
     shared: Arc<ProcessShared>,
     workers: usize,
     stages: HashMap<Digest, QueryStage>,
-    /// For the operator that seeks, and for the one that seals.
+    /// The actions of the operator that looks for rows; `sealing` has those of the operator that seals.
     seeking: VecDeque<QueryAction>,
     sealing: VecDeque<QueryAction>,
 }
@@ -130,8 +130,8 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         QuerySequencer { answering, handle, shared, workers, stages, seeking, sealing }
     }
 
-    /// Takes a question in: the name and the time of its answer, unless that is on its way already. Asking
-    /// twice is asking once.
+    /// Adds a query: returns the name and the time of its answer, unless it is in progress already. A second
+    /// query of the same name has no effect.
     pub(super) fn ask(&mut self, question: Query, given: Time) -> Result<Option<(Digest, Time)>, Unanswered> {
         let version = match self.answering.version(&question, given) {
             Ok(version) => version,
@@ -148,7 +148,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         Ok(Some((id, self.answering.close(version).max(given))))
     }
 
-    /// Takes in what one worker has counted; the last of them sends it to the gate.
+    /// Adds the counts of one worker; the last of them sends the request to the gate.
     pub(super) fn count(&mut self, id: Digest, part: MatchedTotals) {
         let Some(QueryStage::Counting { found, missing, .. }) = self.stages.get_mut(&id) else { return };
         *found += part;
@@ -165,7 +165,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         }
     }
 
-    /// Hears what the gate has to say.
+    /// Receives the events of the gate.
     pub(super) fn hear(&mut self) {
         loop {
             let heard = lock(&self.handle).hear();
@@ -203,7 +203,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         self.seeking.push_back(QueryAction::Pose(posed));
     }
 
-    /// It has its row: whoever holds the time of its answer hears of it.
+    /// Finishes a query that has its row: the operator that holds the time of its answer gets the action.
     fn settle(&mut self, id: Digest, word: QueryAction) {
         let stage = self.stages.remove(&id);
         if matches!(stage, Some(QueryStage::Sought(_) | QueryStage::Sealing(_))) {
@@ -211,7 +211,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         }
         match stage {
             Some(QueryStage::Sought(_)) => self.seeking.push_back(word),
-            // One that nobody asked for was sealed by a former process, and not delivered.
+            // A row without a query was sealed by a former process, and not delivered.
             _ => self.sealing.push_back(word),
         }
     }
@@ -230,37 +230,37 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         !self.sealing.is_empty()
     }
 
-    /// A row that leaves.
+    /// Creates the release of a row.
     pub(super) fn leaving(&self, outcome: QueryOutcome) -> LeavingRelease {
         self.shared.tell(outcome.0.fate());
         LeavingRelease::new(outcome, &self.handle, &self.shared)
     }
 }
 
-// The operator that seeks: every question goes to worker 0, and from there to the gate, which knows whether
-// it was answered before. One that was not goes on to all workers.
+// The operator that looks for rows: every query goes to worker 0, and from there to the gate, which knows if
+// it was answered before. A query without an answer goes on to all workers.
 
 /// The outcome of looking for the rows of queries.
 pub(in crate::dataflow) struct Sought<'scope, A> {
-    /// Those that must be counted, each for every worker.
+    /// The queries that must be counted, each for every worker.
     pub(in crate::dataflow) posed: StreamVec<'scope, Time, (u64, Posed)>,
-    /// Those that were answered before.
+    /// The releases of queries that were answered before.
     pub(super) releases: StreamVec<'scope, Time, LeavingRelease>,
-    /// Those that cannot be answered.
+    /// The queries that cannot be answered.
     pub(in crate::dataflow) unanswered: StreamVec<'scope, Time, Unanswered>,
-    /// Of worker 0.
+    /// The shared state; `None` on other workers than worker 0.
     pub(super) sequencer: Option<SharedSequencer<A>>,
     /// Wakes the operator that seals.
     pub(super) seal: Wakes,
 }
 
-/// The times of an answer: of the question on its way to the workers, and of its release.
+/// The capabilities for an answer: for the query on its way to the workers, and for its release.
 struct HeldTimes {
     posed: Capability<Time>,
     release: Capability<Time>,
 }
 
-/// Seeks questions where their handle is, on worker 0.
+/// Looks for the rows of queries through their backend, on worker 0.
 pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     questions: Fed<'scope, Query>,
     at_gate: Option<(A, Box<dyn ReleaseBackend>, Waker)>,
@@ -268,9 +268,9 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     let Fed { stream, context } = questions;
     let scope = stream.scope();
     let workers = scope.peers();
-    // What an input sends waits on this side of an exchange, for more to fill a message with, until its
-    // source declares something. What an operator sends leaves at once, and an analyst may wait for the
-    // answer before asking more.
+    // The output of an input waits on this side of an exchange, for more to fill a message with, until its
+    // source declares something. The output of an operator leaves at once, and an analyst may wait for the
+    // answer before the next query.
     let stream = stream.unary(Pipeline, "Ask", |_, _| {
         move |input, output| {
             input.for_each(|time, batch| output.session(&time).give_container(batch));
@@ -341,10 +341,10 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     Sought { posed: posed_stream, releases: release_stream, unanswered: refused_stream, sequencer, seal }
 }
 
-// The operator that seals: what every worker has counted goes to worker 0, and with the last of it to the
-// gate.
+// The operator that seals: the counts of every worker go to worker 0, and with the last of them the request
+// goes to the gate.
 
-/// Wakes the operator once it is there.
+/// A waker of the operator, once the operator exists.
 #[derive(Clone, Default)]
 pub(super) struct Wakes(Rc<OnceCell<Activator>>);
 
@@ -356,7 +356,7 @@ impl Wakes {
     }
 }
 
-/// Releases what was counted, and what was answered before.
+/// Releases the answers that were counted, and those that were looked up.
 pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
     counted: StreamVec<'scope, Time, ([u8; 32], MatchedTotals)>,
     sought: Sought<'scope, A>,
@@ -369,12 +369,12 @@ pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
     let (releases, stream) = builder.new_output::<Vec<LeavingRelease>>();
     let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<LeavingRelease>>>::from(releases);
     let address = builder.operator_info().address;
-    // It was made for this operator.
+    // The waker was made for this operator.
     let _ = seal.0.set(scope.activator_for(Rc::clone(&address)));
 
     builder.build(move |mut capabilities| {
-        // For what a former process has sealed and not delivered: all of it is released when the handle is
-        // opened.
+        // For the rows that a former process has sealed and not delivered: all of them are given out when the
+        // handle is opened.
         let mut first = sequencer.is_some().then(|| capabilities.pop()).flatten();
         drop(capabilities);
         let mut held: HashMap<Digest, Capability<Time>> = HashMap::new();

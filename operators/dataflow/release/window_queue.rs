@@ -1,5 +1,5 @@
-//! The queue of windows: the next one, those with the gate, and those that may be released; without streams,
-//! clocks or threads.
+//! The queue of a statistic's windows: the next one, those at the gate, and those to send on; without
+//! streams, clocks or threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,10 +10,10 @@ use crate::gate::ReleaseRequest;
 use crate::ledger::{Digest, ReleaseId};
 use crate::time::{Span, Time};
 
-/// Windows that may be with the gate at once. More wait here, as tallies.
+/// The maximum number of windows at the gate at once. Others wait here, as tallies.
 const AT_THE_GATE: usize = 1_024;
 
-/// The windows of one statistic, on their way. `Outcome` is what the gate says of one.
+/// The queue of one statistic's windows. `Outcome` is the gate's answer for one of them.
 pub(crate) struct WindowQueue<S: WindowStatistic, Outcome> {
     statistic: S,
     title: Title,
@@ -21,14 +21,15 @@ pub(crate) struct WindowQueue<S: WindowStatistic, Outcome> {
     late: i64,
     /// The time after its close within which a window may still be submitted, by the public clock.
     skip_after: Option<i64>,
-    /// Tallies of windows that a record fell into and that are not handed in.
+    /// The tallies of windows that have a record and were not submitted.
     open: BTreeMap<u64, S::Tally>,
-    /// The first window that was neither handed in nor missed.
+    /// The first window that was neither submitted nor missed.
     next: u64,
-    /// Windows that the gate knows of, from the first that was not passed on; with what it said of them.
+    /// The windows that the gate knows of, from the first that was not sent on; with their outcomes.
     waiting: BTreeMap<u64, Option<Outcome>>,
     numbers: HashMap<Digest, u64>,
-    /// Releases that a former process sealed and did not deliver, released before their windows were reached.
+    /// The releases that a former process sealed and did not deliver, sent on before their windows were
+    /// reached.
     before: HashSet<Digest>,
     ended: bool,
     /// True if nothing is submitted before all inputs have ended.
@@ -66,8 +67,8 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         }
     }
 
-    /// Takes in a part of a window that was declared complete up to `at` when it was sent. It is dropped if
-    /// it is late, or if there is no such window.
+    /// Adds a part to its window; the part's source had declared completeness up to `at` when it was sent.
+    /// The part is dropped if it is late, or if there is no such window.
     pub(crate) fn absorb(&mut self, at: Time, number: u64, part: S::Part) {
         let Some(window) = self.schedule.window(number) else { return };
         if at >= self.close(window) || number < self.next {
@@ -78,8 +79,8 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
     }
 
     /// Returns the next request to the gate, now that everything before `complete` has been declared
-    /// complete. [`Time::MAX`] means that all inputs have ended. `now` is the public clock, where there is
-    /// one; `is_turn` says whether a window that closes then may be handed in.
+    /// complete. [`Time::MAX`] means that all inputs have ended. `now` is the time of the public clock, if
+    /// there is one; `is_turn` returns true if a window that closes at the given time may be submitted.
     pub(crate) fn next(
         &mut self,
         complete: Option<Time>,
@@ -127,7 +128,7 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         }
     }
 
-    /// Takes note of what the gate says of a release. What comes back may be released at once: a row that was
+    /// Records the gate's outcome of a release. A returned outcome is to be sent on at once: a row that was
     /// sealed and not delivered by a former process.
     pub(crate) fn hear(&mut self, id: Digest, outcome: Outcome) -> Option<Outcome> {
         match self.numbers.remove(&id) {
@@ -142,14 +143,14 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         }
     }
 
-    /// Notes that a release is settled, and that nothing is released here.
+    /// Records that a release is settled without a row to send on.
     pub(crate) fn withhold(&mut self, id: Digest) {
         if let Some(number) = self.numbers.remove(&id) {
             self.waiting.remove(&number);
         }
     }
 
-    /// The next outcome in order of windows, with the moment at which its window closed.
+    /// Returns the next outcome in order of windows, with the time at which its window closed.
     pub(crate) fn tell(&mut self) -> Option<(Time, Outcome)> {
         let first = self.waiting.first_entry().filter(|entry| entry.get().is_some())?;
         let number = *first.key();
@@ -158,7 +159,7 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         Some((self.close(window), outcome))
     }
 
-    /// The moment before which everything is settled; `None` once nothing is left to come.
+    /// Returns the time before which everything is settled; `None` once no outcome is left to come.
     pub(crate) fn settled(&self) -> Option<Time> {
         let first = match self.waiting.first_key_value() {
             Some((number, _)) => *number,
@@ -168,7 +169,7 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         self.schedule.window(first).map(|window| self.close(window))
     }
 
-    /// The close of the next window that was not handed in; `None` once no more are.
+    /// Returns the close of the next window that was not submitted; `None` once no more are.
     pub(crate) fn next_close(&self) -> Option<Time> {
         if self.ended && !self.schedule.is_bounded() {
             return None;
@@ -186,8 +187,8 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         self.numbers.len()
     }
 
-    /// Ends, lateness and skip_after are within a quarter of all time each: see
-    /// [`LIMIT`](crate::time::LIMIT).
+    /// Returns the close of a window. Ends, lateness and the time limit are within a quarter of all time
+    /// each: see [`LIMIT`](crate::time::LIMIT).
     fn close(&self, window: Interval) -> Time {
         window.end() + self.late
     }

@@ -1,4 +1,4 @@
-//! How a run ends, and what it leaves undone.
+//! The ends of a run, and the work that each leaves undone.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn a_source_that_goes_back_ends_the_run_and_completes_nothing_more() {
     assert!(ears.lines().len() <= 1, "{:?}", ears.lines());
 }
 
-/// Gives a little, and then goes.
+/// A source that gives a few records, and then fails.
 struct Fails(u8, SourceError);
 
 impl Source for Fails {
@@ -93,7 +93,7 @@ impl Clock for Hands {
     }
 }
 
-/// Declares what it is told to.
+/// A source that declares what the test sends it.
 struct Told(Receiver<Pulled>);
 
 impl Source for Told {
@@ -202,7 +202,7 @@ fn a_sink_that_errs_ends_the_run_and_gets_nothing_more() {
 
 #[test]
 fn an_operator_that_drops_its_stream_completes_nothing() {
-    // Two windows are declared complete and eight are not; what `through` gives back claims that there is no
+    // Two windows are declared complete and eight are not; the output of `through` claims that there is no
     // more.
     let (stop, ears) = (Stop::new(), Ears::default());
     let (switch, listening) = (stop.clone(), ears.clone());
@@ -258,8 +258,8 @@ fn a_worker_that_is_behind_is_not_sent_more_than_it_can_take() {
     };
     assert!(ended.is_ok());
     assert_eq!(taken.load(Ordering::SeqCst), RECORDS);
-    // 80 batches may be unanswered, and what each operator on the way has taken in its last step comes on
-    // top. Without a brake it is nearly all of them.
+    // 80 batches may be unanswered, and the records that each operator on the way has taken in its last step
+    // come on top. Without back-pressure it is nearly all of them.
     let most = most.load(Ordering::SeqCst) / BATCH as i64;
     assert!(most <= 400, "{most} batches were waiting");
 }

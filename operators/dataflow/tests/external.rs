@@ -13,7 +13,7 @@ enum Act {
 }
 use Act::{Complete, Finish, Send};
 
-/// Runs an external stream of so many partitions, acting so on each worker: one act each time it is
+/// Runs an external stream of `partitions` partitions, with these actions on each worker: one each time it is
 /// scheduled.
 fn run(partitions: usize, acts: Vec<Vec<Act>>) -> (Result<Finished, RunError>, Vec<String>) {
     let ears = Ears::default();
@@ -29,7 +29,7 @@ fn run(partitions: usize, acts: Vec<Vec<Act>>) -> (Result<Finished, RunError>, V
                     let Some((capability, word)) = &mut held else { return };
                     match acts.pop_front() {
                         Some(Send(time, count)) => output.session(capability).give((time, count)),
-                        // What it refuses is known to the run.
+                        // The run learns of a refused declaration.
                         Some(Complete(partition, time)) => {
                             _ = word.as_ref().map(|word| word.complete(partition, time));
                         }

@@ -1,4 +1,4 @@
-//! A gate for tests: it answers late, and the last first.
+//! A gate for tests: it answers late, and in reverse order.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -31,7 +31,7 @@ pub(in super::super) fn row(release: ReleaseId, fate: ReleaseStatus, line: Strin
     }
 }
 
-/// A gate that answers after a while, the last first, from a thread of its own.
+/// A gate that answers after a while, in reverse order, from a thread of its own.
 #[derive(Clone)]
 pub(super) struct StandIn {
     asked: Sender<Asked>,
@@ -39,7 +39,7 @@ pub(super) struct StandIn {
     delivered: Delivered,
 }
 
-/// The windows of which somebody said that they were delivered.
+/// The starts of the windows whose delivery was confirmed.
 pub(super) type Delivered = Arc<Mutex<Vec<Time>>>;
 
 enum Asked {
@@ -48,7 +48,8 @@ enum Asked {
 }
 
 impl StandIn {
-    /// `before` has been sealed by a former process; after so many answers the ledger is in doubt.
+    /// Creates the gate; `before` has been sealed by a former process, and after `answers` answers the ledger
+    /// is in doubt.
     pub(super) fn new(wake: Wake, before: Vec<Row>, answers: usize, delivered: Delivered) -> StandIn {
         let ((asked, inbox), (outbox, told)) = (unbounded(), unbounded());
         let say = move |row: Row| {

@@ -1,4 +1,4 @@
-//! Calendar windows: months and days, and their starts in a time zone.
+//! Months and days of a time zone, and their first moments.
 
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
@@ -24,13 +24,13 @@ use crate::time::{Time, Zone, known, midnight};
 /// A day has 23 or 25 hours where the clock changes. It begins at midnight, at the earlier one of two; where
 /// the clock jumps over midnight, with the jump; and a day that a zone left out has no window.
 ///
-/// What is wrong with a calendar is said where a schedule is made of it.
+/// Errors of a calendar are reported when a schedule is made of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Calendar {
     unit: CalendarStep,
     /// The number of units from one start to the next.
     each: u32,
-    /// The number of these that a window spans.
+    /// The number of units that a window spans.
     over: u32,
     zone: String,
 }
@@ -41,17 +41,17 @@ enum CalendarStep {
     Day,
 }
 
-/// A hundred years: what is longer is a slip of a unit.
+/// The longest window, a hundred years: a longer one is a mistaken unit.
 const MOST_MONTHS: u32 = 1_200;
 const MOST_DAYS: u32 = 36_525;
-/// Two hundred years, rounded up, in microseconds.
+/// The time for which windows without an end are listed: two hundred years, rounded up, in microseconds.
 const HORIZON: Time = 73_050 * 86_400_000_000;
-/// From 0000-01-01 to 9999-12-30: what is near them, in any zone and in the hundred years before, has a date
-/// too.
+/// The range of times, from 0000-01-01 to 9999-12-30: times near them, in any zone and in the hundred years
+/// before, have a date too.
 const EARLIEST: Time = -62_167_219_200_000_000;
 const LATEST: Time = 253_402_128_000_000_000;
 const EPOCH: Date = date(1970, 1, 1);
-/// Eight megabytes of them.
+/// The maximum number of starts, which take eight megabytes.
 const MOST_STARTS: usize = 1_000_000;
 
 impl Calendar {
@@ -66,15 +66,14 @@ impl Calendar {
         Calendar::of(CalendarStep::Day, count)
     }
 
-    /// Windows that span so many of what was said and start with each: they overlap. One, unless this is
-    /// said.
+    /// Sets the number of units that a window spans, 1 by default; a window starts with each unit, so they
+    /// overlap.
     #[must_use]
     pub fn over(self, count: u32) -> Calendar {
         Calendar { over: count, ..self }
     }
 
-    /// In the zone of this name in the time zone database, a copy of which is built in. UTC, unless this is
-    /// said.
+    /// Sets the zone, by its name in the time zone database, a copy of which is built in. UTC by default.
     #[must_use]
     pub fn in_zone(self, name: &str) -> Calendar {
         Calendar { zone: name.to_owned(), ..self }
@@ -99,8 +98,8 @@ impl Calendar {
         format!("{long} {unit} every {each} in {}", self.zone)
     }
 
-    /// Itself, with its zone as the database spells it; and when its windows start and end, from `from` to
-    /// `until` or for two hundred years, in order. Some may be there twice.
+    /// Returns the calendar, with its zone as the database spells it; and the times at which its windows
+    /// start and end, from `from` to `until` or for two hundred years, in order. Some may be listed twice.
     pub(crate) fn starts(&self, from: Time, until: Option<Time>) -> Result<(Calendar, Vec<Time>), Invalid> {
         self.check()?;
         let (zone, rules) = known(&self.zone)?;
@@ -153,7 +152,7 @@ impl CalendarStep {
         }
     }
 
-    /// The day with which the one of this number begins; `None` beyond the years -9999 and 9999.
+    /// Returns the first day of the unit with this number; `None` beyond the years -9999 and 9999.
     fn first_day(self, number: i64) -> Option<Date> {
         match self {
             CalendarStep::Month => {
@@ -165,7 +164,7 @@ impl CalendarStep {
     }
 }
 
-/// The day that a zone's calendar shows at a moment.
+/// Returns the day that a zone's calendar shows at a moment.
 fn local_day(rules: &TimeZone, field: &'static str, time: Time) -> Result<Date, Invalid> {
     let written = (EARLIEST..=LATEST).contains(&time);
     let moment = Timestamp::from_microsecond(time).ok().filter(|_| written);

@@ -1,4 +1,4 @@
-//! The windows that exist, decided by configuration alone.
+//! Windows of event time, which configuration alone decides.
 
 mod calendar;
 mod schedule;

@@ -1,5 +1,5 @@
-//! Schedules: the windows that exist. Configuration decides it alone: no record, no clock and no frontier
-//! adds a window or takes one away.
+//! The windows that exist. Configuration decides it alone: no record, no clock and no frontier adds or
+//! removes a window.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,12 +13,13 @@ use crate::time::{LIMIT, Span, Time};
 /// The windows of a statistic, numbered from zero in order of their end.
 ///
 /// Windows are aligned, each starting at a multiple of its step since 1970-01-01T00:00:00 UTC or with a month
-/// or day of a [`Calendar`]. Those exist which lie wholly between `from` and `until`.
+/// or day of a [`Calendar`]. A window exists if it lies wholly between `from` and `until`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
     rule: WindowRule,
     ticks: Ticks,
-    /// Window `n` is `width` panes from pane `n * stride` on; no stride is longer than the width.
+    /// The distance of two windows in panes: window `n` is `width` panes from pane `n * stride` on; no stride
+    /// is longer than the width.
     stride: u64,
     width: u64,
     windows: u64,
@@ -34,7 +35,7 @@ enum WindowRule {
 }
 
 impl Schedule {
-    /// Windows side by side.
+    /// Creates windows side by side.
     ///
     /// # Errors
     ///
@@ -48,14 +49,13 @@ impl Schedule {
         Schedule::sliding(size, size, from, until)
     }
 
-    /// Windows of one size, one starting at every step. Without `until` there is no last one; then an input
-    /// that ends completes only what was declared before it ended.
+    /// Creates windows of one size, one starting at every step. Without `until` there is no last one; then an
+    /// input that ends completes only the windows that were declared complete before it ended.
     ///
     /// # Errors
     ///
-    /// Names what is wrong with the spans; `step` where it is longer than the size, so that windows would
-    /// leave gaps; `from` or `until` where they are too far from 1970 (73,000 years) or leave room for no
-    /// window.
+    /// Names the span that is invalid; `step` if it is longer than the size, so that windows would leave
+    /// gaps; `from` or `until` if they are too far from 1970 (73,000 years) or leave room for no window.
     pub fn sliding(
         size: impl TryInto<Span, Error: Into<Invalid>>,
         step: impl TryInto<Span, Error: Into<Invalid>>,
@@ -79,7 +79,7 @@ impl Schedule {
         if room < 0 {
             return Err(no_room());
         }
-        // The longest pane of which both the size and the step are whole numbers.
+        // The pane: the longest length of which both the size and the step are whole multiples.
         let length = common(size, step);
         let ticks = Ticks::Even { first, end: first + room / step * step + size, length };
         let panes = |span: i64| (span / length).unsigned_abs();
@@ -87,14 +87,14 @@ impl Schedule {
         Ok(Schedule::new(rule, ticks, panes(step), panes(size), until.is_some()))
     }
 
-    /// Windows of months or days. Without `until` there is no last one, as in [`Schedule::sliding`], but none
-    /// is known that ends more than 200 years after `from`.
+    /// Creates windows of months or days. Without `until` there is no last one, as in [`Schedule::sliding`],
+    /// but the list ends 200 years after `from`.
     ///
     /// # Errors
     ///
-    /// Names `months` or `days` and `over` where they are zero or windows longer than a hundred years; `zone`
-    /// where there is none of this name; `from` or `until` where they are not in the years 0 to 9999, leave
-    /// room for no window, or for more than a million.
+    /// Names `months` or `days` and `over` if they are zero or windows longer than a hundred years; `zone` if
+    /// there is none of this name; `from` or `until` if they are not in the years 0 to 9999, leave room for
+    /// no window, or for more than a million.
     pub fn calendar(calendar: &Calendar, from: Time, until: Option<Time>) -> Result<Schedule, Invalid> {
         let (calendar, starts) = calendar.starts(from, until)?;
         let width = calendar.width();
@@ -110,12 +110,12 @@ impl Schedule {
         Ok(Schedule::new(WindowRule::Calendar(calendar), ticks, 1, width, until.is_some()))
     }
 
-    /// One window, from `from` on and before `until`.
+    /// Creates one window, from `from` on and before `until`.
     ///
     /// # Errors
     ///
-    /// Names `from` or `until` where they are too far from 1970 (73,000 years), and `until` unless it is
-    /// after `from`.
+    /// Names `from` or `until` if they are too far from 1970 (73,000 years), and `until` unless it is after
+    /// `from`.
     pub fn whole(from: Time, until: Time) -> Result<Schedule, Invalid> {
         within_limit(from, until)?;
         if from >= until {
@@ -125,20 +125,20 @@ impl Schedule {
         Ok(Schedule::new(WindowRule::Whole, ticks, 1, 1, true))
     }
 
-    /// Takes ticks with room for a window.
+    /// Creates a schedule over ticks with room for a window.
     fn new(rule: WindowRule, ticks: Ticks, stride: u64, width: u64, bounded: bool) -> Schedule {
         let windows = (ticks.panes() - width) / stride + 1;
         Schedule { rule, ticks, stride, width, windows, bounded }
     }
 
-    /// The window of this number; `None` where there is none.
+    /// Returns the window of this number; `None` if there is none.
     pub fn window(&self, number: u64) -> Option<Interval> {
         let panes = self.panes(number);
         self.ticks.between(panes.start, panes.end)
     }
 
-    /// The numbers of the windows that hold a moment: none outside the schedule, one where windows are side
-    /// by side.
+    /// Returns the numbers of the windows that contain a moment: none outside the schedule, one if windows
+    /// are side by side.
     pub fn holding(&self, time: Time) -> Range<u64> {
         self.pane(time).map_or(0..0, |pane| self.windows_of(pane))
     }
@@ -150,9 +150,9 @@ impl Schedule {
 }
 
 /// Panes: pieces of time that no window divides, numbered from zero in order. All moments of a pane are in
-/// the same windows, at least one, and a window is the sum of its panes.
+/// the same windows, at least one, and a window is the union of its panes.
 impl Schedule {
-    /// The pane that holds a moment; `None` where no window does.
+    /// Returns the pane that contains a moment; `None` if no window does.
     pub(crate) fn pane(&self, time: Time) -> Option<u64> {
         self.ticks.pane(time)
     }
@@ -162,7 +162,7 @@ impl Schedule {
         self.ticks.between(pane, pane.checked_add(1)?)
     }
 
-    /// The panes of a window; none where there is no such window.
+    /// Returns the panes of a window; none if there is no such window.
     pub(crate) fn panes(&self, window: u64) -> Range<u64> {
         if window >= self.windows {
             return 0..0;
@@ -171,7 +171,7 @@ impl Schedule {
         first..first + self.width
     }
 
-    /// The windows that a pane is part of; none where there is no such pane.
+    /// Returns the windows that a pane is part of; none if there is no such pane.
     pub(crate) fn windows_of(&self, pane: u64) -> Range<u64> {
         if pane >= self.ticks.panes() {
             return 0..0;
@@ -181,7 +181,7 @@ impl Schedule {
         before.min(self.windows)..after.min(self.windows)
     }
 
-    /// The first window that ends after a moment; as many as there are where none does.
+    /// Returns the first window that ends after a moment; the number of windows if none does.
     pub(crate) fn first_ending_after(&self, time: Time) -> u64 {
         match self.ticks.pane(time) {
             Some(pane) => self.windows_of(pane).start,
@@ -190,23 +190,23 @@ impl Schedule {
         }
     }
 
-    /// Returns the number of windows; without a last one, more than anybody will see.
+    /// Returns the number of windows; without a last one, a number that no run reaches.
     pub(crate) fn count(&self) -> u64 {
         self.windows
     }
 
-    /// All of the time that windows are about.
+    /// Returns the interval that all windows cover.
     pub(crate) fn life(&self) -> Result<Interval, Invalid> {
         self.ticks.between(0, self.ticks.panes()).ok_or_else(no_room)
     }
 
-    /// The time of the first windows, up to this number, or all where there are fewer.
+    /// Returns the interval that the first `windows` windows cover, or all if there are fewer.
     pub(crate) fn life_of_the_first(&self, windows: u64) -> Result<Interval, Invalid> {
         let last = windows.min(self.windows).saturating_sub(1);
         self.ticks.between(0, self.panes(last).end).ok_or_else(no_room)
     }
 
-    /// Returns true if the schedule is one window of everything.
+    /// Returns true if the schedule is one window over all of its time.
     pub(crate) fn is_whole(&self) -> bool {
         self.rule == WindowRule::Whole
     }
@@ -216,8 +216,8 @@ impl Schedule {
         self.stride < self.width
     }
 
-    /// Describes the windows: their size, step, unit and zone. Not which exist, so that a schedule that goes
-    /// on for longer has the same name, and the same windows where it had some.
+    /// Describes the windows: their size, step, unit and zone. The range of those that exist is left out, so
+    /// that a schedule that is extended keeps its name, and the windows that it had.
     pub(crate) fn describe(&self) -> String {
         match &self.rule {
             WindowRule::Spans { size, step } => format!("{size} microseconds every {step}"),
@@ -240,7 +240,7 @@ fn no_room() -> Invalid {
     Invalid::new("until", InvalidKind::TooSmall, "a time that leaves room for a window")
 }
 
-/// The largest number that divides both, by Euclid.
+/// Computes the greatest common divisor, by Euclid.
 fn common(one: i64, other: i64) -> i64 {
     if other == 0 { one } else { common(other, one % other) }
 }
@@ -252,15 +252,15 @@ fn common(one: i64, other: i64) -> i64 {
 /// pane.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Ticks {
-    /// Every `length` from `first` to `end`, which is a whole number of lengths later. Both are within
-    /// [`LIMIT`], so that their difference is a [`Time`].
+    /// A tick at every `length` from `first` to `end`, which is a whole number of lengths later. Both are
+    /// within [`LIMIT`], so that their difference is a [`Time`].
     Even { first: Time, end: Time, length: i64 },
-    /// One by one: a calendar's.
+    /// The listed ticks of a calendar.
     Listed(Arc<[Time]>),
 }
 
 impl Ticks {
-    /// The moments of this list, each once; `None` unless there are two.
+    /// Creates ticks at these moments, each once; `None` unless there are two.
     pub(crate) fn listed(mut moments: Vec<Time>) -> Option<Ticks> {
         moments.sort_unstable();
         moments.dedup();
@@ -274,7 +274,7 @@ impl Ticks {
         }
     }
 
-    /// The tick of this number; `None` where there is none.
+    /// Returns the tick of this number; `None` if there is none.
     pub(crate) fn tick(&self, number: u64) -> Option<Time> {
         match self {
             Ticks::Even { first, end, length } => {
@@ -285,7 +285,8 @@ impl Ticks {
         }
     }
 
-    /// The pane that holds a moment. Asked of every record that the pane before it does not hold.
+    /// Returns the pane that contains a moment. Called for every record that is not in the pane of the record
+    /// before.
     pub(crate) fn pane(&self, time: Time) -> Option<u64> {
         match self {
             Ticks::Even { first, end, length } => {
@@ -299,18 +300,18 @@ impl Ticks {
         }
     }
 
-    /// From one tick to another; `None` unless both exist and the second is later.
+    /// Returns the interval from one tick to another; `None` unless both exist and the second is later.
     pub(crate) fn between(&self, from: u64, until: u64) -> Option<Interval> {
         Interval::new(self.tick(from)?, self.tick(until)?).ok()
     }
 }
 
-// Which windows there are, and how long each stays open.
+// The windows of a statistic, and the time for which each stays open.
 
 /// The windows of a statistic.
 #[derive(Clone)]
 pub(in crate::dataflow) struct Windows {
-    /// None where it was refused; then the run is.
+    /// The schedule; `None` if it was refused, and then the run is refused.
     pub(in crate::dataflow) schedule: Option<Schedule>,
     pub(in crate::dataflow) late: Option<Span>,
     pub(in crate::dataflow) skipping: Option<(Arc<dyn Clock>, Span)>,
@@ -318,11 +319,11 @@ pub(in crate::dataflow) struct Windows {
     pub(in crate::dataflow) at_end: bool,
 }
 
-// What time it is for everybody: public, and no part of the data.
+// The public time, which is no part of the data.
 
 /// A public clock. It may say that a window is too late to be released; it never says that one is complete.
 pub trait Clock: Send + Sync + 'static {
-    /// The time now.
+    /// Returns the present time.
     fn now(&self) -> Time;
 }
 

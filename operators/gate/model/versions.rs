@@ -1,10 +1,10 @@
-//! Versions of a job that come and go, and schedules that start earlier than they did: what is kept of one
-//! person who has a record in every window, of whom one window may count for each reservation.
+//! Versions of a job that come and go, and schedules that start earlier than before: the state of one person
+//! who has a record in every window, of which one may count for each reservation.
 //!
 //! One statistic with `windows = 1`, and runs one after another, each of some version and from some window
-//! on, each ended at any point. The rows, the reservation and the counter change in one commit, as the gate's
-//! model has it. What is explored is by what a run concludes that a window was released already, and that a
-//! reservation still holds.
+//! on, each ended at any point. The rows, the reservation and the counter change in one commit, as in the
+//! gate's model. The exploration is over the evidence from which a run concludes that a window was released
+//! already, and that a reservation still holds.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
@@ -13,15 +13,15 @@ type ModelWindow = u8;
 
 const WINDOWS: ModelWindow = 3;
 const VERSIONS: ModelVersion = 2;
-/// The most runs of one life.
+/// The maximum number of runs of one life.
 const RUNS: u8 = 4;
 
 /// The checks before a window is drawn and before a reservation is relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ModelRules {
-    /// The first window is among the parameters that a version is held to.
+    /// True if the first window is among the parameters that a version is held to.
     start_is_bound: bool,
-    /// A window at or before the settled frontier without a row is skipped.
+    /// True if a window at or before the settled frontier without a row is skipped.
     passed_is_skipped: bool,
     /// The condition on which a reservation pays for a window.
     reservation: Reservation,
@@ -29,15 +29,15 @@ struct ModelRules {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reservation {
-    /// Whenever its version has one.
+    /// It pays if its version has one.
     Always,
-    /// Only if the newest state is that of its version.
+    /// It pays only if the newest state is that of its version.
     BesideItsState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum ModelRow {
-    /// The person counted in it or not.
+    /// Sealed; true if the person counted in it.
     Sealed(bool),
     Skipped,
 }
@@ -55,7 +55,7 @@ struct ModelState {
 struct ModelRun {
     version: ModelVersion,
     next: ModelWindow,
-    /// The state that the run began with or sealed last, where it is of its version.
+    /// The state that the run began with or sealed last, if it is of its version.
     state: Option<ModelState>,
 }
 
@@ -126,7 +126,7 @@ impl Life {
     fn seal(&mut self, run: &mut ModelRun, window: ModelWindow, passed: bool, reservation: Reservation) {
         let before = run.state;
         let counted = before.map_or(0, |state| state.counted);
-        // A window that is taken for released closes without a bound.
+        // A window that counts as released closes without a bound.
         let counts = passed || counted == 0;
         let own = before.is_some();
         let holds = match reservation {
@@ -145,7 +145,7 @@ impl Life {
     }
 }
 
-/// Explores every life; how many there are, and whether some life is undercharged.
+/// Explores every life; returns their number, and true if some life is undercharged.
 fn explore(rules: ModelRules) -> (usize, bool) {
     let mut seen = HashSet::from([Life::default()]);
     let mut queue = VecDeque::from([Life::default()]);
@@ -168,7 +168,7 @@ const RULES: ModelRules =
 /// starts and ends of runs.
 #[test]
 fn no_order_of_versions_and_starts_is_undercharged() {
-    // Either rule about earlier starts is enough by itself.
+    // Either rule about earlier starts is enough alone.
     for rules in [
         RULES,
         ModelRules { start_is_bound: false, ..RULES },
@@ -181,7 +181,7 @@ fn no_order_of_versions_and_starts_is_undercharged() {
     }
 }
 
-/// Refutes an exploration that would not have found the two breaks it is there for.
+/// Refutes an exploration that would not have found the two flaws that it is for.
 #[test]
 fn conclusions_from_a_number_are_found_to_undercharge() {
     let earlier_start = ModelRules { start_is_bound: false, passed_is_skipped: false, ..RULES };

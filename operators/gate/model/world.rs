@@ -1,4 +1,4 @@
-//! The world around the core: a ledger, a sink and two processes, and every event that may come next.
+//! The model's world around the core: a ledger, a sink and two processes, and every event that may come next.
 
 use std::collections::HashSet;
 
@@ -21,9 +21,9 @@ struct ModelLedger {
 struct Process {
     generation: u8,
     core: Core<ModelName, DrawId>,
-    /// Names that this process has asked for in this life.
+    /// The number of names that this process has requested in this life.
     asked: usize,
-    /// Names that it has drawn for in this life.
+    /// The names that it has drawn for in this life.
     drawn: Vec<ModelName>,
     todo: Vec<Effect<ModelName, DrawId>>,
 }
@@ -31,17 +31,17 @@ struct Process {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
     ledger: ModelLedger,
-    /// A second ledger with the same job and accounts, where the setting has one: another ledger behind the
-    /// same pooler, or what one file becomes under its second name.
+    /// A second ledger with the same job and accounts, if the setting has one: another ledger behind the same
+    /// pooler, or the write-ahead log that one file has under its second name.
     other: Option<ModelLedger>,
-    /// The ledger before its last commit, until that is lost.
+    /// The ledger before its last commit, as long as that commit may be lost.
     before: Option<Box<ModelLedger>>,
     processes: [Option<Process>; 2],
     /// Every line that was ever visible, sorted.
     pub(super) sink: Vec<(ModelName, DrawId)>,
     draws: u8,
     crashes: u8,
-    /// Some process has drawn twice for one name: it could have chosen between the draws.
+    /// True if some process has drawn twice for one name: it could have chosen between the draws.
     redrawn: bool,
 }
 
@@ -75,8 +75,8 @@ impl World {
         let names: HashSet<_> = self.sink.iter().map(|(name, _)| name).collect();
         let paid: HashSet<_> = drawn.iter().map(|(name, _)| name).collect();
         let lines: HashSet<_> = self.sink.iter().collect();
-        // A ledger that has just lost a commit is behind by that much; what counts then is that nothing new
-        // is said.
+        // A ledger that has just lost a commit is behind by that much; the requirement is then that nothing
+        // new is released.
         let lost = u8::from(self.before.is_none() && setting.flaw == Flaw::RollbackWithAnchor);
         let found = [
             (self.redrawn, Violation::TwoDraws),
@@ -91,7 +91,7 @@ impl World {
         found.into_iter().filter(|(is, _)| *is).map(|(_, violation)| violation).collect()
     }
 
-    /// Every world that one event can make of this one.
+    /// Returns every world that one event can make of this one.
     pub(super) fn successors(&self, setting: Setting) -> Vec<World> {
         let mut next = self.of_process(0, setting);
         if setting.flaw == Flaw::TwoNames {
@@ -109,7 +109,7 @@ impl World {
         next
     }
 
-    /// Every world that one event of a process can make of this one.
+    /// Returns every world that one event of a process can make of this one.
     fn of_process(&self, index: usize, setting: Setting) -> Vec<World> {
         let Some(process) = &self.processes[index] else {
             return self.started(index, setting).into_iter().collect();
@@ -134,8 +134,7 @@ impl World {
         next
     }
 
-    /// A process carries out one of its effects over a connection that the pooler has taken from the other
-    /// ledger.
+    /// Carries out one effect of a process over a connection that the pooler has taken from the other ledger.
     fn carried_out_elsewhere(&self, index: usize, place: usize, setting: Setting) -> Vec<World> {
         let todo = &self.processes[index].as_ref().expect("only a running process acts").todo;
         let transaction = !matches!(
@@ -151,7 +150,7 @@ impl World {
         worlds.into_iter().map(World::exchanged).collect()
     }
 
-    /// A transaction that finds itself in the wrong ledger writes nothing, and says so.
+    /// Carries out a transaction that detects the wrong ledger: it writes nothing, and reports it.
     fn noticed(&self, index: usize, place: usize, setting: Setting) -> World {
         let mut world = self.clone();
         let process = world.processes[index].as_mut().expect("only a running process acts");
@@ -165,7 +164,7 @@ impl World {
         world.told(index, setting, event)
     }
 
-    /// The two ledgers in each other's place.
+    /// Exchanges the two ledgers.
     fn exchanged(mut self) -> World {
         if let Some(other) = &mut self.other {
             std::mem::swap(&mut self.ledger, other);
@@ -173,7 +172,7 @@ impl World {
         self
     }
 
-    /// A process boots: it takes the fence and reads what is still to be delivered.
+    /// Starts a process: it takes the fence and reads the rows that are still to be delivered.
     fn started(&self, index: usize, setting: Setting) -> Option<World> {
         let mut world = self.clone();
         if world.ledger.fence == 4 {
@@ -205,8 +204,8 @@ impl World {
         Some(world)
     }
 
-    /// A process hears an event. Nobody else can see whether it has, so it hears at once of what it did: to
-    /// crash before hearing is to crash after.
+    /// Passes an event to a process. Nobody else can see whether it has received it, so it receives the
+    /// events of its own effects at once: a crash before is a crash after.
     fn told(mut self, index: usize, setting: Setting, event: Event<ModelName, DrawId>) -> World {
         let process = self.processes[index].as_mut().expect("only a running process hears");
         let effects = process.core.step(event);
@@ -221,7 +220,7 @@ impl World {
         self
     }
 
-    /// A process carries out one of its effects.
+    /// Carries out one effect of a process.
     fn carried_out(&self, index: usize, place: usize, setting: Setting) -> Vec<World> {
         let mut world = self.clone();
         let process = world.processes[index].as_mut().expect("only a running process acts");
@@ -274,7 +273,7 @@ impl World {
         }
     }
 
-    /// The sealing transaction, with every way in which its answer may come back.
+    /// Executes the sealing transaction, with every way in which its answer may come back.
     fn written(
         self,
         name: ModelName,
@@ -316,7 +315,7 @@ impl World {
             settled(untouched, CommitOutcome::Unknown),
         ];
         if setting.flaw == Flaw::UnknownMeansFailed {
-            // The row is there; the process believes it is not, draws again, and publishes that.
+            // The row is there; the process believes that it is not, draws again, and publishes that.
             let line = world.draws;
             world.draws += 1;
             next.push(settled(world, CommitOutcome::Recorded(record(ReleaseStatus::Sealed, line))));

@@ -1,4 +1,4 @@
-//! What is asked for, or sought, that has a row already.
+//! Requests and searches for releases that have a row already.
 
 use super::*;
 
@@ -6,8 +6,8 @@ everywhere! {
     what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it
 }
 
-/// Refutes a search that draws, charges or waits for a delivery, and one that tells twice what may be told
-/// once.
+/// Refutes a search that draws, charges or waits for a delivery, and one that gives out a row twice where it
+/// may be given out once.
 fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws: Arc<AtomicU32> = Arc::default();
@@ -17,7 +17,7 @@ fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: Scratch
     assert_eq!(draws.load(Ordering::Relaxed), 0);
     handle.submit(request(0, &draws)).unwrap();
     let first = row(&handle);
-    // On its way, and then delivered.
+    // In progress, and then delivered.
     handle.seek(release(0));
     assert_eq!(row(&handle).line(), first.line());
     handle.delivered(&first);
@@ -39,8 +39,8 @@ fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: Scratch
     assert_eq!(draws.load(Ordering::Relaxed), 2);
 }
 
-/// Refutes a request that hears nothing because it came right behind the word that the row before was
-/// delivered.
+/// Refutes a request that gets no answer because it came directly after the confirmation that the row before
+/// was delivered.
 #[test]
 fn what_is_asked_for_again_after_its_delivery_is_told_again() {
     let scratch = scratch(ScratchPlace::File, 10);
@@ -49,7 +49,7 @@ fn what_is_asked_for_again_after_its_delivery_is_told_again() {
     handle.submit(request(0, &draws)).unwrap();
     let first = row(&handle);
     for window in 1..200 {
-        // Something to do, so that both words are heard together.
+        // Other requests keep the thread busy, so that it receives both messages together.
         handle.submit(request(window % 9, &draws)).unwrap();
         handle.delivered(&first);
         handle.submit(request(0, &draws)).unwrap();

@@ -1,4 +1,4 @@
-//! What was told elsewhere shows an older copy, whoever wrote it down.
+//! Rows that were published elsewhere reveal an older copy, whoever recorded them.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
     let (older, ledger) = (scratch.directory().join("older"), scratch.ledger());
     fs::copy(&ledger, &older).unwrap();
 
-    // A torn last line of the anchor was never told.
+    // The row of a torn last line of the anchor never left.
     let mut torn = fs::OpenOptions::new().append(true).open(&anchor).unwrap();
     std::io::Write::write_all(&mut torn, b"3 12345").unwrap();
     let (gate, handle) = at_a_desk(open().unwrap());
@@ -34,7 +34,8 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
     let trouble = open().unwrap_err();
     assert_eq!(trouble.kind(), LedgerErrorKind::Doubt, "{trouble}");
     assert!(trouble.to_string().contains("older copy"), "{trouble}");
-    // What a sink has seen tells as much as the file does; what it has seen of this copy tells nothing.
+    // A row that a sink has seen shows it as well as the file does; one that it has seen of this copy shows
+    // nothing.
     let seen = |row: &Row| Anchor {
         ledger: *Ledger::open(&ledger).unwrap().name(),
         sequence: row.sequence(),
@@ -48,8 +49,8 @@ fn an_older_copy_of_the_ledger_is_noticed_and_nothing_is_released_from_it() {
     assert!(opening.seen(Anchor { ledger: Digest::of(b"other"), ..seen(&first) }).open().is_err());
 }
 
-/// A process that was suspended and goes on after its successor is done must not take from the anchor what
-/// that one wrote: a copy from before would pass for the newest.
+/// A process that was suspended and continues after its successor has ended must not remove from the anchor
+/// the rows that the successor wrote: a copy from before would pass for the newest.
 #[test]
 fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     let scratch = scratch(ScratchPlace::File, 10);
@@ -77,7 +78,7 @@ fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     let noted: Vec<i64> = noted.iter().map(|entry| entry.anchor.sequence).collect();
     assert_eq!(noted, rows.iter().map(Row::sequence).collect::<Vec<_>>());
 
-    // A crash left what was to become the anchor; it may have become it.
+    // A crash left the file that was to replace the anchor; it may have replaced it.
     fs::remove_file(&anchor).unwrap();
     let beside = in_the_making(&anchor, &ledger);
     fs::write(&beside, "discreet anch").unwrap();
@@ -92,7 +93,7 @@ fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     fs::remove_file(&anchor).unwrap();
     assert!(open().1.is_none());
 
-    // Told late, because its statistic had to wait.
+    // Given out late, because its statistic had to wait.
     fs::remove_file(&anchor).unwrap();
     let (mut alone, _) = open();
     alone.note(rows[2..].iter()).unwrap();

@@ -1,5 +1,5 @@
-//! A bundle of answers over the real gate: each question is answered once, and so many are, whatever happens
-//! in between.
+//! A bundle of answers over the real gate: each query is answered once, and no more of them than the bundle
+//! has, across restarts and crashes.
 
 use std::sync::LazyLock;
 
@@ -18,8 +18,8 @@ everywhere! {
     other_parameters_pay_anew_and_replace_the_first
 }
 
-/// Two answers, one for each of two analysts, or three for anybody: which share a law, so that few are
-/// calibrated.
+/// Bundles of three answers (a mean takes two of them), for any analyst, or two for ann and one for bob. Both
+/// share a noise distribution, so that few are calibrated.
 static ANYBODYS: LazyLock<Arc<ReadyBundle>> = LazyLock::new(|| prepare(BoundedNoise::bundle(3)));
 static SHARED: LazyLock<Arc<ReadyBundle>> =
     LazyLock::new(|| prepare(BoundedNoise::bundle(3).share("ann", 2).share("bob", 1)));
@@ -33,7 +33,7 @@ fn prepare(bundle: BoundedNoise) -> Arc<ReadyBundle> {
     Arc::new(bundle.epsilon(1.0, 1e-6).prepare(&limits, &schema()).unwrap())
 }
 
-/// A ledger with room for two bundles and not for three.
+/// Creates a ledger with a budget for two bundles and not for three.
 fn ledger(at: ScratchPlace) -> Scratch {
     let scratch = at.scratch();
     let mut ledger = Ledger::create(scratch.ledger()).unwrap();
@@ -49,7 +49,7 @@ fn bundles(count: u64) -> PrivacyCost {
     one.times(count).unwrap()
 }
 
-/// A process that answers questions of one bundle.
+/// A process that answers queries of one bundle.
 struct Study {
     bundle: Arc<ReadyBundle>,
     version: Digest,
@@ -79,7 +79,7 @@ impl Study {
             window: life,
             part: Some(question.part()),
         };
-        // All that is paid for together, and nothing beside it: what the row that paid is found by.
+        // Only the parameters that are paid for together: the row that paid is found by them.
         let opened = [&self.version.bytes()[..], b"visits", &0i64.to_be_bytes(), &1_000i64.to_be_bytes()];
         let answer = Answer {
             bundle: Arc::clone(&self.bundle),
@@ -164,7 +164,7 @@ fn the_last_answer_is_given_and_the_next_is_refused(at: ScratchPlace) {
         assert!(!study.answers(&count("ann", id)));
         assert!(!study.answers(&mean("bob", id)));
     }
-    // What was answered still is.
+    // Answered queries are still answered.
     assert!(study.answers(&count("ann", "1")) && study.answers(&mean("bob", "2")));
     drop(study);
     assert_eq!(spent(&scratch), bundles(1));
@@ -175,7 +175,7 @@ fn one_analyst_cannot_use_up_what_is_anothers(at: ScratchPlace) {
     let study = Study::open(&scratch, &SHARED, 1);
     assert!(study.answers(&count("bob", "1")));
     assert!(!study.answers(&count("bob", "2")));
-    // Together with the next, as they come: the one that is first has the share.
+    // Together with the next, in the order of arrival: the first gets the share.
     study.submit(&count("bob", "3"));
     study.submit(&mean("ann", "1"));
     study.submit(&count("ann", "2"));
@@ -204,7 +204,7 @@ fn an_id_has_one_answer_whatever_is_asked_under_it(at: ScratchPlace) {
     for again in [count("ann", "1"), mean("ann", "1"), other] {
         assert_eq!(study.asks(&again).line(), first.line());
     }
-    // Of another analyst it is another question; and a refusal under an id stays one.
+    // Under another analyst it is another query; and a refusal under an id stays one.
     assert_ne!(study.asks(&count("bob", "1")).line(), first.line());
     assert!(!study.answers(&mean("ann", "2")));
     assert!(!study.answers(&count("ann", "2")));
@@ -214,11 +214,11 @@ fn an_id_has_one_answer_whatever_is_asked_under_it(at: ScratchPlace) {
     assert_eq!(spent(&scratch), bundles(1));
 }
 
-/// Refutes an answer that is drawn again, or counted again, because nobody heard the first.
+/// Refutes an answer that is drawn again, or counted again, because the first was not delivered.
 fn what_was_never_delivered_is_not_drawn_again(at: ScratchPlace) {
     let scratch = ledger(at);
     let study = Study::open(&scratch, &ANYBODYS, 1);
-    // The process ends with all of them on their way.
+    // The process ends with all of them in progress.
     let asked =
         [count("ann", "1"), count("ann", "2"), count("ann", "1"), count("ann", "3"), count("ann", "4")];
     asked.iter().for_each(|question| _ = study.submit(question));
@@ -244,7 +244,7 @@ fn what_was_never_delivered_is_not_drawn_again(at: ScratchPlace) {
     assert_eq!(study.draws(), 0);
 }
 
-/// Refutes a fresh bundle for the price of the old one.
+/// Refutes a fresh bundle for the cost of the old one.
 fn other_parameters_pay_anew_and_replace_the_first(at: ScratchPlace) {
     let scratch = ledger(at);
     let study = Study::open(&scratch, &ANYBODYS, 1);
@@ -255,13 +255,13 @@ fn other_parameters_pay_anew_and_replace_the_first(at: ScratchPlace) {
     assert!(!study.answers(&count("ann", "2")));
     drop(study);
     assert_eq!(spent(&scratch), bundles(2));
-    // What the first has kept is the second's now.
+    // The state of the first bundle has been replaced by the second's.
     let gate = opening(&scratch).version(1).open().unwrap();
     let replaced = gate.handle(&name_of("study"), &ANYBODYS.parameters(), || ()).unwrap_err();
     assert_eq!(replaced.kind(), LedgerErrorKind::Refused);
     assert!(replaced.to_string().contains("was replaced by version 2"), "{replaced}");
     drop(gate);
-    // A third has to be paid for, and cannot be.
+    // A third bundle would have to be paid for, and the budget does not allow it.
     let study = Study::open(&scratch, &ANYBODYS, 3);
     let refused = study.asks(&count("ann", "1"));
     assert_eq!(refused.fate(), ReleaseStatus::Refused);

@@ -1,4 +1,4 @@
-//! What leaves is a text of any number of lines, and a restart tells it again to the byte.
+//! A released text has any number of lines, and a restart gives it out again byte for byte.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a mechanism keeps moves on with what is sealed, through restarts too, and in turns.
+//! The state of a mechanism advances with its sealed releases, through restarts too, and one at a time.
 
 use super::*;
 
@@ -7,7 +7,7 @@ everywhere! {
     a_state_that_cannot_be_read_stops_the_gate_before_it_draws
 }
 
-/// A mechanism that remembers: each line is the sum of its own number and of all that were sealed before.
+/// A mechanism with a state: each line is the sum of its own number and of all that were sealed before.
 struct Total(i64);
 
 impl Sealable for Total {
@@ -28,7 +28,7 @@ pub(super) fn total(window: i64, number: i64) -> ReleaseRequest {
 }
 
 fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: ScratchPlace) {
-    // The budget refuses the fourth: what is not sealed is not kept either.
+    // The budget refuses the fourth: the state of a draw that is not sealed is not kept either.
     let scratch = scratch(at, 3);
     let (gate, handle) = open(&scratch);
     // All together: they still take turns.
@@ -48,8 +48,8 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
     assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
 }
 
-/// Refutes rows in another order than that in which they were asked for, where some wait for what others
-/// keep, some have their rows already, and some are too late to be drawn.
+/// Refutes rows in another order than that of their requests, if some wait for the state of others, some have
+/// their rows already, and some are too late to be drawn.
 #[test]
 fn rows_are_written_and_told_in_the_order_of_requests() {
     let scratch = scratch(ScratchPlace::File, 100);
@@ -66,7 +66,7 @@ fn rows_are_written_and_told_in_the_order_of_requests() {
         if window % 3 == 0 {
             by_hour.miss(ReleaseId { name: name_of("by_hour"), ..release(window + 100) });
         }
-        // At or before what is settled: it is skipped.
+        // At or before the settled frontier: it is skipped.
         by_path.submit(total(window - 40, 1)).unwrap();
     }
     drop(gate);
@@ -93,7 +93,7 @@ fn rows_are_written_and_told_in_the_order_of_requests() {
     assert_eq!(windows, (0..20).flat_map(of).collect::<Vec<i64>>());
 }
 
-/// Refutes rows of a statistic that was sealed before which overtake those of one that is new.
+/// Refutes rows of a statistic that was sealed before which overtake those of a new one.
 #[test]
 fn rows_that_are_there_wait_for_those_that_are_not() {
     let scratch = scratch(ScratchPlace::File, 100);
@@ -121,8 +121,8 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
     assert_eq!([told(&by_hour), told(&by_path)], [every_other(0), every_other(1)]);
 }
 
-/// Refutes rows of a former process that are given desk by desk, or after a first call that found nothing: an
-/// operator takes what it hears in its first step for all of them.
+/// Refutes rows of a former process that are given handle by handle, or after a first call that found
+/// nothing: an operator concludes from its first step that there are no others.
 #[test]
 fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
     let scratch = scratch(ScratchPlace::File, 100);
@@ -141,7 +141,7 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
     drop((gate, by_path, by_hour));
     for _ in 0..20 {
         let (_gate, desks) = desks();
-        // Nothing is waited for here: the gate stays open, and would give the rest later.
+        // The test does not wait here: the gate stays open, and would give the rest later.
         let [by_path, by_hour] = desks.each_ref().map(|handle| -> Vec<u64> {
             let heard = std::iter::from_fn(|| handle.hear());
             heard
@@ -153,7 +153,7 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
     }
 }
 
-/// Refutes: a request waits for one that asks for nothing, and is never sealed, not even when the gate is
+/// Refutes a request that waits for one without effect, and is never sealed, not even when the gate is
 /// closed.
 #[test]
 fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
@@ -164,7 +164,7 @@ fn a_request_behind_one_whose_row_is_leaving_already_takes_its_turn() {
     drop((gate, handle));
     let opening = Opening::new(scratch.ledger(), "web").unwrap().delivery(Delivery::AtMostOnce);
     let (gate, handle) = at_a_desk(opening.open().unwrap());
-    // Once it is told, it is neither delivered yet nor wanted again.
+    // Once it is given out, it is neither delivered yet nor requested again.
     let waiting = row(&handle);
     (0..3).for_each(|window| handle.submit(total(window, 20)).unwrap());
     drop(gate);
@@ -180,7 +180,7 @@ fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: ScratchPlace) 
     // The key of another ledger.
     let key = scratch.directory().join("other.key");
     crate::ledger::LedgerKey::create(&key).unwrap();
-    // It is refused by name, unless a hand took away what binds the ledger to its own.
+    // The key is refused by its name, unless the ledger's record of its own key was deleted.
     let refused = opening(&scratch).key(&key).open().unwrap_err();
     assert_eq!(refused.kind(), LedgerErrorKind::Refused, "{refused}");
     assert!(refused.to_string().contains("other.key: it is the key of another ledger"), "{refused}");
@@ -190,11 +190,11 @@ fn a_state_that_cannot_be_read_stops_the_gate_before_it_draws(at: ScratchPlace) 
     let trouble = gate.handle(&name_of("by_path"), &parameters(), || ()).unwrap_err();
     assert_eq!(trouble.kind(), LedgerErrorKind::Doubt);
     assert!(trouble.to_string().contains("by_path of job web"), "{trouble}");
-    // The gate has halted, and says so.
+    // The gate has halted, and reports it.
     let trouble = gate.handle(&name_of("other"), &parameters(), || ()).unwrap_err();
     assert!(trouble.to_string().contains("by_path of job web"), "{trouble}");
     drop(gate);
-    // Asked for without a desk of its own, it is noticed at the draw.
+    // If requested without a handle of its own, the state is checked at the draw.
     let gate = open();
     let handle = gate.handle(&name_of("other"), &parameters(), || ()).unwrap();
     handle.submit(total(1, 1)).unwrap();

@@ -1,4 +1,4 @@
-//! A desk opens with what is known then, or says why it does not; and it hangs nobody.
+//! A handle opens with the state of its statistic, or returns the reason why not; and no call hangs.
 
 use super::memory::total;
 use super::*;
@@ -26,14 +26,14 @@ fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: Scratch
     let trouble = handle(&gate, "by_path", b"second").unwrap_err();
     assert_eq!(trouble.kind(), LedgerErrorKind::Refused, "{trouble}");
     assert!(trouble.to_string().contains("job web has opened by_path in version 1"), "{trouble}");
-    // Neither the gate nor the first desk is any worse for it.
+    // The refusal affects neither the gate nor the first handle.
     by_path.submit(request(0, &draws)).unwrap();
     assert_eq!(row(&by_path).fate(), ReleaseStatus::Sealed);
     drop((by_path, gate));
 
     let gate = opening(&scratch).version(2).open().unwrap();
     assert_eq!(gate.version(), 2);
-    // What was told to a statistic without a desk is not lost on the one that is refused.
+    // Events of a statistic without a handle are not lost to the one that is refused.
     handle(&gate, "other", b"first").unwrap();
     assert!(handle(&gate, "other", b"second").is_err());
     let by_path = handle(&gate, "by_path", b"second").unwrap();
@@ -42,7 +42,7 @@ fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: Scratch
     assert!(handle(&opening(&scratch).open().unwrap(), "by_path", b"second").is_err());
 }
 
-/// The release of a window under the name that this version gives it.
+/// Returns the release of a window under the name that this version gives it.
 fn versioned(window: i64, version: u32) -> ReleaseId {
     ReleaseId { version: Digest::of_version(version, &Digest::of(b"same")), ..release(window) }
 }
@@ -60,7 +60,7 @@ fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: ScratchPlac
                 .unwrap();
             let row = row(&handle);
             lines.push(row.line().to_owned());
-            // The last one's delivery stays unknown.
+            // The delivery of the last one stays unconfirmed.
             if window < 3 {
                 handle.delivered(&row);
             }
@@ -72,7 +72,7 @@ fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: ScratchPlac
     assert_eq!(told, lines[1..], "in the order in which they were sealed, without the version before");
     drop(gate);
     assert!(again.wait().is_none(), "more was told than there is");
-    // Without it, only what may not have arrived.
+    // Without `telling_again`, only the row whose delivery is unconfirmed.
     let gate = opening(&scratch).version(2).open().unwrap();
     let handle = handle(&gate, "by_path", b"same").unwrap();
     assert_eq!(row(&handle).line(), lines[3]);
@@ -89,7 +89,7 @@ fn a_desk_opens_with_what_was_kept_in_whichever_version(at: ScratchPlace) {
         first.submit(total(window, number)).unwrap();
         first.delivered(&row(&first));
     }
-    // As it was when the desk was opened.
+    // The state as it was when the handle was opened.
     assert!(first.take_memory().is_none());
     drop((gate, first));
     let gate = opening(&scratch).version(2).open().unwrap();
@@ -118,7 +118,7 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
     };
     assert_eq!(fate(&handle, request(5, &draws)), (ReleaseStatus::Sealed, true));
     assert_eq!(fate(&handle, request(3, &draws)), (ReleaseStatus::Skipped, false));
-    // Another that ends with it is at it, too.
+    // Another that ends with it is at the frontier, too.
     let mut longer = request(3, &draws);
     longer.release.window = Interval::new(2, 6).unwrap();
     assert_eq!(fate(&handle, longer), (ReleaseStatus::Skipped, false));
@@ -129,7 +129,7 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
     assert_eq!(fate(&handle, request(5, &draws)), (ReleaseStatus::Sealed, true), "it has its row");
     assert_eq!(fate(&handle, request(6, &draws)), (ReleaseStatus::Sealed, true));
     assert_eq!(draws.load(Ordering::Relaxed), 2);
-    // A refusal settles what is before it as well.
+    // A refusal settles the windows before it as well.
     let dear = |window| {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(100.0).unwrap());
         ReleaseRequest { charge: Charge::Cost(cost), ..request(window, &draws) }

@@ -1,4 +1,4 @@
-//! The steps to a row: looked up, drawn if there is none, sealed, and read again if the answer was lost.
+//! The making of a row: looked up, drawn if there is none, sealed, and read again if the answer was lost.
 
 use crossbeam_channel::Sender;
 
@@ -23,7 +23,7 @@ impl Driver {
                 let record = row.map(|row| self.known(row).1);
                 Event::LookedUp(id, record)
             }
-            // Nothing is drawn where nobody knows what was sealed.
+            // Nothing is drawn if it is unknown what was sealed.
             Err(trouble) => self.doubted(&trouble),
         }
     }
@@ -95,7 +95,7 @@ impl Driver {
         }
     }
 
-    /// Asks a server again what became of a commit, until it answers or its attempts end.
+    /// Asks a server again for the outcome of a commit, until it answers or the attempts are used up.
     pub(super) fn recover(&mut self, ids: &[Digest]) -> Vec<Event<Digest, String>> {
         let asked = |id: &Digest| Some((*id, self.requests.get(id)?.release.clone()));
         let (ids, releases): (Vec<_>, Vec<_>) = ids.iter().filter_map(asked).unzip();
@@ -115,7 +115,7 @@ impl Driver {
     }
 }
 
-// What a message asks for, before the core has decided anything about it.
+// Handling of messages, before the core has decided anything about them.
 
 impl Driver {
     pub(super) fn heard(&mut self, message: GateMessage) -> Option<Event<Digest, String>> {
@@ -143,7 +143,7 @@ impl Driver {
         }
     }
 
-    /// Gives a statistic its handle, if nothing speaks against it.
+    /// Opens the handle of a statistic, if its checks pass.
     fn arrived(
         &mut self,
         guest: Guest,
@@ -151,7 +151,7 @@ impl Driver {
         answer: &Sender<MemoryReply>,
     ) -> Option<Event<Digest, String>> {
         if self.core.is_halted() {
-            // Whoever waits learns why from what is kept there.
+            // The waiting caller learns the reason from the kept error.
             return None;
         }
         let welcomed = state::welcome(&mut self.ledger, &self.claim, &self.cipher, &guest);
@@ -160,7 +160,7 @@ impl Driver {
         if welcomed.is_ok() {
             let own = Digest::of_version(guest.version, guest.terms.digest());
             let Guest { name, .. } = guest;
-            // What another version has released is released again where nobody knows whether it was.
+            // Rows that another version has given out are given out again unless their delivery is recorded.
             let settled = |row: &Row| row.is_delivered() && row.release().version != own;
             self.listeners.seat(
                 name,
@@ -168,12 +168,12 @@ impl Driver {
                 |told| !matches!(told, GateEvent::Row(row, _) if settled(row)),
             );
         }
-        // Nobody may wait any more.
+        // The caller may have stopped waiting.
         let _ = answer.send(welcomed);
         doubted
     }
 
-    /// The event of a window whose time has passed.
+    /// Returns the event of a window whose deadline has passed.
     pub(super) fn missed(&mut self, release: ReleaseId) -> Event<Digest, String> {
         Event::Missed(self.keep(PendingRequest { release, charge: None, sealable: None, state: None }))
     }
@@ -195,14 +195,15 @@ impl Driver {
         }))
     }
 
-    /// Reads, and decides nothing: what has a row is asked for, and what has none is not.
+    /// Reads, and decides nothing: a release that has a row is requested, and one without a row is reported
+    /// as absent.
     fn sought(&mut self, release: ReleaseId) -> Option<Event<Digest, String>> {
         let id = release.id();
         if self.core.is_halted() || self.turns.waits(&id) {
             return None;
         }
         if self.core.holds(&id) {
-            // Its row was released, and nobody has said yet that it was delivered; or it is to come.
+            // Its row was given out, and its delivery is not confirmed yet; or the row is to come.
             let row = self.rows.get(&id).cloned()?;
             return match self.core.delivery() {
                 Delivery::AtLeastOnce => self.tell(vec![row]),
@@ -225,7 +226,7 @@ impl Driver {
         }
     }
 
-    /// Keeps a request, unless its release is on its way already: then the first word about it counts.
+    /// Keeps a request, unless its release is in progress already: then the first request counts.
     fn keep(&mut self, asked: PendingRequest) -> Digest {
         let id = asked.release.id();
         if !self.core.holds(&id) {

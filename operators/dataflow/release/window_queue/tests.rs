@@ -32,7 +32,8 @@ fn a_window_is_handed_in_once_it_is_complete_to_its_close_and_not_before() {
     assert_eq!(handed_in(&mut queue, Some(Time::MAX), None), [(30, "submitted")]);
 }
 
-// Refutes a window that is sealed on the word that records come in order, which a later one may break.
+// Refutes a window that is sealed because the source declared that records come in order, which a later
+// record may break.
 #[test]
 fn what_waits_for_the_end_of_the_input_is_handed_in_at_its_end() {
     let mut queue = TestQueue { at_end: true, ..queue(tens(Some(40)), None) };

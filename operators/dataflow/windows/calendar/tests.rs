@@ -12,7 +12,7 @@ fn windows(schedule: &Schedule) -> Vec<(Time, Time)> {
     (0..).map_while(|number| schedule.window(number)).map(|window| (window.start(), window.end())).collect()
 }
 
-/// Between which moments there is a window, one after the other.
+/// Returns the starts and ends of windows side by side.
 fn ticks(calendar: &Calendar, from: &str, until: &str) -> Vec<Time> {
     let schedule = Schedule::calendar(calendar, time(from), Some(time(until))).unwrap();
     let windows = windows(&schedule);
@@ -37,7 +37,7 @@ fn months_begin_on_the_first() {
     assert_eq!(century[1_200], time("2100-01-01"));
 }
 
-// Also before 1970, where a division that rounds to zero would be seen.
+// Also before 1970, where a division that rounds towards zero would be wrong.
 #[test]
 fn longer_windows_are_aligned_to_1970() {
     let quarters = ["1968-07-01", "1968-10-01", "1969-01-01", "1969-04-01"];
@@ -63,7 +63,7 @@ fn a_window_over_several_months_starts_with_each() {
     assert!(schedule.overlaps());
 }
 
-// Refutes a day of 24 hours, and a clock that changes in the night before or after.
+// Refutes a day of 24 hours, and a change of the clock in the wrong night.
 #[test]
 fn days_have_23_or_25_hours_where_the_clock_changes() {
     let berlin = Calendar::days(1).in_zone("Europe/Berlin");
@@ -94,7 +94,7 @@ fn without_an_end_the_list_goes_on_for_200_years_and_is_no_end() {
     let bounded = Schedule::calendar(&years, time("2000-01-01"), Some(time("2200-01-02"))).unwrap();
     assert!(bounded.is_bounded());
     assert_eq!(windows(&bounded), windows(&schedule));
-    // Near the end of what can be written the list is shorter.
+    // Near the last date the list is shorter.
     let late = Schedule::calendar(&years, time("9990-01-01"), None).unwrap();
     assert_eq!(windows(&late).len(), 9);
 }
@@ -131,7 +131,7 @@ fn what_makes_no_calendar_is_named() {
     assert!(Schedule::calendar(&centuries, 0, Some(latest)).is_ok());
     assert_eq!(refused(centuries.clone(), earliest - 1, None), is("from", InvalidKind::TooLarge));
     assert_eq!(refused(centuries, 0, Some(latest + 1)), is("until", InvalidKind::TooLarge));
-    // A million starts fit, the first of them at `from`.
+    // A million starts are allowed, the first of them at `from`.
     let most = 999_999 * day;
     assert!(Schedule::calendar(&Calendar::days(1), 0, Some(most)).is_ok());
     assert_eq!(refused(Calendar::days(1), 0, Some(most + day)), is("until", InvalidKind::TooLarge));
@@ -160,14 +160,15 @@ fn calendars_that_differ_are_described_differently() {
         let one = described(calendar.clone(), "2026-01-01", None);
         assert_eq!(one, described(calendar, "2003-05-01", Some(time("2026-05-01"))));
     }
-    // As the database spells it, however it was written.
+    // The spelling of the database, however it was written.
     assert_eq!(
         described(Calendar::days(1).in_zone("europe/berlin"), "2026-01-01", None),
         "1 days every 1 in Europe/Berlin"
     );
 }
 
-/// Zones that jump at midnight, over it or by a whole day, that fall back over it, or by half an hour.
+/// Zones whose clocks jump at midnight, over it or by a whole day, fall back over it, or change by half an
+/// hour.
 const ODD: [&str; 10] = [
     "Europe/Berlin",
     "America/Sao_Paulo",
@@ -183,7 +184,7 @@ const ODD: [&str; 10] = [
 
 const MINUTE: Time = 60_000_000;
 
-/// The days of a zone and the minutes at which its calendar first shows them, read minute by minute.
+/// Returns the days of a zone and the minutes at which its calendar first shows them, read minute by minute.
 fn read(rules: &TimeZone, from: Time, until: Time) -> Vec<(Date, Time)> {
     let shown = |time| rules.to_datetime(Timestamp::from_microsecond(time).unwrap()).date();
     let mut days: Vec<(Date, Time)> = Vec::new();

@@ -7,7 +7,7 @@ fn span(length: i64) -> Span {
     Span::microseconds(length).unwrap()
 }
 
-/// All windows of a schedule, listed one by one from what the words say.
+/// Lists all windows of a schedule one by one, from the definition.
 fn listed(size: i64, step: i64, from: Time, until: Time) -> Vec<(Time, Time)> {
     (from..until)
         .filter(|start| start % step == 0 && start + size <= until)
@@ -19,8 +19,7 @@ fn numbers(windows: &[(Time, Time)], holds: impl Fn(Time, Time) -> bool) -> Vec<
     (0u64..).zip(windows).filter(|(_, (start, end))| holds(*start, *end)).map(|(number, _)| number).collect()
 }
 
-/// Checks that a schedule has these windows, and that all that it says of panes and of a moment follows from
-/// them.
+/// Checks that a schedule has these windows, and that its panes and its windows at a moment follow from them.
 fn agrees(schedule: &Schedule, oracle: &[(Time, Time)], time: Time) -> Result<(), TestCaseError> {
     let windows: Vec<_> = (0..).map_while(|number| schedule.window(number)).collect();
     prop_assert_eq!(windows.iter().map(|w| (w.start(), w.end())).collect::<Vec<_>>(), oracle);
@@ -76,8 +75,7 @@ proptest! {
         }
     }
 
-    // Days in UTC are what one can list without a calendar; the calendar's own tests are about when they
-    // begin.
+    // Days in UTC can be listed without a calendar; the calendar's own tests cover their beginnings.
     #[test]
     fn a_calendars_windows_are_those_that_one_would_list(
         each in 1u32..4, over in 1u32..6, from in -50i64..50, length in 0i64..40, hour in -1i64..2, time in -60i64..100,
@@ -100,7 +98,7 @@ proptest! {
         agrees(&Schedule::whole(from, from + length).unwrap(), &[(from, from + length)], time)?;
     }
 
-    // Every moment of 64 bits, about schedules as long as there are.
+    // Every moment of 64 bits, with schedules as long as possible.
     #[test]
     fn no_moment_is_too_far_to_ask_about(time: i64, number: u64) {
         for schedule in far() {
