@@ -4,8 +4,6 @@ mod command;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    command::Command::parse().run()
+    command::Command::main()
 }

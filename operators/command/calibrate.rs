@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use discreet::Invalid;
 use discreet::accounting::bounded::{
     BoundedNoiseGoal, BoundedNoiseRequest, CalibratedBoundedNoise, GridResolution, NoiseShape,
     published_bound,
@@ -15,10 +16,11 @@ use serde_json::{Map, Value, json};
 
 use super::means::FoundArgs;
 use super::means::StableArgs;
-use super::ranks::{Max, QuantileOf};
-use super::running::{Sliding, SoFar};
-use super::shape::ShapeOf;
-use super::{CANNOT_WRITE, Refusal, number, whole};
+use super::ranks::{MaxArgs, QuantileArgs};
+use super::running::{RunningArgs, SlidingArgs};
+use super::shape::ShapeArgs;
+use super::values::{choices, goal, number, parsed, whole};
+use super::{CANNOT_WRITE, Refusal};
 
 /// The mechanisms that can be calibrated.
 #[derive(Debug, clap::Subcommand)]
@@ -28,43 +30,55 @@ pub(crate) enum Calibrate {
     /// Discrete Gaussian noise for a budget in (epsilon, delta) or zCDP
     Gaussian(NoiseArgs),
     /// The rank error of a private maximum, in people
-    Max(Max),
+    Max(MaxArgs),
     /// The rank errors of private quantiles, in values
-    Quantile(QuantileOf),
+    Quantile(QuantileArgs),
     /// The privacy cost of locally randomised reports after a shuffle
-    Shuffle(Shuffled),
+    Shuffle(ShuffleArgs),
     /// The number of adaptive queries that a data set can answer within an error
-    Adaptive(Adaptive),
+    Adaptive(AdaptiveArgs),
     /// Noise that never exceeds a bound, for many adaptive answers
     Bounded(BoundedArgs),
     /// Gaussian noise shaped to a data domain, for a mean of vectors
-    Shape(ShapeOf),
+    Shape(ShapeArgs),
     /// The people that a mean of vectors of unknown scale needs, and its error
     StableMean(StableArgs),
     /// The records that a mean of vectors with private ranges needs
     FoundMean(FoundArgs),
     /// The error of running totals released at every tick, by strategy
-    Running(SoFar),
+    Running(RunningArgs),
     /// The error of totals over the last ticks, released at every tick, by strategy
-    Sliding(Sliding),
+    Sliding(SlidingArgs),
 }
 
 /// The privacy budget of one integer statistic, and its sensitivity.
 #[derive(Debug, Args)]
 pub(crate) struct NoiseArgs {
     /// The bound of the privacy loss
-    #[arg(long, allow_negative_numbers = true, required_unless_present = "rho", conflicts_with = "rho")]
-    epsilon: Option<String>,
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        required_unless_present = "rho",
+        conflicts_with = "rho",
+        value_parser = number()
+    )]
+    epsilon: Option<f64>,
     /// The delta of (epsilon, delta)-differential privacy
-    #[arg(long, allow_negative_numbers = true, requires = "epsilon", conflicts_with = "rho")]
-    delta: Option<String>,
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        requires = "epsilon",
+        conflicts_with = "rho",
+        value_parser = number()
+    )]
+    delta: Option<f64>,
     /// A zCDP budget, instead of epsilon and delta
-    #[arg(long, allow_negative_numbers = true)]
-    rho: Option<String>,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    rho: Option<f64>,
     /// The sensitivity: the most by which one person can change the statistic, in steps of its integer
     /// lattice
-    #[arg(long, allow_negative_numbers = true, default_value = "1")]
-    sensitivity: String,
+    #[arg(long, allow_negative_numbers = true, default_value = "1", value_parser = whole())]
+    sensitivity: u64,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -78,13 +92,13 @@ impl Calibrate {
             Calibrate::Gaussian(noise) => noise.gaussian(),
             Calibrate::Max(max) => max.run(),
             Calibrate::Quantile(quantile) => quantile.run(),
-            Calibrate::Shuffle(shuffled) => shuffled.run(),
+            Calibrate::Shuffle(shuffle) => shuffle.run(),
             Calibrate::Adaptive(adaptive) => adaptive.run(),
             Calibrate::Bounded(bounded) => bounded.run(),
             Calibrate::Shape(shape) => shape.run(),
             Calibrate::StableMean(stable) => stable.run(),
             Calibrate::FoundMean(found) => found.run(),
-            Calibrate::Running(so_far) => so_far.run(),
+            Calibrate::Running(running) => running.run(),
             Calibrate::Sliding(sliding) => sliding.run(),
         }
     }
@@ -92,7 +106,7 @@ impl Calibrate {
 
 impl NoiseArgs {
     fn laplace(&self) -> Result<String, Refusal> {
-        let (budget, sensitivity) = self.read()?;
+        let (budget, sensitivity) = (self.budget()?, self.sensitivity);
         let noise = DiscreteLaplaceCost::calibrate(&budget, sensitivity)?;
         let mut cost = Map::new();
         match budget {
@@ -118,7 +132,7 @@ impl NoiseArgs {
     }
 
     fn gaussian(&self) -> Result<String, Refusal> {
-        let (budget, sensitivity) = self.read()?;
+        let (budget, sensitivity) = (self.budget()?, self.sensitivity);
         let noise = DiscreteGaussianCost::calibrate(&budget, sensitivity)?;
         let mut cost = Map::new();
         if let Budget::Approximate { epsilon, .. } = budget {
@@ -138,14 +152,8 @@ impl NoiseArgs {
         Ok(self.print(&budget, sensitivity, answer))
     }
 
-    fn read(&self) -> Result<(Budget, u64), Refusal> {
-        let read = |field, text: &Option<String>| text.as_deref().map(|text| number(field, text)).transpose();
-        let budget = Budget::new(
-            read("epsilon", &self.epsilon)?,
-            read("delta", &self.delta)?,
-            read("rho", &self.rho)?,
-        )?;
-        Ok((budget, whole("sensitivity", &self.sensitivity)?))
+    fn budget(&self) -> Result<Budget, Invalid> {
+        Budget::new(self.epsilon, self.delta, self.rho)
     }
 
     fn print(&self, budget: &Budget, sensitivity: u64, answer: CalibrationAnswer) -> String {
@@ -215,26 +223,25 @@ impl CalibrationAnswer {
 
 /// The goal that all answers together must reach.
 #[derive(Debug, Args)]
-pub(crate) struct Adaptive {
+pub(crate) struct AdaptiveArgs {
     /// The number of people in the data, drawn independently from the population
-    #[arg(long, allow_negative_numbers = true)]
-    people: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    people: u64,
     /// The largest error of an answer against the population, as a share of people
-    #[arg(long, allow_negative_numbers = true)]
-    error: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    error: f64,
     /// The probability that any answer errs by more
-    #[arg(long, allow_negative_numbers = true)]
-    failure: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    failure: f64,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
 }
 
-impl Adaptive {
+impl AdaptiveArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let people = whole("people", &self.people)?;
-        let (error, failure) = (number("error", &self.error)?, number("failure", &self.failure)?);
+        let AdaptiveArgs { people, error, failure, .. } = *self;
         let goal = Goal::new(people, error, failure)?;
         let (plan, sigma) = goal.plan_gaussian()?;
         // Bounded noise can answer wherever a Gaussian can, but the plan of the Gaussian is printed even if
@@ -301,22 +308,22 @@ impl Adaptive {
 #[derive(Debug, Args)]
 pub(crate) struct BoundedArgs {
     /// The number of answers; each query may depend on the answers before
-    #[arg(long, allow_negative_numbers = true)]
-    queries: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    queries: u64,
     /// The bound of the privacy loss of all answers together
-    #[arg(long, allow_negative_numbers = true)]
-    epsilon: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    epsilon: f64,
     /// The delta of (epsilon, delta)-differential privacy
-    #[arg(long, allow_negative_numbers = true)]
-    delta: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    delta: f64,
     /// The shape of the noise, such as polynomial:4, laplace:13.66, blend:10.3,2.57,1.17 or published:2;
     /// without it, the best shape is searched for
-    #[arg(long, allow_hyphen_values = true)]
-    shape: Option<String>,
+    #[arg(long, allow_hyphen_values = true, value_parser = parsed::<NoiseShape>())]
+    shape: Option<NoiseShape>,
     /// The quantity to minimize: bound, rms (the standard deviation), or the weight of the bound between the
     /// two, such as 0.5
-    #[arg(long, allow_hyphen_values = true, default_value = "bound")]
-    goal: String,
+    #[arg(long, allow_hyphen_values = true, default_value = "bound", value_parser = goal())]
+    goal: BoundedNoiseGoal,
     /// A file to write the integer weights of the noise to, with all that is needed to recompute its delta,
     /// as one JSON object
     #[arg(long)]
@@ -332,19 +339,12 @@ const LARGEST_CONFIDENCE: f64 = 0.95;
 impl BoundedArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let queries = whole("queries", &self.queries)?;
-        let (epsilon, delta) = (number("epsilon", &self.epsilon)?, number("delta", &self.delta)?);
-        let goal = match self.goal.as_str() {
-            "bound" => BoundedNoiseGoal::Bound,
-            "rms" => BoundedNoiseGoal::Rms,
-            weight => BoundedNoiseGoal::Mixed(number("goal", weight)?),
-        };
-        let mut asked = BoundedNoiseRequest::new(queries, epsilon, delta)?.goal(goal)?;
-        let shape = self.shape.as_deref().map(str::parse::<NoiseShape>).transpose()?;
+        let BoundedArgs { queries, epsilon, delta, shape, goal, .. } = *self;
+        let mut request = BoundedNoiseRequest::new(queries, epsilon, delta)?.goal(goal)?;
         if let Some(shape) = shape {
-            asked = asked.shape(shape);
+            request = request.shape(shape);
         }
-        let noise = CalibratedBoundedNoise::calibrate(&asked, &GridResolution::default())?;
+        let noise = CalibratedBoundedNoise::calibrate(&request, &GridResolution::default())?;
         // The published algorithm has shapes of its own; the second is the one it is run with.
         let published = shape
             .and_then(|shape| published_bound(&shape, queries, epsilon, delta).ok())
@@ -413,46 +413,39 @@ fn export(noise: &CalibratedBoundedNoise, path: &Path) -> Result<(), Refusal> {
 
 /// A batch of reports, with their local epsilon or the epsilon wanted of the whole.
 #[derive(Debug, Args)]
-pub(crate) struct Shuffled {
+pub(crate) struct ShuffleArgs {
     /// The least number of honest people who report
-    #[arg(long, allow_negative_numbers = true)]
-    people: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    people: u64,
     /// The local epsilon of each report
     #[arg(
         long,
         allow_negative_numbers = true,
         required_unless_present = "epsilon",
-        conflicts_with = "epsilon"
-    )]
-    local_epsilon: Option<String>,
+        conflicts_with = "epsilon", value_parser = number())]
+    local_epsilon: Option<f64>,
     /// The epsilon wanted of the whole; the largest local epsilon that keeps it is computed
-    #[arg(long, allow_negative_numbers = true)]
-    epsilon: Option<String>,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    epsilon: Option<f64>,
     /// The delta of the whole
-    #[arg(long, allow_negative_numbers = true)]
-    delta: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    delta: f64,
     /// The number of choices of randomised response; without it, any local randomiser is assumed
-    #[arg(long, allow_negative_numbers = true)]
-    choices: Option<String>,
+    #[arg(long, allow_negative_numbers = true, value_parser = choices())]
+    choices: Option<Randomizer>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
 }
 
-impl Shuffled {
+impl ShuffleArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let people = whole("people", &self.people)?;
-        let delta = number("delta", &self.delta)?;
-        let randomizer = match self.choices.as_deref().map(|text| whole("choices", text)).transpose()? {
-            Some(choices) => Randomizer::Response { choices: u32::try_from(choices).unwrap_or(u32::MAX) },
-            None => Randomizer::Any,
-        };
-        let local = match (&self.local_epsilon, &self.epsilon) {
-            (Some(local), _) => number("local-epsilon", local)?,
-            (None, Some(epsilon)) => {
-                Shuffle::calibrate(people, number("epsilon", epsilon)?, delta, randomizer)?
-            }
+        let ShuffleArgs { people, delta, .. } = *self;
+        let randomizer = self.choices.unwrap_or(Randomizer::Any);
+        let local = match (self.local_epsilon, self.epsilon) {
+            (Some(local), _) => local,
+            (None, Some(epsilon)) => Shuffle::calibrate(people, epsilon, delta, randomizer)?,
             // Unreachable: clap requires one of the two.
             (None, None) => {
                 return Err(Refusal::new("local-epsilon: found nothing; give it, or epsilon"));

@@ -8,10 +8,10 @@ use discreet::job::config::{JOB_FIELDS, JobField, RecordFormat, SourcePlace, dec
 use discreet::job::{Connected, Job, Survey};
 use serde_json::json;
 
-use super::{Refusal, SOURCE_IS_GONE, found_by};
+use super::{Refusal, SOURCE_IS_GONE, describe_io_error};
 
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     /// The job file
     config: PathBuf,
     /// Also check the ledger, its key and the source; nothing is spent, and no record is read without
@@ -36,7 +36,7 @@ pub(crate) struct Check {
     json: bool,
 }
 
-impl Check {
+impl CheckArgs {
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let job = Job::open(&self.config)?;
         let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
@@ -83,7 +83,7 @@ impl Check {
     }
 }
 
-impl Check {
+impl CheckArgs {
     /// Declares the fields of a sample in the job file, if the job still parses with them. Returns the
     /// message to print.
     fn write(&self, job: &Job, survey: &Survey) -> Result<String, Refusal> {
@@ -134,7 +134,7 @@ fn source(place: &SourcePlace) -> Result<(), Refusal> {
         let message = format!("source.path: {}: {found}; give a file that can be read", path.display());
         Refusal::with(SOURCE_IS_GONE, message)
     };
-    let unread = |path: &Path, error: &std::io::Error| gone(path, &found_by(error));
+    let unread = |path: &Path, error: &std::io::Error| gone(path, &describe_io_error(error));
     let pattern = path.to_string_lossy();
     // An existing file whose name looks like a pattern is read as a file.
     if path.exists() || !pattern.contains(['*', '?', '[']) {
@@ -154,7 +154,7 @@ fn source(place: &SourcePlace) -> Result<(), Refusal> {
 // `discreet plan`: the releases of a job and their privacy cost.
 
 #[derive(Debug, Args)]
-pub(crate) struct PlanOf {
+pub(crate) struct PlanArgs {
     /// The job file
     config: PathBuf,
     /// Print one line of JSON
@@ -162,7 +162,7 @@ pub(crate) struct PlanOf {
     json: bool,
 }
 
-impl PlanOf {
+impl PlanArgs {
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let job = Job::open(&self.config)?;
         let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
@@ -178,13 +178,13 @@ impl PlanOf {
 // `discreet fields`: the fields of a job file.
 
 #[derive(Debug, Args)]
-pub(crate) struct FieldsOf {
+pub(crate) struct FieldsArgs {
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
 }
 
-impl FieldsOf {
+impl FieldsArgs {
     pub(crate) fn run(self) -> String {
         if self.json {
             return format!("{}\n", json!({ "fields": JOB_FIELDS }));

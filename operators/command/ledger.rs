@@ -13,6 +13,7 @@ use discreet::time::{in_utc, in_words};
 use serde_json::{Map, Value, json};
 
 use super::Refusal;
+use super::values::{account, decimal};
 
 mod forecast;
 mod init;
@@ -21,17 +22,17 @@ mod init;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum LedgerCommand {
     /// State the budget account of a job file in a ledger, which is created if there is none
-    Init(init::Init),
+    Init(init::InitArgs),
     /// Print each account with its promise, its spent budget and its cap
-    Show(Show),
+    Show(ShowArgs),
     /// Print how many more windows the budget allows at the present pace, and when the last of them closes
     Forecast(forecast::ForecastArgs),
     /// Recompute the chain of rows and every account from scratch
     Verify(LedgerArg),
     /// Copy the ledger, as of one commit, to a new file
-    Export(Export),
+    Export(ExportArgs),
     /// Raise the cap of an account, and record who did it and why
-    Amend(Amend),
+    Amend(AmendArgs),
     /// Repair a ledger in doubt: releases are lost, budget is not
     Repair(RepairArgs),
 }
@@ -43,7 +44,7 @@ pub(crate) struct LedgerArg {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     #[command(flatten)]
     at: LedgerArg,
     /// Print one line of JSON
@@ -52,7 +53,7 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     #[command(flatten)]
     at: LedgerArg,
     /// The path of the copy, which must not exist yet
@@ -60,21 +61,21 @@ pub(crate) struct Export {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Amend {
+pub(crate) struct AmendArgs {
     #[command(flatten)]
     at: LedgerArg,
     /// The account whose cap is raised
-    #[arg(long)]
-    account: String,
+    #[arg(long, value_parser = account())]
+    account: Name,
     /// The epsilon of the new cap, with or without delta
-    #[arg(long, required_unless_present = "rho", conflicts_with = "rho")]
-    epsilon: Option<String>,
+    #[arg(long, required_unless_present = "rho", conflicts_with = "rho", value_parser = decimal())]
+    epsilon: Option<Decimal>,
     /// The delta of the new cap, beside epsilon
-    #[arg(long, requires = "epsilon")]
-    delta: Option<String>,
+    #[arg(long, requires = "epsilon", value_parser = decimal())]
+    delta: Option<Decimal>,
     /// The new cap in zCDP, instead of epsilon
-    #[arg(long)]
-    rho: Option<String>,
+    #[arg(long, value_parser = decimal())]
+    rho: Option<Decimal>,
     /// The name of the person who is responsible for the amendment
     #[arg(long)]
     who: String,
@@ -111,7 +112,7 @@ impl LedgerArg {
     }
 }
 
-impl Show {
+impl ShowArgs {
     fn run(self) -> Result<String, Refusal> {
         let mut ledger = self.at.open()?;
         let standings: Vec<AccountStanding> = ledger
@@ -164,7 +165,7 @@ impl AccountStanding {
             "spent": amount(&self.spent),
             "cap": amount(self.account.cap()),
             "releases": self.releases,
-            "promise": sentence(&self.account),
+            "promise": promise_sentence(&self.account),
             "person": self.account.person(),
         })
     }
@@ -173,7 +174,7 @@ impl AccountStanding {
         format!(
             "\n{}\n  {}\n  cap       {}\n  spent     {}, as the newest window counts it\n  releases  {}\n",
             self.account.name(),
-            sentence(&self.account),
+            promise_sentence(&self.account),
             self.account.cap(),
             self.spent,
             self.releases
@@ -182,7 +183,7 @@ impl AccountStanding {
 }
 
 /// The promise of an account, as it is printed beside every output.
-fn sentence(account: &AccountSpec) -> String {
+fn promise_sentence(account: &AccountSpec) -> String {
     account.promise().sentence(account.neighbours(), in_words)
 }
 
@@ -197,10 +198,10 @@ fn amount(amount: &PrivacyCost) -> Value {
     }
 }
 
-impl Amend {
+impl AmendArgs {
     fn run(self) -> Result<String, Refusal> {
         let mut ledger = self.at.open()?;
-        let name = Name::new("account", &self.account)?;
+        let name = self.account;
         let known = ledger.accounts()?.into_iter().find(|account| *account.name() == name);
         let known =
             known.ok_or_else(|| Refusal::new(format!("account: this ledger has none named {name}")))?;
@@ -211,12 +212,8 @@ impl Amend {
             }
             _ => (false, Omega::EVERY),
         };
-        let read = |field, text: &Option<String>| {
-            text.as_deref().map(|text| Decimal::parse(field, text)).transpose()
-        };
-        let (epsilon, delta, rho) =
-            (read("epsilon", &self.epsilon)?, read("delta", &self.delta)?, read("rho", &self.rho)?);
-        let cap = limit(epsilon.as_ref(), delta.as_ref(), rho.as_ref(), charges_delta, omega)?;
+        let (epsilon, delta, rho) = (self.epsilon.as_ref(), self.delta.as_ref(), self.rho.as_ref());
+        let cap = limit(epsilon, delta, rho, charges_delta, omega)?;
         ledger.amend(&name, &cap, &self.who, &self.why)?;
         Ok(format!("account {name}: the cap was {}, and is {cap}\n", known.cap()))
     }

@@ -12,16 +12,19 @@ mod run;
 mod running;
 mod shape;
 mod synth;
+mod values;
 
+use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::Parser;
+use discreet::Invalid;
 use discreet::dataflow::{Finished, RunError};
 use discreet::job::{Mistake, Mistakes};
 use discreet::ledger::{LedgerError, LedgerErrorKind};
-use discreet::{Decimal, Invalid};
 use serde_json::json;
 
 /// The exit codes of every command, as in OPERATING.md.
@@ -44,11 +47,11 @@ OPERATING.md, \"Exit codes\", has what to do about each.";
 #[command(name = "discreet", version, propagate_version = true, after_help = EXIT_CODES)]
 pub(crate) enum Command {
     /// Check a job file, and with --connect its ledger, key and source; nothing is spent
-    Check(check::Check),
+    Check(check::CheckArgs),
     /// List the fields of a job file, each with the values that it takes
-    Fields(check::FieldsOf),
+    Fields(check::FieldsArgs),
     /// Print the releases of a job and their privacy cost, before there is data
-    Plan(check::PlanOf),
+    Plan(check::PlanArgs),
     /// Run a job file over an input that ends, or show on public data what the job would release
     Replay(run::ReplayArgs),
     /// Run a job file for as long as its stream goes on
@@ -66,55 +69,71 @@ pub(crate) enum Command {
         command: ledger::LedgerCommand,
     },
     /// Generate a realistic event log of any size, from a seed
-    Synth(synth::Synth),
+    Synth(synth::SynthArgs),
 }
 
 impl Command {
+    /// Parses the arguments, runs the command, and returns the exit code. A refused value has the message and
+    /// the exit code of a refused parameter; another mistake of usage has those of clap.
+    pub(crate) fn main() -> ExitCode {
+        match Command::try_parse() {
+            Ok(command) => command.run(),
+            Err(error) => match error.source().and_then(|source| source.downcast_ref::<Refusal>()) {
+                Some(refusal) => refusal.finish(),
+                None => error.exit(),
+            },
+        }
+    }
+
     /// Runs the command, prints its answer or its refusal, and returns the exit code.
-    pub(crate) fn run(self) -> ExitCode {
+    fn run(self) -> ExitCode {
         run::survive_file_limits();
         let answer = match self {
-            Command::Check(check) => check.run().map(Done::Said),
-            Command::Fields(fields) => Ok(Done::Said(fields.run())),
-            Command::Plan(plan) => plan.run().map(Done::Said),
+            Command::Check(check) => check.run().map(Done::Page),
+            Command::Fields(fields) => Ok(Done::Page(fields.run())),
+            Command::Plan(plan) => plan.run().map(Done::Page),
             Command::Replay(replay) => replay.run(),
             Command::Run(run) => run.run(),
-            Command::Calibrate { mechanism } => mechanism.run().map(Done::Said),
-            Command::Price(price) => price.run().map(Done::Said),
-            Command::Ledger { command } => command.run().map(Done::Said),
-            Command::Synth(synth) => synth.run().map(Done::Said),
+            Command::Calibrate { mechanism } => mechanism.run().map(Done::Page),
+            Command::Price(price) => price.run().map(Done::Page),
+            Command::Ledger { command } => command.run().map(Done::Page),
+            Command::Synth(synth) => synth.run().map(Done::Page),
         };
         let (written, code) = match answer {
-            Ok(Done::Said(page)) => (io::stdout().lock().write_all(page.as_bytes()), ExitCode::SUCCESS),
+            Ok(Done::Page(page)) => (io::stdout().lock().write_all(page.as_bytes()), 0),
             // Standard output is reserved for the lines of releases.
             Ok(Done::Ran { finished, code, json }) => {
-                let said = if json { ended(&finished) } else { finished.to_string() };
-                if let Some(warning) = lost(finished.lost()) {
+                let outcome = if json { outcome_json(&finished) } else { finished.to_string() };
+                if let Some(warning) = lost_windows_warning(finished.lost()) {
                     observers::warn(&warning);
                 }
-                (writeln!(io::stderr(), "{said}"), ExitCode::from(code))
+                (writeln!(io::stderr(), "{outcome}"), code)
             }
-            Err(refusal) => (writeln!(io::stderr(), "error: {refusal}"), ExitCode::from(refusal.code)),
+            Err(refusal) => return refusal.finish(),
         };
-        match written {
-            Ok(()) => code,
-            // The reader of the pipe has closed it, as in `discreet .. | head -1`.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => code,
-            Err(_) => ExitCode::from(CANNOT_WRITE),
-        }
+        finish(written, code)
+    }
+}
+
+/// Returns the exit code of a command whose message or page was written, or was not.
+fn finish(written: io::Result<()>, code: u8) -> ExitCode {
+    match written {
+        // The reader of the pipe has closed it, as in `discreet .. | head -1`.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(CANNOT_WRITE),
+        _ => ExitCode::from(code),
     }
 }
 
 /// The outcome of a command that succeeded.
 pub(crate) enum Done {
     /// The page that the command prints.
-    Said(String),
+    Page(String),
     /// A run of a job, whose lines have left.
     Ran { finished: Finished, code: u8, json: bool },
 }
 
 /// The outcome of a run, as one line of JSON.
-fn ended(finished: &Finished) -> String {
+fn outcome_json(finished: &Finished) -> String {
     json!({
         "released": finished.released(),
         "refused": finished.refused(),
@@ -126,7 +145,7 @@ fn ended(finished: &Finished) -> String {
 }
 
 /// The warning about lost windows, with the remedy.
-fn lost(windows: u64) -> Option<String> {
+fn lost_windows_warning(windows: u64) -> Option<String> {
     let windows = match windows {
         0 => return None,
         1 => "1 window was lost: it starts".to_owned(),
@@ -155,7 +174,7 @@ const SOURCE_IS_GONE: u8 = 69;
 const LEDGER_IN_DOUBT: u8 = 74;
 
 /// Describes the error of reading a file.
-fn found_by(error: &io::Error) -> String {
+fn describe_io_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "found no such file".to_owned(),
         io::ErrorKind::IsADirectory => "found a directory".to_owned(),
@@ -181,9 +200,14 @@ impl Refusal {
         Refusal { message: message.into(), code }
     }
 
+    /// Prints the message, and returns the exit code.
+    fn finish(&self) -> ExitCode {
+        finish(writeln!(io::stderr(), "error: {self}"), self.code)
+    }
+
     /// Refuses a file that cannot be read, and names the error.
     fn unreadable(field: &str, path: &Path, error: &io::Error) -> Refusal {
-        let found = found_by(error);
+        let found = describe_io_error(error);
         Refusal::new(format!("{field}: {}: {found}; give a readable text file", path.display()))
     }
 
@@ -210,11 +234,13 @@ impl fmt::Display for Refusal {
     }
 }
 
+impl Error for Refusal {}
+
 /// Joins all mistakes, each on a line of its own in the form of the first.
 impl From<Mistakes> for Refusal {
     fn from(mistakes: Mistakes) -> Refusal {
-        let told: Vec<String> = mistakes.iter().map(Mistake::to_string).collect();
-        Refusal::new(told.join("\nerror: "))
+        let messages: Vec<String> = mistakes.iter().map(Mistake::to_string).collect();
+        Refusal::new(messages.join("\nerror: "))
     }
 }
 
@@ -236,17 +262,4 @@ impl From<LedgerError> for Refusal {
             if trouble.kind() == LedgerErrorKind::Refused { BAD_CONFIGURATION } else { LEDGER_IN_DOUBT };
         Refusal { message: trouble.to_string(), code }
     }
-}
-
-/// Parses a number of the command line, in plain decimal notation.
-fn number(field: &'static str, text: &str) -> Result<f64, Refusal> {
-    Ok(Decimal::parse(field, text)?.to_f64())
-}
-
-/// Parses a whole number of the command line.
-fn whole(field: &'static str, text: &str) -> Result<u64, Refusal> {
-    let whole = Decimal::parse(field, text)?.to_u64();
-    whole.ok_or_else(|| {
-        Refusal::new(format!("{field}: found a number that is not whole or too large; give a whole number"))
-    })
 }

@@ -1,5 +1,6 @@
 //! The output of a run for people: a report when it is over, and a progress bar on a terminal.
 
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,23 +14,51 @@ use discreet::watch::{Heading, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Refusal;
+use super::values::path;
 
 /// The outputs of a run, and its number of threads.
 #[derive(Debug, Args)]
-pub(crate) struct Look {
+pub(crate) struct OutputArgs {
     /// The file for the lines, which holds each window once; CSV if its name ends in .csv. Without it, and
     /// for -, standard output
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
     /// Write a report of the run: a page (.html), or its charts alone (.svg)
-    #[arg(long)]
-    pub(crate) report: Option<PathBuf>,
+    #[arg(long, value_parser = path(ReportPath::new))]
+    pub(crate) report: Option<ReportPath>,
     /// The number of worker threads of this process
     #[arg(short, long, default_value_t = 1)]
     pub(crate) workers: usize,
     /// Print the outcome of the run as one line of JSON, on standard error
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The path of a report, with the form that its ending asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct ReportPath {
+    path: PathBuf,
+    form: ReportForm,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum ReportForm {
+    Page,
+    Charts,
+}
+
+impl ReportPath {
+    fn new(path: PathBuf) -> Result<ReportPath, Refusal> {
+        let form = match path.extension().and_then(OsStr::to_str) {
+            Some("html") => ReportForm::Page,
+            Some("svg") => ReportForm::Charts,
+            _ => {
+                let message = "--report: found another ending; give a file that ends in .html or .svg";
+                return Err(Refusal::new(message));
+            }
+        };
+        Ok(ReportPath { path, form })
+    }
 }
 
 /// Recommends to declare the fields of lines of JSON, if the job does not: a misspelt field is otherwise
@@ -49,6 +78,7 @@ pub(crate) fn warn_of_undeclared(job: &Job, config: &Path) {
 /// The report of a run, and its path.
 pub(crate) struct RunReport {
     path: PathBuf,
+    form: ReportForm,
     report: Report,
     demo: bool,
 }
@@ -57,19 +87,13 @@ impl RunReport {
     /// Checks, before anything is released, that the path can be written and holds nothing but an older
     /// report.
     pub(crate) fn new(
-        path: PathBuf,
+        report: ReportPath,
         job: &Job,
         demo: bool,
         out: Option<&Path>,
     ) -> Result<RunReport, Refusal> {
-        let known =
-            ["html", "svg"].into_iter().any(|known| path.extension().is_some_and(|found| found == known));
+        let ReportPath { path, form } = report;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if !known {
-            return Err(Refusal::new(
-                "--report: found another ending; give a file that ends in .html or .svg",
-            ));
-        }
         if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
             let message = format!("--report: there is no directory {}; make it", directory.display());
             return Err(Refusal::new(message));
@@ -77,14 +101,16 @@ impl RunReport {
         job.keeps_apart("--report", &path, out)?;
         replaceable(&path, demo)?;
         let report = Report::new(heading(job, demo));
-        Ok(RunReport { path, report, demo })
+        Ok(RunReport { path, form, report, demo })
     }
 
     /// Writes the report, unless the path has come to hold something else, such as the lines of this run.
     pub(crate) fn write(&self) -> Result<(), Refusal> {
         replaceable(&self.path, self.demo)?;
-        let picture = self.path.extension().is_some_and(|ending| ending == "svg");
-        let text = if picture { self.report.svg() } else { self.report.html() };
+        let text = match self.form {
+            ReportForm::Page => self.report.html(),
+            ReportForm::Charts => self.report.svg(),
+        };
         let path = self.path.display();
         std::fs::write(&self.path, text)
             .map_err(|error| Refusal::unwritable("--report", &self.path, &error))?;
@@ -106,7 +132,7 @@ fn replaceable(path: &Path, demo: bool) -> Result<(), Refusal> {
     if held.is_empty() || (Report::is_of(&held) && !lost) {
         return Ok(());
     }
-    let held = if Report::is_of(&held) { "a report of releases" } else { "something else than a report" };
+    let held = if Report::is_of(&held) { "a report of releases" } else { "something other than a report" };
     Err(Refusal::new(format!(
         "--report: {} holds {held}, and is left as it is; give the path of a new file",
         path.display()
@@ -127,7 +153,7 @@ fn heading(job: &Job, demo: bool) -> Heading {
 }
 
 /// A listener that adds the lines that have left to a report.
-pub(crate) fn told(page: Arc<Mutex<RunReport>>) -> ReleaseListener {
+pub(crate) fn report_listener(page: Arc<Mutex<RunReport>>) -> ReleaseListener {
     Box::new(move |lines, standing| {
         page.lock().unwrap_or_else(PoisonError::into_inner).report.tell(lines, Some(standing));
     })

@@ -11,7 +11,8 @@ use serde_json::error::Category;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::{Refusal, number, whole};
+use super::Refusal;
+use super::values::{number, read_number, read_whole};
 
 /// The arguments of `discreet price`: a list of mechanisms, and a delta.
 #[derive(Debug, Args)]
@@ -22,8 +23,8 @@ pub(crate) struct PriceArgs {
     /// (epsilon), approximate (epsilon, delta) and zcdp (rho); sensitivity and count are 1 unless given
     file: PathBuf,
     /// The delta at which epsilon is reported, from 0 to 1 and above the sum of the deltas of the list
-    #[arg(long, allow_negative_numbers = true)]
-    delta: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    delta: f64,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -32,7 +33,7 @@ pub(crate) struct PriceArgs {
 impl PriceArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(self) -> Result<String, Refusal> {
-        let delta = number("delta", &self.delta)?;
+        let delta = self.delta;
         let listing = read(&self.file)?;
         let answer = PriceAnswer {
             delta,
@@ -290,10 +291,10 @@ fn needed(field: &'static str, value: &mut Option<Figure>) -> Result<f64, Refusa
 }
 
 fn float(field: &'static str, value: &RawValue) -> Result<f64, Refusal> {
-    number(field, &value.get().replace('E', "e"))
+    read_number(field, &value.get().replace('E', "e"))
 }
 
 /// Parses a whole number: 1000 and 1e3, but not 1000.5.
 fn count(field: &'static str, value: &RawValue) -> Result<u64, Refusal> {
-    whole(field, &value.get().replace('E', "e"))
+    read_whole(field, &value.get().replace('E', "e"))
 }

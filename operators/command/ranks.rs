@@ -4,36 +4,36 @@
 use clap::Args;
 use discreet::mechanisms::{
     BinarySearch, Bound, ContributionBound, Exponential, Grid, Keys, Largest, Maximum, Mechanism, Noised,
-    PerPerson, PermuteAndFlip, Quantiles, Ranks,
+    PerPerson, PermuteAndFlip, Quantile, Quantiles, Ranks,
 };
 use serde_json::{Value, json};
 
-use super::{Refusal, number, whole};
+use super::Refusal;
+use super::values::{grid, number, parsed, whole};
 
 /// The grid and the privacy budget of one window.
 #[derive(Debug, Args)]
-struct Spent {
+struct RankArgs {
     /// The number of points of the public grid of answers, with the sentinel below it; or log, for a
     /// logarithmic grid from zero to the end of 64 bits
-    #[arg(long, allow_negative_numbers = true)]
-    grid: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = grid())]
+    grid: Grid,
     /// The zCDP budget of a window
     #[arg(
         long,
         allow_negative_numbers = true,
         required_unless_present = "epsilon",
-        conflicts_with = "epsilon"
-    )]
-    rho: Option<String>,
+        conflicts_with = "epsilon", value_parser = number())]
+    rho: Option<f64>,
     /// The pure epsilon of a window, instead of rho
-    #[arg(long, allow_negative_numbers = true)]
-    epsilon: Option<String>,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    epsilon: Option<f64>,
     /// The probability that the rank error is within the printed bound
-    #[arg(long, allow_negative_numbers = true, default_value = "0.99")]
-    confidence: String,
+    #[arg(long, allow_negative_numbers = true, default_value = "0.99", value_parser = number())]
+    confidence: f64,
     /// The number of keys in which one person counts
-    #[arg(long, allow_negative_numbers = true, default_value = "1")]
-    keys: String,
+    #[arg(long, allow_negative_numbers = true, default_value = "1", value_parser = whole())]
+    keys: u64,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -46,33 +46,14 @@ enum RankBudget {
     Epsilon(f64),
 }
 
-impl Spent {
-    fn grid(&self) -> Result<Grid, Refusal> {
-        if self.grid == "log" {
-            return Ok(Grid::log_from_zero());
-        }
-        let points = whole("grid", &self.grid)?;
-        let last = i64::try_from(points).unwrap_or(i64::MAX).saturating_sub(1);
-        Grid::linear(1, last, 1).map_err(|_| {
-            Refusal::new("grid: found too few or too many points; give from 3 to 1099511627777, or log")
-        })
-    }
-
+impl RankArgs {
     fn budget(&self) -> Result<RankBudget, Refusal> {
-        match (&self.rho, &self.epsilon) {
-            (Some(rho), _) => Ok(RankBudget::Rho(number("rho", rho)?)),
-            (None, Some(epsilon)) => Ok(RankBudget::Epsilon(number("epsilon", epsilon)?)),
+        match (self.rho, self.epsilon) {
+            (Some(rho), _) => Ok(RankBudget::Rho(rho)),
+            (None, Some(epsilon)) => Ok(RankBudget::Epsilon(epsilon)),
             // Unreachable: clap requires one of the two.
             (None, None) => Err(Refusal::new("rho: found nothing; give it, or epsilon")),
         }
-    }
-
-    fn confidence(&self) -> Result<f64, Refusal> {
-        number("confidence", &self.confidence)
-    }
-
-    fn keys(&self) -> Result<u64, Refusal> {
-        whole("keys", &self.keys)
     }
 }
 
@@ -95,27 +76,27 @@ impl RankBudget {
 
 /// The largest value, or another monotone function, of each key.
 #[derive(Debug, Args)]
-pub(crate) struct Max {
+pub(crate) struct MaxArgs {
     #[command(flatten)]
-    spent: Spent,
+    rank: RankArgs,
 }
 
-impl Max {
+impl MaxArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let (grid, budget, confidence) = (self.spent.grid()?, self.spent.budget()?, self.spent.confidence()?);
-        let keys = self.spent.keys()?;
+        let RankArgs { ref grid, confidence, keys, .. } = self.rank;
+        let budget = self.rank.budget()?;
         let limits = Bound::keys(keys).checked()?;
         let largest = Largest::new(Maximum, PerPerson::Greatest, grid.clone(), limits, Keys::whole())?;
         let search = match budget {
             RankBudget::Rho(rho) => BinarySearch::rho(rho),
             RankBudget::Epsilon(epsilon) => BinarySearch::epsilon(epsilon),
         };
-        let search = below(search.confidence(confidence).prepare(&largest)?.noise())?;
-        let inverse = below(budget.exponential(confidence).prepare(&largest)?.noise())?;
+        let search = maximum_bound(search.confidence(confidence).prepare(&largest)?.noise())?;
+        let inverse = maximum_bound(budget.exponential(confidence).prepare(&largest)?.noise())?;
         let comparisons = grid.comparisons();
         let (currency, spent) = budget.named();
-        if self.spent.json {
+        if self.rank.json {
             let mut line = json!({
                 "mechanism": "binary search",
                 "grid": grid.points(),
@@ -139,7 +120,7 @@ impl Max {
              tau {inverse_tau}: too small by at most {inverse_twice} people, with probability {confidence}\n\
              cost     {currency} = {spent}, for a person in {in_keys}\n\n\
              A private maximum is too small by design: it is between the value of the {twice}th largest person and the\n\
-             largest, up to a point of the grid. Of fewer than tau people it tells nothing: the least point of the grid, or noise.\n",
+             largest, up to a point of the grid. With fewer than tau people the answer is the least point of the grid, or noise.\n",
             kind = search.kind,
             points = grid.points(),
             tau = search.tau,
@@ -151,41 +132,51 @@ impl Max {
     }
 }
 
-struct Below {
+/// The rank error of a maximum: it is too small by at most twice `tau` people.
+struct MaximumBound {
     kind: &'static str,
     scale: f64,
     tau: u64,
 }
 
-fn below(noise: &[Noised]) -> Result<Below, Refusal> {
+fn maximum_bound(noise: &[Noised]) -> Result<MaximumBound, Refusal> {
     let found = noise.first().and_then(|noised| match noised.ranks() {
-        Some(Ranks::Below { tau, .. }) => Some(Below { kind: noised.kind(), scale: noised.scale(), tau }),
+        Some(Ranks::Below { tau, .. }) => {
+            Some(MaximumBound { kind: noised.kind(), scale: noised.scale(), tau })
+        }
         _ => None,
     });
     // Unreachable: every prepared maximum has such a bound.
-    found.ok_or_else(|| Refusal::new("grid: nothing is promised on it; give another"))
+    found.ok_or_else(|| Refusal::new("grid: found one without a bound of the rank error; give another"))
 }
 
 /// Quantiles, with the bound of their rank errors.
 #[derive(Debug, Args)]
-pub(crate) struct QuantileOf {
+pub(crate) struct QuantileArgs {
     #[command(flatten)]
-    spent: Spent,
+    rank: RankArgs,
     /// The quantiles, ascending, such as 0.5,0.95
-    #[arg(long, value_delimiter = ',', default_value = "0.5", allow_negative_numbers = true)]
-    q: Vec<String>,
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "0.5",
+        allow_negative_numbers = true,
+        value_parser = parsed::<Quantile>()
+    )]
+    q: Vec<Quantile>,
     /// The number of values of one person that count in a key
-    #[arg(long, allow_negative_numbers = true, default_value = "1")]
-    per_key: String,
+    #[arg(long, allow_negative_numbers = true, default_value = "1", value_parser = whole())]
+    per_key: u64,
     /// Use permute-and-flip instead of the exponential mechanism; for a pure budget and at most 65,536 points
     #[arg(long)]
     flip: bool,
 }
 
-impl QuantileOf {
+impl QuantileArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let (budget, confidence) = (self.spent.budget()?, self.spent.confidence()?);
+        let RankArgs { ref grid, confidence, keys, .. } = self.rank;
+        let (budget, per_key) = (self.rank.budget()?, self.per_key);
         let quantiles = self.quantiles()?;
         let prepared = match (self.flip, budget) {
             (true, RankBudget::Epsilon(epsilon)) => {
@@ -198,21 +189,21 @@ impl QuantileOf {
             }
             (false, _) => budget.exponential(confidence).prepare(&quantiles)?,
         };
-        let each: Vec<(f64, f64, u64)> = prepared.noise().iter().filter_map(within).collect();
+        let each: Vec<(f64, f64, u64)> = prepared.noise().iter().filter_map(quantile_bound).collect();
         let kind = prepared.noise().first().map_or("", Noised::kind);
         let worst = each.iter().fold((0.0f64, 0), |most, own| (most.0.max(own.1), most.1.max(own.2)));
         let (currency, spent) = budget.named();
-        if self.spent.json {
-            let told = |&(q, scale, rank_error): &(f64, f64, u64)| json!({"q": q, "scale": scale, "rank_error": rank_error});
+        if self.rank.json {
+            let quantile_json = |&(q, scale, rank_error): &(f64, f64, u64)| json!({"q": q, "scale": scale, "rank_error": rank_error});
             let mut line = json!({
                 "mechanism": kind,
-                "grid": self.spent.grid()?.points(),
-                "keys": self.spent.keys()?,
-                "per_key": whole("per-key", &self.per_key)?,
+                "grid": grid.points(),
+                "keys": keys,
+                "per_key": per_key,
                 "confidence": confidence,
                 "scale": worst.0,
                 "rank_error": worst.1,
-                "quantiles": each.iter().map(told).collect::<Vec<Value>>(),
+                "quantiles": each.iter().map(quantile_json).collect::<Vec<Value>>(),
             });
             line[currency] = spent.into();
             return Ok(format!("{line}\n"));
@@ -226,22 +217,20 @@ impl QuantileOf {
         Ok(format!(
             "{lines}by       {kind}, on a grid of {} points\ncost     {currency} = {spent}, for a person with {} in each of {}\n\n\
              A rank is a number of values: how far off the answer itself is depends on how many values lie near it.\n",
-            self.spent.grid()?.points(),
-            counted(whole("per-key", &self.per_key)?, "value"),
-            counted(self.spent.keys()?, "key"),
+            grid.points(),
+            counted(per_key, "value"),
+            counted(keys, "key"),
         ))
     }
 
     fn quantiles(&self) -> Result<Quantiles<()>, Refusal> {
-        let limits: ContributionBound =
-            Bound::keys(self.spent.keys()?).per_key(whole("per-key", &self.per_key)?).checked()?;
-        let quantiles = self.q.iter().map(|q| q.parse());
-        Ok(Quantiles::new(quantiles, self.spent.grid()?, limits, Keys::whole())?)
+        let bound: ContributionBound = Bound::keys(self.rank.keys).per_key(self.per_key).checked()?;
+        Ok(Quantiles::new(self.q.iter().copied(), self.rank.grid.clone(), bound, Keys::whole())?)
     }
 }
 
 /// The quantile, its scale in ranks, and the bound of its rank error.
-fn within(noised: &Noised) -> Option<(f64, f64, u64)> {
+fn quantile_bound(noised: &Noised) -> Option<(f64, f64, u64)> {
     match noised.ranks() {
         Some(Ranks::Within { quantile, rank_error }) => Some((quantile.to_f64(), noised.scale(), rank_error)),
         _ => None,

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use discreet::dataflow::Stop;
-use discreet::job::{Job, Live, OperatorNotice, Processes, Reopen, Replay as Replayed, RunObserver, Vitals};
+use discreet::job::{Job, Live, OperatorNotice, Processes, Reopen, Replay, RunObserver, Vitals};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
-use super::observers::Look;
+use super::observers::OutputArgs;
 use super::{Done, INTERNAL_FAULT, Refusal, observers};
 
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(crate) struct RunArgs {
     /// The job file
     config: PathBuf,
     #[command(flatten)]
-    look: Look,
+    output: OutputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -27,17 +27,17 @@ impl RunArgs {
     pub(crate) fn run(self) -> Result<Done, Refusal> {
         let (job, processes) = self.cluster.with(|| Ok(Job::open(&self.config)?))?;
         observers::warn_of_undeclared(&job, &self.config);
-        let Look { out, report, workers, json } = self.look;
+        let OutputArgs { out, report, workers, json } = self.output;
         let page =
             report.map(|path| observers::RunReport::new(path, &job, false, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let mut live = Live::default();
-        listen(&live.stop, Some((live.vitals.clone(), live.reopen.clone())))?;
+        handle_signals(&live.stop, Some((live.vitals.clone(), live.reopen.clone())))?;
         live.workers = workers;
         live.processes = processes;
         live.out = out;
         live.onlooker = RunObserver {
-            released: page.clone().map(observers::told),
+            released: page.clone().map(observers::report_listener),
             reading: None,
             warning: Some(Box::new(observers::warn)),
             surveyed: None,
@@ -68,7 +68,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     demo: bool,
     #[command(flatten)]
-    look: Look,
+    output: OutputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -84,21 +84,21 @@ impl ReplayArgs {
         };
         let (job, processes) = self.cluster.with(open)?;
         observers::warn_of_undeclared(&job, &self.config);
-        let Look { out, report, workers, json } = self.look;
+        let OutputArgs { out, report, workers, json } = self.output;
         let page = report
             .map(|path| observers::RunReport::new(path, &job, self.demo, out.as_deref()))
             .transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let stop = Stop::new();
-        listen(&stop, None)?;
-        let mut replay = Replayed::default();
+        handle_signals(&stop, None)?;
+        let mut replay = Replay::default();
         replay.workers = workers;
         replay.processes = processes;
         replay.demo = self.demo;
         replay.out = out;
         replay.stop = stop;
         replay.onlooker = RunObserver {
-            released: page.clone().map(observers::told),
+            released: page.clone().map(observers::report_listener),
             reading: observers::bar(),
             warning: Some(Box::new(observers::warn)),
             surveyed: Some(Box::new(observers::show_survey)),
@@ -196,7 +196,7 @@ pub(crate) fn survive_file_limits() {
 /// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; on a second such signal the process ends
 /// at once. SIGHUP stops no run, since a closed terminal does not concern it: a live run reopens its output
 /// on SIGHUP. On SIGUSR1 it prints its vitals to standard error.
-pub(crate) fn listen(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Result<(), Refusal> {
+pub(crate) fn handle_signals(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Result<(), Refusal> {
     let refuse = |error: std::io::Error| Refusal::new(format!("signals: {error}"));
     let mut heard = vec![SIGTERM, SIGINT, SIGHUP];
     heard.extend(live.is_some().then_some(SIGUSR1));

@@ -7,17 +7,18 @@ use clap::Args;
 use discreet::accounting::running::{self, REMEMBERED, Strategy, StrategyChoice, StrategyError};
 use serde_json::{Value, json};
 
-use super::{Refusal, number, whole};
+use super::Refusal;
+use super::values::{number, whole};
 
 /// Running totals, at every tick up to a horizon.
 #[derive(Debug, Args)]
-pub(crate) struct SoFar {
+pub(crate) struct RunningArgs {
     /// The number of ticks; the release ends with the last
-    #[arg(long, allow_negative_numbers = true)]
-    horizon: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    horizon: u64,
     /// The zCDP budget of all totals together
-    #[arg(long, allow_negative_numbers = true)]
-    rho: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    rho: f64,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -25,22 +26,22 @@ pub(crate) struct SoFar {
 
 /// Totals over the last ticks, at every tick without end.
 #[derive(Debug, Args)]
-pub(crate) struct Sliding {
+pub(crate) struct SlidingArgs {
     /// The number of ticks that a total covers
-    #[arg(long, allow_negative_numbers = true)]
-    width: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    width: u64,
     /// The zCDP budget of all totals together
-    #[arg(long, allow_negative_numbers = true)]
-    rho: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    rho: f64,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
 }
 
-impl SoFar {
+impl RunningArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let (horizon, rho) = (whole("horizon", &self.horizon)?, number("rho", &self.rho)?);
+        let RunningArgs { horizon, rho, .. } = *self;
         let choice = running::so_far(horizon, rho)?;
         if self.json {
             return Ok(line(&choice));
@@ -60,10 +61,10 @@ impl SoFar {
     }
 }
 
-impl Sliding {
+impl SlidingArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let (width, rho) = (whole("width", &self.width)?, number("rho", &self.rho)?);
+        let SlidingArgs { width, rho, .. } = *self;
         let choice = running::over_last(width, rho)?;
         if self.json {
             return Ok(line(&choice));
@@ -79,7 +80,7 @@ impl Sliding {
 }
 
 fn line(choice: &StrategyChoice) -> String {
-    let told = |figures: &StrategyError| -> Value {
+    let strategy_json = |figures: &StrategyError| -> Value {
         json!({
             "name": figures.strategy().name(),
             "max_sd": figures.max_deviation(),
@@ -89,7 +90,7 @@ fn line(choice: &StrategyChoice) -> String {
         })
     };
     let line = json!({
-        "strategies": choice.strategies().iter().map(told).collect::<Vec<Value>>(),
+        "strategies": choice.strategies().iter().map(strategy_json).collect::<Vec<Value>>(),
         "lower_bound": choice.lower_bound(),
         "best": choice.best().strategy().name(),
     });

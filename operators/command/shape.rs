@@ -4,42 +4,48 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use discreet::Invalid;
 use discreet::accounting::Relation;
 use discreet::accounting::shape::{DataDomain, MeanError, Norm, Shape};
 use serde_json::json;
 
-use super::{Refusal, number, whole};
+use super::Refusal;
+use super::values::{
+    RelationName, ball, choice, marginals, number, parsed, reaches, refuse_argument, whole, whole_u32,
+};
 
 /// A data domain, and a mean over it.
 #[derive(Debug, Args)]
-pub(crate) struct ShapeOf {
+pub(crate) struct ShapeArgs {
     #[command(flatten)]
-    given: Given,
-    /// The adjacency: add-remove (one person more or less) or replace (one person in place of another)
-    #[arg(long, allow_hyphen_values = true, default_value = "add-remove")]
-    relation: String,
+    domain: DomainArgs,
+    /// The adjacency
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        default_value = "add-remove",
+        value_parser = choice::<RelationName>()
+    )]
+    relation: RelationName,
     /// The norm of the error to minimize: a number from 2 on, or inf for the largest coordinate
-    #[arg(long, allow_negative_numbers = true, default_value = "2")]
-    norm: String,
+    #[arg(long, allow_negative_numbers = true, default_value = "2", value_parser = parsed::<Norm>())]
+    norm: Norm,
     /// The zCDP budget of the mean
-    #[arg(long, allow_negative_numbers = true)]
-    rho: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
+    rho: f64,
     /// The number of people, which is public
-    #[arg(long, allow_negative_numbers = true)]
-    people: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    people: u64,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
 }
 
-impl ShapeOf {
+impl ShapeArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let norm: Norm = self.norm.parse()?;
-        let relation = self.relation()?;
-        let (rho, people) = (number("rho", &self.rho)?, whole("people", &self.people)?);
-        let domain = self.given.domain()?;
+        let ShapeArgs { norm, rho, people, .. } = *self;
+        let relation = Relation::from(self.relation);
+        let domain = self.domain.read()?;
         let shape = Shape::of(&domain, relation, norm)?;
         let error = MeanError::of(&shape, rho, people)?;
         if self.json {
@@ -77,14 +83,6 @@ impl ShapeOf {
             ratio = error.shaped() / error.lower_bound(),
         ))
     }
-
-    fn relation(&self) -> Result<Relation, Refusal> {
-        match self.relation.as_str() {
-            "add-remove" => Ok(Relation::AddRemove),
-            "replace" => Ok(Relation::Replace),
-            _ => Err(Refusal::new("relation: found text that is not understood; give add-remove or replace")),
-        }
-    }
 }
 
 // The data domain of `discreet calibrate shape`: numbers on the command line, or a file of them.
@@ -94,7 +92,7 @@ impl ShapeOf {
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("domain").required(true)
     .args(["points", "box", "ball", "ellipsoid", "zonotope", "marginals"]))]
-pub(super) struct Given {
+struct DomainArgs {
     /// A file of public points, or of the vertices of a polytope: one a line, with coordinates separated by
     /// commas
     #[arg(long, value_name = "FILE.csv", allow_negative_numbers = true)]
@@ -107,15 +105,22 @@ pub(super) struct Given {
         value_name = "ORDER",
         allow_negative_numbers = true,
         requires = "points",
-        conflicts_with_all = ["box", "ball", "ellipsoid", "zonotope", "marginals"]
+        conflicts_with_all = ["box", "ball", "ellipsoid", "zonotope", "marginals"],
+        value_parser = whole_u32()
     )]
-    moments: Option<String>,
+    moments: Option<u32>,
     /// A box: the largest magnitude of each coordinate, such as 1,2,3
-    #[arg(long = "box", id = "box", value_name = "A,B,..", allow_negative_numbers = true)]
-    reaches: Option<String>,
+    #[arg(
+        long = "box",
+        id = "box",
+        value_name = "A,B,..",
+        allow_negative_numbers = true,
+        value_parser = reaches()
+    )]
+    reaches: Option<DataDomain>,
     /// All vectors of Q-norm (1 to inf) at most R, in D coordinates
-    #[arg(long, value_name = "Q,R,D", allow_negative_numbers = true)]
-    ball: Option<String>,
+    #[arg(long, value_name = "Q,R,D", allow_negative_numbers = true, value_parser = ball())]
+    ball: Option<DataDomain>,
     /// A file with a matrix, a row of numbers for each coordinate: the image of the unit ball under the
     /// matrix
     #[arg(long, value_name = "FILE.csv", allow_negative_numbers = true)]
@@ -125,24 +130,19 @@ pub(super) struct Given {
     zonotope: Option<PathBuf>,
     /// All WAYS-way marginals of BITS bits (1 to 24): a coordinate for each set of WAYS bits, the product of
     /// these bits as -1 and 1
-    #[arg(long, value_name = "BITS,WAYS", allow_negative_numbers = true)]
-    marginals: Option<String>,
+    #[arg(long, value_name = "BITS,WAYS", allow_negative_numbers = true, value_parser = marginals())]
+    marginals: Option<DataDomain>,
 }
 
-impl Given {
-    pub(super) fn domain(&self) -> Result<DataDomain, Refusal> {
+impl DomainArgs {
+    fn read(&self) -> Result<DataDomain, Refusal> {
         if let Some(path) = &self.points {
             let points = read("points", path)?;
-            return match &self.moments {
+            return match self.moments {
                 None => Ok(DataDomain::points(&points)?),
-                Some(order) => DataDomain::moments(&points, small("moments", order)?)
-                    .map_err(|refused| of("moments", &refused)),
+                Some(order) => DataDomain::moments(&points, order)
+                    .map_err(|refused| refuse_argument("moments", &refused)),
             };
-        }
-        if let Some(reaches) = &self.reaches {
-            let reaches: Result<Vec<f64>, Refusal> =
-                reaches.split(',').map(|reach| number("box", reach.trim())).collect();
-            return Ok(DataDomain::reaching(&reaches?)?);
         }
         if let Some(path) = &self.ellipsoid {
             return Ok(DataDomain::ellipsoid(&read("ellipsoid", path)?)?);
@@ -150,35 +150,10 @@ impl Given {
         if let Some(path) = &self.zonotope {
             return Ok(DataDomain::zonotope(&read("zonotope", path)?)?);
         }
-        if let Some(given) = &self.marginals {
-            let [bits, ways] = given.split(',').map(str::trim).collect::<Vec<_>>()[..] else {
-                return Err(Refusal::new(
-                    "marginals: found other than two numbers; give bits and ways, such as 10,2",
-                ));
-            };
-            let (bits, ways) = (small("marginals", bits)?, small("marginals", ways)?);
-            return DataDomain::marginals(bits, ways).map_err(|refused| of("marginals", &refused));
-        }
-        let given = self.ball.as_deref().unwrap_or_default();
-        let [power, radius, dimension] = given.split(',').map(str::trim).collect::<Vec<_>>()[..] else {
-            return Err(Refusal::new(
-                "ball: found other than three numbers; give norm, radius and dimension, such as 2,1,8",
-            ));
-        };
-        let power = if power == "inf" { f64::INFINITY } else { number("ball", power)? };
-        let (radius, dimension) = (number("ball", radius)?, small("ball", dimension)?);
-        DataDomain::ball(power, radius, dimension as usize).map_err(|refused| of("ball", &refused))
+        let parsed = [&self.reaches, &self.ball, &self.marginals].into_iter().flatten().next();
+        // Unreachable: clap requires one of the arguments.
+        parsed.cloned().ok_or_else(|| Refusal::new("box: found nothing; give it, or another domain"))
     }
-}
-
-/// Names the argument of a refused domain.
-fn of(argument: &str, refused: &Invalid) -> Refusal {
-    Refusal::new(format!("{argument}: {refused}"))
-}
-
-/// Parses a whole number; all that are beyond 32 bits become the largest, which is refused as too large.
-fn small(field: &'static str, text: &str) -> Result<u32, Refusal> {
-    Ok(u32::try_from(whole(field, text)?).unwrap_or(u32::MAX))
 }
 
 /// Reads the numbers of a file, a row a line, without empty lines at the end.

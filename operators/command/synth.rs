@@ -7,34 +7,35 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use discreet::job::SyntheticLog;
 use discreet::job::config::ConfigNumber;
-use discreet::time::at;
+use discreet::time::Time;
 
-use super::{CANNOT_WRITE, Refusal, whole};
+use super::values::{skew, time, whole};
+use super::{CANNOT_WRITE, Refusal};
 
 /// The parameters of the log, and its output.
 #[derive(Debug, Args)]
-pub(crate) struct Synth {
+pub(crate) struct SynthArgs {
     /// The number of rows
-    #[arg(long, allow_negative_numbers = true)]
-    rows: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    rows: u64,
     /// The number of people in the log
-    #[arg(long, allow_negative_numbers = true)]
-    people: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    people: u64,
     /// The approximate number of keys
-    #[arg(long, allow_negative_numbers = true)]
-    keys: String,
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    keys: u64,
     /// The skew of keys and people, from 0 (uniform) to 10
-    #[arg(long, allow_negative_numbers = true, default_value = "1.1")]
-    skew: String,
+    #[arg(long, allow_negative_numbers = true, default_value = "1.1", value_parser = skew())]
+    skew: ConfigNumber,
     /// The seed: the same parameters and seed generate the same log
-    #[arg(long, allow_negative_numbers = true, default_value = "0")]
-    seed: String,
+    #[arg(long, allow_negative_numbers = true, default_value = "0", value_parser = whole())]
+    seed: u64,
     /// The first event time, as a date or a time such as 2026-01-01T00:00:00Z; a date begins at midnight UTC
-    #[arg(long, allow_hyphen_values = true, default_value = "2026-01-01")]
-    from: String,
+    #[arg(long, allow_hyphen_values = true, default_value = "2026-01-01", value_parser = time())]
+    from: Time,
     /// The end of event time, exclusive, in the same form
-    #[arg(long, allow_hyphen_values = true, default_value = "2026-01-02")]
-    until: String,
+    #[arg(long, allow_hyphen_values = true, default_value = "2026-01-02", value_parser = time())]
+    until: Time,
     /// The format of the rows
     #[arg(long, value_enum, default_value = "csv")]
     format: SynthFormat,
@@ -51,19 +52,11 @@ enum SynthFormat {
     Jsonl,
 }
 
-impl Synth {
+impl SynthArgs {
     /// Writes the log; returns an empty page.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let moment = |field: &str, text: &str| at(text).map_err(|refused| refusal(field, refused.remedy()));
-        let skew = ConfigNumber::parse(&self.skew).map_err(|_| refusal("skew", "a number from 0 to 10"))?;
-        let log = SyntheticLog::of(
-            whole("people", &self.people)?,
-            whole("rows", &self.rows)?,
-            whole("keys", &self.keys)?,
-            Some(skew),
-            Some(whole("seed", &self.seed)?),
-            Some((moment("from", &self.from)?, moment("until", &self.until)?)),
-        )?;
+        let (skew, seed, span) = (Some(self.skew), Some(self.seed), Some((self.from, self.until)));
+        let log = SyntheticLog::of(self.people, self.rows, self.keys, skew, seed, span)?;
         let written = match &self.out {
             None => self.write(&log, io::stdout().lock()),
             Some(path) => File::create(path).and_then(|file| self.write(&log, file)),
@@ -95,8 +88,4 @@ impl Synth {
         }
         to.flush()
     }
-}
-
-fn refusal(field: &str, remedy: &str) -> Refusal {
-    Refusal::new(format!("{field}: found text that is not understood; give {remedy}"))
 }

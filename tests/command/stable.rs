@@ -86,7 +86,7 @@ fn bad_input_is_refused_by_name() {
     }
     let (code, _, error) = discreet(&asked(["100000", "2", "1", "1e-6"], &["--relation", "replaced"]));
     assert_eq!(code, 78);
-    assert_eq!(error, "error: relation: found another word; give add-remove or replace\n");
+    assert_eq!(error, "error: relation: found text that is not understood; give add-remove or replace\n");
     assert_ne!(discreet(&["calibrate", "stable-mean", "--people", "100000"]).0, 0);
 }
 

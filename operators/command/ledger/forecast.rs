@@ -1,20 +1,21 @@
 //! `discreet ledger forecast`: the number of windows that the budget still allows, and the end of the last.
 
 use clap::Args;
-use discreet::ledger::{AccountSpec, Forecast as Foretold, Ledger, Name, Outlook, Pace};
+use discreet::ledger::{AccountSpec, Forecast, Ledger, Name, Outlook, Pace};
 use discreet::time::in_words;
 use serde_json::{Map, Value, json};
 
 use super::super::Refusal;
-use super::{LedgerArg, amount, sentence};
+use super::super::values::account;
+use super::{LedgerArg, amount, promise_sentence};
 
 #[derive(Debug, Args)]
 pub(crate) struct ForecastArgs {
     #[command(flatten)]
     at: LedgerArg,
     /// Print this account alone
-    #[arg(long)]
-    account: Option<String>,
+    #[arg(long, value_parser = account())]
+    account: Option<Name>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -28,54 +29,53 @@ impl ForecastArgs {
         let mut ledger = self.at.open()?;
         let mut accounts = ledger.accounts()?;
         if let Some(name) = &self.account {
-            let name = Name::new("account", name)?;
-            accounts.retain(|account| *account.name() == name);
+            accounts.retain(|account| account.name() == name);
             if accounts.is_empty() {
                 return Err(Refusal::new(format!("account: this ledger has none named {name}")));
             }
         }
-        let prospects: Vec<Prospect> = accounts
+        let forecasts: Vec<AccountForecast> = accounts
             .into_iter()
-            .map(|account| Prospect::of(&mut ledger, account))
+            .map(|account| AccountForecast::of(&mut ledger, account))
             .collect::<Result<_, _>>()?;
         if self.json {
-            let accounts: Map<String, Value> = prospects
+            let accounts: Map<String, Value> = forecasts
                 .iter()
-                .map(|prospect| (prospect.account.name().to_string(), prospect.json()))
+                .map(|forecast| (forecast.account.name().to_string(), forecast.json()))
                 .collect();
             let line =
                 json!({ "ledger": ledger.name().to_string(), "assumed": ASSUMED, "accounts": accounts });
             return Ok(format!("{line}\n"));
         }
         let mut page = format!("ledger {}\n", ledger.name());
-        page.extend(prospects.iter().map(Prospect::page));
+        page.extend(forecasts.iter().map(AccountForecast::page));
         Ok(format!("{page}\nassumed: {ASSUMED}\n"))
     }
 }
 
-struct Prospect {
+struct AccountForecast {
     account: AccountSpec,
-    foretold: Foretold,
+    forecast: Forecast,
 }
 
-impl Prospect {
-    fn of(ledger: &mut Ledger, account: AccountSpec) -> Result<Prospect, Refusal> {
-        let foretold = ledger.forecast(account.name())?;
-        Ok(Prospect { account, foretold })
+impl AccountForecast {
+    fn of(ledger: &mut Ledger, account: AccountSpec) -> Result<AccountForecast, Refusal> {
+        let forecast = ledger.forecast(account.name())?;
+        Ok(AccountForecast { account, forecast })
     }
 
     fn json(&self) -> Value {
-        let (outlook, refused) = match self.foretold.outlook() {
+        let (outlook, refused) = match self.forecast.outlook() {
             Outlook::Unseen => ("unseen", Value::Null),
             Outlook::Endless => ("never", Value::Null),
             Outlook::Refused { pace, window } => {
-                let Pace { job, release, .. } = &self.foretold.paces()[*pace];
+                let Pace { job, release, .. } = &self.forecast.paces()[*pace];
                 let window = json!({ "start": instant(window.start()), "end": instant(window.end()) });
                 ("refused", json!({ "job": job.as_str(), "release": release.as_str(), "window": window }))
             }
             _ => ("beyond", Value::Null),
         };
-        let counted = matches!(self.foretold.outlook(), Outlook::Refused { .. } | Outlook::Beyond);
+        let counted = matches!(self.forecast.outlook(), Outlook::Refused { .. } | Outlook::Beyond);
         let pace = |pace: &Pace| {
             json!({
                 "job": pace.job.as_str(),
@@ -86,18 +86,18 @@ impl Prospect {
             })
         };
         json!({
-            "promise": sentence(&self.account),
+            "promise": promise_sentence(&self.account),
             "ends": outlook,
-            "windows": counted.then_some(self.foretold.windows()),
-            "last_closes": self.foretold.last_closes().and_then(instant),
+            "windows": counted.then_some(self.forecast.windows()),
+            "last_closes": self.forecast.last_closes().and_then(instant),
             "refused": refused,
-            "pace": self.foretold.paces().iter().map(pace).collect::<Vec<_>>(),
+            "pace": self.forecast.paces().iter().map(pace).collect::<Vec<_>>(),
         })
     }
 
     fn page(&self) -> String {
-        let mut page = format!("\n{}\n  {}\n", self.account.name(), sentence(&self.account));
-        for Pace { job, release, step, price, .. } in self.foretold.paces() {
+        let mut page = format!("\n{}\n  {}\n", self.account.name(), promise_sentence(&self.account));
+        for Pace { job, release, step, price, .. } in self.forecast.paces() {
             let price = price.as_ref().map_or("prepaid".to_owned(), |price| format!("{price} a window"));
             page += &format!("  pace      {job} {release}: every {}, {price}\n", in_words(*step));
         }
@@ -105,21 +105,21 @@ impl Prospect {
     }
 
     fn end(&self) -> String {
-        let windows = self.foretold.windows();
-        let last = self.foretold.last_closes().map(moment);
+        let windows = self.forecast.windows();
+        let last = self.forecast.last_closes().map(moment);
         let until = last.map(|last| format!("; the last of them closes {last}")).unwrap_or_default();
         let more = if windows == 1 { "window" } else { "windows" };
-        match self.foretold.outlook() {
-            Outlook::Unseen => "nobody knows: nothing was charged yet".into(),
+        match self.forecast.outlook() {
+            Outlook::Unseen => "unknown: nothing was charged yet".into(),
             Outlook::Endless => "never, at this pace".into(),
             Outlook::Refused { pace, window } => {
-                let Pace { job, release, .. } = &self.foretold.paces()[*pace];
+                let Pace { job, release, .. } = &self.forecast.paces()[*pace];
                 let (start, end) = (moment(window.start()), moment(window.end()));
                 format!(
                     "after {windows} more {more}{until}\n            first {job} {release}, from {start} to {end}"
                 )
             }
-            _ => format!("not within {windows} more {more}{until}; further was not looked"),
+            _ => format!("not within {windows} more {more}{until}; the forecast ends there"),
         }
     }
 }

@@ -10,10 +10,10 @@ use discreet::ledger::{AccountSpec, Ledger, LedgerError, LedgerErrorKind, Ledger
 use serde_json::{Value, json};
 
 use super::super::Refusal;
-use super::{amount, sentence};
+use super::{amount, promise_sentence};
 
 #[derive(Debug, Args)]
-pub(crate) struct Init {
+pub(crate) struct InitArgs {
     /// The ledger: a file, or postgres://user@host/database?ledger=name; created with its key if there is
     /// none
     ledger: PathBuf,
@@ -33,22 +33,22 @@ struct InitOutcome<'j> {
     key: LedgerKey,
     key_path: PathBuf,
     /// True if this command created the ledger.
-    made: bool,
+    created: bool,
     /// True if the ledger's key existed before.
-    key_was_there: bool,
+    key_existed: bool,
     /// True if this command stated the account.
-    stated: bool,
+    stated_now: bool,
     /// The other accounts whose people are named by the same field.
-    beside: Vec<String>,
+    other_accounts: Vec<String>,
 }
 
-impl Init {
+impl InitArgs {
     pub(super) fn run(self) -> Result<String, Refusal> {
         let job = Job::open(&self.config)?;
         // The plan is checked before anything is created: a stated budget cannot be withdrawn.
         job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
-        let stated = InitOutcome::by(&job, self.ledger)?;
-        Ok(if self.json { stated.line() } else { stated.page() })
+        let outcome = InitOutcome::by(&job, self.ledger)?;
+        Ok(if self.json { outcome.line() } else { outcome.page() })
     }
 }
 
@@ -74,26 +74,26 @@ impl InitOutcome<'_> {
             default if *default == LedgerKey::beside(&job.privacy.ledger) => LedgerKey::beside(&path),
             named => named.clone(),
         };
-        let key_was_there = is_there(&key_path)?;
+        let key_existed = is_there(&key_path)?;
         // Only opening it shows whether there is a ledger at an address.
-        let made = if remote { Ledger::open(&path).is_err_and(is_refused) } else { !is_there(&path)? };
-        let (mut ledger, key) = if made {
+        let created = if remote { Ledger::open(&path).is_err_and(is_refused) } else { !is_there(&path)? };
+        let (mut ledger, key) = if created {
             // The key is created first: a ledger without its key must not exist, and a key without a ledger
             // does no harm.
-            let key = if key_was_there { LedgerKey::open(&key_path) } else { LedgerKey::create(&key_path) }?;
+            let key = if key_existed { LedgerKey::open(&key_path) } else { LedgerKey::create(&key_path) }?;
             (Ledger::create_alone(&path)?, key)
         } else {
             (Ledger::open(&path)?, LedgerKey::open(&key_path)?)
         };
         ledger.bind(&key).map_err(|trouble| trouble.about("key", &key_path))?;
         let known = ledger.accounts()?;
-        let stated = !known.iter().any(|known| known.name() == job.account().name());
+        let stated_now = !known.iter().any(|known| known.name() == job.account().name());
         let own = person_field(job.account());
-        let beside = known.iter().filter(|known| known.name() != job.account().name());
-        let beside = beside.filter(|known| own.is_some() && person_field(known) == own);
-        let beside = beside.map(|known| known.name().to_string()).collect();
+        let others = known.iter().filter(|known| known.name() != job.account().name());
+        let others = others.filter(|known| own.is_some() && person_field(known) == own);
+        let other_accounts = others.map(|known| known.name().to_string()).collect();
         ledger.register(job.account()).map_err(in_other_words)?;
-        Ok(InitOutcome { job, path, ledger, key, key_path, made, key_was_there, stated, beside })
+        Ok(InitOutcome { job, path, ledger, key, key_path, created, key_existed, stated_now, other_accounts })
     }
 
     fn account(&self) -> &AccountSpec {
@@ -110,7 +110,7 @@ impl InitOutcome<'_> {
         };
         let other = (!same(&self.path, &self.job.privacy.ledger))
             .then(|| format!("the job file names another ledger, {}", self.job.privacy.ledger.display()));
-        let orphan = (self.made && self.key_was_there).then(|| {
+        let orphan = (self.created && self.key_existed).then(|| {
             "its key was there already: if there was a ledger too, this one does not know what that had spent".into()
         });
         let twice = self.person_twice();
@@ -119,8 +119,8 @@ impl InitOutcome<'_> {
 
     /// The warning that the people of this account are in another one as well, and spend both budgets.
     fn person_twice(&self) -> Option<String> {
-        let field = person_field(self.account()).filter(|_| !self.beside.is_empty())?;
-        let (beside, account) = (self.beside.join(", "), self.account().name());
+        let field = person_field(self.account()).filter(|_| !self.other_accounts.is_empty())?;
+        let (beside, account) = (self.other_accounts.join(", "), self.account().name());
         Some(format!(
             "this ledger also states {beside}, whose people are named by the same {field}: people who are in {account} and in \
              {beside} spend both budgets, and what is promised to them is the sum; where these are the same people, give one \
@@ -142,12 +142,12 @@ impl InitOutcome<'_> {
         }
         let line = json!({
             "ledger": self.ledger.name().to_string(),
-            "made": self.made,
+            "made": self.created,
             "key": self.key_path.display().to_string(),
             "fingerprint": self.key.fingerprint().to_string(),
             "account": self.account().name().as_str(),
-            "stated": self.stated,
-            "promise": sentence(self.account()),
+            "stated": self.stated_now,
+            "promise": promise_sentence(self.account()),
             "person": self.account().person(),
             "budget": budget,
             "cap": cap,
@@ -165,12 +165,12 @@ impl InitOutcome<'_> {
         let mut page = format!(
             "ledger  {}, {}\nkey     {}, fingerprint {}\n\naccount {}, {}\n  {}\n  budget    {}\n  cap       {}\n",
             self.path.display(),
-            if self.made { "made now" } else { "there already" },
+            if self.created { "made now" } else { "there already" },
             self.key_path.display(),
             self.key.fingerprint(),
             self.account().name(),
-            if self.stated { "stated now" } else { "stated already, in the same words" },
-            sentence(self.account()),
+            if self.stated_now { "stated now" } else { "stated already, in the same words" },
+            promise_sentence(self.account()),
             said.join(", "),
             self.account().cap(),
         );
