@@ -277,7 +277,7 @@ impl AdaptiveArgs {
         }
         let more = bounded.map_or_else(String::new, |(plan, noise)| {
             format!(
-                "bounded  {questions} questions, {ratio:.2} times as many, with noise that never exceeds {bound:.2} people\n         \
+                "bounded  {questions} queries, {ratio:.2} times as many, with noise that never exceeds {bound:.2} people\n         \
                  ({shape}); epsilon = {epsilon:.6}, delta = {delta:e}, certified\n",
                 questions = plan.questions,
                 ratio = ratio(plan.questions),
@@ -288,13 +288,13 @@ impl AdaptiveArgs {
             )
         });
         Ok(format!(
-            "answers  {questions} questions \"how many of the {people} people ..?\", each chosen by looking at the\n         \
+            "answers  {questions} queries \"how many of the {people} people ..?\", each chosen by looking at the\n         \
              answers before, all within {error} of the population's share, but for probability {failure}\n\
              noise    discrete Gaussian, sigma = {sigma:.3}\n\
              cost     epsilon = {epsilon:.6}, delta = {delta:e} for one person replaced, all answers together\n\
-             {more}without  {fresh} questions, if each had to see data that no other question sees\n\n\
+             {more}without  {fresh} queries, if each had to see data that no other query sees\n\n\
              By the transfer theorem: privacy keeps the answers from fitting the sample. The people must have been drawn\n\
-             independently from the population that the answers speak of.\n",
+             independently from the population that the answers describe.\n",
             questions = plan.questions,
             epsilon = plan.epsilon,
             delta = plan.delta,
@@ -374,12 +374,12 @@ impl BoundedArgs {
         Ok(format!(
             "noise     {shape}, {steps} steps a unit\n\
              bound     {bound:.4}: no answer errs by more, ever; standard deviation {deviation:.4}\n\
-             answers   {queries}, each question chosen by looking at the answers before\n\
+             answers   {queries}, each query chosen by looking at the answers before\n\
              cost      epsilon = {epsilon}, delta = {delta:e} for all answers together, certified\n\
-             beside    {published:.4} by the published calibration;\n          \
+             compare   {published:.4} by the published calibration;\n          \
              the Gaussian: standard deviation {sigma:.4}, all {queries} within {largest:.4} in 95 of 100 cases\n\n\
-             This is for counts that one person can change by at most 1; for others, multiply. The answers are paid for at\n\
-             once, as a whole, and those that are never asked for are not paid back.\n",
+             This is for counts that one person can change by at most 1; for others, multiply. The answers are charged at\n\
+             once, as a whole, and unused answers are not refunded.\n",
             shape = noise.shape(),
             steps = noise.shift(),
             epsilon = noise.epsilon(),
@@ -470,9 +470,9 @@ impl ShuffleArgs {
             "reports  {people} people, each report {local}-private by itself\n\
              cost     epsilon = {epsilon}, delta = {delta:e} for one person's report replaced\n\
              by       {clones:.6} from the exact sum over clones, {closed:.6} from the closed form\n\n\
-             This holds if only the sorted reports are seen, nobody's name, time or worker beside them, and if at least\n\
-             {people} of them come from people who follow the rule. For one person more or less, let whoever is absent\n\
-             report from a fixed input.\n"
+             This holds if only the sorted reports are seen, without names, times and workers, and if at least {people} of them\n\
+             come from people who follow the protocol. For one person more or less, an absent person's report is made from\n\
+             a fixed input.\n"
         ))
     }
 }

@@ -85,7 +85,9 @@ impl StableArgs {
             return Ok(format!("{line}\n"));
         }
         let rounding = grid.map_or(String::new(), |step| {
-            format!("         released on a public grid of {step:e} steps of the box, which adds at most half a step\n")
+            format!(
+                "         rounded to a public grid of {step:e} steps of the box, by half of that at most\n"
+            )
         });
         let count = if relation == Relation::AddRemove {
             format!(", the number of people {counting:.6}")

@@ -152,8 +152,8 @@ fn lost_windows_warning(windows: u64) -> Option<String> {
         windows => format!("{windows} windows were lost: they start"),
     };
     Some(format!(
-        "{windows} before the last `ledger repair` and had no row in the ledger, or could not be sealed. Such a window is \
-         never drawn again, in any version; a value that was released for it earlier holds. Run the job over windows that \
+        "{windows} before the last `ledger repair` and had no row in the ledger, or could not be sealed. No noise is drawn for such a \
+         window again, in any version; a value that was released for it earlier stays valid. Run the job over windows that \
          start after the repair"
     ))
 }
@@ -172,6 +172,11 @@ const SOURCE_IS_GONE: u8 = 69;
 
 /// Exit code: the ledger is in doubt, or another process holds it.
 const LEDGER_IN_DOUBT: u8 = 74;
+
+/// A number of things, in words.
+fn counted(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
 
 /// Describes the error of reading a file.
 fn describe_io_error(error: &io::Error) -> String {

@@ -8,8 +8,8 @@ use discreet::mechanisms::{
 };
 use serde_json::{Value, json};
 
-use super::Refusal;
 use super::values::{grid, number, parsed, whole};
+use super::{Refusal, counted};
 
 /// The grid and the privacy budget of one window.
 #[derive(Debug, Args)]
@@ -235,8 +235,4 @@ fn quantile_bound(noised: &Noised) -> Option<(f64, f64, u64)> {
         Some(Ranks::Within { quantile, rank_error }) => Some((quantile.to_f64(), noised.scale(), rank_error)),
         _ => None,
     }
-}
-
-fn counted(count: u64, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

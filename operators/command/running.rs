@@ -46,18 +46,18 @@ impl RunningArgs {
         if self.json {
             return Ok(line(&choice));
         }
-        let asked = format!("totals so far, at each of {horizon} ticks, for rho = {rho} in all");
+        let request = format!("totals so far, at each of {horizon} ticks, for rho = {rho} in all");
         let mut notes =
-            "The release ends with the last tick: one that goes on is another, and is paid for again.\n"
+            "The release ends with the last tick: to go on is another release, with a charge of its own.\n"
                 .to_owned();
         if horizon > REMEMBERED {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 notes,
-                "square-root is told to compare with: of more than {REMEMBERED} ticks it would keep too many."
+                "square-root is listed for comparison: over {REMEMBERED} ticks it keeps too many numbers."
             );
         }
-        Ok(page(&choice, &asked, &notes))
+        Ok(page(&choice, &request, &notes))
     }
 }
 
@@ -69,12 +69,12 @@ impl SlidingArgs {
         if self.json {
             return Ok(line(&choice));
         }
-        let asked =
+        let request =
             format!("totals over the last {width} ticks, at every tick without end, for rho = {rho} in all");
         Ok(page(
             &choice,
-            &asked,
-            "There is no last tick: what one contribution costs does not depend on how many follow.\n",
+            &request,
+            "There is no last tick: the cost of a contribution does not depend on the ticks that follow.\n",
         ))
     }
 }
@@ -97,17 +97,17 @@ fn line(choice: &StrategyChoice) -> String {
     format!("{line}\n")
 }
 
-fn page(choice: &StrategyChoice, asked: &str, notes: &str) -> String {
+fn page(choice: &StrategyChoice, request: &str, notes: &str) -> String {
     let best = choice.best();
     let rows: String = choice.strategies().iter().map(|figures| row(figures, best.strategy())).collect();
     format!(
-        "asked     {asked}\n\
+        "request   {request}\n\
          least     standard deviation {least:.4}: no linear strategy with Gaussian noise has a smaller largest one\n\
          best      {name}: {max:.4}, {ratio:.3} times the least\n\n\
          strategy       largest sd       rms sd    ratio   numbers a key\n\
          {rows}\n\
          This is for contributions of size 1, one a person over all ticks; for others, multiply by the most that a person\n\
-         contributes in all. Every total is told, and all are paid for once, at the first tick.\n\
+         contributes in all. Every total is released, and all are charged once, at the first tick.\n\
          {notes}",
         least = choice.lower_bound(),
         name = best.strategy(),

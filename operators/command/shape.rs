@@ -68,7 +68,7 @@ impl ShapeArgs {
         Ok(format!(
             "shape      {dimension} coordinates{flat}; gamma {gamma:.6} in {norm}, gap {gap:.1e}\n\
              error      {error:.6e} of a mean of {people} people\n\
-             beside     {isotropic:.6e} with the same noise in every direction: {factor:.4} of it\n\
+             compare    {isotropic:.6e} with the same noise in every direction: {factor:.4} of it\n\
              at least   {lower:.6e} for every unbiased mean: {ratio:.4} of it is reached\n\
              cost       rho = {rho}, for {neighbours}\n\n\
              An error is the {norm} norm of the standard deviations of the coordinates. The lower bound is for unbiased means,\n\
