@@ -8,7 +8,7 @@ use discreet::job::config::{JOB_FIELDS, JobField, RecordFormat, SourcePlace, dec
 use discreet::job::{Connected, Job, Survey};
 use serde_json::json;
 
-use super::{Refusal, SOURCE_IS_GONE, describe_io_error};
+use super::{Refusal, SOURCE_IS_GONE, counted, describe_io_error};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
@@ -67,7 +67,7 @@ impl CheckArgs {
             });
             return Ok(format!("{line}\n"));
         }
-        let counted = if releases == 1 { "1 release".to_owned() } else { format!("{releases} releases") };
+        let counted = counted(releases as u64, "release");
         let budget = if fits { "within the budget" } else { "of which the budget would refuse windows" };
         let connected = if self.connect { ", and its ledger and source are there" } else { "" };
         let mut page = format!(

@@ -12,8 +12,8 @@ use discreet::ledger::{AcceptedLoss, AccountSpec, AnchorEntry, Journal, Ledger, 
 use discreet::time::{in_utc, in_words};
 use serde_json::{Map, Value, json};
 
-use super::Refusal;
 use super::values::{account, decimal};
+use super::{Refusal, counted};
 
 mod forecast;
 mod init;
@@ -93,8 +93,10 @@ impl LedgerCommand {
             LedgerCommand::Forecast(forecast) => forecast.run(),
             LedgerCommand::Verify(at) => {
                 // Opening a ledger verifies it.
-                let (rows, chain) = at.open()?.head()?;
-                Ok(format!("sound: {rows} rows, all accounts the sum of theirs\nchain  {chain}\n"))
+                let mut ledger = at.open()?;
+                let (rows, (_, chain)) = (ledger.row_count()?, ledger.head()?);
+                let rows = counted(rows, "row");
+                Ok(format!("sound: {rows}; every account is the sum of its rows\nchain  {chain}\n"))
             }
             LedgerCommand::Export(export) => {
                 export.at.open()?.export(&export.to)?;
@@ -120,7 +122,8 @@ impl ShowArgs {
             .into_iter()
             .map(|account| AccountStanding::of(&mut ledger, account))
             .collect::<Result<_, _>>()?;
-        let ((rows, chain), floor) = (ledger.head()?, ledger.floor()?);
+        let ((sequence, chain), floor) = (ledger.head()?, ledger.floor()?);
+        let rows = ledger.row_count()?;
         if self.json {
             let accounts: Map<String, Value> = standings
                 .iter()
@@ -129,13 +132,14 @@ impl ShowArgs {
             let line = json!({
                 "ledger": ledger.name().to_string(),
                 "rows": rows,
+                "sequence": sequence,
                 "chain": chain.to_string(),
                 "floor": floor,
                 "accounts": accounts,
             });
             return Ok(format!("{line}\n"));
         }
-        let mut page = format!("ledger {}, {rows} rows\n", ledger.name());
+        let mut page = format!("ledger {}, {}\n", ledger.name(), counted(rows, "row"));
         page.extend(floor.map(|floor| {
             format!("repaired: no window that starts before {} is drawn any more\n", in_utc(floor))
         }));
@@ -270,11 +274,11 @@ impl RepairArgs {
             return Ok(format!("{line}\n"));
         }
         let mut page = format!(
-            "rows up to {} are proven and stay; {} charges were made for what is lost\n\
-             no window that starts before {} is drawn any more, unless it is proven; a line that says `lost` of such a \
-             window takes back no value that was released for it earlier\n",
+            "rows up to {} are proven and stay; {} for lost rows\n\
+             no window that starts before {} is drawn any more, unless it is proven; a `lost` line for such a \
+             window does not retract a value that was released for it earlier\n",
             repaired.sound,
-            repaired.charges,
+            counted(repaired.charges as u64, "charge"),
             in_utc(repaired.floor)
         );
         page.extend(torn.map(|path| format!("the torn ledger is kept as {path}\n")));

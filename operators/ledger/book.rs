@@ -196,6 +196,18 @@ impl Ledger {
         head(&mut *self.store)
     }
 
+    /// The number of rows of the chain: releases, accounts, amendments and repairs.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger cannot be read.
+    pub fn row_count(&mut self) -> Result<u64, LedgerError> {
+        let count = "SELECT (SELECT count(*) FROM release) + (SELECT count(*) FROM account)
+                     + (SELECT count(*) FROM amendment) + (SELECT count(*) FROM repair)";
+        let count = first(&mut *self.store, count, &[], |row| number(row, 0))?;
+        Ok(count.unwrap_or(0).unsigned_abs())
+    }
+
     /// The floor of the last repair, `None` without a repair: no noise is drawn any more for a window that
     /// starts before it and has no row.
     ///

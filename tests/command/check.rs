@@ -67,7 +67,7 @@ fn a_check_goes_as_far_as_it_is_asked() {
     let original = std::fs::read_to_string(&config).unwrap();
     for (old, new, code, words) in [
         ("delta = 1e-6", "delta = 2e-6", 78, "another budget for account reviews"),
-        ("account  = \"reviews\"", "account  = \"more\"", 78, "no account more"),
+        ("account = \"reviews\"", "account = \"more\"", 78, "no account more"),
         ("promise = \"lifetime\" ", "promise = \"any 30 days\" ", 78, "another promise"),
         ("reviews.csv.bz2", "*.csv", 69, "found no file of such a name"),
     ] {
@@ -173,7 +173,7 @@ fn a_second_account_for_the_same_people_is_warned_of() {
         page
     };
     assert!(!init(&config).contains("warning"));
-    let account = |name: &str| jobs.changed(name, "account  = \"quickstart\"", "account  = \"quikstart\"");
+    let account = |name: &str| jobs.changed(name, "account = \"quickstart\"", "account = \"quikstart\"");
     let other = account("other.toml");
     let (code, _, error) = discreet(&["check", &other, "--connect"]);
     assert!(code == 78 && error.contains("did you mean quickstart?"), "{error}");
@@ -188,7 +188,7 @@ fn a_second_account_for_the_same_people_is_warned_of() {
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(
         &config,
-        text.replace("account  = \"quickstart\"", "account  = \"third\"").replace("\"drop\"", "\"shared\""),
+        text.replace("account = \"quickstart\"", "account = \"third\"").replace("\"drop\"", "\"shared\""),
     )
     .unwrap();
     assert!(
@@ -197,7 +197,7 @@ fn a_second_account_for_the_same_people_is_warned_of() {
     );
     std::fs::write(
         &config,
-        text.replace("account  = \"quickstart\"", "account  = \"pages\"")
+        text.replace("account = \"quickstart\"", "account = \"pages\"")
             .replace("field = \"user\"", "field = \"key\""),
     )
     .unwrap();

@@ -27,8 +27,8 @@ fn make(path: &std::path::Path) {
     charge(path, "visits", 10, 0.125);
 }
 
-/// Charges rho for a window that ends at `end`: the first 10 microseconds, or a day.
-pub(crate) fn charge(ledger: &std::path::Path, account: &str, end: i64, rho: f64) {
+/// Charges rho for a window that ends at `end`: the first 10 microseconds, or a day. Returns the row.
+pub(crate) fn charge(ledger: &std::path::Path, account: &str, end: i64, rho: f64) -> discreet::ledger::Row {
     use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
     use discreet::ledger::{Charge, Digest, Ledger, Name, ReleaseId, ReleaseStatus, Sealing};
 
@@ -46,12 +46,11 @@ pub(crate) fn charge(ledger: &std::path::Path, account: &str, end: i64, rho: f64
     let amount = || PrivacyCost::zcdp(rho).unwrap();
     let cost = ReleaseCost::new(Adjacency::PERSON, amount()).with_partial(amount()).unwrap();
     let charge = Some(Charge::Cost(cost));
-    ledger
-        .seal(
-            &claim,
-            &[Sealing { release, charge, fate: ReleaseStatus::Sealed, line: "line".into(), state: None }],
-        )
-        .unwrap();
+    let rows = ledger.seal(
+        &claim,
+        &[Sealing { release, charge, fate: ReleaseStatus::Sealed, line: "line".into(), state: None }],
+    );
+    rows.unwrap().remove(0)
 }
 
 #[test]
@@ -74,6 +73,17 @@ fn looked_after(path: &str, copy: &str) {
     let amend =
         |rho| discreet(&[&["ledger", "amend", path, "--account", "visits", "--rho", rho], &who[..]].concat());
     assert_eq!(amend("0.25").0, 78);
+    let (code, _, error) = amend("0,75");
+    assert!(
+        code == 78 && error.starts_with("error: rho: found text that is not understood; give "),
+        "{error}"
+    );
+    let (code, _, error) = discreet(&["ledger", "forecast", path, "--account", "Visits"]);
+    assert!(
+        code == 78 && error.starts_with("error: account: found text that is not understood; give "),
+        "{error}"
+    );
+    assert_eq!(discreet(&["ledger", "forecast", path, "--account", "visits"]).0, 0);
     assert_eq!(amend("0.75").0, 0);
     assert_eq!(json(&["ledger", "show", path, "--json"])["accounts"]["visits"]["cap"]["rho"], 0.75);
 
@@ -166,6 +176,32 @@ fn a_ledger_in_doubt_exits_with_74_and_a_wrong_path_with_78() {
     assert_eq!(code, 78);
     assert!(error.contains("there is none"), "{error}");
     assert!(!missing.exists(), "showing a ledger made one");
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}
+
+// Refutes the sequence number of the last row as the number of rows: the copy lacks rows 3 and 4, and the
+// anchor names the fourth alone, so that the repair is row 5 and its charge row 6.
+#[test]
+fn rows_are_counted_after_a_repair_that_leaves_a_gap() {
+    use discreet::ledger::{Journal, Ledger};
+
+    let path = ledger("gap");
+    let (copy, anchor) = (path.with_extension("copy"), path.with_extension("anchor"));
+    assert_eq!(discreet(&["ledger", "export", path.to_str().unwrap(), copy.to_str().unwrap()]).0, 0);
+    charge(&path, "visits", 86_400_000_000, 0.125);
+    let last = charge(&path, "visits", 172_800_000_000, 0.125);
+    let mut journal = Journal::open(&anchor, Ledger::open(&path).unwrap().name()).unwrap();
+    journal.begin().unwrap();
+    journal.note([&last].into_iter()).unwrap();
+    let (copy, anchor) = (copy.to_str().unwrap(), anchor.to_str().unwrap());
+    let repair = ["ledger", "repair", copy, "--accept-loss", "--reason", "an older copy", "--anchor", anchor];
+    let (code, page, error) = discreet(&repair);
+    assert!(code == 0 && page.contains("rows up to 2 are proven and stay; 1 charge for"), "{page}{error}");
+    let shown = json(&["ledger", "show", copy, "--json"]);
+    assert_eq!((&shown["rows"], &shown["sequence"]), (&4.into(), &6.into()));
+    let (code, page, _) = discreet(&["ledger", "verify", copy]);
+    assert!(code == 0 && page.starts_with("sound: 4 rows; every account "), "{page}");
+    assert!(discreet(&["ledger", "show", copy]).1.contains(", 4 rows\n"));
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }
 

@@ -111,7 +111,7 @@ impl InitOutcome<'_> {
         let other = (!same(&self.path, &self.job.privacy.ledger))
             .then(|| format!("the job file names another ledger, {}", self.job.privacy.ledger.display()));
         let orphan = (self.created && self.key_existed).then(|| {
-            "its key was there already: if there was a ledger too, this one does not know what that had spent".into()
+            "its key existed already: what an earlier ledger of that key spent is not counted here".into()
         });
         let twice = self.person_twice();
         self.ledger.warning().into_iter().chain(other).chain(orphan).chain(twice).collect()
@@ -123,7 +123,7 @@ impl InitOutcome<'_> {
         let (beside, account) = (self.other_accounts.join(", "), self.account().name());
         Some(format!(
             "this ledger also states {beside}, whose people are named by the same {field}: people who are in {account} and in \
-             {beside} spend both budgets, and what is promised to them is the sum; where these are the same people, give one \
+             {beside} spend both budgets, and their guarantee is the sum; where these are the same people, give one \
              account to all jobs"
         ))
     }
@@ -165,7 +165,7 @@ impl InitOutcome<'_> {
         let mut page = format!(
             "ledger  {}, {}\nkey     {}, fingerprint {}\n\naccount {}, {}\n  {}\n  budget    {}\n  cap       {}\n",
             self.path.display(),
-            if self.created { "made now" } else { "there already" },
+            if self.created { "created now" } else { "existed already" },
             self.key_path.display(),
             self.key.fingerprint(),
             self.account().name(),
@@ -187,9 +187,9 @@ impl InitOutcome<'_> {
         let PrivacyCost::Zcdp { delta: charged, .. } = self.account().cap() else { return None };
         let whole = format!("is epsilon {:?} at delta", epsilon.to_f64());
         Some(match *charged {
-            BudgetUnits::ZERO => format!("so much rho {whole} {:?}", delta.to_f64()),
+            BudgetUnits::ZERO => format!("this rho {whole} {:?}", delta.to_f64()),
             _ => format!(
-                "so much rho {whole} {:?} / 2; the other half is for keys to be discovered",
+                "this rho {whole} {:?} / 2; the other half is for the discovery of keys",
                 delta.to_f64()
             ),
         })
