@@ -34,7 +34,7 @@ fn a_budget_is_stated_once_with_its_key() {
     let rows = || json(&["ledger", "show", &ledger, "--json"])["rows"].clone();
     assert_eq!(rows(), 1);
 
-    assert!(!again["warnings"].to_string().contains("its key was there already"), "{again}");
+    assert!(!again["warnings"].to_string().contains("its key existed already"), "{again}");
 
     // Another budget is refused for the same account; another account is a separate budget in the same
     // ledger.
@@ -42,10 +42,10 @@ fn a_budget_is_stated_once_with_its_key() {
     let (code, _, error) = discreet(&["ledger", "init", &ledger, "--config", &other]);
     assert!(code == 78 && error.contains("stated already, in other words"), "{error}");
     assert_eq!(rows(), 1);
-    let second = jobs.changed("second.toml", "account  = \"reviews\"", "account  = \"more\"");
+    let second = jobs.changed("second.toml", "account = \"reviews\"", "account = \"more\"");
     let (code, page, _) = discreet(&["ledger", "init", &ledger, "--config", &second]);
     assert!(
-        code == 0 && page.contains("account more, stated now") && page.contains("there already"),
+        code == 0 && page.contains("account more, stated now") && page.contains("existed already"),
         "{page}"
     );
     assert_eq!(rows(), 2);
@@ -59,7 +59,7 @@ fn a_budget_is_stated_once_with_its_key() {
     // A deleted ledger takes the record of its spending with it: the next one warns of that.
     std::fs::remove_file(&ledger).unwrap();
     let anew = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
-    assert!(anew["warnings"].to_string().contains("its key was there already"), "{anew}");
+    assert!(anew["warnings"].to_string().contains("its key existed already"), "{anew}");
     assert_eq!((&anew["made"], &anew["fingerprint"]), (&true.into(), &made["fingerprint"]));
 }
 
