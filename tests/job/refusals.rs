@@ -189,7 +189,7 @@ const CASES: &[Case] = &[
         prepare: |scene| scene.write("index.html", "<!doctype html>my own page"),
         arguments: &["replay", "job.toml", "--report", "index.html"],
         code: 78,
-        says: &["--report: index.html", "something else", "a new file"],
+        says: &["--report: index.html", "something other than a report", "a new file"],
     },
     Case {
         name: "a file that holds something else",
