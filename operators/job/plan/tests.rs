@@ -205,7 +205,7 @@ fn what_will_not_work_is_said() {
         format!("people = {{ by = \"page\", keys = {{ file = {:?} }} }}\nbound = {{ keys = 1 }}", file);
     let found = warnings(&[("people = {}\nbound = {}", &listed)]);
     std::fs::remove_file(&file).unwrap();
-    assert!(found.iter().any(|warning| warning.contains("100001 keys are told")), "{found:?}");
+    assert!(found.iter().any(|warning| warning.contains("100001 keys are released")), "{found:?}");
 }
 
 // By hand: sigma 1 / sqrt(2 rho), 1.645 sigma rounded up to whole people, ten times that.

@@ -105,7 +105,7 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: ScratchPlace) {
         "UPDATE balance SET spent = (SELECT cap FROM account)",
         "UPDATE head SET sequence = 1000",
         "UPDATE head SET chain = zeroblob(32)",
-        "UPDATE meta SET format = 10",
+        "UPDATE meta SET format = 11",
         "UPDATE release SET life_start = window_start, life_end = window_end WHERE sequence = 3",
         "UPDATE release SET state = NULL WHERE state IS NOT NULL",
         "DELETE FROM state",
@@ -139,7 +139,7 @@ fn the_triggers_refuse_what_the_path_never_does(at: ScratchPlace) {
         "UPDATE fence SET generation = generation - 1",
         "UPDATE head SET sequence = sequence",
         "UPDATE state SET held = zeroblob(22)",
-        "UPDATE meta SET format = 10",
+        "UPDATE meta SET format = 11",
         "UPDATE agreed SET parameters = zeroblob(32)",
         "DELETE FROM agreed",
     ] {
