@@ -5,24 +5,25 @@ use std::collections::BTreeMap;
 use crate::canonical::Digest;
 use crate::invalid::{Invalid, InvalidKind};
 
-/// The format: this byte, then for each opening, in ascending order, its hash, how many shares it has in four
-/// bytes, and in eight bytes each how many answers are used of them. The most significant byte is the first.
+/// The version of the format: this byte, then for each opening, in ascending order, its hash, its number of
+/// shares in four bytes, and the number of used answers of each share in eight bytes. Integers are
+/// big-endian.
 const VERSION: u8 = 1;
 
-/// The longest state, in bytes: some 20,000 openings of bundles that anybody draws on. A bundle that no
-/// longer fits is paid for and answers nothing, for to make room would be to forget what was answered.
+/// The longest state, in bytes: some 20,000 openings of bundles without shares. A bundle that no longer fits
+/// has been paid for and answers nothing, since making room would forget answers that were given.
 const LONGEST: usize = 1 << 20;
 
-/// Answers used, by opening and share.
+/// The number of used answers of each share of each opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UsedAnswers(BTreeMap<Digest, Vec<u64>>);
 
-/// The owner of answers: a share of a bundle that was opened.
+/// One share of the answers of an opened bundle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BundleShare {
     /// The opening of the bundle.
     pub(super) opened: Digest,
-    /// Its place among the shares of the bundle.
+    /// The index of the share in the bundle.
     pub(super) place: usize,
     /// The number of shares of the bundle.
     pub(super) shares: usize,
@@ -35,7 +36,7 @@ impl UsedAnswers {
         UsedAnswers(BTreeMap::new())
     }
 
-    /// Reads what [`UsedAnswers::to_bytes`] wrote.
+    /// Parses the bytes that [`UsedAnswers::to_bytes`] wrote.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<UsedAnswers, Invalid> {
         let refuse = |kind, remedy| Err(Invalid::new("state", kind, remedy));
         if bytes.len() > LONGEST {
@@ -54,25 +55,25 @@ impl UsedAnswers {
         let mut bytes = vec![VERSION];
         for (opened, used) in &self.0 {
             bytes.extend_from_slice(opened.bytes());
-            // Far fewer: all of it fits into the longest state.
+            // The cast is exact: all of it fits into the longest state.
             bytes.extend_from_slice(&(used.len() as u32).to_be_bytes());
             used.iter().for_each(|used| bytes.extend_from_slice(&used.to_be_bytes()));
         }
         bytes
     }
 
-    /// Returns the number of answers that the share has used; `None` if the opening is of a bundle with other
+    /// Returns the number of answers that the share has used; `None` if the opening has another number of
     /// shares.
     pub(super) fn of(&self, share: &BundleShare) -> Option<u64> {
         let Some(used) = self.0.get(&share.opened) else { return Some(0) };
         used.get(share.place).copied().filter(|_| used.len() == share.shares)
     }
 
-    /// The same after so many more answers; `None` where the share has not so many left, or cannot be
-    /// counted.
+    /// Adds `answers` to the used answers of the share; `None` if the share has fewer left, or its count
+    /// would not fit into the state.
     pub(super) fn after(mut self, share: &BundleShare, answers: u64) -> Option<UsedAnswers> {
         let used = self.of(share)?.checked_add(answers).filter(|used| *used <= share.answers)?;
-        // Looked at before it is made: shares are many only where they were stated so.
+        // The size is checked before the vector is allocated: a caller may state any number of shares.
         let more = if self.0.contains_key(&share.opened) { 0 } else { length(share.shares) };
         let kept: usize = self.0.values().map(|used| length(used.len())).sum();
         if more.saturating_add(1 + kept) > LONGEST {
@@ -84,7 +85,7 @@ impl UsedAnswers {
     }
 }
 
-/// Returns the size of an opening in bytes.
+/// Returns the size of an opening with this number of shares, in bytes.
 fn length(shares: usize) -> usize {
     shares.saturating_mul(8).saturating_add(36)
 }
@@ -160,8 +161,7 @@ mod tests {
         assert_eq!(read(&vec![1; LONGEST + 1]), Err(InvalidKind::TooLarge));
     }
 
-    // Refutes a share that is drawn on beyond its end, one that is drawn on for another, and a count that is
-    // forgotten.
+    // Refutes a share that is overdrawn, one that is used for another, and a count that is lost.
     #[test]
     fn a_share_is_used_to_its_end_and_no_further() {
         let (ann, bob) = (share(1, 0, 2, 3), share(1, 1, 2, 1));
@@ -172,17 +172,17 @@ mod tests {
         assert_eq!(used.clone().after(&ann, 1), None);
         let used = used.after(&bob, 1).unwrap();
         assert_eq!(used.clone().after(&bob, 1), None);
-        // Another opening begins at zero, and nothing of this one is lost.
+        // Another opening begins at zero, and the counts of this one stay.
         let other = share(2, 0, 1, 5);
         let used = used.after(&other, 5).unwrap();
         assert_eq!((used.of(&ann), used.of(&bob), used.of(&other)), (Some(3), Some(1), Some(5)));
         assert_eq!(used.clone().after(&ann, u64::MAX), None);
-        // A bundle of other shares is another bundle, and must have another opening.
+        // A bundle with other shares is another bundle, and must have another opening.
         let strange = share(1, 0, 3, 9);
         assert_eq!((used.of(&strange), used.after(&strange, 1)), (None, None));
     }
 
-    // Refutes a state that grows for ever, and room that is made by forgetting.
+    // Refutes a state that grows without bound, and one that makes room by forgetting.
     #[test]
     fn what_does_not_fit_is_not_opened() {
         let wide = LONGEST / 8 - 12;

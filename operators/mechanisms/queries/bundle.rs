@@ -1,4 +1,4 @@
-//! A bundle of answers, each with noise that never is beyond its bound, paid for as a whole.
+//! A bundle of answers with bounded noise, paid for as a whole.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,16 +21,16 @@ use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::{ContributionBound, DecimalPoint, Drawn, Range};
 use crate::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 
-/// The most steps that noise reaches: so many weights are 8 MB.
+/// The largest noise in steps: this number of weights takes 8 MB.
 const REACH: u64 = 1 << 20;
 
-/// Answers to questions that are chosen one after another, each when the answers before it are known, none of
-/// which errs by more than a stated bound.
+/// A bundle of answers to adaptive queries: each query may be chosen after the answers before it are known,
+/// and no answer errs by more than a stated bound.
 ///
-/// A count takes one answer, a mean two, its sum and its number of records. All answers together cost
-/// (epsilon, delta), once, whatever is asked and however little; what is not asked is not refunded. Each has
-/// noise of the same law, which is [calibrated](bounded::CalibratedBoundedNoise::calibrate) so that all of
-/// them, chosen by an adversary, keep that promise.
+/// A count takes one answer; a mean takes two, its sum and its number of records. All answers together cost
+/// (epsilon, delta), once, however many are used; unused answers are not refunded. Each has noise of the same
+/// distribution, which is [calibrated](bounded::CalibratedBoundedNoise::calibrate) so that all of them
+/// together stay within (epsilon, delta) when an adversary chooses the queries.
 ///
 /// ```
 /// use discreet::mechanisms::queries::{Answers, Field, ReadyAnswers, Schema};
@@ -53,7 +53,7 @@ pub struct BoundedNoise {
 }
 
 impl BoundedNoise {
-    /// So many answers.
+    /// Creates a bundle of this number of answers.
     pub fn bundle(answers: u64) -> BoundedNoise {
         BoundedNoise { answers, spend: None, goal: BoundedNoiseGoal::Bound, shape: None, shares: Vec::new() }
     }
@@ -70,21 +70,22 @@ impl BoundedNoise {
         BoundedNoise { goal, ..self }
     }
 
-    /// The shape of the noise: the best that is known for the goal, unless said.
+    /// Sets the shape of the noise: by default, the best known one for the goal.
     #[must_use]
     pub fn shape(self, shape: NoiseShape) -> BoundedNoise {
         BoundedNoise { shape: Some(shape), ..self }
     }
 
-    /// So many of the answers are for this analyst. As soon as one has a share, whoever has none is not
-    /// answered; while nobody has, whoever comes first is.
+    /// Reserves a number of the answers for this analyst. Once one analyst has a share, an analyst without
+    /// one gets no answers; without any shares, the answers go to the analysts who ask first.
     #[must_use]
     pub fn share(mut self, analyst: impl Into<String>, answers: u64) -> BoundedNoise {
         self.shares.push((analyst.into(), answers));
         self
     }
 
-    /// A format: whatever changes it needs another number, and gives every answer another name.
+    /// Returns the hash of the parameters. Its form is a format: a change to it needs another number, and
+    /// renames every answer.
     fn parameters(
         &self,
         amount: &PrivacyCost,
@@ -123,7 +124,7 @@ impl BoundedNoise {
     }
 }
 
-/// The calibration asks for queries, of which each takes one answer.
+/// Names `answers` in an error of the calibration that names `queries`, each of which takes one answer.
 fn answers(refused: Invalid) -> Invalid {
     match refused.field() {
         "queries" => Invalid::new("answers", refused.kind(), refused.remedy().to_owned()),
@@ -141,11 +142,11 @@ impl Sealed for BoundedNoise {}
 impl Answers for BoundedNoise {
     type Prepared = ReadyBundle;
 
-    /// For people of whom so much is kept.
+    /// Prepares the bundle for people within this contribution bound.
     ///
     /// # Errors
-    /// Names `answers`, `epsilon`, `delta`, `share`, or `bound` where a person has more records than the
-    /// noise can be calibrated for.
+    /// Names `answers`, `epsilon`, `delta` or `share`; or `bound` if a person has more records than the noise
+    /// can be calibrated for.
     fn prepare(&self, limits: &ContributionBound, schema: &Schema) -> Result<ReadyBundle, Invalid> {
         let Some((epsilon, delta)) = self.spend else {
             return Err(Invalid::new(
@@ -160,7 +161,7 @@ impl Answers for BoundedNoise {
         let asked = self.shape.map_or(asked, |shape| asked.shape(shape));
         let records = limits.keys().saturating_mul(limits.per_key());
         let fine = GridResolution::new(records, REACH).map_err(|_| crowded())?;
-        // Of what was asked for, only its length is refused.
+        // The only part of the request that can be refused here is the number of answers.
         let law =
             bounded::CalibratedBoundedNoise::calibrate(&asked, &fine).map_err(|refused| {
                 match refused.field() {
@@ -188,11 +189,11 @@ impl Answers for BoundedNoise {
     }
 }
 
-/// A bundle that is ready to answer.
+/// A prepared bundle of answers.
 ///
-/// Private for one unit more or less, at [`cost`](ReadyAnswers::cost) for all of its answers together, where
-/// each bundle that was paid for has an opening of its own, and questions are drawn one after another, each
-/// given the state that the one before it left.
+/// It is private under the addition or removal of one unit, at [`cost`](ReadyAnswers::cost) for all of its
+/// answers together, provided that each paid bundle has an opening of its own, and that queries are drawn one
+/// after another, each with the state that the one before it returned.
 #[derive(Clone)]
 pub struct ReadyBundle {
     noise: Arc<BoundedDistribution>,
@@ -203,7 +204,7 @@ pub struct ReadyBundle {
     parameters: Digest,
 }
 
-/// A table of weights is long, and says nothing that its shape and reach do not.
+/// Omits the table of weights, which is long and is determined by the shape and the reach.
 impl fmt::Debug for ReadyBundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ReadyBundle");
@@ -221,8 +222,8 @@ impl ReadyAnswers for ReadyBundle {
         &self.cost
     }
 
-    /// Returns a hash of the number of answers and their shares, the cost, the distribution to its last
-    /// weight, the bound, and the schema.
+    /// Returns a hash of the number of answers and their shares, the cost, the contribution bound, the
+    /// schema, and the noise distribution to its last weight.
     fn parameters(&self) -> Digest {
         self.parameters
     }
@@ -231,7 +232,7 @@ impl ReadyAnswers for ReadyBundle {
         self.law.certain.steps
     }
 
-    /// Whoever has a share, or everybody where nobody needs one.
+    /// Returns true if the analyst has a share, or if the bundle has no shares.
     fn serves(&self, analyst: &str) -> bool {
         self.shares.of(analyst, Digest::NONE).is_some()
     }
@@ -240,7 +241,8 @@ impl ReadyAnswers for ReadyBundle {
         UsedAnswers::from_bytes(state).map(|_| ())
     }
 
-    /// Refuses where the share is used up, and where the state cannot be read.
+    /// Refuses if the analyst has no share or too few answers left, if the state cannot be read, or if it has
+    /// no room for another opening.
     fn draw(
         &self,
         asked: &Query,
@@ -276,17 +278,17 @@ impl ReadyAnswers for ReadyBundle {
 }
 
 impl ReadyBundle {
-    /// The most that the value of a count may be off, in records.
+    /// Returns the largest error of the value of a count, in records.
     pub fn bound(&self) -> f64 {
         let bound = self.law.certain.bound();
         bound.1.float(bound.0 as f64)
     }
 
-    /// The sum's noise is asked for before the count's.
+    /// Adds the noise. That of the sum is drawn before that of the count.
     fn noised(&self, asked: &Query, found: MatchedTotals, noise: &mut NoiseSource) -> Estimated {
         let certain = &self.law.certain;
         let mut noised = |exact: i128| exact.saturating_add(self.noise.draw(noise).into());
-        // At most 2^64 times 2^62.
+        // The product is at most 2^64 times 2^62.
         let records = i128::from(found.matched) * i128::from(certain.steps.count());
         match asked.asks() {
             Asks::Count => certain.count(noised(records)),
@@ -305,15 +307,15 @@ impl ReadyBundle {
     }
 }
 
-// Whose the answers of a bundle are.
+// The shares of analysts in a bundle.
 
-/// The most analysts with a share of their own.
+/// The largest number of analysts with a share.
 const ANALYSTS: usize = 4_096;
 
-/// Everybody's, or divided.
+/// The division of the answers among analysts.
 #[derive(Clone, Debug)]
 pub(super) enum Shares {
-    /// So many, for whoever comes first.
+    /// This number of answers, for the analysts who ask first.
     Anybody(u64),
     Named(BTreeMap<String, u64>),
 }
@@ -352,10 +354,10 @@ impl Shares {
     }
 }
 
-// How fine answers are: in steps, of which one unit has a fixed number.
+// The resolution of answers: the number of steps in one unit.
 
-/// So many steps make one unit. A record that a count counts brings one unit; to the sum of a mean it brings
-/// between -1 and 1 of them.
+/// The number of steps in one unit. A record that a count includes contributes one unit; to the sum of a mean
+/// it contributes between -1 and 1 units.
 ///
 /// ```
 /// use discreet::mechanisms::{Range, queries::Steps};
@@ -369,7 +371,7 @@ impl Shares {
 pub struct Steps(u64);
 
 impl Steps {
-    /// So many, from 1 to 2^62; what is below or beyond is the nearest of these.
+    /// Creates a resolution of this number of steps, clamped to the range from 1 to 2^62.
     pub const fn new(steps: u64) -> Steps {
         Steps(match steps {
             0 => 1,
@@ -378,34 +380,34 @@ impl Steps {
         })
     }
 
-    /// With these a term is a number of 64 bits, and 2^64 terms add up to one of 128.
+    /// The largest number of steps: terms fit in 64 bits, and 2^64 of them add up in 128.
     const MOST: u64 = 1 << 62;
 
-    /// Returns the number of answers.
+    /// Returns the number of steps.
     pub fn count(&self) -> u64 {
         self.0
     }
 
-    /// Returns the term that a value contributes to the sum of a mean: its distance from the middle of the
-    /// range, clamped to it, where half the width is one unit. Two values at the same distance on both sides
-    /// bring the same, but for the sign.
+    /// Returns the contribution of a value to the sum of a mean: its distance from the middle of the range,
+    /// after clipping, where half the width is one unit. Values at the same distance on either side
+    /// contribute opposite terms.
     ///
-    /// Where the range is no wider than a unit has steps, the term is exact, and a unit is the largest
-    /// multiple of the width that fits: see [`Steps::unit`]. Otherwise it is rounded, half a step away from
-    /// zero.
+    /// If the width of the range is at most the number of steps, the term is exact, and the unit is the
+    /// largest multiple of the width that fits: see [`Steps::unit`]. Otherwise the term is rounded to the
+    /// nearest step, halves away from zero.
     pub fn term(&self, range: &Range, value: i64) -> i64 {
         let (twice, width) = (range.term(value), range.width());
         if !self.rounds(range) {
             return within(twice * i128::from(self.0 / width));
         }
         let size = twice.unsigned_abs();
-        // Numbers of 64 bits are divided several times faster.
+        // Division of 64-bit numbers is several times faster.
         let short = || {
             (u64::try_from(size).ok()?.checked_mul(2 * self.0)?.checked_add(width)).zip(width.checked_mul(2))
         };
         let size = match short() {
             Some((product, divisor)) => (product / divisor).into(),
-            // At most 2^64 times 2^62, and twice that.
+            // The product is at most 2^64 times 2^62, and twice that.
             None => (2 * size * u128::from(self.0) + u128::from(width)) / (2 * u128::from(width)),
         };
         let size = within(size.cast_signed());
@@ -413,18 +415,18 @@ impl Steps {
     }
 
     /// Returns the number of steps of a value at the end of the range: all of them, or, where terms are
-    /// exact, the most that are a multiple of the width.
+    /// exact, the largest multiple of the width that is not above them.
     pub fn unit(&self, range: &Range) -> u64 {
         if self.rounds(range) { self.0 } else { self.0 - self.0 % range.width() }
     }
 
-    /// Returns true if a term may be off by half a step.
+    /// Returns true if terms are rounded, each by at most half a step.
     pub fn rounds(&self, range: &Range) -> bool {
         range.width() > self.0
     }
 }
 
-/// A term is within the steps, which fit.
+/// Narrows a term, which is within the number of steps and so fits.
 fn within(term: i128) -> i64 {
     i64::try_from(term).unwrap_or(if term < 0 { i64::MIN } else { i64::MAX })
 }
@@ -458,8 +460,8 @@ mod steps_tests {
     }
 
     proptest! {
-        // Refutes a term beyond its bound, one that is not odd, and a rounding that is off by more than half
-        // a step: against the definition, in 256 bits.
+        // Refutes a term beyond its bound, one that is not odd in the distance from the middle, and a
+        // rounding by more than half a step: against the definition, in big integers.
         #[test]
         fn terms_are_odd_bounded_and_off_by_half_a_step_at_most(
             steps in prop_oneof![1..300_u64, 1..=1_u64 << 20, 1..=1_u64 << 62],
@@ -475,7 +477,7 @@ mod steps_tests {
                 if steps.rounds(&range) {
                     let off = (IBig::from(term) * &width - &twice * &count) * 2;
                     prop_assert!(off <= width && -&off <= width);
-                    // Half a step goes away from zero.
+                    // Halves are rounded away from zero.
                     prop_assert!(off != width || twice > IBig::from(0));
                     prop_assert!(-&off != width || twice < IBig::from(0));
                 } else {

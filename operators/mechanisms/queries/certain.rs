@@ -1,8 +1,8 @@
-//! The released form of noised numbers, and the certain bound on their error.
+//! The released form of noisy numbers, and their certain error bounds.
 //!
-//! The noise never is beyond its reach, so a truth is always within the reach of its noised number. All that
-//! is here is computed from noised numbers and public ones, in integers of any size: it is exact, and rounded
-//! to the outside.
+//! The noise never exceeds its reach, so the true number is always within the reach of the noisy one.
+//! Everything here is computed from noisy and public numbers, in big integers: it is exact, and intervals are
+//! rounded outwards.
 
 use dashu_int::IBig;
 use dashu_int::ops::DivEuclid;
@@ -10,21 +10,21 @@ use dashu_int::ops::DivEuclid;
 use super::bundle::Steps;
 use crate::mechanisms::{DecimalPoint, Range};
 
-/// The noise of a bundle, as it is seen in an answer.
+/// The noise of a bundle, as its answers state it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Certain {
     pub(super) steps: Steps,
     /// The largest noise, in steps.
     pub(super) reach: u64,
-    /// The deviation of the noise, in steps.
+    /// The standard deviation of the noise, in steps.
     pub(super) deviation: f64,
 }
 
-/// A number and where its decimal point stands.
+/// A decimal number: an integer and the position of its decimal point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DecimalNumber(pub(super) i128, pub(super) DecimalPoint);
 
-/// An answer, and two numbers between which the truth is.
+/// A noisy value, and an interval that contains the true one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Estimated {
     pub(super) value: DecimalNumber,
@@ -32,10 +32,11 @@ pub(super) struct Estimated {
     pub(super) high: DecimalNumber,
 }
 
-/// The digits behind the point of a mean are as many as a hundred-millionth of its range has.
+/// The resolution of a mean: it has enough digits after the point that the last is at most the width of its
+/// range over this number.
 const FINEST: u64 = 100_000_000;
 
-/// The direction in which a number between two is rounded.
+/// The direction of rounding.
 #[derive(Clone, Copy)]
 enum Round {
     Down,
@@ -44,11 +45,11 @@ enum Round {
 }
 
 impl Certain {
-    /// A number of records, from one that is noised, in steps.
+    /// Returns a number of records from its noisy number of steps.
     ///
-    /// The truth is a whole number of records, none at least, within the reach. So the interval is in whole
-    /// records and from 0 on, which costs nothing, for it looks at the noised number alone; the value is
-    /// released as it was drawn, and may be below 0.
+    /// The true number is a non-negative integer within the reach. So the interval has integer ends from 0
+    /// on, at no privacy cost, since they depend on the noisy number alone; the value is released as drawn,
+    /// and may be below 0.
     pub(super) fn count(&self, noised: i128) -> Estimated {
         let (steps, digits) = (IBig::from(self.steps.count()), self.digits());
         let value = divided(noised * power(digits), &steps, Round::Near);
@@ -57,14 +58,15 @@ impl Certain {
         Estimated { value: DecimalNumber(narrow(value), decimal(digits)), low, high }
     }
 
-    /// The mean of values in a range, from a noised sum of their terms and a noised count, both in steps.
+    /// Returns the mean of values in a range, from a noisy sum of their terms and a noisy count, both in
+    /// steps.
     ///
-    /// With half the width of the range as 1 and its middle as 0, the truth is `t / n`, where `n` is a whole
-    /// number of records in the interval of the count, and `u t`, with `u` steps a unit, is within the reach
-    /// of the noised sum, or half a step a record further where terms were rounded. So it is at most `(sum +
-    /// reach) / (u n) + rounded / (2 u)`: this falls with `n` where `sum + reach` is above 0 and rises with
-    /// it below, so one of the two ends of `n` has the largest; for the least, likewise. If `n` may be 0
-    /// nothing is certain but the range.
+    /// With half the width of the range as 1 and its middle as 0, the true mean is `t / n`, where `n` is an
+    /// integer in the interval of the count, and `u t`, with `u` steps in a unit, is within the reach of the
+    /// noisy sum, plus half a step for each record where terms were rounded. So the mean is at most
+    /// `(sum + reach) / (u n) + rounded / (2 u)`. This falls with `n` where `sum + reach` is positive and
+    /// rises with it where it is negative, so the largest value is at one of the two ends of `n`; the same
+    /// holds for the least value. If `n` may be 0, the interval is the whole range.
     pub(super) fn mean(&self, sum: i128, count: i128, range: &Range, point: DecimalPoint) -> Estimated {
         let told = MeanAnswer::new(range, point);
         let (unit, reach) = (IBig::from(self.steps.unit(range)), IBig::from(self.reach));
@@ -80,17 +82,17 @@ impl Certain {
             told.at(&(2 * sum + off), &(2 * &unit * records), if up { Round::Up } else { Round::Down })
         };
         let (low, high) = (end(false), end(true));
-        // No mean is of less than one record.
+        // The divisor is at least one record.
         let steps = IBig::from(self.steps.count());
         let value = told.at(&(sum * &steps), &(unit * IBig::from(count).max(steps.clone())), Round::Near);
-        // Likewise no more than a look at what is noised.
+        // Clamping depends on noisy numbers alone, so it costs nothing.
         let value = value.clamp(low.min(high), high.max(low));
         let [value, low, high] = [value, low, high].map(|number| DecimalNumber(number, told.point));
         Estimated { value, low, high }
     }
 
-    /// Returns the largest distance of a released count from the truth: the reach, in records, and the loss
-    /// to rounding. Rounded up.
+    /// Returns the largest distance of a released count from the true one, rounded up: the reach, in records,
+    /// plus the rounding error.
     pub(super) fn bound(&self) -> DecimalNumber {
         let (steps, digits) = (IBig::from(self.steps.count()), self.digits());
         let reach = divided(self.reach * power(digits + 1), &steps, Round::Up);
@@ -98,7 +100,7 @@ impl Certain {
         DecimalNumber(narrow(reach + IBig::from(cut)), decimal(digits + 1))
     }
 
-    /// The least and the largest number of records that this noised number may come from.
+    /// Returns the least and the largest number of records that can have this noisy number.
     fn records(&self, noised: i128) -> [IBig; 2] {
         let (steps, reach) = (IBig::from(self.steps.count()), IBig::from(self.reach));
         let ends =
@@ -106,8 +108,8 @@ impl Certain {
         ends.map(|end| end.max(IBig::ZERO))
     }
 
-    /// Returns the number of digits behind the point of a number of records: the cut part is at most a 200th
-    /// of the deviation, or less than a step.
+    /// Returns the number of digits after the point of a number of records: enough that rounding changes it
+    /// by at most a 200th of the standard deviation, or by less than a step.
     fn digits(&self) -> u32 {
         let (steps, fine) = (self.steps.count(), self.deviation / self.steps.count() as f64 / 100.0);
         let enough = |digits: &u32| {
@@ -118,10 +120,10 @@ impl Certain {
     }
 }
 
-/// No count has more digits behind its point.
+/// The largest number of digits after the point of a count.
 const DIGITS: u32 = 9;
 
-/// The answer of a mean over a range.
+/// The scale of a released mean: its range and its decimal point.
 struct MeanAnswer {
     low: IBig,
     high: IBig,
@@ -143,7 +145,8 @@ impl MeanAnswer {
         narrow(if up { self.high.clone() } else { self.low.clone() })
     }
 
-    /// Returns the value at `part / whole` of half the width from the middle of the range, within it.
+    /// Returns the value that is `part / whole` of half the width away from the middle of the range, clamped
+    /// to the range.
     fn at(&self, part: &IBig, whole: &IBig, round: Round) -> i128 {
         let (twice, width) = (&self.low + &self.high, &self.high - &self.low);
         let number = divided(twice * whole + width * part, &(2 * whole), round);
@@ -151,7 +154,7 @@ impl MeanAnswer {
     }
 }
 
-/// By something above 0.
+/// Divides by a positive number, with this rounding.
 fn divided(number: IBig, by: &IBig, round: Round) -> IBig {
     match round {
         Round::Down => number.div_euclid(by),
@@ -168,7 +171,8 @@ fn decimal(digits: u32) -> DecimalPoint {
     DecimalPoint::digits(digits as i32).unwrap_or(DecimalPoint::WHOLE)
 }
 
-/// A count has 64 bits and some digits, and a mean is within its range: they fit.
+/// Narrows a number to 128 bits. A count has 64 bits and some digits, and a mean is within its range, so both
+/// fit.
 fn narrow(number: IBig) -> i128 {
     let last = if number < IBig::ZERO { i128::MIN } else { i128::MAX };
     i128::try_from(number).unwrap_or(last)

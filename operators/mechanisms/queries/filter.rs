@@ -14,14 +14,14 @@ use crate::time;
 
 mod text;
 
-/// The longest text of a filter in bytes, as it is asked and as it is released.
+/// The longest text of a filter in bytes, as it is written and in normal form.
 const LONGEST: usize = 1 << 16;
 
-/// A condition on the fields of a record. [What can be said](super#the-language) is on the first page.
+/// A condition on the fields of a record, in [this language](super#the-language).
 ///
-/// It is kept as a flat list of steps: to copy one, to send it and to ask it of a record takes no recursion,
-/// however it was written. Displayed, it is text that is read as the same filter; filters that are equal are
-/// displayed alike.
+/// It is stored as a flat list of steps, so that to clone, to serialize and to evaluate it takes no
+/// recursion, however deeply its text was nested. `Display` writes text that parses to an equal filter; equal
+/// filters have equal texts.
 ///
 /// ```
 /// use discreet::mechanisms::queries::{Field, Filter, QueryRow, Schema};
@@ -39,41 +39,41 @@ pub struct Filter {
     text: Box<str>,
 }
 
-/// One step of a program in postfix order.
+/// One step of a filter in postfix order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum FilterStep {
-    /// Every record.
+    /// Matches every record.
     All,
-    /// The records whose field of this place passes.
+    /// Matches the records whose field of this index passes the test.
     Field(u32, ValueTest),
-    /// Those that did not match the condition before.
+    /// Negates the condition before it.
     Not,
-    /// Those that matched both conditions before.
+    /// Matches the records that match both conditions before it.
     And,
-    /// Those that matched one of them.
+    /// Matches the records that match at least one of the two conditions before it.
     Or,
 }
 
-/// A test of one value. Nothing passes that is not there.
+/// A test of one value. An absent value passes none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ValueTest {
     /// A number from the first to the second, both included.
     Within(i64, i64),
-    /// One of these numbers, which ascend.
+    /// One of these numbers, which are sorted.
     Among(Box<[i64]>),
-    /// Any other number.
+    /// Any number but this one.
     NotNumber(i64),
-    /// One of these texts, which ascend.
+    /// One of these texts, which are sorted.
     Words(Box<[Box<str>]>),
-    /// Any other text.
+    /// Any text but this one.
     NotWord(Box<str>),
 }
 
 impl Filter {
-    /// Reads a filter of these fields.
+    /// Parses a filter over the fields of the schema.
     ///
     /// # Errors
-    /// Names `filter`, with the column at which it is not understood and what may stand there.
+    /// Names `filter`, with the column of the error and the text that is expected there.
     pub fn parse(schema: &Schema, text: &str) -> Result<Filter, Invalid> {
         let program = text::read(schema, text)?;
         let Some(text) = text::tell(schema, &program) else {
@@ -104,7 +104,8 @@ impl Filter {
         held.pop().unwrap_or(false)
     }
 
-    /// Its steps: each finds the conditions that it joins before it, and one is left at the end.
+    /// Returns the steps, in postfix order: each operator follows its conditions, and one result is left at
+    /// the end.
     pub(super) fn program(&self) -> &[FilterStep] {
         &self.program
     }
@@ -122,7 +123,7 @@ impl ValueTest {
         }
     }
 
-    /// Returns the number of values that it compares with.
+    /// Returns the number of values that the test compares with.
     fn values(&self) -> usize {
         match self {
             ValueTest::Within(..) | ValueTest::NotNumber(_) | ValueTest::NotWord(_) => 1,
@@ -138,7 +139,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// A filter as it travels, before its steps are known to be a program.
+/// A filter as it is deserialized, before its steps are checked.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Filter")]
 struct Unread {
@@ -171,7 +172,7 @@ impl TryFrom<Unread> for Filter {
     }
 }
 
-// One field compared with what a filter's text says.
+// The parser of one comparison: a field and a value, a range or a set.
 //
 // ```text
 // comparison := field ("=" | "!=" | "<" | "<=" | ">" | ">=") value
@@ -179,7 +180,7 @@ impl TryFrom<Unread> for Filter {
 //             | field "in" "{" value { "," value } "}"
 // ```
 
-/// Reads the comparison behind the name of a field. At most this number of values.
+/// Parses the comparison after the name of a field, with at most `most` values.
 fn read_comparison(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<ValueTest, Invalid> {
     let text = field.kind() == schema::FieldKind::Text;
     match tokens.next() {
@@ -253,12 +254,12 @@ fn value(tokens: &mut Tokens<'_>, field: &Field) -> Result<ComparedValue, Invali
     }
 }
 
-/// A value of a field that has an order.
+/// Parses a number, or a time of a field of times.
 fn number(tokens: &mut Tokens<'_>, field: &Field) -> Result<i64, Invalid> {
     let refuse = |kind, due: &str| Err(tokens.refuse_at(tokens.at(), kind, due, ""));
     let number = match (field.kind(), tokens.next()) {
         (schema::FieldKind::Time, Token::Text(text)) => match time::at(text) {
-            // It is released again, and by the clock of UTC it may be in another year.
+            // The normal text writes the time in UTC, where it may fall in another year.
             Ok(time) if moment(time).is_some() => time,
             Ok(_) => return refuse(InvalidKind::TooLarge, "a moment of the years 0 to 9999"),
             Err(refused) => return refuse(refused.kind(), refused.remedy()),
@@ -287,7 +288,7 @@ fn number(tokens: &mut Tokens<'_>, field: &Field) -> Result<i64, Invalid> {
     Ok(number)
 }
 
-/// A range without one of its ends goes on for ever there.
+/// Parses a range. A missing end leaves that side unbounded.
 fn range(tokens: &mut Tokens<'_>, field: &Field) -> Result<ValueTest, Invalid> {
     let low = match tokens.next() {
         Token::Sign("..") => None,
@@ -321,7 +322,7 @@ fn range(tokens: &mut Tokens<'_>, field: &Field) -> Result<ValueTest, Invalid> {
     last.filter(|last| first <= *last).map(|last| ValueTest::Within(first, last)).ok_or_else(empty)
 }
 
-/// A set without its first brace.
+/// Parses a set after its first brace.
 fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<ValueTest, Invalid> {
     if matches!(tokens.next(), Token::Sign("}")) {
         return Err(tokens.refuse(InvalidKind::Empty, "at least one value"));
@@ -353,19 +354,19 @@ fn set(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Result<ValueTest,
     })
 }
 
-// The order of a filter's steps: one for each meaning that parentheses do not change.
+// The order of a filter's steps: the same for texts that differ only in parentheses that change nothing.
 
-/// The operator that joins two conditions.
+/// An operator that joins two conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Join {
     And,
     Or,
 }
 
-/// Steps in postfix order, as conditions are read.
+/// A builder of steps in postfix order, from conditions as they are parsed.
 ///
-/// A condition that is joined to others by one word is a chain: the first, then each of the others with its
-/// join behind it. `a and (b and c)` is the chain of `a and b and c`, and what is denied twice is not denied.
+/// Conditions that are joined by one operator are a chain: the first, then each of the others with its join
+/// after it. `a and (b and c)` is the chain of `a and b and c`, and a double negation is dropped.
 #[derive(Debug, Default)]
 pub(super) struct PostfixOrder {
     steps: Vec<FilterStep>,
@@ -375,9 +376,9 @@ pub(super) struct PostfixOrder {
 
 #[derive(Clone, Copy, Debug)]
 struct Condition {
-    /// The operator of the chain, if it is one, denied or not.
+    /// The operator of the chain, if the condition is one, negated or not.
     join: Option<Join>,
-    /// The place where it begins.
+    /// The index of its first step.
     begins: usize,
     /// The end of its first part, if it is a chain.
     first: usize,
@@ -385,14 +386,14 @@ struct Condition {
 }
 
 impl PostfixOrder {
-    /// A condition by itself.
+    /// Adds a condition of one step.
     pub(super) fn add(&mut self, step: FilterStep) {
         let begins = self.steps.len();
         self.conditions.push(Condition { join: None, begins, first: begins, denied: false });
         self.steps.push(step);
     }
 
-    /// Denies the last condition.
+    /// Negates the last condition; a second negation takes back the first.
     pub(super) fn deny(&mut self) {
         let Some(last) = self.conditions.last_mut() else { return };
         last.denied = !last.denied;
@@ -402,7 +403,7 @@ impl PostfixOrder {
         }
     }
 
-    /// Joins the last two conditions.
+    /// Joins the last two conditions with an operator.
     pub(super) fn join(&mut self, join: Join) {
         let Some(right) = self.conditions.pop() else { return };
         let Some(left) = self.conditions.last_mut() else { return };
@@ -411,16 +412,16 @@ impl PostfixOrder {
             Join::And => FilterStep::And,
             Join::Or => FilterStep::Or,
         };
-        // The right one's own joins stay behind its other parts.
+        // The joins of the right chain stay after its other parts, so the new one goes after its first part.
         let place = if chain(&right) { right.first } else { self.steps.len() };
         if !chain(left) {
-            // It is the first part as a whole.
+            // The left condition as a whole is the first part of the new chain.
             *left = Condition { join: Some(join), begins: left.begins, first: right.begins, denied: false };
         }
         self.steps.insert(place, step);
     }
 
-    /// All steps.
+    /// Returns all steps.
     pub(super) fn finish(self) -> Vec<FilterStep> {
         self.steps
     }

@@ -1,4 +1,4 @@
-//! Queries as lines of JSON.
+//! Queries and their answers as lines of JSON.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use crate::time;
 use crate::time::{Time, in_json};
 use crate::words::{listed, meant, quoted};
 
-/// The longest line in bytes: the longest filter, escaped throughout, with room for the rest.
+/// The longest line in bytes: the longest filter with every character escaped, and room for the rest.
 const LONGEST: usize = 1 << 19;
 
 const MEMBERS: [&str; 7] = ["id", "analyst", "at", "count", "mean", "of", "where"];
 
 impl Schema {
-    /// Reads a question from a line of JSON, which is one of
+    /// Parses a query from a line of JSON, in one of two forms:
     ///
     /// ```text
     /// {"id":"q1","analyst":"ann","at":"2026-11-01T00:00:00Z","count":"age >= 18"}
     /// {"id":"q2","analyst":"ann","mean":"price","of":["0","99.50"],"where":"country = \"DE\""}
     /// ```
     ///
-    /// The members stand in any order, each once. `count` is a filter, and so is `where`; the two ends of
-    /// `of` are numbers or texts of numbers, read exactly either way. Without `at`, the question was asked at
+    /// The members are in any order, each once. `count` and `where` are filters. The two ends of `of` are
+    /// numbers or strings of numbers, and are read exactly either way. Without `at`, the time of the query is
     /// `asked_at`.
     ///
     /// ```
@@ -45,8 +45,8 @@ impl Schema {
     /// ```
     ///
     /// # Errors
-    /// Names the member that is missing or wrong, `filter` where it is not understood, or `question` where
-    /// the line is no object of these members.
+    /// Names the member that is missing or wrong, `filter` if a filter cannot be parsed, or `question` if the
+    /// line is not an object of these members.
     pub fn question_line(&self, line: &str, asked_at: Time) -> Result<Query, Invalid> {
         let members = Members::read(line)?;
         let (id, analyst) = (members.text("id", "a text")?, members.text("analyst", "a text")?);
@@ -80,7 +80,7 @@ impl Schema {
 
 const FILTER: &str = "a filter such as \"age >= 18\", or \"all\" for every record";
 
-/// The members of a line, each once and all of them known.
+/// The members of a line: all of them known, and each at most once.
 #[derive(Debug)]
 struct Members<'a>(Vec<(&'static str, &'a RawValue)>);
 
@@ -121,7 +121,8 @@ impl<'a> Members<'a> {
         serde_json::from_str(value.get()).map_err(|_| Invalid::new(name, InvalidKind::Malformed, due))
     }
 
-    /// The two ends of a range. Numbers are not read as floats, but as they are written.
+    /// Returns the text of the two ends of a range. A number keeps its digits as written, without a
+    /// conversion to a float.
     fn ends(&self) -> Result<(String, String), Invalid> {
         let refuse = |kind| {
             Invalid::new("of", kind, "the least and the largest value that count, such as [\"0\", \"99.50\"]")
@@ -144,7 +145,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// An object with all of its members, those too that are there twice.
+/// A JSON object with all of its members, duplicates included.
 struct LineObject<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for LineObject<'de> {
@@ -169,10 +170,10 @@ impl<'de> Deserialize<'de> for LineObject<'de> {
     }
 }
 
-// An answer as the line that leaves.
+// The line of an answer.
 
-/// The outcome of a query: an answer whose error is bounded, or a refusal because its share of the bundle is
-/// used up.
+/// The outcome of a query: an answer with a bounded error, or a refusal, because the bundle had no answer
+/// left for the analyst or could not record another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
     pub(super) question: Query,
@@ -192,16 +193,17 @@ pub(super) struct BundleNoise {
     pub(super) certain: Certain,
 }
 
-/// Its line is
+/// Writes the line
 ///
 /// ```text
 /// {"release":"study","window":{..},"part":"5f..","question":"q1","analyst":"ann","at":"2026-11-01T00:00:00Z","asked":"count where age >= 18","version":{..},"value":1234.5,"interval":[1068,1401],"confidence":1,"noise":{"kind":"bounded","shape":"polynomial:5","bound":166.98,"scale":46.3},"used":3,"left":97,"id":"7a..","promise":".."}
 /// ```
 ///
-/// in this order, without spaces. The window is what the bundle was paid for, and the version the window
-/// whose records were asked. The confidence is 1: the truth *is* in the interval, and the value of a count is
-/// no farther from it than the bound. A mean has two noises: that of its sum, in units of the field, and that
-/// of its records. A refusal says `"refused":"bundle"` in place of everything from the value to the noise.
+/// in this order, without spaces. The window is the one that the bundle was paid for, and the version is the
+/// window whose records were queried. The confidence is 1: the interval contains the true value with
+/// certainty, and the value of a count is no farther from it than the bound. A mean has two noises: that of
+/// its sum, in units of the field, and that of its count. A refusal has `"refused":"bundle"` in place of the
+/// members from the value to the noise.
 impl Tellable for Answered {
     fn tell(&self, head: &Head<'_>) -> String {
         let mut text = before(head);
@@ -226,15 +228,15 @@ impl Tellable for Answered {
 }
 
 impl Answered {
-    /// The answer, in records or in the field's units, and between which numbers the truth is, for certain;
-    /// `None` where it was refused.
+    /// Returns the answer, in records or in units of the field, with an interval that contains the true value
+    /// with certainty; `None` for a refusal.
     pub fn estimate(&self) -> Option<Estimate<f64>> {
         let float = |number: DecimalNumber| number.1.float(number.0 as f64);
         self.told
             .map(|Estimated { value, low, high }| Estimate::between(float(low), float(value), float(high)))
     }
 
-    /// Returns the number of answers that are left after it, of the analyst's share.
+    /// Returns the number of answers of the analyst's share that are left after this one.
     pub fn left(&self) -> u64 {
         self.left
     }
@@ -267,7 +269,8 @@ impl Answered {
 }
 
 impl Certain {
-    /// The reach and the deviation of a sum's noise, in steps of its field; the reach rounded up.
+    /// Returns the reach and the standard deviation of a sum's noise, in steps of its field; the reach is
+    /// rounded up.
     fn sum(&self, range: &Range) -> (f64, f64) {
         let each = range.high().abs_diff(range.low()) as f64 / 2.0 / self.steps.unit(range) as f64;
         (self.reach as f64 * each * (1.0 + 8.0 * f64::EPSILON), self.deviation * each)
@@ -322,7 +325,7 @@ mod tests {
         assert_eq!(mean.text(), "mean of price in -1.5..100 where country = \"DE\"");
     }
 
-    // Refutes a number that passes through a float on its way.
+    // Refutes a number that is converted to a float on its way.
     #[test]
     fn numbers_are_read_as_they_are_written() {
         let line = r#"{"id":"q","analyst":"a","mean":"age","of":[-9007199254740993,9223372036854775807],"where":"all"}"#;
@@ -333,8 +336,7 @@ mod tests {
         assert_eq!(schema().question_line(line, 0).unwrap_err().field(), "of");
     }
 
-    // Refutes a line that is understood though nobody can know what was meant, and an error that names
-    // nothing.
+    // Refutes an ambiguous line that is accepted, and an error that does not name the member.
     #[test]
     fn what_is_wrong_with_a_line_is_named() {
         let long = "x".repeat(129);
@@ -449,7 +451,8 @@ mod tests {
         }
     }
 
-    // Refutes an identity that depends on what is asked, or under which two names run together.
+    // Refutes an identity that depends on the aggregate or the filter, and one under which two pairs of names
+    // collide.
     #[test]
     fn a_question_is_known_by_its_analyst_and_its_id() {
         let schema = schema();

@@ -1,8 +1,9 @@
-//! Queries of analysts over the kept records.
+//! Queries of analysts over stored records.
 //!
-//! An analyst asks, sees, and asks again. A [`Schema`] says which fields there are to ask about; a [`Query`]
-//! is read by it, once, and is right or refused before any record is looked at. What a question finds is
-//! exact and stays where it is: [`ColumnStore`], [`QueryRow`] and [`MatchedTotals`] print as `<private>`.
+//! Queries are adaptive: an analyst may choose each one after the answers to the earlier ones. A [`Schema`]
+//! lists the fields that can be queried and parses the text of a [`Query`], once: the query is valid, or it
+//! is refused before any record is read. The totals that a query finds are exact and stay inside the library:
+//! [`ColumnStore`], [`QueryRow`] and [`MatchedTotals`] print as `<private>`.
 //!
 //! ```
 //! use discreet::mechanisms::queries::{ColumnStore, Field, QueryRow, Schema, Steps};
@@ -27,76 +28,78 @@
 //!
 //! # The language
 //!
-//! A [`Filter`] says which records are meant.
+//! A [`Filter`] selects records.
 //!
-//! | what is said | which records |
+//! | text | records that match |
 //! |---|---|
-//! | `all` | every one |
-//! | `age = 18`, `age != 18` | those that have this number, or another one |
-//! | `age < 18`, `<=`, `>`, `>=` | those whose number is below, above, ... |
-//! | `price in 10..20`, `..20`, `10..` | from 10 on and below 20; without an end on a side, all of them there |
-//! | `age in {18, 21}` | those that have one of these |
-//! | `country = "DE"`, `!=`, `in {"DE", "AT"}` | the same of texts, which have no order here: it would be that of some language |
-//! | `when >= "2026-11-01"` | times are a date, which is its midnight in UTC, or a moment such as `"2026-11-01T00:00:00Z"` |
-//! | `not c`, `c and d`, `c or d`, `(c)` | `not` holds closest, then `and`, then `or` |
-//! | `` `order total` = 7 `` | a name that is no plain word, or one of the words above, stands between backquotes |
+//! | `all` | every record |
+//! | `age = 18`, `age != 18` | those with this number; those with any other number |
+//! | `age < 18`, `<=`, `>`, `>=` | those with a number below, at most, above, at least this one |
+//! | `price in 10..20`, `..20`, `10..` | those from 10 on and below 20; a missing end leaves that side unbounded |
+//! | `age in {18, 21}` | those with one of these numbers |
+//! | `country = "DE"`, `!=`, `in {"DE", "AT"}` | the same for texts, which have no order: any order would be that of one language |
+//! | `when >= "2026-11-01"` | a time is a date, which stands for its midnight in UTC, or a moment such as `"2026-11-01T00:00:00Z"` |
+//! | `not c`, `c and d`, `c or d`, `(c)` | `not` binds closest, then `and`, then `or` |
+//! | `` `order total` = 7 `` | a field name that is not a plain word, or is a keyword, stands between backquotes |
 //!
-//! * **Numbers are exact.** A number is a plain decimal, `12.50` or `1e3`, in the steps of its field; one
-//!   with more digits behind the point is refused and not rounded. Texts have the escapes of JSON.
-//! * **What is absent passes no comparison**, so whoever has no age is neither `age = 1` nor `age != 1`, but
-//!   is `not (age = 1)`. A condition holds or does not; there is no third answer. A value of another sort
-//!   than its field's is absent.
-//! * **Whose a record is cannot be asked**: the field has no column, and its name is refused as such.
-//! * **Every text is read in bounded memory and stack**: at most 64 KiB, 64 parentheses and `not`s within
-//!   each other, and 4,096 values to compare with.
-//! * **Equal filters have equal texts**, as far as order and parentheses go: `(age>17)` is `age >=
-//!   18`, `a and (b and c)` is `a and b and c`, sets ascend and hold each value once, and what is denied
-//!   twice is not denied. [`Query::text`] is of this form, and is read as the same question.
+//! * **Numbers are exact.** A number is a plain decimal, `12.50` or `1e3`, in the steps of its field; a
+//!   number with more digits after the point is refused, not rounded. Texts have the escapes of JSON.
+//! * **An absent value passes no comparison**: a record without an age matches neither `age = 1` nor
+//!   `age != 1`, but it matches `not (age = 1)`. A condition is true or false; there is no third value. A
+//!   value of another type than its field's counts as absent.
+//! * **The person of a record cannot be queried**: the field that identifies the person has no column, and a
+//!   query that names it is refused with that reason.
+//! * **Parsing takes bounded memory and stack**: at most 64 KiB of text, 64 nested parentheses and `not`s,
+//!   and 4,096 values to compare with.
+//! * **Filters have a normal text**: `(age>17)` becomes `age >= 18`, `a and (b and c)` becomes
+//!   `a and b and c`, sets are sorted and hold each value once, and a double negation is dropped; the order
+//!   of conditions stays. [`Query::text`] is in this form, and parses to the same query.
 //!
-//! A question is public, and so is all that depends on it alone: an error says what was found in its text,
-//! and where. None depends on a record.
+//! A query is public, and so is everything that depends on it alone: an error states the text that was found,
+//! and its column. No error depends on a record.
 //!
-//! # What is asked
+//! # The aggregates
 //!
-//! * A *count*: how many records match. Each brings one unit, of [`Steps`] steps.
-//! * A *mean* of a field of numbers in a range, over the records that match and have the field. It is a sum
-//!   and a count: each record brings its value's distance from the middle of the range, between -1 and 1
-//!   units, and takes two answers.
+//! * A *count* is the number of records that match. Each record contributes one unit, of [`Steps`] steps.
+//! * A *mean* is that of a numeric field within a range, over the records that match and have the field. It
+//!   is released as a sum and a count: each record contributes the distance of its value from the middle of
+//!   the range, between -1 and 1 units, and the query takes two answers.
 //!
-//! [`Schema::question_line`] reads either from a line of JSON.
+//! [`Schema::question_line`] parses either from a line of JSON.
 //!
-//! What questions can do that are built from the answers before, and what bounded noise makes of it, is shown
-//! by `examples/a_pattern_that_is_not_there.rs`.
+//! The example `examples/a_pattern_that_is_not_there.rs` shows an attack by queries that are built from
+//! earlier answers, and its outcome under bounded noise.
 //!
-//! # What is kept
+//! # The column store
 //!
-//! Rows lie by columns, and a question is asked of a thousand at once, one step of its filter after another.
-//! To each step a block's values are one loop of comparisons into bits, which the compiler makes of several
-//! values at a time; texts are numbers, looked up once a question. A filter is so kept that nothing in it is
-//! nested: [`Filter::matches`] is the plain way to ask it of one row.
+//! Rows are stored by column, and a query is evaluated on about a thousand rows at a time, one step of its
+//! filter after another. Each step is one loop of comparisons that yields a bit for each row, which the
+//! compiler vectorizes; texts are dictionary codes, looked up once a query. The steps of a filter are a flat
+//! list, without nesting; [`Filter::matches`] evaluates them on one row.
 //!
 //! # A bundle of answers
 //!
-//! [`BoundedNoise`] answers so many questions, each of which may be chosen by whoever has seen the answers
-//! before it. All of them together cost (epsilon, delta), once. No answer errs by more than a stated bound,
-//! with probability one, so the interval of each line holds the truth for certain. [`ReadyBundle::draw`]
-//! counts what is used by the *opening* of a bundle, a hash that an analyst for the draw gives. It must say
-//! what the bundle was paid for by, neither more nor less: were it finer, a new count would begin without a
-//! new charge. Counts of other openings are kept and never begun again, so to go back to an older version of
-//! a job is to go on where that one was.
+//! [`BoundedNoise`] answers a fixed number of queries, each of which may be chosen by an analyst who knows
+//! the answers before it. All of them together cost (epsilon, delta), once. No answer errs by more than a
+//! stated bound, with probability one, so the interval of each line contains the true value with certainty.
+//! [`ReadyBundle::draw`] counts the used answers by the *opening* of a bundle, a hash that the caller of the
+//! draw passes. The opening must cover exactly what the bundle was paid for: a finer one would begin a new
+//! count without a new charge. The counts of other openings are kept and never restarted, so a return to an
+//! older version of a job continues the count of that version.
 //!
-//! Two attacks that have broken such systems find nothing here:
+//! Two attacks that have broken such systems fail here:
 //!
-//! * **A refusal that tells** (Haeberlen and others 2011). Where a price depends on data, so does whether it
-//!   can be paid. Here the price is paid before the first answer; whether a question is answered depends on
-//!   who asks and how many answers were given before, and noise is drawn or not by that alone. A question
-//!   about nobody takes as much as one about everybody, and a refusal draws nothing.
-//! * **Noise that sticks** (Gadotti and others 2019). Where noise is made from a question's words or from the
-//!   records that it finds, so that asking again gives the same, questions that should not matter agree or
-//!   differ in their noise, and tell by that who is in. Here noise is drawn anew, from the operating system's
-//!   randomness, for each id. An id that is asked again gets the line that the ledger holds. One question
-//!   under two ids has two independent answers, of which each is one of the bundle: that they can be averaged
-//!   is in the price.
+//! * **Refusals that leak** (Haeberlen and others 2011). Where a price depends on data, so does the answer to
+//!   whether it can be paid. Here the price is paid before the first answer; whether a query is answered
+//!   depends on the analyst and on the number of earlier answers, and noise is drawn or not by that alone. A
+//!   query that matches nobody takes as many answers as one that matches everybody, and a refusal draws
+//!   nothing.
+//! * **Sticky noise** (Gadotti and others 2019). Where noise is a function of a query's text or of the
+//!   records that it matches, so that repeating a query repeats its answer, queries that should be unrelated
+//!   agree or differ in their noise, and so reveal who is in the data. Here noise is drawn anew, from the
+//!   operating system's randomness, for each id. A repeated id gets the line that the ledger holds. One query
+//!   under two ids has two independent answers, and each is one of the bundle's: the price covers that they
+//!   can be averaged.
 
 pub use bundle::{BoundedNoise, ReadyBundle, Steps};
 pub use columns::ColumnStore;

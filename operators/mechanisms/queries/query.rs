@@ -17,12 +17,13 @@ use crate::mechanisms::{ContributionBound, Drawn, Range, Tellable};
 use crate::noise::NoiseSource;
 use crate::time::Time;
 
-/// The most characters of an id, and of an analyst's name.
+/// The largest number of characters of an id, and of an analyst's name.
 const NAME: usize = 128;
 
-/// A question that has been read: every field of it exists, and every value is one of its field's.
+/// A query that has been parsed and checked: each of its fields exists, and each value is of its field's
+/// type.
 ///
-/// It is public. Whoever asks two questions under one id asks the first one twice.
+/// It is public. A second query of an analyst under the same id is the first one again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
     analyst: String,
@@ -34,32 +35,32 @@ pub struct Query {
     text: String,
 }
 
-/// The aggregate that is asked of the records that match.
+/// The aggregate over the records that match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Asks {
     /// The number of records.
     Count,
-    /// The mean of a field, over those that have it.
+    /// The mean of a field, over the records that have it.
     Mean {
-        /// The field, by its place in the schema.
+        /// The index of the field in the schema.
         field: usize,
-        /// The range to which values are clamped, in their steps.
+        /// The range to which values are clipped, in steps of the field.
         range: Range,
     },
 }
 
 impl Query {
-    /// Returns the analyst.
+    /// Returns the name of the analyst who asks.
     pub fn analyst(&self) -> &str {
         &self.analyst
     }
 
-    /// Under which id, of those of this analyst.
+    /// Returns the id, which is unique among the queries of this analyst.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Returns the time for which the query asks.
+    /// Returns the time of the query, which selects the version of the data.
     pub fn at(&self) -> Time {
         self.at
     }
@@ -69,17 +70,17 @@ impl Query {
         &self.asks
     }
 
-    /// Of which records.
+    /// Returns the filter that selects the records.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// The hash of the schema by which it was read.
+    /// Returns the hash of the schema that the query was parsed with.
     pub fn schema(&self) -> Digest {
         self.schema
     }
 
-    /// Returns the number of answers that it uses: a mean is a sum and a count.
+    /// Returns the number of answers that it uses: a mean takes two, a sum and a count.
     pub fn takes(&self) -> u64 {
         match self.asks {
             Asks::Count => 1,
@@ -92,13 +93,13 @@ impl Query {
         Canonical::new("discreet question 1").text(&self.analyst).text(&self.id).finish()
     }
 
-    /// Returns the query in a normal form: equal queries have equal texts.
+    /// Returns the text of the query in normal form: equal queries have equal texts.
     pub fn text(&self) -> String {
         self.text.clone()
     }
 }
 
-/// A question of which is known who asks it. What it asks is said last.
+/// A query in the making: its analyst, its id and its time. The aggregate completes it.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryBy<'a> {
     schema: &'a Schema,
@@ -112,7 +113,7 @@ impl<'a> QueryBy<'a> {
         QueryBy { schema, analyst, id, at }
     }
 
-    /// Creates a query for the number of records that match the filter.
+    /// Completes it as the number of records that match the filter.
     ///
     /// # Errors
     /// Names `analyst`, `id` or `filter`.
@@ -120,12 +121,12 @@ impl<'a> QueryBy<'a> {
         self.asked(Asks::Count, "count".to_owned(), filter)
     }
 
-    /// The mean of a field's values from `low` to `high`, over the records that match the filter and have the
-    /// field. Values beyond are clipped. Both ends are decimals, read exactly.
+    /// Completes it as the mean of a field, over the records that match the filter and have the field. Values
+    /// are clipped to the range from `low` to `high`; both ends are decimals, read exactly.
     ///
     /// # Errors
-    /// Names `analyst`, `id`, `mean` where the field is none or has no numbers, `of` where the ends are not
-    /// two of its numbers that rise, or `filter`.
+    /// Names `analyst` or `id`; `mean` if the field does not exist or is not numeric; `of` unless the ends
+    /// are two values of the field, the first below the second; or `filter`.
     pub fn mean(self, field: &str, low: &str, high: &str, filter: &str) -> Result<Query, Invalid> {
         let refuse = |kind, remedy: String| Invalid::new("mean", kind, remedy);
         let place = self.schema.place(field);
@@ -177,20 +178,20 @@ impl<'a> QueryBy<'a> {
     }
 }
 
-// What a question finds: integers, which add up.
+// The exact result of a query: integers, which add up over blocks and workers.
 
-/// The totals of the records that match. It is exact, and so it is secret: it prints as `<private>`.
+/// The totals of the records that match. They are exact, and so they are secret: they print as `<private>`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MatchedTotals {
-    /// The number of records that match; of a mean, of those that match and have its field.
+    /// The number of records that match; for a mean, of those that match and have its field.
     pub matched: u64,
-    /// The sum of their [`term`](super::Steps::term)s; zero of a count.
+    /// The sum of their [`term`](super::Steps::term)s; zero for a count.
     pub terms: i128,
 }
 
 redacted!(MatchedTotals);
 
-/// Of two lots of records. A term is within 2^62 of zero, so 2^64 of them fit.
+/// Adds the totals of two sets of records. A term is within 2^62 of zero, so 2^64 of them fit.
 impl Add for MatchedTotals {
     type Output = MatchedTotals;
 
@@ -211,51 +212,52 @@ impl Sum for MatchedTotals {
     }
 }
 
-// The seam between questions and the mechanism that answers them: as
-// [`Mechanism`](crate::mechanisms::Mechanism) is for windows.
+// The interface between queries and the mechanism that answers them, the counterpart of
+// [`Mechanism`](crate::mechanisms::Mechanism) for windows.
 
-/// A way to noise answers, with a price for all of them together.
+/// A mechanism that adds noise to the answers of queries, with one price for all of them together.
 pub trait Answers: Sealed + Send + Sync + 'static {
-    /// The same with every parameter settled.
+    /// The prepared mechanism, with every parameter checked and fixed.
     type Prepared: ReadyAnswers;
 
-    /// Settles every parameter. All that can be refused is refused here, before there is data.
+    /// Checks and fixes every parameter. Whatever can be refused is refused here, before there is data.
     ///
     /// # Errors
     /// Names the parameter that is out of range.
     fn prepare(&self, limits: &ContributionBound, schema: &Schema) -> Result<Self::Prepared, Invalid>;
 }
 
-/// Answers that are ready to be drawn, question after question.
+/// A prepared mechanism, which draws the answer of one query after another.
 pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
-    /// The answer that is released.
+    /// The type of the released answer.
     type Answer: Tellable + Send + 'static;
 
-    /// Returns the cost of all answers together. It is paid once, before the first.
+    /// Returns the cost of all answers together, which is paid once, before the first.
     fn cost(&self) -> &ReleaseCost;
 
-    /// A hash of every parameter that an answer depends on, as
+    /// Returns a hash of every parameter that an answer depends on, like
     /// [`Prepared::parameters`](crate::mechanisms::Prepared::parameters).
     fn parameters(&self) -> Digest;
 
-    /// In which steps answers are counted.
+    /// Returns the number of steps in one unit of an answer.
     fn steps(&self) -> Steps;
 
-    /// Returns true if the analyst may ask. It is public.
+    /// Returns true if the analyst may ask. The result is public.
     fn serves(&self, analyst: &str) -> bool;
 
-    /// Checks that the state of a former answer can be read: called once, before the first draw of a process.
+    /// Checks that the state of an earlier answer can be read. The gate calls it once, before the first draw
+    /// of a process.
     ///
     /// # Errors
-    /// Names `state` where it was not written by this mechanism, or by a later version of it.
+    /// Names `state` if another mechanism wrote it, or a later version of this one.
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid>;
 
-    /// Draws, or refuses because of what was answered before. Total, as
-    /// [`Prepared::draw`](crate::mechanisms::Prepared::draw) is: whether and how often noise is drawn depends on
-    /// the question and on the state, which are public.
+    /// Draws the answer, or refuses because of the answers before it. It is total, like
+    /// [`Prepared::draw`](crate::mechanisms::Prepared::draw): whether and how often noise is drawn depends on
+    /// the query and on the state, which are public.
     ///
-    /// `version` is the window that was counted, and `opened` says which opening of the bundle this is: what
-    /// counts is how many answers that one has given.
+    /// `version` is the window whose records were counted, and `opened` identifies the opening of the bundle:
+    /// the used answers are counted for each opening.
     fn draw(
         &self,
         asked: &Query,

@@ -1,11 +1,11 @@
-//! Random rows, and random filters with their meaning, against which filters and columns are checked.
+//! Random rows, and random filters with a reference evaluation, against which filters and columns are tested.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Field, QueryRow, Schema, Value};
 
-/// 2026-11-01T00:00:00Z; times are so many seconds from it.
+/// 2026-11-01T00:00:00Z; random times are a number of seconds from it.
 const NOON: i64 = 1_793_491_200_000_000;
 const WORDS: [&str; 5] = ["DE", "AT", "", "a \"b\"\u{7f}\n", "日"];
 
@@ -20,7 +20,7 @@ pub(super) fn schema() -> Schema {
     Schema::new(fields).unwrap().of_person("client").unwrap()
 }
 
-/// A condition as a tree, which is what filters are not kept as.
+/// A condition as a tree, the form that filters are not stored in.
 #[derive(Clone, Debug)]
 pub(super) enum Tree {
     All,
@@ -34,7 +34,7 @@ pub(super) enum Tree {
     Either(Box<Tree>, Box<Tree>),
 }
 
-/// The plain meaning.
+/// Evaluates the condition on a row, by recursion.
 pub(super) fn holds(tree: &Tree, row: &QueryRow) -> bool {
     let number = |field: usize| match row.values().get(field) {
         Some(Value::Number(number)) if field != 3 => Some(scaled_back(field, *number)),
@@ -66,7 +66,7 @@ pub(super) fn holds(tree: &Tree, row: &QueryRow) -> bool {
     }
 }
 
-/// A number of a field as it is kept, from one that is small.
+/// Returns the stored value of a field, from a small number.
 fn scaled(field: usize, number: i64) -> i64 {
     if field == 2 { NOON + number * 1_000_000 } else { number }
 }
@@ -75,7 +75,7 @@ fn scaled_back(field: usize, number: i64) -> i64 {
     if field == 2 { number.saturating_sub(NOON).div_euclid(1_000_000) } else { number }
 }
 
-/// The condition as text, with more parentheses than it needs.
+/// Returns the condition as text, with more parentheses than it needs.
 pub(super) fn written(tree: &Tree) -> String {
     let name = |field: usize| match field {
         4 => "`order total`".to_owned(),
@@ -133,7 +133,7 @@ pub(super) fn trees() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// Rows that fit, and some that are short, long, or have values of another sort.
+/// Generates rows that fit the schema, and some that are short, long, or have values of other types.
 pub(super) fn rows() -> impl Strategy<Value = QueryRow> {
     let value = |field: usize| {
         prop_oneof![

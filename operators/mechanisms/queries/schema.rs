@@ -13,14 +13,14 @@ use crate::time::Time;
 use crate::words::{listed, meant, quoted};
 use crate::{invalid, time};
 
-/// The most fields.
+/// The largest number of fields.
 const FIELDS: usize = 1_024;
 
-/// The most characters of a name.
+/// The largest number of characters of a name.
 const NAME: usize = 128;
 
-/// The fields of the rows that are kept, in their order, and the names of those that say whose a record is.
-/// They are public.
+/// The fields of the stored rows, in order, and the names of the fields that identify the person of a record.
+/// Both are public.
 ///
 /// ```
 /// use discreet::mechanisms::queries::{Field, Schema};
@@ -38,7 +38,7 @@ pub struct Schema {
     persons: Arc<[Box<str>]>,
 }
 
-/// One field: its name, and what its values are.
+/// One field of the rows: its name and the kind of its values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
     name: Box<str>,
@@ -48,23 +48,23 @@ pub struct Field {
 /// The kind of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldKind {
-    /// Whole numbers.
+    /// Integers.
     Number,
-    /// Decimals of this number of digits behind the point, as whole numbers of the last digit's steps.
+    /// Decimals with this number of digits after the point, stored as integers in steps of the last digit.
     Decimal(u8),
-    /// Moments, as microseconds.
+    /// Points in time, in microseconds.
     Time,
-    /// Texts.
+    /// Strings.
     Text,
 }
 
 impl Schema {
-    /// These fields.
+    /// Creates the schema of these fields.
     ///
     /// # Errors
-    /// Names `fields` where there is none, there are more than 1,024, two have one name, a name is empty,
-    /// longer than 128 characters or has some that cannot be written between backquotes, or a decimal has
-    /// more than 18 digits.
+    /// Names `fields` if there is none or there are more than 1,024; if two have the same name; if a name is
+    /// empty, is longer than 128 characters, or has a character that cannot be written between backquotes; or
+    /// if a decimal has more than 18 digits.
     pub fn new(fields: impl IntoIterator<Item = Field>) -> Result<Schema, Invalid> {
         let fields: Arc<[Field]> = fields.into_iter().take(FIELDS + 1).collect();
         let refuse = |kind, remedy: String| Err(Invalid::new("fields", kind, remedy));
@@ -89,11 +89,11 @@ impl Schema {
         Ok(Schema { fields, persons: Arc::default() })
     }
 
-    /// A name of what says whose a record is. It is in no row, and a query about it is refused with that
-    /// nobody may.
+    /// Adds the name of a field that identifies the person of a record. No row holds it, and a query that
+    /// names it is refused with the reason that nobody may query it.
     ///
     /// # Errors
-    /// Names `person` where it is no name, or that of a field.
+    /// Names `person` if the name is not valid, or is that of a field.
     pub fn of_person(self, name: &str) -> Result<Schema, Invalid> {
         nameable("person", name)?;
         if self.place(name).is_some() {
@@ -104,12 +104,12 @@ impl Schema {
         Ok(Schema { persons, ..self })
     }
 
-    /// The fields that can be asked about.
+    /// Returns the fields that can be queried.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// A hash of all that it says: another one wherever anything is another.
+    /// Returns a hash of the whole schema: every difference gives another hash.
     pub fn digest(&self) -> Digest {
         let count = |count: usize| count as i64;
         let mut canonical = Canonical::new("discreet schema 1").number(count(self.fields.len()));
@@ -126,7 +126,7 @@ impl Schema {
         self.persons.iter().fold(canonical, |canonical, name| canonical.text(name)).finish()
     }
 
-    /// A question of this analyst under this id, asked at this moment; what is asked is still to be said.
+    /// Begins a query of this analyst, under this id and for this time; [`QueryBy`] completes it.
     pub fn question<'a>(&'a self, analyst: &'a str, id: &'a str, at: Time) -> QueryBy<'a> {
         QueryBy::new(self, analyst, id, at)
     }
@@ -136,7 +136,7 @@ impl Schema {
         self.fields.iter().position(|field| &*field.name == name)
     }
 
-    /// Returns the end of a remedy for a name that is no field: the fields that there are.
+    /// Returns the end of an error message for an unknown name: the list of the fields.
     pub(super) fn unknown(&self, name: &str) -> String {
         let known: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
         let shown: Vec<String> = known.iter().take(20).map(|name| told(name)).collect();
@@ -157,22 +157,22 @@ impl Schema {
 }
 
 impl Field {
-    /// Whole numbers.
+    /// Creates a field of integers.
     pub fn number(name: impl Into<String>) -> Field {
         Field::of(name, FieldKind::Number)
     }
 
-    /// Decimals of at most this number of digits behind the point.
+    /// Creates a field of decimals with at most this number of digits after the point.
     pub fn decimal(name: impl Into<String>, digits: u8) -> Field {
         Field::of(name, FieldKind::Decimal(digits))
     }
 
-    /// Moments.
+    /// Creates a field of points in time.
     pub fn time(name: impl Into<String>) -> Field {
         Field::of(name, FieldKind::Time)
     }
 
-    /// Texts.
+    /// Creates a field of strings.
     pub fn text(name: impl Into<String>) -> Field {
         Field::of(name, FieldKind::Text)
     }
@@ -181,17 +181,17 @@ impl Field {
         Field { name: name.into().into(), kind }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the kind of its values.
+    /// Returns the kind of the values.
     pub fn kind(&self) -> FieldKind {
         self.kind
     }
 
-    /// Returns the decimal point of its numbers.
+    /// Returns the decimal point of the values; that of an integer for times and texts.
     pub fn point(&self) -> DecimalPoint {
         match self.kind {
             FieldKind::Decimal(digits) => DecimalPoint::digits(digits.into()).unwrap_or(DecimalPoint::WHOLE),
@@ -199,7 +199,7 @@ impl Field {
         }
     }
 
-    /// Reads a number exactly, in the field's steps; says what is wrong with it, and what would be right.
+    /// Parses a number exactly, in steps of the field. The error is its kind and the text of the remedy.
     pub(super) fn steps(&self, text: &str) -> Result<i64, (invalid::InvalidKind, String)> {
         let digits = self.point().count();
         let due = || match digits {
@@ -209,7 +209,7 @@ impl Field {
         };
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let size = Decimal::parse("number", size).map_err(|refused| match refused.kind() {
-            // Two signs, or nothing but one.
+            // Two signs, or a sign alone.
             invalid::InvalidKind::Negative | invalid::InvalidKind::Missing if sign < 0 => {
                 (invalid::InvalidKind::Malformed, due())
             }
@@ -228,7 +228,8 @@ impl Field {
     }
 }
 
-/// A name as a filter says it: between backquotes unless it is a plain word that means nothing else.
+/// Returns the name as the filter language writes it: between backquotes, unless it is a plain word and no
+/// keyword.
 pub(super) fn told(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_alphabetic() || first == '_')
         && name.chars().all(is_plain)
@@ -242,7 +243,7 @@ pub(super) fn is_plain(character: char) -> bool {
     character.is_alphanumeric() || "_-.".contains(character)
 }
 
-/// The words of a filter.
+/// The keywords of the filter language.
 pub(super) const RESERVED: [&str; 5] = ["all", "and", "in", "not", "or"];
 
 fn nameable(field: &'static str, name: &str) -> Result<(), Invalid> {
@@ -259,8 +260,8 @@ fn nameable(field: &'static str, name: &str) -> Result<(), Invalid> {
     ))
 }
 
-/// Returns true if every character is visible, or a plain space: none that a terminal acts on, or that has no
-/// width, or that changes the direction of its neighbours.
+/// Returns true if every character is visible or a plain space: none is a control character, has no width, or
+/// changes the direction of its neighbours.
 pub(super) fn printable(text: &str) -> bool {
     text.chars().all(|character| match character {
         ' ' => true,
@@ -269,24 +270,24 @@ pub(super) fn printable(text: &str) -> bool {
     })
 }
 
-/// A moment as text that is read as the same moment, where there is one.
+/// Returns the text of a time that parses to the same time; `None` if it has none.
 pub(super) fn moment(time: Time) -> Option<String> {
     let text = jiff::Timestamp::from_microsecond(time).ok()?.to_string();
     (time::at(&text) == Ok(time)).then_some(text)
 }
 
-// What is kept of one record: a value for each field of a [`Schema`](super::Schema).
+// The stored values of one record, one for each field of a [`Schema`](super::Schema).
 
-/// One value. A moment is a number of microseconds; a decimal is a number of its field's steps.
+/// One value of a record. A time is a number of microseconds; a decimal is a number of steps of its field.
 ///
 /// It prints as `<private>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Value {
-    /// There is none. Nor is there one where another sort of value is kept than the field has.
+    /// No value. A value of another type than its field's counts as this one.
     None,
-    /// A number.
+    /// A number, in the steps of its field.
     Number(i64),
-    /// A text.
+    /// A string.
     Text(Box<str>),
 }
 
@@ -316,8 +317,8 @@ impl<V: Into<Value>> From<Option<V>> for Value {
     }
 }
 
-/// The values of one record, in the order of the schema's fields. Where it is shorter, the rest are absent;
-/// what is beyond the last field is left out.
+/// The values of one record, in the order of the schema's fields. Missing values at the end are absent, and
+/// values beyond the last field are ignored.
 ///
 /// ```
 /// use discreet::mechanisms::queries::{QueryRow, Value};
@@ -330,12 +331,12 @@ impl<V: Into<Value>> From<Option<V>> for Value {
 pub struct QueryRow(Box<[Value]>);
 
 impl QueryRow {
-    /// These values.
+    /// Creates a row of these values.
     pub fn new(values: impl IntoIterator<Item = Value>) -> QueryRow {
         QueryRow(values.into_iter().collect())
     }
 
-    /// The values, in the order of the fields.
+    /// Returns the values, in the order of the fields.
     pub fn values(&self) -> &[Value] {
         &self.0
     }
@@ -383,7 +384,8 @@ mod tests {
         }
     }
 
-    // Refutes a hash that leaves a name, a kind, a place of the point, an order or a person out.
+    // Refutes a hash that omits a name, a kind, the position of a decimal point, the order, or the name of a
+    // person's field.
     #[test]
     fn another_schema_has_another_digest() {
         let of = |fields: &[Field]| Schema::new(fields.iter().cloned()).unwrap();
@@ -407,7 +409,7 @@ mod tests {
         assert_eq!(of(&[a.clone(), b.clone()]).digest(), of(&[a, b]).digest());
     }
 
-    // Refutes a name that is released as another word than it is read from.
+    // Refutes a name whose printed form parses as another name.
     #[test]
     fn every_name_can_be_asked_about() {
         for name in

@@ -1,4 +1,4 @@
-//! The words of a filter's text, each with its place.
+//! The text of a filter: its tokens, its parser and its normal form.
 
 use super::super::filter;
 use super::{FilterStep, Join, LONGEST, PostfixOrder, ValueTest};
@@ -7,34 +7,34 @@ use crate::mechanisms::queries::Schema;
 use crate::mechanisms::queries::schema::{Field, FieldKind, is_plain, moment, printable, told};
 use crate::words::meant;
 
-/// One word.
+/// One token of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// A word of the language, or a field.
+    /// A keyword, or the name of a field.
     Word(&'a str),
-    /// A field, between backquotes.
+    /// The name of a field, between backquotes.
     Name(&'a str),
-    /// A text that begins like a number and may be one.
+    /// Characters that begin like a number and may be one.
     Number(&'a str),
     /// A text, without its quotes and escapes.
     Text(String),
     /// A comparison, a parenthesis, a brace, a comma, or the two points of a range.
     Sign(&'static str),
-    /// Nothing more.
+    /// The end of the text.
     End,
 }
 
-/// Longer signs before those that they begin with.
+/// The signs, each before the signs that are a prefix of it.
 const SIGNS: [&str; 12] = ["!=", "<=", ">=", "..", "=", "<", ">", "(", ")", "{", "}", ","];
 
-/// The text, and how much of it has been read.
+/// The text of a filter, read token by token with one token of lookahead.
 #[derive(Debug)]
 pub(super) struct Tokens<'a> {
     text: &'a str,
-    /// The place where the next word begins.
+    /// The byte offset at which the next token begins.
     at: usize,
     next: Token<'a>,
-    /// The place where the text behind it begins.
+    /// The byte offset after the next token.
     behind: usize,
 }
 
@@ -45,24 +45,24 @@ impl<'a> Tokens<'a> {
         Ok(tokens)
     }
 
-    /// The next word.
+    /// Returns the next token.
     pub(super) fn next(&self) -> &Token<'a> {
         &self.next
     }
 
-    /// Returns the place where it begins.
+    /// Returns the byte offset at which the next token begins.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// Takes the next word.
+    /// Takes the next token.
     pub(super) fn take(&mut self) -> Result<Token<'a>, Invalid> {
         let taken = std::mem::replace(&mut self.next, Token::End);
         self.read()?;
         Ok(taken)
     }
 
-    /// Takes the next word if it is this sign.
+    /// Takes the next token if it is this sign; returns true if it did.
     pub(super) fn takes(&mut self, sign: &str) -> Result<bool, Invalid> {
         let is = matches!(self.next, Token::Sign(next) if next == sign);
         if is {
@@ -71,7 +71,7 @@ impl<'a> Tokens<'a> {
         Ok(is)
     }
 
-    /// Says that something else is due in place of the next word.
+    /// Creates the error that `due` is expected in place of the next token.
     pub(super) fn refuse(&self, kind: InvalidKind, due: &str) -> Invalid {
         let found = match &self.next {
             Token::Word(word) | Token::Name(word) => quoted(word),
@@ -83,14 +83,14 @@ impl<'a> Tokens<'a> {
         self.refuse_at(self.at, kind, due, &format!(" in place of {found}"))
     }
 
-    /// Says what is due at a place.
+    /// Creates the error that `due` is expected at this byte offset.
     pub(super) fn refuse_at(&self, at: usize, kind: InvalidKind, due: &str, found: &str) -> Invalid {
         let before = self.text.get(..at).unwrap_or(self.text);
         let column = before.chars().count() + 1;
         Invalid::new("filter", kind, format!("{due} at column {column}{found}"))
     }
 
-    /// Reads one word more.
+    /// Reads the next token.
     fn read(&mut self) -> Result<(), Invalid> {
         let rest = self.text.get(self.behind..).unwrap_or("");
         let word = rest.trim_ascii_start();
@@ -100,7 +100,7 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// The word that a text begins with, and its length.
+    /// Returns the token that the text begins with, and its length.
     fn word(&self, text: &'a str) -> Result<(Token<'a>, usize), Invalid> {
         let Some(first) = text.chars().next() else { return Ok((Token::End, 0)) };
         if let Some(sign) = SIGNS.into_iter().find(|sign| text.starts_with(sign)) {
@@ -126,7 +126,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// A text in quotes, which are those of JSON.
+    /// Reads a text in double quotes, with the escapes of JSON.
     fn text(&self, text: &'a str) -> Result<(Token<'a>, usize), Invalid> {
         let mut escaped = false;
         let inner = text.get(1..).unwrap_or("");
@@ -155,8 +155,8 @@ fn word(text: &str) -> (Token<'_>, usize) {
     (Token::Word(word), word.len())
 }
 
-/// As far as it may belong to a number: letters too, so that what is none is refused as a whole. Two points
-/// end it.
+/// Returns the prefix that may belong to a number. Letters belong to it, so that a malformed number is
+/// refused as a whole. Two points end it.
 fn number(text: &str) -> &str {
     let mut before = '\0';
     until(text, |rest, next| {
@@ -167,13 +167,13 @@ fn number(text: &str) -> &str {
     })
 }
 
-/// The text before the first place at which it ends.
+/// Returns the text before the first character for which `ends` is true.
 fn until(text: &str, mut ends: impl FnMut(&str, char) -> bool) -> &str {
     let end = text.char_indices().find(|(at, next)| text.get(*at..).is_some_and(|rest| ends(rest, *next)));
     end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-// A filter's text becomes steps.
+// The parser of a filter, from its text to its steps.
 //
 // ```text
 // either    := both { "or" both }
@@ -181,15 +181,16 @@ fn until(text: &str, mut ends: impl FnMut(&str, char) -> bool) -> &str {
 // condition := "not" condition | "(" either ")" | "all" | comparison
 // ```
 //
-// What is open is kept in a list, not on the stack, so that no text is nested too deep to be refused.
+// Open constructs are kept in a list, not on the call stack, so that a deeply nested text is refused without
+// recursion.
 
-/// The most parentheses and denials within each other.
+/// The largest depth of nested parentheses and negations.
 const DEEPEST: usize = 64;
 
-/// The most values that are compared with, those of sets too.
+/// The largest number of values to compare with, those of sets included.
 const VALUES: usize = 4_096;
 
-/// A construct that has begun and not ended.
+/// A construct that is not closed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
     Parenthesis,
@@ -235,7 +236,7 @@ struct FilterReader<'a> {
 }
 
 impl FilterReader<'_> {
-    /// Reads a condition, with what stands before it.
+    /// Parses a condition, with the parentheses and negations before it.
     fn begin(&mut self) -> Result<(), Invalid> {
         loop {
             let opens = match self.tokens.next() {
@@ -284,7 +285,8 @@ impl FilterReader<'_> {
         Ok(())
     }
 
-    /// Counts values; those of a set are refused before they are too many.
+    /// Counts the values of a comparison. A set with too many is refused by its own parser, at the first one
+    /// too many.
     fn count(&mut self, values: usize) -> Result<(), Invalid> {
         self.values += values;
         match self.values {
@@ -293,7 +295,7 @@ impl FilterReader<'_> {
         }
     }
 
-    /// Reads what ends a condition, up to where another is due; whether none is.
+    /// Parses what follows a condition, up to the next one. Returns true at the end of the text.
     fn end(&mut self) -> Result<bool, Invalid> {
         loop {
             while self.open.last() == Some(&Open::Not) {
@@ -348,7 +350,7 @@ impl FilterReader<'_> {
         self.depth -= 1;
     }
 
-    /// Joins what these words have joined.
+    /// Closes the pending joins by these operators.
     fn join(&mut self, joins: &[Join]) {
         while let Some(Open::Joined(join)) = self.open.last().copied() {
             if !joins.contains(&join) {
@@ -360,18 +362,19 @@ impl FilterReader<'_> {
     }
 }
 
-// Steps become a filter's text again.
+// The printer of a filter, from its steps to its normal text.
 
-/// The binding strength of a text.
+/// The binding strength of a printed condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Tight {
     Or,
     And,
-    /// A comparison, or what is denied.
+    /// A comparison or a negation.
     One,
 }
 
-/// The one text of these steps; none where they are no filter of this schema, or a moment has no text.
+/// Returns the normal text of these steps; `None` if they are no filter of this schema, or a time has no
+/// text.
 pub(super) fn tell(schema: &Schema, steps: &[FilterStep]) -> Option<String> {
     let mut texts: Vec<(String, Tight)> = Vec::new();
     for step in steps {
@@ -396,7 +399,7 @@ fn joined(texts: &mut Vec<(String, Tight)>, word: &str, tight: Tight) -> Option<
     Some((left + word + &right, tight))
 }
 
-/// The text, between parentheses where it would fall apart.
+/// Returns the text, in parentheses if it binds less tightly than `needed`.
 fn held((text, tight): (String, Tight), needed: Tight) -> String {
     if tight < needed { format!("({text})") } else { text }
 }
@@ -409,7 +412,7 @@ fn comparison(field: &Field, test: &ValueTest) -> Option<String> {
     Some(match test {
         ValueTest::Within(low, high) if low == high => format!("= {}", shown(*low)?),
         ValueTest::Within(low, i64::MAX) => format!(">= {}", shown(*low)?),
-        // Below the largest, for that was the arm before.
+        // `high` is below the largest number, which the arm before has matched.
         ValueTest::Within(i64::MIN, high) => format!("< {}", shown(high + 1)?),
         ValueTest::Within(low, high) => format!("in {}..{}", shown(*low)?, shown(high + 1)?),
         ValueTest::Among(numbers) => set(numbers.iter().map(|number| shown(*number)))?,
@@ -426,7 +429,7 @@ fn set(values: impl Iterator<Item = Option<String>>) -> Option<String> {
     Some(format!("in {{{}}}", values.collect::<Option<Vec<_>>>()?.join(", ")))
 }
 
-/// As a text of JSON, in which everything that cannot be seen is escaped.
+/// Returns the text as JSON, with every invisible character escaped.
 fn quoted(text: &str) -> String {
     let plain = serde_json::Value::from(text).to_string();
     let mut quoted = String::with_capacity(plain.len());
