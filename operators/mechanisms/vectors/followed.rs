@@ -1,5 +1,4 @@
-//! Found means with their noise: bounds that are found or were left, sums over counts, and what the next
-//! window is left.
+//! Found means with noise: the bounds of a window, its sums and counts, and the bounds for the next window.
 
 use std::sync::Arc;
 
@@ -23,21 +22,21 @@ use crate::mechanisms::shaped::within;
 use crate::mechanisms::statistic::{Cells, Statistic};
 use crate::noise::NoiseSource;
 
-/// Means of vectors whose bounds are found and followed, ready to be drawn.
+/// Means of vectors whose bounds are estimated and followed, prepared for draws.
 ///
-/// Of the [`cost`](Prepared::cost) of a window that knows the bounds of a key, the covariance for the next one
-/// has its share ([`FoundMean::following`]), of the rest the count has its own ([`Gaussian::counting`]), and
-/// the sums have what is left. Where nothing is known, all of this is of what is left beside
-/// [`FoundMean::finding`]. Which of the two it is depends on what was released before, so that every answer
-/// may say its noise.
+/// The [`cost`](Prepared::cost) of a window that has the bounds of a key is split between the covariance for
+/// the next window ([`FoundMean::following`]), the count, which has its part of the rest
+/// ([`Gaussian::counting`]), and the sums. In a window without bounds this splits the cost that
+/// [`FoundMean::finding`] leaves. Which of the two applies depends on earlier releases, so every answer
+/// states its own noise.
 ///
-/// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of
-/// what may be outside. What shortening takes away is in no interval; but where most records seem to have
-/// been shortened, as the covariance says, or where a frame was found among too few of them, the interval is
-/// the outer range.
+/// The interval of a coordinate contains the true value if its sum and the count are both within theirs; each
+/// has half of the probability of an error. No interval includes the bias of shortened records; but if most
+/// records seem to have been shortened, by the covariance, or if a frame was estimated from too few records,
+/// the interval is the outer range.
 ///
-/// Each key in the order of keys asks for the choices of its quantiles, where its bounds must be found, and
-/// then for the draws of its count, its sums and its products.
+/// Each key, in the order of keys, draws its quantiles, if it has no bounds, and then the noise of its count,
+/// its sums and its products.
 #[derive(Clone, Debug)]
 pub struct FollowedMeans<K> {
     keys: Arc<[K]>,
@@ -75,15 +74,15 @@ impl<K: Key> Mechanism<FoundMean<K>> for Gaussian {
 pub(super) struct ExactVector {
     pub(super) records: u64,
     pub(super) sums: Vec<i128>,
-    /// The lower triangle, row by row.
+    /// The lower triangle of the sum of products, row by row.
     pub(super) products: Vec<i128>,
 }
 
-/// So many products are summed up in 64 bits: each is at most 2^40.
+/// The number of products that are summed in 64 bits: each is at most 2^40.
 const TOGETHER: usize = 1 << 20;
 
-/// Sums up a key's records as a frame measures them. Each is at most `steps.most()` long, and its products at
-/// most `steps.most_products()`: that is enforced here, in integers, and nowhere else.
+/// Sums the records of a key as a frame measures them. Each record is at most `steps.most()` long, and its
+/// products at most `steps.most_products()`: this is enforced here, in integers, and nowhere else.
 pub(super) fn exact(rows: &VectorRows, frame: &Frame, outer: &[Range], steps: &VectorSteps) -> ExactVector {
     let dimension = outer.len();
     let (unit, most) = (libm::exp2(steps.bits.into()), steps.most());
@@ -96,7 +95,7 @@ pub(super) fn exact(rows: &VectorRows, frame: &Frame, outer: &[Range], steps: &V
         frame.measure(row, outer, &mut found);
         within(&found, unit, most, &mut whole);
         sums.iter_mut().zip(&whole).for_each(|(sum, &entry)| *sum = sum.wrapping_add(entry.into()));
-        // Toward zero, so that no length grows.
+        // The division rounds toward zero, so that no length grows.
         whole.iter_mut().for_each(|entry| *entry /= coarser);
         let mut rest = &mut some[..];
         for (at, entry) in whole.iter().enumerate() {
@@ -119,7 +118,7 @@ fn settle(products: &mut [i128], some: &mut [i64]) {
     }
 }
 
-/// A key's numbers with their noise.
+/// The noisy totals of a key.
 struct NoisedVector {
     records: i128,
     sums: Vec<i128>,
@@ -142,18 +141,19 @@ impl WindowNoise {
 }
 
 impl<K: Key> FollowedMeans<K> {
-    /// The noise of the count, which is the same for all keys. That of the sums is released with each answer.
+    /// Returns the noise of the count for a key that has its bounds already. That of the sums is stated by
+    /// each answer, and so is that of a key without bounds.
     pub fn counts(&self) -> Noised {
         Noised::additive("records", &self.prices.kept.counts)
     }
 
-    /// Returns the number of records, as noised, that the first window of a key must have for its bounds to
-    /// be kept: with fewer, the interval is the outer range, and the next window finds them anew.
+    /// Returns the noisy number of records that the first window of a key must have for its bounds to be
+    /// kept: with fewer, the interval is the outer range, and the next window estimates bounds again.
     pub fn least_records(&self) -> u64 {
         self.finding.enough
     }
 
-    /// Returns the length from which on a record is shortened, in standard deviations.
+    /// Returns the length above which a record is shortened, in standard deviations.
     pub fn longest(&self) -> f64 {
         self.prices.steps.longest
     }
@@ -177,7 +177,7 @@ impl<K: Key> FollowedMeans<K> {
         }
     }
 
-    /// The mean of each coordinate, and the noise of its sum.
+    /// Returns the mean of each coordinate, and the noise of its sum.
     fn estimates(
         &self,
         frame: &Frame,
@@ -196,17 +196,16 @@ impl<K: Key> FollowedMeans<K> {
             let centre = frame.centre.get(place).copied().unwrap_or_default();
             let (low, high) = (outer.low() as f64, outer.high() as f64);
             let told = |from_centre: f64| (centre + from_centre).clamp(low, high);
-            // At this many steps a deviation, a sum of integer Gaussians is Gaussian to far more digits than
-            // are released. Each record may be off by a step in each coordinate.
+            // With this many steps in a standard deviation, a sum of integer Gaussians is Gaussian to far
+            // more digits than are released. Each record may be off by a step in each coordinate.
             let rounded = frame.factor.row(place).iter().map(|entry| entry.abs()).sum::<f64>() * step;
             let off = length * step * laws.halves.1 as f64 + rounded * most.max(0.0);
             let over = quotient(Estimate::between(sum - off, sum, sum + off), records);
             let noised = Noised::additive("sum", &laws.sums);
             let noised = Noised { scale: noised.scale * length * step, ..noised }.told_in(coordinate.point);
             if most < 1.0 || misfits {
-                // Nothing is known where there may well be nobody, where most records were shortened, or
-                // where the frame was found among fewer records than that takes. All of it is decided by
-                // noised numbers.
+                // The interval is the outer range if there may be no records, if most of them were shortened,
+                // or if the frame was estimated from too few. All of this is decided by noisy numbers.
                 return (Estimate::between(low, told(over.value), high), noised);
             }
             (over.map(told), noised)
@@ -248,8 +247,8 @@ impl<K: Key> Prepared for FollowedMeans<K> {
         noise: &mut NoiseSource,
     ) -> Drawn<Answer<K, f64>> {
         let mut rows = exact_of.into_map();
-        // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew would
-        // still be private: both ways cost the same.
+        // A state that cannot be read has ended the job before its first draw (`accepts`). A new start here
+        // would still be private: both ways cost the same.
         let frames = state.and_then(|bytes| from_bytes(bytes, self.keys.len(), self.outer.len()).ok());
         let mut frames = frames.unwrap_or_default().into_iter();
         let (mut cells, mut told_noise, mut left) = (Vec::new(), Vec::new(), Vec::new());
@@ -281,25 +280,25 @@ impl<K: Key> Prepared for FollowedMeans<K> {
     }
 }
 
-// The frame of the next window, from what this one released.
+// The frame of the next window, from the released numbers of this one.
 //
-// All of it is made of numbers that have had their noise, so none of it costs anything, and floats will do.
+// It is computed from noisy numbers alone, so it costs nothing, and floats suffice.
 //
-// * **How far is it trusted?** In the units of the frame a window released a mean and second moments, each
-//   with noise of a known size. The centre goes `1 / (1 + nu^2)` of the way to the mean, where `nu` is about
-//   how long the mean's noise is; the covariance `1 / (1 + mu)` of the way to what was seen, and never more
-//   than 15/16 of it, where `mu` is about how far noise and the sampling of records may take it in some
-//   direction. So a window with few people moves nothing, no direction gets narrower than the noise can tell,
-//   and none by more than a factor of 4 in one window.
-// * **When nothing fits.** Records that are too long are clipped, and so are their moments. Where the frame
-//   fits, the squares of lengths are `d` in the mean, and where most records are clipped they are near the
-//   square of the longest. Halfway between, the covariance is no longer taken around the mean, which would be
-//   small for records that are far away and close to each other, but around the old centre, and twice as
-//   wide: it then grows until it holds them.
-// * **It stays in bounds.** A centre stays in the outer ranges, a deviation is no wider than them, and at
-//   least a quarter of a step.
+// * **The step of an update.** In the units of the frame, a window released a mean and second moments, each
+//   with noise of a known scale. The centre moves `1 / (1 + nu^2)` of the way to the mean, where `nu` is
+//   about the length of the mean's noise. The covariance moves `1 / (1 + mu)` of the way to the observed one,
+//   and never more than 15/16 of it, where `mu` is about the error by noise and by the sampling of records in
+//   some direction. So a window with few people moves nothing, no direction becomes narrower than the noise
+//   can resolve, and none by more than a factor of 4 in one window.
+// * **A frame that does not fit.** Records that are too long are shortened, and so are their moments. If the
+//   frame fits, the squares of lengths are `d` in the mean; if most records are shortened, they are near the
+//   square of the longest. Beyond the midpoint between the two, the covariance is taken around the old centre
+//   instead of the mean, since around the mean it would be small for records that are far away and close to
+//   each other, and with twice the deviations: it then grows until it contains them.
+// * **The limits.** A centre stays in the outer ranges; a deviation is at most the width of the outer range,
+//   and at least a quarter of a step.
 
-/// The values that a window released of a key, in the units of its frame.
+/// The released numbers of a key in one window, in the units of its frame.
 #[derive(Clone, Debug)]
 pub(super) struct ReleasedWindow {
     pub(super) records: f64,
@@ -308,7 +307,7 @@ pub(super) struct ReleasedWindow {
     pub(super) squares: Vec<f64>,
 }
 
-/// The standard deviations of the noise in it.
+/// The standard deviations of the noise in a [`ReleasedWindow`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NoiseDeviations {
     pub(super) records: f64,
@@ -317,7 +316,7 @@ pub(super) struct NoiseDeviations {
 }
 
 impl ReleasedWindow {
-    /// Returns true if most records seem clipped, beyond the effect of noise.
+    /// Returns true if most records seem to have been shortened, beyond the effect of noise.
     pub(super) fn misfits(&self, doubt: &NoiseDeviations, longest: f64) -> bool {
         let dimension = self.sums.len();
         let squares: f64 = (0..dimension).filter_map(|at| self.squares.get(place(at, at))).sum();
@@ -326,8 +325,8 @@ impl ReleasedWindow {
     }
 }
 
-/// The frame that a window leaves to the next. `longest` is how long a record may be in the units of the
-/// frame.
+/// Returns the frame for the next window. `longest` is the bound on the length of a record in the units of
+/// the frame.
 pub(super) fn follow(
     frame: &Frame,
     seen: &ReleasedWindow,
@@ -363,19 +362,20 @@ pub(super) fn follow(
         || frame.factor.clone(),
         |turned| bounded(frame.factor.product(&turned).with_more(trust * LEAST_SQUARED), outer),
     );
-    // Whatever a float could not hold is not followed.
+    // A frame that overflows is not followed.
     let next = Frame { centre: centre.collect(), factor };
     let numbers: Vec<f64> = next.centre.iter().chain(next.factor.entries()).copied().collect();
     Frame::of(&numbers, dimension).unwrap_or_else(|| frame.clone())
 }
 
-/// Returns the index of the entry of a row and a column in a lower triangle.
+/// Returns the index of an entry in a lower triangle.
 fn place(row: usize, column: usize) -> usize {
     row * (row + 1) / 2 + column
 }
 
-/// The factor of the covariance in the units of the old frame: so much of the way from 1 in all directions to
-/// what was seen, or less where noise has left some direction nothing.
+/// Returns the factor of the covariance in the units of the old frame: the fraction `trust` of the way from
+/// the identity to the observed one, or less if noise leaves a direction too little: the fraction is halved
+/// until every pivot is large enough.
 fn turned(dimension: usize, around: impl Fn(usize, usize) -> f64, trust: f64) -> Option<Lower> {
     (0..40).find_map(|halved| {
         let trust = trust * libm::exp2(-f64::from(halved));
@@ -389,7 +389,7 @@ fn turned(dimension: usize, around: impl Fn(usize, usize) -> f64, trust: f64) ->
     })
 }
 
-/// No coordinate deviates by more than its outer range is wide.
+/// Limits the deviation of each coordinate to the width of its outer range.
 fn bounded(factor: Lower, outer: &[Range]) -> Lower {
     let lengths = factor.lengths();
     factor.rows_scaled(|at| outer.get(at).map_or(1.0, |range| (range.width() as f64 / lengths[at]).min(1.0)))

@@ -1,4 +1,4 @@
-//! The mean of vectors of unknown bounds: the request, and the contribution of one person.
+//! The mean of vectors of unknown bounds: the statistic, the contribution of one person, and the prices.
 
 use std::sync::Arc;
 
@@ -14,29 +14,28 @@ use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::spend::{Cut, Spend};
 use crate::mechanisms::statistic::{Cells, KeyedStatistic, Statistic};
 
-/// The mean of the vectors of each key, whose bounds are found, and followed from window to window.
+/// The mean of the vectors of each key, with bounds that are estimated in the first window and then follow
+/// the data.
 ///
-/// What must be known is an outer range for each coordinate, which may be far too wide. By [`Gaussian`]
-/// noise:
+/// The caller states an outer range for each coordinate, which may be far too wide. With [`Gaussian`] noise:
 ///
 /// * **The first window** of a key spends [`finding`](FoundMean::finding) percent on two quantiles of each
-///   coordinate, those of 0.01 and 0.99 where there are people enough, or less far out: they say where the
-///   values are, and how far apart.
-/// * **Every window** measures each record in what is known by then, a centre and a covariance: a record of
-///   the same distribution then has about the length of a vector of `d` normal numbers. What is longer than
-///   `sqrt(d + 2 sqrt(d l) + 2 l)` is brought to that length, with `l = ln people`: of normal numbers no more
-///   than one vector in so many [`people`](FoundMean::people) is. The sum of what is measured, the count, and
-///   for [`following`](FoundMean::following) percent the sum of all products of two coordinates have their
-///   noise.
-/// * **The next window** has its centre and covariance from what this one released, which is public and costs
-///   nothing. It spends nothing on finding, and so has less noise. A mean that moves and a scale that grows
-///   are followed, within a few windows.
+///   coordinate: those of 0.01 and 0.99 if there are enough people, and less extreme ones otherwise. They
+///   estimate the location and the scale of the values.
+/// * **Every window** measures each record in a frame, a centre and a covariance: a record of the same
+///   distribution then has about the length of a vector of `d` normal numbers. A longer record than
+///   `sqrt(d + 2 sqrt(d l) + 2 l)` is shortened to that length, with `l = ln people`: of normal vectors, at
+///   most one in [`people`](FoundMean::people) is longer. The window adds noise to the sum of the measured
+///   records, to their count, and, for [`following`](FoundMean::following) percent, to the sum of all
+///   products of two coordinates.
+/// * **The next window** takes its centre and covariance from the released numbers of this one, which are
+///   public and cost nothing. It spends nothing on quantiles, and so has less noise. A mean that moves or a
+///   scale that grows is followed within a few windows.
 ///
-/// So the noise has the shape of the data, whatever units they are in and however the coordinates go
-/// together.
+/// So the noise has the shape of the data, for any units and any correlation of the coordinates.
 ///
-/// Records that were shortened draw the mean toward the centre. That is no noise, and no interval holds it;
-/// but where most were, the interval is the outer range.
+/// Shortened records bias the mean toward the centre. This is not noise, and no interval includes it; but if
+/// most records were shortened, the interval is the outer range.
 ///
 /// [`Gaussian`]: crate::mechanisms::Gaussian
 #[derive(Clone, Debug)]
@@ -53,11 +52,11 @@ pub struct FoundMean<K> {
 }
 
 impl<K: Key> FoundMean<K> {
-    /// The mean over at most `per_key` records of each person in each key, within these outer ranges: a range
-    /// for each coordinate, to which it is clipped, but which it need not fill.
+    /// Creates the mean over at most `per_key` records of each person in each key, with an outer range for
+    /// each coordinate, to which values are clipped, and which may be much wider than the data.
     ///
     /// # Errors
-    /// Names `keys` unless they are public, and `bound` where the sensitivity leaves 128 bits.
+    /// Names `keys` unless they are public, and `bound` if the sensitivity exceeds 128 bits.
     pub fn new(outer: &Ranges, limits: ContributionBound, keys: Keys<K>) -> Result<FoundMean<K>, Invalid> {
         let Some(listed) = keys.listed() else {
             let remedy = "public keys: bounds are found for each of them, and a key that is still to be discovered has none";
@@ -76,37 +75,38 @@ impl<K: Key> FoundMean<K> {
         })
     }
 
-    /// About how many records a key has in a window; 1,000 unless said. Which quantiles are found depends on
-    /// it, and how long a record may be before it is shortened: from 4.5 standard deviations on for 1,000 of
-    /// them in one dimension, 6.0 for a million.
+    /// Sets the approximate number of records of a key in a window, by default 1,000. It determines the
+    /// quantiles that are estimated, and the length from which a record is shortened: 4.5 standard deviations
+    /// for 1,000 records in one dimension, 6.0 for a million.
     ///
-    /// Where so few are expected that even quartiles could not be distinguished from the ends of the outer
-    /// range, the mechanism is refused by name (`people`): every window would be paid for, and none would say
-    /// anything. Where fewer come than are expected, the first window of a key has the outer range for its
-    /// interval.
+    /// If it is so small that even quartiles could not be distinguished from the ends of the outer range,
+    /// preparation fails with an error that names `people`: every window would be paid for, and none would be
+    /// informative. If a window has fewer records than its quantiles need (`FollowedMeans::least_records`),
+    /// the first window of a key has the outer range as its interval.
     ///
-    /// Rather too few than too many: quantiles nearer to the middle are found as well, but with fewer people
-    /// than were expected they may be missed, and are then not left to the next window.
+    /// An estimate that is too small is safer than one that is too large: less extreme quantiles still find
+    /// the bounds, but with fewer people than expected they may be missed, and are then not kept for the next
+    /// window.
     #[must_use]
     pub fn people(self, people: u64) -> FoundMean<K> {
         FoundMean { people, ..self }
     }
 
-    /// The percentage of the cost that goes into finding bounds, in a window that knows none; 25 unless said.
+    /// Sets the percentage of the cost that estimates bounds, in a window that has none, by default 25.
     #[must_use]
     pub fn finding(self, percent: u8) -> FoundMean<K> {
         FoundMean { finding: percent, ..self }
     }
 
-    /// The percentage of the cost, of what finding has left, that goes into the covariance for the next
-    /// window; 5 unless said.
+    /// Sets the percentage of the cost, after that of the bounds, that estimates the covariance for the next
+    /// window, by default 5.
     #[must_use]
     pub fn following(self, percent: u8) -> FoundMean<K> {
         FoundMean { following: percent, ..self }
     }
 
-    /// Tells the coordinates by these names, each with its decimal point there. Values and ranges are in the
-    /// steps that it leaves.
+    /// Sets the names of the coordinates in answers, each with its decimal point. Values and ranges are in
+    /// the steps of that decimal point.
     ///
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
@@ -115,8 +115,9 @@ impl<K: Key> FoundMean<K> {
         Ok(FoundMean { coordinates, ..self })
     }
 
-    /// Adds what one person left in a key: the first `per_key` of these records. A record of another length
-    /// counts as one that is at the centre, wherever that will be. Somebody without a record adds nothing.
+    /// Adds the contribution of one person to a key: the first `per_key` of these records. A record of
+    /// another length counts as one at the centre, wherever the centre will be. A person without a record
+    /// adds nothing.
     #[inline]
     pub fn add<V: AsRef<[i64]>>(&self, known: &mut VectorRows, records: &[V]) {
         let records = self.limits.first(records);
@@ -128,7 +129,7 @@ impl<K: Key> FoundMean<K> {
         records.iter().for_each(|record| known.add(record.as_ref()));
     }
 
-    /// Returns the tally of a key that one person alone has, with these records.
+    /// Returns the tally of a key with one person, who has these records.
     pub fn of_one<V: AsRef<[i64]>>(&self, records: &[V]) -> VectorRows {
         let mut known = VectorRows::of(self.dimension());
         self.add(&mut known, records);
@@ -140,7 +141,7 @@ impl<K: Key> FoundMean<K> {
         self.outer.len()
     }
 
-    /// The only keys that it is released for.
+    /// Returns the keys that the statistic is released for.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         Some(Arc::clone(&self.listed))
     }
@@ -165,7 +166,7 @@ impl<K: Key> FoundMean<K> {
         self.people
     }
 
-    /// The percentages: of finding, and of following.
+    /// Returns the percentages of the cost for the bounds and for the next covariance.
     pub(super) fn percentages(&self) -> (u8, u8) {
         (self.finding, self.following)
     }
@@ -195,22 +196,22 @@ impl<K> Sealed for FoundMean<K> {}
 impl<K: Key> Statistic for FoundMean<K> {
     type Tally = Cells<K, VectorRows>;
 
-    /// Of the counts. A sum is of lengths that are settled with the noise.
+    /// The sensitivity of the counts. That of a sum depends on steps that are fixed with the noise.
     fn sensitivity(&self) -> Sensitivity {
         self.counts
     }
 }
 
-// What each number of a found mean may cost, in which steps it is counted, and the noise that this buys.
+// The prices of the numbers of a found mean, the steps that they are counted in, and their noise.
 
-/// The bound on the length of a record, and the steps in which it is counted: enforced in integers.
+/// The bound on the length of a record and the steps that it is counted in, which are enforced in integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct VectorSteps {
     /// The bound on the length, in the units of a frame.
     pub(super) longest: f64,
-    /// A step is `2^-bits` of such a unit.
+    /// The resolution of sums: a step is `2^-bits` of such a unit.
     pub(super) bits: u32,
-    /// For products of two coordinates, one is `2^-coarse`.
+    /// The resolution of coordinates in products: a step is `2^-coarse`.
     pub(super) coarse: u32,
 }
 
@@ -218,36 +219,36 @@ pub(super) struct VectorSteps {
 #[derive(Clone, Debug)]
 pub(super) struct WindowNoise {
     pub(super) counts: Additive,
-    /// Of each coordinate of the sum, in steps.
+    /// The noise of each coordinate of the sum, in steps.
     pub(super) sums: Additive,
-    /// Of each entry of the sum of products, in squares of coarse steps.
+    /// The noise of each entry of the sum of products, in squares of coarse steps.
     pub(super) squares: Additive,
-    /// Inside of which a count is as often as it should be; and a sum.
+    /// The half-widths of the intervals of a count and of a sum.
     pub(super) halves: (u64, u64),
 }
 
-/// The prices of a found mean.
+/// The prices and the noise of a found mean.
 #[derive(Clone, Debug)]
 pub(super) struct FoundMeanPrices {
     pub(super) steps: VectorSteps,
-    /// For finding the bounds of one key.
+    /// The cost of the bounds of one key.
     pub(super) finding: Spend,
-    /// Of a window that has found its bounds itself.
+    /// The noise of a window that estimates its bounds.
     pub(super) fresh: WindowNoise,
-    /// Of a window that was left its bounds.
+    /// The noise of a window that has its bounds from the one before it.
     pub(super) kept: WindowNoise,
 }
 
-/// The finest steps that sums are counted in, and products. So fine, nothing of rounding shows: of `n`
-/// records the mean is off by less than a step.
+/// The finest steps of sums and of products. At these rounding does not matter: with `n` records the mean is
+/// off by less than a step.
 const FINEST: u32 = 30;
 const FINEST_PRODUCTS: u32 = 10;
 
-/// The coarsest. At these rounding would show.
+/// The coarsest steps of sums and of products. At coarser ones rounding would matter.
 const COARSEST: u32 = 16;
 const COARSEST_PRODUCTS: u32 = 5;
 
-/// More people than this are nowhere.
+/// The largest number of people that can be expected.
 const MOST_PEOPLE: u64 = 1 << 40;
 
 impl VectorSteps {
@@ -256,20 +257,20 @@ impl VectorSteps {
         (self.longest * libm::exp2(self.bits.into())) as u64
     }
 
-    /// By how much coarser the steps of products are.
+    /// Returns the number of bits by which the steps of products are coarser.
     pub(super) fn coarser(&self) -> u32 {
         self.bits - self.coarse
     }
 
-    /// Returns the largest length of the products of one record, each pair of coordinates once, in squares of
-    /// coarse steps: no longer than the square of the record's length.
+    /// Returns the largest length of the products of one record, as a vector with each pair of coordinates
+    /// once, in squares of coarse steps: at most the square of the record's length.
     pub(super) fn most_products(&self) -> u64 {
         u64::try_from(u128::from(self.most()).pow(2) >> (2 * self.coarser())).unwrap_or(u64::MAX)
     }
 }
 
-/// Returns the length that a vector of this number of normal numbers exceeds with one chance in `people` at
-/// most: a bound on the chi-squared tail (Laurent and Massart 2000).
+/// Returns the length that a vector of this number of normal numbers exceeds with probability at most
+/// `1 / people`: a bound on the chi-squared tail (Laurent and Massart 2000).
 pub(super) fn longest(dimension: usize, people: u64) -> f64 {
     let (dimension, log) = (dimension as f64, libm::log(people.max(2) as f64));
     (dimension + 2.0 * (dimension * log).sqrt() + 2.0 * log).sqrt()
@@ -277,8 +278,8 @@ pub(super) fn longest(dimension: usize, people: u64) -> f64 {
 
 impl FoundMeanPrices {
     /// # Errors
-    /// Names `finding`, `following`, `counting` or `people` where it is out of range, and `bound` or `rho`
-    /// where steps would have to be too coarse.
+    /// Names `finding`, `following`, `counting` or `people` if it is out of range, and `bound` or `rho` if
+    /// the steps would have to be too coarse.
     pub(super) fn new<K: Key>(
         asked: &UncheckedNoise,
         mean: &FoundMean<K>,
@@ -306,8 +307,7 @@ impl FoundMeanPrices {
         let (fresh, kept) = (parts(left)?, parts(spend)?);
         let law = |spend: Spend, most: u64| {
             let moved = u128::from(mean.limits().per_key()) * u128::from(most);
-            // All coordinates of a key together are one vector of this length, and their noise is the same in
-            // each.
+            // All coordinates of a key together are one vector of this length, and each has the same noise.
             Additive::within(asked.family, spend, &Sensitivity::each(mean.limits(), moved)?)
         };
         let both = |of: fn(&(Spend, Spend, Spend)) -> Spend, most: u64| {
@@ -332,7 +332,8 @@ impl FoundMeanPrices {
     }
 }
 
-/// With the most bits with which it can be made.
+/// Returns the largest number of bits for which `make` succeeds, with its value; otherwise the error for the
+/// smallest.
 fn finest<T>(
     bits: std::ops::RangeInclusive<u32>,
     make: impl Fn(u32) -> Result<T, Invalid>,

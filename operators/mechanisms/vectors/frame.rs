@@ -1,4 +1,4 @@
-//! Frames: a centre and the scales around it, by which records are measured; all of it is public.
+//! Frames: the public centres and scales by which records are measured.
 
 use std::sync::Arc;
 
@@ -15,25 +15,26 @@ use crate::noise::NoiseSource;
 /// The origin and the scale of records: a record is `centre + factor u`, and `u` has about the length of a
 /// vector of normal numbers if the frame fits.
 ///
-/// It is made of numbers that have had their noise. One that does not fit costs accuracy, and nothing else.
+/// It is computed from noisy numbers. A frame that does not fit costs accuracy, and nothing else.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Frame {
     pub(super) centre: Vec<f64>,
     pub(super) factor: Lower,
 }
 
-/// The least scale of a frame in each direction, in steps, squared: a quarter. Of whole numbers that are all
-/// but always the same it is wide enough.
+/// The square of the least scale of a frame in each direction, which is a quarter of a step. It is wide
+/// enough for integers that are nearly constant.
 pub(super) const LEAST_SQUARED: f64 = 1.0 / 16.0;
 
-/// From the middle to either end of what is found, in standard deviations of normal data: it is half again as
-/// wide as what lies between the quantiles of 0.01 and 0.99.
+/// The distance from the middle to either end of a found range, in standard deviations of normal data: 1.5
+/// times that of the quantiles of 0.01 and 0.99.
 const TO_THE_END: f64 = 3.4895;
 
 impl Frame {
-    /// The frame of what was found of each coordinate, two noised quantiles, which are so many `deviations`
-    /// of normal data from its middle. Of those of 0.01 and 0.99 it is widened by a quarter of what lies
-    /// between them at either end, of others by as much as leads there; then it is cut to the outer range.
+    /// Returns the frame of two noisy quantiles of each coordinate, which are this number of `deviations` of
+    /// normal data from its middle. The distance between the quantiles of 0.01 and 0.99 is widened by a
+    /// quarter of itself at either end, that of others to the same number of deviations; then it is cut to
+    /// the outer range.
     pub(super) fn between(found: &[(i64, i64)], deviations: f64, outer: &[Range]) -> Frame {
         let more = (TO_THE_END / deviations - 1.0) / 2.0;
         let ranges = found.iter().zip(outer).map(|(&(low, high), outer)| {
@@ -51,8 +52,8 @@ impl Frame {
         Frame { centre, factor: Lower::diagonal(&scales) }
     }
 
-    /// A record as the frame measures it, once it is clipped to the outer ranges. It takes the place of what
-    /// is in `found`.
+    /// Measures a record in the frame, once it is clipped to the outer ranges, and writes the result over
+    /// `found`.
     pub(super) fn measure(&self, record: &[i64], outer: &[Range], found: &mut Vec<f64>) {
         found.clear();
         let clipped = record.iter().zip(outer).map(|(&value, range)| value.clamp(range.low(), range.high()));
@@ -60,12 +61,12 @@ impl Frame {
         self.factor.solve(found);
     }
 
-    /// Returns the distance from the centre that the frame measures as `u`.
+    /// Returns the vector from the centre that the frame measures as `u`.
     pub(super) fn back(&self, u: &[f64]) -> Vec<f64> {
         self.factor.times(u)
     }
 
-    /// As 64 bits for each number: the centre, then the factor row by row.
+    /// Writes the frame, in 64 bits for each number: the centre, then the factor row by row.
     pub(super) fn put(&self, bytes: &mut Vec<u8>) {
         for number in self.centre.iter().chain(self.factor.entries()) {
             bytes.extend_from_slice(&number.to_bits().to_be_bytes());
@@ -77,7 +78,7 @@ impl Frame {
         dimension + Lower::entries_of(dimension)
     }
 
-    /// Reads what [`Frame::put`] wrote, if these numbers are a frame.
+    /// Reads the numbers that [`Frame::put`] wrote; `None` if they are not a frame.
     pub(super) fn of(numbers: &[f64], dimension: usize) -> Option<Frame> {
         let (centre, entries) = numbers.split_at_checked(dimension)?;
         let factor = Lower::of(entries, dimension)?;
@@ -85,36 +86,37 @@ impl Frame {
     }
 }
 
-// The first frame of a key: found in its records, by two quantiles of each coordinate.
+// The first frame of a key, from two quantiles of each coordinate of its records.
 
-/// The plan by which bounds are found.
+/// The estimation of the first bounds of a key.
 ///
-/// The quantiles are those of 0.01 and 0.99, if this number of people are expected that more records lie
-/// beyond either than its rank may be off by. If not, nothing would keep a choice from the empty ends of the
-/// outer range: then they are those beyond which so many lie, up to the quartiles.
+/// The quantiles are those of 0.01 and 0.99 if, with the expected number of people, more records lie beyond
+/// either than the error of its rank. Otherwise nothing would keep the choice away from the empty ends of the
+/// outer range, and the quantiles are less extreme ones, up to the quartiles, beyond which that many records
+/// lie.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     bounds: Vec<QuantileBounds>,
     outer: Arc<[Range]>,
     /// The number of standard deviations of normal data from the middle to either quantile.
     deviations: f64,
-    /// With fewer noised records than this, what was found says little.
+    /// The noisy number of records below which the found bounds are unreliable.
     pub(super) enough: u64,
 }
 
-/// The farthest quantiles, and the nearest, in thousandths.
+/// The most extreme and the least extreme quantile, in thousandths.
 const FARTHEST: u64 = 10;
 const NEAREST: u64 = 250;
 
-/// The probability with which a rank is off by no more than planned.
+/// The probability that the error of a rank is within the planned one.
 const SURE: f64 = 0.99;
 
 impl Finding {
-    /// For so much a key.
+    /// Plans the quantiles for this cost of a key.
     ///
     /// # Errors
-    /// Names `bound` where a person moves ranks too far, `epsilon` where too little is left for a choice, and
-    /// `people` where so few are expected that even the quartiles may be anywhere in the outer range.
+    /// Names `bound` if a person moves ranks too far, `epsilon` if too little is left for a choice, and
+    /// `people` if so few are expected that even the quartiles may be anywhere in the outer range.
     pub(super) fn new<K: Key>(mean: &FoundMean<K>, spend: Spend) -> Result<Finding, Invalid> {
         let each = spend.part_of(mean.dimension() as u64);
         let by = |thousandths: u64| {
@@ -127,13 +129,14 @@ impl Finding {
             let error = errors.collect::<Result<Vec<u64>, Invalid>>()?.into_iter().max().unwrap_or(0);
             Ok::<_, Invalid>((bounds, error))
         };
-        // The rank of one that is nearer is off by less.
+        // A less extreme quantile has a smaller error of its rank.
         let (_, error) = by(FARTHEST)?;
         let thousandths = error.saturating_mul(1000).div_ceil(mean.stated_people()).clamp(FARTHEST, NEAREST);
         let (bounds, error) = by(thousandths)?;
         let enough = error.saturating_mul(1000).div_ceil(thousandths);
         if mean.stated_people() < enough {
-            // No nearer quantile is left: fewer records lie beyond these than their ranks may be off by.
+            // No less extreme quantile is left: fewer records lie beyond the quartiles than the error of
+            // their ranks.
             let remedy =
                 format!("at least {enough} records of a key in a window, a larger rho, or fewer numbers");
             return Err(Invalid::new("people", InvalidKind::TooSmall, remedy));
@@ -146,7 +149,7 @@ impl Finding {
         })
     }
 
-    /// Finds the frame of a key: two choices for each coordinate.
+    /// Draws the frame of a key: two quantiles for each coordinate.
     pub(super) fn frame(&self, rows: &VectorRows, noise: &mut NoiseSource) -> Frame {
         let bounds = self.bounds.iter().enumerate();
         let found = bounds.map(|(place, bounds)| bounds.draw(&rows.column(self.bounds.len(), place), noise));
@@ -154,8 +157,8 @@ impl Finding {
     }
 }
 
-/// Returns the number of standard deviations below the middle at which a normal distribution has this part
-/// below: by halving.
+/// Returns the number of standard deviations below the middle at which a normal distribution has this
+/// probability below, by bisection.
 fn deviations(below: f64) -> f64 {
     let (mut low, mut high) = (0.0, 8.0);
     for _ in 0..60 {
@@ -166,10 +169,10 @@ fn deviations(below: f64) -> f64 {
     low
 }
 
-// What found means remember: the frame of each key that has one.
+// The state of found means between windows: the frame of each key that has one.
 
-/// The format: this byte, which is no other statistic's; then for each key, in their order, a 0 where nothing
-/// is known of it, or a 1 and the numbers of its frame ([`Frame::put`]).
+/// The version of the format, a byte that no other statistic uses. After it, for each key in order, a 0 if
+/// the key has no frame, or a 1 and the numbers of its frame ([`Frame::put`]).
 const VERSION: u8 = 3;
 
 pub(super) fn to_bytes(frames: &[Option<Frame>]) -> Vec<u8> {
@@ -183,7 +186,7 @@ pub(super) fn to_bytes(frames: &[Option<Frame>]) -> Vec<u8> {
     bytes
 }
 
-/// Reads what [`to_bytes`] wrote, of this number of keys and coordinates.
+/// Parses the bytes that [`to_bytes`] wrote, for this number of keys and coordinates.
 pub(super) fn from_bytes(bytes: &[u8], keys: usize, dimension: usize) -> Result<Vec<Option<Frame>>, Invalid> {
     let Some((&VERSION, mut rest)) = bytes.split_first() else {
         return Err(Invalid::new(
@@ -231,8 +234,8 @@ mod tests {
     /// The quantiles of 0.01 and 0.99.
     const FAR: f64 = TO_THE_END / 1.5;
 
-    // By hand: between 400 and 600 lie 200, so it reaches from 350 to 650; of 0 to 10 a quarter is cut off
-    // above.
+    // By hand: 400 and 600 are 200 apart, so the range is from 350 to 650; that of 0 and 10 is cut by a
+    // quarter of the distance at the upper end.
     #[test]
     fn what_is_found_is_widened_and_cut() {
         let frame = Frame::between(&[(400, 600), (0, 10), (7, 7)], FAR, &outer());
@@ -240,7 +243,7 @@ mod tests {
         let scale = |half: f64| (half * half / TO_THE_END / TO_THE_END + 1.0 / 16.0).sqrt();
         let scales = [scale(150.0), scale(6.25), 0.25];
         assert_eq!(frame.factor, Lower::diagonal(&scales));
-        // The quantiles of 400 and 600 are those of a normal law of this deviation.
+        // 400 and 600 are the quantiles of a normal distribution of this deviation.
         assert!((scale(150.0) / (100.0 / 2.3263) - 1.0).abs() < 1e-3);
         let quartiles = Frame::between(&[(450, 550), (0, 10), (7, 7)], 0.674_489_75, &outer());
         assert!((quartiles.factor.lengths()[0] / (50.0 / 0.674_489_75) - 1.0).abs() < 1e-3, "cut on no side");
@@ -303,8 +306,8 @@ mod finding_tests {
         }
     }
 
-    // With 200 people at this price the quartiles were anywhere: means erred by 19,000 deviations, and each
-    // window was paid for.
+    // With 200 people at this price the quartiles were anywhere: means were off by 19,000 deviations, and
+    // each window was paid for.
     #[test]
     fn fewer_people_than_their_quartiles_need_are_refused() {
         let outer = Ranges::new([(-1_000_000_000, 1_000_000_000)]).unwrap();
@@ -321,8 +324,8 @@ mod finding_tests {
         assert!(asked(enough).unwrap().enough <= enough);
     }
 
-    // Refutes quantiles beyond which fewer records lie than their rank may be off by: with 508 people those
-    // of 0.01 would be anywhere.
+    // Refutes quantiles beyond which fewer records lie than the error of their rank: with 508 people those of
+    // 0.01 would be anywhere.
     #[test]
     fn few_people_are_found_by_their_quartiles_and_many_by_their_ends() {
         let outer = Ranges::new([(-1_000_000_000, 1_000_000_000)]).unwrap();

@@ -1,14 +1,14 @@
-//! Lower triangles: the factors of covariances.
+//! Lower triangular matrices: the Cholesky factors of covariances.
 
 /// A lower triangular matrix with a positive diagonal: `L` of the covariance `L L^T`. Row `i` has `i + 1`
-/// entries, one row behind the other.
+/// entries, and rows are stored one after another.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lower {
     dimension: usize,
     entries: Vec<f64>,
 }
 
-/// Returns the index where row `at` begins.
+/// Returns the index at which row `at` begins.
 fn start(at: usize) -> usize {
     at * (at + 1) / 2
 }
@@ -23,7 +23,7 @@ impl Lower {
         lower
     }
 
-    /// These entries, if they are finite, and the diagonal's are positive.
+    /// Creates the matrix of these entries; `None` unless all are finite and the diagonal is positive.
     pub(super) fn of(entries: &[f64], dimension: usize) -> Option<Lower> {
         let whole =
             entries.len() == Lower::entries_of(dimension) && entries.iter().all(|entry| entry.is_finite());
@@ -31,8 +31,8 @@ impl Lower {
         (0..dimension).all(|at| lower.row(at)[at] > 0.0).then_some(lower)
     }
 
-    /// The factor of a symmetric matrix, of which the lower triangle is given, row by row; `None` where some
-    /// pivot is below `least`, which is positive.
+    /// Returns the Cholesky factor of a symmetric matrix, given by its lower triangle, row by row; `None` if
+    /// a pivot is below `least`, which is positive.
     pub(super) fn factor(symmetric: &[f64], dimension: usize, least: f64) -> Option<Lower> {
         let mut lower = Lower { dimension, entries: symmetric.to_vec() };
         for at in 0..dimension {
@@ -42,7 +42,7 @@ impl Lower {
                 let left = row[column] - row[..column].iter().zip(above).map(|(a, b)| a * b).sum::<f64>();
                 row[column] = match before.get(start(column) + column) {
                     Some(pivot) => left / pivot,
-                    // A comparison that is false of what is no number, too.
+                    // The comparison is false for NaN, too.
                     None if left >= least => left.sqrt(),
                     None => return None,
                 };
@@ -67,18 +67,18 @@ impl Lower {
         &mut self.entries[start(at)..=start(at) + at]
     }
 
-    /// Returns the length of each row: the deviation of each coordinate.
+    /// Returns the length of each row: the standard deviation of each coordinate.
     pub(super) fn lengths(&self) -> Vec<f64> {
         let length = |row: &[f64]| row.iter().map(|entry| entry * entry).sum::<f64>().sqrt();
         (0..self.dimension).map(|at| length(self.row(at))).collect()
     }
 
-    /// `L u`.
+    /// Returns `L u`.
     pub(super) fn times(&self, u: &[f64]) -> Vec<f64> {
         (0..self.dimension).map(|at| self.row(at).iter().zip(u).map(|(a, b)| a * b).sum()).collect()
     }
 
-    /// Turns `y` into `L^-1 y`.
+    /// Replaces `y` with `L^-1 y`.
     pub(super) fn solve(&self, y: &mut [f64]) {
         for at in 0..self.dimension.min(y.len()) {
             let (row, (known, rest)) = (self.row(at), y.split_at_mut(at));
@@ -87,7 +87,7 @@ impl Lower {
         }
     }
 
-    /// The product with another lower triangle, which is one.
+    /// Returns the product with another lower triangular matrix, which is one as well.
     pub(super) fn product(&self, other: &Lower) -> Lower {
         let mut product = Lower { dimension: self.dimension, entries: vec![0.0; self.entries.len()] };
         for at in 0..self.dimension {
@@ -99,11 +99,11 @@ impl Lower {
         product
     }
 
-    /// The factor of `L L^T + much I`: what is added is positive, so nothing is lost.
+    /// Returns the factor of `L L^T + much I`. The added term is positive, so no precision is lost.
     pub(super) fn with_more(mut self, much: f64) -> Lower {
         for first in 0..self.dimension {
-            // The factor of `L L^T + v v^T`, for a `v` that begins at `first`: each column is turned against
-            // it.
+            // A rank-one update, to the factor of `L L^T + v v^T` for a `v` that begins at `first`: each
+            // column is rotated against `v`.
             let mut v = vec![0.0; self.dimension];
             v[first] = much.sqrt();
             for column in first..self.dimension {
@@ -119,7 +119,7 @@ impl Lower {
         self
     }
 
-    /// Each row times its own number.
+    /// Multiplies each row by its own number.
     pub(super) fn rows_scaled(mut self, by: impl Fn(usize) -> f64) -> Lower {
         for at in 0..self.dimension {
             let by = by(at);
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// The lower triangle of `L L^T`.
+    /// Returns the lower triangle of `L L^T`.
     fn covariance(lower: &Lower) -> Vec<f64> {
         let entry = |a: usize, b: usize| lower.row(a).iter().zip(lower.row(b)).map(|(a, b)| a * b).sum();
         (0..lower.dimension).flat_map(|a| (0..=a).map(move |b| (a, b))).map(|(a, b)| entry(a, b)).collect()
@@ -157,7 +157,7 @@ mod tests {
     }
 
     proptest! {
-        // Refutes an index that is off by one, and a turn to the wrong side.
+        // Refutes an index that is off by one, and a rotation in the wrong direction.
         #[test]
         fn factors_are_those_of_their_products(lower in (1usize..7).prop_flat_map(lower), much in 0.0f64..9.0) {
             let (size, square) = (lower.dimension, covariance(&lower));

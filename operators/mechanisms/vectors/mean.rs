@@ -1,4 +1,4 @@
-//! The mean of vectors: the request, and the contribution of one person.
+//! The mean of vectors with public bounds: the statistic, and the contribution of one person.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::mechanisms::shaped::Whitened;
 use crate::mechanisms::spend::Cut;
 use crate::mechanisms::statistic::{Cells, KeyedStatistic, Statistic};
 
-/// The mean of the vectors of each key, each brought into a public bound first.
+/// The mean of the vectors of each key, with each vector clipped to a public bound first.
 ///
-/// [`clipped`](VectorMean::clipped): each coordinate is clipped by itself and taken from the middle of its
-/// range, as a [`Mean`](crate::mechanisms::Mean) takes its values. Its noise is as wide as its range asks: no
-/// unit is weighed against another.
+/// [`clipped`](VectorMean::clipped): each coordinate is clipped on its own and measured from the middle of
+/// its range, as in a [`Mean`](crate::mechanisms::Mean). The noise of a coordinate is proportional to its
+/// range, so no unit is weighed against another.
 ///
-/// [`over`](VectorMean::over): the noise has the shape of a domain in which all vectors lie, and errs least
-/// in a norm.
+/// [`over`](VectorMean::over): the noise has the shape of a domain that contains all vectors, and has the
+/// least error in a norm.
 ///
-/// One count serves all coordinates.
+/// All coordinates share one count.
 #[derive(Clone, Debug)]
 pub struct VectorMean<K> {
     form: MeanForm,
@@ -34,31 +34,31 @@ pub struct VectorMean<K> {
     joint: Sensitivity,
 }
 
-/// The form in which a record becomes integers.
+/// The conversion of a record to integers.
 #[derive(Clone, Debug)]
 pub(super) enum MeanForm {
     Clipped(Arc<[Range]>),
-    /// The same, where a sum of many terms needs no more than 64 bits.
+    /// The same as `Clipped`, with ranges so narrow that a sum of many terms fits in 64 bits.
     Narrow(Arc<[Range]>),
     Shaped(Arc<Shaped>),
 }
 
-/// Records as the shape of their domain measures them.
+/// The whitening of records by the shape of their domain.
 #[derive(Clone, Debug)]
 pub(super) struct Shaped {
     pub(super) whitened: Whitened,
     pub(super) shape: Shape,
 }
 
-/// Whitened records have steps of `2^-30`.
+/// The resolution of whitened records: steps of `2^-30`.
 pub(super) const BITS: u32 = 30;
 
 impl<K: Key> VectorMean<K> {
-    /// The mean over at most `per_key` records of each person in each key, each coordinate clipped to its
-    /// range.
+    /// Creates the mean over at most `per_key` records of each person in each key, with each coordinate
+    /// clipped to its range.
     ///
     /// # Errors
-    /// Names `bound` where the sensitivity leaves 128 bits.
+    /// Names `bound` if the sensitivity exceeds 128 bits.
     pub fn clipped(
         ranges: &Ranges,
         limits: ContributionBound,
@@ -66,7 +66,7 @@ impl<K: Key> VectorMean<K> {
     ) -> Result<VectorMean<K>, Invalid> {
         let records = u128::from(limits.per_key());
         let sum = |range: &Range| Sensitivity::each(&limits, records * u128::from(range.width()));
-        // Beside sums in half units, counts are in half units.
+        // Sums are in half units, so counts are in half units too.
         let counts = Sensitivity::each(&limits, 2 * records)?;
         let joint = ranges.each().iter().try_fold(counts, |joint, range| joint.beside(sum(range)?))?;
         let coordinates = ranges.each().iter().map(|_| Coordinate::unnamed()).collect();
@@ -75,11 +75,12 @@ impl<K: Key> VectorMean<K> {
         Ok(VectorMean { form, limits, keys, coordinates, joint })
     }
 
-    /// The mean over vectors of this domain, with noise of the shape that errs least in this norm. The domain
-    /// is in the steps of the values. What lies outside of it is brought to its border, along a line to zero.
+    /// Creates the mean over vectors of this domain, with noise of the shape that has the least error in this
+    /// norm. The domain is in the steps of the values. A vector outside of it is moved to its border, along
+    /// the line to zero.
     ///
     /// # Errors
-    /// Names `domain` where no shape is found for it, and `bound` where the sensitivity leaves 128 bits.
+    /// Names `domain` if no shape is found for it, and `bound` if the sensitivity exceeds 128 bits.
     pub fn over(
         domain: &DataDomain,
         norm: Norm,
@@ -97,8 +98,8 @@ impl<K: Key> VectorMean<K> {
         Ok(VectorMean { form, limits, keys, coordinates, joint })
     }
 
-    /// Tells the coordinates by these names, each with its decimal point there. Values and bounds are in the
-    /// steps that it leaves.
+    /// Sets the names of the coordinates in answers, each with its decimal point. Values and bounds are in
+    /// the steps of that decimal point.
     ///
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
@@ -107,9 +108,9 @@ impl<K: Key> VectorMean<K> {
         Ok(VectorMean { coordinates, ..self })
     }
 
-    /// Adds what one person left in a key: the first `per_key` of these records, each within its bound, so
-    /// that the sensitivity holds whatever comes in. A record of another length counts as the middle of all
-    /// ranges, or as zero. Somebody without a record adds nothing.
+    /// Adds the contribution of one person to a key: the first `per_key` of these records, each clipped to
+    /// its bound, so that the sensitivity holds for any input. A record of another length counts as the
+    /// middle of all ranges, or as zero in a domain. A person without a record adds nothing.
     #[inline]
     pub fn add<V: AsRef<[i64]>>(&self, known: &mut Moments, records: &[V]) {
         let records = self.limits.first(records);
@@ -129,7 +130,7 @@ impl<K: Key> VectorMean<K> {
         }
     }
 
-    /// Returns the tally of a key that one person alone has, with these records.
+    /// Returns the tally of a key with one person, who has these records.
     pub fn of_one<V: AsRef<[i64]>>(&self, records: &[V]) -> Moments {
         let mut known = Moments::default();
         self.add(&mut known, records);
@@ -141,7 +142,7 @@ impl<K: Key> VectorMean<K> {
         self.coordinates.len()
     }
 
-    /// The only keys that it is released for, where they are public.
+    /// Returns the keys that the statistic is released for, if they are public.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         self.keys.listed()
     }
@@ -179,7 +180,7 @@ impl<K: Key> VectorMean<K> {
 }
 
 impl MeanForm {
-    /// Returns the number of integers of a record.
+    /// Returns the number of integers that a record becomes.
     fn width(&self) -> usize {
         match self {
             MeanForm::Clipped(ranges) | MeanForm::Narrow(ranges) => ranges.len(),
@@ -203,7 +204,7 @@ impl MeanForm {
             MeanForm::Shaped(shaped) => {
                 let floats: Vec<f64> = record.iter().map(|&value| value as f64).collect();
                 let whole = shaped.whitened.record(&floats);
-                // None is beyond 2^30, whatever the record was.
+                // No entry is beyond 2^30, for any record.
                 known.next_nearby().iter_mut().zip(whole).for_each(|(sum, entry)| *sum += entry);
             }
         }
@@ -224,29 +225,30 @@ impl<K> Sealed for VectorMean<K> {}
 impl<K: Key> Statistic for VectorMean<K> {
     type Tally = Cells<K, Moments>;
 
-    /// All sums and the count jointly. Clipped, both are in half units; whitened, a sum is the length of the
-    /// vector of its key.
+    /// The joint sensitivity of all sums and the count. Clipped, all are in half units; whitened, the sums of
+    /// a key count as the length of one vector.
     fn sensitivity(&self) -> Sensitivity {
         self.joint
     }
 }
 
-// Where each coordinate of a vector is clipped to.
+// The clipping ranges of the coordinates.
 
-/// The most coordinates that a vector has.
+/// The largest number of coordinates.
 pub(super) const MOST: usize = 256;
 
-/// A range for each coordinate of a vector: what it is clipped to.
+/// The range that each coordinate of a vector is clipped to.
 ///
-/// It is made of a list of whatever makes a [`Range`]: `[(0, 100), (-5, 5)]`, `[0..=100]`, a vector of such.
+/// It is made from a list of anything that converts to a [`Range`]: `[(0, 100), (-5, 5)]`, `[0..=100]`, or a
+/// vector of such.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges(Vec<Range>);
 
 impl Ranges {
-    /// These, one a coordinate.
+    /// Creates the list, with one range for each coordinate.
     ///
     /// # Errors
-    /// Names `ranges` unless there are from 1 to 256, and the coordinate (from 0) whose range is none.
+    /// Names `ranges` unless there are from 1 to 256, or the coordinate (from 0) whose range is not valid.
     pub fn new<R: TryInto<Range, Error: Into<Invalid>>>(
         ranges: impl IntoIterator<Item = R>,
     ) -> Result<Ranges, Invalid> {
@@ -265,7 +267,7 @@ impl Ranges {
         Err(Invalid::new("ranges", kind, "a range for each coordinate, from 1 to 256 of them"))
     }
 
-    /// One a coordinate.
+    /// Returns the ranges, one for each coordinate.
     pub fn each(&self) -> &[Range] {
         &self.0
     }

@@ -1,22 +1,22 @@
 //! Means of vectors: of several numbers of each record at once, with one count for all of them.
 //!
-//! | what is known of the numbers | statistic | what the noise looks like |
+//! | known about the numbers | statistic | scale of the noise |
 //! |---|---|---|
-//! | a range of each | [`VectorMean::clipped`] | as wide in each coordinate as its range asks |
-//! | a set in which all vectors lie | [`VectorMean::over`] | the shape of the set, the least in a norm |
-//! | ranges that are far too wide | [`FoundMean`] | the covariance of the window before, which was released |
-//! | a box, and that there are many people | [`StableVectors`], by [`Stable`] alone | the covariance of the very records: floating-point assumed |
+//! | a range for each | [`VectorMean::clipped`] | in each coordinate, proportional to its range |
+//! | a set that contains all vectors | [`VectorMean::over`] | the shape of the set, with the least error in a norm |
+//! | ranges, perhaps far too wide | [`FoundMean`] | the covariance that the window before released |
+//! | a box, and a large number of people | [`StableVectors`], by [`Stable`] alone | the covariance of the records themselves: floating-point assumed |
 //!
-//! A record's numbers are whole, in steps; where their decimal points stand is said by
-//! [`Coordinate`](crate::mechanisms::Coordinate). One that has another number of them counts as the middle,
-//! or as nobody where the mean is stable, so that whether it came shows no more than any other. What is no
-//! number must be made one before: the cast of Rust, `value as i64`, makes zero of NaN and the farthest
-//! number of infinity, and both are then clipped.
+//! The numbers of a record are integers, in steps; [`Coordinate`](crate::mechanisms::Coordinate) gives the
+//! position of their decimal points. A record with another number of coordinates counts as the middle, or, in
+//! a stable mean, as nobody, so that its presence is as well hidden as that of any other. The caller converts
+//! values that are not numbers: Rust's cast, `value as i64`, turns NaN into zero and infinity into the
+//! farthest integer, and both are then clipped.
 //!
-//! An answer has an estimate for each coordinate, and a line. The noise of its sum says by how much it is
-//! above the least that an unbiased mean has at this price
-//! ([`Noised::over_bound`](crate::mechanisms::Noised::over_bound)). Clipped and shaped means add up worker by
-//! worker; the others keep all records of a window until it closes.
+//! An answer has an estimate for each coordinate, and a line. The noise of a sum states the ratio of its
+//! error to the least one of any unbiased mean at this price
+//! ([`Noised::over_bound`](crate::mechanisms::Noised::over_bound)). Clipped and shaped means are summed on
+//! each worker; the others keep all records of a window until it closes.
 //!
 //! ```
 //! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Moments, Ranges, Prepared, Tally, VectorMean};

@@ -1,4 +1,4 @@
-//! Vectors with their noise: a sum of each coordinate, over one count.
+//! Means of vectors with additive noise: a sum for each coordinate, divided by one count.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::mechanisms::spend::Spend;
 use crate::mechanisms::statistic::{Cells, Statistic, Summary};
 use crate::noise::NoiseSource;
 
-/// Means of vectors with additive noise, ready to be drawn.
+/// Means of vectors with additive noise, prepared for draws.
 ///
-/// Of the [`cost`](crate::mechanisms::Prepared::cost) of a window the count has its share
-/// ([`Gaussian::counting`](crate::mechanisms::Gaussian::counting)), the sums the rest. Clipped, each
-/// coordinate has an equal part of that; whitened, all have one noise, and the shape makes of it what each
-/// needs.
+/// The [`cost`](crate::mechanisms::Prepared::cost) of a window is split between the count
+/// ([`Gaussian::counting`](crate::mechanisms::Gaussian::counting)) and the sums, which have the rest. Clipped
+/// coordinates have equal parts of it; whitened ones share one noise, which the shape scales for each
+/// coordinate.
 ///
-/// The interval of a coordinate holds wherever its sum and the count are both inside theirs; each has half of
-/// what may be outside. What clipping takes away is in no interval.
+/// The interval of a coordinate contains the true value if its sum and the count are both within theirs; each
+/// has half of the probability of an error. No interval includes the bias of clipping.
 pub type NoisyVectors<K> = Noisy<K, MeanLine>;
 
 #[derive(Clone, Debug)]
@@ -43,12 +43,12 @@ enum Sums {
     Shaped { noise: Additive, shaped: Arc<Shaped>, told: Vec<Width> },
 }
 
-/// Of one coordinate of a sum.
+/// The noise of one coordinate of a whitened sum.
 #[derive(Clone, Copy, Debug)]
 struct Width {
     deviation: f64,
     half: f64,
-    /// The largest error by rounding of one record, which is rounded toward zero.
+    /// The largest rounding error of one record, which is rounded toward zero.
     rounded: f64,
 }
 
@@ -68,7 +68,7 @@ fn vectors<K: Key>(asked: &UncheckedNoise, mean: &VectorMean<K>) -> Result<Noisy
     })
 }
 
-/// The amounts to spend: all of it, and the part of the sums.
+/// The amounts to spend: the whole cost, and the part of the sums.
 type Spends = (Spend, Spend);
 
 fn clipped<K: Key>(
@@ -89,7 +89,8 @@ fn clipped<K: Key>(
         most = most.zip(over).map(|(most, over)| most.max(over));
         columns.push((*range, NoisedColumn::new(noise, false, confidence)?));
     }
-    // Measured in its range each coordinate is alike, and their box asks for this much more than one of them.
+    // In units of its range every coordinate is alike, and the box of the ranges costs this much more than
+    // one of them.
     let over_bound = most.map(|most| most / (ranges.len() as f64).sqrt());
     Ok((Sums::Clipped(columns), over_bound))
 }
@@ -116,8 +117,8 @@ fn noised_by_shape<K: Key>(
     let half = noise.half_width(confidence)? as f64;
     let width = |row: &[f64]| {
         let length = row.iter().map(|entry| entry * entry).sum::<f64>().sqrt() * step;
-        // At this many steps a deviation, a sum of integer Gaussians is Gaussian to far more digits than are
-        // told.
+        // With this many steps in a standard deviation, a sum of integer Gaussians is Gaussian to far more
+        // digits than are released.
         Width {
             deviation: length * noise.deviation(),
             half: length * half,
@@ -136,7 +137,7 @@ impl Tells for MeanLine {
 }
 
 impl Numbers for MeanLine {
-    /// Of each coordinate's sum, then of the count.
+    /// Returns the noise of each coordinate's sum, then that of the count.
     fn noise(&self, _: DecimalPoint) -> Vec<Noised> {
         let of = |(place, coordinate): (usize, &Coordinate)| {
             let sum = match &self.sums {
@@ -159,7 +160,7 @@ impl Numbers for MeanLine {
         EstimatesPerKey::Coordinates(Arc::clone(&self.coordinates))
     }
 
-    /// Of each coordinate's sum, then of the count.
+    /// Returns the half-width for each coordinate's sum, then that of the count.
     fn reaches(&self, _: DecimalPoint) -> Vec<f64> {
         let halves: Vec<f64> = match &self.sums {
             Sums::Clipped(columns) => columns.iter().map(|(_, column)| column.reach() / 2.0).collect(),
@@ -173,7 +174,7 @@ impl Numbers for MeanLine {
         Some(self.counts.noise())
     }
 
-    /// The draws of the counts come before those of the sums.
+    /// Draws the noise of the counts before that of the sums.
     fn estimates<K: Key>(
         &self,
         rows: &mut [SelectedRow<K, Moments>],
@@ -208,7 +209,7 @@ impl Numbers for MeanLine {
     }
 }
 
-/// A vector from its sum, which has had its noise, and a noised count.
+/// Returns the mean vector of a noisy sum and a noisy count.
 fn averaged(sum: &[f64], told: &[Width], count: &Estimate<i128>) -> Vec<Estimate<f64>> {
     let count = count.map(|count| count as f64);
     let each = sum.iter().zip(told).map(|(&sum, width)| {
@@ -218,7 +219,8 @@ fn averaged(sum: &[f64], told: &[Width], count: &Estimate<i128>) -> Vec<Estimate
     each.collect()
 }
 
-/// Two draws for each key and coordinate, or more of whitened ones: the counts', and the sums'.
+/// Implements the mechanisms of vector means: each key draws the noise of its count, and of each sum, or of
+/// each whitened coordinate.
 macro_rules! averages {
     ($($law:ident),*) => {$(
         impl<K: Key> Mechanism<VectorMean<K>> for $law {
@@ -233,20 +235,20 @@ macro_rules! averages {
 
 averages!(Gaussian, Laplace);
 
-// What means of vectors have in common, however they are bounded.
+// The interface that the means of vectors share, for every kind of bound.
 
 /// A statistic of vectors, by key.
 pub trait Vectors: Statistic<Tally = Cells<Self::Key, Self::Known>> + Clone {
     /// The type of the keys.
     type Key: Key;
 
-    /// The totals of a key that are needed.
+    /// The tally of one key.
     type Known: Summary + Clone;
 
-    /// The only keys that it is released for, where they are public.
+    /// Returns the keys that the statistic is released for, if they are public.
     fn listed(&self) -> Option<Arc<[Self::Key]>>;
 
-    /// Adds what one person left in a key, as much of it as counts.
+    /// Adds the contribution of one person to a key, as far as the contribution bound allows.
     fn add<V: AsRef<[i64]>>(&self, known: &mut Self::Known, records: &[V]);
 }
 

@@ -1,17 +1,17 @@
-//! All records of a key, row by row, for a mean of unknown bounds.
+//! The tally of a key of vectors: all of its records, for means of unknown bounds, or their sums.
 
 use serde::{Deserialize, Serialize};
 
 use crate::mechanisms::statistic::Summary;
 
-/// The records that people have in one key, as rows of one length: how many people, and one row behind the
-/// other. Prints as `<private>`, its size included.
+/// The records of one key, as rows of one length, with the number of people. Prints as `<private>`, its size
+/// included.
 ///
-/// It bounds nothing. Whoever fills it adds what one person left, at most as many records as a person may.
+/// It bounds nothing: the caller adds at most as many records of a person as the contribution bound allows.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct VectorRows {
     people: u64,
-    /// The number of numbers in a row; 0 while it is unknown, and there are no rows.
+    /// The length of a row; 0 while it is unknown, and then there are no rows.
     dimension: u32,
     /// The number of records of another length.
     odd: u64,
@@ -19,12 +19,12 @@ pub struct VectorRows {
 }
 
 impl VectorRows {
-    /// No rows yet, of this number of numbers each.
+    /// Creates a tally without rows, for rows of this length.
     pub fn of(dimension: usize) -> VectorRows {
         VectorRows { dimension: u32::try_from(dimension).unwrap_or(u32::MAX), ..VectorRows::default() }
     }
 
-    /// Rows have this number of numbers, where nothing was said of that before.
+    /// Sets the length of the rows, unless it is set already.
     #[inline]
     pub(super) fn fit(&mut self, dimension: usize) {
         if self.dimension == 0 {
@@ -32,14 +32,13 @@ impl VectorRows {
         }
     }
 
-    /// Counts a person: once for each who left a record.
+    /// Counts a person; the caller does so once for each person with a record.
     #[inline]
     pub fn person(&mut self) {
         self.people = self.people.wrapping_add(1);
     }
 
-    /// Takes in a record. One of another length than [the rows'](VectorRows::of) is counted, and nothing is
-    /// kept of it.
+    /// Adds a record. A record of another length than [the rows'](VectorRows::of) is only counted.
     #[inline]
     pub fn add(&mut self, record: &[i64]) {
         if self.dimension > 0 && record.len() == self.dimension as usize {
@@ -49,7 +48,7 @@ impl VectorRows {
         }
     }
 
-    /// Returns the memory that it holds. It is private, as all of it is.
+    /// Returns the memory that it holds, in bytes. The number is private, like the tally.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.values.capacity() * size_of::<i64>()
     }
@@ -65,20 +64,20 @@ impl VectorRows {
         self.odd
     }
 
-    /// The rows, in the order in which they came; none where they are not of this length.
+    /// Returns the rows, in the order of arrival; none if they are not of this length.
     pub(in crate::mechanisms) fn each(&self, dimension: usize) -> impl Iterator<Item = &[i64]> {
         let values = if self.dimension as usize == dimension { &self.values[..] } else { &[] };
         values.chunks_exact(dimension.max(1))
     }
 
-    /// One number of every row, in order.
+    /// Returns one coordinate of every row, sorted.
     pub(in crate::mechanisms) fn column(&self, dimension: usize, place: usize) -> Vec<i64> {
         let mut column: Vec<i64> = self.each(dimension).filter_map(|row| row.get(place)).copied().collect();
         column.sort_unstable();
         column
     }
 
-    /// All rows, one behind the other, in an order that does not depend on that in which they came.
+    /// Returns the concatenation of all rows, sorted, so that it does not depend on the order of arrival.
     pub(in crate::mechanisms) fn sorted(&self) -> Vec<i64> {
         let mut rows: Vec<&[i64]> = self.each(self.dimension as usize).collect();
         rows.sort_unstable();
@@ -95,7 +94,7 @@ impl Summary for VectorRows {
         self.people
     }
 
-    /// Rows of another length are none of these: they are counted, as single ones are.
+    /// Adds another tally. Its rows count as records of another length if their length differs.
     fn join(&mut self, mut other: VectorRows) {
         self.people = self.people.wrapping_add(other.people);
         self.odd = self.odd.wrapping_add(other.odd);
@@ -118,36 +117,36 @@ impl Summary for VectorRows {
 
 redacted!(VectorRows);
 
-// What is known of a key whose records are vectors: how many, and their sum.
+// The sums of a key of vectors.
 
-/// The number of people of a key, the number of their records in it, and the sum of each coordinate, in steps
-/// from the statistic's origin. Prints as `<private>`, its size included.
+/// The number of people of a key, the number of their records, and the sum of each coordinate, in steps from
+/// the statistic's origin. Prints as `<private>`, its size included.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
     pub(super) people: u64,
     pub(super) records: u64,
-    /// Nothing where nobody is.
+    /// The sums without those in `near`; empty if there are no people.
     pub(super) sums: Vec<i128>,
-    /// Some of the same sums, in fewer bits: of this number of records that they fit.
+    /// The sums of `nearby` more records, in 64 bits.
     pub(super) near: Vec<i64>,
     pub(super) nearby: u32,
 }
 
-/// So many records are summed up in 64 bits where none is beyond [`NARROW`]. In tests few, so that it happens
-/// there.
+/// The number of records that are summed in 64 bits, if no number is beyond [`NARROW`]. It is small in tests,
+/// so that the limit is reached there.
 const TOGETHER: u32 = if cfg!(test) { 7 } else { 1 << 20 };
 
-/// Sums of [`TOGETHER`] numbers up to here fit in 64 bits.
+/// The largest number of which [`TOGETHER`] add up in 64 bits.
 pub(super) const NARROW: u64 = 1 << 42;
 
 impl Moments {
-    /// The sum of a coordinate.
+    /// Returns the sum of a coordinate.
     pub(super) fn sum(&self, coordinate: usize) -> i128 {
         let near = self.near.get(coordinate).copied().unwrap_or(0);
         self.sums.get(coordinate).copied().unwrap_or(0).wrapping_add(near.into())
     }
 
-    /// Returns the row to which one more record is added, none of whose numbers is beyond [`NARROW`].
+    /// Returns the 64-bit sums, for one more record, none of whose numbers may be beyond [`NARROW`].
     #[inline]
     pub(super) fn next_nearby(&mut self) -> &mut [i64] {
         if self.nearby == TOGETHER {
@@ -166,7 +165,7 @@ impl Moments {
         self.nearby = 0;
     }
 
-    /// Returns the memory that it holds. It is private, as all of it is.
+    /// Returns the memory that it holds, in bytes. The number is private, like the tally.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.sums.capacity() * size_of::<i128>() + self.near.capacity() * size_of::<i64>()
     }
@@ -177,7 +176,7 @@ impl Summary for Moments {
         self.people
     }
 
-    /// It wraps rather than fails, as a [`Cell`](crate::mechanisms::Cell) does.
+    /// Adds another tally. Sums wrap rather than fail, as in a [`Cell`](crate::mechanisms::Cell).
     fn join(&mut self, other: Moments) {
         self.people = self.people.wrapping_add(other.people);
         self.records = self.records.wrapping_add(other.records);
@@ -215,8 +214,8 @@ mod tests {
     }
 
     proptest! {
-        // Refutes a row that is lost or cut apart where parts are put together, and an order of arrival that
-        // shows.
+        // Refutes a row that is lost or cut when tallies are joined, and a result that depends on the order
+        // of arrival.
         #[test]
         fn every_order_and_every_division_is_the_same(
             mut records in proptest::collection::vec(proptest::collection::vec(-3i64..4, 0..4), 0..40),
@@ -241,7 +240,8 @@ mod tests {
         }
     }
 
-    // Refutes a first record that says how long the others must be: one person would make all others odd.
+    // Refutes a first record that sets the length of the others: one person could make all of theirs count as
+    // odd.
     #[test]
     fn a_record_does_not_set_the_length() {
         let mut rows = VectorRows::default();

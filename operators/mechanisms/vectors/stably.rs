@@ -1,4 +1,4 @@
-//! The stable mean of each key: all records of a window at once, and an answer or none.
+//! The stable mean of each key: one draw over all records of a window, which releases a mean or nothing.
 
 use std::sync::Arc;
 
@@ -19,11 +19,10 @@ use crate::mechanisms::statistic::Cells;
 use crate::mechanisms::statistic::Statistic;
 use crate::noise::NoiseSource;
 
-/// The mean of vectors whose scale nobody knows, one of each person, with noise of the shape of the data.
+/// The mean of vectors of unknown scale, one of each person, with noise of the shape of the data.
 ///
-/// It needs no bounds but a box that holds every number that can come, and no units: see
-/// [`stable`](crate::mechanisms::stable) for what it needs instead. It is released by [`Stable`], and by
-/// nothing else.
+/// It needs no units, and no bounds but a box that contains every possible number; its other conditions are
+/// in [`stable`](crate::mechanisms::stable). It is released by [`Stable`] alone.
 #[derive(Clone, Debug)]
 pub struct StableVectors<K> {
     sides: Ranges,
@@ -35,11 +34,11 @@ pub struct StableVectors<K> {
 }
 
 impl<K: Key> StableVectors<K> {
-    /// The mean over one record of each person, within this box.
+    /// Creates the mean over one record of each person, within this box.
     ///
     /// # Errors
-    /// Names `keys` unless they are public, and a person is in one of them; `per_key` unless it is 1;
-    /// `extent` where a side is farther from zero than 2^46. [`Stable`] refuses a box whose public grid is
+    /// Names `keys` unless they are public and a person is in one of them; `per_key` unless it is 1; and
+    /// `extent` if a side is farther from zero than 2^46. [`Stable`] refuses a box whose public grid is
     /// coarser than its noise.
     pub fn new(sides: Ranges, limits: ContributionBound, keys: Keys<K>) -> Result<StableVectors<K>, Invalid> {
         let Some(listed) = keys.listed() else {
@@ -63,7 +62,7 @@ impl<K: Key> StableVectors<K> {
         Ok(StableVectors { sides, extent, limits, listed, coordinates, sensitivity })
     }
 
-    /// Tells the coordinates by these names, each with its decimal point there.
+    /// Sets the names of the coordinates in answers, each with its decimal point.
     ///
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
@@ -72,8 +71,8 @@ impl<K: Key> StableVectors<K> {
         Ok(StableVectors { coordinates, ..self })
     }
 
-    /// Adds what one person left in a key: the first of these records. Who has none of this length does not
-    /// count.
+    /// Adds the contribution of one person to a key: the first of these records. A person whose first record
+    /// has another length does not count.
     #[inline]
     pub fn add<V: AsRef<[i64]>>(&self, known: &mut VectorRows, records: &[V]) {
         let dimension = self.coordinates.len();
@@ -84,7 +83,7 @@ impl<K: Key> StableVectors<K> {
         }
     }
 
-    /// The only keys that it is released for.
+    /// Returns the keys that the statistic is released for.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         Some(Arc::clone(&self.listed))
     }
@@ -95,18 +94,18 @@ impl<K> Sealed for StableVectors<K> {}
 impl<K: Key> Statistic for StableVectors<K> {
     type Tally = Cells<K, VectorRows>;
 
-    /// Of the number of people. What one of them moves a mean by is a matter of all others.
+    /// The sensitivity of the number of people. That of the mean depends on the records of all others.
     fn sensitivity(&self) -> Sensitivity {
         self.sensitivity
     }
 }
 
-/// The stable mean at a price: **floating-point assumed**.
+/// The mechanism of a stable mean: **floating-point assumed**.
 ///
-/// Each coordinate says its noise, in standard deviations of the records, and the public grid on which it is
-/// told, in its own units. Where the records have no covariance that all agree on, it tells nothing: ordinary
-/// heavy tails (lognormal, Student's with 5 degrees of freedom, 1% of rare values, an axis that is constant)
-/// fail the test, and are paid for.
+/// Each coordinate states its noise, in standard deviations of the records, and the public grid on which it
+/// is released, in its own units. If the records have no covariance that their parts agree on, nothing is
+/// released: ordinary heavy tails (lognormal, Student's with 5 degrees of freedom, 1% of rare values, a
+/// constant axis) fail the test, and are paid for.
 ///
 /// ```
 /// use discreet::mechanisms::{Bound, Keys, Mechanism, Ranges, Prepared, Stable, StableVectors};
@@ -129,23 +128,24 @@ pub struct Stable {
 }
 
 impl Stable {
-    /// One window, alone, is (epsilon, delta)-private. It is charged as the truncated zCDP that proves it.
+    /// Creates the mechanism, with which one window alone is (epsilon, delta)-private. It is charged as the
+    /// truncated zCDP that proves this.
     pub fn epsilon(epsilon: f64, delta: f64) -> Stable {
         Stable { epsilon, delta, people: None }
     }
 
-    /// Sets the number of people that a window is expected to have. Where there are fewer, the more of them
-    /// are missing, the less likely it is to tell anything; where there are more, it errs by less.
+    /// Sets the number of people that a window is expected to have. With fewer people a release is less
+    /// likely, the more of them are missing; with more people the error is smaller.
     #[must_use]
     pub fn people(self, people: u64) -> Stable {
         Stable { people: Some(people), ..self }
     }
 }
 
-/// Stable means, ready to be drawn.
+/// Stable means, prepared for draws.
 ///
-/// Every key asks for its draws in their order. How long a draw takes depends on the records; when it is
-/// released must not, which is the affair of whoever publishes.
+/// Keys draw in their order. The duration of a draw depends on the records; the time of the release must not,
+/// and the publisher is responsible for that.
 #[derive(Clone, Debug)]
 pub struct StableMeans<K> {
     mean: StableMean,
@@ -177,7 +177,7 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
             told: EstimateFormat {
                 noise: noises.collect(),
                 point: DecimalPoint::WHOLE,
-                // Where it lies is known to somebody who knows the covariance, and nobody does.
+                // No interval is stated: it would depend on the covariance of the records, which is private.
                 confidence: 0.0,
                 each: EstimatesPerKey::Coordinates(Arc::clone(&vectors.coordinates)),
                 of: None,
@@ -207,7 +207,7 @@ impl Stable {
 }
 
 impl<K: Key> StableMeans<K> {
-    /// Returns the plan: its price, its parts, and its needs.
+    /// Returns the plan, with its price, its parts and its conditions.
     pub fn plan(&self) -> &StableMean {
         &self.mean
     }
@@ -251,13 +251,12 @@ impl<K: Key> Prepared for StableMeans<K> {
     ) -> Drawn<Answer<K, f64>> {
         let dimension = self.told.each();
         let each = |(key, rows): (K, VectorRows)| {
-            // The order of rows is that of their coming, which is nobody's secret but no part of the answer
-            // either.
+            // The order of rows is that of their arrival: it is not secret, but the answer must not depend on
+            // it.
             let released = self.mean.release(&rows.sorted(), &self.extent, noise);
             let told = match released {
                 Ok(Released::Mean(mean)) => mean,
-                // Where the number of people is secret nothing is refused: what is released of that is
-                // nothing.
+                // The number of people is secret, so nothing may be refused: an error is released as no mean.
                 Ok(Released::Failed) | Err(_) => vec![f64::NAN; dimension],
             };
             let estimate = |value| Estimate::between(f64::NAN, value, f64::NAN);
