@@ -244,7 +244,7 @@ pub(super) struct FoundMeanPrices {
 const FINEST: u32 = 30;
 const FINEST_PRODUCTS: u32 = 10;
 
-/// The coarsest steps of sums and of products. At coarser ones rounding would matter.
+/// The coarsest steps of sums and of products. At these, rounding would matter.
 const COARSEST: u32 = 16;
 const COARSEST_PRODUCTS: u32 = 5;
 

@@ -103,9 +103,9 @@ impl<K: Key> Statistic for StableVectors<K> {
 /// The mechanism of a stable mean: **floating-point assumed**.
 ///
 /// Each coordinate states its noise, in standard deviations of the records, and the public grid on which it
-/// is released, in its own units. If the records have no covariance that their parts agree on, nothing is
-/// released: ordinary heavy tails (lognormal, Student's with 5 degrees of freedom, 1% of rare values, a
-/// constant axis) fail the test, and are paid for.
+/// is released, in its own units. If the records do not agree on a covariance, nothing is released: ordinary
+/// heavy tails (lognormal, Student's with 5 degrees of freedom, 1% of rare values, a constant axis) fail the
+/// test, and are paid for.
 ///
 /// ```
 /// use discreet::mechanisms::{Bound, Keys, Mechanism, Ranges, Prepared, Stable, StableVectors};

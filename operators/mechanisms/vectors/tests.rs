@@ -1,4 +1,4 @@
-//! Means of vectors, clipped and shaped: against plain sums, by hand, and over their laws.
+//! Tests of clipped and shaped means of vectors: against plain sums, by hand, and over many draws.
 
 use super::*;
 use crate::accounting::shape::{DataDomain, Norm};
@@ -28,7 +28,8 @@ fn near(found: f64, truth: f64) {
     assert!((found / truth - 1.0).abs() < 1e-9, "{found} for {truth}");
 }
 
-/// Records of so many people, some of them beyond their bounds, and the mean of what they are clipped to.
+/// Returns the records of this number of people, some of them beyond their bounds, and the mean of the
+/// clipped records.
 fn crowd(ranges: &[(i64, i64)], people: usize, random: &mut NoiseSource) -> (Vec<Vec<Vec<i64>>>, Vec<f64>) {
     let (mut sums, mut count) = (vec![0i64; ranges.len()], 0);
     let mut record = |random: &mut NoiseSource| -> Vec<i64> {
@@ -44,12 +45,12 @@ fn crowd(ranges: &[(i64, i64)], people: usize, random: &mut NoiseSource) -> (Vec
     (all, sums.iter().map(|&sum| sum as f64 / f64::from(count)).collect())
 }
 
-// The noise of the largest budget is all but none. Refutes a coordinate in another's place, a lost half, a
-// middle that is added twice, and a shape that is not undone.
+// The noise of the largest budget is negligible. Refutes a swapped coordinate, a lost half, a middle that is
+// added twice, and a shape that is not undone.
 #[test]
 fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
     let ranges = [(-3, 4), (10, 20), (0, 100)];
-    // A box around zero that holds the ranges.
+    // A box around zero that contains the ranges.
     let domain = DataDomain::reaching(&[4.0, 20.0, 100.0]).unwrap();
     for (place, mean) in [clipped(&ranges, 3), over(&domain, 3)].into_iter().enumerate() {
         let prepared = Gaussian::rho(499.0).prepare(&mean).unwrap();
@@ -61,7 +62,7 @@ fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
                 .iter()
                 .map(|record| {
                     let clip = |(value, &(low, high)): (&i64, &(i64, i64))| (*value).clamp(low, high);
-                    // A domain is clipped to as a whole: a record must be inside to begin with.
+                    // A vector outside of a domain is scaled as a whole, so the records are put inside first.
                     if place == 1 { record.iter().zip(&ranges).map(clip).collect() } else { record.clone() }
                 })
                 .collect();
@@ -78,9 +79,9 @@ fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
     }
 }
 
-// By hand, for 2 keys and 5 records at rho .1. Clipped to widths of 7 and 10: the count has .03; each sum
-// half of .07, 35 and 50 half units a key. Refutes a coordinate that is not paid for, and one that pays for
-// another's width.
+// By hand, for 2 keys and 5 records at rho .1. Clipped to widths of 7 and 10, the count has .03 and each sum
+// has half of .07; the sums move by 35 and 50 half units in a key. Refutes a coordinate that is not paid for,
+// and one that pays for another's width.
 #[test]
 fn coordinates_share_the_cost_as_stated() {
     let scales = |mechanism: &Gaussian, mean: &VectorMean<u32>| -> Vec<f64> {
@@ -92,8 +93,8 @@ fn coordinates_share_the_cost_as_stated() {
     near(found[1], 50.0 * 2f64.sqrt() / 0.07f64.sqrt() / 2.0);
     near(found[2], 5.0 * 2f64.sqrt() / 0.06f64.sqrt());
     assert_eq!(mean.sensitivity().l2_squared(), 2 * (35 * 35 + 50 * 50 + 10 * 10));
-    // A box that reaches 1, 2, 3 has variances 6, 12, 18 where one vector costs a half; all of .07 is for one
-    // vector of 5.
+    // A box that reaches 1, 2, 3 has variances of 6, 12, 18 where one vector costs a half; all of .07 is for
+    // one vector of length 5.
     let mean = over(&DataDomain::reaching(&[1.0, 2.0, 3.0]).unwrap(), 5);
     let found = scales(&Gaussian::rho(0.1), &mean);
     for (scale, variance) in found.iter().zip([6f64, 12.0, 18.0]) {
@@ -107,8 +108,8 @@ fn coordinates_share_the_cost_as_stated() {
     assert_eq!(refused.field(), "noise");
 }
 
-// By hand at rho .1: chi is the root of e^.2 - 1, and of what is spent the sums have .07. Measured in ranges
-// a clipped vector is as good as a single number; a box is the best of its shape, and reaches the same.
+// By hand at rho .1: chi is the root of e^.2 - 1, and the sums have .07 of the cost. In units of its ranges a
+// clipped vector is as good as a single number; the shape of a box is optimal, and has the same ratio.
 #[test]
 fn a_sum_says_how_far_above_the_bound_it_is() {
     let over_bound = |noise: &[Noised]| noise[0].over_bound();
@@ -119,22 +120,22 @@ fn a_sum_says_how_far_above_the_bound_it_is() {
     }
     let domain = DataDomain::reaching(&[1.0, 2.0, 3.0]).unwrap();
     near(over_bound(gaussian.prepare(&over(&domain, 3)).unwrap().noise()).unwrap(), ratio);
-    // A count has no such number, nor have keys that are found.
+    // A count has no such ratio, and neither have keys that are discovered.
     let prepared = gaussian.prepare(&clipped(&[(0, 7)], 5)).unwrap();
     assert_eq!(prepared.noise()[1].over_bound(), None);
     let ranges = Ranges::new([(0, 7)]).unwrap();
     let found = VectorMean::clipped(&ranges, limits(2, 1), Keys::<u32>::discover(1e-6)).unwrap();
     assert_eq!(over_bound(gaussian.prepare(&found).unwrap().noise()), None);
-    // A person who may be in two keys of the one that there is pays for both.
+    // A bound of two keys is paid for even if there is only one.
     let one = VectorMean::clipped(&ranges, limits(2, 1), Keys::public([1]).unwrap()).unwrap();
     near(over_bound(gaussian.prepare(&one).unwrap().noise()).unwrap(), ratio * 2f64.sqrt());
-    // Pure epsilon 1: chi is 2 sinh(1/2), the deviation the root of 2 over .7.
+    // Pure epsilon 1: chi is 2 sinh(1/2), the deviation is the root of 2 over .7.
     let pure = Laplace::epsilon(1.0).prepare(&one).unwrap();
     near(over_bound(pure.noise()).unwrap(), 2f64.sqrt() / 0.7 * 2.0 * 0.5f64.sinh() * 2.0);
 }
 
-// 2,000 windows of a known truth, alpha 1e-6 one-sided: at least 9 in 10 intervals hold it, each coordinate
-// by itself.
+// 2,000 windows with a known mean, alpha 1e-6 one-sided: at least 9 in 10 intervals contain it, for each
+// coordinate.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let domain = DataDomain::reaching(&[10.0, 200.0]).unwrap();
@@ -154,13 +155,14 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         }
         let least = 2000.0 * 0.9 - 4.753 * (2000.0 * 0.09f64).sqrt();
         assert!(held.iter().all(|&held| f64::from(held) > least), "{held:?} of 2000");
-        // And not much more often: a sum inside 95 of 100 is where the count matters little.
+        // The coverage is not much higher either: where the count matters little, it is that of the sum, 95
+        // of 100.
         assert!(held.iter().all(|&held| held < 1_960), "{held:?} of 2000");
     }
 }
 
-// Refutes more than `per_key` records, one beyond its bound, one of another length that is left out or read
-// beyond its end.
+// Refutes more than `per_key` records, a record beyond its bound, and a record of another length that is
+// dropped or read beyond its end.
 #[test]
 fn a_person_adds_no_more_than_was_said() {
     let mean = clipped(&[(-3, 4), (10, 20)], 2);
@@ -180,7 +182,7 @@ fn a_person_adds_no_more_than_was_said() {
     assert_eq!(mean.of_one(&[&[1][..]]).shown(), [1, 1, 0, 0]);
 }
 
-// Refutes an answer that depends on how people were divided among workers, or on their order.
+// Refutes an answer that depends on the division of people among workers, or on their order.
 #[test]
 fn parts_add_up_in_any_order_and_division() {
     let mean = clipped(&[(0, 9), (0, 99)], 3);
@@ -243,7 +245,7 @@ fn what_bounds_nothing_is_refused() {
     assert_eq!(VectorMean::clipped(&ranges, limits(1, 1), public()).unwrap_err().field(), "bound");
 }
 
-// Refutes a bound, a name or a point that is not part of what a release is.
+// Refutes a bound, a name or a decimal point that is missing from the hash of the parameters.
 #[test]
 fn another_parameter_is_another_hash() {
     let hash = |mean: &VectorMean<u32>| Gaussian::rho(0.1).prepare(mean).unwrap().parameters();

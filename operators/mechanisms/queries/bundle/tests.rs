@@ -37,7 +37,7 @@ fn version() -> Interval {
     Interval::new(0, 1_000_000).unwrap()
 }
 
-/// Questions one after another, each given what the one before it left.
+/// Queries, one after another, each drawn with the state that the one before it left.
 struct Asked<'a> {
     bundle: &'a ReadyBundle,
     opened: Digest,
@@ -70,8 +70,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Refutes an answer too many, an answer too few, a mean that counts as one, and noise that is drawn for a
-/// refusal.
+/// Refutes an answer too many, an answer too few, a mean that counts as one answer, and noise that is drawn
+/// for a refusal.
 #[test]
 fn so_many_questions_are_answered_and_no_more() {
     let bundle = prepare(&bundle(4));
@@ -90,8 +90,7 @@ fn so_many_questions_are_answered_and_no_more() {
     assert_eq!((asked.draws(), &asked.state), (4, &full));
 }
 
-/// Refutes a share that others use up, shares that are more than the bundle, and an analyst who has none and
-/// is answered.
+/// Refutes a share that others use up, and an analyst without a share who gets an answer.
 #[test]
 fn every_analyst_draws_on_a_share_of_their_own() {
     let shared = prepare(&bundle(4).share("bob", 1).share("ann", 2));
@@ -106,8 +105,7 @@ fn every_analyst_draws_on_a_share_of_their_own() {
     assert!(prepare(&bundle(4)).serves("eve"));
 }
 
-/// Refutes counts that are begun again: by other parameters, by going back to the first, or by a state that
-/// is torn.
+/// Refutes counts that restart: under another opening, on a return to the first, or with a truncated state.
 #[test]
 fn what_was_answered_stays_counted() {
     let bundle = prepare(&bundle(2));
@@ -118,7 +116,7 @@ fn what_was_answered_stays_counted() {
     asked.opened = Digest::of(b"opened");
     assert_eq!(asked.outcome(&count("ann", "2")), (true, 0));
     assert_eq!(asked.outcome(&count("ann", "3")), (false, 0));
-    // A state that cannot be read is refused before, and answers nothing.
+    // A state that cannot be read is refused by `accepts`, and answers nothing.
     asked.opened = Digest::of(b"a third");
     for odd in [&b""[..], b"\x02", b"\x01\0"] {
         assert!(bundle.accepts(odd).is_err());
@@ -132,7 +130,7 @@ fn what_was_answered_stays_counted() {
     assert!(bundle.accepts(&asked.state.unwrap()).is_ok());
 }
 
-/// Refutes noise beyond its bound: the claim is about every draw, so every one is looked at.
+/// Refutes noise beyond its bound. The bound holds for every draw, so each one is checked.
 #[test]
 fn no_answer_ever_errs_by_more_than_its_bound() {
     let bundle = prepare(&bundle(3));
@@ -151,7 +149,7 @@ fn no_answer_ever_errs_by_more_than_its_bound() {
         assert!((told.value() - truth).abs() <= bundle.bound(), "{told:?} of {truth}");
         assert!(told.low() <= truth && truth <= told.high, "{told:?} of {truth}");
         if draw % 10 == 0 && matched > 0 {
-            // Prices of 50 and of 100, which are the middle and the end.
+            // Prices of 50 and of 100: the middle and the end of the range.
             let Asks::Mean { range, .. } = mean.asks() else { panic!() };
             let high = u64::min(matched, draw % 777);
             let terms = i128::from(high) * i128::from(bundle.steps().term(range, 10_000));
@@ -164,7 +162,7 @@ fn no_answer_ever_errs_by_more_than_its_bound() {
     assert!(farthest > bundle.bound() / 3.0, "{farthest} at most, of {}", bundle.bound());
 }
 
-/// Refutes a person who moves an answer by more than the noise is made for.
+/// Refutes a person who changes an answer by more than the noise was calibrated for.
 #[test]
 fn a_person_moves_an_answer_by_no_more_than_the_shift() {
     for records in [1, 2, 3, 10, 250] {
@@ -196,7 +194,7 @@ fn a_bundle_costs_what_was_asked_for() {
         prepared.cost(),
         &ReleaseCost::new(Adjacency::PERSON, PrivacyCost::approximate(1.0, 1e-6).unwrap())
     );
-    // A budget of rho takes it as the rho of randomized response, beside the delta.
+    // A budget in rho charges the rho of randomized response, beside the delta.
     let rho = prepared.cost().amount().in_currency_of(&PrivacyCost::zcdp(1.0).unwrap()).unwrap();
     let PrivacyCost::Zcdp { rho, delta, .. } = rho else { panic!("{rho}") };
     let excess = rho.to_float_up() / 0.5f64.tanh() - 1.0;
@@ -228,7 +226,7 @@ fn what_is_out_of_range_is_refused_by_name() {
     assert_eq!(refused(bundle(5), limits(1 << 21)), ("bound".into(), InvalidKind::TooLarge));
 }
 
-/// Refutes a parameter that two bundles may differ in without being told apart.
+/// Refutes two bundles that differ in a parameter and have the same hash.
 #[test]
 fn every_parameter_is_part_of_the_hash() {
     let of = |bundle: &BoundedNoise, limits: &ContributionBound, schema: &Schema| {
@@ -255,7 +253,7 @@ fn every_parameter_is_part_of_the_hash() {
         assert!(!hashes[..index].contains(hash), "bundle {index} is taken for another");
     }
     assert_eq!(of(&bundle(5), &one, &schema()), hashes[0]);
-    // In whichever order shares were stated.
+    // The order in which shares are stated does not matter.
     let shares = bundle(5).share("bob", 1).share("ann", 4);
     assert_eq!(of(&shares, &one, &schema()), hashes[7]);
 }
@@ -290,7 +288,7 @@ fn a_line_is_written_as_the_page_says() {
     let told: Value = serde_json::from_str(&asked.asks(&mean("ann", "q2")).tell(&HEAD)).unwrap();
     let [sum, records] = [0, 1].map(|place| &told["noise"][place]);
     assert_eq!((&sum["number"], &records["number"]), (&json!("sum"), &json!("records")));
-    // Half of the range is a unit, and the sum may be off by as many of them as the noise reaches.
+    // Half of the range is one unit, so the bound of the sum is this times the reach of the noise in units.
     let unit = bundle.steps().unit(&Range::new(0, 10_000).unwrap()) as f64;
     let reach = 50.0 * bundle.law.certain.reach as f64 / unit;
     let excess = sum["bound"].as_f64().unwrap() / reach - 1.0;

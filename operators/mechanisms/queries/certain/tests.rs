@@ -14,14 +14,14 @@ fn digits(number: DecimalNumber) -> u32 {
     number.1.count() as u32
 }
 
-/// Refutes an interval or a bound that any noise breaks, and one that is wider than it must be.
+/// Refutes an interval or a bound that fails for some noise, and one that is wider than necessary.
 #[test]
 fn the_truth_of_a_count_is_in_its_interval_whatever_is_drawn() {
     for (steps, reach) in [(1, 0), (1, 7), (2, 5), (3, 0), (3, 1), (3, 40), (7, 23), (10, 23), (1000, 1700)] {
         let certain = certain(steps, reach);
         let (bound, reach) = (certain.bound(), i128::from(reach));
         let steps = i128::from(steps);
-        // At most a digit beyond the reach itself.
+        // The bound exceeds the reach by less than 11 units of its last digit.
         let unit = 10i128.pow(digits(bound));
         assert!(bound.0 * steps >= reach * unit && (bound.0 - 11) * steps < reach * unit, "{bound:?}");
         for truth in 0..30i128 {
@@ -30,20 +30,20 @@ fn the_truth_of_a_count_is_in_its_interval_whatever_is_drawn() {
                 let told = certain.count(noised);
                 assert!(told.low.0 <= truth && truth <= told.high.0, "{told:?} of {truth}");
                 assert!(told.low.0 >= 0);
-                // One more record to either side would be impossible.
+                // A wider interval would contain impossible numbers of records.
                 assert!((told.high.0 + 1) * steps > noised + reach);
                 assert!(told.low.0 == 0 || (told.low.0 - 1) * steps < noised - reach);
                 let unit = 10i128.pow(digits(told.value));
                 assert!((told.value.0 - truth * unit).abs() * 10 <= bound.0, "{told:?} of {truth}");
-                // The last digit is rounded, and no more.
+                // The value is rounded to its last digit, and not changed otherwise.
                 assert!((told.value.0 * steps - noised * unit).abs() * 2 <= steps);
             }
         }
     }
 }
 
-/// The mean of clipped values lies between the ends, told with so many digits more than the field has: in
-/// whole numbers.
+/// Returns true if the mean of the clipped values is within the interval, which has some digits more than the
+/// field: in integers.
 fn holds(told: &Estimated, values: &[i64], range: &Range, field: DecimalPoint) -> bool {
     let sum: IBig = values.iter().map(|value| IBig::from(*value.clamp(&range.low(), &range.high()))).sum();
     let (sum, count) = (sum * power(digits(told.low) - field.count() as u32), IBig::from(values.len()));
@@ -61,8 +61,8 @@ fn mean_of(certain: &Certain, values: &[i64], range: &Range, noise: [i128; 2]) -
     certain.mean(sum + noise[0], records + noise[1], range, DecimalPoint::digits(2).unwrap())
 }
 
-/// Refutes an interval that forgets the noise of one of its numbers, or which records there may be, or the
-/// half step that a term is rounded by: every pair of draws, against the mean itself.
+/// Refutes an interval that omits the noise of the sum or of the count, the uncertainty of the count, or the
+/// half step of a rounded term: for every pair of draws, against the exact mean.
 #[test]
 fn the_true_mean_is_in_its_interval_whatever_is_drawn() {
     let field = DecimalPoint::digits(2).unwrap();
@@ -109,22 +109,22 @@ fn a_number_is_told_as_finely_as_its_noise_allows() {
     let shown = |number: DecimalNumber| number.1.shown(number.0);
     let certain = Certain { steps: Steps::new(6_000), reach: 1_001_538, deviation: 278_000.0 };
     let told = certain.count(7_407_123);
-    // The deviation is 46 records: a digit behind the point, and no more.
+    // The deviation is 46 records, so there is one digit after the point.
     assert_eq!([told.value, told.low, told.high].map(shown), ["1234.5", "1068", "1401"]);
     assert_eq!(shown(certain.bound()), "166.98");
     let below = certain.count(-9_000);
     assert_eq!([below.value, below.low, below.high].map(shown), ["-1.5", "0", "165"]);
-    // Whole records are told as they are.
+    // With one step in a record, values are integers.
     let whole = Certain { steps: Steps::new(1), reach: 20, deviation: 3.0 };
     assert_eq!([shown(whole.count(-7).value), shown(whole.bound())], ["-7", "20"]);
-    // The mean of prices of two digits from 0 to 100: to a hundred-millionth of the range.
+    // The mean of prices with two digits from 0 to 100, to a hundred-millionth of the range.
     let price = certain.mean(-3_000_000, 6_000_000, &range(0, 10_000), DecimalPoint::digits(2).unwrap());
     assert_eq!(shown(price.value), "25");
     assert_eq!((digits(price.low), digits(price.high)), (6, 6));
 }
 
 proptest! {
-    // Refutes an overflow, a panic, and an interval that random data break.
+    // Refutes an overflow, a panic, and an interval that fails on random data.
     #[test]
     fn random_means_are_in_their_intervals(
         values in prop::collection::vec(any::<i64>(), 1..40),
@@ -136,7 +136,7 @@ proptest! {
         let (low, high) = if near { (low % 1000, low % 1000 + 1 + (high % 500).abs()) } else { (low, high) };
         let values: Vec<i64> =
             if near { values.iter().map(|value| value % 1500).collect() } else { values };
-        // Many people, so that the interval is not the range.
+        // Many records, so that the interval is not the whole range.
         let many: Vec<i64> = (0..200).flat_map(|_| values.iter().copied()).collect();
         let (certain, range) = (certain(steps, reach), range(low, high));
         let noise = [first, second].map(|part| (part * reach as f64) as i128);

@@ -12,7 +12,7 @@ fn kept(schema: &Schema, rows: &[QueryRow]) -> ColumnStore {
     columns
 }
 
-/// Returns the totals of a query, by its text alone.
+/// Returns the totals of a query, row by row with `Filter::matches`.
 fn plainly(question: &Query, steps: &Steps, rows: &[QueryRow]) -> MatchedTotals {
     let filter: &Filter = question.filter();
     let mut found = MatchedTotals::default();
@@ -35,8 +35,8 @@ fn same(one: MatchedTotals, other: MatchedTotals) {
 }
 
 proptest! {
-    // Refutes a block that ends too early or too late, a denied condition that holds behind the last row, an
-    // absent value that is zero, and a text that is looked up wrongly.
+    // Refutes a block that ends too early or too late, a negation that matches after the last row, an absent
+    // value that counts as zero, and a wrong look-up of a text.
     #[test]
     fn columns_find_what_rows_do(
         tree in trees(),
@@ -75,7 +75,7 @@ fn what_workers_keep_adds_up() {
     assert!(ColumnStore::new(&schema).is_empty() && one.len() == 2);
 }
 
-// Refutes a sum of a block in 64 bits.
+// Refutes a 64-bit sum that overflows in a block.
 #[test]
 fn sums_do_not_overflow() {
     let schema = Schema::new([Field::number("age")]).unwrap();
@@ -90,7 +90,7 @@ fn sums_do_not_overflow() {
     }
 }
 
-// Refutes memory that is twice what is kept, and a count of it that leaves texts out.
+// Refutes memory of twice the stored size, and a size that omits texts.
 #[test]
 fn a_number_takes_little_more_than_eight_bytes() {
     let schema = Schema::new([Field::number("age"), Field::time("when"), Field::text("country")]).unwrap();

@@ -15,7 +15,7 @@ fn refused(text: &str) -> Invalid {
 }
 
 proptest! {
-    // Refutes a step out of order, an end of a range on the wrong side, and an absent value that passes.
+    // Refutes a step out of order, a range with its ends swapped, and an absent value that passes.
     #[test]
     fn a_filter_means_what_its_tree_means(tree in trees(), rows in prop::collection::vec(rows(), 1..30)) {
         let filter = Filter::parse(&schema(), &written(&tree)).unwrap();
@@ -24,7 +24,7 @@ proptest! {
         }
     }
 
-    // Refutes a text that is read as another filter, and two texts of one.
+    // Refutes a normal text that parses as another filter, and two normal texts of one filter.
     #[test]
     fn a_filter_is_read_from_its_own_text(tree in trees()) {
         let filter = Filter::parse(&schema(), &written(&tree)).unwrap();
@@ -40,7 +40,7 @@ proptest! {
         let _ = Filter::parse(&schema(), &String::from_utf8_lossy(&bytes));
     }
 
-    // Refutes a panic behind the first word: texts made of what filters are made of, and a little else.
+    // Refutes a panic after the first token: on texts of the tokens of filters, and a few others.
     #[test]
     fn no_words_are_too_much(words in prop::collection::vec(prop::sample::select(vec![
         "age", "price", "when", "country", "client", "`", "`order total`", "\"", "\"DE\"", "\\", "\"2026-11-01\"", "=",
@@ -91,7 +91,7 @@ fn one_meaning_has_one_text() {
     }
 }
 
-// Refutes three-valued logic: who has no age is not of age 1.
+// Refutes three-valued logic: a record without an age matches `not age = 1`.
 #[test]
 fn what_is_absent_passes_nothing() {
     let nobody = QueryRow::from([]);
@@ -106,7 +106,7 @@ fn what_is_absent_passes_nothing() {
     }
 }
 
-// Refutes an error without a place, without what was found, or without a way out.
+// Refutes an error without a column, without the text that was found, or without a remedy.
 #[test]
 fn what_is_wrong_is_said_where_it_is() {
     let fields = "age, price, when, country or `order total`";
@@ -209,7 +209,7 @@ fn what_is_wrong_is_said_where_it_is() {
     }
 }
 
-// Refutes a reader that calls itself for each parenthesis, and a limit that is one off.
+// Refutes a parser that recurses for each parenthesis, and a limit that is off by one.
 #[test]
 fn depth_and_length_are_bounded() {
     let nested = |open: &str, depth: usize, close: &str| {
@@ -243,12 +243,12 @@ fn depth_and_length_are_bounded() {
     let chain = |count: usize| vec!["age=1"; count].join(" or ");
     assert!(Filter::parse(&schema(), &chain(4_096)).is_ok());
     assert!(Filter::parse(&schema(), &chain(4_097)).is_err());
-    // It is told with more letters than it was written with.
+    // Its normal text is longer than the text that was written.
     let dates = vec!["when=\"2026-11-01\""; 3_000].join("or ");
     assert_eq!(refused(&dates).remedy(), "a text of at most 65536 bytes");
 }
 
-// Refutes an echo of a text of any length, or of what a terminal acts on.
+// Refutes an error that quotes a text of any length, or control characters.
 #[test]
 fn what_is_shown_is_cut_and_printable() {
     let long = refused(&format!("{} = 1", "x".repeat(60_000)));
@@ -260,7 +260,7 @@ fn what_is_shown_is_cut_and_printable() {
     assert!(listed.remedy().contains("field19 or 980 more") && listed.to_string().len() < 400, "{listed}");
 }
 
-// Refutes steps that are taken as they come: from elsewhere, they may be no program.
+// Refutes deserialized steps that are not checked: they may not be a filter.
 #[test]
 fn steps_that_are_no_program_are_refused() {
     let sent = |program: &[FilterStep]| {

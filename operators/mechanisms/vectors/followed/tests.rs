@@ -10,7 +10,8 @@ fn frame(centre: &[f64], scales: &[f64]) -> Frame {
     Frame { centre: centre.to_vec(), factor: Lower::diagonal(scales) }
 }
 
-/// Returns the window that records of this mean and covariance would release, in the units of the frame.
+/// Returns the released numbers of a window with records of this mean and covariance, without noise, in the
+/// units of the frame.
 fn seen(records: f64, mean: &[f64], covariance: &[f64]) -> ReleasedWindow {
     let mut squares = covariance.to_vec();
     for (row, a) in mean.iter().enumerate() {
@@ -30,8 +31,8 @@ fn covariance(frame: &Frame, a: usize, b: usize) -> f64 {
     frame.factor.row(a).iter().zip(frame.factor.row(b)).map(|(a, b)| a * b).sum()
 }
 
-// With next to no doubt 15/16 of the way: the covariance is then L (I + 15 C) L^T / 16 and some of a step.
-// Refutes a product on the wrong side, and a mean that is left in the covariance.
+// Without noise the frame goes 15/16 of the way: the covariance is then L (I + 15 C) L^T / 16, plus part of a
+// step. Refutes a product on the wrong side, and a mean that stays in the covariance.
 #[test]
 fn it_goes_to_what_was_seen() {
     let before = frame(&[100.0, -50.0], &[10.0, 1000.0]);
@@ -42,13 +43,13 @@ fn it_goes_to_what_was_seen() {
     near(covariance(&next, 0, 0), 100.0 * part(2.0, 1.0));
     near(covariance(&next, 1, 0), 1e4 * part(0.6, 0.0));
     near(covariance(&next, 1, 1), 1e6 * part(0.5, 1.0));
-    // What fits stays.
+    // A frame that fits stays.
     let again = follow(&before, &seen(1e12, &[0.0; 2], &[1.0, 0.0, 1.0]), &NONE, LONGEST, &outer(2));
     near(covariance(&again, 0, 0), 100.0);
     near(covariance(&again, 1, 1), 1e6);
 }
 
-// Refutes a frame that noise moves: the less there is to see, the less it goes.
+// Refutes a frame that is moved by noise: the fewer records, the smaller the move.
 #[test]
 fn nobody_moves_nothing_and_few_move_little() {
     let before = frame(&[100.0], &[10.0]);
@@ -56,19 +57,19 @@ fn nobody_moves_nothing_and_few_move_little() {
     for records in [-30.0, 0.0, 0.9] {
         assert_eq!(follow(&before, &seen(records, &[1.0], &[1.0]), &doubt, LONGEST, &outer(1)), before);
     }
-    // Twenty records, and noise for all that was seen.
+    // Twenty records, with sums that are noise alone.
     let noised = ReleasedWindow { records: 20.0, sums: vec![60.0], squares: vec![700.0] };
     let next = follow(&before, &noised, &doubt, LONGEST, &outer(1));
     assert!((next.centre[0] - 100.0).abs() < 5.0, "{next:?}");
     let scale = next.factor.lengths()[0];
     assert!((9.0..15.0).contains(&scale), "{scale}");
-    // Of as many records as it takes, little of it is noise.
+    // With enough records, little of the sums is noise.
     let next = follow(&before, &seen(1e5, &[3.0], &[4.0]), &doubt, LONGEST, &outer(1));
     assert!((next.centre[0] - 130.0).abs() < 0.1);
     assert!((next.factor.lengths()[0] - 20.0).abs() < 1.0);
 }
 
-// Refutes a direction that noise has made thin: or negative, which no covariance is.
+// Refutes a direction that noise has made too narrow, or negative, which is no covariance.
 #[test]
 fn no_direction_gets_narrower_by_more_than_four_nor_than_noise_can_tell() {
     let before = frame(&[0.0; 2], &[1000.0; 2]);
@@ -77,37 +78,37 @@ fn no_direction_gets_narrower_by_more_than_four_nor_than_noise_can_tell() {
         let least = least_direction(&next) / 1000.0;
         assert!(least > 0.2499, "{covariance:?} {least}");
     }
-    // mu is 1 and a little: half of what was stays.
+    // mu is slightly above 1, so half of the old covariance stays.
     let doubt = NoiseDeviations { records: 0.0, sums: 0.0, squares: 500.0 / 2f64.sqrt() };
     let next = follow(&before, &seen(1000.0, &[0.0; 2], &[0.0; 3]), &doubt, LONGEST, &outer(2));
     assert!((0.70..0.75).contains(&(least_direction(&next) / 1000.0)), "{next:?}");
 }
 
-/// The least deviation of any direction.
+/// Returns the least deviation of any direction.
 fn least_direction(frame: &Frame) -> f64 {
     let (a, b, c) = (covariance(frame, 0, 0), covariance(frame, 1, 0), covariance(frame, 1, 1));
     ((a + c) / 2.0 - ((a - c).powi(2) / 4.0 + b * b).sqrt()).sqrt()
 }
 
-// Refutes records that are far away and near each other, and so look narrow: the frame would never reach
+// Refutes a frame that shrinks around records that are far away and close to each other: it would never reach
 // them.
 #[test]
 fn where_most_are_clipped_it_grows() {
     let before = frame(&[0.0; 2], &[1.0; 2]);
-    // All at the longest, in one direction.
+    // All records at the largest length, in one direction.
     let next = follow(&before, &seen(1e9, &[LONGEST, 0.0], &[1e-3, 0.0, 1e-3]), &NONE, LONGEST, &outer(2));
     assert!((next.centre[0] - LONGEST).abs() < 1e-3);
     assert!(next.factor.lengths()[0] > 1.9 * LONGEST, "{next:?}");
-    // All at the longest, in every direction.
+    // All records at the largest length, in every direction.
     let wide = LONGEST * LONGEST / 2.0;
     let next = follow(&before, &seen(1e9, &[0.0; 2], &[wide, 0.0, wide]), &NONE, LONGEST, &outer(2));
     assert!(least_direction(&next) > 1.3 * LONGEST, "{next:?}");
-    // One that is off by three deviations is not.
+    // A frame that is off by three deviations does not grow.
     let next = follow(&before, &seen(1e9, &[3.0, 0.0], &[1.0, 0.0, 1.0]), &NONE, LONGEST, &outer(2));
     assert!((next.factor.lengths()[0] - 1.0).abs() < 0.1, "{next:?}");
 }
 
-// Refutes a frame that leaves the outer ranges, ends below a quarter of a step, or is no frame.
+// Refutes a frame that leaves the outer ranges, is narrower than a quarter of a step, or is no frame.
 #[test]
 fn it_stays_in_bounds_for_ever() {
     let outer = vec![Range::new(0, 10).unwrap(), Range::new(i64::MIN, i64::MAX).unwrap()];

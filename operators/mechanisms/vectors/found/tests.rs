@@ -8,7 +8,7 @@ mod accuracy;
 mod cost;
 mod odd;
 
-/// A box of the same range for each coordinate.
+/// Returns the same range for each coordinate.
 fn cube(dimension: usize, low: i64, high: i64) -> Ranges {
     Ranges::new(vec![(low, high); dimension]).unwrap()
 }
@@ -17,14 +17,14 @@ fn whole(outer: &Ranges) -> FoundMean<()> {
     FoundMean::new(outer, Bound::keys(1).checked().unwrap(), Keys::whole()).unwrap()
 }
 
-/// A normal number.
+/// Draws a normal number.
 fn normal(noise: &mut NoiseSource) -> f64 {
     let mut uniform = || (noise.below(1 << 53) as f64 + 0.5) / (1u64 << 53) as f64;
     let (first, second) = (uniform(), uniform());
     (-2.0 * first.ln()).sqrt() * (2.0 * std::f64::consts::PI * second).cos()
 }
 
-/// One window of one key: its records, one a person.
+/// Returns the tally of one window with one key, from its records, one for each person.
 fn window(mean: &FoundMean<()>, records: &[Vec<i64>]) -> Cells<(), VectorRows> {
     let mut exact = Gaussian::rho(0.1).prepare(mean).unwrap().tally();
     let mut rows = VectorRows::default();

@@ -23,16 +23,16 @@ fn told(records: &[i64], seed: u64) -> String {
     answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" })
 }
 
-/// Nearly normal, of this deviation, around this middle.
+/// Returns nearly normal numbers of this deviation, around this middle.
 fn normal(people: usize, middle: i64, deviation: i64) -> Vec<i64> {
     let mut random = NoiseSource::seeded(8);
     let mut uniform = || random.below(1 << 20) as i64 - (1 << 19);
-    // Twelve numbers that are even over a width of 1 have together a variance of 1.
+    // The sum of twelve uniform numbers, each over a width of 1, has a variance of 1.
     (0..people).map(|_| middle + (0..12).map(|_| uniform()).sum::<i64>() * deviation / (1 << 20)).collect()
 }
 
-// Refutes a mean that is told in another place or scale, one that does not say what it assumes, and an
-// interval that it has not.
+// Refutes a mean with a wrong position or scale, one that does not state its assumption, and one with an
+// interval.
 #[test]
 fn a_mean_is_told_whatever_its_scale() {
     for (middle, deviation) in [(0, 1_000), (-(1 << 26), 1 << 22), (123_456_789, 1_000_000)] {
@@ -50,7 +50,7 @@ fn a_mean_is_told_whatever_its_scale() {
     }
 }
 
-// Refutes a failure that is told otherwise for one reason than for another, or that ends anything.
+// Refutes failures whose lines differ by their reason, and one that ends the job.
 #[test]
 fn whatever_fails_is_told_alike() {
     let few = told(&normal(100, 0, 1_000), 3);
@@ -74,7 +74,7 @@ fn what_it_cannot_do_is_refused_by_public_numbers() {
     let keys = || Keys::public([7]).unwrap();
     let field = |refused: Invalid| (refused.field().to_owned(), refused.kind());
     let of = |limits: Bound, keys: Keys<u32>| StableVectors::new(sides(), limits.checked().unwrap(), keys);
-    // Of a box of 2^41 steps the grid was 4 where the noise was said to be some thousandth.
+    // With a box of 2^41 steps the grid was 4, where the stated noise was some thousandth.
     for (side, fits) in [(1i64 << 27, true), (1 << 31, false), (1 << 40, false)] {
         let prepared = STABLE.prepare(&vectors(side)).map(|_| ()).map_err(field);
         assert_eq!(
@@ -103,7 +103,7 @@ fn what_it_cannot_do_is_refused_by_public_numbers() {
     assert!(mean.accepts(&[1]).is_err() && !mean.remembers());
 }
 
-// Refutes a person who is two records, and one without a vector who counts.
+// Refutes a person who counts with two records, and one without a vector who counts.
 #[test]
 fn a_person_is_one_record_or_none() {
     let vectors = vectors(100);

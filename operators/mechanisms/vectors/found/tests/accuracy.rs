@@ -1,10 +1,10 @@
-//! How near the answers are, and for how long.
+//! The accuracy of found means, and its change from window to window.
 
 use super::*;
 use crate::accounting::PrivacyCost;
 use crate::mechanisms::{FollowedMeans, VectorMean};
 
-/// Normal records: `centre + A z`, in whole steps.
+/// Draws normal records: `centre + A z`, in whole steps.
 fn records(people: usize, centre: &[f64], axes: &[Vec<f64>], noise: &mut NoiseSource) -> Vec<Vec<i64>> {
     let record = |_| {
         let z: Vec<f64> = axes.iter().map(|_| normal(noise)).collect();
@@ -16,16 +16,16 @@ fn records(people: usize, centre: &[f64], axes: &[Vec<f64>], noise: &mut NoiseSo
     (0..people).map(record).collect()
 }
 
-/// Axes that are turned against each other, from `least` to `least ratio` long.
+/// Returns axes that are rotated, with lengths from `least` to `least ratio`.
 fn axes(dimension: usize, least: f64, ratio: f64) -> Vec<Vec<f64>> {
-    // I - 2 v v^T turns every axis, for a v of length 1 that lies between all.
+    // I - 2 v v^T rotates every axis, for a v of length 1 that lies between all of them.
     let between = if dimension == 1 { 0.0 } else { 2.0 / dimension as f64 };
     let long = |at: usize| least * ratio.powf(at as f64 / (dimension as f64 - 1.0).max(1.0));
     let row = |a: usize| (0..dimension).map(|b| (f64::from(u8::from(a == b)) - between) * long(b)).collect();
     (0..dimension).map(row).collect()
 }
 
-/// Returns the length of a vector, measured in the axes: by elimination.
+/// Returns the length of a vector in units of the axes, by elimination.
 fn length(axes: &[Vec<f64>], off: &[f64]) -> f64 {
     let size = axes.len();
     let mut rows: Vec<Vec<f64>> =
@@ -42,7 +42,7 @@ fn length(axes: &[Vec<f64>], off: &[f64]) -> f64 {
     (0..size).map(|at| (rows[at][size] / rows[at][at]).powi(2)).sum::<f64>().sqrt()
 }
 
-/// Window after window of one stream.
+/// The windows of one stream, one after another.
 struct Run {
     mean: FoundMean<()>,
     prepared: FollowedMeans<()>,
@@ -60,8 +60,8 @@ impl Run {
         Run { mean, prepared, state: None, noise: NoiseSource::seeded(seed), people, unknown: false }
     }
 
-    /// The error of the next window beside the mean of its own records: in the axes; and in the deviations of
-    /// a coordinate, the largest.
+    /// Returns the error of the next window against the mean of its own records: in units of the axes, and
+    /// the largest in deviations of a coordinate.
     fn window(&mut self, centre: &[f64], axes: &[Vec<f64>]) -> (f64, f64) {
         let records = records(self.people, centre, axes, &mut self.noise);
         let drawn = self.prepared.draw(window(&self.mean, &records), self.state.as_deref(), &mut self.noise);
@@ -77,8 +77,8 @@ impl Run {
         (length(axes, &off), coordinates.fold(0.0, f64::max))
     }
 
-    /// Returns the error by the noise of the sums alone, if the frame fits: in the axes, the root of its mean
-    /// square.
+    /// Returns the root mean square of the error by the noise of the sums alone, in units of the axes, if the
+    /// frame fits.
     fn noise_alone(&self) -> f64 {
         let PrivacyCost::Zcdp { rho, .. } = self.prepared.cost().amount() else { panic!() };
         let rho = rho.to_float_down() * 0.95 * 0.7;
@@ -90,17 +90,17 @@ fn deviation(row: &[f64]) -> f64 {
     row.iter().map(|a| a * a).sum::<f64>().sqrt()
 }
 
-/// A stream of five coordinates that are turned against each other, in deviations from 100 to 100,000 steps,
-/// somewhere in ranges of two thousand million.
+/// Returns a stream of five correlated coordinates, with deviations from 100 to 100,000 steps, within ranges
+/// of two billion.
 fn turned() -> (Run, Vec<f64>, Vec<Vec<f64>>) {
     let centre = (0..5).map(|at| 3e6 * (1.0 + f64::from(at))).collect();
     (Run::new(5, 1_000_000_000, 0.1, 20_000, 7), centre, axes(5, 100.0, 1000.0))
 }
 
 // The condition of the covariance is 10^6, and the ranges are 10,000 deviations wide. In the first window the
-// error of a coordinate is what noise makes of its own deviation, thousands of times less than the ranges
-// would cost; in the direction in which the data is thinnest it is much more, until the covariance is known.
-// Refutes bounds that are not found, a covariance that is not followed, and noise that stays.
+// noise of a coordinate is proportional to its own deviation, so its error is thousands of times less than
+// that of the ranges; in the narrowest direction of the data the error is much larger, until the covariance
+// is known. Refutes bounds that are not found, a covariance that is not followed, and noise that stays.
 #[test]
 fn the_error_falls_to_what_the_noise_alone_is() {
     let (mut run, centre, axes) = turned();
@@ -121,8 +121,8 @@ fn the_error_falls_to_what_the_noise_alone_is() {
     assert!(errors[9].0 < errors[0].0 / 4.0, "{errors:?}");
 }
 
-// A mean that jumps by 20 deviations, and then a scale that grows fifty-fold. Refutes a frame that shrinks
-// around records that are all clipped to one place, and one that grows too slowly.
+// A mean that jumps by 20 deviations, and then a scale that grows by a factor of 50. Refutes a frame that
+// shrinks around records that are all shortened to one place, and one that grows too slowly.
 #[test]
 fn what_jumps_or_grows_is_followed_within_a_few_windows() {
     let (mut run, centre, axes) = turned();
@@ -151,8 +151,8 @@ fn what_jumps_or_grows_is_followed_within_a_few_windows() {
     assert!(errors[3..].iter().all(|&error| error < 4.0 * run.noise_alone()), "{errors:?}");
 }
 
-// What nobody could follow is told as it is found each time: bounds are not kept from too few people. Refutes
-// a frame of noise that later windows are measured by.
+// Bounds from too few people are not kept, but estimated again in each window. Refutes a frame of noise that
+// measures later windows.
 #[test]
 fn a_stream_that_begins_small_is_found_when_it_grows() {
     let (mut run, centre, axes) = turned();

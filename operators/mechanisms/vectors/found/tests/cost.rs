@@ -1,4 +1,4 @@
-//! What a window costs, and how far one person moves it: in integers.
+//! The cost of a window, and the largest change by one person, in integers.
 
 use dashu_int::UBig;
 
@@ -28,7 +28,7 @@ fn squares(sums: &[i128]) -> u128 {
     sums.iter().map(|sum| sum.unsigned_abs().pow(2)).sum()
 }
 
-/// Frames that fit and frames that do not: far off, thin, wide, and all but singular.
+/// Returns frames that fit, and frames that are far off, narrow, wide, or nearly singular.
 fn frames() -> Vec<Frame> {
     let frame = |centre: [f64; 3], factor: [f64; 6]| Frame {
         centre: centre.to_vec(),
@@ -44,8 +44,8 @@ fn frames() -> Vec<Frame> {
     ]
 }
 
-// Refutes a length that is not enforced, or before it is rounded, or of what lies within the outer ranges
-// alone; and products that are longer than the square of their record.
+// Refutes a length that is not enforced, or only before rounding, or only for records within the outer
+// ranges; and products that are longer than the square of their record.
 #[test]
 fn no_record_moves_the_sums_by_more_than_is_paid_for() {
     let outer = Ranges::new([(i64::MIN, i64::MAX), (-(1 << 40), 1 << 40), (0, 100)]).unwrap();
@@ -69,17 +69,17 @@ fn no_record_moves_the_sums_by_more_than_is_paid_for() {
                 sum.products.iter_mut().zip(&alone.products).for_each(|(sum, one)| *sum += one);
                 all.push(record);
             }
-            // Whoever else is there, a record adds the same: so this is what a person moves.
+            // A record adds the same beside any others, so its contribution is the change by one person.
             let all: Vec<&[i64]> = all.iter().map(|record| &record[..]).collect();
             assert_eq!(of(&all, &frame, &outer, &steps), sum);
         }
-        // What is paid for is also reached, but for rounding.
+        // The bound that is paid for is reached, up to rounding.
         assert!((longest as f64).sqrt() > most as f64 * 0.99999);
         assert!((most_products as f64).sqrt() > products as f64 * 0.9);
     }
 }
 
-// Refutes a bound on records that is left to others, and one on people.
+// Refutes a bound on records that the caller would have to enforce, and a bound on people.
 #[test]
 fn a_person_adds_as_many_records_as_they_may() {
     let outer = cube(2, -100, 100);
@@ -91,7 +91,7 @@ fn a_person_adds_as_many_records_as_they_may() {
     assert_eq!(mean.of_one::<[i64; 2]>(&[]).records(), 0);
 }
 
-/// A fraction: its numerator, its denominator.
+/// A fraction, as its numerator and its denominator.
 type Fraction = (UBig, UBig);
 
 fn plus(a: &Fraction, b: &Fraction) -> Fraction {
@@ -103,8 +103,8 @@ fn read(text: &str) -> Fraction {
     (parts.next().unwrap(), parts.next().unwrap_or(UBig::ONE))
 }
 
-/// Returns the cost to one person in one key, from the requested noise: `half^2 / 2` of each choice, and
-/// `length^2 / 2 variance` of each vector.
+/// Returns the cost of one person in one key, from the recorded draws: `half^2 / 2` for each quantile, and
+/// `length^2 / (2 variance)` for each vector.
 fn paid(requests: &[crate::noise::RecordedDraw], lengths: [u64; 3]) -> Fraction {
     let mut lengths = lengths.iter();
     let parts = requests.iter().map(|request| {
@@ -118,8 +118,8 @@ fn paid(requests: &[crate::noise::RecordedDraw], lengths: [u64; 3]) -> Fraction 
     parts.fold((UBig::ZERO, UBig::ONE), |sum, part| plus(&sum, &part))
 }
 
-// Refutes keys or records that are not paid for, a share that is spent twice, and one that nobody spends:
-// with and without state.
+// Refutes keys or records that are not paid for, a share that is spent twice, and one that is not spent: with
+// and without state.
 #[test]
 fn every_window_costs_what_it_says_and_no_more() {
     for (keys, per_key, dimension, rho) in [(1, 1, 1, 0.1), (3, 2, 2, 0.1), (2, 50, 5, 0.5), (1, 1, 12, 0.01)]
@@ -127,7 +127,7 @@ fn every_window_costs_what_it_says_and_no_more() {
         let outer = cube(dimension, -1_000_000, 1_000_000);
         let limits = Bound::keys(keys).per_key(per_key).checked().unwrap();
         let mean = FoundMean::new(&outer, limits, Keys::public([7u32, 8, 9]).unwrap()).unwrap();
-        // As many as the quartiles need in the most costly of these.
+        // Enough people for the quartiles of the most costly case.
         let mean = mean.people(100_000);
         let prepared = Gaussian::rho(rho).prepare(&mean).unwrap();
         let PrivacyCost::Zcdp { rho: all, .. } = prepared.cost().amount() else { panic!() };
@@ -150,7 +150,7 @@ fn every_window_costs_what_it_says_and_no_more() {
     }
 }
 
-// Refutes a draw that is asked for because somebody is there.
+// Refutes draws that depend on the presence of a person.
 #[test]
 fn neighbours_ask_for_the_same_noise() {
     let mean = whole(&cube(3, -1000, 1000));
@@ -170,7 +170,7 @@ fn neighbours_ask_for_the_same_noise() {
     }
 }
 
-/// The sums without noise, step by step: a dense inverse, and floats until the end.
+/// Returns the sums without noise, step by step: with a dense inverse, and in floats until the end.
 #[expect(clippy::needless_range_loop, reason = "as it is written on paper")]
 fn oracle(
     records: &[Vec<i64>],
@@ -203,8 +203,8 @@ fn oracle(
     (sums, products)
 }
 
-// Refutes a frame that is read the wrong way round, a centre that is forgotten, a clip that is not toward the
-// centre, products in another order, and what is told of them.
+// Refutes a transposed frame, a centre that is forgotten, a record that is not shortened toward the centre,
+// products in another order, and a wrong estimate from them.
 #[test]
 fn without_noise_it_is_the_mean_of_what_was_shortened() {
     let outer = Ranges::new([(-1000, 1000), (0, 500), (-1_000_000, 70_000)]).unwrap();

@@ -1,12 +1,11 @@
-//! Odd data, odd state, odd parameters.
+//! Unusual data, states and parameters.
 
 use super::*;
 use crate::mechanisms::vectors::frame::Frame;
 use crate::mechanisms::vectors::frame::{from_bytes, to_bytes};
 use crate::mechanisms::{Head, Tellable};
 
-// Refutes an interval that does not hold the truth, a frame that is lost where all values are one, and a
-// panic.
+// Refutes an interval outside of the outer range, a frame that is lost on constant data, and a panic.
 #[test]
 fn constant_data_one_person_and_nobody_have_answers() {
     let mean = whole(&cube(2, -100_000, 100_000));
@@ -29,7 +28,8 @@ fn constant_data_one_person_and_nobody_have_answers() {
             for (_, told) in drawn.answer.cells() {
                 assert!(-1e5 <= told.low() && told.high <= 1e5, "{told:?}");
             }
-            // Bounds that are all noise are not kept, and those of many are not lost to few.
+            // Bounds from noise alone are not kept, and those from many records are not lost in a window with
+            // few.
             let left = from_bytes(drawn.state.as_deref().unwrap(), 1, 2).unwrap();
             assert_eq!(left[0].is_some(), state.is_some());
             if let Some(left) = &left[0] {
@@ -39,7 +39,7 @@ fn constant_data_one_person_and_nobody_have_answers() {
     }
 }
 
-// Refutes a record that is lost for its length, and one that counts as anything but the centre.
+// Refutes a record of another length that is dropped, and one that counts as anything but the centre.
 #[test]
 fn a_record_of_another_length_counts_as_the_centre() {
     let mean = whole(&cube(2, -1000, 1000));
@@ -56,7 +56,7 @@ fn a_record_of_another_length_counts_as_the_centre() {
     }
 }
 
-// Refutes an answer in which the order of arrival shows.
+// Refutes an answer that depends on the order of arrival.
 #[test]
 fn every_order_and_division_has_the_same_answer() {
     let mean = whole(&cube(3, -5000, 5000));
@@ -104,7 +104,7 @@ fn state_that_nobody_wrote_is_refused() {
         let mut changed = good.clone();
         changed[place] ^= 0xff;
         let _ = accepts(&changed);
-        // Whatever it is, a draw has an answer.
+        // A draw has an answer for any state.
         let drawn = prepared.draw(prepared.tally(), Some(&changed), &mut NoiseSource::seeded(1));
         assert!(drawn.answer.cells().iter().all(|(_, told)| (-100.0..=100.0).contains(&told.value())));
         assert!(prepared.accepts(drawn.state.as_deref().unwrap()).is_ok());
@@ -113,7 +113,7 @@ fn state_that_nobody_wrote_is_refused() {
     assert_eq!(accepts(&nan), refused);
 }
 
-// Refutes keys that share a frame or a noise, and a line that says another's.
+// Refutes keys that share a frame or a noise, and a line that states the noise of another.
 #[test]
 fn each_key_has_its_own_bounds_and_says_its_own_noise() {
     let keys = Keys::public(["b".to_owned(), "a".to_owned()]).unwrap();
@@ -160,8 +160,8 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
     assert_eq!(lines.len(), 4);
 }
 
-// 600 windows with a known frame, alpha 1e-6 one-sided: at least 9 in 10 intervals of each coordinate hold
-// the truth, and they are no wider than they should be.
+// 600 windows with a known frame, alpha 1e-6 one-sided: at least 9 in 10 intervals of each coordinate contain
+// the true mean, and each contains its value.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let mean = whole(&cube(2, -10_000, 10_000)).people(500);
@@ -209,7 +209,7 @@ fn what_is_out_of_range_is_named() {
         InvalidKind::Empty,
         "no coordinates"
     );
-    // What is so long takes coarser steps; and in the end none.
+    // A longer contribution takes coarser steps, and a still longer one is refused.
     let many = |per_key| {
         let limits = Bound::keys(1).per_key(per_key).checked().unwrap();
         Gaussian::rho(0.1)
@@ -218,14 +218,14 @@ fn what_is_out_of_range_is_named() {
     };
     assert!(many(1 << 16).is_ok());
     assert!(many(1 << 31).is_err());
-    // The widest there is, and the most coordinates.
+    // The widest ranges, and the largest number of coordinates.
     let widest = whole(&cube(256, i64::MIN, i64::MAX)).people(1 << 20);
     let prepared = Gaussian::rho(5.0).prepare(&widest).unwrap();
     let drawn = prepared.draw(window(&widest, &[vec![i64::MIN; 256]]), None, &mut NoiseSource::seeded(1));
     assert_eq!(drawn.answer.cells().len(), 256);
 }
 
-// Refutes a parameter that two releases of one name could differ in.
+// Refutes a parameter that two releases of the same name could differ in.
 #[test]
 fn every_parameter_is_in_the_digest() {
     let mean = || whole(&cube(2, 0, 1000));
