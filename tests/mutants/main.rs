@@ -175,7 +175,7 @@ fn build(work: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Runs the tests that match the filters; returns one that fails, which has noticed the mutant.
+/// Runs the tests that match the filters until one fails, which has noticed the mutant; returns it.
 fn killer(tests: &Path, work: &Path, number: u32, filters: &[String]) -> Option<String> {
     let log = work.join("log");
     let mut run = Command::new(tests)
@@ -188,23 +188,22 @@ fn killer(tests: &Path, work: &Path, number: u32, filters: &[String]) -> Option<
         .spawn()
         .unwrap();
     let began = Instant::now();
-    let ended = loop {
-        match run.try_wait().unwrap() {
-            Some(status) => break Some(status),
-            None if number > 0 && began.elapsed() > TIME_LIMIT => {
-                run.kill().unwrap();
-                run.wait().unwrap();
-                break None;
-            }
-            None => std::thread::sleep(Duration::from_millis(20)),
+    loop {
+        let ended = run.try_wait().unwrap();
+        let said = fs::read_to_string(&log).unwrap();
+        let failed = said.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+        let late = number > 0 && began.elapsed() > TIME_LIMIT;
+        if ended.is_none() && (failed.is_some() || late) {
+            run.kill().unwrap();
+            run.wait().unwrap();
         }
-    };
-    let said = fs::read_to_string(&log).unwrap();
-    let failed = said.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-    match (ended, failed) {
-        (None, _) => Some("a test that did not end".to_owned()),
-        (Some(status), _) if status.success() => None,
-        (_, Some(test)) => Some(test.to_owned()),
-        (Some(status), None) => Some(format!("a test that ended the process, {status}")),
+        match (ended, failed) {
+            (_, Some(test)) => return Some(test.to_owned()),
+            (Some(status), None) if status.success() => return None,
+            (Some(status), None) => return Some(format!("a test that ended the process, {status}")),
+            (None, None) if late => return Some("a test that did not end".to_owned()),
+            (None, None) => std::thread::sleep(Duration::from_millis(20)),
+        }
     }
+}
 }
