@@ -74,14 +74,14 @@ const BUCKETS: usize = 800;
 struct Analyst {
     schema: Schema,
     asked: usize,
-    told: Told,
+    released: Released,
 }
 
 /// The released lines, by the number of their query.
-type Told = Arc<Mutex<BTreeMap<usize, Value>>>;
+type Released = Arc<Mutex<BTreeMap<usize, Value>>>;
 
 impl Analyst {
-    fn questions(&self, told: &BTreeMap<usize, Value>) -> Result<Vec<Query>, Invalid> {
+    fn questions(&self, released: &BTreeMap<usize, Value>) -> Result<Vec<Query>, Invalid> {
         let asking = |number: usize, filter: &str| {
             self.schema.question("ann", &number.to_string(), at("2026-11-02")?).count(filter)
         };
@@ -90,7 +90,7 @@ impl Analyst {
                 .map(|bucket| asking(bucket, &format!("bucket = {bucket} and coin = 1")))
                 .collect();
         }
-        let rule = rule(told.values().filter_map(|line| line["value"].as_f64()), PEOPLE);
+        let rule = rule(released.values().filter_map(|line| line["value"].as_f64()), PEOPLE);
         let buckets =
             rule.iter().enumerate().filter(|(_, kept)| **kept).map(|(bucket, _)| bucket.to_string());
         let kept = format!("bucket in {{{}}}", buckets.collect::<Vec<_>>().join(", "));
@@ -109,14 +109,14 @@ impl Source for Analyst {
     type Record = Query;
 
     fn pull(&mut self, batch: &mut Vec<Query>) -> Result<Pulled, SourceError> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < self.asked {
+        let released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        if released.len() < self.asked {
             return Ok(Pulled::Idle);
         }
         if self.asked > BUCKETS {
             return Ok(Pulled::End);
         }
-        let questions = self.questions(&told);
+        let questions = self.questions(&released);
         let questions =
             questions.map_err(|refused| SourceError::refused("the analyst").because(refused.to_string()))?;
         self.asked += questions.len();
@@ -132,11 +132,11 @@ fn live() -> Outcome<()> {
     // A bundle at epsilon 1 counts as rho = tanh(1/2) = 0.46, which takes a budget of this size.
     Ledger::create(&ledger)?.register(&AccountSpec::lifetime("coins", Budget::approximate(6.0, 1e-5))?)?;
     let gate = Gate::open(&ledger, "coins")?;
-    let told = Told::default();
+    let released = Released::default();
     let schema = Schema::new([Field::number("bucket"), Field::number("coin")])?.of_person("number")?;
-    let (hears, noon) = (Arc::clone(&told), at("2026-11-01T12:00:00Z")?);
+    let (hears, noon) = (Arc::clone(&released), at("2026-11-01T12:00:00Z")?);
     discreet::execute(Config::threads(1)?, move |worker, feeds| {
-        let analyst = Analyst { schema: schema.clone(), asked: 0, told: Arc::clone(&hears) };
+        let analyst = Analyst { schema: schema.clone(), asked: 0, released: Arc::clone(&hears) };
         let (schema, hears) = (schema.clone(), Arc::clone(&hears));
         worker.dataflow(|scope| {
             let questions = feeds.stream(scope, analyst);
@@ -162,7 +162,7 @@ fn live() -> Outcome<()> {
         Ok(())
     })?;
     std::fs::remove_dir_all(&directory)?;
-    compare(&told.lock().unwrap_or_else(PoisonError::into_inner))
+    compare(&released.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn row(number: &u64) -> QueryRow {
@@ -171,15 +171,16 @@ fn row(number: &u64) -> QueryRow {
 }
 
 /// Compares the released answers with the truth, which nobody sees in a real run.
-fn compare(told: &BTreeMap<usize, Value>) -> Outcome<()> {
+fn compare(released: &BTreeMap<usize, Value>) -> Outcome<()> {
     let records: Vec<(u64, bool)> = (0..PEOPLE).map(person).collect();
     let exact = heads(&records, BUCKETS);
-    let values: Vec<f64> = told.values().filter_map(|line| line["value"].as_f64()).collect();
+    let values: Vec<f64> = released.values().filter_map(|line| line["value"].as_f64()).collect();
     let (last, noised) = values.split_last().ok_or("no answers")?;
-    let bound = told.values().next().and_then(|line| line["noise"]["bound"].as_f64()).ok_or("no bound")?;
+    let bound =
+        released.values().next().and_then(|line| line["noise"]["bound"].as_f64()).ok_or("no bound")?;
     assert_eq!(noised.len(), BUCKETS);
     let found = rule(noised.iter().copied(), PEOPLE);
-    let worst = noised.iter().zip(&exact).map(|(told, exact)| (told - *exact as f64).abs());
+    let worst = noised.iter().zip(&exact).map(|(released, exact)| (released - *exact as f64).abs());
     let worst = worst.fold((last - right(&records, &found) as f64).abs(), f64::max);
     // A released answer is rounded to a digit or two behind the point.
     assert!(worst <= bound + 0.01, "an answer is off by {worst}");
@@ -193,7 +194,7 @@ fn compare(told: &BTreeMap<usize, Value>) -> Outcome<()> {
     );
     println!("  exact answers:        {plainly:.1}% of the records, a discovery that is not there");
     println!(
-        "  with bounded noise:   {:.1}% was told, {:.1}% is so of the records",
+        "  with bounded noise:   {:.1}% was released, {:.1}% is true of the records",
         share(*last),
         share(right(&records, &found) as f64)
     );
@@ -229,9 +230,9 @@ fn promised() -> Outcome<(Vec<picture::Point>, f64)> {
     let mut worst: f64 = 0.0;
     let mut answer = |exact: u64| {
         let noise = law.draw(&mut source) as f64 / shift;
-        let told = exact as f64 + noise;
-        worst = worst.max((told - exact as f64).abs());
-        told
+        let released = exact as f64 + noise;
+        worst = worst.max((released - exact as f64).abs());
+        released
     };
     let records: Vec<(u64, bool)> = (0..MANY).map(person).collect();
     let most = (plan.questions as usize).saturating_sub(64) / 4 * 3;
@@ -240,9 +241,9 @@ fn promised() -> Outcome<(Vec<picture::Point>, f64)> {
     let (mut asked, mut points) = (0, Vec::new());
     for buckets in tries {
         let exact = heads(&records, buckets);
-        let told: Vec<f64> = exact.iter().map(|heads| answer(*heads)).collect();
+        let released: Vec<f64> = exact.iter().map(|heads| answer(*heads)).collect();
         let off = |right: f64| (right / MANY as f64 - 0.5).abs();
-        let noised = off(answer(right(&records, &rule(told.into_iter(), MANY))));
+        let noised = off(answer(right(&records, &rule(released.into_iter(), MANY))));
         let plainly = off(right(&records, &rule(exact.iter().map(|heads| *heads as f64), MANY)) as f64);
         asked += buckets as u64 + 1;
         println!(

@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .people_by(|(_, term, _)| term.clone(), Keys::discover(1e-6))
                 .release(&gate, "searches", Gaussian::rho(0.01))
                 .deliver(|release| {
-                    println!("day {}, told:", release.window().end() / DAY);
+                    println!("day {}, released:", release.window().end() / DAY);
                     for line in release.line().lines() {
                         let cell: serde_json::Value = serde_json::from_str(line)?;
                         println!("  {} {}, within {}", cell["key"], cell["value"], cell["interval"]);

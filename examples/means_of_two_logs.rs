@@ -67,8 +67,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let data = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
     for log in LOGS {
         match log.records(&data)? {
-            Some(records) => log.told(records)?,
-            None => println!("{} is not in {}: nothing to tell", log.file, data.display()),
+            Some(records) => log.means(records)?,
+            None => println!("{} is not in {}: nothing to release", log.file, data.display()),
         }
     }
     Ok(())
@@ -108,7 +108,7 @@ impl Log {
         Ok(Some(first.into_iter().collect()))
     }
 
-    fn told(&self, records: Vec<Record>) -> Result<(), Box<dyn Error>> {
+    fn means(&self, records: Vec<Record>) -> Result<(), Box<dyn Error>> {
         let people = records.len() as u64;
         println!("{}: {people} people, {} and {}", self.file, self.fields[0], self.fields[1]);
         let clipped = |place: usize, value: i64| value.clamp(self.ranges[place].0, self.ranges[place].1);
@@ -155,8 +155,8 @@ impl Log {
     }
 
     fn line(&self, name: &str, values: [f64; 2], also: &str) {
-        let told = |at: usize| format!("{:.3}", values[at] * self.steps[at]);
-        println!("  {name:18} {:>9} {:>9}  {also}", told(0), told(1));
+        let released = |at: usize| format!("{:.3}", values[at] * self.steps[at]);
+        println!("  {name:18} {:>9} {:>9}  {also}", released(0), released(1));
     }
 
     /// Runs a pipeline over all records in one window, and prints the released mean and its error.
@@ -178,7 +178,7 @@ impl Log {
             budget,
         )?)?;
         let gate = Gate::open(&ledger, "means")?;
-        let (lines, told) = mpsc::channel();
+        let (lines, released) = mpsc::channel();
         discreet::execute(Config::threads(1)?, move |worker, feeds| {
             let (records, lines) = (records.clone(), lines.clone());
             worker.dataflow(|scope| {
@@ -196,7 +196,7 @@ impl Log {
             });
             Ok(())
         })?;
-        let told: Vec<Value> = told
+        let released: Vec<Value> = released
             .into_iter()
             .next()
             .unwrap_or_default()
@@ -204,18 +204,18 @@ impl Log {
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()?;
         std::fs::remove_dir_all(&directory)?;
-        let value = |at: usize| told[at]["value"].as_f64();
+        let value = |at: usize| released[at]["value"].as_f64();
         let Some(values) = value(0).zip(value(1)) else {
             println!("  {name:18} nothing: its test failed");
             return Ok(());
         };
         let off = |at: usize| format!("{:.4}", ([values.0, values.1][at] - truth[at]).abs() * self.steps[at]);
         let promised = |at: usize| {
-            let end = |end: usize| told[at]["interval"][end].as_f64();
+            let end = |end: usize| released[at]["interval"][end].as_f64();
             let half = end(0).zip(end(1)).map(|(low, high)| (high - low) / 2.0 * self.steps[at]);
             half.map_or(String::from("-"), |half| format!("{half:.4}"))
         };
-        let law = &told[0]["noise"];
+        let law = &released[0]["noise"];
         let also = match (law[0]["over_bound"].as_f64(), law["assumes"].as_str()) {
             (Some(over), _) => format!("; {over:.2} times the least of its sum"),
             (_, Some(assumed)) => format!("; {assumed}"),

@@ -67,14 +67,14 @@ struct Year {
 
 struct Totals {
     exact: Vec<f64>,
-    fresh: Told,
-    tree: Told,
-    best: Told,
+    fresh: Released,
+    tree: Released,
+    best: Released,
 }
 
 /// All totals of a statement, and the stated error of each: the distance from the truth that it keeps, nine
 /// times in ten.
-struct Told {
+struct Released {
     totals: Vec<f64>,
     within: Option<f64>,
 }
@@ -87,17 +87,20 @@ impl Year {
             log.len(),
             counted.iter().sum::<f64>()
         );
-        let mut told = released(log, hours)?;
+        let mut released = released(log, hours)?;
         let mut take = |name: &str| {
-            told.remove(name).filter(|told| told.totals.len() == hours).ok_or("a total is missing")
+            released
+                .remove(name)
+                .filter(|released| released.totals.len() == hours)
+                .ok_or("a total is missing")
         };
         let [fresh, tree, best] = [take("fresh")?, take("tree")?, take("so_far")?];
         let so_far = Totals { exact: log::summed(&counted, hours), fresh, tree, best };
         // The tree has no windowed totals of its own: the difference of two totals so far.
         let totals = &so_far.tree.totals;
         let before = |at: usize| at.checked_sub(WIDTH).map_or(0.0, |at| totals[at]);
-        let tree = totals.iter().enumerate().map(|(at, told)| told - before(at)).collect();
-        let tree = Told { totals: tree, within: None };
+        let tree = totals.iter().enumerate().map(|(at, released)| released - before(at)).collect();
+        let tree = Released { totals: tree, within: None };
         let last = Totals {
             exact: log::summed(&counted, WIDTH),
             fresh: take("fresh_week")?,
@@ -112,18 +115,18 @@ impl Year {
     fn say(&self) -> Outcome<()> {
         println!("  {:36} {:>8} {:>8} {:>22}", "off by", "usually", "at most", "said, 9 times in 10");
         for (what, totals) in [("so far", &self.so_far), ("last seven days", &self.last)] {
-            for (how, told) in totals.each() {
-                let (off, name) = (totals.off(told), format!("{what}, {}", how.name));
-                let within = told.within.map_or(String::from("-"), |within| format!("{within:.0}"));
+            for (how, released) in totals.each() {
+                let (off, name) = (totals.off(released), format!("{what}, {}", how.name));
+                let within = released.within.map_or(String::from("-"), |within| format!("{within:.0}"));
                 println!("  {name:36} {:8.0} {:8.0} {within:>22}", off.usual, off.most);
                 // Once in more than a million runs.
                 assert!(
-                    told.within.is_none_or(|within| off.most < 4.5 * within),
+                    released.within.is_none_or(|within| off.most < 4.5 * within),
                     "{name}: off by {}",
                     off.most
                 );
             }
-            let within = |told: &Told| told.within.ok_or("nothing is said");
+            let within = |released: &Released| released.within.ok_or("nothing is said");
             assert!(within(&totals.best)? < within(&totals.fresh)? / 3.0);
         }
         Ok(())
@@ -151,21 +154,25 @@ struct Off {
 }
 
 impl Totals {
-    fn each(&self) -> [(How, &Told); 3] {
+    fn each(&self) -> [(How, &Released); 3] {
         let [fresh, tree, best] = HOW;
         [(fresh, &self.fresh), (tree, &self.tree), (best, &self.best)]
     }
 
-    fn off(&self, told: &Told) -> Off {
-        let off: Vec<f64> =
-            told.totals.iter().zip(&self.exact).map(|(told, exact)| (told - exact).abs()).collect();
+    fn off(&self, released: &Released) -> Off {
+        let off: Vec<f64> = released
+            .totals
+            .iter()
+            .zip(&self.exact)
+            .map(|(released, exact)| (released - exact).abs())
+            .collect();
         let squares: f64 = off.iter().map(|off| off * off).sum();
         Off { usual: (squares / off.len() as f64).sqrt(), most: off.into_iter().fold(0.0, f64::max) }
     }
 }
 
 /// Every total of each statement, by its name, in order of hours.
-fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Told>> {
+fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Released>> {
     let (from, until) = (at(FROM)?, at(FROM)? + count as Time * HOUR);
     let directory = std::env::temp_dir().join(format!("discreet-paid-for-once-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
@@ -173,7 +180,7 @@ fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Told>> {
     // Five statements, of which one would do.
     Ledger::create(&ledger)?.register(&AccountSpec::lifetime("reviewers", Budget::zcdp(5.0 * RHO)?)?)?;
     let gate = Gate::open(&ledger, "reviews")?;
-    let (lines, told) = mpsc::channel();
+    let (lines, released) = mpsc::channel();
     discreet::execute(Config::threads(1)?, move |worker, feeds| {
         let (log, lines) = (log.clone(), lines.clone());
         worker.dataflow(|scope| {
@@ -203,7 +210,7 @@ fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Told>> {
     })?;
     std::fs::remove_dir_all(&directory)?;
     let mut all: HashMap<String, BTreeMap<String, (f64, f64)>> = HashMap::new();
-    for line in told {
+    for line in released {
         let line: Value = serde_json::from_str(&line)?;
         let (name, start) = (line["release"].as_str(), line["window"]["start"].as_str());
         let number = |value: &Value| value.as_f64();
@@ -215,9 +222,9 @@ fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Told>> {
         };
         all.entry(name.to_owned()).or_default().insert(start.to_owned(), (value, (high - low) / 2.0));
     }
-    let told = |totals: BTreeMap<String, (f64, f64)>| {
+    let released = |totals: BTreeMap<String, (f64, f64)>| {
         let within = totals.values().map(|(_, within)| *within).reduce(f64::max);
-        Told { totals: totals.into_values().map(|(total, _)| total).collect(), within }
+        Released { totals: totals.into_values().map(|(total, _)| total).collect(), within }
     };
-    Ok(all.into_iter().map(|(name, totals)| (name, told(totals))).collect())
+    Ok(all.into_iter().map(|(name, totals)| (name, released(totals))).collect())
 }

@@ -111,16 +111,17 @@ fn replay(data: &Path, text: &str) -> Result<(), Box<dyn Error>> {
 
 /// Prints the value of a line, its promise, and the truth.
 fn say(line: &str) -> Result<(), Box<dyn Error>> {
-    let told: Value = serde_json::from_str(line)?;
-    let Some(value) = told["value"].as_f64() else { return Ok(()) };
-    let month = told["window"]["start"].as_str().and_then(|start| start.get(..7)).unwrap_or_default();
-    let (name, off, truth) = (told["release"].as_str().unwrap_or_default(), &told["off"], &told["tally"]);
+    let released: Value = serde_json::from_str(line)?;
+    let Some(value) = released["value"].as_f64() else { return Ok(()) };
+    let month = released["window"]["start"].as_str().and_then(|start| start.get(..7)).unwrap_or_default();
+    let (name, off, truth) =
+        (released["release"].as_str().unwrap_or_default(), &released["off"], &released["tally"]);
     print!("  {month} {name}: {value}");
-    match (told["noise"]["tau"].as_u64(), told["noise"]["rank_error"].as_u64()) {
-        (Some(tau), _) if told["insufficient"] == true => {
+    match (released["noise"]["tau"].as_u64(), released["noise"]["rank_error"].as_u64()) {
+        (Some(tau), _) if released["insufficient"] == true => {
             print!(", for there are too few people; tau is {tau}, and {off} have more, up to {truth}");
         }
-        (Some(_), _) if told["interval"][0].as_f64() > truth.as_f64() => {
+        (Some(_), _) if released["interval"][0].as_f64() > truth.as_f64() => {
             print!(", more than anybody has, as the tenth time may be; the largest is {truth}");
         }
         (Some(tau), _) => print!(
@@ -129,11 +130,12 @@ fn say(line: &str) -> Result<(), Box<dyn Error>> {
         ),
         (_, Some(error)) => print!(
             " at {}, its rank off by up to {error}; in truth by {off}, and exactly it is {truth}",
-            told["q"]
+            released["q"]
         ),
         _ => {}
     }
-    let most = told["noise"]["tau"].as_u64().map(|tau| 2 * tau).or(told["noise"]["rank_error"].as_u64());
+    let most =
+        released["noise"]["tau"].as_u64().map(|tau| 2 * tau).or(released["noise"]["rank_error"].as_u64());
     println!("{}", if off.as_u64() > most { ": the tenth time" } else { "" });
     Ok(())
 }

@@ -29,8 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .between(0, 6 * HOUR)
                 .bound(Bound::keys(1).per_key(3));
             // Both statistics share the same bounded records; each pays its own privacy cost.
-            people.clone().count().release(&gate, "visits", Gaussian::rho(0.02)).deliver(tell);
-            people.people().release(&gate, "visitors", Gaussian::rho(0.01)).deliver(tell);
+            people.clone().count().release(&gate, "visits", Gaussian::rho(0.02)).deliver(print);
+            people.people().release(&gate, "visitors", Gaussian::rho(0.01)).deliver(print);
         });
         Ok(())
     })?;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(std::fs::remove_dir_all(&directory)?)
 }
 
-fn tell(release: &LeavingRelease) -> std::io::Result<()> {
+fn print(release: &LeavingRelease) -> std::io::Result<()> {
     println!("{:.112}..  {} of {}", release.line(), release.standing().spent, release.standing().cap);
     Ok(())
 }

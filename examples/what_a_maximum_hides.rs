@@ -35,11 +35,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let spent = |(_, amount, _): &(u64, i64, Time)| *amount;
             let (each, sum) = (Grid::log_from_zero(), (PerPerson::Sum, spent));
             let dearest = shoppers.clone().max(spent, each.clone());
-            dearest.release(&gate, "dearest_purchase", BinarySearch::rho(0.02)).deliver(tell);
+            dearest.release(&gate, "dearest_purchase", BinarySearch::rho(0.02)).deliver(print);
             let basket = shoppers.clone().monotone(sum, Maximum, each);
-            basket.release(&gate, "largest_basket", BinarySearch::rho(0.02)).deliver(tell);
+            basket.release(&gate, "largest_basket", BinarySearch::rho(0.02)).deliver(print);
             let usual = shoppers.quantiles(spent, [0.5, 0.95], Grid::linear(0, 100_000, 1));
-            usual.release(&gate, "purchases", Exponential::rho(0.01)).deliver(tell);
+            usual.release(&gate, "purchases", Exponential::rho(0.01)).deliver(print);
         });
         Ok(())
     })?;
@@ -49,22 +49,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 const HONEST: &str = "
 What to say beside such numbers:
-- A maximum is too small by design, or it would tell of one person. Say by up to how many people, 2 tau; by how much money
+- A maximum is too small by design, or it would reveal one person. Say by up to how many people, 2 tau; by how much money
   nobody can say. It never means that nobody has more.
 - Where fewer than tau people came it is the first point of its grid, or noise: nothing is known, not that nothing was spent.
 - A quantile is off by ranks, not by values: by little money where many purchases cost about the same, by much where few do.
 - All of it holds 99 times in 100. What is wrong the hundredth time may be so by any amount; more confidence costs more people.";
 
 /// Prints the released value, its promise, and the truth, which a real release never shows.
-fn tell(release: &LeavingRelease) -> std::io::Result<()> {
+fn print(release: &LeavingRelease) -> std::io::Result<()> {
     for line in release.line().lines() {
-        let told: Value = serde_json::from_str(line)?;
+        let released: Value = serde_json::from_str(line)?;
         let (name, value) =
-            (told["release"].as_str().unwrap_or_default(), told["value"].as_i64().unwrap_or(0));
-        let start = told["window"]["start"].as_str().unwrap_or_default();
+            (released["release"].as_str().unwrap_or_default(), released["value"].as_i64().unwrap_or(0));
+        let start = released["window"]["start"].as_str().unwrap_or_default();
         let month = MONTHS.into_iter().find(|(month, _)| start.starts_with(month)).unwrap_or_default();
         print!("{} {name}: ", month.0);
-        match (told["noise"]["tau"].as_u64(), told["noise"]["rank_error"].as_u64()) {
+        match (released["noise"]["tau"].as_u64(), released["noise"]["rank_error"].as_u64()) {
             (Some(tau), _) => {
                 let mut own: HashMap<u64, i64> = HashMap::new();
                 for (person, amount, _) in purchases(month) {
@@ -73,17 +73,17 @@ fn tell(release: &LeavingRelease) -> std::io::Result<()> {
                 }
                 let (above, most) = (own.values().filter(|own| **own > value).count(), own.values().max());
                 let most = *most.unwrap_or(&0);
-                if told["insufficient"] == true {
+                if released["insufficient"] == true {
                     println!(
-                        "told {value}: too few people, for tau is {tau}; in truth {above} have more, up to {most}"
+                        "released {value}: too few people, for tau is {tau}; in truth {above} have more, up to {most}"
                     );
-                } else if told["interval"][0].as_i64() > Some(most) {
+                } else if released["interval"][0].as_i64() > Some(most) {
                     println!(
-                        "told {value}: more than anybody has, as one time in a hundred may be; in truth up to {most}"
+                        "released {value}: more than anybody has, as one time in a hundred may be; in truth up to {most}"
                     );
                 } else {
                     println!(
-                        "told {value}: between the {0}th largest and the largest, so it may be too small by {0} people \
+                        "released {value}: between the {0}th largest and the largest, so it may be too small by {0} people \
                          by design; in truth {above} people have more, up to {most}",
                         2 * tau
                     );
@@ -92,12 +92,12 @@ fn tell(release: &LeavingRelease) -> std::io::Result<()> {
             (_, error) => {
                 let mut all: Vec<i64> = purchases(month).map(|(_, amount, _)| amount).collect();
                 all.sort_unstable();
-                let q = told["q"].as_f64().unwrap_or(0.0);
+                let q = released["q"].as_f64().unwrap_or(0.0);
                 let rank = (q * all.len() as f64).ceil() as usize;
                 let (low, high) = (all.partition_point(|a| *a < value), all.partition_point(|a| *a <= value));
                 let off = low.saturating_sub(rank).max(rank.saturating_sub(high));
                 println!(
-                    "told {value} at {q}: its rank may be off by {} of {} purchases; in truth by {off}, and the value by {}",
+                    "released {value} at {q}: its rank may be off by {} of {} purchases; in truth by {off}, and the value by {}",
                     error.unwrap_or(0),
                     all.len(),
                     value.abs_diff(all[rank.max(1) - 1])

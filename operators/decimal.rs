@@ -175,9 +175,9 @@ mod tests {
     }
 
     #[test]
-    fn a_decimal_is_told_as_it_is_read() {
+    fn a_decimal_is_printed_as_it_is_read() {
         let read = |text: &str| Decimal::parse("epsilon", text).unwrap();
-        for (text, told) in [
+        for (text, printed) in [
             ("0.50", "0.5"),
             ("1e-6", "1e-6"),
             ("0.001", "0.001"),
@@ -189,8 +189,8 @@ mod tests {
             ("1.000", "1"),
             ("123456789e-9", "0.123456789"),
         ] {
-            assert_eq!(read(text).to_string(), told, "{text}");
-            assert_eq!(read(told), read(text));
+            assert_eq!(read(text).to_string(), printed, "{text}");
+            assert_eq!(read(printed), read(text));
         }
     }
 

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_are_told_apart() {
+    fn the_last_lines_are_distinguished() {
         let read = |rest: &str| {
             ReleaseLine::read(&format!("{{{HEAD},{rest}}}")).map(|line| format!("{:?}", line.says))
         };

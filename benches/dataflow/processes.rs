@@ -40,16 +40,16 @@ pub(crate) fn measure(directory: &Path, people: u64, rounds: usize) -> Result<[S
                 .spawn()
         })
         .collect::<Result<_, _>>()?;
-    let mut told = Vec::new();
+    let mut released = Vec::new();
     for child in children {
         let output = child.wait_with_output()?;
         if !output.status.success() {
             return Err("one of the processes failed".into());
         }
-        told.push(read(&String::from_utf8(output.stdout)?)?);
+        released.push(read(&String::from_utf8(output.stdout)?)?);
     }
     let mut best = [Spent::MOST; WORKS.len()];
-    for (place, (&first, &second)) in told[0].iter().zip(&told[1]).enumerate() {
+    for (place, (&first, &second)) in released[0].iter().zip(&released[1]).enumerate() {
         let which = place % WORKS.len();
         best[which] = best[which].best(beside(first, second));
     }
@@ -85,8 +85,8 @@ fn beside(one: Spent, other: Spent) -> Spent {
     Spent { cpu: one.cpu + other.cpu, wall: one.wall.max(other.wall) }
 }
 
-fn read(told: &str) -> Result<Vec<Spent>, Box<dyn Error>> {
-    let lines = told.lines().filter_map(|line| line.strip_prefix(TOLD)?.trim().split_once(' '));
+fn read(released: &str) -> Result<Vec<Spent>, Box<dyn Error>> {
+    let lines = released.lines().filter_map(|line| line.strip_prefix(TOLD)?.trim().split_once(' '));
     lines.map(|(cpu, wall)| Ok(Spent { cpu: cpu.parse()?, wall: wall.parse()? })).collect()
 }
 

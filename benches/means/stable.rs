@@ -72,8 +72,8 @@ impl Shape {
     }
 
     /// The square of a distance from the truth, as the covariance measures it.
-    fn error(&self, told: &[f64]) -> f64 {
-        let off: Vec<f64> = told.iter().map(|x| x - CENTRE as f64).collect();
+    fn error(&self, released: &[f64]) -> f64 {
+        let off: Vec<f64> = released.iter().map(|x| x - CENTRE as f64).collect();
         let along = self.axes.iter().map(|axis| axis.iter().zip(&off).map(|(a, b)| a * b).sum::<f64>());
         along.zip(&self.deviations).map(|(along, d)| (along / d).powi(2)).sum()
     }
@@ -137,15 +137,15 @@ pub(crate) fn stable() -> Result<(), Box<dyn Error>> {
                 let plain = all(1e3, 0.0, &mut noise);
                 let (two, ten) = (all(2.0, sigma, &mut noise), all(10.0, sigma, &mut noise));
                 match released {
-                    Released::Mean(told) => errors[1] += shape.error(&told),
+                    Released::Mean(released) => errors[1] += shape.error(&released),
                     Released::Failed => failed += 1,
                 }
                 [(0, plain), (2, two), (3, ten)]
                     .iter()
-                    .for_each(|(at, told)| errors[*at] += shape.error(told));
+                    .for_each(|(at, released)| errors[*at] += shape.error(released));
             }
-            let told = |at| if at == 1 { rounds - failed } else { rounds } as f64;
-            let [plain, stable, two, ten] = [0, 1, 2, 3].map(|at: usize| (errors[at] / told(at)).sqrt());
+            let released = |at| if at == 1 { rounds - failed } else { rounds } as f64;
+            let [plain, stable, two, ten] = [0, 1, 2, 3].map(|at: usize| (errors[at] / released(at)).sqrt());
             println!(
                 "{dimension:2} {people:8} {plain:12.5} {stable:8.5} {two:12.5} {ten:13.5} {failed:7} {seconds:8.2}"
             );

@@ -61,7 +61,7 @@ struct Analyst {
     batches: std::vec::IntoIter<Vec<Query>>,
     asked: usize,
     since: Instant,
-    told: Arc<AtomicUsize>,
+    released: Arc<AtomicUsize>,
     took: Arc<Mutex<Vec<f64>>>,
 }
 
@@ -69,7 +69,7 @@ impl Source for Analyst {
     type Record = Query;
 
     fn pull(&mut self, batch: &mut Vec<Query>) -> Result<Pulled, SourceError> {
-        if self.told.load(Ordering::SeqCst) < self.asked {
+        if self.released.load(Ordering::SeqCst) < self.asked {
             return Ok(Pulled::Idle);
         }
         if self.asked > 0
@@ -109,7 +109,7 @@ fn run(
     Ledger::create(&ledger)?.register(&AccountSpec::lifetime("study", Budget::approximate(8.0, 1e-5))?)?;
     let gate = Arc::new(Gate::open(&ledger, "study")?);
     let took = Arc::new(Mutex::new(Vec::new()));
-    let (told, taking, batches) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&took), batches.to_vec());
+    let (released, taking, batches) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&took), batches.to_vec());
     let (before, start) = (cpu(), Instant::now());
     let finished = discreet::execute(Config::threads(setting.workers)?, move |worker, feeds| {
         let Setting { workers, people, within, size, step, together } = setting;
@@ -117,8 +117,9 @@ fn run(
         let records =
             (0..people).filter(move |person| person % workers == own).map(move |p| visitor(p, within));
         let mine = if own == 0 { batches.clone() } else { Vec::new() };
-        let (told, took, since) = (Arc::clone(&told), Arc::clone(&taking), Instant::now());
-        let analyst = Analyst { batches: mine.into_iter(), asked: 0, since, told: Arc::clone(&told), took };
+        let (released, took, since) = (Arc::clone(&released), Arc::clone(&taking), Instant::now());
+        let analyst =
+            Analyst { batches: mine.into_iter(), asked: 0, since, released: Arc::clone(&released), took };
         let (schema, gate) = (schema()?, Arc::clone(&gate));
         worker.dataflow(|scope| {
             let questions = feeds.stream(scope, analyst);
@@ -132,7 +133,7 @@ fn run(
                 .kept_for_tests_of_the_library_itself(together)
                 .release(&gate, "questions", BoundedNoise::bundle(10_000).epsilon(1.0, 1e-6));
             answered.releases.deliver(move |_| {
-                told.fetch_add(1, Ordering::SeqCst);
+                released.fetch_add(1, Ordering::SeqCst);
                 Ok(())
             });
         });

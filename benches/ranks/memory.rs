@@ -48,11 +48,11 @@ pub(crate) fn measure(events: &Events) -> Result<(), Box<dyn Error>> {
         people += 1;
         values.add(&own);
     };
-    let told = quantile.close(|_| true, add);
+    let released = quantile.close(|_| true, add);
     let bytes = |known: &RankedValues| known.clone().bytes();
     let (first, all) = (
-        told.iter().map(|(_, known)| bytes(known)).max(),
-        told.iter().map(|(_, known)| bytes(known)).sum::<usize>(),
+        released.iter().map(|(_, known)| bytes(known)).max(),
+        released.iter().map(|(_, known)| bytes(known)).sum::<usize>(),
     );
     println!("a key of a quantile: {} bytes sent at most, {all} of all keys", first.unwrap_or(0));
     println!("figure ranks.largest_bytes_a_key {held} bytes");

@@ -98,7 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{:<32} {:8.1} ns", draw.name, draw.best);
     }
     for shape in SHAPES {
-        told(shape, draws[0].best, &mut worst)?;
+        released(shape, draws[0].best, &mut worst)?;
     }
     if let Some(running) = SoFar(Strategy::SquareRoot).running(LONGEST.ticks)? {
         let mut longest = [Subject::private("square_root", running, LONGEST)];
@@ -138,7 +138,7 @@ fn kept() -> Result<Vec<(&'static str, Kept)>, Box<dyn Error>> {
     all.iter().map(|(name, keys)| Ok((*name, keys.kept()?))).collect()
 }
 
-fn told(shape: Shape, draw: f64, worst: &mut [Worst]) -> Result<(), Box<dyn Error>> {
+fn released(shape: Shape, draw: f64, worst: &mut [Worst]) -> Result<(), Box<dyn Error>> {
     let mut subjects = vec![Subject::undefended(shape), Subject::undefended_over(WIDTH as usize, shape)];
     let mut places = Vec::new();
     for (place, (name, totals)) in ALL.into_iter().enumerate() {

@@ -27,13 +27,13 @@ impl fmt::Display for Shape {
 pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) best: f64,
-    told: u64,
+    released: u64,
     work: Box<dyn FnMut() -> f64>,
 }
 
 impl Subject {
-    fn new(name: &str, told: u64, work: impl FnMut() -> f64 + 'static) -> Subject {
-        Subject { name: name.to_owned(), best: f64::INFINITY, told, work: Box::new(work) }
+    fn new(name: &str, released: u64, work: impl FnMut() -> f64 + 'static) -> Subject {
+        Subject { name: name.to_owned(), best: f64::INFINITY, released, work: Box::new(work) }
     }
 
     fn of(name: &str, shape: Shape, work: impl FnMut() -> f64 + 'static) -> Subject {
@@ -123,7 +123,7 @@ pub(crate) fn measure(subjects: &mut [Subject], rounds: usize) {
         for subject in subjects.iter_mut() {
             let start = cpu();
             black_box((subject.work)());
-            subject.best = subject.best.min((cpu() - start) as f64 / subject.told as f64);
+            subject.best = subject.best.min((cpu() - start) as f64 / subject.released as f64);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The picture: on top the errors of totals so far, below the released totals of the last seven days where
-//! there is least to tell.
+//! there is least to release.
 
 use super::panels::{self, Curve, Panel, Row};
 use super::{EACH, HOURS, HOW, How, Off, RHO, Totals, Year};
@@ -22,7 +22,7 @@ impl Year {
         let heads = HOW.map(|how| (how.class, how.head));
         let rows = [self.so_far.errors(), self.last.slack()];
         panels::drawn(
-            "A year of reviews, told every hour: three kinds of noise at one price",
+            "A year of reviews, released every hour: three kinds of noise at one price",
             &below,
             &heads,
             &rows,
@@ -34,8 +34,8 @@ impl Totals {
     /// The errors of all totals. Hours are a prime number apart, so that of the tree good ones and bad ones
     /// are shown.
     fn errors(&self) -> Row {
-        let drawn = self.each().map(|(How { class, .. }, told)| {
-            let off = |at: usize| (at as f64, told.totals[at] - self.exact[at]);
+        let drawn = self.each().map(|(How { class, .. }, released)| {
+            let off = |at: usize| (at as f64, released.totals[at] - self.exact[at]);
             vec![Curve { class, points: (0..HOURS).step_by(11).map(off).collect() }]
         });
         let because = [
@@ -51,11 +51,12 @@ impl Totals {
     /// The released totals of the slack season.
     fn slack(&self) -> Row {
         let (from, until) = (BEGINS[8] as usize + 192, BEGINS[9] as usize + 264);
-        let shown =
-            |told: &[f64]| (from..until).step_by(2).map(|at| (at as f64, told[at])).collect::<Vec<_>>();
-        let drawn = self.each().map(|(How { class, .. }, told)| {
-            [("so", &self.exact), (class, &told.totals)]
-                .map(|(class, told)| Curve { class, points: shown(told) })
+        let shown = |released: &[f64]| {
+            (from..until).step_by(2).map(|at| (at as f64, released[at])).collect::<Vec<_>>()
+        };
+        let drawn = self.each().map(|(How { class, .. }, released)| {
+            [("so", &self.exact), (class, &released.totals)]
+                .map(|(class, released)| Curve { class, points: shown(released) })
                 .into()
         });
         let because = [
@@ -63,8 +64,7 @@ impl Totals {
             "each is the difference of two totals so far",
             "noise that is made for spans of seven days",
         ];
-        let title =
-            "Reviews of the last seven days, in the slackest weeks: in colour as told, in black as they are";
+        let title = "Reviews of the last seven days, in the slackest weeks: in colour as released, in black as they are";
         let across = (from as f64, until as f64);
         self.row(title, drawn, because, across, vec![(BEGINS[8] + 216.0, "10 Sep"), (BEGINS[9], "1 Oct")])
     }
@@ -80,15 +80,16 @@ impl Totals {
         let heights = drawn.iter().flatten().flat_map(|curve| &curve.points).map(|(_, up)| *up);
         let (low, high) = heights.fold((0.0, 0.0), |(low, high), up| (f64::min(low, up), f64::max(high, up)));
         let step = if high - low > 2_000.0 { 500.0 } else { 200.0 };
-        let panels = self.each().into_iter().zip(drawn).zip(because).map(|(((_, told), curves), because)| {
-            let Off { usual, most } = self.off(told);
-            let comes_to = format!("usually off by {}, at most {}", digits(usual), digits(most));
-            let said = match told.within {
-                Some(within) => format!("said of each: within {}, nine times in ten", digits(within)),
-                None => String::from("nothing is said of how far it is off"),
-            };
-            Panel { curves, comes_to, rest: [because.to_owned(), said] }
-        });
+        let panels =
+            self.each().into_iter().zip(drawn).zip(because).map(|(((_, released), curves), because)| {
+                let Off { usual, most } = self.off(released);
+                let comes_to = format!("usually off by {}, at most {}", digits(usual), digits(most));
+                let said = match released.within {
+                    Some(within) => format!("said of each: within {}, nine times in ten", digits(within)),
+                    None => String::from("nothing is said of how far it is off"),
+                };
+                Panel { curves, comes_to, rest: [because.to_owned(), said] }
+            });
         let up = ((low / step).floor() * step, (high / step).ceil() * step);
         Row { title, across, marks, up, step, panels: panels.collect() }
     }

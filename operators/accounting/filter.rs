@@ -196,7 +196,7 @@ pub struct OdometerReading {
 }
 
 impl Odometer {
-    /// Nothing spent. `first` is the lowest rung: the least rho worth telling apart. `delta` is for the
+    /// Nothing spent. `first` is the lowest rung: the least rho worth distinguishing. `delta` is for the
     /// ladder, `charged` bounds the sum of the charges' own deltas.
     ///
     /// # Errors

@@ -14,7 +14,7 @@
 //! stick between `A + Bern(a)` and `A + Bern(1 - a)`, `C` known. Any randomiser has `gamma = e^-epsilon_0`.
 //! For randomised response among `k` choices a report is uniform with probability `k / (e^epsilon_0 + k -
 //! 1)`, so `gamma = 2 / (e^epsilon_0 + k - 1)`, and the person's own is one of the two inputs with
-//! probability `(e^epsilon_0 + 1) / (e^epsilon_0 + k - 1)`; where it is not, it tells nothing. The same
+//! probability `(e^epsilon_0 + 1) / (e^epsilon_0 + k - 1)`; where it is not, it reveals nothing. The same
 //! `gamma` is often claimed for every randomiser; here only where it is proved.
 
 use super::number;

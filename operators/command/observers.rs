@@ -155,7 +155,7 @@ fn heading(job: &Job, demo: bool) -> Heading {
 /// A listener that adds the lines that have left to a report.
 pub(crate) fn report_listener(page: Arc<Mutex<RunReport>>) -> ReleaseListener {
     Box::new(move |lines, standing| {
-        page.lock().unwrap_or_else(PoisonError::into_inner).report.tell(lines, Some(standing));
+        page.lock().unwrap_or_else(PoisonError::into_inner).report.add(lines, Some(standing));
     })
 }
 

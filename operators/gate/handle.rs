@@ -134,7 +134,7 @@ impl Gate {
         parameters: impl Into<VersionTerms>,
         wake: impl Fn() + Send + 'static,
     ) -> Result<GateHandle, LedgerError> {
-        let (outbox, told) = unbounded();
+        let (outbox, events) = unbounded();
         let (accounts, messages) = (self.accounts.clone(), self.messages.clone());
         let mut memory = None;
         if let Some(messages) = &messages {
@@ -146,7 +146,7 @@ impl Gate {
             memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, HaltReason::Ended)))?;
         }
         let listens = Cell::new(false);
-        Ok(GateHandle { accounts, messages, told, memory, listens, halted: Arc::clone(&self.halted) })
+        Ok(GateHandle { accounts, messages, events, memory, listens, halted: Arc::clone(&self.halted) })
     }
 
     /// Reports that some input will never be complete: nothing is sealed from now on.
@@ -189,10 +189,10 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn tell(&self, told: GateEvent) {
+    pub(super) fn notify(&self, event: GateEvent) {
         if let Some(outbox) = &self.outbox {
             // The handle may have been dropped.
-            let _ = outbox.send(told);
+            let _ = outbox.send(event);
         }
         self.wake();
     }
@@ -220,7 +220,7 @@ impl fmt::Debug for Listener {
 pub struct GateHandle {
     accounts: Vec<AccountSpec>,
     messages: Option<Sender<GateMessage>>,
-    told: Receiver<GateEvent>,
+    events: Receiver<GateEvent>,
     memory: Option<Memory>,
     /// True once the gate knows that this handle listens.
     listens: Cell<bool>,
@@ -281,8 +281,8 @@ impl GateHandle {
     /// never after it. A gate that has ended gives [`HaltReason::Ended`].
     pub fn hear(&self) -> Option<GateEvent> {
         self.listen();
-        match self.told.try_recv() {
-            Ok(told) => Some(told),
+        match self.events.try_recv() {
+            Ok(event) => Some(event),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(GateEvent::Halted(HaltReason::Ended)),
         }
@@ -297,7 +297,7 @@ impl GateHandle {
     /// Waits for the next event of the gate; `None` once there will be none.
     pub fn wait(&self) -> Option<GateEvent> {
         self.listen();
-        self.told.recv().ok()
+        self.events.recv().ok()
     }
 
     /// Lets the gate give, once, all events that it holds for the handles of this process, and waits for
@@ -344,14 +344,14 @@ impl Listeners {
         listener.wake();
         self.opened_here.insert(name.clone(), listener);
         let before = self.unheard.remove(&name).into_iter().flatten();
-        before.filter(of_interest).for_each(|told| self.tell(name.clone(), told));
+        before.filter(of_interest).for_each(|event| self.notify(name.clone(), event));
     }
 
-    pub(super) fn tell(&mut self, name: Name, told: GateEvent) {
+    pub(super) fn notify(&mut self, name: Name, event: GateEvent) {
         match self.opened_here.get(&name) {
-            Some(listener) if self.listening => listener.tell(numbered(told, &mut self.given)),
-            Some(_) => self.held.push((name, told)),
-            None => self.unheard.entry(name).or_default().push(told),
+            Some(listener) if self.listening => listener.notify(numbered(event, &mut self.given)),
+            Some(_) => self.held.push((name, event)),
+            None => self.unheard.entry(name).or_default().push(event),
         }
     }
 
@@ -360,21 +360,21 @@ impl Listeners {
     pub(super) fn listen(&mut self) {
         self.listening = true;
         let mut held = std::mem::take(&mut self.held);
-        held.sort_by_key(|(_, told)| match told {
+        held.sort_by_key(|(_, event)| match event {
             GateEvent::Row(row, _) | GateEvent::Withheld(row) => row.sequence(),
             GateEvent::Absent(_) | GateEvent::Halted(_) => i64::MAX,
         });
-        held.into_iter().for_each(|(name, told)| self.tell(name, told));
+        held.into_iter().for_each(|(name, event)| self.notify(name, event));
     }
 
     pub(super) fn halt(&self, doubt: HaltReason) {
-        self.opened_here.values().for_each(|listener| listener.tell(GateEvent::Halted(doubt)));
+        self.opened_here.values().for_each(|listener| listener.notify(GateEvent::Halted(doubt)));
     }
 }
 
 /// Numbers a row, and counts it in `next`; returns any other event unchanged.
-fn numbered(told: GateEvent, next: &mut u64) -> GateEvent {
-    match told {
+fn numbered(event: GateEvent, next: &mut u64) -> GateEvent {
+    match event {
         GateEvent::Row(row, mut standing) => {
             standing.order = *next;
             *next += 1;

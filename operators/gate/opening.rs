@@ -25,7 +25,7 @@ pub struct Opening {
     anchor: Option<PathBuf>,
     seen: Vec<Anchor>,
     /// The newest rows that files of releases record of this ledger: sequence number and chain hash.
-    told: Vec<(i64, Digest)>,
+    released: Vec<(i64, Digest)>,
     /// The window of a file whose closing line is torn.
     unclosed: Option<Published>,
     /// The files of releases from which the rows were read.
@@ -49,7 +49,7 @@ impl Opening {
             key: None,
             anchor: None,
             seen: Vec::new(),
-            told: Vec::new(),
+            released: Vec::new(),
             unclosed: None,
             files: Vec::new(),
             again: false,
@@ -106,8 +106,8 @@ impl Opening {
     /// Adds the newest row in a file of releases that were delivered from this ledger: its sequence number,
     /// and the hash of it and of all before.
     #[must_use]
-    pub fn told(mut self, sequence: i64, chain: Digest) -> Opening {
-        self.told.push((sequence, chain));
+    pub fn released(mut self, sequence: i64, chain: Digest) -> Opening {
+        self.released.push((sequence, chain));
         self
     }
 
@@ -118,10 +118,10 @@ impl Opening {
         self
     }
 
-    /// Adds the file from which [`told`](Opening::told) was read; the error names it if the ledger is behind
+    /// Adds the file from which [`released`](Opening::released) was read; the error names it if the ledger is behind
     /// it.
     #[must_use]
-    pub fn told_in(mut self, file: impl AsRef<Path>) -> Opening {
+    pub fn released_in(mut self, file: impl AsRef<Path>) -> Opening {
         self.files.push(file.as_ref().to_owned());
         self
     }
@@ -129,7 +129,7 @@ impl Opening {
     /// Gives handles, as their first events, every row of their statistic and version, and not only those
     /// whose delivery is not confirmed: for a new sink.
     #[must_use]
-    pub fn telling_again(mut self) -> Opening {
+    pub fn releasing_again(mut self) -> Opening {
         self.again = true;
         self
     }
@@ -169,7 +169,11 @@ impl Opening {
         let name = *ledger.name();
         let mut journal = self.anchor.as_deref().map(|path| Journal::open(path, &name)).transpose()?;
         self.seen.extend(journal.as_ref().and_then(Journal::newest));
-        self.seen.extend(self.told.iter().map(|&(sequence, chain)| Anchor { ledger: name, sequence, chain }));
+        self.seen.extend(self.released.iter().map(|&(sequence, chain)| Anchor {
+            ledger: name,
+            sequence,
+            chain,
+        }));
         let is_there = journal.as_ref().is_some_and(Journal::is_there);
         let anchor = self.anchor.iter().filter(|_| is_there);
         let files: Vec<&Path> = anchor.chain(&self.files).map(PathBuf::as_path).collect();

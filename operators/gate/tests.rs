@@ -91,8 +91,8 @@ fn row(handle: &GateHandle) -> Row {
 
 everywhere! {
     a_window_is_drawn_once_however_often_it_is_asked_for
-    what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not
-    at_most_once_is_marked_before_it_is_told
+    a_restart_delivers_again_what_was_not_delivered_and_nothing_else
+    at_most_once_is_marked_before_it_is_delivered
     an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones
     requests_that_wait_share_a_commit_and_keep_their_order
     a_missed_window_is_skipped_for_good_at_no_cost
@@ -101,7 +101,7 @@ everywhere! {
     what_can_never_be_counted_is_refused_before_it_is_drawn
     a_panicking_mechanism_ends_the_gate_and_releases_nothing
     a_halted_gate_seals_nothing_that_comes_after
-    what_is_told_says_how_the_budget_stands
+    a_release_states_the_balance_of_its_account
 }
 
 fn a_window_is_drawn_once_however_often_it_is_asked_for(at: ScratchPlace) {
@@ -122,7 +122,7 @@ fn a_window_is_drawn_once_however_often_it_is_asked_for(at: ScratchPlace) {
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }
 
-fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not(at: ScratchPlace) {
+fn a_restart_delivers_again_what_was_not_delivered_and_nothing_else(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, handle) = open(&scratch);
@@ -135,11 +135,11 @@ fn what_was_not_delivered_is_told_again_after_a_restart_and_what_was_is_not(at: 
     let again = [row(&handle), row(&handle)];
     assert_eq!([again[0].line(), again[1].line()], [rows[0].line(), rows[2].line()]);
     drop(gate);
-    assert!(handle.wait().is_none(), "a third row was told");
+    assert!(handle.wait().is_none(), "a third row was delivered");
     assert_eq!(draws.load(Ordering::Relaxed), 3);
 }
 
-fn at_most_once_is_marked_before_it_is_told(at: ScratchPlace) {
+fn at_most_once_is_marked_before_it_is_delivered(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let opening = opening(&scratch).delivery(Delivery::AtMostOnce);
@@ -198,8 +198,8 @@ fn a_missed_window_is_skipped_for_good_at_no_cost(at: ScratchPlace) {
     handle.submit(request(0, &draws)).unwrap();
     // Requested while it is in progress or after it, it stays skipped.
     drop(gate);
-    while let Some(told) = handle.wait() {
-        assert!(matches!(told, GateEvent::Row(row, _) if row.fate() == ReleaseStatus::Skipped));
+    while let Some(event) = handle.wait() {
+        assert!(matches!(event, GateEvent::Row(row, _) if row.fate() == ReleaseStatus::Skipped));
     }
     assert_eq!(draws.load(Ordering::Relaxed), 0);
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().releases(&name_of("visits")).unwrap().0, 0);
@@ -276,7 +276,7 @@ fn a_halted_gate_seals_nothing_that_comes_after(at: ScratchPlace) {
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap().nothing());
 }
 
-fn what_is_told_says_how_the_budget_stands(at: ScratchPlace) {
+fn a_release_states_the_balance_of_its_account(at: ScratchPlace) {
     let scratch = scratch(at, 2);
     let draws = Arc::default();
     let (_gate, handle) = open(&scratch);

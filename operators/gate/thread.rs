@@ -152,7 +152,7 @@ impl Driver {
                 && let Some(row) = self.rows.remove(id)
             {
                 let name = row.release().name.clone();
-                self.listeners.tell(name, GateEvent::Withheld(Box::new(row)));
+                self.listeners.notify(name, GateEvent::Withheld(Box::new(row)));
             }
         }
         if let Some(id) = about.filter(|id| !self.core.holds(id)) {
@@ -216,7 +216,7 @@ impl Driver {
             }
             if events.is_empty() {
                 leaving.sort_by_key(|row| (places.get(&row.release().id()).copied(), row.sequence()));
-                events.extend(self.tell(mem::take(&mut leaving)));
+                events.extend(self.notify(mem::take(&mut leaving)));
             }
             effects = events.into_iter().flat_map(|event| self.step(event)).collect();
             if effects.is_empty() && sealings.is_empty() && leaving.is_empty() {
@@ -288,13 +288,13 @@ impl Driver {
     }
 
     /// Gives out rows, in this order, once the anchor has noted them.
-    pub(super) fn tell(&mut self, rows: Vec<Row>) -> Option<Event<Digest, String>> {
+    pub(super) fn notify(&mut self, rows: Vec<Row>) -> Option<Event<Digest, String>> {
         let noted = self.journal.as_mut().map_or(Ok(()), |journal| journal.note(rows.iter()));
         if let Err(trouble) = noted {
             self.cause = Some(trouble.to_string());
             return Some(Event::Doubted(HaltReason::Unknown));
         }
-        let forecasts = match self.foretell(&rows) {
+        let forecasts = match self.forecast(&rows) {
             Ok(forecasts) => forecasts,
             Err(trouble) => return Some(self.doubted(&trouble)),
         };
@@ -312,17 +312,17 @@ impl Driver {
             };
             let name = row.release().name.clone();
             let Some(forecast) = forecasts.get(&account).cloned() else { continue };
-            let told = GateEvent::Row(
+            let event = GateEvent::Row(
                 Box::new(row),
                 Box::new(BudgetStatus { account, window, spent, cap, forecast, order: 0 }),
             );
-            self.listeners.tell(name, told);
+            self.listeners.notify(name, event);
         }
         None
     }
 
     /// Computes the time for which the budgets of these rows last, all of them written.
-    fn foretell(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, LedgerError> {
+    fn forecast(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, LedgerError> {
         rows.iter().for_each(|row| self.pacing.row(row));
         let mut newest: HashMap<&Name, &Row> = HashMap::new();
         for row in rows {
@@ -331,10 +331,10 @@ impl Driver {
         }
         let pacing = &self.pacing;
         let (ledger, claim) = (&mut self.ledger, &self.claim);
-        let mut foretell = |(account, row): (&Name, &Row)| {
+        let mut forecast = |(account, row): (&Name, &Row)| {
             let forecast = request::ask(ledger, claim, |ledger| ledger.outlook(pacing, row))?;
             Ok((account.clone(), Arc::new(forecast)))
         };
-        newest.into_iter().map(&mut foretell).collect()
+        newest.into_iter().map(&mut forecast).collect()
     }
 }

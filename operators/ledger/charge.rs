@@ -375,7 +375,7 @@ mod tests {
     }
 
     // Refutes a shortfall that differs from the result of sealing, in either direction, and one that writes.
-    fn what_is_foretold_is_what_is_sealed(at: ScratchPlace) {
+    fn a_forecast_shortfall_is_the_one_that_sealing_finds(at: ScratchPlace) {
         for (promise, cap) in [(Promise::Lifetime, 100), (Promise::Any(30), 90), (Promise::Each(20), 70)] {
             let scratch = at.scratch();
             let mut ledger = Ledger::create(scratch.ledger()).unwrap();
@@ -400,7 +400,7 @@ mod tests {
                 asked.push((release("quarters", start), each(9)));
             }
             let head = ledger.head().unwrap();
-            let foretold = ledger.shortfalls(&account, asked.clone()).unwrap();
+            let shortfalls = ledger.shortfalls(&account, asked.clone()).unwrap();
             assert_eq!(ledger.head().unwrap(), head, "it wrote something");
             let batch: Vec<Sealing> =
                 asked.into_iter().map(|(release, charge)| sealing(release, charge)).collect();
@@ -410,7 +410,7 @@ mod tests {
                     .filter(|row| row.release().name.as_str() == name && row.fate() == ReleaseStatus::Refused)
                     .map(|row| row.release().window.start())
                     .collect();
-                let known = foretold.iter().find(|known| known.first.name.as_str() == name);
+                let known = shortfalls.iter().find(|known| known.first.name.as_str() == name);
                 assert_eq!(
                     known.map_or(0, |known| known.refused),
                     refused.len() as u64,
@@ -420,9 +420,9 @@ mod tests {
                 let had_a_row = u64::from(["hours", "so_far"].contains(&name));
                 assert!(known.is_none_or(|known| known.new == 6 - had_a_row && known.limit == rho(cap)));
             }
-            assert!(!foretold.is_empty(), "{promise:?}");
+            assert!(!shortfalls.is_empty(), "{promise:?}");
         }
     }
 
-    everywhere! { what_is_foretold_is_what_is_sealed }
+    everywhere! { a_forecast_shortfall_is_the_one_that_sealing_finds }
 }

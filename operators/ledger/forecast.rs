@@ -112,7 +112,7 @@ impl Forecast {
 pub(super) const LOOKED_AT: u64 = 200_000;
 
 /// Forecasts an account from its present entries and the paces of its statistics.
-pub(super) fn foretell(
+pub(super) fn forecast(
     account: &AccountSpec,
     balance: Account,
     paces: Vec<Pace>,
@@ -317,7 +317,7 @@ impl Ledger {
                 Account::resume(account.promise, account.neighbours, account.cap.clone(), entries)?
             }
         };
-        foretell(&account, balance, paces, LOOKED_AT)
+        forecast(&account, balance, paces, LOOKED_AT)
     }
 
     /// The pace of each statistic, by the newest rows alone, for opening the ledger has read all of them once
@@ -347,7 +347,7 @@ impl Ledger {
             // The windows that follow depend on the same part of the account as the window's own charge.
             _ => fetch(self.store(), &account, row.release.window)?,
         };
-        foretell(&account, balance, paces, 1_000)
+        forecast(&account, balance, paces, 1_000)
     }
 }
 

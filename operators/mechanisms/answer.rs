@@ -79,7 +79,7 @@ pub enum Ranks {
         comparisons: Option<u32>,
         /// The number of people above the rank that is aimed at.
         tau: u64,
-        /// The least answer: where it is released, there are too few people to tell more.
+        /// The least answer: where it is released, there are too few people to release more.
         least: i128,
     },
     /// It is off by this number of people at most.
@@ -109,7 +109,7 @@ impl Noised {
         Noised::of(number, noise.family().name(), noise.scale())
     }
 
-    pub(super) fn told_in(self, point: DecimalPoint) -> Noised {
+    pub(super) fn with_point(self, point: DecimalPoint) -> Noised {
         Noised { scale: point.float(self.scale), ..self }
     }
 
@@ -265,7 +265,7 @@ impl EstimateFormat {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer<K, T> {
     pub(super) cells: Vec<(K, Estimate<T>)>,
-    pub(super) told: EstimateFormat,
+    pub(super) format: EstimateFormat,
     pub(super) room: Option<usize>,
 }
 
@@ -279,17 +279,17 @@ impl<K, T> Answer<K, T> {
     /// for a mean. Of quantiles, each estimate of a key has its own; of a vector, each coordinate's sum, and
     /// then the count's.
     pub fn noise(&self) -> &[Noised] {
-        &self.told.noise
+        &self.format.noise
     }
 
     /// Returns the decimal point of released estimates; of vectors, each coordinate has its own.
     pub fn point(&self) -> DecimalPoint {
-        self.told.point
+        self.format.point
     }
 
     /// Returns the probability, for each cell by itself, that the truth is in its interval.
     pub fn confidence(&self) -> f64 {
-        self.told.confidence
+        self.format.confidence
     }
 
     /// Returns the number of further keys that may become public, with partition selection. At 0 no others

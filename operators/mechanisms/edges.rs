@@ -8,7 +8,7 @@ use super::keys::{Key, Keys, Label};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// The edges between the buckets of a histogram, from the lowest on. `n` edges make `n + 1` buckets, for what
-/// lies below the first and from the last on is counted too: no value is left out, so leaving out tells
+/// lies below the first and from the last on is counted too: no value is left out, so leaving out reveals
 /// nothing.
 ///
 /// ```

@@ -29,7 +29,7 @@ pub struct Head<'a> {
 ///
 /// ```
 /// use discreet::accounting::Promise;
-/// use discreet::mechanisms::{Bound, Gaussian, Head, Keys, Mechanism, Prepared, Tellable, Total};
+/// use discreet::mechanisms::{Bound, Gaussian, Head, Keys, Mechanism, Prepared, ReleaseLines, Total};
 /// use discreet::noise::NoiseSource;
 /// use discreet::time::in_words;
 ///
@@ -37,17 +37,17 @@ pub struct Head<'a> {
 /// let prepared = Gaussian::rho(0.01).prepare(&visitors)?;
 /// let answer = prepared.draw(prepared.tally(), None, &mut NoiseSource::from_os()?).answer;
 /// let promise = Promise::Lifetime.briefly(prepared.cost(), in_words);
-/// let line = answer.tell(&Head { release: "visitors", window: "null", id: "5f", promise: &promise });
+/// let line = answer.lines(&Head { release: "visitors", window: "null", id: "5f", promise: &promise });
 /// assert!(line.starts_with(r#"{"release":"visitors","window":null,"key":"/","value":"#));
 /// assert!(line.ends_with(r#","id":"5f","promise":"lifetime, a person, rho 0.01"}"#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Tellable {
-    /// Its lines, joined by `\n`, with none at the end: no text at all where there is nothing to tell.
+pub trait ReleaseLines {
+    /// Its lines, joined by `\n`, with none at the end: no text at all where there is nothing to release.
     ///
     /// The text depends on nothing but the answer and the head. What is released once is kept as it was
     /// released, and never written anew.
-    fn tell(&self, head: &Head<'_>) -> String;
+    fn lines(&self, head: &Head<'_>) -> String;
 }
 
 /// A line is
@@ -71,12 +71,13 @@ pub trait Tellable {
 /// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates
 /// nothing, but for the label of a key that has none to lend: of those given here, a
 /// [`Bucket`](super::Bucket).
-impl<K: Key, T: AnswerNumber> Tellable for Answer<K, T> {
-    fn tell(&self, head: &Head<'_>) -> String {
+impl<K: Key, T: AnswerNumber> ReleaseLines for Answer<K, T> {
+    fn lines(&self, head: &Head<'_>) -> String {
         let before = before(head);
-        let afters: Vec<Vec<u8>> =
-            (0..self.told.different()).map(|place| after(self, &self.told.noise_of(place), head)).collect();
-        let least = match self.told.noise.first().and_then(|noise| noise.ranks) {
+        let afters: Vec<Vec<u8>> = (0..self.format.different())
+            .map(|place| after(self, &self.format.noise_of(place), head))
+            .collect();
+        let least = match self.format.noise.first().and_then(|noise| noise.ranks) {
             Some(Ranks::Below { least, .. }) => Some(least),
             _ => None,
         };
@@ -117,18 +118,20 @@ impl<K: Key, T: AnswerNumber> Tellable for Answer<K, T> {
 impl<K, T> Answer<K, T> {
     /// Says which of a key's estimates it is, where it has several, and where its point stands.
     fn which(&self, place: usize, text: &mut Vec<u8>) -> DecimalPoint {
-        match &self.told.each {
+        match &self.format.each {
             EstimatesPerKey::One => {}
             EstimatesPerKey::Quantiles => {
                 if let Some(Ranks::Within { quantile, .. }) =
-                    self.told.noise.get(place).and_then(|noise| noise.ranks)
+                    self.format.noise.get(place).and_then(|noise| noise.ranks)
                 {
                     field(text, "q", &quantile.to_f64());
                 }
             }
             EstimatesPerKey::Coordinates(coordinates) | EstimatesPerKey::OfKeys(coordinates) => {
                 let place = place % coordinates.len().max(1);
-                let Some(Coordinate { name, point }) = coordinates.get(place) else { return self.told.point };
+                let Some(Coordinate { name, point }) = coordinates.get(place) else {
+                    return self.format.point;
+                };
                 match name {
                     Some(name) => field(text, "of", name),
                     None => field(text, "of", &place),
@@ -136,7 +139,7 @@ impl<K, T> Answer<K, T> {
                 return *point;
             }
         }
-        self.told.point
+        self.format.point
     }
 }
 
@@ -186,10 +189,10 @@ pub(super) fn before(head: &Head<'_>) -> Vec<u8> {
 
 fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<u8> {
     let mut text = Vec::new();
-    if let Some(of) = &answer.told.of {
+    if let Some(of) = &answer.format.of {
         field(&mut text, "total", &**of);
     }
-    field(&mut text, "confidence", &answer.told.confidence);
+    field(&mut text, "confidence", &answer.format.confidence);
     match noise {
         [noise] => field(&mut text, "noise", &NoiseLine { number: None, ..NoiseLine::of(noise) }),
         several => field(&mut text, "noise", &several.iter().map(NoiseLine::of).collect::<Vec<_>>()),

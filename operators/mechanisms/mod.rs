@@ -25,7 +25,7 @@
 //!
 //! All parameters of an answer are public, and have one form: [`Prepared::parameters`] is a hash of them, by
 //! which the releases of other parameters have other names. The format of an answer is fixed too:
-//! [`Tellable`] makes lines of JSON of it.
+//! [`ReleaseLines`] makes lines of JSON of it.
 //!
 //! The cost of a window is known before its data. [`Prepared::cost`] sees no [`Tally`] and no state.
 //!
@@ -48,7 +48,7 @@
 //! for (path, visits) in first.answer.cells() {
 //!     println!("{path}: {} (from {} to {:?})", visits.value(), visits.low(), visits.high());
 //! }
-//! // "/" is public from now on: the next window tells it, though nobody came.
+//! // "/" is public from now on: the next window releases it, though nobody came.
 //! let next = mechanism.draw(mechanism.tally(), first.state.as_deref(), &mut NoiseSource::from_os()?);
 //! assert_eq!(next.answer.cells().len(), first.answer.cells().len());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -123,7 +123,7 @@ pub use bound::Sensitivity;
 pub use bound::{Bound, ContributionBound, Range};
 pub use edges::{Bucket, Edges};
 pub use keys::{Key, Keys, Label};
-pub use lines::{Head, Tellable};
+pub use lines::{Head, ReleaseLines};
 pub use mechanism::{Drawn, Mechanism, Paid, Prepared};
 pub use noisy::Noisy;
 pub use noisy::NoisyMeans;

@@ -28,12 +28,12 @@ use crate::noise::NoiseSource;
 /// for as many draws as there are keys, of each number. With keys to discover, what is asked for differs
 /// between neighbours in two numbers of draws: that of the threshold, by the keys that only one of them has
 /// and that are not public; and, where the value has a draw of its own, that of the values, which is the
-/// number of rows told and so part of the answer that is paid for.
+/// number of released rows and so part of the answer that is paid for.
 #[derive(Clone, Debug)]
 pub struct Noisy<K, N> {
     selection: Selection<K>,
     numbers: N,
-    told: EstimateFormat,
+    format: EstimateFormat,
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
     reaches: Vec<f64>,
     cost: ReleaseCost,
@@ -41,16 +41,16 @@ pub struct Noisy<K, N> {
 }
 
 /// A form of released numbers. It is apart from them because the type of an answer is public.
-pub trait Tells: Send + Sync + 'static {
+pub trait NumberForm: Send + Sync + 'static {
     /// The totals of a key that are needed.
     type Cell: Summary;
 
     /// A whole number, or a mean.
-    type Told: Send + 'static;
+    type Number: Send + 'static;
 }
 
 /// The numbers of a key that are released: one, or two that make one.
-pub(super) trait Numbers: Tells {
+pub(super) trait Numbers: NumberForm {
     /// The noise of each, in what it is released in.
     fn noise(&self, point: DecimalPoint) -> Vec<Noised>;
 
@@ -78,10 +78,10 @@ pub(super) trait Numbers: Tells {
         rows: &mut [SelectedRow<K, Self::Cell>],
         threshold: Option<&Threshold>,
         noise: &mut NoiseSource,
-    ) -> Vec<Estimate<Self::Told>>;
+    ) -> Vec<Estimate<Self::Number>>;
 }
 
-/// `numbers` is given what there is to spend on telling, and whether one draw both decides and tells.
+/// `numbers` is given what there is to spend on the numbers, and whether one draw both selects and releases.
 pub(super) fn settled<K: Key, N: Numbers>(
     asked: &UncheckedNoise,
     stated: &KeyedStatistic<'_, K>,
@@ -90,9 +90,9 @@ pub(super) fn settled<K: Key, N: Numbers>(
     let (spend, confidence) = (asked.spend()?, asked.confidence()?);
     let discovers = stated.keys.discovers();
     let shared = discovers && stated.counts_people;
-    let (selecting, telling) =
+    let (selecting, releasing) =
         if discovers && !shared { spend.split(asked.selecting()?) } else { (spend, spend) };
-    let numbers = numbers(telling, shared)?;
+    let numbers = numbers(releasing, shared)?;
     let person = Sensitivity::each(stated.limits, 1)?;
     let selection = Selection::new(stated.keys, stated.limits.keys(), || {
         let people = numbers.people().filter(|_| shared).cloned();
@@ -101,7 +101,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
     let delta = delta(stated.keys)?;
     Ok(Noisy {
         selection,
-        told: EstimateFormat {
+        format: EstimateFormat {
             noise: numbers.noise(stated.point),
             point: stated.point,
             confidence,
@@ -118,7 +118,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
 impl<K: Key, N> Noisy<K, N> {
     /// The noise of each number: a total's, or a mean's sum, in whole units, and then its count.
     pub fn noise(&self) -> &[Noised] {
-        &self.told.noise
+        &self.format.noise
     }
 
     /// Returns the half-width of each number's interval, in released units: those of a mean hold together.
@@ -137,7 +137,7 @@ impl<K, N> Sealed for Noisy<K, N> {}
 
 impl<K: Key, N: Numbers> Prepared for Noisy<K, N> {
     type Tally = Cells<K, N::Cell>;
-    type Answer = Answer<K, N::Told>;
+    type Answer = Answer<K, N::Number>;
 
     fn tally(&self) -> Cells<K, N::Cell> {
         self.selection.tally()
@@ -168,10 +168,10 @@ impl<K: Key, N: Numbers> Prepared for Noisy<K, N> {
         exact: Cells<K, N::Cell>,
         state: Option<&[u8]>,
         noise: &mut NoiseSource,
-    ) -> Drawn<Answer<K, N::Told>> {
+    ) -> Drawn<Answer<K, N::Number>> {
         let mut rows = self.selection.rows(exact, state, noise);
         let estimates = self.numbers.estimates(&mut rows.rows, self.selection.threshold(), noise);
-        rows.drawn(estimates, self.told.clone())
+        rows.drawn(estimates, self.format.clone())
     }
 }
 
@@ -195,14 +195,14 @@ pub(super) fn totals<K: Key>(asked: &UncheckedNoise, total: &Total<K>) -> Result
     })
 }
 
-impl Tells for Totals {
+impl NumberForm for Totals {
     type Cell = Cell;
-    type Told = i128;
+    type Number = i128;
 }
 
 impl Numbers for Totals {
     fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
-        vec![self.column.noised(self.number).told_in(point)]
+        vec![self.column.noised(self.number).with_point(point)]
     }
 
     fn reaches(&self, point: DecimalPoint) -> Vec<f64> {
@@ -263,13 +263,13 @@ pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<No
 /// count.
 pub(super) fn divided(range: &Range, sum: &Estimate<i128>, count: &Estimate<i128>) -> Estimate<f64> {
     let (low, high) = (range.low() as f64, range.high() as f64);
-    let told = |from_middle: f64| (range.middle_twice() as f64 / 2.0 + from_middle).clamp(low, high);
+    let shifted = |from_middle: f64| (range.middle_twice() as f64 / 2.0 + from_middle).clamp(low, high);
     let over = quotient(sum.map(|sum| sum as f64 / 2.0), count.map(|count| count as f64));
     if count.high < 1 {
         // Nothing is known where there may well be nobody.
-        return Estimate::between(low, told(over.value), high);
+        return Estimate::between(low, shifted(over.value), high);
     }
-    over.map(told)
+    over.map(shifted)
 }
 
 /// A sum over a count, each inside its interval.
@@ -283,14 +283,14 @@ pub(super) fn quotient(sum: Estimate<f64>, count: Estimate<f64>) -> Estimate<f64
     )
 }
 
-impl Tells for Means {
+impl NumberForm for Means {
     type Cell = Cell;
-    type Told = f64;
+    type Number = f64;
 }
 
 impl Numbers for Means {
     fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
-        let sum = self.sums.noised("sum").told_in(point);
+        let sum = self.sums.noised("sum").with_point(point);
         vec![
             Noised { scale: sum.scale / 2.0, over_bound: self.over_bound, ..sum },
             self.counts.noised("records"),

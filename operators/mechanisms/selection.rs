@@ -142,10 +142,10 @@ fn discover<K: Key, C: Summary>(
 
 impl<K: Key, C> SelectedRows<K, C> {
     /// The estimates of every row, as many of each: what is drawn, and what is remembered.
-    pub(super) fn drawn<T>(self, estimates: Vec<Estimate<T>>, told: EstimateFormat) -> Drawn<Answer<K, T>> {
-        let each = told.each();
+    pub(super) fn drawn<T>(self, estimates: Vec<Estimate<T>>, format: EstimateFormat) -> Drawn<Answer<K, T>> {
+        let each = format.each();
         let keys = self.rows.into_iter().flat_map(|row| std::iter::repeat_n(row.key, each));
-        let answer = Answer { cells: keys.zip(estimates).collect(), told, room: self.room };
+        let answer = Answer { cells: keys.zip(estimates).collect(), format, room: self.room };
         Drawn { answer, state: self.known.map(|known| known.to_bytes()) }
     }
 }

@@ -112,10 +112,10 @@ impl<K: Key> Total<K> {
         Ok(Total { measure, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
     }
 
-    /// Tells a sum with its decimal point there. Values and the range are in the steps that it leaves; what
+    /// Sets the decimal point of a sum. Values and the range are in the steps that it leaves; what
     /// are no values, records and people, stay whole.
     #[must_use]
-    pub fn told_in(self, point: DecimalPoint) -> Total<K> {
+    pub fn with_point(self, point: DecimalPoint) -> Total<K> {
         Total { point, ..self }
     }
 
@@ -221,9 +221,9 @@ impl<K: Key> Mean<K> {
         Ok(Mean { range, limits, keys, sum, count, joint, point: DecimalPoint::WHOLE })
     }
 
-    /// Tells the mean with its decimal point there. Values and the range are in the steps that it leaves.
+    /// Sets the decimal point of the mean. Values and the range are in the steps that it leaves.
     #[must_use]
-    pub fn told_in(self, point: DecimalPoint) -> Mean<K> {
+    pub fn with_point(self, point: DecimalPoint) -> Mean<K> {
         Mean { point, ..self }
     }
 

@@ -51,7 +51,7 @@ fn requests(noise: &NoiseSource) -> Vec<(&'static str, String, usize)> {
     asked.map(|request| (request.law, request.parameter.clone(), request.count)).collect()
 }
 
-// The same noise on both sides: the told numbers then differ by what the exact ones do, and the requests not
+// The same noise on both sides: the released numbers then differ by what the exact ones do, and the requests not
 // at all. Refutes a scale, an order or a number of draws that depends on data, and a row that is left out
 // when it is empty.
 #[test]
@@ -103,11 +103,11 @@ fn totals_are_the_exact_numbers_and_their_noise_in_the_order_of_the_keys() {
         let total = Total::count(limits(3, 4), keys).unwrap();
         let prepared = Laplace::epsilon(0.5).prepare(&total).unwrap();
         let exact = filled(&prepared, &people, |records, sum| total.contribution(records, sum));
-        let told = prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
+        let released = prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
 
         let law = crate::noise::DiscreteLaplace::new(24.0).unwrap();
         let mut noise = NoiseSource::seeded(seed);
-        for (key, estimate) in told.cells() {
+        for (key, estimate) in released.cells() {
             let truth: u64 = people.iter().filter_map(|bag| bag.get(key)).map(|left| left.0).sum();
             let value =
                 i128::from(truth) + i128::from(crate::noise::NoiseDistribution::draw(&law, &mut noise));
@@ -115,17 +115,17 @@ fn totals_are_the_exact_numbers_and_their_noise_in_the_order_of_the_keys() {
             // P[|noise| > 56] is .0993 and P[|noise| > 55] above .1, by 2 q^(w+1) / (1 + q), q = e^(-1/24).
             assert_eq!((estimate.low(), estimate.high), (value - 55, value + 55));
         }
-        assert_eq!(told.cells().len(), 4);
-        assert_eq!((told.noise()[0].kind(), told.noise()[0].number()), ("laplace", "records"));
-        assert!((told.noise()[0].scale() - 24.0).abs() < 1e-9);
-        assert_eq!((told.confidence(), told.room()), (0.9, None));
+        assert_eq!(released.cells().len(), 4);
+        assert_eq!((released.noise()[0].kind(), released.noise()[0].number()), ("laplace", "records"));
+        assert!((released.noise()[0].scale() - 24.0).abs() < 1e-9);
+        assert_eq!((released.confidence(), released.room()), (0.9, None));
     }
 }
 
 // 100,000 cells of a window, alpha 1e-6, against the law by hand: sigma = sqrt(3 / .2). Refutes noise at
-// half, twice and .95 of the scale, and an exact number that is not the one told.
+// half, twice and .95 of the scale, and an exact number that is not the released one.
 #[test]
-fn what_is_told_less_what_is_true_follows_the_declared_law() {
+fn errors_of_releases_follow_the_declared_law() {
     let cells = size(100_000, 2_000_000) as u32;
     let total = Total::people(limits(3, 1), Keys::public(0..cells).unwrap()).unwrap();
     let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
@@ -133,15 +133,16 @@ fn what_is_told_less_what_is_true_follows_the_declared_law() {
     (0..cells).flat_map(|key| vec![key; key as usize % 4]).for_each(|key| {
         exact.absorb((key, total.contribution(1, 0)));
     });
-    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(51)).answer;
-    let errors = || told.cells().iter().map(|(key, told)| (told.value() - i128::from(key % 4)) as i64);
+    let released = prepared.draw(exact, None, &mut NoiseSource::seeded(51)).answer;
+    let errors =
+        || released.cells().iter().map(|(key, released)| (released.value() - i128::from(key % 4)) as i64);
     let bins = |sigma: f64| Bins::new(120, 60, |z| (-(z as f64 / sigma).powi(2) / 2.0).exp());
     let sigma = 15f64.sqrt();
     bins(sigma).test(errors()).assert_fits();
     for wrong in [0.5, 0.95, 2.0] {
         bins(sigma * wrong).test(errors()).assert_refuted();
     }
-    bins(sigma).test(told.cells().iter().map(|(_, told)| told.value() as i64)).assert_refuted();
+    bins(sigma).test(released.cells().iter().map(|(_, released)| released.value() as i64)).assert_refuted();
 }
 
 #[test]
@@ -150,9 +151,9 @@ fn a_window_without_keys_is_one_cell() {
     let prepared = Gaussian::rho(20.0).prepare(&total).unwrap();
     let mut exact = prepared.tally();
     (0..20).for_each(|_| exact.absorb(((), total.contribution(1, 0))));
-    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
-    assert_eq!(told.cells().len(), 1);
-    assert!((18..=22).contains(&told.cells()[0].1.value()));
+    let released = prepared.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
+    assert_eq!(released.cells().len(), 1);
+    assert!((18..=22).contains(&released.cells()[0].1.value()));
 }
 
 // What is charged is what was asked for, to the last unit, whatever the bound, about the unit whose bound it
@@ -237,16 +238,16 @@ fn a_draw_is_total() {
                 for state in [None, Some(&b""[..]), Some(&b"\x09nonsense"[..])] {
                     let mut exact = prepared.tally();
                     worst.iter().enumerate().for_each(|(key, cell)| exact.absorb((key as u32, *cell)));
-                    let told = prepared.draw(exact, state, &mut NoiseSource::seeded(3)).answer;
-                    assert!(told.cells().iter().all(|(_, told)| told.low() <= told.value()));
+                    let released = prepared.draw(exact, state, &mut NoiseSource::seeded(3)).answer;
+                    assert!(released.cells().iter().all(|(_, released)| released.low() <= released.value()));
                 }
             }
             let mean = Mean::new(range, limits(1, 2), keys.clone()).unwrap();
             let prepared = mechanism.prepare(&mean).unwrap();
             let mut exact = prepared.tally();
             worst.iter().enumerate().for_each(|(key, cell)| exact.absorb((key as u32, *cell)));
-            let told = prepared.draw(exact, None, &mut NoiseSource::seeded(3)).answer;
-            assert!(told.cells().iter().all(|(_, told)| (-1.0..=1.0).contains(&told.value())));
+            let released = prepared.draw(exact, None, &mut NoiseSource::seeded(3)).answer;
+            assert!(released.cells().iter().all(|(_, released)| (-1.0..=1.0).contains(&released.value())));
         }
     }
 }

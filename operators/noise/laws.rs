@@ -290,7 +290,7 @@ fn filling_a_slice_is_drawing_one_by_one() {
 }
 
 #[test]
-fn a_recording_source_tells_what_was_asked_of_it() {
+fn a_recording_source_returns_what_was_asked_of_it() {
     let requests = |scale: &str, cells: usize| {
         let mut noise = NoiseSource::recording(1);
         laplace(scale).fill(&mut noise, &mut vec![0; cells]);

@@ -113,11 +113,11 @@ fn nothing_is_made_of_a_wrong_job_file_or_path() {
 
 // By hand: .125 of .5 is spent on the first 10 microseconds, so three more windows of 10 fit, and end at 40.
 #[test]
-fn what_is_left_is_told_in_windows() {
+fn the_rest_of_a_budget_is_stated_in_windows() {
     let path = ledger("forecast");
     let (ledger, torn) = (path.to_str().unwrap(), path.with_extension("torn"));
-    let told = json(&["ledger", "forecast", ledger, "--json"]);
-    let visits = &told["accounts"]["visits"];
+    let printed = json(&["ledger", "forecast", ledger, "--json"]);
+    let visits = &printed["accounts"]["visits"];
     assert_eq!((&visits["ends"], &visits["windows"]), (&"refused".into(), &3.into()));
     assert_eq!(visits["last_closes"], "1970-01-01T00:00:00.00004Z");
     assert_eq!(visits["refused"]["release"], "by_path");
@@ -164,10 +164,10 @@ fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
     assert!(page.contains("every 1 day") && page.contains("refuses   never, at this pace"), "{page}");
     // 31 days count together: at .001 a day, .0229 holds 22, of which one is charged.
     charge(std::path::Path::new(&path), "reviews", 172_800_000_000, 0.001);
-    let told = json(&["ledger", "forecast", &path, "--json"]);
-    assert_eq!(told["accounts"]["reviews"]["ends"], "refused");
-    assert_eq!(told["accounts"]["reviews"]["windows"], 21);
-    assert_eq!(told["accounts"]["reviews"]["last_closes"], "1970-01-24T00:00:00Z");
+    let printed = json(&["ledger", "forecast", &path, "--json"]);
+    assert_eq!(printed["accounts"]["reviews"]["ends"], "refused");
+    assert_eq!(printed["accounts"]["reviews"]["windows"], 21);
+    assert_eq!(printed["accounts"]["reviews"]["last_closes"], "1970-01-24T00:00:00Z");
 }
 
 /// A job that counts all records of each window for two months, at a share of a budget for any two days.

@@ -111,15 +111,15 @@ fn a_check_says_which_windows_do_not_fit_any_more() {
     assert_eq!(discreet(&["replay", &config]).0, 0);
     assert_eq!(check(&config), Vec::<String>::new(), "what is paid is not asked again");
     let second = jobs.changed("second.toml", "version = 1", "version = 2");
-    let told = check(&second);
-    assert_eq!(told.len(), 3, "{told:?}");
+    let printed = check(&second);
+    assert_eq!(printed.len(), 3, "{printed:?}");
     let first = "warning: release visitors_by_page: 6 of the 6 windows that it has not released would be refused, the \
                  first from 2026-01-01T00:00:00Z to 2026-01-01T01:00:00Z: ";
-    assert!(told[0].starts_with(first) && told[0].contains("discreet ledger amend"), "{told:?}");
+    assert!(printed[0].starts_with(first) && printed[0].contains("discreet ledger amend"), "{printed:?}");
     // The remainder of rounding is zero.
     let spent =
         "none of them fits: the budget of quickstart is spent. Leave the release out, or raise the cap";
-    assert!(told.iter().all(|told| told.contains(spent)), "{told:?}");
+    assert!(printed.iter().all(|printed| printed.contains(spent)), "{printed:?}");
     assert_eq!(discreet(&["replay", &second]).0, 75);
     // With a higher cap the windows fit, and the job goes on with the budget of its file.
     let amend =

@@ -45,7 +45,7 @@ fn a_path_that_cannot_be_read_or_written_is_named_with_the_remedy() {
         }
     }
     let (nowhere, no_directory) =
-        (format!("{missing}/told.jsonl"), format!("there is no directory {missing}; make it"));
+        (format!("{missing}/releases.jsonl"), format!("there is no directory {missing}; make it"));
     commands.push((vec!["replay", &job, "--demo", "--out", &directory], &directory, a_directory, 78));
     commands.push((vec!["replay", &job, "--demo", "--out", &nowhere], &nowhere, &no_directory, 78));
     commands.push((vec!["replay", &job, "--demo", "--out", &within], &within, below, 78));
@@ -58,8 +58,8 @@ fn a_path_that_cannot_be_read_or_written_is_named_with_the_remedy() {
     for (command, path, found, ends) in commands {
         let (code, output, error) = discreet(&command);
         assert_eq!((code, output.as_str()), (ends, ""), "{command:?}: {error}");
-        let told = error.lines().last().unwrap();
-        assert!(told.contains(path) && told.contains(found), "{command:?}: {error}");
+        let printed = error.lines().last().unwrap();
+        assert!(printed.contains(path) && printed.contains(found), "{command:?}: {error}");
         assert!(!error.contains("os error"), "{command:?}: {error}");
     }
 }

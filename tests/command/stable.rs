@@ -12,7 +12,7 @@ fn asked<'a>(values: [&'a str; 4], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_price_is_told_with_all_of_its_parts() {
+fn a_price_is_printed_with_all_of_its_parts() {
     for (relation, more) in
         [("add-remove", ["--json"].as_slice()), ("replace", &["--relation", "replace", "--json"])]
     {
@@ -44,7 +44,7 @@ fn a_price_is_told_with_all_of_its_parts() {
 
 // Refutes a least number of people that is not enough, or is not the least.
 #[test]
-fn too_few_people_are_told_how_many_are_needed() {
+fn too_few_people_are_refused_with_the_number_that_is_needed() {
     let (code, output, error) = discreet(&asked(["1000", "5", "2", "1e-6"], &[]));
     assert_eq!((code, output.as_str()), (78, ""));
     let words = "error: people: found a number that is too small; give at least ";

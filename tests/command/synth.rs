@@ -39,7 +39,7 @@ fn a_log_is_made_up_from_a_seed() {
 
 #[test]
 fn a_log_that_cannot_be_made_is_refused() {
-    for (changed, value, told) in [
+    for (changed, value, printed) in [
         ("--rows", "0", "rows: found zero; give a number from 1 to 2^40"),
         ("--rows", "-1", "rows: found a negative number"),
         ("--people", "2e15", "people: found a number that is too large"),
@@ -54,7 +54,7 @@ fn a_log_that_cannot_be_made_is_refused() {
             None => arguments.extend([changed, value]),
         }
         let (code, output, error) = discreet(&arguments);
-        assert!(code == 78 && output.is_empty() && error.contains(told), "{changed} {value}: {error}");
+        assert!(code == 78 && output.is_empty() && error.contains(printed), "{changed} {value}: {error}");
     }
     let arguments = ["synth", "--rows", "5", "--people", "5", "--keys", "5", "--out", "/nowhere/a.csv"];
     let (code, _, error) = discreet(&arguments);

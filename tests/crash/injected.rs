@@ -162,7 +162,9 @@ pub(crate) fn order() {
         let mut life = scene.start_under("strace", &arguments);
         assert!(life.end().unwrap().success(), "under strace: {}", life.complaint());
         let checked = in_order(&scene, &fs::read_to_string(log).unwrap());
-        println!("order of calls, {delivery}: {checked} releases were on the disk before they were told");
+        println!(
+            "order of calls, {delivery}: {checked} releases were on the disk before they were delivered"
+        );
         assert!(checked > 5);
     }
 }
@@ -173,7 +175,7 @@ fn in_order(scene: &Scene, log: &str) -> usize {
         calls.iter().position(|call| kind(call) && call.contains(needle))
     };
     let to_the_log = |call: &str| call.contains("/ledger-wal>") && call.contains("write");
-    let told = |call: &str| call.contains("socket:[") || call.contains("UNIX");
+    let printed = |call: &str| call.contains("socket:[") || call.contains("UNIX");
     let mut ledger = Ledger::open(scene.path("ledger")).unwrap();
     let mut checked = 0;
     for release in plan::schedule() {
@@ -183,10 +185,11 @@ fn in_order(scene: &Scene, log: &str) -> usize {
         }
         let token = row.line().split_once("\"token\":\"").unwrap().1.trim_end_matches("\"}");
         let written = first(token, &to_the_log).expect("a line that was never written to the log");
-        let told = first(&row.release().id().to_string(), &told).expect("a line that was never told");
+        let printed =
+            first(&row.release().id().to_string(), &printed).expect("a line that was never released");
         // The commit lasts until its thread does something other than write to the log.
         let thread = calls[written].split(' ').next().unwrap();
-        let before = calls[written..told.max(written)].iter().filter(|call| call.starts_with(thread));
+        let before = calls[written..printed.max(written)].iter().filter(|call| call.starts_with(thread));
         let mut after_the_commit = before
             .filter(|call| !to_the_log(call) && !call.contains("write64 resumed"))
             .map(|call| call.trim_end());
@@ -199,7 +202,7 @@ fn in_order(scene: &Scene, log: &str) -> usize {
         };
         assert!(
             sync.contains("sync(") && sync.contains("/ledger-wal>") && end.ends_with("= 0"),
-            "row {} was told before it was on the disk: after its commit came {sync:?}, {end:?}",
+            "row {} was delivered before it was on the disk: after its commit came {sync:?}, {end:?}",
             row.sequence()
         );
         checked += 1;

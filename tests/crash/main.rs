@@ -43,7 +43,7 @@ fn no_failing_system_call_costs_more_than_time() {
 /// Refutes: a line is released while its commit is only in the memory of the machine, which a power cut
 /// empties.
 #[test]
-fn every_release_is_on_the_disk_before_it_is_told() {
+fn every_release_is_on_the_disk_before_it_is_delivered() {
     let _turn = turn();
     injected::order();
 }

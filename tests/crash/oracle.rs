@@ -156,29 +156,31 @@ fn deliveries(scene: &Scene, rows: &[Row], past: Past) -> Result<(usize, usize),
     let ids: Vec<String> = rows.iter().map(|row| row.release().id().to_string()).collect();
     let known: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
     claim(heard.keys().all(|id| known.contains(id)), || {
-        "something was told that was never asked for".to_owned()
+        "something was released that was never asked for".to_owned()
     })?;
     let (mut repeated, mut unheard) = (0, 0);
     for (row, id) in rows.iter().zip(&ids) {
-        let told = heard.get(id.as_str()).map_or(&[][..], Vec::as_slice);
+        let printed = heard.get(id.as_str()).map_or(&[][..], Vec::as_slice);
         let same = |(whole, line): &(bool, &str)| {
             if *whole { *line == row.line() } else { row.line().starts_with(line) }
         };
-        claim(told.iter().all(same), || {
-            format!("two values: the ledger says {}, and told was {told:?}", row.line())
+        claim(printed.iter().all(same), || {
+            format!("two values: the ledger says {}, and released was {printed:?}", row.line())
         })?;
-        let whole = told.iter().filter(|(whole, _)| *whole).count();
+        let whole = printed.iter().filter(|(whole, _)| *whole).count();
         repeated += usize::from(whole > 1);
         claim(row.is_delivered(), || format!("row {} is not marked", row.sequence()))?;
         if scene.delivery == "most" {
-            claim(told.len() <= 1, || format!("row {} was told {} times", row.sequence(), told.len()))?;
+            claim(printed.len() <= 1, || {
+                format!("row {} was delivered {} times", row.sequence(), printed.len())
+            })?;
             unheard += usize::from(whole == 0);
         } else {
-            claim(whole > 0, || format!("row {} was never told: {}", row.sequence(), row.line()))?;
+            claim(whole > 0, || format!("row {} was never delivered: {}", row.sequence(), row.line()))?;
         }
     }
     claim(unheard <= past.bad_ends * ON_THEIR_WAY, || {
-        format!("{unheard} rows were never told, after {} bad ends", past.bad_ends)
+        format!("{unheard} rows were never delivered, after {} bad ends", past.bad_ends)
     })?;
     Ok((repeated, unheard))
 }
@@ -191,9 +193,11 @@ fn anchor_is_held(ledger: &mut Ledger, scene: &Scene, rows: &[Row]) -> Result<()
     }
     let log = fs::read_to_string(scene.path("recorded")).unwrap_or_default();
     for row in rows {
-        let told = log.contains(&row.release().id().to_string());
+        let printed = log.contains(&row.release().id().to_string());
         let noted = entries.iter().any(|entry| entry.anchor.sequence == row.sequence());
-        claim(noted || !told, || format!("row {} was told and is not in the anchor", row.sequence()))?;
+        claim(noted || !printed, || {
+            format!("row {} was delivered and is not in the anchor", row.sequence())
+        })?;
     }
     Ok(())
 }

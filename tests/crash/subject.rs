@@ -154,8 +154,8 @@ impl Driver {
     fn hear(&mut self) -> Result<bool, Failure> {
         let mut gone = false;
         for (_, handle) in &self.desks {
-            while let Some(told) = handle.hear() {
-                match told {
+            while let Some(printed) = handle.hear() {
+                match printed {
                     GateEvent::Row(row, _) => {
                         self.sink.put(&row)?;
                         handle.delivered(&row);

@@ -134,7 +134,7 @@ fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
         assert_eq!(status.code(), Some(code), "{task}: {said}");
         assert_eq!(scratch.fates(), [None; WINDOWS], "{task}");
         assert_eq!(scratch.lines().len(), 0, "{task}");
-        assert!(!said.contains("47"), "{task}: a panic told what it was about: {said}");
+        assert!(!said.contains("47"), "{task}: a panic quotes a record: {said}");
     }
 }
 

@@ -58,9 +58,9 @@ impl Scene {
 
     fn release(&self, job: &str) -> (i32, BTreeMap<String, Vec<String>>, String) {
         let (code, lines, error) = self.run(&["replay", job, "--out", "lines.jsonl"]);
-        let told = fs::read_to_string(self.0.join("lines.jsonl")).unwrap_or_default();
+        let printed = fs::read_to_string(self.0.join("lines.jsonl")).unwrap_or_default();
         let _ = fs::remove_file(self.0.join("lines.jsonl"));
-        (code, by_window(&told), format!("{lines}{error}"))
+        (code, by_window(&printed), format!("{lines}{error}"))
     }
 }
 
@@ -74,8 +74,11 @@ impl Drop for Scene {
 fn by_window(lines: &str) -> BTreeMap<String, Vec<String>> {
     let mut windows: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in lines.lines() {
-        let told: serde_json::Value = serde_json::from_str(line).unwrap();
-        windows.entry(format!("{} {}", told["release"], told["window"])).or_default().push(line.to_owned());
+        let printed: serde_json::Value = serde_json::from_str(line).unwrap();
+        windows
+            .entry(format!("{} {}", printed["release"], printed["window"]))
+            .or_default()
+            .push(line.to_owned());
     }
     windows
 }
@@ -150,7 +153,7 @@ impl Released {
             Outcome::Anew => wrong("it does not release and pay anew"),
             Outcome::Harmless => {
                 let same = |(window, lines): (&String, &Vec<String>)| {
-                    windows.get(window).is_none_or(|told| told == lines)
+                    windows.get(window).is_none_or(|printed| printed == lines)
                 };
                 let some = windows.keys().any(|window| self.windows.contains_key(window));
                 match (code, ran) == (0, 0) && some && self.windows.iter().all(same) {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::Command;
 
 use crate::mounts::disk;
-use crate::scene::{Scene, Told};
+use crate::scene::{Printed, Scene};
 use crate::{WINDOWS, fresh};
 
 /// Moves the ledger and its key to a disk, and the job with them.
@@ -22,15 +22,15 @@ fn move_ledger(scene: &Scene, to: &str) {
 
 /// Collects whole lines; each must stay as it was.
 fn keep(scene: &Scene, seen: &mut BTreeSet<String>) {
-    let told = scene.read("told.jsonl");
-    let whole = told.rfind('\n').map_or("", |end| &told[..=end]);
+    let printed = scene.read("releases.jsonl");
+    let whole = printed.rfind('\n').map_or("", |end| &printed[..=end]);
     let now: BTreeSet<String> = whole.lines().map(str::to_owned).collect();
     assert!(seen.is_subset(&now), "a line changed");
     *seen = now;
 }
 
 fn all_released(scene: &Scene, ledger: &str) {
-    assert_eq!(Told::of(&scene.read("told.jsonl")).0.len(), WINDOWS as usize);
+    assert_eq!(Printed::of(&scene.read("releases.jsonl")).0.len(), WINDOWS as usize);
     let (releases, spent) = scene.standing(ledger);
     assert_eq!((releases, spent["epsilon"]), (WINDOWS as u64, 20.0 * WINDOWS as f64));
     scene.verify(ledger);
@@ -50,7 +50,7 @@ fn a_full_disk_is_named_and_loses_nothing() {
         while filler.write_all(&[1; 4096]).is_ok() {}
         let full = filler.metadata().unwrap().len();
         filler.set_len(full.saturating_sub(room)).unwrap();
-        let said = scene.run(&["replay", "job.toml", "--out", "told.jsonl"]);
+        let said = scene.run(&["replay", "job.toml", "--out", "releases.jsonl"]);
         keep(&scene, &mut seen);
         if said.code == Some(0) {
             break;
@@ -71,7 +71,8 @@ fn a_limit_on_the_size_of_files_is_an_error_and_no_signal() {
     let (mut seen, mut refused) = (BTreeSet::new(), 0);
     for blocks in (0..).map(|step| step * 24) {
         assert!(blocks < 4000, "it never succeeds");
-        let limited = format!("ulimit -f {blocks}; exec \"$0\" replay job.toml --out told.jsonl 2>&1 | cat");
+        let limited =
+            format!("ulimit -f {blocks}; exec \"$0\" replay job.toml --out releases.jsonl 2>&1 | cat");
         let status = format!("({limited}); exit 0");
         let output = Command::new("bash")
             .args(["-c", &format!("set -o pipefail; {}", status.trim_end_matches("; exit 0"))])
@@ -106,7 +107,7 @@ fn a_disk_that_cannot_be_written_is_named() {
         return;
     }
     for arguments in
-        [&["replay", "job.toml", "--out", "told.jsonl"][..], &["ledger", "verify", "disk/job.ledger"]]
+        [&["replay", "job.toml", "--out", "releases.jsonl"][..], &["ledger", "verify", "disk/job.ledger"]]
     {
         let said = scene.run(arguments);
         assert_eq!(said.code, Some(78), "{said:?}");
@@ -119,8 +120,8 @@ fn a_disk_that_cannot_be_written_is_named() {
 #[test]
 fn every_torn_page_is_harmless_or_named_with_the_path_and_the_remedy() {
     let scene = fresh("torn");
-    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    let told = scene.read("told.jsonl");
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    let printed = scene.read("releases.jsonl");
     let sound = fs::read(scene.at("job.ledger")).unwrap();
     let mut doubted = 0;
     for page in 0..sound.len() / 4096 {
@@ -129,8 +130,8 @@ fn every_torn_page_is_harmless_or_named_with_the_path_and_the_remedy() {
         torn[page * 4096..(page + 1) * 4096].fill(0xa5);
         file.write_all(&torn).unwrap();
         drop(file);
-        let said = scene.run(&["replay", "job.toml", "--out", "told.jsonl"]);
-        assert_eq!(scene.read("told.jsonl"), told, "page {page}");
+        let said = scene.run(&["replay", "job.toml", "--out", "releases.jsonl"]);
+        assert_eq!(scene.read("releases.jsonl"), printed, "page {page}");
         if said.code != Some(0) {
             doubted += 1;
             assert_eq!(said.code, Some(74), "page {page}: {said:?}");

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::scene::{Said, Scene, Told};
+use crate::scene::{Printed, Said, Scene};
 use crate::{WINDOWS, fresh};
 
 /// The cost of one window: noise of scale 4, at which two draws of a cell are seldom equal.
@@ -28,9 +28,9 @@ struct Files {
 }
 
 /// The files that are restored after a run that failed.
-const FILES: [&str; 4] = ["job.ledger", "job.ledger.key", "told.jsonl", "visits.csv"];
+const FILES: [&str; 4] = ["job.ledger", "job.ledger.key", "releases.jsonl", "visits.csv"];
 
-const REPLAY: [&str; 4] = ["replay", "job.toml", "--out", "told.jsonl"];
+const REPLAY: [&str; 4] = ["replay", "job.toml", "--out", "releases.jsonl"];
 
 impl Files {
     fn new() -> Files {
@@ -88,13 +88,13 @@ const EDITS: [Edit; 30] = [
         "ledger: an older copy",
         |files| files.put("job.ledger", files.bytes("older.ledger")),
         74,
-        "--anchor 'told.jsonl'",
+        "--anchor 'releases.jsonl'",
     ),
     edit(
         "ledger: of another job",
         |files| files.take("job.ledger", "job.ledger"),
         78,
-        "--out told.jsonl: it holds releases of another ledger",
+        "--out releases.jsonl: it holds releases of another ledger",
     ),
     edit(
         "ledger: of another job, with its key",
@@ -103,7 +103,7 @@ const EDITS: [Edit; 30] = [
             files.take("job.ledger.key", "job.ledger.key");
         },
         78,
-        "--out told.jsonl: it holds releases of another ledger",
+        "--out releases.jsonl: it holds releases of another ledger",
     ),
     edit("ledger: missing", |files| files.remove("job.ledger"), 78, "there is no ledger"),
     edit("ledger: cut to its half", |files| files.cut("job.ledger", 2), 74, "ledger repair"),
@@ -116,7 +116,7 @@ const EDITS: [Edit; 30] = [
     ),
     edit(
         "ledger: swapped with the output",
-        |files| files.put("job.ledger", files.bytes("told.jsonl")),
+        |files| files.put("job.ledger", files.bytes("releases.jsonl")),
         74,
         "no ledger",
     ),
@@ -138,7 +138,7 @@ const EDITS: [Edit; 30] = [
         |files| {
             files.put("job.ledger", files.bytes("older.ledger"));
             files.take("job.ledger.key", "job.ledger.key");
-            files.remove("told.jsonl");
+            files.remove("releases.jsonl");
         },
         78,
         "the key of another ledger",
@@ -152,16 +152,16 @@ const EDITS: [Edit; 30] = [
         78,
         "not 32 bytes",
     ),
-    edit("output: missing", |files| files.remove("told.jsonl"), 0, ""),
-    edit("output: cut in a line", |files| files.cut("told.jsonl", 3), 0, ""),
-    edit("output: cut to nothing", |files| files.put("told.jsonl", ""), 0, ""),
+    edit("output: missing", |files| files.remove("releases.jsonl"), 0, ""),
+    edit("output: cut in a line", |files| files.cut("releases.jsonl", 3), 0, ""),
+    edit("output: cut to nothing", |files| files.put("releases.jsonl", ""), 0, ""),
     edit(
         "output: an older copy, of the first window",
         |files| {
-            let told = files.scene.read("told.jsonl");
-            let end = told.find("\"closed\"").unwrap();
-            let end = end + told[end..].find('\n').unwrap() + 1;
-            files.put("told.jsonl", &told[..end]);
+            let printed = files.scene.read("releases.jsonl");
+            let end = printed.find("\"closed\"").unwrap();
+            let end = end + printed[end..].find('\n').unwrap() + 1;
+            files.put("releases.jsonl", &printed[..end]);
         },
         0,
         "",
@@ -178,13 +178,13 @@ const EDITS: [Edit; 30] = [
     ),
     edit(
         "output: of another ledger",
-        |files| files.take("told.jsonl", "told.jsonl"),
+        |files| files.take("releases.jsonl", "releases.jsonl"),
         78,
-        "--out told.jsonl: it holds releases of another ledger",
+        "--out releases.jsonl: it holds releases of another ledger",
     ),
     edit(
         "output: swapped with the input",
-        |files| files.put("told.jsonl", files.bytes("visits.csv")),
+        |files| files.put("releases.jsonl", files.bytes("visits.csv")),
         78,
         "no line of a release",
     ),
@@ -198,7 +198,7 @@ const EDITS: [Edit; 30] = [
     edit("input: cut to nothing", |files| files.put("visits.csv", ""), 65, "visits.csv"),
     edit(
         "input: swapped with the output",
-        |files| files.put("visits.csv", files.bytes("told.jsonl")),
+        |files| files.put("visits.csv", files.bytes("releases.jsonl")),
         65,
         "visits.csv",
     ),
@@ -222,18 +222,18 @@ const EDITS: [Edit; 30] = [
 
 /// Leaves the values of the first window and half of the line that closes it.
 fn tear_the_first_window(files: &Files) {
-    let told = files.scene.read("told.jsonl");
-    files.put("told.jsonl", &told[..told.find("\"closed\"").unwrap()]);
+    let printed = files.scene.read("releases.jsonl");
+    files.put("releases.jsonl", &printed[..printed.find("\"closed\"").unwrap()]);
 }
 
 type Values = BTreeMap<(String, String, String), Value>;
 
 /// The values in a whole file of releases; empty for any other file.
 fn values(scene: &Scene, name: &str) -> Values {
-    let told = scene.read(name);
-    let closed = told.rfind("\"closed\"").and_then(|at| Some(at + told[at..].find('\n')? + 1));
-    if told.starts_with("{\"release\"") {
-        Told::of(&told[..closed.unwrap_or(0)]).values()
+    let printed = scene.read(name);
+    let closed = printed.rfind("\"closed\"").and_then(|at| Some(at + printed[at..].find('\n')? + 1));
+    if printed.starts_with("{\"release\"") {
+        Printed::of(&printed[..closed.unwrap_or(0)]).values()
     } else {
         Values::new()
     }
@@ -251,11 +251,11 @@ impl Edit {
     fn complaint(&self) -> Result<(), String> {
         let files = Files::new();
         let scene = &files.scene;
-        let before = values(scene, "told.jsonl");
+        let before = values(scene, "releases.jsonl");
         let sound: Vec<(&str, Vec<u8>)> = FILES.map(|name| (name, files.bytes(name))).into();
         (self.edit)(&files);
-        let kept = scene.read("told.jsonl");
-        let checked = scene.run(&["check", "job.toml", "--connect", "--out", "told.jsonl"]);
+        let kept = scene.read("releases.jsonl");
+        let checked = scene.run(&["check", "job.toml", "--connect", "--out", "releases.jsonl"]);
         let said = scene.run(&REPLAY);
         // Only a run reads records.
         if !self.name.starts_with("input: ") && (checked.code, &checked.err) != (said.code, &failure(&said)) {
@@ -268,11 +268,11 @@ impl Edit {
         if said.code != Some(self.code) || !said.err.contains(self.says) {
             return Err(ended());
         }
-        let after = values(scene, "told.jsonl");
+        let after = values(scene, "releases.jsonl");
         if self.whole && after != before {
             return Err(format!("a window has another value, or none; {}", ended()));
         }
-        if !self.whole && scene.read("told.jsonl") != kept {
+        if !self.whole && scene.read("releases.jsonl") != kept {
             return Err(format!("a run that failed wrote to the output; {}", ended()));
         }
         let spent = charged(scene);
@@ -291,7 +291,7 @@ impl Edit {
         }
         sound.iter().for_each(|(name, bytes)| files.put(name, bytes));
         let again = scene.run(&REPLAY);
-        if again.code != Some(0) || values(scene, "told.jsonl") != before {
+        if again.code != Some(0) || values(scene, "releases.jsonl") != before {
             return Err(format!("it did not go on with its files: {again:?}"));
         }
         Ok(())
@@ -320,54 +320,54 @@ fn every_edit_of_a_file_ends_as_the_table_says() {
 fn the_command_that_is_printed_for_an_older_copy_repairs_it() {
     let files = Files::new();
     let scene = &files.scene;
-    let before = values(scene, "told.jsonl");
+    let before = values(scene, "releases.jsonl");
     files.put("job.ledger", files.bytes("older.ledger"));
     let said = scene.run(&REPLAY);
     let command = said.err.split("discreet ledger repair ").nth(1).unwrap().trim();
-    assert_eq!(command, "'job.ledger' --accept-loss --reason 'why' --anchor 'told.jsonl'");
+    assert_eq!(command, "'job.ledger' --accept-loss --reason 'why' --anchor 'releases.jsonl'");
     let repair = ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why"];
-    let (nothing, told) =
-        (scene.run(&repair), scene.run(&[&repair[..], &["--anchor", "told.jsonl"]].concat()));
+    let (nothing, printed) =
+        (scene.run(&repair), scene.run(&[&repair[..], &["--anchor", "releases.jsonl"]].concat()));
     assert!(nothing.code == Some(78) && nothing.err.contains("--anchor"), "{nothing:?}");
-    assert_eq!(told.code, Some(0), "{told:?}");
+    assert_eq!(printed.code, Some(0), "{printed:?}");
     // The copy is from before the first window, so no cost is known, and all of the budget is charged.
     assert_eq!(charged(scene), Some(480.0));
     let shown = scene.done(&["ledger", "show", "job.ledger"]).out;
-    let floor = told.out.split("starts before ").nth(1).unwrap().split(' ').next().unwrap();
+    let floor = printed.out.split("starts before ").nth(1).unwrap().split(' ').next().unwrap();
     assert!(shown.contains(&format!("repaired: no window that starts before {floor} is drawn")), "{shown}");
     // A raised cap does not bring a lost window back, so no amendment is suggested.
-    let checked = scene.done(&["check", "job.toml", "--connect", "--out", "told.jsonl"]).out;
+    let checked = scene.done(&["check", "job.toml", "--connect", "--out", "releases.jsonl"]).out;
     assert!(checked.contains("is lost: it is never drawn") && !checked.contains("amend"), "{checked}");
     for _ in 0..2 {
         let said = scene.run(&REPLAY);
         // Every window starts before the repair.
         assert_eq!(said.code, Some(78), "{said:?}");
         assert!(said.err.contains(&format!("warning: {WINDOWS} windows were lost")), "{said:?}");
-        let after = values(scene, "told.jsonl");
+        let after = values(scene, "releases.jsonl");
         assert!(
             before.iter().all(|(cell, value)| after.get(cell).is_none_or(|now| now == value)),
             "a second value"
         );
     }
     // Each window has a value and a line of its loss, which says that the value holds.
-    let told = scene.read("told.jsonl");
-    let lost: Vec<&str> = told.lines().filter(|line| line.contains("\"lost\":true")).collect();
-    assert_eq!((before.is_empty(), lost.len()), (false, WINDOWS as usize), "{told}");
-    assert!(lost.iter().all(|line| line.contains("released for it earlier holds")), "{told}");
+    let printed = scene.read("releases.jsonl");
+    let lost: Vec<&str> = printed.lines().filter(|line| line.contains("\"lost\":true")).collect();
+    assert_eq!((before.is_empty(), lost.len()), (false, WINDOWS as usize), "{printed}");
+    assert!(lost.iter().all(|line| line.contains("released for it earlier holds")), "{printed}");
     scene.verify("job.ledger");
 }
 
 // Refutes published values that are drawn again because the line after them is torn.
 #[test]
 fn the_values_of_a_torn_window_are_a_witness() {
-    for name in ["told.jsonl", "told.csv"] {
+    for name in ["releases.jsonl", "releases.csv"] {
         let scene = noisy("edits-torn");
         fs::copy(scene.at("job.ledger"), scene.at("older.ledger")).unwrap();
         let replay = ["replay", "job.toml", "--out", name];
         scene.done(&replay);
-        let told = scene.read(name);
+        let printed = scene.read(name);
         let mark = if name.ends_with(".csv") { ",closed," } else { "\"closed\"" };
-        let torn = &told[..told.find(mark).unwrap()];
+        let torn = &printed[..printed.find(mark).unwrap()];
         scene.write(name, torn);
         fs::copy(scene.at("older.ledger"), scene.at("job.ledger")).unwrap();
         let said = scene.run(&replay);
@@ -394,21 +394,21 @@ fn the_printed_command_works_with_an_anchor_and_an_output_without_a_row() {
     scene.write("job.toml", scene.read("job.toml").replace("ledger = \"job.ledger\"", with_anchor));
     fs::copy(scene.at("job.ledger"), scene.at("older.ledger")).unwrap();
     scene.done(&REPLAY);
-    let told = scene.read("told.jsonl");
+    let printed = scene.read("releases.jsonl");
     // In the second case the last window is torn, and the anchor has its cost.
     for (output, witnesses) in [
         ("", "--anchor 'job.anchor'"),
-        (&told[..told.len() - 30], "--anchor 'job.anchor' --anchor 'told.jsonl'"),
+        (&printed[..printed.len() - 30], "--anchor 'job.anchor' --anchor 'releases.jsonl'"),
     ] {
         fs::copy(scene.at("older.ledger"), scene.at("job.ledger")).unwrap();
-        scene.write("told.jsonl", output);
-        let [checked, said] = [&["check", "job.toml", "--connect", "--out", "told.jsonl"][..], &REPLAY]
+        scene.write("releases.jsonl", output);
+        let [checked, said] = [&["check", "job.toml", "--connect", "--out", "releases.jsonl"][..], &REPLAY]
             .map(|run| scene.run(run));
         assert_eq!((checked.code, &checked.err), (said.code, &said.err));
         let command = said.err.split("--reason 'why' ").nth(1).unwrap().trim();
         assert_eq!(command, witnesses);
         let mut repair = vec!["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why"];
-        repair.extend(["--anchor", "job.anchor", "--anchor", "told.jsonl"]);
+        repair.extend(["--anchor", "job.anchor", "--anchor", "releases.jsonl"]);
         scene.done(&repair);
         assert_eq!(charged(&scene), Some(WINDOWS as f64 * COST));
         scene.verify("job.ledger");
@@ -425,7 +425,7 @@ fn the_printed_command_works_with_an_anchor_and_an_output_without_a_row() {
 #[test]
 fn a_table_of_releases_is_a_witness_too() {
     let scene = noisy("edits-table");
-    let replay = ["replay", "job.toml", "--out", "told.csv"];
+    let replay = ["replay", "job.toml", "--out", "releases.csv"];
     let job = scene.read("job.toml");
     scene.done(&replay);
     // A second version with one release: the copy is from between the two.
@@ -435,18 +435,18 @@ fn a_table_of_releases_is_a_witness_too() {
     fs::copy(scene.at("older.ledger"), scene.at("job.ledger")).unwrap();
     let said = scene.run(&replay);
     assert_eq!(said.code, Some(74), "{said:?}");
-    assert!(said.err.contains("--anchor 'told.csv'"), "{said:?}");
+    assert!(said.err.contains("--anchor 'releases.csv'"), "{said:?}");
     let repair =
-        ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor", "told.csv"];
+        ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor", "releases.csv"];
     scene.done(&repair);
     // The copy has no window of the second version, so its cost is not known.
     assert_eq!(charged(&scene), Some(480.0));
     let said = scene.run(&replay);
     assert!(said.code == Some(78) && said.err.contains("windows were lost"), "{said:?}");
-    let told = scene.read("told.csv");
+    let printed = scene.read("releases.csv");
     let lost =
-        told.lines().filter(|line| line.contains(",lost,starts before a repair of the ledger; a value "));
-    assert_eq!(lost.count(), WINDOWS as usize, "{told}");
+        printed.lines().filter(|line| line.contains(",lost,starts before a repair of the ledger; a value "));
+    assert_eq!(lost.count(), WINDOWS as usize, "{printed}");
     scene.verify("job.ledger");
 }
 
@@ -454,7 +454,7 @@ fn a_table_of_releases_is_a_witness_too() {
 #[test]
 fn the_output_of_another_ledger_repairs_nothing() {
     let files = Files::new();
-    let (scene, foreign) = (&files.scene, files.other.at("told.jsonl"));
+    let (scene, foreign) = (&files.scene, files.other.at("releases.jsonl"));
     let before = charged(scene);
     let repair = ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "why", "--anchor"];
     let said = scene.run(&[&repair[..], &[foreign.to_str().unwrap()]].concat());
@@ -466,7 +466,7 @@ fn the_output_of_another_ledger_repairs_nothing() {
 // Refutes an older copy that goes unnoticed because the lines go to a new file, and a check that passes what
 // a run refuses.
 #[test]
-fn an_anchor_tells_an_older_copy_and_another_ledger() {
+fn an_anchor_detects_an_older_copy_and_another_ledger() {
     let files = Files::new();
     let scene = &files.scene;
     let job = scene.read("job.toml");
@@ -511,11 +511,11 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
     }
     // A check reports the faults in the order of a run: the output, then the key, then the anchor.
     files.put("job.anchor", &of_another);
-    files.take("told.jsonl", "foreign.jsonl");
+    files.take("releases.jsonl", "foreign.jsonl");
     let key = files.bytes("job.ledger.key");
     for (out, ledger, says) in [
         ("foreign.jsonl", &sound, "--out foreign.jsonl: it holds releases of another ledger"),
-        ("told.jsonl", &sound, "key job.ledger.key: it is the key of another ledger"),
+        ("releases.jsonl", &sound, "key job.ledger.key: it is the key of another ledger"),
     ] {
         files.put("job.ledger", ledger);
         files.take("job.ledger.key", "job.ledger.key");
@@ -528,8 +528,8 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
     }
     files.put("job.ledger.key", key);
     // A refused run makes no anchor, completes no torn line of one, and leaves a torn row in its output.
-    let told = scene.read("told.jsonl") + "{\"release\":";
-    scene.write("told.jsonl", &told);
+    let printed = scene.read("releases.jsonl") + "{\"release\":";
+    scene.write("releases.jsonl", &printed);
     std::os::unix::fs::symlink("nothing.jsonl", scene.at("link.jsonl")).unwrap();
     for held in [Some(format!("{anchor}3 12")), None] {
         files.put("job.ledger", &older);
@@ -537,11 +537,11 @@ fn an_anchor_tells_an_older_copy_and_another_ledger() {
             Some(held) => files.put("job.anchor", held),
             None => files.remove("job.anchor"),
         }
-        let said = scene.run(&["replay", "job.toml", "--out", "told.jsonl"]);
+        let said = scene.run(&["replay", "job.toml", "--out", "releases.jsonl"]);
         assert_eq!(said.code, Some(74), "{said:?}");
         assert_eq!(said.err.contains("--anchor 'job.anchor'"), held.is_some(), "{said:?}");
         assert_eq!(scene.at("job.anchor").exists().then(|| scene.read("job.anchor")), held);
-        assert_eq!(scene.read("told.jsonl"), told);
+        assert_eq!(scene.read("releases.jsonl"), printed);
         if held.is_some() {
             let said = scene.run(&["replay", "job.toml", "--out", "link.jsonl"]);
             assert!(said.code == Some(74) && !scene.at("nothing.jsonl").exists(), "{said:?}");

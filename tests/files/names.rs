@@ -19,13 +19,13 @@ fn a_ledger_with_two_hard_links_is_refused_under_both() {
     other_job(&scene, "twin.ledger");
     fs::hard_link(scene.at("job.ledger"), scene.at("twin.ledger")).unwrap();
     for job in ["job.toml", "other.toml"] {
-        let said = scene.run(&["replay", job, "--out", "told.jsonl"]);
+        let said = scene.run(&["replay", job, "--out", "releases.jsonl"]);
         assert_eq!(said.code, Some(78), "{said:?}");
         assert!(said.err.contains("2 hard links") && said.err.contains("share its directory"), "{said:?}");
     }
-    assert!(!scene.at("told.jsonl").exists());
+    assert!(!scene.at("releases.jsonl").exists());
     fs::remove_file(scene.at("twin.ledger")).unwrap();
-    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
 }
 
 // Refutes the same for a bind-mounted file, as containers use it; a mount of the directory is the remedy.
@@ -52,10 +52,10 @@ fn a_ledger_that_is_a_mount_point_is_refused_and_a_mounted_directory_is_not() {
     scene.write("job.toml", job.replace("\"job.ledger\"", "\"state/job.ledger\""));
     scene.write("other.toml", job.replace("\"job.ledger\"", "\"volume/job.ledger\""));
     let Some(_mount) = bound(&scene, "state", "volume") else { return };
-    scene.done(&["replay", "other.toml", "--out", "told.jsonl"]);
-    let told = scene.read("told.jsonl");
+    scene.done(&["replay", "other.toml", "--out", "releases.jsonl"]);
+    let printed = scene.read("releases.jsonl");
     scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);
-    assert_eq!(scene.read("again.jsonl"), told);
+    assert_eq!(scene.read("again.jsonl"), printed);
     scene.verify("state/job.ledger");
 }
 
@@ -66,9 +66,9 @@ fn a_symbolic_link_to_a_ledger_is_the_ledger() {
     fs::create_dir(scene.at("away")).unwrap();
     std::os::unix::fs::symlink("../job.ledger", scene.at("away/link.ledger")).unwrap();
     other_job(&scene, "away/link.ledger");
-    scene.done(&["replay", "other.toml", "--out", "told.jsonl"]);
+    scene.done(&["replay", "other.toml", "--out", "releases.jsonl"]);
     let spent = scene.standing("job.ledger");
     scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);
-    assert_eq!(scene.read("again.jsonl"), scene.read("told.jsonl"));
+    assert_eq!(scene.read("again.jsonl"), scene.read("releases.jsonl"));
     assert_eq!(scene.standing("away/link.ledger"), spent);
 }

@@ -65,7 +65,7 @@ fn a_path_that_no_file_can_have_is_refused_by_a_check_and_a_run_alike() {
     fs::create_dir(scene.at("directory")).unwrap();
     for (link, target) in [
         ("to-directory", "directory"),
-        ("astray", "nowhere/told.jsonl"),
+        ("astray", "nowhere/releases.jsonl"),
         ("circle", "circle"),
         ("kept", "new.jsonl"),
     ] {
@@ -75,11 +75,14 @@ fn a_path_that_no_file_can_have_is_refused_by_a_check_and_a_run_alike() {
         ("directory", "--out directory: found a directory"),
         ("to-directory", "--out to-directory: found a directory"),
         ("new/", "--out new/: found a directory"),
-        ("nowhere/told.jsonl", "--out nowhere/told.jsonl: there is no directory nowhere; make it"),
+        ("nowhere/releases.jsonl", "--out nowhere/releases.jsonl: there is no directory nowhere; make it"),
         ("astray", "--out astray: is a symbolic link, and there is no directory nowhere; make it"),
         ("circle", "--out circle: found"),
-        ("job.toml/told.jsonl", "--out job.toml/told.jsonl: found a file where its path has a directory"),
-        ("/proc/told.jsonl", "--out /proc/told.jsonl: found"),
+        (
+            "job.toml/releases.jsonl",
+            "--out job.toml/releases.jsonl: found a file where its path has a directory",
+        ),
+        ("/proc/releases.jsonl", "--out /proc/releases.jsonl: found"),
     ] {
         let [check, replay] =
             [&["check", "job.toml", "--connect", "--out", path][..], &["replay", "job.toml", "--out", path]]
@@ -144,8 +147,8 @@ fn a_pipe_is_waited_for_until_it_has_a_reader_or_the_run_is_stopped() {
     let mut reader = File::open(scene.at("pipe")).unwrap();
     std::io::Read::read_to_string(&mut reader, &mut lines).unwrap();
     assert_eq!(waiting.end().code, Some(0));
-    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    assert_eq!(lines, scene.read("told.jsonl"));
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    assert_eq!(lines, scene.read("releases.jsonl"));
 }
 
 // Refutes a report of releases that a demonstration overwrites, and a budget that is spent before two outputs
@@ -161,7 +164,7 @@ fn a_report_is_kept_from_demonstrations_and_from_the_lines() {
     );
     assert_eq!(scene.standing("job.ledger").0, 0);
     for name in ["page.html", "page.svg"] {
-        let real = ["replay", "job.toml", "--out", "told.jsonl", "--report", name];
+        let real = ["replay", "job.toml", "--out", "releases.jsonl", "--report", name];
         let demo = ["replay", "job.toml", "--demo", "--report", name];
         scene.done(&demo);
         scene.done(&demo);
@@ -185,8 +188,8 @@ fn a_run_ends_where_its_anchor_is_gone() {
     scene.write("live.toml", job);
     scene.write("visits.csv", log(from, 4, 5).0);
     scene.done(&["ledger", "init", "live.ledger", "--config", "live.toml"]);
-    let live = scene.start(&["run", "live.toml", "--out", "told.jsonl"]);
-    until("a window is told", || scene.read("told.jsonl").contains("\"closed\":true"));
+    let live = scene.start(&["run", "live.toml", "--out", "releases.jsonl"]);
+    until("a window is released", || scene.read("releases.jsonl").contains("\"closed\":true"));
     fs::remove_file(scene.at("job.anchor")).unwrap();
     let said = live.end();
     assert!(said.code == Some(74) && said.err.contains("anchor job.anchor: it was removed"), "{said:?}");

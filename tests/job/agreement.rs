@@ -5,7 +5,7 @@ use std::fs;
 use crate::cluster::{WINDOWS, chosen, crowd, set, start_as};
 use crate::in_parallel;
 use crate::jobs::{HEADER, tallies};
-use crate::scene::{Said, Scene, Told};
+use crate::scene::{Printed, Said, Scene};
 
 /// A job for two processes, each of which reads its own directory.
 fn copies(path: &str) -> Scene {
@@ -77,7 +77,7 @@ fn processes_that_read_different_files_end_and_seal_nothing() {
             }
         }
         assert_eq!(scene.standing("job.ledger").0, 0, "{command} {path}");
-        assert_eq!(scene.read("told.jsonl"), "", "{command} {path}");
+        assert_eq!(scene.read("releases.jsonl"), "", "{command} {path}");
     });
 }
 
@@ -85,7 +85,8 @@ fn processes_that_read_different_files_end_and_seal_nothing() {
 // are read twice or never because chunks depend on names.
 #[test]
 fn equal_copies_may_lie_anywhere() {
-    let total = |scene: &Scene| tallies(&Told::of(&scene.read("told.jsonl")).values()).values().sum::<i64>();
+    let total =
+        |scene: &Scene| tallies(&Printed::of(&scene.read("releases.jsonl")).values()).values().sum::<i64>();
     for command in ["replay", "run"] {
         let scene = copies("*.csv");
         for (at, half) in halves().iter().enumerate() {

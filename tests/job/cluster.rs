@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use crate::jobs::{HEADER, PAGES, SECOND, exact, line, log, tallies};
-use crate::scene::{Life, Said, Scene, Told, now, until};
+use crate::scene::{Life, Printed, Said, Scene, now, until};
 
 /// The start of these jobs' windows, which are all over.
 const FROM: i64 = 1_500_000_000 * SECOND;
@@ -24,7 +24,7 @@ pub(crate) fn start(scene: &Scene, process: usize, workers: &str) -> Life {
 
 /// Starts one of two processes of the same command.
 pub(crate) fn start_as(scene: &Scene, process: usize, arguments: &[&str]) -> Life {
-    let (process, out) = (["0", "1"][process], ["told.jsonl", "other.jsonl"][process]);
+    let (process, out) = (["0", "1"][process], ["releases.jsonl", "other.jsonl"][process]);
     let own = ["-n", "2", "-p", process, "--hosts", "hosts", "--out", out];
     scene.start(&[arguments, &own].concat())
 }
@@ -74,27 +74,27 @@ pub(crate) fn set(job: &str, log: &str) -> Scene {
 // Refutes a contribution selection or a sum that depends on the number of processes or threads, on their
 // progress, or on the clock or the end of the input as the cause that closed the window.
 #[test]
-fn two_processes_tell_what_one_does_and_what_a_replay_does() {
+fn two_processes_release_what_one_does_and_what_a_replay_does() {
     let scene = set(&chosen(), &crowd());
     let (one, replay) = (beside(&scene), beside(&scene));
     let lives = [1, 0].map(|process| start(&scene, process, "2"));
     let [second, first] = lives.map(Life::end);
     assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first:?} {second:?}");
-    assert_eq!(scene.read("other.jsonl"), "", "the first alone tells");
-    one.done(&["run", "job.toml", "--out", "told.jsonl"]);
-    replay.done(&["replay", "job.toml", "--out", "told.jsonl", "-w", "3"]);
-    let [told, one, replay] = [&scene, &one, &replay].map(|scene| {
+    assert_eq!(scene.read("other.jsonl"), "", "the first process alone releases");
+    one.done(&["run", "job.toml", "--out", "releases.jsonl"]);
+    replay.done(&["replay", "job.toml", "--out", "releases.jsonl", "-w", "3"]);
+    let [printed, one, replay] = [&scene, &one, &replay].map(|scene| {
         scene.verify("job.ledger");
         assert_eq!(scene.standing("job.ledger").0, WINDOWS as u64);
-        Told::of(&scene.read("told.jsonl"))
+        Printed::of(&scene.read("releases.jsonl"))
     });
-    assert_eq!(told.0.len(), WINDOWS as usize);
-    assert_eq!(told.values(), one.values());
-    assert_eq!(told.values(), replay.values());
-    assert_eq!(told.field("id"), one.field("id"));
-    assert_eq!(told.field("id"), replay.field("id"));
+    assert_eq!(printed.0.len(), WINDOWS as usize);
+    assert_eq!(printed.values(), one.values());
+    assert_eq!(printed.values(), replay.values());
+    assert_eq!(printed.field("id"), one.field("id"));
+    assert_eq!(printed.field("id"), replay.field("id"));
     // Everybody visits three pages three times, and counts on two of them twice.
-    assert_eq!(tallies(&told.values()).values().sum::<i64>(), 3_000 * 4);
+    assert_eq!(tallies(&printed.values()).values().sum::<i64>(), 3_000 * 4);
 }
 
 // Refutes a process that goes on alone, seals what the dead one had not read, or does not end.
@@ -106,21 +106,21 @@ fn whoever_is_left_ends_and_both_begin_again() {
         let (text, truth) = log(from, 7, 3_000);
         let scene = set(&exact(from, Some(from + 7 * SECOND)), &text);
         let mut lives = [0, 1].map(|process| Some(start(&scene, process, "1")));
-        until("something is told", || scene.read("told.jsonl").contains("\"closed\":true"));
+        until("something is released", || scene.read("releases.jsonl").contains("\"closed\":true"));
         lives[victim].take().unwrap().kill();
         let left = lives[1 - victim].take().unwrap().end_within(Duration::from_secs(10));
         assert!(left.code.is_some_and(|code| code != 0), "{left:?}");
         assert!(!left.err.contains("panicked"), "{left:?}");
-        let before = scene.read("told.jsonl");
+        let before = scene.read("releases.jsonl");
         scene.verify("job.ledger");
         hosts(&scene);
         let lives = [0, 1].map(|process| start(&scene, process, "1"));
         let [first, second] = lives.map(Life::end);
         assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first:?} {second:?}");
-        let told = scene.read("told.jsonl");
+        let printed = scene.read("releases.jsonl");
         let whole = before.rfind('\n').map_or("", |end| &before[..=end]);
-        assert!(whole.lines().all(|line| told.lines().any(|other| other == line)));
-        assert_eq!(tallies(&Told::of(&told).values()), truth);
+        assert!(whole.lines().all(|line| printed.lines().any(|other| other == line)));
+        assert_eq!(tallies(&Printed::of(&printed).values()), truth);
         scene.verify("job.ledger");
         assert_eq!(scene.standing("job.ledger").0, 7);
     }
@@ -180,7 +180,7 @@ fn what_is_no_cluster_is_refused() {
     let second = start(&scene, 1, "1").end();
     let first = first.end();
     assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first:?} {second:?}");
-    assert_eq!(Told::of(&scene.read("told.jsonl")).0.len(), WINDOWS as usize);
+    assert_eq!(Printed::of(&scene.read("releases.jsonl")).0.len(), WINDOWS as usize);
 }
 
 // Refutes windows that each process infers from the files that it sees, and a refusal that blames the job
@@ -195,8 +195,8 @@ fn a_demonstration_of_several_processes_needs_its_ends_stated() {
         let lives = [1, 0].map(|process| start_as(&scene, process, &["replay", "job.toml", "--demo"]));
         for said in lives.map(Life::end) {
             assert_eq!((said.code, said.out.as_str()), (Some(78), ""), "{said:?}");
-            let told = format!("error: job.{missing}: found nothing; give from and until in [job]: ");
-            assert!(said.err.contains(&told), "{said:?}");
+            let printed = format!("error: job.{missing}: found nothing; give from and until in [job]: ");
+            assert!(said.err.contains(&printed), "{said:?}");
         }
     }
 }

@@ -76,7 +76,7 @@ fn shell(scene: &Scene, line: &str) -> (i32, String) {
 // Refutes an output that is too large and is reported as a fault of the program, and one that is reported
 // without its path.
 #[test]
-fn an_output_past_the_limit_on_files_is_told_and_loses_nothing() {
+fn an_output_past_the_limit_on_files_is_reported_and_loses_nothing() {
     let scene = scene();
     scene.write("large", vec![b'x'; 8 << 20]);
     let limited = "(ulimit -f 8192; discreet replay job.toml >> large)";
@@ -90,21 +90,21 @@ fn an_output_past_the_limit_on_files_is_told_and_loses_nothing() {
     assert!(code == 74 && said.contains("standard output: it cannot be written ("), "{code} {said}");
     let (code, said) = shell(&scene, "discreet replay job.toml --out /dev/full");
     assert!(code == 74 && said.contains("/dev/full: it cannot be written ("), "{code} {said}");
-    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    assert_eq!(scene.read("told.jsonl").matches("\"closed\":true").count(), 2);
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    assert_eq!(scene.read("releases.jsonl").matches("\"closed\":true").count(), 2);
     assert_eq!(scene.standing("job.ledger").0, 2, "nothing is paid for twice");
 }
 
 // Refutes lines that vanish silently, a reader that closes the pipe and is reported as a fault of the
 // program, and a window that is lost or charged twice.
 #[test]
-fn a_closed_standard_output_is_told_and_loses_nothing() {
+fn a_closed_standard_output_is_reported_and_loses_nothing() {
     let scene = scene();
     let (code, said) = shell(&scene, "discreet replay job.toml >&-");
     assert!(code == 74 && said.contains("standard output is closed") && said.contains("--out"), "{said}");
     assert_eq!(scene.standing("job.ledger").0, 0, "nothing is charged for lines that would vanish");
-    assert_eq!(shell(&scene, "discreet replay job.toml --out told.jsonl >&-").0, 0);
-    let whole = scene.read("told.jsonl");
+    assert_eq!(shell(&scene, "discreet replay job.toml --out releases.jsonl >&-").0, 0);
+    let whole = scene.read("releases.jsonl");
 
     // More lines than a pipe holds, so that its reader is gone before all of them are written.
     let scene = self::scene();
@@ -113,9 +113,9 @@ fn a_closed_standard_output_is_told_and_loses_nothing() {
     let (code, said) = shell(&scene, "discreet replay job.toml | head -1");
     assert_eq!(code, 74, "{said}");
     assert!(said.contains("closed by its reader") && said.contains("nothing is lost"), "{said}");
-    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    let told = scene.read("told.jsonl");
-    assert_eq!(told.matches("\"closed\":true").count(), 2);
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    let printed = scene.read("releases.jsonl");
+    assert_eq!(printed.matches("\"closed\":true").count(), 2);
     assert_eq!(scene.standing("job.ledger").0, 2);
     let (code, said) = shell(&scene, "discreet replay job.toml --demo | head -1");
     assert!(code == 74 && said.contains("the rest of the demonstration is not shown"), "{said}");

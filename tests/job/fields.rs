@@ -39,7 +39,7 @@ fn records(people: i64, from: i64) -> String {
 
 // Refutes a path that leads nowhere, and a typo that drops everybody silently.
 #[test]
-fn a_field_that_no_record_has_is_told_at_once_and_the_run_goes_on() {
+fn a_field_that_no_record_has_is_reported_at_once_and_the_run_goes_on() {
     let scene = scene(&records(30, FROM));
     let said = scene.done(&["replay", "job.toml", "--out", "right.jsonl"]);
     assert!(said.out.is_empty() && !said.err.contains("warning"), "{said:?}");
@@ -108,16 +108,16 @@ fn a_demonstration_says_what_its_fields_hold_and_which_lines_cannot_be_read() {
 // Refutes windows that are all empty without a reason, and a real run that discloses the times of its
 // records.
 #[test]
-fn records_outside_of_all_windows_are_told_to_the_operator() {
+fn records_outside_of_all_windows_are_reported_to_the_operator() {
     let outside = FROM - 3_600 * SECOND;
     let scene = scene(&records(5, outside));
     let demo = scene.done(&["replay", "job.toml", "--demo"]);
     let at = moment(outside);
     assert!(demo.err.contains(&format!("the first is of {at}, the last of {at}")), "{demo:?}");
     for command in ["replay", "run"] {
-        let said = scene.done(&[command, "job.toml", "--out", "told.jsonl"]);
+        let said = scene.done(&[command, "job.toml", "--out", "releases.jsonl"]);
         assert!(said.err.contains("warning: job.from, job.until: no record lies between"), "{said:?}");
-        assert!(!said.err.contains(&at) && !scene.read("told.jsonl").contains("warning"), "{said:?}");
+        assert!(!said.err.contains(&at) && !scene.read("releases.jsonl").contains("warning"), "{said:?}");
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::jobs::{COST, HEADER, PAGES, SECOND, exact, line, log, tallies};
-use crate::scene::{Life, PATIENCE, Scene, Told, moment, now, until};
+use crate::scene::{Life, PATIENCE, Printed, Scene, moment, now, until};
 use crate::{Chance, in_parallel, size};
 
 /// The start of a replay's windows.
@@ -28,16 +28,16 @@ pub(crate) struct Seen(BTreeSet<String>);
 
 impl Seen {
     pub(crate) fn look(&mut self, scene: &Scene) {
-        let text = scene.read("told.jsonl");
+        let text = scene.read("releases.jsonl");
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         self.0.extend(whole.lines().map(str::to_owned));
     }
 
     /// Checks that every line seen before is still there, unchanged.
-    pub(crate) fn judge(&self, told: &str) {
-        let told: BTreeSet<&str> = told.lines().collect();
+    pub(crate) fn judge(&self, printed: &str) {
+        let printed: BTreeSet<&str> = printed.lines().collect();
         for line in &self.0 {
-            assert!(told.contains(line.as_str()), "it was told, and is not any more: {line}");
+            assert!(printed.contains(line.as_str()), "it was released, and is not any more: {line}");
         }
     }
 }
@@ -71,7 +71,7 @@ fn a_replay_that_is_killed_says_once_what_it_says() {
     const LIVES: usize = 6;
     let (text, truth) = log(FROM, WINDOWS, 400);
     let job = exact(FROM, Some(FROM + WINDOWS * SECOND));
-    let arguments = |workers| ["replay", "job.toml", "--out", "told.jsonl", "-w", ["1", "2"][workers]];
+    let arguments = |workers| ["replay", "job.toml", "--out", "releases.jsonl", "-w", ["1", "2"][workers]];
     let set = || {
         let scene = Scene::new("killed");
         scene.write("job.toml", &job);
@@ -91,15 +91,15 @@ fn a_replay_that_is_killed_says_once_what_it_says() {
             seen.look(&scene);
         }
         scene.done(&arguments(number % 2));
-        let told = scene.read("told.jsonl");
-        seen.judge(&told);
-        let windows = Told::of(&told);
+        let printed = scene.read("releases.jsonl");
+        seen.judge(&printed);
+        let windows = Printed::of(&printed);
         assert_eq!(windows.0.len(), WINDOWS as usize);
         assert_eq!(tallies(&windows.values()), truth);
         assert_eq!(sealed(&scene), WINDOWS as usize);
         // A new file gets the same lines.
         scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);
-        assert_eq!(Told::of(&scene.read("again.jsonl")), windows);
+        assert_eq!(Printed::of(&scene.read("again.jsonl")), windows);
     });
     println!("killed: {} replays in the middle", hit.into_inner());
 }
@@ -147,7 +147,7 @@ fn a_run_that_is_killed_says_once_what_it_says() {
         scene.write("visits.csv", HEADER);
         scene.init();
         let workers = ["1", "2"][number % 2];
-        let live = || scene.start(&["run", "job.toml", "--out", "told.jsonl", "-w", workers]);
+        let live = || scene.start(&["run", "job.toml", "--out", "releases.jsonl", "-w", workers]);
         let stop = AtomicBool::new(false);
         let (written, last, said) = thread::scope(|scope| {
             let writer = scope.spawn(|| append(&scene, &stop));
@@ -159,9 +159,9 @@ fn a_run_that_is_killed_says_once_what_it_says() {
             let life = live();
             // A window that no earlier life can have released.
             let last = moment(now() / SECOND * SECOND);
-            until("the last life tells a window", || {
-                let told = scene.read("told.jsonl");
-                told.contains(&format!("\"start\":\"{last}\"")) && told.ends_with('\n')
+            until("the last life releases a window", || {
+                let printed = scene.read("releases.jsonl");
+                printed.contains(&format!("\"start\":\"{last}\"")) && printed.ends_with('\n')
             });
             stop.store(true, Ordering::Relaxed);
             let written = writer.join().unwrap();
@@ -169,9 +169,9 @@ fn a_run_that_is_killed_says_once_what_it_says() {
             (written, last, life.end())
         });
         assert_eq!(said.code, Some(0), "{said:?}");
-        let told = scene.read("told.jsonl");
-        seen.judge(&told);
-        let windows = Told::of(&told);
+        let printed = scene.read("releases.jsonl");
+        seen.judge(&printed);
+        let windows = Printed::of(&printed);
         // Every window from the first to the last, and perhaps some empty ones after it.
         for (at, (_, start)) in windows.0.keys().enumerate() {
             assert_eq!(*start, moment(from + at as i64 * SECOND));

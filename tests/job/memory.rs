@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::jobs::{HEADER, SECOND, exact, line};
-use crate::scene::{Life, Scene, Told, moment, now, until};
+use crate::scene::{Life, Printed, Scene, moment, now, until};
 use crate::size;
 
 /// A job of one worker that reads as fast as it can holds 60 MB or so, of which 10 are its program.
@@ -59,7 +59,7 @@ fn what_writes_too_fast_waits() {
     let job = exact(from, None).replace("promise = \"lifetime\"", "promise = \"each 1s\"");
     scene.write("job.toml", limited(&job, ENOUGH));
     scene.init();
-    let mut life = scene.start_reading(&["run", "job.toml", "--out", "told.jsonl"], Stdio::piped());
+    let mut life = scene.start_reading(&["run", "job.toml", "--out", "releases.jsonl"], Stdio::piped());
     let mut input = life.child.stdin.take().unwrap();
     input.write_all(HEADER.as_bytes()).unwrap();
     let lasting = Duration::from_secs(size(5, 60) as u64);
@@ -101,13 +101,13 @@ fn what_writes_too_fast_waits() {
     );
     assert!(waited > took / 3, "{waited:?} of {took:?}");
     let last = moment(now() / SECOND * SECOND);
-    until("what came is told", || scene.read("told.jsonl").contains(&last));
+    until("the last window is released", || scene.read("releases.jsonl").contains(&last));
     life.signal(Signal::TERM);
     drop(input);
     let said = life.end();
     assert_eq!(said.code, Some(0), "{said:?}");
-    let told = Told::of(&scene.read("told.jsonl"));
-    let (people, windows) = (told.values(), told.0.len());
+    let printed = Printed::of(&scene.read("releases.jsonl"));
+    let (people, windows) = (printed.values(), printed.0.len());
     assert!(windows as u64 >= lasting.as_secs(), "{windows}");
     assert!(people.values().any(|value| value.as_i64() == Some(5_000)), "{people:?}");
     scene.verify("job.ledger");
@@ -122,7 +122,7 @@ fn what_does_not_fit_ends_the_job() {
     let job = exact(from, Some(from + 3_600 * SECOND)).replace("every = \"1s\"", "every = \"all\"");
     scene.write("job.toml", limited(&job, LITTLE));
     scene.init();
-    let mut life = scene.start_reading(&["run", "job.toml", "--out", "told.jsonl"], Stdio::piped());
+    let mut life = scene.start_reading(&["run", "job.toml", "--out", "releases.jsonl"], Stdio::piped());
     let mut input = life.child.stdin.take().unwrap();
     let writer = thread::spawn(move || {
         let mut person = 0u64;
@@ -138,7 +138,7 @@ fn what_does_not_fit_ends_the_job() {
     let said = life.end();
     assert_eq!(said.code, Some(70), "{said:?}");
     assert!(said.err.starts_with("error: limits.memory: "), "{said:?}");
-    assert_eq!((scene.read("told.jsonl").as_str(), said.out.as_str()), ("", ""));
+    assert_eq!((scene.read("releases.jsonl").as_str(), said.out.as_str()), ("", ""));
     assert_eq!(scene.standing("job.ledger").0, 0, "a window was sealed that is not over");
     assert!(writer.join().unwrap().0 > 0);
     scene.verify("job.ledger");

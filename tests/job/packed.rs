@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::cluster::{WINDOWS, beside, chosen, crowd, set, start_as};
 use crate::jobs::tallies;
-use crate::scene::{Scene, Told};
+use crate::scene::{Printed, Scene};
 
 fn packed(ending: &str, text: &str) -> Vec<u8> {
     match ending {
@@ -34,24 +34,24 @@ fn packed_files_are_read_by_every_command_in_one_process_and_in_two() {
         let job = chosen().replace("visits.csv", &file);
         let scene = set(&job, "");
         let lines = packed(ending, &crowd());
-        let told = |scene: &Scene| {
+        let printed = |scene: &Scene| {
             scene.verify("job.ledger");
-            Told::of(&scene.read("told.jsonl"))
+            Printed::of(&scene.read("releases.jsonl"))
         };
-        let ran: Vec<Told> = [("replay", 1), ("replay", 2), ("run", 1), ("run", 2)]
+        let ran: Vec<Printed> = [("replay", 1), ("replay", 2), ("run", 1), ("run", 2)]
             .map(|(command, processes)| {
                 let scene = beside(&scene);
                 scene.write(&file, &lines);
                 let lives: Vec<_> = (0..processes)
                     .map(|process| match processes {
-                        1 => scene.start(&[command, "job.toml", "--out", "told.jsonl"]),
+                        1 => scene.start(&[command, "job.toml", "--out", "releases.jsonl"]),
                         _ => start_as(&scene, process, &[command, "job.toml", "-w", "2"]),
                     })
                     .collect();
                 for said in lives.into_iter().map(|life| life.end()) {
                     assert_eq!(said.code, Some(0), "{command} {ending}: {said:?}");
                 }
-                told(&scene)
+                printed(&scene)
             })
             .into();
         assert_eq!(tallies(&ran[0].values()).values().sum::<i64>(), 3_000 * 4);
@@ -72,10 +72,10 @@ fn two_processes_show_the_truth_that_one_shows() {
     for said in lives.map(|life| life.end()) {
         assert_eq!(said.code, Some(0), "{said:?}");
     }
-    let [one, two] = ["one.jsonl", "told.jsonl"].map(|file| Told::of(&scene.read(file)));
+    let [one, two] = ["one.jsonl", "releases.jsonl"].map(|file| Printed::of(&scene.read(file)));
     for field in ["tally", "truth"] {
         assert_eq!(one.field(field), two.field(field));
         assert!(one.field(field).values().all(serde_json::Value::is_i64));
     }
-    assert_eq!(scene.read("other.jsonl"), "", "the first alone tells");
+    assert_eq!(scene.read("other.jsonl"), "", "the first process alone releases");
 }

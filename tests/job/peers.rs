@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::cluster::{set, start, start_as};
 use crate::jobs::{SECOND, exact, log, tallies};
-use crate::scene::{Life, Scene, Told, now, until};
+use crate::scene::{Life, Printed, Scene, now, until};
 
 /// A job whose windows start now, and the log of the first four.
 fn begun() -> Scene {
@@ -17,7 +17,7 @@ fn begun() -> Scene {
 
 fn both(scene: &Scene) -> [Life; 2] {
     let lives = [0, 1].map(|process| start(scene, process, "1"));
-    until("a window is told", || scene.read("told.jsonl").contains("\"closed\":true"));
+    until("a window is released", || scene.read("releases.jsonl").contains("\"closed\":true"));
     lives
 }
 
@@ -34,8 +34,8 @@ fn processes_that_are_asked_to_end_all_end_well() {
             assert!(said.err.ends_with("stopped\n"), "{asked:?}: {said:?}");
         }
         scene.verify("job.ledger");
-        let told = Told::of(&scene.read("told.jsonl"));
-        let windows = tallies(&told.values());
+        let printed = Printed::of(&scene.read("releases.jsonl"));
+        let windows = tallies(&printed.values());
         // Each released window is whole: 300 people come in each of the first four.
         let starts: std::collections::BTreeSet<_> = windows.keys().map(|(start, _)| start.clone()).collect();
         for start in starts.iter().take(4) {
@@ -102,13 +102,13 @@ fn a_process_that_does_not_answer_is_named_and_waited_for() {
     let [first, second] = both(&scene);
     second.signal(Signal::STOP);
     until("it is named", || first.said().1.contains("has not answered for"));
-    let before = scene.read("told.jsonl");
+    let before = scene.read("releases.jsonl");
     second.signal(Signal::CONT);
     until("it is back", || first.said().1.contains("answers again"));
     let (_, err) = first.said();
     let name = "operator only: process 1 (127.0.0.1:";
     assert!(err.lines().count() == 2 && err.lines().all(|line| line.starts_with(name)), "{err}");
-    until("another window is told", || scene.read("told.jsonl").len() > before.len());
+    until("another window is released", || scene.read("releases.jsonl").len() > before.len());
     first.signal(Signal::TERM);
     for said in [first, second].map(Life::end) {
         assert_eq!(said.code, Some(0), "{said:?}");

@@ -201,9 +201,9 @@ const CASES: &[Case] = &[
     Case {
         name: "an output in no directory",
         prepare: |_| (),
-        arguments: &["replay", "job.toml", "--out", "nowhere/told.jsonl"],
+        arguments: &["replay", "job.toml", "--out", "nowhere/releases.jsonl"],
         code: 78,
-        says: &["--out nowhere/told.jsonl", "no directory nowhere"],
+        says: &["--out nowhere/releases.jsonl", "no directory nowhere"],
     },
     Case {
         name: "no ledger",
@@ -289,7 +289,7 @@ fn what_is_wrong_is_refused_and_said_without_a_record() {
         (case.prepare)(&scene);
         let mut arguments = case.arguments.to_vec();
         if !arguments.contains(&"--out") {
-            arguments.extend(["--out", "told.jsonl"]);
+            arguments.extend(["--out", "releases.jsonl"]);
         }
         let said = scene.start(&arguments).end_within(Duration::from_secs(30));
         let name = case.name;
@@ -304,7 +304,10 @@ fn what_is_wrong_is_refused_and_said_without_a_record() {
             "no ledger" => assert!(!scene.at("job.ledger").exists(), "a ledger was made"),
             _ => assert_eq!(scene.standing("job.ledger").0, 0, "{name}: something was sealed"),
         }
-        assert!(!scene.at("x.png").exists() && !scene.at("told.jsonl").exists(), "{name}: a file was left");
+        assert!(
+            !scene.at("x.png").exists() && !scene.at("releases.jsonl").exists(),
+            "{name}: a file was left"
+        );
         if scene.at("index.html").exists() {
             assert_eq!(scene.read("index.html"), "<!doctype html>my own page");
         }

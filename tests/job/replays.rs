@@ -102,7 +102,7 @@ fn demo(scene: &Scene, workers: &str) -> Cells {
             off,
             quantile: line.get("q").is_some(),
         };
-        assert!(cells.insert(place, cell).is_none(), "told twice: {line}");
+        assert!(cells.insert(place, cell).is_none(), "released twice: {line}");
     }
     assert!(!cells.is_empty());
     cells
@@ -162,7 +162,7 @@ fn a_promise_that_is_not_kept_would_be_found() {
 // Refutes a tally or an exact value that depends on the number of threads or on the run, and an interval that
 // contains the tally less often than it promises.
 #[test]
-fn demonstrations_tell_the_same_truth_and_keep_their_intervals() {
+fn demonstrations_state_the_same_truth_and_keep_their_intervals() {
     let mut all = Held::default();
     let mut by_release = BTreeMap::<String, Held>::new();
     for (log, runs) in [(REVIEWS, size(2, 30)), (RETAIL, size(2, 50)), (ACCESS, size(6, 120))] {
@@ -234,22 +234,25 @@ fn a_window_of_everything_has_the_ends_that_it_states() {
 // Refutes a replay that changes a value when it is repeated, writes a line twice to one file, or is charged
 // twice.
 #[test]
-fn a_replay_is_told_again_and_charged_once() {
+fn a_replay_is_delivered_again_and_charged_once() {
     for log in if size(0, 1) == 1 { vec![REVIEWS, RETAIL, ACCESS] } else { vec![RETAIL, ACCESS] } {
         let Some(scene) = scene(log) else { return };
         let ledger = format!("state/{}.ledger", log.name);
         scene.done(&["ledger", "init", &ledger, "--config", "job.toml"]);
         let replay = |out, workers| scene.done(&["replay", "job.toml", "--out", out, "-w", workers]);
-        replay("told.jsonl", "1");
-        let (told, standing) = (scene.read("told.jsonl"), scene.standing(&ledger));
+        replay("releases.jsonl", "1");
+        let (printed, standing) = (scene.read("releases.jsonl"), scene.standing(&ledger));
         assert!(standing.0 > 0 && standing.1.values().any(|spent| *spent > 0.0), "{standing:?}");
         replay("again.jsonl", "2");
-        assert!(scene.read("again.jsonl") == told, "a new file is the same bytes, on any number of workers");
-        replay("told.jsonl", "2");
-        assert!(scene.read("told.jsonl") == told, "a file is told once");
-        replay("told.csv", "1");
-        replay("told.csv", "1");
-        assert_eq!(table(&scene.read("told.csv")), lines(&told));
+        assert!(
+            scene.read("again.jsonl") == printed,
+            "a new file is the same bytes, on any number of workers"
+        );
+        replay("releases.jsonl", "2");
+        assert!(scene.read("releases.jsonl") == printed, "a file receives a release once");
+        replay("releases.csv", "1");
+        replay("releases.csv", "1");
+        assert_eq!(table(&scene.read("releases.csv")), lines(&printed));
         assert_eq!(scene.standing(&ledger), standing, "it is charged once");
         scene.verify(&ledger);
     }
@@ -257,7 +260,7 @@ fn a_replay_is_told_again_and_charged_once() {
 
 // Refutes a file that lacks windows for good, without a warning.
 #[test]
-fn a_file_that_begins_late_is_told_of() {
+fn a_file_that_begins_late_is_reported() {
     let scene = Scene::new("late");
     scene.write("job.toml", exact(FROM, Some(FROM + 3_000_000)));
     scene.write("visits.csv", format!("person,time,page\n{}", line("ada", FROM, "a")));

@@ -11,16 +11,16 @@ use crate::scene::{moment, now, until};
 #[test]
 fn other_parameters_need_another_version() {
     let scene = scene();
-    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    let told = scene.read("told.jsonl");
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    let printed = scene.read("releases.jsonl");
     change(&scene, "cost = { epsilon = 20 }", "cost = { epsilon = 10 }");
-    let said = scene.run(&["replay", "job.toml", "--out", "told.jsonl"]);
+    let said = scene.run(&["replay", "job.toml", "--out", "releases.jsonl"]);
     assert_eq!(said.code, Some(78), "{said:?}");
     assert!(said.err.contains("version"), "{said:?}");
-    assert_eq!(scene.read("told.jsonl"), told);
+    assert_eq!(scene.read("releases.jsonl"), printed);
     is_discreet("parameters", &said);
     change(&scene, "version = 1", "version = 2");
-    scene.done(&["replay", "job.toml", "--out", "told.jsonl"]);
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
     // A new version is charged: two windows at each cost.
     assert_eq!(scene.standing("job.ledger").1["epsilon"], 2.0 * COST + 2.0 * 10.0);
 }
@@ -29,13 +29,13 @@ fn other_parameters_need_another_version() {
 #[test]
 fn the_file_of_another_ledger_is_refused() {
     let (scene, other) = (scene(), scene());
-    other.done(&["replay", "job.toml", "--out", "told.jsonl"]);
-    let told = other.read("told.jsonl");
-    scene.write("told.jsonl", &told);
-    let said = scene.run(&["replay", "job.toml", "--out", "told.jsonl"]);
+    other.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    let printed = other.read("releases.jsonl");
+    scene.write("releases.jsonl", &printed);
+    let said = scene.run(&["replay", "job.toml", "--out", "releases.jsonl"]);
     assert_eq!(said.code, Some(78), "{said:?}");
     is_discreet("another ledger", &said);
-    assert_eq!(scene.read("told.jsonl"), told);
+    assert_eq!(scene.read("releases.jsonl"), printed);
     assert_eq!(scene.standing("job.ledger").0, 0);
 }
 

@@ -180,13 +180,13 @@ pub(crate) fn moment(microseconds: i64) -> String {
 /// The content of a file of releases, strictly checked: each window once, whole, with as many cells as its
 /// closing line states.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Told(pub(crate) BTreeMap<(String, String), BTreeMap<String, Value>>);
+pub(crate) struct Printed(pub(crate) BTreeMap<(String, String), BTreeMap<String, Value>>);
 
-impl Told {
+impl Printed {
     /// Parses the lines strictly: a torn line, or a window with no end or two, is a failure.
-    pub(crate) fn of(text: &str) -> Told {
+    pub(crate) fn of(text: &str) -> Printed {
         assert!(text.is_empty() || text.ends_with('\n'), "a torn line at the end");
-        let mut told = Told::default();
+        let mut printed = Printed::default();
         let mut open: Option<(String, String)> = None;
         let mut cells = BTreeMap::new();
         for line in text.lines() {
@@ -199,8 +199,8 @@ impl Told {
             assert!(open.as_ref().is_none_or(|open| *open == about), "a window among the lines of another");
             if line["closed"] == true {
                 assert_eq!(line["cells"].as_u64(), Some(cells.len() as u64), "{line}");
-                let before = told.0.insert(about, std::mem::take(&mut cells));
-                assert!(before.is_none(), "told twice: {line}");
+                let before = printed.0.insert(about, std::mem::take(&mut cells));
+                assert!(before.is_none(), "released twice: {line}");
                 open = None;
                 continue;
             }
@@ -210,7 +210,7 @@ impl Told {
             open = Some(about);
         }
         assert!(open.is_none(), "a window without its end");
-        told
+        printed
     }
 
     /// The values alone, by release, start of the window, and key.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::jobs::{HEADER, SECOND, exact, line, log, tallies};
-use crate::scene::{Scene, Told, now, until};
+use crate::scene::{Printed, Scene, now, until};
 
 // Refutes a clean end that seals incomplete windows: the next run would release less than one that was never
 // ended.
@@ -20,20 +20,20 @@ fn who_is_asked_to_end_seals_nothing_incomplete() {
         scene.write("job.toml", exact(from, Some(from + 4 * SECOND)));
         scene.write("visits.csv", &text);
         scene.init();
-        let arguments = ["run", "job.toml", "--out", "told.jsonl", "--json"];
+        let arguments = ["run", "job.toml", "--out", "releases.jsonl", "--json"];
         let life = scene.start(&arguments);
-        until("a window is told", || scene.read("told.jsonl").contains("\"closed\":true"));
+        until("a window is released", || scene.read("releases.jsonl").contains("\"closed\":true"));
         life.signal(signal);
         let said = life.end();
         assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "{said:?}");
         assert!(said.err.contains("\"stopped\":true"), "{said:?}");
-        let before = Told::of(&scene.read("told.jsonl"));
+        let before = Printed::of(&scene.read("releases.jsonl"));
         assert!(!before.0.is_empty() && before.0.len() < 4, "{before:?}");
         let said = scene.done(&arguments);
         assert_eq!(said.out, "");
-        let told = Told::of(&scene.read("told.jsonl"));
-        assert!(before.0.iter().all(|(about, cells)| told.0.get(about) == Some(cells)));
-        assert_eq!(tallies(&told.values()), truth);
+        let printed = Printed::of(&scene.read("releases.jsonl"));
+        assert!(before.0.iter().all(|(about, cells)| printed.0.get(about) == Some(cells)));
+        assert_eq!(tallies(&printed.values()), truth);
         scene.verify("job.ledger");
     }
 }
@@ -49,7 +49,7 @@ fn an_input_that_ends_with_the_job_has_not_failed_it() {
         let mut life = scene.start_reading(&["run", "job.toml"], Stdio::piped());
         let mut input = life.child.stdin.take().unwrap();
         input.write_all((HEADER.to_owned() + &line(1, now(), "a")).as_bytes()).unwrap();
-        until("a window is told", || life.said().0.contains("\"closed\":true"));
+        until("a window is released", || life.said().0.contains("\"closed\":true"));
         drop(input);
         if asked {
             std::thread::sleep(Duration::from_millis(50));
@@ -62,14 +62,14 @@ fn an_input_that_ends_with_the_job_has_not_failed_it() {
 
 // Refutes vitals that get among the released lines, or that disclose records.
 #[test]
-fn an_operator_is_told_how_it_is() {
+fn an_operator_is_informed_of_progress() {
     let scene = Scene::new("signals");
     scene.write("job.toml", exact(now() / SECOND * SECOND, None));
     let records: String = (0..7).map(|at| line(format!("s3cr3t-{at}"), now(), "s3cr3t-page")).collect();
     scene.write("visits.csv", HEADER.to_owned() + &records);
     scene.init();
     let life = scene.start(&["run", "job.toml"]);
-    until("a window is told", || life.said().0.contains("\"closed\":true"));
+    until("a window is released", || life.said().0.contains("\"closed\":true"));
     for asked in 1..=2 {
         life.signal(Signal::USR1);
         until("it answers", || life.said().1.lines().count() == asked);
@@ -82,7 +82,7 @@ fn an_operator_is_told_how_it_is() {
     assert!(out.lines().all(|line| line.starts_with("{\"release\":")), "{out}");
     assert!(!out.contains("s3cr3t") && !err.contains("s3cr3t"));
     // The job goes on.
-    until("another window is told", || {
+    until("another window is released", || {
         life.said().0.matches("\"closed\":true").count() > out.matches("\"closed\":true").count()
     });
     life.signal(Signal::TERM);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::cluster::{hosts, start};
 use crate::jobs::{HEADER, PAGES, SECOND, exact, line};
 use crate::killed::{FROM, Seen, killed};
-use crate::scene::{Life, Scene, Told, moment, until};
+use crate::scene::{Life, Printed, Scene, moment, until};
 use crate::{Chance, in_parallel, size};
 
 const WINDOWS: i64 = 24;
@@ -67,9 +67,9 @@ fn log() -> (Log, Totals) {
 }
 
 /// The log without sealed windows: all but the records of windows that both releases have released.
-fn rotated(log: &Log, told: &str) -> String {
+fn rotated(log: &Log, printed: &str) -> String {
     let windows = |name: &str| {
-        let closed = told.lines().filter(|line| line.contains("\"closed\":true") && line.ends_with('}'));
+        let closed = printed.lines().filter(|line| line.contains("\"closed\":true") && line.ends_with('}'));
         closed.filter(|line| line.contains(&format!("\"release\":\"{name}\""))).count()
     };
     HEADER.to_owned() + &log[windows("so_far").min(windows("recent"))..].concat()
@@ -83,7 +83,7 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
     const LIVES: usize = 6;
     let (log, truth) = log();
     let job = job();
-    let arguments = |workers| ["replay", "job.toml", "--out", "told.jsonl", "-w", ["1", "2"][workers]];
+    let arguments = |workers| ["replay", "job.toml", "--out", "releases.jsonl", "-w", ["1", "2"][workers]];
     let set = || {
         let scene = Scene::new("totals");
         scene.write("job.toml", &job);
@@ -96,26 +96,26 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
         let (scene, mut seen, mut chance) = (set(), Seen::default(), Chance::of(&[3, number]));
         for _ in 0..LIVES {
             // Some windows later, for most lives.
-            let before = scene.read("told.jsonl").matches("closed").count();
+            let before = scene.read("releases.jsonl").matches("closed").count();
             let further = before + 1 + chance.below(8);
             let mut life = scene.start(&arguments(number % 2));
-            until("a life tells something, or ends", || {
-                scene.read("told.jsonl").matches("closed").count() >= further || life.has_ended()
+            until("a life releases something, or ends", || {
+                scene.read("releases.jsonl").matches("closed").count() >= further || life.has_ended()
             });
             hit.fetch_add(killed(life, Duration::ZERO).into(), Ordering::Relaxed);
             seen.look(&scene);
-            scene.write("visits.csv", rotated(&log, &scene.read("told.jsonl")));
+            scene.write("visits.csv", rotated(&log, &scene.read("releases.jsonl")));
         }
         scene.done(&arguments(number % 2));
-        let told = scene.read("told.jsonl");
-        seen.judge(&told);
-        let windows = Told::of(&told);
+        let printed = scene.read("releases.jsonl");
+        seen.judge(&printed);
+        let windows = Printed::of(&printed);
         assert_eq!(totals(&windows), truth);
         scene.verify("job.ledger");
         assert_eq!(scene.standing("job.ledger").1["rho"], 490.0, "all totals are paid for once");
         // A new file gets the same lines, by any number of workers.
         scene.done(&["replay", "job.toml", "--out", "again.jsonl", "-w", ["2", "1"][number % 2]]);
-        assert_eq!(Told::of(&scene.read("again.jsonl")), windows);
+        assert_eq!(Printed::of(&scene.read("again.jsonl")), windows);
     });
     let hit = hit.into_inner();
     assert!(hit > 0, "every life was over before it was killed");
@@ -125,7 +125,7 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
 // Refutes people who are counted in one process and lost in another, while both live and after both start
 // again.
 #[test]
-fn two_processes_tell_the_totals_that_an_oracle_counts() {
+fn two_processes_release_the_totals_that_an_oracle_counts() {
     let (log, truth) = log();
     let scene = Scene::new("totals");
     scene.write("job.toml", job());
@@ -133,23 +133,23 @@ fn two_processes_tell_the_totals_that_an_oracle_counts() {
     scene.init();
     hosts(&scene);
     let mut lives = [0, 1].map(|process| start(&scene, process, "2"));
-    until("some windows are told", || {
-        scene.read("told.jsonl").matches("closed").count() >= 6 || lives.iter_mut().any(Life::has_ended)
+    until("some windows are released", || {
+        scene.read("releases.jsonl").matches("closed").count() >= 6 || lives.iter_mut().any(Life::has_ended)
     });
     let [first, second] = lives;
     first.kill();
     second.kill();
-    scene.write("visits.csv", rotated(&log, &scene.read("told.jsonl")));
+    scene.write("visits.csv", rotated(&log, &scene.read("releases.jsonl")));
     hosts(&scene);
     for life in [1, 0].map(|process| start(&scene, process, "1")) {
         let said = life.end();
         assert_eq!(said.code, Some(0), "{said:?}");
     }
-    assert_eq!(totals(&Told::of(&scene.read("told.jsonl"))), truth);
+    assert_eq!(totals(&Printed::of(&scene.read("releases.jsonl"))), truth);
     scene.verify("job.ledger");
     assert_eq!(scene.standing("job.ledger").1["rho"], 490.0, "all totals are paid for once");
 }
 
-fn totals(told: &Told) -> Totals {
-    told.values().into_iter().map(|(place, value)| (place, value.as_i64().unwrap())).collect()
+fn totals(printed: &Printed) -> Totals {
+    printed.values().into_iter().map(|(place, value)| (place, value.as_i64().unwrap())).collect()
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cluster::{beside, chosen, crowd, hosts, set, start_as};
-use crate::scene::{Scene, Told};
+use crate::scene::{Printed, Scene};
 use crate::size;
 
 /// A job file of `config/` beside the log that it reads; `None` if the log is missing.
@@ -78,7 +78,7 @@ fn exact_tallies_are_the_same_for_every_number_of_workers_and_processes() {
         for said in lives.map(|life| life.end()) {
             assert_eq!(said.code, Some(0), "{name}: {said:?}");
         }
-        same("two processes", exact(&scene.read("told.jsonl")));
+        same("two processes", exact(&scene.read("releases.jsonl")));
     }
 }
 
@@ -93,15 +93,15 @@ fn a_number_of_workers_does_its_work_or_is_refused() {
             assert!(said.err.starts_with("error: workers: found "), "{workers}: {said:?}");
         }
     }
-    let told = |workers: &str| {
+    let printed = |workers: &str| {
         // With a ledger of its own: one ledger would repeat its released lines.
         let scene = beside(&scene);
-        scene.done(&["replay", "job.toml", "--out", "told.jsonl", "-w", workers]);
-        Told::of(&scene.read("told.jsonl")).values()
+        scene.done(&["replay", "job.toml", "--out", "releases.jsonl", "-w", workers]);
+        Printed::of(&scene.read("releases.jsonl")).values()
     };
-    let one = told("1");
+    let one = printed("1");
     for workers in ["2", "8", "64"] {
-        assert_eq!(told(workers), one, "{workers}");
+        assert_eq!(printed(workers), one, "{workers}");
     }
 }
 
@@ -159,7 +159,7 @@ fn windows_of_several_releases_come_in_one_order() {
     scene.write("job.toml", SEVERAL);
     let mut rows = None;
     for (time, workers) in ["1", "2", "4", "2", "4", "1"].into_iter().enumerate() {
-        let (ledger, out) = (format!("budget-{time}.ledger"), format!("told-{time}.jsonl"));
+        let (ledger, out) = (format!("budget-{time}.ledger"), format!("releases-{time}.jsonl"));
         scene.write("job.toml", SEVERAL.replace("budget.ledger", &ledger));
         scene.done(&["ledger", "init", &ledger, "--config", "job.toml"]);
         scene.done(&["replay", "job.toml", "--out", &out, "-w", workers]);

@@ -206,4 +206,3 @@ fn killer(tests: &Path, work: &Path, number: u32, filters: &[String]) -> Option<
         }
     }
 }
-}

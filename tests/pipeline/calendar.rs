@@ -47,7 +47,7 @@ fn a_year_of_months_in_berlin() {
     let finished = execute(Config::threads(2).unwrap(), move |worker, feeds| {
         let own: Vec<Visit> = visits.iter().copied().skip(worker.index()).step_by(2).collect();
         worker.dataflow(|scope| {
-            let told = feeds
+            let printed = feeds
                 .stream(scope, All::of(own))
                 .protect(|visit| visit.0)
                 .windows(Calendar::months(1).in_zone("Europe/Berlin"), |visit| visit.3)
@@ -55,7 +55,7 @@ fn a_year_of_months_in_berlin() {
                 .bound(Bound::keys(1))
                 .count()
                 .release(&gate, "visits", Laplace::epsilon(80.0));
-            write_down(told, &directory);
+            write_down(printed, &directory);
         });
         Ok(())
     });
@@ -63,8 +63,8 @@ fn a_year_of_months_in_berlin() {
 
     let lines = scratch.lines();
     assert_eq!(lines.len(), 24, "an answer a month, and a line that closes it");
-    for (month, told) in lines.chunks(2).enumerate() {
-        let [answer, closing] = [json(&told[0]), json(&told[1])];
+    for (month, printed) in lines.chunks(2).enumerate() {
+        let [answer, closing] = [json(&printed[0]), json(&printed[1])];
         for line in [&answer, &closing] {
             assert_eq!(line["window"]["start"], MIDNIGHTS[month]);
             assert_eq!(line["window"]["end"], MIDNIGHTS[month + 1]);

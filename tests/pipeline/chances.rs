@@ -17,7 +17,7 @@ type Alone = (u32, Time);
 
 /// Runs a pipeline on two workers, over people each of whom is alone with a key; returns the released lines,
 /// window by window.
-fn told(
+fn printed(
     cap: &PrivacyCost,
     people: impl Iterator<Item = Alone> + Clone + Send + Sync + 'static,
     sentence: impl for<'scope> Fn(Fed<'scope, Alone>, &Gate) -> StreamVec<'scope, Time, LeavingRelease>
@@ -27,8 +27,8 @@ fn told(
 ) -> Vec<String> {
     let scratch = Scratch::new("chances", cap);
     let gate = Gate::open(scratch.ledger(), JOB).unwrap();
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&told);
+    let printed = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&printed);
     execute(Config::threads(2).unwrap(), move |worker, feeds| {
         let heard = Arc::clone(&heard);
         let own = people.clone().skip(worker.index()).step_by(2);
@@ -41,8 +41,8 @@ fn told(
         Ok(())
     })
     .unwrap();
-    let mut told = told.lock().unwrap();
-    std::mem::take(&mut *told)
+    let mut printed = printed.lock().unwrap();
+    std::mem::take(&mut *printed)
 }
 
 /// `P[N >= least]` for the integer Gaussian of this sigma, by its own sum.
@@ -61,11 +61,11 @@ fn deviations(found: usize, of: usize, p: f64) -> f64 {
 // Two-sided, alpha 1e-9: 6.11 standard deviations. Of half a million keys 180 are expected; a threshold lower
 // by one would release some 844, and one higher by one some 32, each found with a power beyond 1 - 1e-9.
 #[test]
-fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
+fn a_key_of_one_person_is_released_as_often_as_the_exact_tail_states() {
     let (windows, keys) = (4, size(125_000, 250_000) as u32);
     let all = windows * keys;
     let people = (0..all).map(move |key| (key, Time::from(key / keys)));
-    let told = told(&zcdp(), people, move |people, gate| {
+    let printed = printed(&zcdp(), people, move |people, gate| {
         people
             .protect(|one| one.0)
             .tumbling(span(1), |one| one.1)
@@ -74,10 +74,10 @@ fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
             .people_by(|one| one.0, Keys::discover(1e-3))
             .release(gate, "keys", Gaussian::rho(0.1))
     });
-    assert_eq!(told.len(), windows as usize);
+    assert_eq!(printed.len(), windows as usize);
     // A released key stays released: the last window has all of them.
-    let last: Vec<&str> = told[told.len() - 1].lines().collect();
-    assert!(told.windows(2).all(|pair| pair[0].lines().count() < pair[1].lines().count()));
+    let last: Vec<&str> = printed[printed.len() - 1].lines().collect();
+    assert!(printed.windows(2).all(|pair| pair[0].lines().count() < pair[1].lines().count()));
 
     let sigma = json(last[0])["noise"]["scale"].as_f64().unwrap();
     let threshold = 1 + (0..).find(|least| tail(sigma, *least) <= 1e-3).unwrap();
@@ -93,7 +93,7 @@ fn a_key_of_one_person_is_told_as_often_as_the_exact_tail_says() {
 /// released as 1 or more.
 fn ones(epsilon: f64, pairs: u32, keys: u32) -> [usize; 2] {
     let people = (0..pairs * keys).map(move |one| (one, Time::from(2 * (one / keys))));
-    let told = told(&pure(), people, move |people, gate| {
+    let printed = printed(&pure(), people, move |people, gate| {
         people
             .protect(|one| one.0)
             .tumbling(span(1), |one| one.1)
@@ -107,10 +107,11 @@ fn ones(epsilon: f64, pairs: u32, keys: u32) -> [usize; 2] {
         !value.starts_with(['-', '0'])
     };
     assert!(
-        told.len() == 2 * pairs as usize && told.iter().all(|text| text.lines().count() == keys as usize)
+        printed.len() == 2 * pairs as usize
+            && printed.iter().all(|text| text.lines().count() == keys as usize)
     );
     [0, 1].map(|side| {
-        told.iter().skip(side).step_by(2).flat_map(|text| text.lines()).filter(one_or_more).count()
+        printed.iter().skip(side).step_by(2).flat_map(|text| text.lines()).filter(one_or_more).count()
     })
 }
 

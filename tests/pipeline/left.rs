@@ -45,12 +45,12 @@ impl Source for Acting {
             batch.extend(visits(1));
             return Ok(Pulled::Complete(COMPLETE));
         }
-        if told(&self.out) < 3 { Ok(Pulled::Idle) } else { (self.then)() }
+        if printed(&self.out) < 3 { Ok(Pulled::Idle) } else { (self.then)() }
     }
 }
 
 /// The number of windows that have left.
-fn told(out: &Path) -> usize {
+fn printed(out: &Path) -> usize {
     let out = fs::read_to_string(out).unwrap_or_default();
     out.lines().filter(|line| line.contains("\"closed\"")).count()
 }
@@ -91,14 +91,15 @@ pub(crate) fn child(task: String, directory: PathBuf) -> Result<Finished, RunErr
             let own: Vec<Visit> = if first { (0..2).flat_map(visits).collect() } else { Vec::new() };
             worker.dataflow(|scope| {
                 let foreign = own.into_iter().to_stream(scope).container::<Vec<_>>();
-                let told = released(external.adopt(foreign), &gate);
-                write_down(told.clone(), &directory);
-                told.inspect(move |release| {
-                    if release.window().end() == COMPLETE {
-                        held.take();
-                    }
-                })
-                .deliver(|_| Ok(()));
+                let printed = released(external.adopt(foreign), &gate);
+                write_down(printed.clone(), &directory);
+                printed
+                    .inspect(move |release| {
+                        if release.window().end() == COMPLETE {
+                            held.take();
+                        }
+                    })
+                    .deliver(|_| Ok(()));
             });
             return Ok(());
         }
@@ -132,7 +133,7 @@ fn whole(scratch: &Scratch, windows: Time, what: &str) {
 
 // Refutes frontiers, ends and errors as evidence of completeness, in one process.
 #[test]
-fn a_sentence_that_is_left_tells_nothing_partial() {
+fn an_interrupted_sentence_leaves_nothing_partial() {
     for (task, code, windows) in [
         ("returns early", 70, 0),
         ("gone", 69, 3),
@@ -144,14 +145,14 @@ fn a_sentence_that_is_left_tells_nothing_partial() {
         let scratch = Scratch::new("left", &pure());
         let (status, said) = end(alone(&format!("left {task}"), &scratch.0).spawn().unwrap());
         assert_eq!(status.code(), Some(code), "{task}: {said}");
-        assert!(!said.contains("47"), "{task}: a panic told what it was about: {said}");
+        assert!(!said.contains("47"), "{task}: a panic quotes a record: {said}");
         whole(&scratch, windows, task);
     }
 }
 
 // The same if the lost source, and the builder that gives up, are in another process.
 #[test]
-fn what_another_process_left_is_not_told() {
+fn releases_of_another_process_are_not_delivered() {
     for (task, code, windows) in [("returns early", 70, 0), ("gone", 69, 3), ("panics", 70, 3)] {
         let (scratch, hosts) = (Scratch::new("left", &pure()), hosts());
         let both = [0, 1].map(|index| process(&format!("left {task}"), &scratch.0, &hosts, index).spawn());
@@ -168,7 +169,7 @@ fn a_killed_peer_ends_the_other_and_completes_nothing() {
         let (scratch, hosts) = (Scratch::new("killed", &pure()), hosts());
         let both = [0, 1].map(|index| process("left waits", &scratch.0, &hosts, index).spawn().unwrap());
         let start = Instant::now();
-        while told(&scratch.0.join("out")) < 3 && start.elapsed() < Duration::from_secs(5) {
+        while printed(&scratch.0.join("out")) < 3 && start.elapsed() < Duration::from_secs(5) {
             std::thread::sleep(Duration::from_millis(5));
         }
         let [first, second] = both;

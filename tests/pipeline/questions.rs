@@ -90,13 +90,13 @@ pub(crate) fn child(words: &str, directory: PathBuf) -> Result<Finished, RunErro
 }
 
 /// The released line of each query, by analyst and id.
-fn told(scratch: &Scratch) -> BTreeMap<String, Vec<Json>> {
-    let mut told: BTreeMap<String, Vec<Json>> = BTreeMap::new();
+fn printed(scratch: &Scratch) -> BTreeMap<String, Vec<Json>> {
+    let mut printed: BTreeMap<String, Vec<Json>> = BTreeMap::new();
     for line in scratch.lines().iter().map(|line| json(line)).filter(|line| line.get("closed").is_none()) {
         let name = format!("{}:{}", line["analyst"].as_str().unwrap(), line["question"].as_str().unwrap());
-        told.entry(name).or_default().push(line);
+        printed.entry(name).or_default().push(line);
     }
-    told
+    printed
 }
 
 /// Returns true if the exact value is within the line's interval, and a count is no farther from it than its
@@ -125,7 +125,7 @@ fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
     };
     let unspent = scratch.spent();
     run("ann:all:20:count ann:low:119:low ben:both:50:mean", 2);
-    let first = told(&scratch);
+    let first = printed(&scratch);
     let one = |name: &str| {
         let lines = &first[name];
         assert_eq!(lines.len(), 1, "{lines:?}");
@@ -147,14 +147,14 @@ fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
     run("ann:mean:100:mean", 1);
     run("ann:last:100:none ann:all:20:low", 1);
     run("ann:more:100:count ben:more:100:count ann:last:20:count", 2);
-    let told = told(&scratch);
+    let printed = printed(&scratch);
     for refused in ["ann:mean", "ann:more", "ben:more"] {
-        assert_eq!(told[refused][0]["refused"], "bundle", "{refused}");
-        assert!(told[refused][0].get("value").is_none());
+        assert_eq!(printed[refused][0]["refused"], "bundle", "{refused}");
+        assert!(printed[refused][0].get("value").is_none());
     }
-    assert!(holds(&told["ann:last"][0], 0.0), "{}", told["ann:last"][0]);
-    assert_eq!(told["ann:all"], [one("ann:all"), one("ann:all")], "an id has one answer");
-    assert_eq!(told["ann:last"][0], told["ann:last"][1]);
+    assert!(holds(&printed["ann:last"][0], 0.0), "{}", printed["ann:last"][0]);
+    assert_eq!(printed["ann:all"], [one("ann:all"), one("ann:all")], "an id has one answer");
+    assert_eq!(printed["ann:last"][0], printed["ann:last"][1]);
     assert_eq!(scratch.spent(), spent, "a bundle is paid for once");
     assert_eq!(scratch.rows().len(), 7);
 }
@@ -163,14 +163,14 @@ fn the_last_answer_is_given_and_none_after_it_across_a_restart() {
 struct Analyst {
     left: std::vec::IntoIter<Query>,
     asked: usize,
-    told: Arc<AtomicUsize>,
+    printed: Arc<AtomicUsize>,
 }
 
 impl Source for Analyst {
     type Record = Query;
 
     fn pull(&mut self, batch: &mut Vec<Query>) -> Result<Pulled, SourceError> {
-        if self.told.load(Ordering::SeqCst) < self.asked {
+        if self.printed.load(Ordering::SeqCst) < self.asked {
             return Ok(Pulled::Idle);
         }
         let Some(next) = self.left.next() else { return Ok(Pulled::End) };
@@ -187,17 +187,17 @@ fn whoever_waits_for_an_answer_is_answered() {
     for threads in [1, 2, 3] {
         let scratch = Scratch::new("questions-live", &zcdp());
         let gate = Gate::open(scratch.ledger(), crate::scene::JOB).unwrap();
-        let told = Arc::new(AtomicUsize::new(0));
+        let printed = Arc::new(AtomicUsize::new(0));
         let finished = execute(Config::threads(threads).unwrap(), move |worker, feeds| {
-            let (own, peers, told) = (worker.index(), worker.peers(), Arc::clone(&told));
+            let (own, peers, printed) = (worker.index(), worker.peers(), Arc::clone(&printed));
             let words = if own == 0 { "ann:a:20:count ann:b:119:low ann:c:60:count" } else { "" };
             let left = questions(words).into_iter();
-            let analyst = Analyst { left, asked: 0, told: Arc::clone(&told) };
+            let analyst = Analyst { left, asked: 0, printed: Arc::clone(&printed) };
             worker.dataflow(|scope| {
                 let questions = feeds.stream(scope, analyst);
                 let visits = feeds.stream(scope, All::of(visits().skip(own).step_by(peers)));
                 answers(visits, questions, &gate).deliver(move |_| {
-                    told.fetch_add(1, Ordering::SeqCst);
+                    printed.fetch_add(1, Ordering::SeqCst);
                     Ok(())
                 });
             });
@@ -209,7 +209,7 @@ fn whoever_waits_for_an_answer_is_answered() {
 
 // Refutes an answer that is lost because nobody took it: the next process releases it without a query.
 #[test]
-fn what_was_answered_and_not_taken_is_told_by_the_next_process() {
+fn an_answer_that_was_not_taken_is_delivered_by_the_next_process() {
     let scratch = Scratch::new("questions-left", &zcdp());
     let gate = || Gate::open(scratch.ledger(), crate::scene::JOB).unwrap();
     let opened = gate();
@@ -239,7 +239,7 @@ fn two_processes_answer_each_others_questions() {
     for (status, said) in children.map(end) {
         assert!(status.success(), "{said}");
     }
-    let told = told(&scratch);
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told.values().all(|lines| lines.len() == 1 && holds(&lines[0], PEOPLE as f64)), "{told:?}");
+    let printed = printed(&scratch);
+    assert_eq!(printed.len(), 3, "{printed:?}");
+    assert!(printed.values().all(|lines| lines.len() == 1 && holds(&lines[0], PEOPLE as f64)), "{printed:?}");
 }

@@ -70,7 +70,7 @@ pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunErr
     execute(config, move |worker, feeds| {
         let source = Visits { worker: worker.index(), workers: worker.peers(), next: first, last };
         worker.dataflow(|scope| {
-            let told = feeds
+            let printed = feeds
                 .stream(scope, source)
                 .protect(|visit| visit.0)
                 .tumbling(span(10), |visit| visit.3)
@@ -78,7 +78,7 @@ pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunErr
                 .bound(Bound::keys(1).windows(2))
                 .people_by(|visit| visit.1, Keys::discover(DELTA))
                 .release(&gate, "people", Gaussian::rho(RHO));
-            write_down(told, &directory);
+            write_down(printed, &directory);
         });
         Ok(())
     })
@@ -104,9 +104,9 @@ fn check(scratch: &Scratch, what: &str) {
     }
     let held: BTreeSet<&str> = rows.iter().flat_map(|row| row.text.lines()).collect();
     let lines = scratch.lines();
-    let told: BTreeSet<&str> =
+    let printed: BTreeSet<&str> =
         lines.iter().map(String::as_str).filter(|line| !line.contains("\"closed\"")).collect();
-    assert_eq!(told, held, "{what}");
+    assert_eq!(printed, held, "{what}");
     let closed: BTreeSet<&String> = lines.iter().filter(|line| line.contains("\"closed\"")).collect();
     assert_eq!(closed.len(), WINDOWS as usize, "{what}: two closing lines for a window");
     let reserved = PrivacyCost::approximate_zcdp(RHO, Omega::EVERY, Some(DELTA)).unwrap().times(2).unwrap();
@@ -136,7 +136,7 @@ fn a_job_that_was_killed_remembers_who_has_counted_and_which_keys_are_public() {
 
 // The same job killed anywhere, several times.
 #[test]
-fn a_job_that_is_killed_anywhere_tells_what_it_would_have_told() {
+fn a_job_killed_anywhere_releases_what_it_would_have() {
     for _ in 0..size(1, 50) {
         let scratch = Scratch::new("anywhere", &zcdp());
         let mut before: Vec<Row> = Vec::new();

@@ -92,19 +92,19 @@ fn run_to_the_end(scratch: &Scratch, workers: usize) {
 }
 
 /// A release, a window, and the released value of each key.
-type Told = (String, Time, Vec<(u64, i64)>);
+type Printed = (String, Time, Vec<(u64, i64)>);
 
 /// The rows of each release, in order of windows.
-fn told(scratch: &Scratch) -> Vec<Told> {
-    let mut told: Vec<_> =
+fn printed(scratch: &Scratch) -> Vec<Printed> {
+    let mut printed: Vec<_> =
         scratch.rows().iter().map(|row| (row.name.clone(), row.window.0, row.values())).collect();
-    told.sort();
-    told
+    printed.sort();
+    printed
 }
 
 /// Returns true if both have the same windows, but for noise; a key of few people may be discovered some
 /// windows later.
-fn are_alike(one: &[Told], other: &[Told]) -> bool {
+fn are_alike(one: &[Printed], other: &[Printed]) -> bool {
     let of_all = |values: &[(u64, i64)]| -> Vec<(u64, i64)> {
         values.iter().filter(|(key, _)| *key != 7).copied().collect()
     };
@@ -123,7 +123,7 @@ fn are_alike(one: &[Told], other: &[Told]) -> bool {
 fn a_thousand_totals_are_what_they_would_be_without_a_kill() {
     let whole = Scratch::new("thousand", &zcdp());
     run_to_the_end(&whole, 1);
-    let expected = told(&whole);
+    let expected = printed(&whole);
     assert_eq!(expected.len(), 3 * WINDOWS as usize);
     let last = |name: &str| &expected.iter().rfind(|(other, ..)| other == name).unwrap().2;
     // Four thousand visits of each key, from fifteen hundred people in two of three keys, twice in each.
@@ -143,7 +143,12 @@ fn a_thousand_totals_are_what_they_would_be_without_a_kill() {
         assert!(before.len() < expected.len(), "it was killed too late to matter");
         run_to_the_end(&scratch, 2);
         assert_eq!(scratch.rows()[..before.len()], before[..], "a row was written again");
-        assert!(are_alike(&told(&scratch), &expected), "{:?}\n{:?}", told(&scratch).last(), expected.last());
+        assert!(
+            are_alike(&printed(&scratch), &expected),
+            "{:?}\n{:?}",
+            printed(&scratch).last(),
+            expected.last()
+        );
         // The lines are those of the rows, in whatever process they left.
         let held: std::collections::BTreeSet<String> =
             scratch.rows().iter().flat_map(|row| row.text.lines()).map(str::to_owned).collect();

@@ -92,11 +92,11 @@ pub(crate) struct Row {
 impl Row {
     /// The released values, by key.
     pub(crate) fn values(&self) -> Vec<(u64, i64)> {
-        let told = |line: &str| {
+        let printed = |line: &str| {
             let line = json(line);
             (line["key"].as_u64().unwrap(), line["value"].as_i64().unwrap())
         };
-        self.text.lines().map(told).collect()
+        self.text.lines().map(printed).collect()
     }
 }
 

@@ -92,16 +92,16 @@ impl History {
                 kept.extend(visits.iter().filter(inside).filter(|_| in_time));
                 declared = *complete;
             }
-            let told = |tally: &dyn Fn(Vec<&Visit>) -> i64| {
+            let printed = |tally: &dyn Fn(Vec<&Visit>) -> i64| {
                 let with = |key: &u32| kept.iter().copied().filter(|visit| visit.1 == *key).collect();
                 LISTED.iter().map(|key| (u64::from(*key), tally(with(key)))).collect()
             };
             let people = |visits: Vec<&Visit>| {
                 visits.iter().map(|visit| visit.0).collect::<BTreeSet<_>>().len() as i64
             };
-            tallies.insert(("visits", window.start()), told(&|visits| visits.len() as i64));
-            tallies.insert(("people", window.start()), told(&people));
-            tallies.insert(("values", window.start()), told(&|visits| visits.iter().map(|v| v.2).sum()));
+            tallies.insert(("visits", window.start()), printed(&|visits| visits.len() as i64));
+            tallies.insert(("people", window.start()), printed(&people));
+            tallies.insert(("values", window.start()), printed(&|visits| visits.iter().map(|v| v.2).sum()));
         }
         tallies
     }
@@ -126,7 +126,7 @@ fn job(
                 .late(span(LATE))
                 .bound(bound);
             let noise = || Laplace::epsilon(COST);
-            let told = [
+            let printed = [
                 visits.clone().count_by(|v| v.1, Keys::public(LISTED)).release(&gate, "visits", noise()),
                 visits.clone().people_by(|v| v.1, Keys::public(LISTED)).release(&gate, "people", noise()),
                 visits.sum_by(|v| v.1, Keys::public(LISTED), |v| v.2, -2..=2).release(
@@ -135,7 +135,7 @@ fn job(
                     noise(),
                 ),
             ];
-            told.into_iter().for_each(|told| write_down(told, &directory));
+            printed.into_iter().for_each(|printed| write_down(printed, &directory));
         });
         Ok(())
     })
@@ -149,7 +149,7 @@ pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunErr
 }
 
 /// The rows as they are in the ledger and have left, in order of name and window.
-fn told(scratch: &Scratch) -> Vec<Row> {
+fn printed(scratch: &Scratch) -> Vec<Row> {
     let mut rows = scratch.rows();
     rows.sort_by(|a, b| (&a.name, a.window).cmp(&(&b.name, b.window)));
     let lines = scratch.lines();
@@ -181,18 +181,18 @@ fn together(seed: u64, workers: usize, bound: &str, scratch: &Scratch) {
 
 fn compare(seed: u64, scratch: &Scratch) {
     let expected = History::new(seed).tallies();
-    let rows = told(scratch);
+    let rows = printed(scratch);
     assert!(rows.iter().all(|row| row.fate == "sealed"));
-    let told: BTreeMap<_, _> =
+    let printed: BTreeMap<_, _> =
         rows.iter().map(|row| ((row.name.as_str(), row.window.0), row.values())).collect();
-    assert_eq!(told.len(), rows.len(), "seed {seed}: a window twice");
-    assert_eq!(told, expected, "seed {seed}");
+    assert_eq!(printed.len(), rows.len(), "seed {seed}: a window twice");
+    assert_eq!(printed, expected, "seed {seed}");
 }
 
 // Refutes a record that is lost or counted twice on its way between processes, a duplicate or a late record
 // that counts, a window that is missing or wrong, and released values with other noise than requested.
 #[test]
-fn two_processes_tell_what_happened() {
+fn two_processes_print_what_happened() {
     for seed in 0..size(4, 100) as u64 {
         let workers = 1 + seed as usize / 2 % 2;
         let scratch = Scratch::new("together", &pure());
@@ -203,22 +203,22 @@ fn two_processes_tell_what_happened() {
 
 // Refutes a contribution selection that depends on the worker, on batches, order or duplicates.
 #[test]
-fn what_is_told_does_not_depend_on_how_many_work_at_it() {
+fn releases_do_not_depend_on_the_number_of_workers() {
     for seed in [4, 5] {
         let first = alone(seed, 1, TIGHT, None);
-        let expected = told(&first);
+        let expected = printed(&first);
         assert_ne!(
             expected.iter().map(Row::values).collect::<Vec<_>>(),
-            told(&alone(seed, 1, WIDE, None)).iter().map(Row::values).collect::<Vec<_>>(),
+            printed(&alone(seed, 1, WIDE, None)).iter().map(Row::values).collect::<Vec<_>>(),
             "nothing was left out"
         );
         for workers in [2, 4] {
-            assert_eq!(told(&alone(seed, workers, TIGHT, Some(&first))), expected, "{workers} workers");
+            assert_eq!(printed(&alone(seed, workers, TIGHT, Some(&first))), expected, "{workers} workers");
         }
         for workers in [1, 2] {
             let scratch = Scratch::like("together", &pure(), &first);
             together(seed, workers, "tight", &scratch);
-            assert_eq!(told(&scratch), expected, "two processes of {workers}");
+            assert_eq!(printed(&scratch), expected, "two processes of {workers}");
         }
     }
 }

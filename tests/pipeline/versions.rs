@@ -68,7 +68,7 @@ impl Job {
     }
 }
 
-fn told(scratch: &Scratch, name: &str) -> Vec<(Time, Vec<(u64, i64)>)> {
+fn printed(scratch: &Scratch, name: &str) -> Vec<(Time, Vec<(u64, i64)>)> {
     let rows = scratch.rows().into_iter().filter(|row| row.name == name);
     rows.map(|row| (row.window.0, row.values())).collect()
 }
@@ -79,8 +79,8 @@ fn told(scratch: &Scratch, name: &str) -> Vec<(Time, Vec<(u64, i64)>)> {
 fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     let scratch = Scratch::new("versions", &zcdp());
     assert_eq!(FIRST.run(&scratch), (0, String::new()));
-    assert_eq!(told(&scratch, "listed"), [(0, vec![(7, 2), (8, 0)]), (10, vec![(7, 0), (8, 0)])]);
-    assert_eq!(told(&scratch, "open"), [(0, vec![(7, 2)]), (10, vec![(7, 0)])]);
+    assert_eq!(printed(&scratch, "listed"), [(0, vec![(7, 2), (8, 0)]), (10, vec![(7, 0), (8, 0)])]);
+    assert_eq!(printed(&scratch, "open"), [(0, vec![(7, 2)]), (10, vec![(7, 0)])]);
     let (rows, spent) = (scratch.rows(), scratch.spent());
 
     let slips = [
@@ -108,11 +108,11 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     // again.
     let second = Job { version: 2, bound: Bound::keys(2), visits: &[], ..FIRST };
     assert_eq!(Job { from: 20, ..second.clone() }.run(&scratch), (0, String::new()));
-    assert_eq!(told(&scratch, "open")[2..], [(20, vec![(7, 0)]), (30, vec![(7, 0)])]);
+    assert_eq!(printed(&scratch, "open")[2..], [(20, vec![(7, 0)]), (30, vec![(7, 0)])]);
     let (code, said) = second.clone().run(&scratch);
     assert!(code == 78 && said.contains("from (was"), "{said}");
     assert_eq!(Job { version: 3, ..second }.run(&scratch).0, 0);
-    assert_eq!(told(&scratch, "open")[4..], [(0, vec![(7, 0)]), (10, vec![(7, 0)])]);
+    assert_eq!(printed(&scratch, "open")[4..], [(0, vec![(7, 0)]), (10, vec![(7, 0)])]);
     // The first version's parameters are not the second's.
     assert_eq!(Job { version: 2, ..FIRST }.run(&scratch).0, 78);
 }

@@ -116,8 +116,8 @@ fn the_child() {
             for first in (0..500).step_by(3).cycle() {
                 (first..first + 3).for_each(|window| submit(&handle, window, line(window)));
                 std::thread::sleep(Duration::from_millis(3));
-                while let Some(told) = handle.hear() {
-                    let row = match told {
+                while let Some(printed) = handle.hear() {
+                    let row = match printed {
                         GateEvent::Row(row, _) => row,
                         GateEvent::Halted(doubt) => return println!("\nhalted {doubt:?}"),
                         GateEvent::Withheld(_) | GateEvent::Absent(_) => continue,
@@ -181,16 +181,19 @@ impl Said {
         let mut noted = 0;
         for line in lines {
             // The last line may be cut short by the kill.
-            let Some((window, told)) = line.strip_prefix("said ").and_then(|said| said.split_once(' '))
+            let Some((window, printed)) = line.strip_prefix("said ").and_then(|said| said.split_once(' '))
             else {
                 continue;
             };
-            if !told.contains("of process") || told.ends_with("process ") {
+            if !printed.contains("of process") || printed.ends_with("process ") {
                 continue;
             }
             noted += 1;
-            let first = self.0.entry(window.parse().unwrap()).or_insert_with(|| told.to_owned());
-            assert!(first.starts_with(told) || told == first, "window {window}: {first:?}, then {told:?}");
+            let first = self.0.entry(window.parse().unwrap()).or_insert_with(|| printed.to_owned());
+            assert!(
+                first.starts_with(printed) || printed == first,
+                "window {window}: {first:?}, then {printed:?}"
+            );
         }
         noted
     }
@@ -198,10 +201,13 @@ impl Said {
     /// Opening verifies the chain and every sum; each released line must be there, to the byte, and paid for.
     fn is_in(&self, path: &Path) {
         let mut ledger = Ledger::open(path).unwrap();
-        for (window, told) in &self.0 {
+        for (window, printed) in &self.0 {
             let row = ledger.look_up(&sealing("web", *window, String::new()).release).unwrap().unwrap();
             let line = row.line();
-            assert!(line.starts_with(told.as_str()), "window {window}: {told:?}, and the ledger {line:?}");
+            assert!(
+                line.starts_with(printed.as_str()),
+                "window {window}: {printed:?}, and the ledger {line:?}"
+            );
         }
         drop(ledger);
         let paid = |windows: usize| PrivacyCost::zcdp(windows as f64 * COST).unwrap();

@@ -64,14 +64,14 @@ fn end_sessions(server: &Server, ledger: &str, rest: &str) {
 }
 
 /// The releases of a gate during an action on its server; each window was requested twice.
-struct Told {
+struct Printed {
     rows: BTreeMap<i64, Row>,
     draws: Vec<u32>,
 }
 
 const WINDOWS: i64 = 240;
 
-fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
+fn released_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Printed {
     let draws: Arc<Vec<AtomicU32>> = Arc::new((0..WINDOWS).map(|_| AtomicU32::default()).collect());
     let mut rows: BTreeMap<i64, Row> = BTreeMap::new();
     let gate = Opening::new(path, "web").unwrap().key(key).open().unwrap();
@@ -100,11 +100,11 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
             // A window requested again while it is on its way is released once.
             let begun = Instant::now();
             while !asked.is_empty() && begun.elapsed() < Duration::from_millis(50) {
-                let Some(told) = handle.hear() else {
+                let Some(printed) = handle.hear() else {
                     std::thread::sleep(Duration::from_micros(200));
                     continue;
                 };
-                let GateEvent::Row(row, _) = told else { panic!("{told:?}") };
+                let GateEvent::Row(row, _) = printed else { panic!("{printed:?}") };
                 let window = row.release().window.start();
                 asked.remove(&window);
                 let first = rows.entry(window).or_insert_with(|| (*row).clone());
@@ -115,10 +115,10 @@ fn told_while(path: &Path, key: &Path, disturb: impl FnOnce() + Send) -> Told {
     });
     drop(gate);
     let draws = draws.iter().map(|draws| draws.load(Ordering::Relaxed)).collect();
-    Told { rows, draws }
+    Printed { rows, draws }
 }
 
-impl Told {
+impl Printed {
     /// Checks for one row for each window, with the value of its one draw unless it was lost, charged once.
     fn check(&self, path: &Path) {
         assert_eq!(self.rows.len(), WINDOWS as usize);
@@ -144,7 +144,7 @@ fn a_gate_whose_connection_is_ended_anywhere_says_every_window_once() {
     let name = server.unused();
     let path = made(server.address(&name), 400.0 * COST);
     let ending = AtomicU32::new(0);
-    let told = told_while(&path, &key(&scratch), || {
+    let printed = released_while(&path, &key(&scratch), || {
         // So far apart that a gate, which tries a line three times, is not hit every time.
         let rounds = size(40, 2_000);
         let ended = server.sql(
@@ -163,7 +163,7 @@ fn a_gate_whose_connection_is_ended_anywhere_says_every_window_once() {
         );
         ending.store(ended.unwrap().parse().unwrap(), Ordering::Relaxed);
     });
-    told.check(&path);
+    printed.check(&path);
     assert!(ending.load(Ordering::Relaxed) >= 10, "it was hardly disturbed");
 }
 
@@ -173,7 +173,7 @@ fn a_gate_outlives_its_server() {
     let Some(mut server) = Server::start() else { return };
     let scratch = Directory::new("outlived");
     let path = made(server.address("visits"), 400.0 * COST);
-    let told = told_while(&path, &key(&scratch), || {
+    let printed = released_while(&path, &key(&scratch), || {
         for _ in 0..2 {
             std::thread::sleep(Duration::from_millis(150));
             server.crash();
@@ -181,5 +181,5 @@ fn a_gate_outlives_its_server() {
             server.launch();
         }
     });
-    told.check(&path);
+    printed.check(&path);
 }

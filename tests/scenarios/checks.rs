@@ -64,7 +64,8 @@ fn ended_together(scenario: &Scenario, directory: &Directory, workers: &str) -> 
         let arguments = scenario.arguments(workers).into_iter();
         // Only the first process writes.
         let writes = |word: &String| process == "0" || !["--out", "--report"].contains(&word.as_str());
-        let written = |word: &String| process == "0" || !word.starts_with("told.") && word != "report.html";
+        let written =
+            |word: &String| process == "0" || !word.starts_with("releases.") && word != "report.html";
         let own = ["-n", "2", "-p", process, "--hosts", "hosts"].map(str::to_owned);
         let arguments: Vec<String> =
             arguments.filter(|word| writes(word) && written(word)).chain(own).collect();
@@ -76,7 +77,7 @@ fn ended_together(scenario: &Scenario, directory: &Directory, workers: &str) -> 
     let other = well(other).map_err(|why| format!("the second process: {why}\nthe first: {}", first.err))?;
     match other.out.is_empty() {
         true => well(first),
-        false => Err(format!("the second process told lines: {}", other.out)),
+        false => Err(format!("the second process released lines: {}", other.out)),
     }
 }
 
@@ -91,7 +92,7 @@ fn well(ended: Ended) -> Checked<Ended> {
     }
 }
 
-fn told(scenario: &Scenario, directory: &Directory, printed: &str, torn: bool) -> Checked<Lines> {
+fn lines_of(scenario: &Scenario, directory: &Directory, printed: &str, torn: bool) -> Checked<Lines> {
     match scenario.out() {
         None => Lines::of(printed, false, torn),
         Some(file) if !printed.is_empty() => {
@@ -135,7 +136,7 @@ fn demo(scenario: &Scenario) -> Checked<Done> {
         } else {
             ended_together(scenario, &directory, workers)?
         };
-        let lines = told(scenario, &directory, &ended.out, false)?;
+        let lines = lines_of(scenario, &directory, &ended.out, false)?;
         if !scenario.is_synthetic() || scenario.row.is("horizon", &["stated"]) {
             complete(scenario, &lines)?;
         }
@@ -204,7 +205,7 @@ fn released(scenario: &Scenario, now: i64, seed: u64) -> Checked<Done> {
     let workers = scenario.row.value("workers");
     let directory = made(scenario)?;
     let ended = well(start(scenario, &directory, workers).end())?;
-    let lines = told(scenario, &directory, &ended.out, false)?;
+    let lines = lines_of(scenario, &directory, &ended.out, false)?;
     complete(scenario, &lines)?;
     report(scenario, &directory, "visits")?;
     let cost = spent(&directory)?;
@@ -217,7 +218,7 @@ fn released(scenario: &Scenario, now: i64, seed: u64) -> Checked<Done> {
         && (again.out == ended.out || (scenario.row.is("mode", &["run"]) && again.out.is_empty()));
     if !same {
         return Err(format!(
-            "a second run told other lines:\n{}{}",
+            "a second run released other lines:\n{}{}",
             again.out,
             file_again.unwrap_or_default()
         ));
@@ -244,20 +245,21 @@ fn killed(scenario: &Scenario, now: i64, cost: &str, usual: Duration, seed: u64)
     // Half of the runs are killed after the first line, half at some moment.
     let moment = usual.mul_f64(Random(seed).below(1_000) as f64 / 1_000.0);
     let at_a_line = seed.is_multiple_of(2);
-    let has_told = |process: &Process| match scenario.out() {
+    let has_released = |process: &Process| match scenario.out() {
         None => process.stdout().contains('\n'),
         Some(file) => directory.read(file).lines().count() > 1,
     };
-    while !process.has_ended() && !(if at_a_line { has_told(&process) } else { process.age() >= moment }) {
+    while !process.has_ended() && !(if at_a_line { has_released(&process) } else { process.age() >= moment })
+    {
         if process.age() > crate::kit::process::LIMIT {
             return Err(format!("no line within {:?}", process.age()));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     let (first, was_killed) = process.kill();
-    let before = told(scenario, &directory, &first.out, true)?;
+    let before = lines_of(scenario, &directory, &first.out, true)?;
     let second = well(start(scenario, &directory, workers).end())?;
-    let after = told(scenario, &directory, &second.out, false)?;
+    let after = lines_of(scenario, &directory, &second.out, false)?;
     let live = scenario.row.is("mode", &["run"]) && scenario.out().is_none();
     for (window, cells) in &before.closed {
         match after.closed.get(window) {

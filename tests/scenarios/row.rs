@@ -158,7 +158,9 @@ impl Scenario {
         arguments.extend(["-w", workers]);
         match self.row.value("out") {
             "stdout" => {}
-            kind => arguments.extend(["--out", if kind == "csv" { "told.csv" } else { "told.jsonl" }]),
+            kind => {
+                arguments.extend(["--out", if kind == "csv" { "releases.csv" } else { "releases.jsonl" }])
+            }
         }
         if self.row.is("report", &["html"]) {
             arguments.extend(["--report", "report.html"]);
@@ -170,8 +172,8 @@ impl Scenario {
     pub(crate) fn out(&self) -> Option<&'static str> {
         match self.row.value("out") {
             "stdout" => None,
-            "csv" => Some("told.csv"),
-            _ => Some("told.jsonl"),
+            "csv" => Some("releases.csv"),
+            _ => Some("releases.jsonl"),
         }
     }
 

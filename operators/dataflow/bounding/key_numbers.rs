@@ -173,7 +173,7 @@ mod tests {
 
     // Refutes an index that takes equal hashes for equal things, and one that loses some when it grows.
     #[test]
-    fn things_with_one_hash_are_told_apart_and_survive_growth() {
+    fn entries_with_one_hash_are_distinct_and_survive_growth() {
         let mut index = Index::default();
         index.reset(0);
         let names: Vec<u64> = (0..3000).map(|number| number * 7).collect();

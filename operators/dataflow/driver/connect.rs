@@ -272,10 +272,10 @@ fn answer(cluster: &Cluster, threads: usize, stream: &TcpStream, sockets: &Socke
 /// that starts later waits until its deadline.
 pub fn announce_end(addresses: &[String], process: usize) {
     let began = Instant::now();
-    let mut untold: Vec<usize> = (0..addresses.len()).filter(|peer| *peer != process).collect();
+    let mut unreached: Vec<usize> = (0..addresses.len()).filter(|peer| *peer != process).collect();
     loop {
-        untold.retain(|peer| announce(addresses, process, *peer, ENDED).is_err());
-        if untold.is_empty() || began.elapsed() > TOGETHER {
+        unreached.retain(|peer| announce(addresses, process, *peer, ENDED).is_err());
+        if unreached.is_empty() || began.elapsed() > TOGETHER {
             return;
         }
         thread::sleep(PAUSE);

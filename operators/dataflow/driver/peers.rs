@@ -131,7 +131,7 @@ impl Peers {
 
     /// Sends a note to all others.
     #[cfg(feature = "cli")]
-    pub(crate) fn tell(&self, note: &[u8]) {
+    pub(crate) fn send(&self, note: &[u8]) {
         self.say(FrameKind::Note, note);
     }
 
@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_is_told_once_and_so_is_its_end() {
+    fn silence_is_reported_once_and_so_is_its_end() {
         let (mut silence, seconds) = (Silence::default(), Duration::from_secs);
         assert_eq!(silence.notice(seconds(5)), None);
         assert_eq!(silence.notice(seconds(6)).unwrap(), "has not answered for 6 s; waiting for it");
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_process_is_told_with_its_name() {
+    fn the_end_of_a_process_is_reported_with_its_name() {
         let failure = ended("process 1 (a:1)", b"\x45\x00visits.csv: the source is gone");
         assert_eq!(failure.exit_code(), 70);
         let said = "process 1 (a:1) has ended with exit code 69: visits.csv: the source is gone";

@@ -44,7 +44,7 @@ pub(crate) struct ProcessShared {
     failed: AtomicBool,
     failure: Mutex<Option<RunError>>,
     halts: Mutex<Vec<Box<dyn Fn() + Send>>>,
-    told: [AtomicU64; 4],
+    by_status: [AtomicU64; 4],
     /// The number of windows that the gate has not answered for.
     awaited: AtomicUsize,
     /// A reference that every release holds until it has reached its sink.
@@ -59,7 +59,7 @@ impl ProcessShared {
             failed: AtomicBool::new(false),
             failure: Mutex::new(None),
             halts: Mutex::new(Vec::new()),
-            told: Default::default(),
+            by_status: Default::default(),
             awaited: AtomicUsize::new(0),
             leaving: Arc::new(()),
         })
@@ -103,8 +103,8 @@ impl ProcessShared {
         lock(&self.halts).push(halt);
     }
 
-    pub(crate) fn tell(&self, fate: ReleaseStatus) {
-        self.told[fate as usize].fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn count(&self, fate: ReleaseStatus) {
+        self.by_status[fate as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts windows that were submitted to a gate, and those that it has answered for.
@@ -126,12 +126,12 @@ impl ProcessShared {
     }
 
     pub(crate) fn finished(&self) -> Finished {
-        let told = |fate: ReleaseStatus| self.told[fate as usize].load(Ordering::Relaxed);
+        let by_status = |fate: ReleaseStatus| self.by_status[fate as usize].load(Ordering::Relaxed);
         Finished {
-            released: told(ReleaseStatus::Sealed),
-            refused: told(ReleaseStatus::Refused),
-            skipped: told(ReleaseStatus::Skipped),
-            lost: told(ReleaseStatus::Lost),
+            released: by_status(ReleaseStatus::Sealed),
+            refused: by_status(ReleaseStatus::Refused),
+            skipped: by_status(ReleaseStatus::Skipped),
+            lost: by_status(ReleaseStatus::Lost),
             stopped: self.is_stopped(),
         }
     }

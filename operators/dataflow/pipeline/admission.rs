@@ -68,20 +68,20 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
         }
     }
 
-    /// Calls `tell` with the entry of every person, which [`restore`](ContributionTable::restore) reads.
-    pub(super) fn each(&self, mut tell: impl FnMut(&P, Vec<u8>)) {
-        let mut told = |person: &P, rest: &dyn Fn(&mut Vec<u8>)| {
+    /// Calls `write` with the entry of every person, which [`restore`](ContributionTable::restore) reads.
+    pub(super) fn each(&self, mut write: impl FnMut(&P, Vec<u8>)) {
+        let mut entry = |person: &P, rest: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = Vec::new();
             person.write(&mut bytes);
             rest(&mut bytes);
-            tell(person, bytes);
+            write(person, bytes);
         };
         match self {
             ContributionTable::Windows(used) => {
-                used.iter().for_each(|(person, windows)| told(person, &|bytes| windows.write(bytes)));
+                used.iter().for_each(|(person, windows)| entry(person, &|bytes| windows.write(bytes)));
             }
             ContributionTable::Life(lifetime) => lifetime.iter().for_each(|(person, key, amount)| {
-                told(person, &|bytes| {
+                entry(person, &|bytes| {
                     key.write(bytes);
                     amount.write(bytes);
                 });

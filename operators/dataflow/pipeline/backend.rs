@@ -19,7 +19,7 @@ use crate::gate;
 use crate::gate::{Gate, Memory, Sealable};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{AccountSpec, Charge, Digest, LedgerError, Name, VersionTerms, rows};
-use crate::mechanisms::{Head, Paid, Prepared, Tally, Tellable};
+use crate::mechanisms::{Head, Paid, Prepared, ReleaseLines, Tally};
 use crate::noise::NoiseSource;
 use crate::time::Time;
 
@@ -108,7 +108,7 @@ pub(super) struct PreparedRelease<R, P, K> {
 
 impl<R, P, K> WindowStatistic for PreparedRelease<R, P, K>
 where
-    R: Prepared<Tally: Tally<Part: Travels>, Answer: Tellable>,
+    R: Prepared<Tally: Tally<Part: Travels>, Answer: ReleaseLines>,
     P: Person,
     K: GroupingKey,
 {
@@ -164,7 +164,7 @@ struct WindowDraw<R: Prepared, P, K> {
     tally: R::Tally,
 }
 
-impl<R: Prepared<Answer: Tellable>, P: Person, K: GroupingKey> Sealable for WindowDraw<R, P, K> {
+impl<R: Prepared<Answer: ReleaseLines>, P: Person, K: GroupingKey> Sealable for WindowDraw<R, P, K> {
     fn keeps_state(&self) -> bool {
         self.counters.is_some() || self.prepared.remembers()
     }
@@ -190,7 +190,7 @@ impl<R: Prepared<Answer: Tellable>, P: Person, K: GroupingKey> Sealable for Wind
         let state = (remembered.mechanism.is_some() || pages.is_some()).then(|| remembered.write());
         let (id, window) = (title.of(window).id().to_string(), rows::window(window));
         let head = Head { release: title.name.as_str(), window: &window, id: &id, promise: &promise };
-        gate::DrawResult { line: drawn.answer.tell(&head), state, note }
+        gate::DrawResult { line: drawn.answer.lines(&head), state, note }
     }
 }
 

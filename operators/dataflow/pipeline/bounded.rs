@@ -269,7 +269,7 @@ where
         self.quantile_by(|_: &D| (), Keys::whole(), value, quantiles, grid)
     }
 
-    /// Counts the records whose value is in each bucket. Every value has one, so that leaving out tells
+    /// Counts the records whose value is in each bucket. Every value has one, so that leaving out reveals
     /// nothing.
     ///
     /// One person more or less moves at most `keys` buckets of a window, each by at most `per_key`; one

@@ -3,7 +3,7 @@
 //!
 //! It sends a window's parts at the last moment before the window closes, with a capability that it holds for
 //! every window in turn, whether a record came or not: so that the operator that releases cannot take the
-//! window for complete before it has them, and nobody can tell by the times of parts which windows are empty.
+//! window for complete before it has them, and nobody knows by the times of parts which windows are empty.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -154,10 +154,12 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
     /// Returns the contributions that the workers are sent at the start.
     pub(super) fn restored(&self, selector: &ContributionSelector, peers: usize) -> Vec<Restored> {
         let known = self.lock();
-        let mut told: Vec<Restored> =
+        let mut restored: Vec<Restored> =
             (0..peers as u64).map(|worker| Restored::Through(worker, known.through)).collect();
-        known.contributions.each(|person, bytes| told.push(Restored::Used(selector.route(person), bytes)));
-        told
+        known
+            .contributions
+            .each(|person, bytes| restored.push(Restored::Used(selector.route(person), bytes)));
+        restored
     }
 
     /// Takes note of what a window has counted, once its tally is whole.

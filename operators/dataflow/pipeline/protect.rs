@@ -44,7 +44,7 @@ redacted!([D, U: ProtectedUnit<D>] Private<'_, D, U>);
 
 impl<'scope, D: Travels + Clone> Fed<'scope, D> {
     /// Protects everything that one person did: adding or removing all records of a person changes what is
-    /// released no more than its price says. `person` tells whose a record is; whom it does not distinguish
+    /// released no more than its price says. `person` returns whose a record is; whom it does not distinguish
     /// is one person.
     ///
     /// `person` sees records: it must be a function of its argument alone, without side effects.
@@ -102,7 +102,7 @@ impl<'scope, D: Travels + Clone> Private<'scope, D, Records> {
 }
 
 impl<'scope, D, U: ProtectedUnit<D>> Private<'scope, D, U> {
-    /// Windows of one size, side by side, each from a multiple of the size since 1970 in UTC. `time` tells
+    /// Windows of one size, side by side, each from a multiple of the size since 1970 in UTC. `time` returns
     /// when a record happened; it decides nothing but its window.
     pub fn tumbling<T: Fn(&D) -> Time + 'static>(
         self,

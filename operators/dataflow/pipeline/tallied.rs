@@ -23,7 +23,7 @@ use crate::dataflow::windows::Schedule;
 use crate::gate::Gate;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{Charge, VersionTerms};
-use crate::mechanisms::{Mechanism, Prepared, Tellable};
+use crate::mechanisms::{Mechanism, Prepared, ReleaseLines};
 use crate::time::{Time, in_words};
 
 /// A statistic of a protected stream: exact, and still private. Prints as `<private>`.
@@ -124,7 +124,7 @@ where
     /// Nothing here panics.
     pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, LeavingRelease>
     where
-        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: Tellable>>,
+        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
         self.release_at(&AtGate(gate), name, mechanism)
     }
@@ -137,7 +137,7 @@ where
         mechanism: X,
     ) -> StreamVec<'scope, Time, LeavingRelease>
     where
-        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: Tellable>>,
+        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
         let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
         backend.answers_for(&context.shared);
@@ -158,7 +158,7 @@ where
         scope: Scope<'scope, Time>,
     ) -> Result<StreamVec<'scope, Time, LeavingRelease>, RunError>
     where
-        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: Tellable>>,
+        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
         let Tallied { bounded: people, key, value, question, account, stated } = self;
         if let Some(refused) = people.refused.clone() {
@@ -217,7 +217,7 @@ where
                 counters.as_ref().map_or(Vec::new(), |known| known.restored(&selector, scope.peers()));
             let promise = account.promise().briefly(prepared.cost(), in_words).into();
             let prepared = Arc::new(prepared);
-            let telling = PreparedRelease {
+            let prepared_release = PreparedRelease {
                 prepared,
                 title: title.clone(),
                 promise,
@@ -225,7 +225,7 @@ where
                 schedule: schedule.clone(),
                 counters,
             };
-            let plan = StatisticSchedule::of(title, &people.windows, schedule.clone(), telling);
+            let plan = StatisticSchedule::of(title, &people.windows, schedule.clone(), prepared_release);
             Ok(((plan, handle, waker), restored))
         };
         let (at_gate, restored) = match (scope.index() == 0).then(opened_here).transpose() {
@@ -239,7 +239,7 @@ where
         };
 
         let counters = contributions.map(|contributions| {
-            (Admission::new(contributions), told_once(scope, restored.unwrap_or_default()))
+            (Admission::new(contributions), restored_once(scope, restored.unwrap_or_default()))
         });
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
         let reading = RecordReading {
@@ -289,6 +289,9 @@ fn parts_are_priced(
 
 /// Builds the stream by which worker 0 sends the others the restored contributions once, before anything is
 /// closed.
-fn told_once<'scope>(scope: Scope<'scope, Time>, known: Vec<Restored>) -> StreamVec<'scope, Time, Restored> {
+fn restored_once<'scope>(
+    scope: Scope<'scope, Time>,
+    known: Vec<Restored>,
+) -> StreamVec<'scope, Time, Restored> {
     known.to_stream(scope)
 }

@@ -1,5 +1,5 @@
 //! Whole sentences on one to four workers, and on two processes, against sequential references. What is
-//! sealed is the exact tally, beside what would have been told: the one way past the noise, and in this build
+//! sealed is the exact tally, beside what would have been released: the one way past the noise, and in this build
 //! alone.
 
 use std::collections::BTreeMap;

@@ -220,7 +220,7 @@ struct ReleaseSequencer<S: WindowStatistic> {
 }
 
 /// The function that sends releases on, with this capability.
-type Tell<'a> = dyn FnMut(&Capability<Time>, LeavingRelease) + 'a;
+type Emit<'a> = dyn FnMut(&Capability<Time>, LeavingRelease) + 'a;
 
 impl<S: WindowStatistic> ReleaseSequencer<S> {
     fn new(
@@ -246,15 +246,15 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         }
     }
 
-    fn serve(&mut self, complete: Option<Time>, tell: &mut Tell<'_>) {
+    fn serve(&mut self, complete: Option<Time>, emit: &mut Emit<'_>) {
         let Some(mut capability) = self.capability.take() else { return };
         let before = self.queue.awaited();
-        self.hear(&capability, tell);
+        self.hear(&capability, emit);
         // After a failure nothing leaves, and nothing is marked as settled.
         if !self.shared.has_failed() {
             self.submit(complete);
-            while let Some((close, outcome)) = self.queue.tell() {
-                self.leave(&capability.delayed(&close), outcome, tell);
+            while let Some((close, outcome)) = self.queue.pop() {
+                self.leave(&capability.delayed(&close), outcome, emit);
             }
         }
         self.shared.awaits(before, self.queue.awaited());
@@ -264,7 +264,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         });
     }
 
-    fn hear(&mut self, capability: &Capability<Time>, tell: &mut Tell<'_>) {
+    fn hear(&mut self, capability: &Capability<Time>, emit: &mut Emit<'_>) {
         loop {
             let heard = lock(&self.handle).hear();
             match heard {
@@ -285,7 +285,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
                     let took = self.asked.remove(&id).map(|since| since.elapsed());
                     let early = self.queue.hear(id, (*row, *standing, took));
                     if let Some(early) = early.filter(|_| !self.shared.has_failed()) {
-                        self.leave(capability, early, tell);
+                        self.leave(capability, early, emit);
                     }
                 }
             }
@@ -315,10 +315,10 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         &self,
         capability: &Capability<Time>,
         (row, standing, took): ReleaseOutcome,
-        tell: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) {
-        self.shared.tell(row.fate());
-        tell(capability, LeavingRelease::new((row, standing, took), &self.handle, &self.shared));
+        self.shared.count(row.fate());
+        emit(capability, LeavingRelease::new((row, standing, took), &self.handle, &self.shared));
     }
 
     /// Returns the time for which the operator may sleep.

@@ -232,7 +232,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
 
     /// Creates the release of a row.
     pub(super) fn leaving(&self, outcome: QueryOutcome) -> LeavingRelease {
-        self.shared.tell(outcome.0.fate());
+        self.shared.count(outcome.0.fate());
         LeavingRelease::new(outcome, &self.handle, &self.shared)
     }
 }

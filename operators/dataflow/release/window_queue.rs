@@ -151,7 +151,7 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
     }
 
     /// Returns the next outcome in order of windows, with the time at which its window closed.
-    pub(crate) fn tell(&mut self) -> Option<(Time, Outcome)> {
+    pub(crate) fn pop(&mut self) -> Option<(Time, Outcome)> {
         let first = self.waiting.first_entry().filter(|entry| entry.get().is_some())?;
         let number = *first.key();
         let outcome = first.remove()?;

@@ -125,7 +125,7 @@ impl World {
             let mut world = self.clone();
             let event = Event::Wanted(name);
             world.processes[index].as_mut().expect("it runs").asked += 1;
-            next.push(world.told(index, setting, event));
+            next.push(world.happened(index, setting, event));
         }
         for place in 0..process.todo.len() {
             next.extend(self.carried_out(index, place, setting));
@@ -161,7 +161,7 @@ impl World {
             Effect::Recover(name) => Event::Settled(name, CommitOutcome::Unknown),
             _ => Event::Doubted(HaltReason::Ledger),
         };
-        world.told(index, setting, event)
+        world.happened(index, setting, event)
     }
 
     /// Exchanges the two ledgers.
@@ -206,7 +206,7 @@ impl World {
 
     /// Passes an event to a process. Nobody else can see whether it has received it, so it receives the
     /// events of its own effects at once: a crash before is a crash after.
-    fn told(mut self, index: usize, setting: Setting, event: Event<ModelName, DrawId>) -> World {
+    fn happened(mut self, index: usize, setting: Setting, event: Event<ModelName, DrawId>) -> World {
         let process = self.processes[index].as_mut().expect("only a running process hears");
         let effects = process.core.step(event);
         for effect in &effects {
@@ -226,7 +226,7 @@ impl World {
         let process = world.processes[index].as_mut().expect("only a running process acts");
         let generation = process.generation;
         let effect = process.todo.remove(place);
-        let heard = |world: World, event| world.told(index, setting, event);
+        let heard = |world: World, event| world.happened(index, setting, event);
         match effect {
             Effect::Halt(_) | Effect::Withhold(_) => vec![world],
             Effect::LookUp(name) => {

@@ -3,12 +3,12 @@
 use super::*;
 
 everywhere! {
-    what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it
+    a_sealed_row_that_is_asked_for_is_delivered_without_a_draw
 }
 
 /// Refutes a search that draws, charges or waits for a delivery, and one that gives out a row twice where it
 /// may be given out once.
-fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: ScratchPlace) {
+fn a_sealed_row_that_is_asked_for_is_delivered_without_a_draw(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws: Arc<AtomicU32> = Arc::default();
     let (gate, handle) = open(&scratch);
@@ -42,7 +42,7 @@ fn what_is_sought_is_told_if_it_is_there_and_nothing_is_drawn_for_it(at: Scratch
 /// Refutes a request that gets no answer because it came directly after the confirmation that the row before
 /// was delivered.
 #[test]
-fn what_is_asked_for_again_after_its_delivery_is_told_again() {
+fn a_delivered_release_that_is_asked_for_again_is_delivered_again() {
     let scratch = scratch(ScratchPlace::File, 10);
     let draws = Arc::default();
     let (gate, handle) = open(&scratch);
@@ -55,13 +55,13 @@ fn what_is_asked_for_again_after_its_delivery_is_told_again() {
         handle.submit(request(0, &draws)).unwrap();
         let asked = Instant::now();
         loop {
-            assert!(asked.elapsed().as_secs() < 20, "nothing was told");
-            let Some(GateEvent::Row(told, _)) = handle.hear() else { continue };
-            if told.release() == first.release() {
-                assert_eq!(told.line(), first.line());
+            assert!(asked.elapsed().as_secs() < 20, "nothing was delivered");
+            let Some(GateEvent::Row(event, _)) = handle.hear() else { continue };
+            if event.release() == first.release() {
+                assert_eq!(event.line(), first.line());
                 break;
             }
-            handle.delivered(&told);
+            handle.delivered(&event);
         }
     }
     drop(gate);

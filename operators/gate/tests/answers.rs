@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::*;
 use crate::accounting::Omega;
-use crate::mechanisms::Tellable;
+use crate::mechanisms::ReleaseLines;
 use crate::mechanisms::queries::{Answers, ReadyAnswers};
 use crate::mechanisms::queries::{Field, MatchedTotals, Query, Schema};
 use crate::mechanisms::{Bound, BoundedNoise, Head, ReadyBundle};
@@ -136,7 +136,7 @@ impl Sealable for Answer {
         let version = Interval::new(10, 20).unwrap();
         let drawn = self.bundle.draw(&self.question, found, version, self.opened, state, noise);
         let head = Head { release: "study", window: "null", id: &self.id, promise: "lifetime" };
-        DrawResult { line: drawn.answer.tell(&head), state: drawn.state, note: None }
+        DrawResult { line: drawn.answer.lines(&head), state: drawn.state, note: None }
     }
 }
 
@@ -179,8 +179,8 @@ fn one_analyst_cannot_use_up_what_is_anothers(at: ScratchPlace) {
     study.submit(&count("bob", "3"));
     study.submit(&mean("ann", "1"));
     study.submit(&count("ann", "2"));
-    let told: Vec<bool> = (0..3).map(|_| row(&study.handle).line().contains("\"value\"")).collect();
-    assert_eq!(told, [false, true, false]);
+    let event: Vec<bool> = (0..3).map(|_| row(&study.handle).line().contains("\"value\"")).collect();
+    assert_eq!(event, [false, true, false]);
     drop(study);
     let study = Study::open(&scratch, &SHARED, 1);
     // None of these three was delivered.
@@ -225,8 +225,8 @@ fn what_was_never_delivered_is_not_drawn_again(at: ScratchPlace) {
     let Study { gate, handle, draws, .. } = study;
     drop(gate);
     let mut lines = Vec::new();
-    while let Some(told) = handle.wait() {
-        if let GateEvent::Row(row, _) = told {
+    while let Some(event) = handle.wait() {
+        if let GateEvent::Row(row, _) = event {
             lines.push(row.line().to_owned());
         }
     }

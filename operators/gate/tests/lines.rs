@@ -3,10 +3,10 @@
 use super::*;
 
 everywhere! {
-    a_text_of_several_lines_or_of_none_is_told_again_to_the_byte
+    a_text_of_several_lines_or_of_none_is_delivered_again_to_the_byte
 }
 
-fn a_text_of_several_lines_or_of_none_is_told_again_to_the_byte(at: ScratchPlace) {
+fn a_text_of_several_lines_or_of_none_is_delivered_again_to_the_byte(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let texts = ["", "one\ntwo", "\n"];
     let anchor = scratch.directory().join("anchor");
@@ -30,6 +30,6 @@ fn a_text_of_several_lines_or_of_none_is_told_again_to_the_byte(at: ScratchPlace
     drop((gate, handle));
     let (gate, handle) = open();
     drop(gate);
-    assert!(handle.wait().is_none(), "it was told a third time");
+    assert!(handle.wait().is_none(), "it was delivered a third time");
     assert_eq!(Journal::read(&anchor).unwrap().len(), texts.len());
 }

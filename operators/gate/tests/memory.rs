@@ -51,7 +51,7 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
 /// Refutes rows in another order than that of their requests, if some wait for the state of others, some have
 /// their rows already, and some are too late to be drawn.
 #[test]
-fn rows_are_written_and_told_in_the_order_of_requests() {
+fn rows_are_written_and_delivered_in_the_order_of_requests() {
     let scratch = scratch(ScratchPlace::File, 100);
     let (gate, by_path) = open(&scratch);
     let by_hour = versions::handle(&gate, "by_hour", b"hours").unwrap();
@@ -77,12 +77,12 @@ fn rows_are_written_and_told_in_the_order_of_requests() {
         })
         .collect()
     };
-    let mut told = [rows(&by_path), rows(&by_hour)].concat();
-    told.sort_by_key(|told| told.0);
-    assert_eq!(told.len(), 67);
-    assert!(told.iter().zip(0..).all(|(told, number)| told.0 == number), "{told:?}");
-    assert!(told.windows(2).all(|pair| pair[0].1 < pair[1].1), "{told:?}");
-    let windows: Vec<i64> = told.iter().map(|(_, _, window)| window.start()).collect();
+    let mut event = [rows(&by_path), rows(&by_hour)].concat();
+    event.sort_by_key(|event| event.0);
+    assert_eq!(event.len(), 67);
+    assert!(event.iter().zip(0..).all(|(event, number)| event.0 == number), "{event:?}");
+    assert!(event.windows(2).all(|pair| pair[0].1 < pair[1].1), "{event:?}");
+    let windows: Vec<i64> = event.iter().map(|(_, _, window)| window.start()).collect();
     let of = |window: i64| {
         if window % 3 == 0 {
             vec![window, window, window + 100, window - 40]
@@ -110,7 +110,7 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
         by_path.submit(request(window, &Arc::default())).unwrap();
     }
     drop(gate);
-    let told = |handle: &GateHandle| -> Vec<u64> {
+    let event = |handle: &GateHandle| -> Vec<u64> {
         std::iter::from_fn(|| match handle.hear()? {
             GateEvent::Row(_, standing) => Some(standing.order),
             _ => None,
@@ -118,7 +118,7 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
         .collect()
     };
     let every_other = |first: u64| (0..9).map(|window| 2 * window + first).collect::<Vec<u64>>();
-    assert_eq!([told(&by_hour), told(&by_path)], [every_other(0), every_other(1)]);
+    assert_eq!([event(&by_hour), event(&by_path)], [every_other(0), every_other(1)]);
 }
 
 /// Refutes rows of a former process that are given handle by handle, or after a first call that found
@@ -145,7 +145,7 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
         let [by_path, by_hour] = desks.each_ref().map(|handle| -> Vec<u64> {
             let heard = std::iter::from_fn(|| handle.hear());
             heard
-                .map(|told| if let GateEvent::Row(_, standing) = told { standing.order } else { panic!() })
+                .map(|event| if let GateEvent::Row(_, standing) = event { standing.order } else { panic!() })
                 .collect()
         });
         let every_other = |first: u64| (0..9).map(|window| 2 * window + first).collect::<Vec<u64>>();

@@ -6,7 +6,7 @@ use super::*;
 everywhere! {
     a_version_with_other_parameters_gets_no_desk_and_the_others_go_on
     a_desk_opens_with_what_was_kept_in_whichever_version
-    a_new_sink_is_told_every_row_of_its_version_and_draws_nothing
+    a_new_sink_receives_every_row_of_its_version_and_draws_nothing
     a_window_before_what_is_settled_in_its_version_is_skipped
     what_was_skipped_settles_nothing_before_it
     a_zombie_gets_no_desk
@@ -47,7 +47,7 @@ fn versioned(window: i64, version: u32) -> ReleaseId {
     ReleaseId { version: Digest::of_version(version, &Digest::of(b"same")), ..release(window) }
 }
 
-fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: ScratchPlace) {
+fn a_new_sink_receives_every_row_of_its_version_and_draws_nothing(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let mut lines = Vec::new();
@@ -66,13 +66,13 @@ fn a_new_sink_is_told_every_row_of_its_version_and_draws_nothing(at: ScratchPlac
             }
         }
     }
-    let gate = opening(&scratch).version(2).telling_again().open().unwrap();
+    let gate = opening(&scratch).version(2).releasing_again().open().unwrap();
     let again = handle(&gate, "by_path", b"same").unwrap();
-    let told: Vec<String> = (1..4).map(|_| row(&again).line().to_owned()).collect();
-    assert_eq!(told, lines[1..], "in the order in which they were sealed, without the version before");
+    let event: Vec<String> = (1..4).map(|_| row(&again).line().to_owned()).collect();
+    assert_eq!(event, lines[1..], "in the order in which they were sealed, without the version before");
     drop(gate);
-    assert!(again.wait().is_none(), "more was told than there is");
-    // Without `telling_again`, only the row whose delivery is unconfirmed.
+    assert!(again.wait().is_none(), "more was delivered than there is");
+    // Without `releasing_again`, only the row whose delivery is unconfirmed.
     let gate = opening(&scratch).version(2).open().unwrap();
     let handle = handle(&gate, "by_path", b"same").unwrap();
     assert_eq!(row(&handle).line(), lines[3]);

@@ -165,7 +165,7 @@ impl Driver {
             self.listeners.seat(
                 name,
                 listener,
-                |told| !matches!(told, GateEvent::Row(row, _) if settled(row)),
+                |event| !matches!(event, GateEvent::Row(row, _) if settled(row)),
             );
         }
         // The caller may have stopped waiting.
@@ -206,9 +206,9 @@ impl Driver {
             // Its row was given out, and its delivery is not confirmed yet; or the row is to come.
             let row = self.rows.get(&id).cloned()?;
             return match self.core.delivery() {
-                Delivery::AtLeastOnce => self.tell(vec![row]),
+                Delivery::AtLeastOnce => self.notify(vec![row]),
                 Delivery::AtMostOnce => {
-                    self.listeners.tell(release.name, GateEvent::Withheld(Box::new(row)));
+                    self.listeners.notify(release.name, GateEvent::Withheld(Box::new(row)));
                     None
                 }
             };
@@ -219,7 +219,7 @@ impl Driver {
                 Some(Event::Wanted(self.keep(asked)))
             }
             Ok(None) => {
-                self.listeners.tell(release.name, GateEvent::Absent(id));
+                self.listeners.notify(release.name, GateEvent::Absent(id));
                 None
             }
             Err(trouble) => Some(self.doubted(&trouble)),

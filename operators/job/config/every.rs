@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_read_again() {
+    fn a_printed_value_is_read_again() {
         for text in ["all", "10 minutes", "1 day", "2 weeks", "1 month", "10 years", "90 seconds", "1 hour"] {
             assert_eq!(every(text).to_string(), text);
         }

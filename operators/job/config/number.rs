@@ -253,11 +253,11 @@ mod tests {
     #[test]
     fn quantiles_are_read_exactly() {
         let of = |text: &str| QuantileFraction::of(&Decimal::parse("q", text).unwrap());
-        for (text, millionths, told) in
+        for (text, millionths, printed) in
             [("0.5", 500_000, "0.5"), ("95e-2", 950_000, "0.95"), ("0.000001", 1, "0.000001")]
         {
             let read = of(text).unwrap();
-            assert_eq!((read.millionths(), read.to_string().as_str()), (millionths, told));
+            assert_eq!((read.millionths(), read.to_string().as_str()), (millionths, printed));
         }
         assert_eq!(of("0.999999").unwrap().millionths(), 999_999);
         for (text, kind) in [

@@ -139,10 +139,10 @@ fn what_is_proposed_for_a_cost_fits() {
         (discovering, "release[1].cost", "cost = { rho = 0.0009, delta = 1.5e-8 }"),
         (pure, "release[2].cost", "cost = { epsilon = 0.7 }"),
     ] {
-        let told = refused(&text);
-        assert!(told.starts_with(&format!("{place}: found ")), "{told}");
-        let (_, proposal) = told.split_once("give at most ").unwrap();
-        assert!(text.contains(change) && proposal != change, "{told}");
+        let printed = refused(&text);
+        assert!(printed.starts_with(&format!("{place}: found ")), "{printed}");
+        let (_, proposal) = printed.split_once("give at most ").unwrap();
+        assert!(text.contains(change) && proposal != change, "{printed}");
         let changed = text.replace(change, proposal);
         assert!(offered(&job(&changed)).is_ok(), "{changed}");
     }
@@ -176,7 +176,7 @@ fn what_is_missing_or_unfit_is_named_by_its_field() {
 }
 
 #[test]
-fn cells_are_told_as_the_file_writes_them() {
+fn cells_are_written_as_the_file_has_them() {
     let text = GOOD.replace(
         "sum = { of = \"price\", range = [0, 9.99] }\nbound = {}",
         "histogram = { of = \"price\", edges = [-0.5, 0, 2.25] }\nbound = { keys = 1, per_key = 1 }",
@@ -187,8 +187,8 @@ fn cells_are_told_as_the_file_writes_them() {
     assert_eq!(edges.bucket(225).low(), Some(225));
     assert_eq!(point.count(), 2);
     let keys = offers[1].keys.listed().unwrap();
-    let told: Vec<String> = keys.iter().map(ToString::to_string).collect();
-    assert_eq!(told, ["(-inf, -0.5)", "[-0.5, 0)", "[0, 2.25)", "[2.25, inf)"]);
+    let printed: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    assert_eq!(printed, ["(-inf, -0.5)", "[-0.5, 0)", "[0, 2.25)", "[2.25, inf)"]);
     let whole = GOOD.replace(
         "count = { by = \"page\", keys = \"discover\" }\nbound = { keys = 3, per_key = 2 }",
         "people = {}",
@@ -215,26 +215,26 @@ fn answers_are_the_points_of_the_file() {
         let at = |index: u64| point.shown(grid.at(index).unwrap().into());
         ([at(1), at(2), at(grid.top() - 1), at(grid.top())], grid.top(), offers[1].value.clone())
     };
-    let told = |texts: [&str; 4]| texts.map(str::to_owned);
+    let printed = |texts: [&str; 4]| texts.map(str::to_owned);
     let (answers, top, value) =
         asked("max = { of = \"price\", grid = { from = -0.5, to = 40, step = 0.25 } }", "gaussian");
-    assert_eq!((answers, top), (told(["-0.5", "-0.25", "39.75", "40"]), 163));
+    assert_eq!((answers, top), (printed(["-0.5", "-0.25", "39.75", "40"]), 163));
     // Values are read in finer steps than those between answers.
     assert_eq!(value, Some(("price".into(), DecimalPoint::digits(5).unwrap())));
     let (answers, top, value) = asked("max = { each = \"count\", grid = [1, 2, 5, 1000000] }", "laplace");
-    assert_eq!((answers, top, value), (told(["1", "2", "5", "1000000"]), 4, None));
+    assert_eq!((answers, top, value), (printed(["1", "2", "5", "1000000"]), 4, None));
     let (answers, _, _) =
         asked("max = { of = \"price\", each = \"sum\", grid = { log = 0.01 } }", "exponential");
-    assert_eq!(answers[..2], told(["0", "0.01", "", ""])[..2]);
+    assert_eq!(answers[..2], printed(["0", "0.01", "", ""])[..2]);
     assert_eq!(answers[3], "92233720368547758.07");
     let (answers, _, _) = asked("max = { of = \"price\", grid = \"signed log\" }", "gaussian");
     assert_eq!((answers[0].as_str(), answers[3].as_str()), ("-9223372036854775808", "9223372036854775807"));
     let quantile = "quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 9.99]";
     let (answers, top, _) =
         asked(&format!("{quantile}, step = 0.01 }}\nbound = {{ per_key = 1 }}"), "exponential");
-    assert_eq!((answers, top), (told(["0", "0.01", "9.98", "9.99"]), 1_000));
+    assert_eq!((answers, top), (printed(["0", "0.01", "9.98", "9.99"]), 1_000));
     let (answers, top, _) = asked(&format!("{quantile} }}\nbound = {{ per_key = 1 }}"), "exponential");
-    assert_eq!((answers, top), (told(["0", "0.000001", "9.989999", "9.99"]), 9_990_001));
+    assert_eq!((answers, top), (printed(["0", "0.000001", "9.989999", "9.99"]), 9_990_001));
 }
 
 // Refutes windows that differ from the words of the file.

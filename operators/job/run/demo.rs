@@ -43,8 +43,8 @@ impl Demo {
     /// The lines of a window as a demonstration writes them: each with its exact numbers, and all marked as a
     /// demonstration's.
     pub(crate) fn annotate(&self, offer: usize, of: &ReleasePlan, window: Interval, lines: &str) -> String {
-        let told: Vec<String> = lines.lines().map(|line| self.line(offer, of, window, line)).collect();
-        told.join("\n")
+        let printed: Vec<String> = lines.lines().map(|line| self.line(offer, of, window, line)).collect();
+        printed.join("\n")
     }
 
     fn line(&self, offer: usize, of: &ReleasePlan, window: Interval, line: &str) -> String {

@@ -52,22 +52,28 @@ impl Job {
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn run(&self, live: Live) -> Result<Finished, RunError> {
         let Live { workers, processes, out, stop, reopen, onlooker, vitals } = live;
-        let RunObserver { released: told, reading, ending, notice, warning, surveyed: _ } = onlooker;
+        let RunObserver { released: on_release, reading, ending, notice, warning, surveyed: _ } = onlooker;
         let others = processes.as_ref();
         let (horizon, crew, sink, offers, gate, config) =
             announced(others, self.prepared(workers, others, (out.as_deref(), &stop, notice.clone())))?;
         let rotation = out.map(|path| Rotation { reopen, path, notice });
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         vitals.begins(self.source.late, &offers);
-        let told = with_vitals(told, vitals.clone());
+        let on_release = with_vitals(on_release, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = PublicationSchedule::OnTime {
             clock: Arc::clone(&clock),
             late: self.source.late,
             slack: self.slack,
         };
-        let outlet =
-            Outlet { sink, rotation, left_out: None, skip_delivered: only_news, when, on_delivered: told };
+        let outlet = Outlet {
+            sink,
+            rotation,
+            left_out: None,
+            skip_delivered: only_news,
+            when,
+            on_delivered: on_release,
+        };
         let seen = vitals.clone();
         let reading: Box<dyn FnOnce(Arc<Progress>) + Send> = Box::new(move |progress| {
             seen.reads(Arc::clone(&progress));
@@ -115,11 +121,14 @@ impl Job {
 }
 
 /// Adds each release to the vitals.
-fn with_vitals(mut told: Option<ReleaseListener>, vitals: Vitals) -> Box<dyn FnMut(&LeavingRelease) + Send> {
+fn with_vitals(
+    mut on_release: Option<ReleaseListener>,
+    vitals: Vitals,
+) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
-        vitals.told(release.standing(), release.took());
-        if let Some(told) = &mut told {
-            told(&release.to_string(), release.standing());
+        vitals.released(release.standing(), release.took());
+        if let Some(on_release) = &mut on_release {
+            on_release(&release.to_string(), release.standing());
         }
     })
 }

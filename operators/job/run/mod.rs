@@ -116,7 +116,7 @@ impl Job {
             opening = opening.anchor(anchor);
         }
         if let Some((sequence, chain)) = sink.and_then(Sink::newest) {
-            opening = opening.told(sequence, chain);
+            opening = opening.released(sequence, chain);
         }
         let unclosed = sink.map(Sink::unclosed).transpose()?.flatten();
         let is_witness = unclosed.is_some() || sink.is_some_and(|sink| sink.newest().is_some());
@@ -125,10 +125,10 @@ impl Job {
         }
         // A file without a row shows nothing, and is none that a repair could read.
         if let Some(path) = sink.and_then(Sink::path).filter(|_| is_witness) {
-            opening = opening.told_in(path);
+            opening = opening.released_in(path);
         }
         if sink.is_some_and(Sink::is_new) {
-            opening = opening.telling_again();
+            opening = opening.releasing_again();
         }
         Ok(opening.over(ledger)?)
     }

@@ -220,14 +220,14 @@ impl ReleaseBuffer {
 
 impl Outlet {
     /// An outlet without a sink, which releases leave at once.
-    pub(crate) fn at_once(told: Box<dyn FnMut(&LeavingRelease) + Send>) -> Outlet {
+    pub(crate) fn at_once(on_delivered: Box<dyn FnMut(&LeavingRelease) + Send>) -> Outlet {
         Outlet {
             sink: None,
             rotation: None,
             left_out: None,
             skip_delivered: false,
             when: PublicationSchedule::AtOnce,
-            on_delivered: told,
+            on_delivered,
         }
     }
 

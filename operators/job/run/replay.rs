@@ -59,7 +59,7 @@ impl Job {
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, RunError> {
         let Replay { workers, processes, demo, out, stop, onlooker } = replay;
-        let RunObserver { released: told, reading, ending, notice, warning, surveyed } = onlooker;
+        let RunObserver { released: on_release, reading, ending, notice, warning, surveyed } = onlooker;
         let others = processes.as_ref();
         let prepared = self.prepare_replay(workers, others, demo, (out.as_deref(), &stop, notice.clone()));
         let PreparedReplay { horizon, crew, sink, offers, gate, config, thrown_away } =
@@ -68,7 +68,7 @@ impl Job {
         let way =
             |outlet| RunContext { config, stop, pace: InputPace::Bounded, crew, outlet, reading, ending };
         if !demo {
-            let outlet = Outlet { sink, left_out: notice, ..Outlet::at_once(tell(told)) };
+            let outlet = Outlet { sink, left_out: notice, ..Outlet::at_once(each_release(on_release)) };
             let survey = Arc::new(Survey::for_run(uses, span, warning));
             let run = JobRun { job: self, offers, horizon, gate, demo: None, at_end: true, survey };
             return run.go(way(outlet)).map(|(finished, _, _)| finished);
@@ -77,8 +77,8 @@ impl Job {
         let kept = ReplayedRows::default();
         let keep = Arc::clone(&kept);
         let keep = move |release: &LeavingRelease| {
-            let told = (release.row().clone(), release.standing().clone());
-            keep.lock().unwrap_or_else(PoisonError::into_inner).push(told);
+            let on_release = (release.row().clone(), release.standing().clone());
+            keep.lock().unwrap_or_else(PoisonError::into_inner).push(on_release);
         };
         let outlet = Outlet::at_once(Box::new(keep));
         let survey = Arc::new(Survey::for_open_data(uses, span, u64::MAX).partial(crew.processes > 1));
@@ -94,7 +94,7 @@ impl Job {
         let (finished, offers, demo) = ended?;
         let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(sink) = sink {
-            show(sink, told, &offers, demo.as_ref(), &kept)?;
+            show(sink, on_release, &offers, demo.as_ref(), &kept)?;
         }
         drop(thrown_away);
         Ok(finished)
@@ -148,9 +148,9 @@ impl Job {
     }
 }
 
-fn tell(told: Option<ReleaseListener>) -> Box<dyn FnMut(&LeavingRelease) + Send> {
-    match told {
-        Some(mut told) => Box::new(move |release| told(&release.to_string(), release.standing())),
+fn each_release(on_release: Option<ReleaseListener>) -> Box<dyn FnMut(&LeavingRelease) + Send> {
+    match on_release {
+        Some(mut on_release) => Box::new(move |release| on_release(&release.to_string(), release.standing())),
         None => Box::new(|_| {}),
     }
 }
@@ -158,20 +158,20 @@ fn tell(told: Option<ReleaseListener>) -> Box<dyn FnMut(&LeavingRelease) + Send>
 /// Shows a demonstration to its observer, once all of its truth is known.
 fn show(
     mut sink: Sink,
-    mut told: Option<ReleaseListener>,
+    mut on_release: Option<ReleaseListener>,
     offers: &[ReleasePlan],
     demo: Option<&Demo>,
     kept: &[(Row, BudgetStatus)],
 ) -> Result<(), RunError> {
     for (row, standing) in kept {
-        let told_of = offers.iter().enumerate().find(|(_, offer)| offer.name == row.release().name);
-        let (Some((at, offer)), Some(demo)) = (told_of, demo) else {
+        let offered = offers.iter().enumerate().find(|(_, offer)| offer.name == row.release().name);
+        let (Some((at, offer)), Some(demo)) = (offered, demo) else {
             continue;
         };
         let lines = demo.annotate(at, offer, row.release().window, &row.lines());
         sink.put_lines(&lines).map_err(|error| RunError::sink(&error))?;
-        if let Some(told) = &mut told {
-            told(&lines, standing);
+        if let Some(on_release) = &mut on_release {
+            on_release(&lines, standing);
         }
     }
     sink.settle().map_err(|error| RunError::sink(&error))

@@ -86,10 +86,13 @@ fn a_record_without_a_key_takes_no_place() {
         share = 0.5
         "#,
     );
-    let out = Some(place.0.join("told.jsonl"));
+    let out = Some(place.0.join("releases.jsonl"));
     job.replay(Replay { workers: 1, demo: true, out, ..Replay::default() }).unwrap();
-    let told = place.read("told.jsonl");
-    assert!(told.contains(r#""tally":40,"truth":40"#) && told.contains(r#""tally":80,"truth":80"#), "{told}");
+    let printed = place.read("releases.jsonl");
+    assert!(
+        printed.contains(r#""tally":40,"truth":40"#) && printed.contains(r#""tally":80,"truth":80"#),
+        "{printed}"
+    );
 }
 
 /// Two days of made-up visits; the promise, and the releases.
@@ -150,17 +153,17 @@ fn windows_of_several_releases_fit_a_promise_about_any_span() {
 
 // Refutes a second draw, a second charge, a line that is released twice, and one that a new file lacks.
 #[test]
-fn what_was_replayed_is_told_again_and_not_drawn_again() {
+fn a_second_replay_delivers_the_same_rows_and_draws_nothing() {
     let place = Place::new("again");
     let job = place.job(&text("lifetime", TWO));
     place.replay(&job, 1, "one.jsonl");
     let first = place.read("one.jsonl");
     let spent = Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.account, window()).unwrap();
     place.replay(&job, 2, "one.jsonl");
-    assert!(place.read("one.jsonl") == first, "the same file is told something twice");
+    assert!(place.read("one.jsonl") == first, "the same file receives something twice");
     place.replay(&job, 2, "two.jsonl");
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
-    assert!(lines(&place.read("two.jsonl")) == lines(&first), "a new one is told other lines");
+    assert!(lines(&place.read("two.jsonl")) == lines(&first), "a new one receives other lines");
     let again = Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.account, window()).unwrap();
     assert_eq!(again, spent);
     assert_eq!(first.matches("\"closed\":true").count(), 48 + 96);
@@ -172,7 +175,7 @@ fn window() -> crate::accounting::Interval {
 
 /// The lines of a demonstration without what is drawn: release, window, key, tally and truth.
 fn tallies(lines: &str) -> Vec<String> {
-    let mut told: Vec<String> = lines
+    let mut printed: Vec<String> = lines
         .lines()
         .filter(|line| line.contains("\"value\""))
         .map(|line| {
@@ -181,8 +184,8 @@ fn tallies(lines: &str) -> Vec<String> {
             ["release", "window", "key", "tally", "truth"].map(|field| line[field].to_string()).join(" ")
         })
         .collect();
-    told.sort();
-    told
+    printed.sort();
+    printed
 }
 
 const EVERY_STATISTIC: &str = r#"
@@ -227,16 +230,16 @@ const EVERY_STATISTIC: &str = r#"
 fn a_demonstration_has_the_same_tallies_whatever_the_workers() {
     let place = Place::new("demo");
     let job = place.job(&text("lifetime", EVERY_STATISTIC));
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     for workers in [1, 2, 3] {
         let out = Some(place.0.join("demo.jsonl"));
         job.replay(Replay { workers, demo: true, out, ..Replay::default() }).unwrap();
-        told.push(tallies(&place.read("demo.jsonl")));
+        printed.push(tallies(&place.read("demo.jsonl")));
     }
-    assert_eq!(told[0], told[1]);
-    assert_eq!(told[0], told[2]);
-    assert_eq!(told[0].len(), 8 * 3 + 8 + 7 + 2 * 2 + 5);
-    let counts: Vec<(i64, i64)> = (told[0].iter().filter(|line| line.starts_with("\"count\"")))
+    assert_eq!(printed[0], printed[1]);
+    assert_eq!(printed[0], printed[2]);
+    assert_eq!(printed[0].len(), 8 * 3 + 8 + 7 + 2 * 2 + 5);
+    let counts: Vec<(i64, i64)> = (printed[0].iter().filter(|line| line.starts_with("\"count\"")))
         .map(|line| {
             let mut numbers = line.rsplit(' ').map(|number| number.parse::<i64>().unwrap());
             let truth = numbers.next().unwrap();

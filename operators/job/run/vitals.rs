@@ -26,7 +26,7 @@ struct KnownVitals {
     /// The time that the ledger took for the last window.
     ledger: Option<Duration>,
     standing: Option<BudgetStatus>,
-    told: u64,
+    released: u64,
 }
 
 impl Vitals {
@@ -45,11 +45,11 @@ impl Vitals {
         self.lock().progress = Some(progress);
     }
 
-    pub(super) fn told(&self, standing: &BudgetStatus, ledger: Option<Duration>) {
+    pub(super) fn released(&self, standing: &BudgetStatus, ledger: Option<Duration>) {
         let mut known = self.lock();
         known.standing = Some(standing.clone());
         known.ledger = ledger.or(known.ledger);
-        known.told += 1;
+        known.released += 1;
     }
 
     fn lock(&self) -> MutexGuard<'_, KnownVitals> {
@@ -80,7 +80,7 @@ impl fmt::Display for Vitals {
         if let Some(progress) = &known.progress {
             write!(f, ", {:.1} MB read", progress.read() as f64 / 1e6)?;
         }
-        write!(f, ", {} windows open, {} released", known.open(now), known.told)?;
+        write!(f, ", {} windows open, {} released", known.open(now), known.released)?;
         if let Some(ledger) = known.ledger {
             write!(f, ", ledger {:.1} ms", ledger.as_secs_f64() * 1e3)?;
         }

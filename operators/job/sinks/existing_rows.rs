@@ -69,7 +69,7 @@ impl ParsedLine {
     /// Returns the name of the row that ends with this line; `None` for a cell.
     fn name(&self) -> Option<Digest> {
         let canonical =
-            self.about.iter().fold(Canonical::new("discreet told 1"), |name, part| name.text(part));
+            self.about.iter().fold(Canonical::new("discreet releases 1"), |name, part| name.text(part));
         match &self.word {
             LineKind::Cell => None,
             LineKind::Closed(_, sequence, chain, _) => {
@@ -142,7 +142,7 @@ impl HeldRows {
                     open.get_or_insert_with(new).cells += 1;
                     continue;
                 }
-                LineKind::Closed(told, ..) if told != cells => {
+                LineKind::Closed(stated, ..) if stated != cells => {
                     return refuse(number, "found the end of a window that lacks some of its lines");
                 }
                 LineKind::Alone(_) if cells > 0 => {

@@ -133,7 +133,7 @@ fn a_file_that_was_torn_anywhere_ends_as_if_it_never_was() {
 // Refutes a window whose end is in the file and counts as new, by a sink that receives all rows at once, or
 // again later.
 #[test]
-fn nothing_is_told_twice() {
+fn nothing_is_written_twice() {
     for name in NAMES {
         let place = Place::new();
         let path = place.file(name);
@@ -234,14 +234,14 @@ fn a_demo_and_releases_are_never_mixed() {
             Digest::of(b"")
         );
         let path = place.file(&format!("demo-{name}"));
-        let told = || {
+        let printed = || {
             let mut sink = Sink::file(&path, true).unwrap();
             assert!(sink.is_new());
             sink.put_lines(&format!("{demo}\n{closed}")).unwrap();
             sink.settle().unwrap();
             fs::read_to_string(&path).unwrap()
         };
-        let once = told();
+        let once = printed();
         // Every line is marked, and the next demonstration truncates the file.
         assert!(
             once.lines()
@@ -249,14 +249,14 @@ fn a_demo_and_releases_are_never_mixed() {
                 .all(|line| line.contains("\"demo\":true") || line.contains(",true,")),
             "{once}"
         );
-        assert_eq!(told(), once);
+        assert_eq!(printed(), once);
         assert!(is_refused(name, once.as_bytes(), false).contains("found a demo"));
     }
 }
 
 // Refutes a quantile that a table reads as another, and a promise about ranks that it leaves out.
 #[test]
-fn a_table_tells_what_is_promised_of_ranks() {
+fn a_table_states_the_promise_about_ranks() {
     let window = r#"{"start":null,"end":null}"#;
     let law = |law: &str| format!("\"noise\":{{\"kind\":\"exponential\",\"scale\":4.0,{law}}}");
     let plain = cell(window, "/", "3");
@@ -279,7 +279,7 @@ fn a_table_tells_what_is_promised_of_ranks() {
 
 // Refutes a total over windows that a table prints as the value of one.
 #[test]
-fn a_table_tells_of_which_windows_a_total_is() {
+fn a_table_states_the_windows_of_a_total() {
     let plain = cell(r#"{"start":null,"end":null}"#, "/", "3");
     let total = plain
         .replace("\"confidence\"", "\"total\":\"last 7\",\"confidence\"")
@@ -337,10 +337,10 @@ proptest! {
         let record = table::record(&line, false).unwrap();
         let read = &table_of(record.as_bytes())[0];
         prop_assert_eq!(read.len(), table::width(false));
-        let told = &read[3];
-        prop_assert_eq!(told.strip_prefix('\'').unwrap_or(told), &key);
-        let formula = told.starts_with(['=', '+', '@', '\t', '\r', '\n', '-']);
-        prop_assert!(!formula || told.parse::<f64>().is_ok(), "{}", told);
+        let printed = &read[3];
+        prop_assert_eq!(printed.strip_prefix('\'').unwrap_or(printed), &key);
+        let formula = printed.starts_with(['=', '+', '@', '\t', '\r', '\n', '-']);
+        prop_assert!(!formula || printed.parse::<f64>().is_ok(), "{}", printed);
         let own = table::fields(record.strip_suffix('\n').unwrap()).unwrap();
         prop_assert_eq!(own.iter().map(ToString::to_string).collect::<Vec<_>>(), read.clone());
     }
@@ -375,13 +375,13 @@ fn a_file_that_cannot_be_written_is_named() {
     // The descriptor refuses every byte, as under a limit on the file's size.
     sink.to = To::File(File::open(&path).unwrap());
     sink.put(&sealed(1, &[("/", "1")])).unwrap();
-    let told = sink.settle().unwrap_err().to_string();
-    assert!(told.starts_with(&format!("{}: it cannot be written (", path.display())), "{told}");
-    assert!(told.contains("start the same command again: the ledger holds"), "{told}");
+    let printed = sink.settle().unwrap_err().to_string();
+    assert!(printed.starts_with(&format!("{}: it cannot be written (", path.display())), "{printed}");
+    assert!(printed.contains("start the same command again: the ledger holds"), "{printed}");
 }
 
 #[test]
-fn a_device_is_told_whatever_comes() {
+fn a_device_receives_every_release() {
     let mut sink = Sink::file(Path::new("/dev/null"), false).unwrap();
     for _ in 0..2 {
         sink.put(&sealed(1, &[("/", "1")])).unwrap();

@@ -47,7 +47,7 @@ pub(crate) trait ClusterLinks: Send {
 
 impl ClusterLinks for Arc<Peers> {
     fn broadcast(&self, note: &[u8]) {
-        Peers::tell(self, note);
+        Peers::send(self, note);
     }
 
     fn messages(&self) -> &Receiver<(usize, Vec<u8>)> {

@@ -194,9 +194,9 @@ impl<R: BufRead> Read for Frames<R> {
                 return Ok(read);
             }
             self.inside = false;
-            let (told, found) =
+            let (stated, found) =
                 (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum());
-            if told.is_some() && told != found {
+            if stated.is_some() && stated != found {
                 return Err(Error::new(ErrorKind::InvalidData, "a wrong checksum"));
             }
         }

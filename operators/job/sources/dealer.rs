@@ -68,7 +68,7 @@ impl Dealer {
         fate: Arc<SourceFault>,
         brake: Arc<Brake>,
         taken: Weak<()>,
-        (alone, tells_places): (bool, bool),
+        (alone, with_places): (bool, bool),
         crew: Crew,
     ) -> Dealer {
         let (place, given, kept) = (None, 0, Vec::new());
@@ -80,7 +80,7 @@ impl Dealer {
             consumers: taken,
             is_local: alone,
             crew,
-            with_places: tells_places,
+            with_places,
             place,
             given,
             kept,
@@ -306,12 +306,12 @@ mod tests {
         fate.bad(1);
         let gone = fate.check().unwrap_err();
         assert!(gone.is_refused());
-        let told = gone.to_string();
+        let message = gone.to_string();
         assert!(
-            told.starts_with("visits.csv: the input was refused: more than 2 lines cannot be read"),
-            "{told}"
+            message.starts_with("visits.csv: the input was refused: more than 2 lines cannot be read"),
+            "{message}"
         );
-        assert!(told.ends_with(", mend what writes them, or raise bad.lines"), "{told}");
+        assert!(message.ends_with(", mend what writes them, or raise bad.lines"), "{message}");
         fate.unsorted();
         assert_eq!(fate.check().unwrap_err(), gone, "the first reason stays");
     }

@@ -36,13 +36,13 @@ struct Watch {
     began: Time,
     since: Instant,
     marked: Option<Time>,
-    told: Instant,
+    marked_at: Instant,
 }
 
 impl Watch {
     fn new(clock: Arc<dyn Clock>) -> Watch {
         let (began, now) = (clock.now(), Instant::now());
-        Watch { clock, began, since: now, marked: None, told: now }
+        Watch { clock, began, since: now, marked: None, marked_at: now }
     }
 
     /// Returns the time. It is believed if as much of it has passed as has passed otherwise: a clock that is
@@ -62,13 +62,13 @@ impl Watch {
     /// Notifies every worker that all data present at this time has been read, unless they were notified a
     /// moment ago.
     fn mark(&mut self, time: Time, dealer: &Dealer, progress: &Progress) -> Result<(), ReadStop> {
-        let early = self.marked.is_some() && self.told.elapsed() < POLL_INTERVAL / 2;
+        let early = self.marked.is_some() && self.marked_at.elapsed() < POLL_INTERVAL / 2;
         if early || self.marked.is_some_and(|marked| time <= marked) {
             return Ok(());
         }
         dealer.broadcast(|| DealerMessage::Mark(time))?;
         progress.catch_up(time);
-        (self.marked, self.told) = (Some(time), Instant::now());
+        (self.marked, self.marked_at) = (Some(time), Instant::now());
         Ok(())
     }
 }

@@ -153,7 +153,7 @@ impl Texts {
 }
 
 #[cfg(test)]
-mod told_tests {
+mod message_tests {
     use std::collections::BTreeSet;
 
     use super::*;

@@ -204,7 +204,7 @@ pub(crate) struct SourceRecord<P, I> {
     pub(crate) time: Time,
     /// The person; `()` where no release uses it.
     pub(crate) person: P,
-    /// The record's own id, which tells it from its duplicates; `()` where no release uses one.
+    /// The record's own id, which distinguishes it from its duplicates; `()` where no release uses one.
     pub(crate) id: I,
     /// The key; empty where the group has none.
     pub(crate) key: Text,

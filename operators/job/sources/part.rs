@@ -303,23 +303,23 @@ struct OrderedChunk {
 impl Chunks {
     /// Records the first time of a chunk. Returns true while everything known is in order.
     pub(super) fn begins(&self, chunk: u64, first: Time) -> bool {
-        self.told(chunk, |chunk| chunk.first = Some(first))
+        self.update(chunk, |chunk| chunk.first = Some(first))
     }
 
     /// Records the end of a chunk, whose own times are in order. Returns true while everything known is in
     /// order.
     pub(super) fn ends(&self, chunk: u64, last: Option<Time>) -> bool {
-        self.told(chunk, |chunk| (chunk.last, chunk.done) = (last, true))
+        self.update(chunk, |chunk| (chunk.last, chunk.done) = (last, true))
     }
 
-    fn told(&self, chunk: u64, tell: impl FnOnce(&mut OrderedChunk)) -> bool {
+    fn update(&self, chunk: u64, change: impl FnOnce(&mut OrderedChunk)) -> bool {
         // A worker that panicked with the lock has ended the process.
         let Ok(mut known) = self.0.lock() else { return false };
         let KnownOrder { next, latest, later } = &mut *known;
-        let told = later.entry(chunk).or_default();
-        tell(told);
+        let update = later.entry(chunk).or_default();
+        change(update);
         // Any chunk between comes after the ones that are done.
-        if told.first.is_some_and(|first| latest.is_some_and(|latest| first < latest)) {
+        if update.first.is_some_and(|first| latest.is_some_and(|latest| first < latest)) {
             return false;
         }
         while let Some(chunk) = later.get(next) {

@@ -508,7 +508,10 @@ mod tests {
         assert!(
             said.lock().unwrap()[1].starts_with("job.from, job.until: no record lies between 1970-01-01")
         );
-        assert!(!said.lock().unwrap()[1].contains("the first is of"), "the times of a real run are not told");
+        assert!(
+            !said.lock().unwrap()[1].contains("the first is of"),
+            "the times of a real run are not printed"
+        );
         survey.record_time(9);
         survey.end();
         assert_eq!(said.lock().unwrap().len(), 2);

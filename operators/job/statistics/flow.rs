@@ -14,7 +14,7 @@ use crate::gate::Gate;
 use crate::job::sources::{MISSING, PersonIdentity, SourceRecord};
 use crate::ledger::VersionTerms;
 use crate::mechanisms::{
-    Cell, Cells, DecimalPoint, Edges, Mechanism, Prepared, Statistic, Summary, Tellable,
+    Cell, Cells, DecimalPoint, Edges, Mechanism, Prepared, ReleaseLines, Statistic, Summary,
 };
 use crate::time::Time;
 
@@ -88,7 +88,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         (CellKey, C): Travels,
         G: Fn(&SourceRecord<P, I>) -> CellKey + 'static,
         V: Fn(&SourceRecord<P, I>) -> <Q::Measure as Measure>::Value + 'static,
-        ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Prepared<Answer: Tellable>>,
+        ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
         if let Some((secret, numbers)) = &self.demo {
             let (tally, truth) = exact(numbers);

@@ -238,7 +238,7 @@ mod tests {
 
     // Refutes a mistake that quotes the text of the file.
     #[test]
-    fn what_a_file_holds_is_never_told() {
+    fn a_message_never_quotes_the_contents_of_a_file() {
         let directory = std::env::temp_dir().join(format!("discreet-keys-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let path = directory.join("keys.txt");
@@ -271,7 +271,7 @@ mod cell_tests {
 
     // Refutes a key that is lost, or becomes another one, between two windows, two processes or two people.
     #[test]
-    fn every_way_there_and_back_tells_keys_apart() {
+    fn every_encoding_keeps_keys_distinct() {
         let written = |key: &CellKey| {
             let mut bytes = Vec::new();
             key.write(&mut bytes);
@@ -298,14 +298,14 @@ mod cell_tests {
     }
 
     #[test]
-    fn they_are_told_in_order_and_in_the_units_of_the_file() {
+    fn buckets_are_printed_in_order_and_in_the_units_of_the_file() {
         let mut sorted = keys();
         sorted.reverse();
         sorted.sort();
         assert_eq!(sorted[..9], keys()[..9]);
         assert_eq!(sorted[11], keys()[10], "the last edge");
-        let told: Vec<String> = keys()[7..].iter().map(ToString::to_string).collect();
-        assert_eq!(told, ["(-inf, -0.5)", "[-0.5, 0)", "[0, 1.25)", "[1.25, inf)", "[0, 125)"]);
+        let printed: Vec<String> = keys()[7..].iter().map(ToString::to_string).collect();
+        assert_eq!(printed, ["(-inf, -0.5)", "[-0.5, 0)", "[0, 1.25)", "[1.25, inf)", "[0, 125)"]);
         assert_eq!(keys()[0].label(), Label::Whole);
         assert_eq!(keys()[1].label(), Label::Text("".into()));
     }

@@ -90,7 +90,7 @@ impl MaxSpec {
             MaximumOf::Count => PerPerson::Records,
         };
         let (grid, _) = self.grid()?;
-        Ok(Largest::new(Maximum, each, grid, terms.limits, terms.keys.clone())?.told_in(terms.point))
+        Ok(Largest::new(Maximum, each, grid, terms.limits, terms.keys.clone())?.with_point(terms.point))
     }
 }
 

@@ -44,7 +44,7 @@ impl MeanSpec {
     }
 
     fn mean(&self, terms: &StatisticTerms<'_>) -> Result<Mean<CellKey>, Invalid> {
-        Ok(Mean::new(self.range()?, terms.limits, terms.keys.clone())?.told_in(terms.point))
+        Ok(Mean::new(self.range()?, terms.limits, terms.keys.clone())?.with_point(terms.point))
     }
 }
 

@@ -82,7 +82,7 @@ impl QuantileSpec {
     fn quantiles(&self, terms: &StatisticTerms<'_>) -> Result<Quantiles<CellKey>, Invalid> {
         let (grid, _) = self.grid()?;
         let quantiles = Quantiles::new(self.fractions()?, grid, terms.limits, terms.keys.clone())?;
-        Ok(quantiles.told_in(terms.point))
+        Ok(quantiles.with_point(terms.point))
     }
 
     /// Refuses permute-and-flip under a budget that is not pure epsilon, in which alone it is private, and on

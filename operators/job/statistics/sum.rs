@@ -69,7 +69,7 @@ impl JobStatistic for SumSpec {
 
     fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
         let sum = Total::sum(self.range()?, terms.limits, terms.keys.clone())?;
-        total::prepare(sum.told_in(terms.point), terms)
+        total::prepare(sum.with_point(terms.point), terms)
     }
 
     fn field_of(&self, parameter: &str) -> Option<&'static str> {
@@ -114,7 +114,7 @@ impl StatisticFlow for SumSpec {
     ) -> Result<(), RunError> {
         let range = self.range()?;
         let sum = Total::sum(range, flow.terms.limits, flow.terms.keys.clone());
-        total::lay(flow, sum.map(|sum| sum.told_in(flow.terms.point)), &Added::Values(&range))?;
+        total::lay(flow, sum.map(|sum| sum.with_point(flow.terms.point)), &Added::Values(&range))?;
         flow.show_everything(None)
     }
 }

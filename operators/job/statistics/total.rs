@@ -11,8 +11,8 @@ use crate::dataflow::{Aggregation, KeyedAggregation, ProtectedUnit, RunError};
 use crate::invalid::Invalid;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::mechanisms::{
-    Cells, DecimalPoint, Edges, Gaussian, Laplace, Mechanism, NoisyTotals, Prepared, Range, RunningTotal,
-    RunningTotals, Statistic, Tellable, Total, TotalSpan,
+    Cells, DecimalPoint, Edges, Gaussian, Laplace, Mechanism, NoisyTotals, Prepared, Range, ReleaseLines,
+    RunningTotal, RunningTotals, Statistic, Total, TotalSpan,
 };
 
 /// The running total of a release plan.
@@ -125,7 +125,7 @@ where
     S: Statistic<Tally = Cells<CellKey>>,
     KeyedAggregation<S, Count>: Aggregation<Key = CellKey, Measure = Count, Statistic = S>,
     KeyedAggregation<S, Sum>: Aggregation<Key = CellKey, Measure = Sum, Statistic = S>,
-    ConfiguredNoise: Mechanism<S, Prepared: Prepared<Answer: Tellable>>,
+    ConfiguredNoise: Mechanism<S, Prepared: Prepared<Answer: ReleaseLines>>,
 {
     let bounded = flow.bounded.clone();
     match *added {

@@ -97,7 +97,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn what_is_foretold_is_what_comes(
+    fn a_forecast_comes_true(
         promise in promises(),
         cap in 1..120u64,
         past in prop::collection::vec((-30..0i64, 1..12i64, 1..8u64), 0..6),
@@ -117,7 +117,7 @@ proptest! {
             .enumerate()
             .map(|(index, (start, length, step, price))| pace(index, *start, *length, *step, *price))
             .collect();
-        let forecast = foretell(&account, balance, paces.clone(), LOOKED_AT).unwrap();
+        let forecast = forecast(&account, balance, paces.clone(), LOOKED_AT).unwrap();
         if paces.iter().all(|pace| pace.price.is_none()) {
             prop_assert_eq!(forecast.outlook(), &Outlook::Endless);
             return Ok(());
@@ -139,12 +139,12 @@ proptest! {
 // By hand: a budget of 100 holds 33 charges of 3.
 #[test]
 fn a_lifetime_ends_and_a_span_renews_itself() {
-    let tell = |promise, cap, paces: Vec<Pace>| {
+    let forecast = |promise, cap, paces: Vec<Pace>| {
         let account = account(promise, cap);
         let balance = Account::new(promise, account.neighbours, account.cap.clone()).unwrap();
-        foretell(&account, balance, paces, LOOKED_AT).unwrap()
+        forecast(&account, balance, paces, LOOKED_AT).unwrap()
     };
-    let lifetime = tell(Promise::Lifetime, 100, vec![pace(0, 0, 10, 10, 3)]);
+    let lifetime = forecast(Promise::Lifetime, 100, vec![pace(0, 0, 10, 10, 3)]);
     assert_eq!((lifetime.windows(), lifetime.last_closes()), (33, Some(330)));
     let refused = Interval::new(330, 340).unwrap();
     assert_eq!(lifetime.outlook(), &Outlook::Refused { pace: 0, window: refused });
@@ -156,15 +156,19 @@ fn a_lifetime_ends_and_a_span_renews_itself() {
         (Promise::Each(30), 9, Outlook::Endless),
         (Promise::Each(30), 8, Outlook::Refused { pace: 0, window: Interval::new(20, 30).unwrap() }),
     ] {
-        assert_eq!(tell(promise, cap, vec![pace(0, 0, 10, 10, 3)]).outlook(), &outlook, "{promise:?} {cap}");
+        assert_eq!(
+            forecast(promise, cap, vec![pace(0, 0, 10, 10, 3)]).outlook(),
+            &outlook,
+            "{promise:?} {cap}"
+        );
     }
     // Of two windows with one end, the one that is named first is charged first.
-    let tied = tell(Promise::Lifetime, 7, vec![pace(0, 0, 10, 10, 2), pace(1, 5, 5, 10, 2)]);
+    let tied = forecast(Promise::Lifetime, 7, vec![pace(0, 0, 10, 10, 2), pace(1, 5, 5, 10, 2)]);
     assert_eq!((tied.windows(), tied.last_closes()), (3, Some(20)));
     assert!(matches!(tied.outlook(), Outlook::Refused { pace: 1, .. }));
 
-    assert_eq!(tell(Promise::Lifetime, 7, vec![]).outlook(), &Outlook::Unseen);
-    assert_eq!(tell(Promise::Windows(3), 7, vec![pace(0, 0, 10, 10, 0)]).outlook(), &Outlook::Endless);
+    assert_eq!(forecast(Promise::Lifetime, 7, vec![]).outlook(), &Outlook::Unseen);
+    assert_eq!(forecast(Promise::Windows(3), 7, vec![pace(0, 0, 10, 10, 0)]).outlook(), &Outlook::Endless);
 }
 
 // By hand. Windows of 6 every 7 meet blocks of 10: the block from 40 is the first that three of them overlap,
@@ -175,7 +179,7 @@ fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
     let promise = Promise::Each(10);
     let account = account(promise, 2);
     let balance = Account::new(promise, account.neighbours, account.cap.clone()).unwrap();
-    let forecast = foretell(&account, balance, vec![pace(0, 0, 6, 7, 1)], LOOKED_AT).unwrap();
+    let forecast = forecast(&account, balance, vec![pace(0, 0, 6, 7, 1)], LOOKED_AT).unwrap();
     let window = Interval::new(49, 55).unwrap();
     assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
 
@@ -184,7 +188,7 @@ fn a_promise_about_aligned_spans_is_looked_at_for_a_whole_cycle() {
     let mut balance = Account::new(promise, account.neighbours, account.cap.clone()).unwrap();
     let ahead = Interval::new(3_000, 3_010).unwrap();
     balance.charge(ahead, &cost(1)).unwrap();
-    let forecast = foretell(&account, balance, vec![pace(0, 0, 10, 10, 3)], LOOKED_AT).unwrap();
+    let forecast = super::forecast(&account, balance, vec![pace(0, 0, 10, 10, 3)], LOOKED_AT).unwrap();
     let window = Interval::new(3_020, 3_030).unwrap();
     assert_eq!(forecast.outlook(), &Outlook::Refused { pace: 0, window });
     assert_eq!((forecast.windows(), forecast.last_closes()), (302, Some(3_020)));
@@ -200,13 +204,13 @@ fn a_long_life_is_counted_at_once() {
     let balance = Account::new(account.promise, account.neighbours, account.cap.clone()).unwrap();
     let year = 31_557_600_000_000;
     let yearly =
-        foretell(&account, balance.clone(), vec![pace(0, 0, 1, year as u64, 1 << 60)], LOOKED_AT).unwrap();
+        forecast(&account, balance.clone(), vec![pace(0, 0, 1, year as u64, 1 << 60)], LOOKED_AT).unwrap();
     assert_eq!((yearly.windows(), yearly.last_closes()), (16, Some(15 * year + 1)));
-    let tiny = foretell(&account, balance.clone(), vec![pace(0, 0, 1, 1, 1 << 20)], LOOKED_AT).unwrap();
+    let tiny = forecast(&account, balance.clone(), vec![pace(0, 0, 1, 1, 1 << 20)], LOOKED_AT).unwrap();
     assert_eq!((tiny.windows(), tiny.last_closes()), (1 << 44, Some(1 << 44)));
     // Every window until the end of time fits.
     assert_eq!(
-        foretell(&account, balance, vec![pace(0, 0, 1, 1, 1)], LOOKED_AT).unwrap().outlook(),
+        forecast(&account, balance, vec![pace(0, 0, 1, 1, 1)], LOOKED_AT).unwrap().outlook(),
         &Outlook::Endless
     );
 }
@@ -218,7 +222,7 @@ fn what_was_not_looked_at_is_not_promised() {
     let balance = Account::new(account.promise, account.neighbours, account.cap.clone()).unwrap();
     let steps = [999_983, 999_979, 999_961];
     let paces = steps.iter().enumerate().map(|(index, step)| pace(index, 0, 10, *step, 1)).collect();
-    let forecast = foretell(&account, balance, paces, LOOKED_AT).unwrap();
+    let forecast = forecast(&account, balance, paces, LOOKED_AT).unwrap();
     assert_eq!((forecast.outlook(), forecast.windows()), (&Outlook::Beyond, LOOKED_AT));
     assert_eq!(common(4, 6), Some(12));
     assert_eq!(common(u128::MAX, u128::MAX - 1), None);

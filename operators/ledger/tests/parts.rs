@@ -100,8 +100,8 @@ fn answers_keep_their_names_in_a_repair() {
     let scratch = ScratchPlace::File.scratch();
     let mut ledger = ledger(&scratch, Promise::Lifetime, 10);
     let claim = ledger.claim(&name("web")).unwrap();
-    let told = [answer(b"first", "one"), answer(b"second", "two")];
-    let rows = ledger.seal(&claim, &told).unwrap();
+    let published = [answer(b"first", "one"), answer(b"second", "two")];
+    let rows = ledger.seal(&claim, &published).unwrap();
     drop((ledger, claim));
     scratch.edit("UPDATE head SET sequence = 7", false).unwrap();
     let loss = AcceptedLoss { reason: "the head was edited", now: 0, anchors: &[], published: &[] };

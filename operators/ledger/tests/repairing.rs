@@ -89,15 +89,15 @@ fn a_file_of_releases_shows_what_an_older_copy_lacks() {
         let scratch = ScratchPlace::File.scratch();
         let lost: Vec<Sealing> = (1..4).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, "lost")).collect();
         let (rows, before) = put_back(&scratch, promise, sealing("web", (0, 10), 3, "kept"), &lost);
-        let told: Vec<Published> = rows.iter().map(published).collect();
-        let (done, mut ledger) = repaired(&scratch, &told);
+        let published: Vec<Published> = rows.iter().map(published).collect();
+        let (done, mut ledger) = repaired(&scratch, &published);
         assert_eq!((done.sound, done.charges, done.floor), (2, 3, NOW));
         assert_eq!(spending(&mut ledger), before, "{promise:?}");
         let own = *ledger.name();
-        for row in &told {
+        for row in &published {
             ledger.holds(&row.anchor(own).unwrap()).unwrap();
         }
-        let again = AcceptedLoss { published: &told, ..loss(&[]) };
+        let again = AcceptedLoss { published: &published, ..loss(&[]) };
         let refused = Ledger::repair(scratch.ledger(), &again).unwrap_err();
         assert!(refused.to_string().contains("nothing is in doubt"), "{refused}");
     }

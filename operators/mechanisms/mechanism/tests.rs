@@ -48,9 +48,9 @@ fn variations() -> Vec<Digest> {
         hashed(&usual, &sum(-5, 8)),
         hashed(&usual, &mean(-5, 9)),
         hashed(&usual, &mean(-4, 9)),
-        hashed(&usual, &sum(-5, 9).told_in(DecimalPoint::digits(2).unwrap())),
-        hashed(&usual, &sum(-5, 9).told_in(DecimalPoint::digits(-2).unwrap())),
-        hashed(&usual, &mean(-5, 9).told_in(DecimalPoint::digits(2).unwrap())),
+        hashed(&usual, &sum(-5, 9).with_point(DecimalPoint::digits(2).unwrap())),
+        hashed(&usual, &sum(-5, 9).with_point(DecimalPoint::digits(-2).unwrap())),
+        hashed(&usual, &mean(-5, 9).with_point(DecimalPoint::digits(2).unwrap())),
         // Of whom, and how much.
         hashed(&usual, &count(Bound::keys(2).per_key(3), public())),
         hashed(&usual, &count(Bound::keys(4).per_key(2), public())),

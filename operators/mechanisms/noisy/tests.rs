@@ -18,7 +18,7 @@ fn share(mean: &Mean<u32>, values: &[i64]) -> Cell {
 }
 
 // The noise of the largest budget is all but none: what is left is the exact mean, whose sum of an odd range
-// is in half units. Refutes a lost half, a middle that is added twice, and a sum told for a mean.
+// is in half units. Refutes a lost half, a middle that is added twice, and a sum released as a mean.
 #[test]
 fn with_next_to_no_noise_the_mean_is_the_exact_one() {
     for (low, high) in [(0, 1), (-3, 4), (10, 20), (-20, -7)] {
@@ -36,10 +36,10 @@ fn with_next_to_no_noise_the_mean_is_the_exact_one() {
             exact.absorb((1, share(&mean, &values)));
         }
         let drawn = prepared.draw(exact, None, &mut random);
-        let [(1, told), (2, nobody)] = drawn.answer.cells() else { panic!() };
+        let [(1, released), (2, nobody)] = drawn.answer.cells() else { panic!() };
         let truth = sum as f64 / count as f64;
-        assert!((told.value() - truth).abs() < 1e-3, "{} for {truth}", told.value());
-        assert!(told.low() <= truth && truth <= told.high && told.high - told.low() < 0.1);
+        assert!((released.value() - truth).abs() < 1e-3, "{} for {truth}", released.value());
+        assert!(released.low() <= truth && truth <= released.high && released.high - released.low() < 0.1);
         assert!(low as f64 <= nobody.low() && nobody.high <= high as f64);
         assert_eq!(drawn.state, None);
     }
@@ -92,10 +92,10 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
             let mut exact = prepared.tally();
             (0..people).for_each(|_| exact.absorb((1, share(&mean, &[value]))));
             let drawn = prepared.draw(exact, None, &mut noise);
-            let (_, told) = drawn.answer.cells()[0];
-            assert!(0.0 <= told.low() && told.low() <= told.value());
-            assert!(told.value() <= told.high && told.high <= 10.0);
-            told.low() <= value as f64 && value as f64 <= told.high
+            let (_, released) = drawn.answer.cells()[0];
+            assert!(0.0 <= released.low() && released.low() <= released.value());
+            assert!(released.value() <= released.high && released.high <= 10.0);
+            released.low() <= value as f64 && value as f64 <= released.high
         });
         let held = held.count();
         assert!(held as f64 > 4000.0 * 0.9 - 4.753 * (4000.0 * 0.09f64).sqrt(), "{held} of 4000");
@@ -112,8 +112,8 @@ fn sum_and_count_have_half_each_of_what_may_be_outside() {
     for seed in 0..20 {
         let mut exact = prepared.tally();
         (0..1000).for_each(|_| exact.absorb((1, share(&mean, &[5]))));
-        let (_, told) = prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer.cells()[0];
-        let width = told.high - told.low();
+        let (_, released) = prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer.cells()[0];
+        let width = released.high - released.low();
         assert!((0.050..0.056).contains(&width), "{width}");
     }
 }

@@ -252,10 +252,10 @@ impl ReadyAnswers for ReadyBundle {
         state: Option<&[u8]>,
         noise: &mut NoiseSource,
     ) -> Drawn<Answered> {
-        let answered = |told, used, left| Answered {
+        let answered = |estimate, used, left| Answered {
             question: asked.clone(),
             version,
-            told,
+            estimate,
             point: self.point(asked),
             law: Arc::clone(&self.law),
             used,
@@ -271,8 +271,8 @@ impl ReadyAnswers for ReadyBundle {
         let Some(after) = used.after(&share, asked.takes()) else {
             return Drawn { answer: answered(None, before, left), state: state.map(<[u8]>::to_vec) };
         };
-        let (told, takes) = (self.noised(asked, found, noise), asked.takes());
-        let answer = answered(Some(told), before + takes, left.saturating_sub(takes));
+        let (estimate, takes) = (self.noised(asked, found, noise), asked.takes());
+        let answer = answered(Some(estimate), before + takes, left.saturating_sub(takes));
         Drawn { answer, state: Some(after.to_bytes()) }
     }
 }

@@ -68,26 +68,26 @@ impl Certain {
     /// rises with it where it is negative, so the largest value is at one of the two ends of `n`; the same
     /// holds for the least value. If `n` may be 0, the interval is the whole range.
     pub(super) fn mean(&self, sum: i128, count: i128, range: &Range, point: DecimalPoint) -> Estimated {
-        let told = MeanAnswer::new(range, point);
+        let form = MeanAnswer::new(range, point);
         let (unit, reach) = (IBig::from(self.steps.unit(range)), IBig::from(self.reach));
         let rounded = IBig::from(u8::from(self.steps.rounds(range)));
         let [fewest, most] = self.records(count);
         let end = |up: bool| {
             if fewest < IBig::ONE {
-                return told.end(up);
+                return form.end(up);
             }
             let sum = if up { sum + &reach } else { sum - &reach };
             let records = if (sum < IBig::ZERO) == up { &most } else { &fewest };
             let off = if up { &rounded * records } else { -(&rounded * records) };
-            told.at(&(2 * sum + off), &(2 * &unit * records), if up { Round::Up } else { Round::Down })
+            form.at(&(2 * sum + off), &(2 * &unit * records), if up { Round::Up } else { Round::Down })
         };
         let (low, high) = (end(false), end(true));
         // The divisor is at least one record.
         let steps = IBig::from(self.steps.count());
-        let value = told.at(&(sum * &steps), &(unit * IBig::from(count).max(steps.clone())), Round::Near);
+        let value = form.at(&(sum * &steps), &(unit * IBig::from(count).max(steps.clone())), Round::Near);
         // Clamping depends on noisy numbers alone, so it costs nothing.
         let value = value.clamp(low.min(high), high.max(low));
-        let [value, low, high] = [value, low, high].map(|number| DecimalNumber(number, told.point));
+        let [value, low, high] = [value, low, high].map(|number| DecimalNumber(number, form.point));
         Estimated { value, low, high }
     }
 

@@ -76,7 +76,7 @@ impl Filter {
     /// Names `filter`, with the column of the error and the text that is expected there.
     pub fn parse(schema: &Schema, text: &str) -> Result<Filter, Invalid> {
         let program = text::read(schema, text)?;
-        let Some(text) = text::tell(schema, &program) else {
+        let Some(text) = text::describe(schema, &program) else {
             return Err(Invalid::new("filter", InvalidKind::TooLarge, "moments of the years 0 to 9999"));
         };
         match text.len() {

@@ -13,7 +13,7 @@ use super::schema::Schema;
 use crate::accounting::Interval;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::lines::{before, field, put, written};
-use crate::mechanisms::{DecimalPoint, Estimate, Head, Range, Tellable};
+use crate::mechanisms::{DecimalPoint, Estimate, Head, Range, ReleaseLines};
 use crate::time;
 use crate::time::{Time, in_json};
 use crate::words::{listed, meant, quoted};
@@ -178,7 +178,7 @@ impl<'de> Deserialize<'de> for LineObject<'de> {
 pub struct Answered {
     pub(super) question: Query,
     pub(super) version: Interval,
-    pub(super) told: Option<Estimated>,
+    pub(super) estimate: Option<Estimated>,
     /// The decimal point of the queried field.
     pub(super) point: DecimalPoint,
     pub(super) law: Arc<BundleNoise>,
@@ -204,8 +204,8 @@ pub(super) struct BundleNoise {
 /// certainty, and the value of a count is no farther from it than the bound. A mean has two noises: that of
 /// its sum, in units of the field, and that of its count. A refusal has `"refused":"bundle"` in place of the
 /// members from the value to the noise.
-impl Tellable for Answered {
-    fn tell(&self, head: &Head<'_>) -> String {
+impl ReleaseLines for Answered {
+    fn lines(&self, head: &Head<'_>) -> String {
         let mut text = before(head);
         field(&mut text, "part", &self.question.part().to_string());
         field(&mut text, "question", self.question.id());
@@ -214,8 +214,8 @@ impl Tellable for Answered {
         field(&mut text, "asked", &self.question.text());
         let (start, end) = (in_json(self.version.start()), in_json(self.version.end()));
         copied(&mut text, "version", &format!("{{\"start\":{start},\"end\":{end}}}"));
-        match &self.told {
-            Some(told) => self.estimated(told, &mut text),
+        match &self.estimate {
+            Some(estimate) => self.estimated(estimate, &mut text),
             None => field(&mut text, "refused", "bundle"),
         }
         field(&mut text, "used", &self.used);
@@ -232,7 +232,7 @@ impl Answered {
     /// with certainty; `None` for a refusal.
     pub fn estimate(&self) -> Option<Estimate<f64>> {
         let float = |number: DecimalNumber| number.1.float(number.0 as f64);
-        self.told
+        self.estimate
             .map(|Estimated { value, low, high }| Estimate::between(float(low), float(value), float(high)))
     }
 
@@ -241,10 +241,10 @@ impl Answered {
         self.left
     }
 
-    fn estimated(&self, told: &Estimated, text: &mut Vec<u8>) {
+    fn estimated(&self, estimate: &Estimated, text: &mut Vec<u8>) {
         let shown = |number: DecimalNumber| number.1.shown(number.0);
-        copied(text, "value", &shown(told.value));
-        copied(text, "interval", &format!("[{},{}]", shown(told.low), shown(told.high)));
+        copied(text, "value", &shown(estimate.value));
+        copied(text, "interval", &format!("[{},{}]", shown(estimate.low), shown(estimate.high)));
         copied(text, "confidence", "1");
         let BundleNoise { certain, .. } = &*self.law;
         let bound = shown(certain.bound());

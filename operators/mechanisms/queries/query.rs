@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::bundle::Steps;
 use super::filter::Filter;
-use super::schema::{FieldKind, Schema, printable, told};
+use super::schema::{FieldKind, Schema, as_written, printable};
 use crate::accounting::{Interval, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid;
 use crate::invalid::Invalid;
 use crate::mechanisms::mechanism::Sealed;
-use crate::mechanisms::{ContributionBound, Drawn, Range, Tellable};
+use crate::mechanisms::{ContributionBound, Drawn, Range, ReleaseLines};
 use crate::noise::NoiseSource;
 use crate::time::Time;
 
@@ -156,7 +156,7 @@ impl<'a> QueryBy<'a> {
         let (low, high) = (shown(range.low()), shown(range.high()));
         self.asked(
             Asks::Mean { field: place, range },
-            format!("mean of {} in {low}..{high}", told(field)),
+            format!("mean of {} in {low}..{high}", as_written(field)),
             filter,
         )
     }
@@ -230,7 +230,7 @@ pub trait Answers: Sealed + Send + Sync + 'static {
 /// A prepared mechanism, which draws the answer of one query after another.
 pub trait ReadyAnswers: Sealed + Send + Sync + 'static {
     /// The type of the released answer.
-    type Answer: Tellable + Send + 'static;
+    type Answer: ReleaseLines + Send + 'static;
 
     /// Returns the cost of all answers together, which is paid once, before the first.
     fn cost(&self) -> &ReleaseCost;

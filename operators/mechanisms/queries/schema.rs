@@ -139,7 +139,7 @@ impl Schema {
     /// Returns the end of an error message for an unknown name: the list of the fields.
     pub(super) fn unknown(&self, name: &str) -> String {
         let known: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
-        let shown: Vec<String> = known.iter().take(20).map(|name| told(name)).collect();
+        let shown: Vec<String> = known.iter().take(20).map(|name| as_written(name)).collect();
         let more = known.len().saturating_sub(shown.len());
         let mut fields =
             if more == 0 { listed(&shown) } else { format!("{} or {more} more", shown.join(", ")) };
@@ -147,7 +147,7 @@ impl Schema {
             true => "of which nobody may ask, for it says whose a record is",
             false => {
                 if let Some(meant) = meant(name, &known) {
-                    fields.push_str(&format!(" (did you mean {}?)", told(meant)));
+                    fields.push_str(&format!(" (did you mean {}?)", as_written(meant)));
                 }
                 "which is no field"
             }
@@ -230,7 +230,7 @@ impl Field {
 
 /// Returns the name as the filter language writes it: between backquotes, unless it is a plain word and no
 /// keyword.
-pub(super) fn told(name: &str) -> String {
+pub(super) fn as_written(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_alphabetic() || first == '_')
         && name.chars().all(is_plain)
         && !name.contains("..")
@@ -418,7 +418,7 @@ mod tests {
             let schema = Schema::new([Field::number(name)]).unwrap();
             let asked =
                 schema.question("ann", "q", 0).mean(name, "0", "1", &format!("`{name}` = 1")).unwrap();
-            let shown = told(name);
+            let shown = as_written(name);
             assert_eq!(asked.text(), format!("mean of {shown} in 0..1 where {shown} = 1"));
             let again = schema.question("ann", "q", 0).mean(name, "0", "1", &asked.filter().to_string());
             assert_eq!(again, Ok(asked));

@@ -87,9 +87,9 @@ impl<K: Key, F: Monotone> Largest<K, F> {
         Ok(Largest { function, each, grid, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
     }
 
-    /// Tells the answer with its decimal point there. Values and the grid are in the steps that it leaves.
+    /// Sets the decimal point of the answer. Values and the grid are in the steps that it leaves.
     #[must_use]
-    pub fn told_in(self, point: DecimalPoint) -> Largest<K, F> {
+    pub fn with_point(self, point: DecimalPoint) -> Largest<K, F> {
         Largest { point, ..self }
     }
 
@@ -311,7 +311,7 @@ impl<F: Monotone> Aim<F> {
 
     /// An answer of the grid, and what is known of where the function is: above the point before, and nothing
     /// of how far.
-    pub(super) fn told(&self, index: u64) -> Estimate<i128> {
+    pub(super) fn estimate(&self, index: u64) -> Estimate<i128> {
         let at = |index: u64| self.grid.at(index).map(i128::from);
         let (least, last) = (at(1).unwrap_or(i128::MIN), at(self.grid.top()).unwrap_or(i128::MAX));
         let low = index.checked_sub(1).and_then(at).map_or(least, |below| below + 1);
@@ -320,7 +320,7 @@ impl<F: Monotone> Aim<F> {
 
     /// Returns the description of the noise, of this kind, with the guarantee of its rank.
     pub(super) fn noised(&self, kind: &'static str, scale: f64, comparisons: Option<u32>) -> Noised {
-        let ranks = Ranks::Below { comparisons, tau: self.tau, least: self.told(1).value };
+        let ranks = Ranks::Below { comparisons, tau: self.tau, least: self.estimate(1).value };
         Noised { ranks: Some(ranks), assumes: assumed::<F>(), ..Noised::of("largest", kind, scale) }
     }
 

@@ -19,7 +19,7 @@
 //!
 //! A largest value is **too small by design**. Whatever is released of the one largest person would be that
 //! person's; so what is released is a value that several people exceed, between the largest and the `2
-//! tau`-th largest, up to a point of the grid. Where fewer than `tau` people are it tells nothing. It is the
+//! tau`-th largest, up to a point of the grid. Where fewer than `tau` people are it reveals nothing. It is the
 //! least point of the grid then, and the line says that they were too few; or, as often as noise is as large
 //! as that, a point above it.
 //!

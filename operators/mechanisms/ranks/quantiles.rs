@@ -18,7 +18,7 @@ use crate::mechanisms::answer::{DecimalPoint, Estimate, EstimatesPerKey, Noised,
 use crate::mechanisms::bound::{ContributionBound, Sensitivity};
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::mechanism::Sealed;
-use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
+use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, settled};
 use crate::mechanisms::selection::{SelectedRow, Threshold};
 use crate::mechanisms::spend::Cut;
 use crate::mechanisms::statistic::{Cells, KeyedStatistic, Statistic};
@@ -58,9 +58,9 @@ impl<K: Key> Quantiles<K> {
         Ok(Quantiles { quantiles, grid, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
     }
 
-    /// Tells the answers with their decimal point there. Values and the grid are in the steps that it leaves.
+    /// Sets the decimal point of the answers. Values and the grid are in the steps that it leaves.
     #[must_use]
-    pub fn told_in(self, point: DecimalPoint) -> Quantiles<K> {
+    pub fn with_point(self, point: DecimalPoint) -> Quantiles<K> {
         Quantiles { point, ..self }
     }
 
@@ -147,9 +147,9 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
     })
 }
 
-impl Tells for Chosen {
+impl NumberForm for Chosen {
     type Cell = RankedValues;
-    type Told = i128;
+    type Number = i128;
 }
 
 impl Numbers for Chosen {
@@ -380,8 +380,9 @@ mod tests {
         let promised: Vec<Option<Ranks>> = answer.noise().iter().map(Noised::ranks).collect();
         assert!(promised.iter().all(|ranks| matches!(ranks, Some(Ranks::Within { rank_error: 1.., .. }))));
         let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
-        let told = crate::mechanisms::Tellable::tell(&answer, &head);
-        let firsts: Vec<&str> = told.lines().map(|line| line.split("\"value\"").next().unwrap()).collect();
+        let released = crate::mechanisms::ReleaseLines::lines(&answer, &head);
+        let firsts: Vec<&str> =
+            released.lines().map(|line| line.split("\"value\"").next().unwrap()).collect();
         let expected =
             ["0.1", "0.5", "0.9", "0.99"].map(|q| format!("{{\"release\":\"r\",\"window\":null,\"q\":{q},"));
         assert_eq!(firsts, expected);

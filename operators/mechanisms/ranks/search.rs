@@ -5,7 +5,7 @@
 //! The loss of a point is how many people must leave so that the function falls to it ([`Monotone`]). It is
 //! known without looking at the two ends: below every value it cannot fall to, and to the last point it has
 //! fallen, for a value above counts as it. Between them the search halves what is left: where the noised loss
-//! of the middle is at most `tau` it goes down, and else up. It tells the upper of the two neighbours at
+//! of the middle is at most `tau` it goes down, and else up. It releases the upper of the two neighbours at
 //! which it ends.
 //!
 //! It asks at most [`Grid::comparisons`](super::Grid::comparisons) times, `ceil(log2(points - 1))`, and
@@ -32,7 +32,7 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::{Additive, Family, UncheckedNoise};
 use crate::mechanisms::answer::{DecimalPoint, Estimate, Noised};
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::noisy::{Noisy, Numbers, Tells, settled};
+use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, settled};
 use crate::mechanisms::selection::{SelectedRow, Threshold};
 use crate::mechanisms::statistic::Statistic;
 use crate::noise::NoiseSource;
@@ -109,9 +109,9 @@ pub(super) fn search(top: u64, tau: u64, loss: impl Fn(u64) -> u64, draws: &[i64
     SearchOutcome { at: high, compared }
 }
 
-impl<F: Monotone> Tells for Search<F> {
+impl<F: Monotone> NumberForm for Search<F> {
     type Cell = Tops;
-    type Told = i128;
+    type Number = i128;
 }
 
 impl<F: Monotone> Numbers for Search<F> {
@@ -142,7 +142,7 @@ impl<F: Monotone> Numbers for Search<F> {
         let find = |(row, draws): (&mut SelectedRow<K, Tops>, &[i64])| {
             let ranked = std::mem::take(&mut row.cell).ranked();
             let found = search(aim.grid.top(), aim.tau, |index| aim.loss(&ranked, index), draws);
-            aim.told(found.at)
+            aim.estimate(found.at)
         };
         rows.iter_mut().zip(draws.chunks(comparisons)).map(find).collect()
     }
@@ -240,9 +240,9 @@ impl<F: Monotone> Inverse<F> {
     }
 }
 
-impl<F: Monotone> Tells for Inverse<F> {
+impl<F: Monotone> NumberForm for Inverse<F> {
     type Cell = Tops;
-    type Told = i128;
+    type Number = i128;
 }
 
 impl<F: Monotone> Numbers for Inverse<F> {
@@ -267,7 +267,7 @@ impl<F: Monotone> Numbers for Inverse<F> {
     ) -> Vec<Estimate<i128>> {
         let choose = |row: &mut SelectedRow<K, Tops>| {
             let ranked = std::mem::take(&mut row.cell).ranked();
-            self.aim.told(self.choice.choose(&self.runs(&ranked), noise) + 1)
+            self.aim.estimate(self.choice.choose(&self.runs(&ranked), noise) + 1)
         };
         rows.iter_mut().map(choose).collect()
     }

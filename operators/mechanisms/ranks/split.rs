@@ -172,22 +172,22 @@ impl Splitting {
             return Err(Invalid::new("confidence", kind, "a number above 0 and below 1, such as 0.9"));
         }
         let chance = (1.0 - confidence) / self.parts() as f64;
-        let mut told = Vec::new();
+        let mut accuracies = Vec::new();
         match &self.shape {
             SplitShape::Apart(choices) => {
                 for (&quantile, choice) in self.quantiles.iter().zip(choices) {
-                    told.push(accuracy(choice, quantile, self.grid.top(), 0, chance)?);
+                    accuracies.push(accuracy(choice, quantile, self.grid.top(), 0, chance)?);
                 }
                 // In order, none errs more than the one that errs most.
-                let most = told.iter().map(|accuracy| accuracy.rank_error).max().unwrap_or(0);
-                told.iter_mut().for_each(|accuracy| accuracy.rank_error = most);
+                let most = accuracies.iter().map(|accuracy| accuracy.rank_error).max().unwrap_or(0);
+                accuracies.iter_mut().for_each(|accuracy| accuracy.rank_error = most);
             }
             SplitShape::Tree { bits, root, .. } => {
-                told.resize(self.quantiles.len(), Accuracy { scale: 0.0, rank_error: 0 });
-                inherit(root.as_deref(), self.grid.top() << bits, (0, 0), chance, &mut told)?;
+                accuracies.resize(self.quantiles.len(), Accuracy { scale: 0.0, rank_error: 0 });
+                inherit(root.as_deref(), self.grid.top() << bits, (0, 0), chance, &mut accuracies)?;
             }
         }
-        Ok(told)
+        Ok(accuracies)
     }
 }
 
@@ -278,7 +278,7 @@ fn inherit(
     cells: u64,
     (low, high): (u64, u64),
     chance: f64,
-    told: &mut [Accuracy],
+    accuracies: &mut [Accuracy],
 ) -> Result<(), Invalid> {
     let Some(node) = node else { return Ok(()) };
     let (t, of) = (node.fraction.numerator(), node.fraction.denominator());
@@ -287,11 +287,11 @@ fn inherit(
     let inherited =
         (u128::from(of - t) * u128::from(low) + u128::from(t) * u128::from(high)).div_ceil(of.into());
     let off = own.rank_error.saturating_add(u64::try_from(inherited).unwrap_or(u64::MAX));
-    if let Some(accuracy) = told.get_mut(node.place) {
+    if let Some(accuracy) = accuracies.get_mut(node.place) {
         *accuracy = Accuracy { rank_error: off, ..own };
     }
-    inherit(node.below.as_deref(), cells, (low, off), chance, told)?;
-    inherit(node.above.as_deref(), cells, (off, high), chance, told)
+    inherit(node.below.as_deref(), cells, (low, off), chance, accuracies)?;
+    inherit(node.above.as_deref(), cells, (off, high), chance, accuracies)
 }
 
 /// Of one choice among so many, where the best has at most this loss.

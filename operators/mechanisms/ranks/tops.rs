@@ -170,11 +170,11 @@ mod tests {
             values.sort_unstable_by_key(|value| Reverse(*value));
             for leaving in 0..=most.min(values.len()) {
                 let left = &values[leaving..];
-                let told = ranked.without(leaving as u64, 3);
-                prop_assert_eq!(told.people, left.len() as u64);
-                prop_assert_eq!(told.total, left.iter().map(|value| i128::from(*value)).sum::<i128>());
+                let released = ranked.without(leaving as u64, 3);
+                prop_assert_eq!(released.people, left.len() as u64);
+                prop_assert_eq!(released.total, left.iter().map(|value| i128::from(*value)).sum::<i128>());
                 let known = 3.min(most.min(values.len()) - leaving);
-                prop_assert_eq!(told.largest, &left[..known]);
+                prop_assert_eq!(released.largest, &left[..known]);
             }
             prop_assert_eq!(ranked.without(u64::MAX, 3).people, 0);
         }

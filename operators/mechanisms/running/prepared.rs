@@ -258,7 +258,7 @@ impl PreparedRunning {
         exact: i64,
         noise: &mut NoiseSource,
     ) -> Result<f64, TickError> {
-        self.told(state, exact, |measured| {
+        self.released(state, exact, |measured| {
             measured.iter_mut().for_each(|value| *value = value.saturating_add(self.law.draw(noise).into()));
         })
     }
@@ -270,7 +270,7 @@ impl PreparedRunning {
 
     /// Advances the state by a tick whose measurements are noised by `noised`: the total depends on the data
     /// of the tick through it alone.
-    pub(super) fn told(
+    pub(super) fn released(
         &self,
         state: &mut TotalState,
         exact: i64,
@@ -284,7 +284,7 @@ impl PreparedRunning {
         }
         let mut measured = state.measure(&self.plan, exact);
         noised(&mut measured);
-        Ok(state.tell(&self.plan, &measured))
+        Ok(state.estimate(&self.plan, &measured))
     }
 }
 

@@ -66,13 +66,17 @@ impl TotalState {
         }
     }
 
-    pub(super) fn tell(&mut self, plan: &MeasurementPlan, noised: &[i128]) -> f64 {
+    pub(super) fn estimate(&mut self, plan: &MeasurementPlan, noised: &[i128]) -> f64 {
         let first = noised.first().copied().unwrap_or(0);
         match (plan, &mut self.kept) {
-            (MeasurementPlan::History(history), StrategyState::History(kept)) => history.tell(kept, first),
-            (MeasurementPlan::Buffers(buffers), StrategyState::Buffers(kept)) => buffers.tell(kept, first),
+            (MeasurementPlan::History(history), StrategyState::History(kept)) => {
+                history.estimate(kept, first)
+            }
+            (MeasurementPlan::Buffers(buffers), StrategyState::Buffers(kept)) => {
+                buffers.estimate(kept, first)
+            }
             (MeasurementPlan::Nodes(nodes), StrategyState::Nodes(kept)) => {
-                nodes.tell(kept, self.ticks, noised)
+                nodes.estimate(kept, self.ticks, noised)
             }
             _ => 0.0,
         }
@@ -84,20 +88,20 @@ impl StrategyState {
         match plan {
             MeasurementPlan::History(_) => StrategyState::History(HistoryState {
                 exact: VecDeque::new(),
-                told: VecDeque::new(),
+                estimates: VecDeque::new(),
                 total: 0.0,
             }),
             MeasurementPlan::Buffers(buffers) => {
                 let count = buffers.count();
                 StrategyState::Buffers(BufferState {
                     exact: vec![0; count],
-                    told: vec![0.0; count],
+                    estimates: vec![0.0; count],
                     total: 0.0,
                 })
             }
             MeasurementPlan::Nodes(nodes) => StrategyState::Nodes(NodeState {
                 exact: vec![0; nodes.levels()],
-                told: vec![0.0; nodes.levels()],
+                estimates: vec![0.0; nodes.levels()],
             }),
         }
     }
@@ -121,7 +125,7 @@ pub(super) struct Nodes {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NodeState {
     pub(super) exact: Vec<i128>,
-    pub(super) told: Vec<f64>,
+    pub(super) estimates: Vec<f64>,
 }
 
 impl Nodes {
@@ -156,8 +160,8 @@ impl Nodes {
 
     /// Returns the total. A node is estimated by its own measurement and its children's estimates, weighted
     /// by their precision; a total is one node for each binary digit of its tick.
-    pub(super) fn tell(self, kept: &mut NodeState, tick: u64, noised: &[i128]) -> f64 {
-        let (waiting, place) = split(&mut kept.told, tick);
+    pub(super) fn estimate(self, kept: &mut NodeState, tick: u64, noised: &[i128]) -> f64 {
+        let (waiting, place) = split(&mut kept.estimates, tick);
         let mut values = noised.iter().map(|value| *value as f64);
         let mut estimate = values.next().unwrap_or(0.0);
         for ((level, own), sibling) in (1..).zip(values).zip(waiting) {
@@ -167,7 +171,7 @@ impl Nodes {
         if let Some(place) = place {
             *place = estimate;
         }
-        kept.told.iter().sum()
+        kept.estimates.iter().sum()
     }
 }
 
@@ -201,7 +205,7 @@ pub(super) enum Workload {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HistoryState {
     pub(super) exact: VecDeque<i64>,
-    pub(super) told: VecDeque<f64>,
+    pub(super) estimates: VecDeque<f64>,
     pub(super) total: f64,
 }
 
@@ -247,16 +251,16 @@ impl History {
     }
 
     /// Computes the tick from its noised measurement and the noised ticks before it, and returns the total.
-    pub(super) fn tell(&self, kept: &mut HistoryState, noised: i128) -> f64 {
-        let known: f64 = each(&self.ratios, &kept.told).map(|(by, value)| by * value).sum();
-        let told = noised as f64 / self.coefficients.unit() - known;
-        kept.told.push_front(told);
+    pub(super) fn estimate(&self, kept: &mut HistoryState, noised: i128) -> f64 {
+        let known: f64 = each(&self.ratios, &kept.estimates).map(|(by, value)| by * value).sum();
+        let estimate = noised as f64 / self.coefficients.unit() - known;
+        kept.estimates.push_front(estimate);
         let total = match self.work {
-            Workload::SoFar => kept.total + told,
-            Workload::Last(width) => kept.told.iter().take(width as usize).sum(),
+            Workload::SoFar => kept.total + estimate,
+            Workload::Last(width) => kept.estimates.iter().take(width as usize).sum(),
         };
         kept.total = total;
-        kept.told.truncate(self.ratios.len().max(self.width().saturating_sub(1) as usize));
+        kept.estimates.truncate(self.ratios.len().max(self.width().saturating_sub(1) as usize));
         total
     }
 }
@@ -285,7 +289,7 @@ pub(super) struct Buffers {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BufferState {
     pub(super) exact: Vec<i128>,
-    pub(super) told: Vec<f64>,
+    pub(super) estimates: Vec<f64>,
     pub(super) total: f64,
 }
 
@@ -323,13 +327,13 @@ impl Buffers {
         measured >> (INNER - self.bits)
     }
 
-    pub(super) fn tell(&self, kept: &mut BufferState, noised: i128) -> f64 {
-        let known: f64 = self.floats.iter().zip(&kept.told).map(|((_, weight), sum)| weight * sum).sum();
-        let told = noised as f64 / (1u64 << self.bits) as f64 - known;
-        for ((decay, _), sum) in self.floats.iter().zip(&mut kept.told) {
-            *sum = decay * *sum + told;
+    pub(super) fn estimate(&self, kept: &mut BufferState, noised: i128) -> f64 {
+        let known: f64 = self.floats.iter().zip(&kept.estimates).map(|((_, weight), sum)| weight * sum).sum();
+        let estimate = noised as f64 / (1u64 << self.bits) as f64 - known;
+        for ((decay, _), sum) in self.floats.iter().zip(&mut kept.estimates) {
+            *sum = decay * *sum + estimate;
         }
-        kept.total += told;
+        kept.total += estimate;
         kept.total
     }
 }
@@ -359,22 +363,22 @@ pub(super) fn written(state: &TotalState) -> Vec<u8> {
 
 /// Writes the exact numbers, the noised numbers and the total.
 pub(super) fn numbers(state: &TotalState, bytes: &mut Vec<u8>) {
-    let mut floats = |exact: Vec<u8>, told: &mut dyn Iterator<Item = f64>| {
+    let mut floats = |exact: Vec<u8>, estimates: &mut dyn Iterator<Item = f64>| {
         bytes.extend(exact);
-        told.for_each(|value| bytes.extend(value.to_bits().to_be_bytes()));
+        estimates.for_each(|value| bytes.extend(value.to_bits().to_be_bytes()));
     };
     match &state.kept {
         StrategyState::History(kept) => {
             let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
-            floats(exact, &mut kept.told.iter().copied().chain([kept.total]));
+            floats(exact, &mut kept.estimates.iter().copied().chain([kept.total]));
         }
         StrategyState::Buffers(kept) => {
             let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
-            floats(exact, &mut kept.told.iter().copied().chain([kept.total]));
+            floats(exact, &mut kept.estimates.iter().copied().chain([kept.total]));
         }
         StrategyState::Nodes(kept) => {
             let exact = kept.exact.iter().flat_map(|value| value.to_be_bytes()).collect();
-            floats(exact, &mut kept.told.iter().copied());
+            floats(exact, &mut kept.estimates.iter().copied());
         }
     }
 }
@@ -430,21 +434,21 @@ impl<'b> UnreadBytes<'b> {
     fn kept(&mut self, plan: &MeasurementPlan, ticks: u64) -> Option<StrategyState> {
         Some(match plan {
             MeasurementPlan::History(history) => {
-                let (exact, told) = history.kept(ticks);
+                let (exact, estimates) = history.kept(ticks);
                 StrategyState::History(HistoryState {
                     exact: (0..exact).map(|_| self.array().map(i64::from_be_bytes)).collect::<Option<_>>()?,
-                    told: (0..told).map(|_| self.float()).collect::<Option<_>>()?,
+                    estimates: (0..estimates).map(|_| self.float()).collect::<Option<_>>()?,
                     total: self.float()?,
                 })
             }
             MeasurementPlan::Buffers(buffers) => StrategyState::Buffers(BufferState {
                 exact: self.wide(buffers.count())?,
-                told: self.floats(buffers.count())?,
+                estimates: self.floats(buffers.count())?,
                 total: self.float()?,
             }),
             MeasurementPlan::Nodes(nodes) => StrategyState::Nodes(NodeState {
                 exact: self.wide(nodes.levels())?,
-                told: self.floats(nodes.levels())?,
+                estimates: self.floats(nodes.levels())?,
             }),
         })
     }

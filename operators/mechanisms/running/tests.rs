@@ -41,7 +41,9 @@ fn measured(running: &PreparedRunning, ticks: &[i64]) -> (Vec<i128>, Vec<f64>) {
     let (mut state, mut all) = (running.begin(), Vec::new());
     let totals = ticks
         .iter()
-        .map(|exact| running.told(&mut state, *exact, |measured| all.extend_from_slice(measured)).unwrap())
+        .map(|exact| {
+            running.released(&mut state, *exact, |measured| all.extend_from_slice(measured)).unwrap()
+        })
         .collect();
     (all, totals)
 }

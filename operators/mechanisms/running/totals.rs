@@ -41,7 +41,7 @@ pub struct RunningTotals<K> {
     span: TotalSpan,
     measure: MeasureKind,
     pub(super) keys: TotalSource<K>,
-    told: EstimateFormat,
+    format: EstimateFormat,
     widths: IntervalWidths,
     cost: ReleaseCost,
     parameters: Digest,
@@ -65,12 +65,12 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
                 "rho, or epsilon with a delta: totals that are released at every window have Gaussian noise";
             return Err(Invalid::new("delta", InvalidKind::Missing, remedy));
         };
-        let (selecting, telling) = match (stated.keys.discovers(), Spend::Rho(rho).split(asked.selecting()?))
-        {
-            (true, (selecting, Spend::Rho(telling))) => (Some(selecting), telling),
-            _ => (None, rho),
-        };
-        let running = statistic.engine(telling)?;
+        let (selecting, releasing) =
+            match (stated.keys.discovers(), Spend::Rho(rho).split(asked.selecting()?)) {
+                (true, (selecting, Spend::Rho(releasing))) => (Some(selecting), releasing),
+                _ => (None, rho),
+            };
+        let running = statistic.engine(releasing)?;
         let person = Sensitivity::each(stated.limits, 1)?;
         let keys = match &stated.keys.0 {
             KeyChoice::Public(keys) => TotalSource::Listed(Arc::clone(keys)),
@@ -102,8 +102,8 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
             span: statistic.span(),
             measure: statistic.total().measure(),
             keys,
-            told: EstimateFormat {
-                noise: vec![noised.told_in(stated.point)],
+            format: EstimateFormat {
+                noise: vec![noised.with_point(stated.point)],
                 point: stated.point,
                 confidence,
                 each: EstimatesPerKey::One,
@@ -139,13 +139,13 @@ impl<K: Key> RunningTotals<K> {
 
     /// The noise of a total.
     pub fn noise(&self) -> &[Noised] {
-        &self.told.noise
+        &self.format.noise
     }
 
     /// The largest half-width of the interval of a total, in the unit of its release.
     #[cfg(feature = "cli")]
     pub(crate) fn reaches(&self) -> [f64; 1] {
-        [self.told.point.float(self.widths.largest())]
+        [self.format.point.float(self.widths.largest())]
     }
 
     fn kept(&self, state: Option<&[u8]>) -> KeyState<K> {
@@ -191,14 +191,14 @@ impl<K: Key> RunningTotals<K> {
         if matches!(self.span, TotalSpan::Last { .. }) {
             kept.emerging.forget(self.first(tick + 1));
         }
-        let mut told = Vec::with_capacity(found.len());
+        let mut cells = Vec::with_capacity(found.len());
         for (_, key, brought) in found {
             let (mut state, exact) = self.found(&brought, tick, noise);
-            told.extend(self.next(&mut state, exact, noise).map(|estimate| (key.clone(), estimate)));
+            cells.extend(self.next(&mut state, exact, noise).map(|estimate| (key.clone(), estimate)));
             kept.keys.push((key, state));
         }
         kept.keys.sort_by(|(a, _), (b, _)| a.cmp(b));
-        told
+        cells
     }
 
     /// Returns the state of a newly public key before the present window, and its first exact number. For
@@ -294,23 +294,23 @@ impl<K: Key> Prepared for RunningTotals<K> {
         let mut kept = self.kept(state);
         kept.ticks = kept.ticks.saturating_add(1);
         let mut cells = exact.into_map();
-        let mut told: Vec<(K, Estimate<i128>)> = Vec::with_capacity(kept.keys.len());
+        let mut released: Vec<(K, Estimate<i128>)> = Vec::with_capacity(kept.keys.len());
         for (key, state) in &mut kept.keys {
             let exact = cells.remove(key).map_or(0, |cell| self.measure.value(&cell));
-            told.extend(self.next(state, exact, noise).map(|estimate| (key.clone(), estimate)));
+            released.extend(self.next(state, exact, noise).map(|estimate| (key.clone(), estimate)));
         }
         let room = match &self.keys {
             TotalSource::Listed(_) => None,
             TotalSource::Discovered { threshold, lengths, most } => {
                 let room = most.saturating_sub(kept.keys.len());
                 if room > 0 {
-                    told.extend(self.emerged(&mut kept, cells, (threshold, *lengths), room, noise));
-                    told.sort_by(|(a, _), (b, _)| a.cmp(b));
+                    released.extend(self.emerged(&mut kept, cells, (threshold, *lengths), room, noise));
+                    released.sort_by(|(a, _), (b, _)| a.cmp(b));
                 }
                 Some(most.saturating_sub(kept.keys.len()))
             }
         };
         let state = kept.write(&self.running, self.listed().is_some());
-        Drawn { answer: Answer { cells: told, told: self.told.clone(), room }, state: Some(state) }
+        Drawn { answer: Answer { cells: released, format: self.format.clone(), room }, state: Some(state) }
     }
 }

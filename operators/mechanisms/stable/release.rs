@@ -103,8 +103,8 @@ impl StableMean {
         let Some(passed) = self.passed(records, extent, noise)? else {
             return Ok(Released::Failed);
         };
-        let told = passed.noised(noise)?.into_iter().zip(self.grid(extent));
-        Ok(Released::Mean(told.map(|(value, step)| (value / step).round() * step).collect()))
+        let released = passed.noised(noise)?.into_iter().zip(self.grid(extent));
+        Ok(Released::Mean(released.map(|(value, step)| (value / step).round() * step).collect()))
     }
 
     /// Returns the public grid of the released mean, for each axis of a box: a power of two, at least 2^-30

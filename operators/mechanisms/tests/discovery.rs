@@ -26,15 +26,18 @@ fn a_key_with_one_person_appears_as_often_as_the_exact_tail_says() {
     let count = 1_000_000;
     let mut exact = prepared.tally();
     (0..count).for_each(|key| many(&total, &mut exact, key, 1));
-    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(61)).answer;
-    binomial_within(told.cells().len(), count as usize, 3.598e-4);
+    let released = prepared.draw(exact, None, &mut NoiseSource::seeded(61)).answer;
+    binomial_within(released.cells().len(), count as usize, 3.598e-4);
     let threshold = prepared.threshold().unwrap();
-    assert!(told.cells().iter().all(|(_, told)| told.value() >= threshold.into()));
-    assert!(told.cells().iter().any(|(_, told)| told.value() == threshold.into()), "the point at it counts");
+    assert!(released.cells().iter().all(|(_, released)| released.value() >= threshold.into()));
+    assert!(
+        released.cells().iter().any(|(_, released)| released.value() == threshold.into()),
+        "the point at it counts"
+    );
     // Their intervals know that they were selected: those that forget it would begin at 9 and never hold the
     // one person.
-    let held = told.cells().iter().filter(|(_, told)| told.low() <= 1).count();
-    assert!(held * 10 >= told.cells().len() * 9, "{held} of {}", told.cells().len());
+    let held = released.cells().iter().filter(|(_, released)| released.low() <= 1).count();
+    assert!(held * 10 >= released.cells().len() * 9, "{held} of {}", released.cells().len());
 }
 
 // 100,000 people with ten keys of their own each. By the exact tail one of the ten appears with probability
@@ -46,8 +49,8 @@ fn the_delta_is_a_persons_and_not_a_keys() {
     let count = 100_000;
     let mut exact = prepared.tally();
     (0..10 * count).for_each(|key| many(&total, &mut exact, key, 1));
-    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(62)).answer;
-    let seen: BTreeSet<u32> = keys(&told).iter().map(|key| key / 10).collect();
+    let released = prepared.draw(exact, None, &mut NoiseSource::seeded(62)).answer;
+    let seen: BTreeSet<u32> = keys(&released).iter().map(|key| key / 10).collect();
     // By hand from the law of sigma^2 = 50: p at the threshold, and 1 - (1-p)^10.
     let weight = |z: i64| (-(z * z) as f64 / 100.0).exp();
     let mass: f64 = (-300..=300).map(weight).sum();
@@ -65,18 +68,18 @@ fn what_decides_is_the_number_of_people_and_not_what_they_did() {
     let count = 200_000;
     let mut exact = prepared.tally();
     (0..count).for_each(|key| exact.absorb((key, total.contribution(10, 0))));
-    let told = prepared.draw(exact, None, &mut NoiseSource::seeded(63)).answer;
+    let released = prepared.draw(exact, None, &mut NoiseSource::seeded(63)).answer;
     // 30% of rho: sigma^2 = 1 / .06.
     let weight = |z: i64| (-(z * z) as f64 * 0.03).exp();
     let mass: f64 = (-200..=200).map(weight).sum();
     let p = (prepared.threshold().unwrap() - 1..=200).map(weight).sum::<f64>() / mass;
     assert!(p <= 1e-3 && p > 3e-4, "{p}");
-    binomial_within(told.cells().len(), count as usize, p);
-    // What is told is drawn anew: about 10, not about the threshold.
-    let mean =
-        told.cells().iter().map(|(_, told)| told.value() as f64).sum::<f64>() / told.cells().len() as f64;
+    binomial_within(released.cells().len(), count as usize, p);
+    // What is released is drawn anew: about 10, not about the threshold.
+    let mean = released.cells().iter().map(|(_, released)| released.value() as f64).sum::<f64>()
+        / released.cells().len() as f64;
     let sigma = 10.0 / 0.14f64.sqrt();
-    assert!((mean - 10.0).abs() < 4.753 * sigma / (told.cells().len() as f64).sqrt(), "{mean}");
+    assert!((mean - 10.0).abs() < 4.753 * sigma / (released.cells().len() as f64).sqrt(), "{mean}");
     assert!((prepared.noise()[0].scale() / sigma - 1.0).abs() < 1e-9);
 }
 
@@ -92,7 +95,7 @@ fn alone(people: &People, person: usize, public: &[u32]) -> usize {
 }
 
 // Which requests may differ, precisely: the threshold's number of draws, by the keys that only that person
-// has and that are not public; and the number of draws of values, which is that of the rows that are told.
+// has and that are not public; and the number of draws of values, which is that of the released rows.
 // Everything else is equal.
 #[test]
 fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
@@ -113,11 +116,11 @@ fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
             let exact = filled(&prepared, people, |records, sum| total.contribution(records, sum));
             let examined = people.iter().flat_map(|bag| bag.keys()).filter(|key| !public.contains(key));
             let examined = examined.collect::<BTreeSet<_>>().len();
-            let told = prepared.draw(exact, Some(&state), &mut noise).answer;
+            let released = prepared.draw(exact, Some(&state), &mut noise).answer;
             let asked = noise.requests().to_vec();
             assert_eq!(asked.len(), 2, "one request for the threshold, one for the values");
-            assert_eq!((asked[0].count, asked[1].count), (examined, told.cells().len()));
-            assert!(public.iter().all(|key| keys(&told).contains(key)));
+            assert_eq!((asked[0].count, asked[1].count), (examined, released.cells().len()));
+            assert!(public.iter().all(|key| keys(&released).contains(key)));
             asked
         };
         let (all, less) = (draw(&people), draw(&fewer));
@@ -132,7 +135,7 @@ fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
 }
 
 #[test]
-fn one_draw_tells_what_it_decides_where_the_number_told_is_the_number_of_people() {
+fn a_number_of_people_is_released_by_the_draw_that_selects_its_key() {
     for total in [people(Keys::discover(1e-6), 2), Total::count(limits(2, 1), Keys::discover(1e-6)).unwrap()]
     {
         let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
@@ -140,8 +143,8 @@ fn one_draw_tells_what_it_decides_where_the_number_told_is_the_number_of_people(
         many(&total, &mut exact, 4, 1000);
         many(&total, &mut exact, 9, 1);
         let mut noise = NoiseSource::recording(5);
-        let told = prepared.draw(exact, None, &mut noise).answer;
-        assert_eq!(keys(&told), [4]);
+        let released = prepared.draw(exact, None, &mut noise).answer;
+        assert_eq!(keys(&released), [4]);
         assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [2]);
         // All of rho: sigma = sqrt(2 / .2).
         assert!((prepared.noise()[0].scale() - 10f64.sqrt()).abs() < 1e-9);
@@ -149,14 +152,14 @@ fn one_draw_tells_what_it_decides_where_the_number_told_is_the_number_of_people(
             &crate::noise::DiscreteGaussian::with_sigma(prepared.noise()[0].scale()).unwrap(),
             &mut NoiseSource::seeded(5),
         );
-        assert_eq!(told.cells()[0].1.value(), 1000 + i128::from(draw));
+        assert_eq!(released.cells()[0].1.value(), 1000 + i128::from(draw));
     }
 }
 
 // Refutes a key that is forgotten, one that goes through the threshold again, an empty row that is left out,
 // and a draw for a key that nobody has and nobody has heard of.
 #[test]
-fn a_key_once_told_is_in_every_later_window() {
+fn a_key_once_released_is_in_every_later_window() {
     let total = people(Keys::discover(1e-6), 1);
     let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
     let mut exact = prepared.tally();
@@ -175,7 +178,7 @@ fn a_key_once_told_is_in_every_later_window() {
     let mut noise = NoiseSource::recording(2);
     let second = prepared.draw(prepared.tally(), Some(&state), &mut noise);
     assert_eq!(keys(&second.answer), [3, 8]);
-    assert!(second.answer.cells().iter().all(|(_, told)| told.value().abs() < 30));
+    assert!(second.answer.cells().iter().all(|(_, released)| released.value().abs() < 30));
     assert_eq!(requests(&noise).iter().map(|request| request.2).collect::<Vec<_>>(), [2]);
     assert_eq!(second.state.as_deref(), Some(&state[..]));
 
@@ -193,7 +196,7 @@ fn a_key_once_told_is_in_every_later_window() {
 }
 
 // A full list is public, and so is what ends with it; which of several new keys stay is decided by what was
-// told of them.
+// released of them.
 #[test]
 fn a_full_list_ends_discovery_and_the_largest_stay() {
     let total = people(Keys::discover(1e-6).at_most(3), 1);
@@ -226,11 +229,11 @@ fn a_key_too_long_to_remember_is_as_if_nobody_had_it() {
         (0..100).for_each(|_| exact.absorb(("k".repeat(length), total.contribution(1, 0))));
     }
     let mut noise = NoiseSource::recording(1);
-    let told = prepared.draw(exact, None, &mut noise);
+    let released = prepared.draw(exact, None, &mut noise);
     assert_eq!(requests(&noise)[0].2, 1);
-    assert_eq!(told.answer.cells().len(), 1);
-    assert_eq!(told.answer.cells()[0].0.len(), keys::LONGEST);
-    prepared.accepts(told.state.as_deref().unwrap()).unwrap();
+    assert_eq!(released.answer.cells().len(), 1);
+    assert_eq!(released.answer.cells()[0].0.len(), keys::LONGEST);
+    prepared.accepts(released.state.as_deref().unwrap()).unwrap();
 }
 
 #[test]
@@ -256,9 +259,9 @@ fn means_discover_their_keys_too() {
         (0..5000).for_each(|_| exact.absorb((7, mean.contribution(1, mean.term(80)))));
         exact.absorb((8, mean.contribution(1, mean.term(80))));
         let mut noise = NoiseSource::recording(1);
-        let told = prepared.draw(exact, None, &mut noise);
-        assert_eq!(keys(&told.answer), [7]);
-        let (_, mean) = told.answer.cells()[0];
+        let released = prepared.draw(exact, None, &mut noise);
+        assert_eq!(keys(&released.answer), [7]);
+        let (_, mean) = released.answer.cells()[0];
         assert!((mean.value() - 80.0).abs() < 1.0 && mean.low() <= 80.0 && 80.0 <= mean.high);
         let asked: Vec<_> = requests(&noise).iter().map(|request| request.2).collect();
         // With one record a key the draw that decides is the count's.

@@ -158,13 +158,13 @@ impl<K: Key> FollowedMeans<K> {
         self.prices.steps.longest
     }
 
-    fn seen(&self, told: &NoisedVector) -> ReleasedWindow {
+    fn seen(&self, released: &NoisedVector) -> ReleasedWindow {
         let VectorSteps { bits, coarse, .. } = self.prices.steps;
         let (step, square) = (libm::exp2(-f64::from(bits)), libm::exp2(-2.0 * f64::from(coarse)));
         ReleasedWindow {
-            records: told.records as f64,
-            sums: told.sums.iter().map(|&sum| sum as f64 * step).collect(),
-            squares: told.products.iter().map(|&sum| sum as f64 * square).collect(),
+            records: released.records as f64,
+            sums: released.sums.iter().map(|&sum| sum as f64 * step).collect(),
+            squares: released.products.iter().map(|&sum| sum as f64 * square).collect(),
         }
     }
 
@@ -195,20 +195,21 @@ impl<K: Key> FollowedMeans<K> {
         each.map(|(place, (((sum, length), outer), coordinate))| {
             let centre = frame.centre.get(place).copied().unwrap_or_default();
             let (low, high) = (outer.low() as f64, outer.high() as f64);
-            let told = |from_centre: f64| (centre + from_centre).clamp(low, high);
+            let shifted = |from_centre: f64| (centre + from_centre).clamp(low, high);
             // With this many steps in a standard deviation, a sum of integer Gaussians is Gaussian to far
             // more digits than are released. Each record may be off by a step in each coordinate.
             let rounded = frame.factor.row(place).iter().map(|entry| entry.abs()).sum::<f64>() * step;
             let off = length * step * laws.halves.1 as f64 + rounded * most.max(0.0);
             let over = quotient(Estimate::between(sum - off, sum, sum + off), records);
             let noised = Noised::additive("sum", &laws.sums);
-            let noised = Noised { scale: noised.scale * length * step, ..noised }.told_in(coordinate.point);
+            let noised =
+                Noised { scale: noised.scale * length * step, ..noised }.with_point(coordinate.point);
             if most < 1.0 || misfits {
                 // The interval is the outer range if there may be no records, if most of them were shortened,
                 // or if the frame was estimated from too few. All of this is decided by noisy numbers.
-                return (Estimate::between(low, told(over.value), high), noised);
+                return (Estimate::between(low, shifted(over.value), high), noised);
             }
-            (over.map(told), noised)
+            (over.map(shifted), noised)
         })
         .collect()
     }
@@ -251,32 +252,32 @@ impl<K: Key> Prepared for FollowedMeans<K> {
         // would still be private: both ways cost the same.
         let frames = state.and_then(|bytes| from_bytes(bytes, self.keys.len(), self.outer.len()).ok());
         let mut frames = frames.unwrap_or_default().into_iter();
-        let (mut cells, mut told_noise, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut cells, mut noises, mut left) = (Vec::new(), Vec::new(), Vec::new());
         for key in self.keys.iter() {
             let rows = rows.remove(key).unwrap_or_default();
             let kept = frames.next().flatten();
             let laws = if kept.is_some() { &self.prices.kept } else { &self.prices.fresh };
             let is_new = kept.is_none();
             let frame = kept.unwrap_or_else(|| self.finding.frame(&rows, noise));
-            let told = laws.noised(exact(&rows, &frame, &self.outer, &self.prices.steps), noise);
-            let seen = self.seen(&told);
-            let enough = !is_new || told.records >= self.finding.enough.into();
+            let released = laws.noised(exact(&rows, &frame, &self.outer, &self.prices.steps), noise);
+            let seen = self.seen(&released);
+            let enough = !is_new || released.records >= self.finding.enough.into();
             for (estimate, noised) in self.estimates(&frame, &seen, laws, enough) {
                 cells.push((key.clone(), estimate));
-                told_noise.push(noised);
+                noises.push(noised);
             }
-            told_noise.push(Noised::additive("records", &laws.counts));
+            noises.push(Noised::additive("records", &laws.counts));
             let next = || follow(&frame, &seen, &self.doubt(laws), self.prices.steps.longest, &self.outer);
             left.push(enough.then(next));
         }
-        let told = EstimateFormat {
-            noise: told_noise,
+        let format = EstimateFormat {
+            noise: noises,
             point: DecimalPoint::WHOLE,
             confidence: self.confidence,
             each: EstimatesPerKey::OfKeys(Arc::clone(&self.coordinates)),
             of: None,
         };
-        Drawn { answer: Answer { cells, told, room: None }, state: Some(to_bytes(&left)) }
+        Drawn { answer: Answer { cells, format, room: None }, state: Some(to_bytes(&left)) }
     }
 }
 

@@ -110,7 +110,7 @@ impl<K: Key> FoundMean<K> {
     ///
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
-    pub fn told_as(self, coordinates: Vec<Coordinate>) -> Result<FoundMean<K>, Invalid> {
+    pub fn with_coordinates(self, coordinates: Vec<Coordinate>) -> Result<FoundMean<K>, Invalid> {
         let coordinates = Coordinate::each(coordinates, self.coordinates.len())?;
         Ok(FoundMean { coordinates, ..self })
     }

@@ -103,7 +103,7 @@ impl<K: Key> VectorMean<K> {
     ///
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
-    pub fn told_as(self, coordinates: Vec<Coordinate>) -> Result<VectorMean<K>, Invalid> {
+    pub fn with_coordinates(self, coordinates: Vec<Coordinate>) -> Result<VectorMean<K>, Invalid> {
         let coordinates = Coordinate::each(coordinates, self.coordinates.len())?;
         Ok(VectorMean { coordinates, ..self })
     }

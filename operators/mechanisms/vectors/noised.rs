@@ -12,7 +12,7 @@ use crate::mechanisms::answer::{Coordinate, DecimalPoint, Estimate, EstimatesPer
 use crate::mechanisms::bound::{Range, Sensitivity};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::mechanism::Mechanism;
-use crate::mechanisms::noisy::{Noisy, Numbers, Tells, divided, quotient, settled};
+use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, divided, quotient, settled};
 use crate::mechanisms::selection::{NoisedColumn, SelectedRow, Threshold};
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::statistic::{Cells, Statistic, Summary};
@@ -40,7 +40,7 @@ pub struct MeanLine {
 #[derive(Clone, Debug)]
 enum Sums {
     Clipped(Vec<(Range, NoisedColumn)>),
-    Shaped { noise: Additive, shaped: Arc<Shaped>, told: Vec<Width> },
+    Shaped { noise: Additive, shaped: Arc<Shaped>, widths: Vec<Width> },
 }
 
 /// The noise of one coordinate of a whitened sum.
@@ -125,15 +125,15 @@ fn noised_by_shape<K: Key>(
             rounded: row.iter().map(|entry| entry.abs()).sum::<f64>() * 2.0 * step,
         }
     };
-    let told = shaped.shape.factor().iter().map(|row| width(row)).collect();
+    let widths = shaped.shape.factor().iter().map(|row| width(row)).collect();
     let over = over_bound(noise.deviation(), &moved, mean.keys(), all);
     let over_bound = over.map(|over| over * shaped.shape.gamma() / shaped.shape.lower());
-    Ok((Sums::Shaped { noise, shaped: Arc::clone(shaped), told }, over_bound))
+    Ok((Sums::Shaped { noise, shaped: Arc::clone(shaped), widths }, over_bound))
 }
 
-impl Tells for MeanLine {
+impl NumberForm for MeanLine {
     type Cell = Moments;
-    type Told = f64;
+    type Number = f64;
 }
 
 impl Numbers for MeanLine {
@@ -145,12 +145,12 @@ impl Numbers for MeanLine {
                     let sum = columns.get(place).map(|(_, column)| column.noised("sum"));
                     sum.map(|sum| Noised { scale: sum.scale / 2.0, ..sum })
                 }
-                Sums::Shaped { noise, told, .. } => {
-                    let sum = told.get(place).map(|width| (width, Noised::additive("sum", noise)));
+                Sums::Shaped { noise, widths, .. } => {
+                    let sum = widths.get(place).map(|width| (width, Noised::additive("sum", noise)));
                     sum.map(|(width, sum)| Noised { scale: width.deviation, ..sum })
                 }
             };
-            sum.map(|sum| Noised { over_bound: self.over_bound, ..sum.told_in(coordinate.point) })
+            sum.map(|sum| Noised { over_bound: self.over_bound, ..sum.with_point(coordinate.point) })
         };
         let sums = self.coordinates.iter().enumerate().filter_map(of);
         sums.chain([self.counts.noised("records")]).collect()
@@ -164,10 +164,11 @@ impl Numbers for MeanLine {
     fn reaches(&self, _: DecimalPoint) -> Vec<f64> {
         let halves: Vec<f64> = match &self.sums {
             Sums::Clipped(columns) => columns.iter().map(|(_, column)| column.reach() / 2.0).collect(),
-            Sums::Shaped { told, .. } => told.iter().map(|width| width.half).collect(),
+            Sums::Shaped { widths, .. } => widths.iter().map(|width| width.half).collect(),
         };
-        let told = self.coordinates.iter().zip(halves).map(|(coordinate, half)| coordinate.point.float(half));
-        told.chain([self.counts.reach()]).collect()
+        let widths =
+            self.coordinates.iter().zip(halves).map(|(coordinate, half)| coordinate.point.float(half));
+        widths.chain([self.counts.reach()]).collect()
     }
 
     fn people(&self) -> Option<&Additive> {
@@ -186,12 +187,12 @@ impl Numbers for MeanLine {
             Sums::Clipped(columns) => {
                 let column = |(place, (range, column)): (usize, &(Range, NoisedColumn))| {
                     let sums = column.estimates(rows, |cell: &Moments| cell.sum(place), None, noise);
-                    let told = sums.iter().zip(&counts).map(|(sum, count)| divided(range, sum, count));
-                    told.collect()
+                    let widths = sums.iter().zip(&counts).map(|(sum, count)| divided(range, sum, count));
+                    widths.collect()
                 };
                 columns.iter().enumerate().map(column).collect()
             }
-            Sums::Shaped { noise: law, shaped, told } => {
+            Sums::Shaped { noise: law, shaped, widths } => {
                 let sums = rows.iter().map(|row| {
                     let draws = law.draws(shaped.whitened.width(), noise);
                     let noised = draws.into_iter().enumerate();
@@ -200,9 +201,9 @@ impl Numbers for MeanLine {
                 let sums: Vec<Vec<i128>> = sums.collect();
                 let sums = sums.iter().map(|sum| shaped.whitened.unwhitened(sum, 0));
                 let rows: Vec<Vec<Estimate<f64>>> =
-                    sums.zip(&counts).map(|(sum, count)| averaged(&sum, told, count)).collect();
+                    sums.zip(&counts).map(|(sum, count)| averaged(&sum, widths, count)).collect();
                 let column = |place: usize| rows.iter().filter_map(|row| row.get(place).copied()).collect();
-                (0..told.len()).map(column).collect()
+                (0..widths.len()).map(column).collect()
             }
         };
         (0..rows.len()).flat_map(|row| sums.iter().filter_map(move |sums| sums.get(row).copied())).collect()
@@ -210,9 +211,9 @@ impl Numbers for MeanLine {
 }
 
 /// Returns the mean vector of a noisy sum and a noisy count.
-fn averaged(sum: &[f64], told: &[Width], count: &Estimate<i128>) -> Vec<Estimate<f64>> {
+fn averaged(sum: &[f64], widths: &[Width], count: &Estimate<i128>) -> Vec<Estimate<f64>> {
     let count = count.map(|count| count as f64);
-    let each = sum.iter().zip(told).map(|(&sum, width)| {
+    let each = sum.iter().zip(widths).map(|(&sum, width)| {
         let off = width.half + width.rounded * count.high.max(0.0);
         quotient(Estimate::between(sum - off, sum, sum + off), count)
     });

@@ -66,7 +66,7 @@ impl<K: Key> StableVectors<K> {
     ///
     /// # Errors
     /// Names `of` unless there is one for each coordinate.
-    pub fn told_as(self, coordinates: Vec<Coordinate>) -> Result<StableVectors<K>, Invalid> {
+    pub fn with_coordinates(self, coordinates: Vec<Coordinate>) -> Result<StableVectors<K>, Invalid> {
         let coordinates = Coordinate::each(coordinates, self.coordinates.len())?;
         Ok(StableVectors { coordinates, ..self })
     }
@@ -151,7 +151,7 @@ pub struct StableMeans<K> {
     mean: StableMean,
     extent: BoundingBox,
     listed: Arc<[K]>,
-    told: EstimateFormat,
+    format: EstimateFormat,
     cost: ReleaseCost,
     parameters: Digest,
 }
@@ -171,10 +171,10 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
         let kind = "gaussian of the shape of the data";
         let noise = Noised { assumes: Some(ASSUMED), ..Noised::of("mean", kind, mean.scale(mean.fewest())) };
         let grids = mean.grid(&vectors.extent).into_iter().zip(vectors.coordinates.iter());
-        let noises = grids.map(|(step, told)| Noised { grid: Some(told.point.float(step)), ..noise });
+        let noises = grids.map(|(step, released)| Noised { grid: Some(released.point.float(step)), ..noise });
         Ok(StableMeans {
             cost: ReleaseCost::new(neighbours, mean.cost().amount().clone()),
-            told: EstimateFormat {
+            format: EstimateFormat {
                 noise: noises.collect(),
                 point: DecimalPoint::WHOLE,
                 // No interval is stated: it would depend on the covariance of the records, which is private.
@@ -249,21 +249,21 @@ impl<K: Key> Prepared for StableMeans<K> {
         _: Option<&[u8]>,
         noise: &mut NoiseSource,
     ) -> Drawn<Answer<K, f64>> {
-        let dimension = self.told.each();
+        let dimension = self.format.each();
         let each = |(key, rows): (K, VectorRows)| {
             // The order of rows is that of their arrival: it is not secret, but the answer must not depend on
             // it.
             let released = self.mean.release(&rows.sorted(), &self.extent, noise);
-            let told = match released {
+            let released = match released {
                 Ok(Released::Mean(mean)) => mean,
                 // The number of people is secret, so nothing may be refused: an error is released as no mean.
                 Ok(Released::Failed) | Err(_) => vec![f64::NAN; dimension],
             };
             let estimate = |value| Estimate::between(f64::NAN, value, f64::NAN);
-            told.into_iter().map(move |value| (key.clone(), estimate(value))).collect::<Vec<_>>()
+            released.into_iter().map(move |value| (key.clone(), estimate(value))).collect::<Vec<_>>()
         };
         let cells = exact.into_map().into_iter().flat_map(each).collect();
-        Drawn { answer: Answer { cells, told: self.told.clone(), room: None }, state: None }
+        Drawn { answer: Answer { cells, format: self.format.clone(), room: None }, state: None }
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::accounting::shape::{DataDomain, Norm};
 use crate::mechanisms::{
     Bound, ContributionBound, Coordinate, DecimalPoint, Gaussian, Head, Keys, Laplace, Mechanism, Noised,
-    Prepared, Statistic, Summary, Tally, Tellable,
+    Prepared, ReleaseLines, Statistic, Summary, Tally,
 };
 use crate::noise::NoiseSource;
 
@@ -71,9 +71,11 @@ fn with_next_to_no_noise_each_coordinate_is_its_own_mean() {
         let drawn = prepared.draw(exact, None, &mut random);
         let cells = drawn.answer.cells();
         assert_eq!(cells.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [1, 1, 1, 2, 2, 2]);
-        for ((_, told), truth) in cells[3..].iter().zip(&truth) {
-            assert!((told.value() - truth).abs() < 0.01, "{} for {truth}", told.value());
-            assert!(told.low() <= *truth && *truth <= told.high && told.high - told.low() < 0.5);
+        for ((_, released), truth) in cells[3..].iter().zip(&truth) {
+            assert!((released.value() - truth).abs() < 0.01, "{} for {truth}", released.value());
+            assert!(
+                released.low() <= *truth && *truth <= released.high && released.high - released.low() < 0.5
+            );
         }
         assert_eq!(drawn.state, None);
     }
@@ -148,9 +150,11 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
             let mut exact = prepared.tally();
             (0..400).for_each(|_| exact.absorb((1, mean.of_one(&[record]))));
             let drawn = prepared.draw(exact, None, &mut noise);
-            for ((_, told), (truth, held)) in drawn.answer.cells().iter().zip(record.iter().zip(&mut held)) {
-                assert!(told.low() <= told.value() && told.value() <= told.high);
-                *held += i32::from(told.low() <= *truth as f64 && *truth as f64 <= told.high);
+            for ((_, released), (truth, held)) in
+                drawn.answer.cells().iter().zip(record.iter().zip(&mut held))
+            {
+                assert!(released.low() <= released.value() && released.value() <= released.high);
+                *held += i32::from(released.low() <= *truth as f64 && *truth as f64 <= released.high);
             }
         }
         let least = 2000.0 * 0.9 - 4.753 * (2000.0 * 0.09f64).sqrt();
@@ -202,9 +206,9 @@ fn parts_add_up_in_any_order_and_division() {
 }
 
 #[test]
-fn a_line_is_told_for_each_coordinate() {
+fn a_line_is_written_for_each_coordinate() {
     let mean = clipped(&[(0, 10), (0, 1000)], 1);
-    let mean = mean.told_as(vec![
+    let mean = mean.with_coordinates(vec![
         Coordinate::named("minutes", DecimalPoint::WHOLE),
         Coordinate::named("fare", DecimalPoint::digits(2).unwrap()),
     ]);
@@ -213,9 +217,9 @@ fn a_line_is_told_for_each_coordinate() {
     let mut exact = prepared.tally();
     (0..4000).for_each(|_| exact.absorb((2, mean.of_one(&[[5, 250]]))));
     let answer = prepared.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
-    let told = answer.tell(&Head { release: "rides", window: "null", id: "5f", promise: "p" });
+    let released = answer.lines(&Head { release: "rides", window: "null", id: "5f", promise: "p" });
     let lines: Vec<serde_json::Value> =
-        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        released.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of: Vec<_> = lines.iter().map(|line| (line["key"].as_u64(), line["of"].as_str())).collect();
     let (minutes, fare) = (Some("minutes"), Some("fare"));
     assert_eq!(of, [(Some(1), minutes), (Some(1), fare), (Some(2), minutes), (Some(2), fare)]);
@@ -225,11 +229,11 @@ fn a_line_is_told_for_each_coordinate() {
     assert!((scale(0) * 1e2 / (scale(1) * 1e2) - 1.0).abs() < 1e-6, "a hundredth of a hundredfold range");
     assert_eq!(lines[0]["noise"][1]["number"], "records");
     assert!(lines[0]["noise"][0]["over_bound"].as_f64().unwrap() > 1.0);
-    assert_eq!(clipped(&[(0, 10)], 1).told_as(vec![]).unwrap_err().field(), "of");
+    assert_eq!(clipped(&[(0, 10)], 1).with_coordinates(vec![]).unwrap_err().field(), "of");
     let unnamed = Gaussian::rho(1.0).prepare(&clipped(&[(0, 10), (0, 10)], 1)).unwrap();
-    let told = unnamed.draw(unnamed.tally(), None, &mut NoiseSource::seeded(1)).answer;
-    let told = told.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" });
-    assert!(told.starts_with(r#"{"release":"r","window":null,"key":1,"of":0,"value":"#), "{told}");
+    let released = unnamed.draw(unnamed.tally(), None, &mut NoiseSource::seeded(1)).answer;
+    let released = released.lines(&Head { release: "r", window: "null", id: "5f", promise: "p" });
+    assert!(released.starts_with(r#"{"release":"r","window":null,"key":1,"of":0,"value":"#), "{released}");
 }
 
 #[test]
@@ -252,8 +256,8 @@ fn another_parameter_is_another_hash() {
     let ball = |radius| over(&DataDomain::ball(2.0, radius, 2).unwrap(), 1);
     let named = |name, digits| {
         let point = DecimalPoint::digits(digits).unwrap();
-        let told = vec![Coordinate::named(name, point), Coordinate::unnamed()];
-        clipped(&[(0, 10), (0, 10)], 1).told_as(told).unwrap()
+        let released = vec![Coordinate::named(name, point), Coordinate::unnamed()];
+        clipped(&[(0, 10), (0, 10)], 1).with_coordinates(released).unwrap()
     };
     let means = [
         clipped(&[(0, 10)], 1),

@@ -100,7 +100,7 @@ fn a_table_without_refinement_is_refuted() {
 }
 
 #[test]
-fn alike_edges_are_told_apart() {
+fn similar_edges_are_distinguished() {
     // Far out, blocks are so light that many boundaries share their first 32 bits; a word between two of them
     // must go to the one that holds it.
     let table = InversionTable::new(FIFTY);

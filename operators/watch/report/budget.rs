@@ -87,7 +87,7 @@ pub(super) fn gone(model: &Model) -> Vec<String> {
     let mut words = Vec::new();
     for series in &model.releases {
         let mut windows: Vec<&ReportedWindow> = series.windows.iter().collect();
-        windows.sort_by_key(|told| (told.start, told.end));
+        windows.sort_by_key(|window| (window.start, window.end));
         let alike = |a: &&ReportedWindow, b: &&ReportedWindow| a.outcome.word() == b.outcome.word();
         for run in windows.chunk_by(alike) {
             let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };

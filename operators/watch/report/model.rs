@@ -40,7 +40,7 @@ pub(super) struct ReleaseSeries {
     pub(super) laws: Vec<NoiseNotes>,
     pub(super) rows: Vec<TableRow>,
     /// The number of lines beyond the rows of the table.
-    pub(super) untold: u64,
+    pub(super) omitted: u64,
     pub(super) errors: Errors,
     /// The number of values that were released for too few people.
     pub(super) insufficient: u64,
@@ -198,8 +198,8 @@ impl ReleaseSeries {
             Says::Never(..) => WindowOutcome::Skipped,
         };
         let place = self.window(line.window);
-        if let Some(told) = self.windows.get_mut(place) {
-            told.outcome = outcome;
+        if let Some(window) = self.windows.get_mut(place) {
+            window.outcome = outcome;
         }
         self.known.insert(ends(line.window));
     }
@@ -237,7 +237,7 @@ impl ReleaseSeries {
             let ([start, end], key) = (ends(window), key.clone().unwrap_or_default());
             self.rows.push([start, end, key, q, value, low, high, tally, truth, off]);
         } else {
-            self.untold += 1;
+            self.omitted += 1;
         }
         self.errors.take(cell);
         self.insufficient += u64::from(cell.insufficient);

@@ -73,8 +73,8 @@ impl HtmlPage<'_> {
 
     fn release(&mut self, series: &ReleaseSeries) {
         let windows = counted(series.windows.len(), "window");
-        let starts = series.windows.iter().filter_map(|told| told.start).min();
-        let ends = series.windows.iter().filter_map(|told| told.end).max();
+        let starts = series.windows.iter().filter_map(|window| window.start).min();
+        let ends = series.windows.iter().filter_map(|window| window.end).max();
         let when = match (starts, ends) {
             (Some(start), Some(end)) if series.windows.len() > 1 => {
                 format!("{} to {}, UTC", dated(start), dated(end))
@@ -103,7 +103,7 @@ impl HtmlPage<'_> {
             self.chart(series);
         }
         let gone = series.windows.len()
-            - series.windows.iter().filter(|told| told.outcome.word() == "released").count();
+            - series.windows.iter().filter(|window| window.outcome.word() == "released").count();
         if gone > 0 {
             let have = if gone == 1 { "has" } else { "have" };
             self.text +=
@@ -224,9 +224,9 @@ impl HtmlPage<'_> {
             self.text += "</tr>";
         }
         self.text += "</tbody></table></div>";
-        if series.untold > 0 {
-            let untold = grouped(&series.untold.to_string());
-            self.text += &format!("<p class=\"sub\">{untold} more are in the file of releases.</p>");
+        if series.omitted > 0 {
+            let omitted = grouped(&series.omitted.to_string());
+            self.text += &format!("<p class=\"sub\">{omitted} more are in the file of releases.</p>");
         }
         self.text += "</details>";
     }

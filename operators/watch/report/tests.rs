@@ -69,7 +69,7 @@ fn no_text_ends_its_element() {
             let cell =
                 Cell { key: Some(hostile), value: "3".into(), reach: ["1".into(), "5".into()], exact: None };
             let law = serde_json::json!({ "kind": hostile, "scale": 3 }).to_string();
-            report.tell(&told("a", span, &[cell], &law), None);
+            report.add(&line_of("a", span, &[cell], &law), None);
         }
         for text in [report.html(), report.svg()] {
             assert!(!text.contains("<script") && !text.contains("<img"));
@@ -131,7 +131,7 @@ fn little_is_shown_as_little() {
     let one = |value: &str| {
         let mut report = Report::new(heading(false));
         let cell = Cell { key: None, value: value.into(), reach: [value.into(), value.into()], exact: None };
-        report.tell(&told("a", months(1)[0], &[cell], GAUSSIAN), None);
+        report.add(&line_of("a", months(1)[0], &[cell], GAUSSIAN), None);
         report
     };
     for value in ["0", "-7", "0.25", "170141183460469231731687303715884105727"] {
@@ -145,7 +145,7 @@ fn little_is_shown_as_little() {
     let report = one("null");
     assert!(report.html().contains("There is no number to draw"));
     let mut refusals = Report::new(heading(false));
-    months(3).into_iter().for_each(|span| refusals.tell(&refused("a", span), None));
+    months(3).into_iter().for_each(|span| refusals.add(&refused("a", span), None));
     let html = refusals.html();
     assert!(html.contains("3 windows have no answer"));
     assert!(html.contains("a, 3 windows from 2003-05-01 to 2003-08-01, were refused: at the first, reviews had spent rho 0.0312"), "{html}");
@@ -157,16 +157,16 @@ fn a_window_that_was_released_is_not_lost() {
     let span = months(2);
     let cell = Cell { key: None, value: "9".into(), reach: ["1".into(), "19".into()], exact: None };
     let lost = |span| {
-        let line = told("a", span, &[], GAUSSIAN);
+        let line = line_of("a", span, &[], GAUSSIAN);
         let closed = line.find(",\"closed\"").unwrap();
         format!("{},\"lost\":true,\"why\":\"a repair\"}}", &line[..closed])
     };
     let mut report = Report::new(heading(false));
-    report.tell(&told("a", span[0], &[cell], GAUSSIAN), None);
+    report.add(&line_of("a", span[0], &[cell], GAUSSIAN), None);
     let once = report.html();
-    report.tell(&lost(span[0]), None);
+    report.add(&lost(span[0]), None);
     assert_eq!(report.html(), once);
-    report.tell(&lost(span[1]), None);
+    report.add(&lost(span[1]), None);
     let html = report.html();
     assert!(html.contains("1 window has no answer"), "{html}");
     assert!(html.contains("was lost: ") && html.contains("released earlier holds"), "{html}");
@@ -174,15 +174,15 @@ fn a_window_that_was_released_is_not_lost() {
 
 // Refutes a window that is counted twice because it is released again to a new file.
 #[test]
-fn what_is_told_again_counts_once() {
+fn a_release_that_is_delivered_twice_counts_once() {
     let mut report = a_year(true);
     let once = report.html();
     let keys = Cell { key: Some("books"), value: "9".into(), reach: ["1".into(), "19".into()], exact: None };
-    report.tell(&told("reviews_by_department", months(1)[0], &[keys], GAUSSIAN), None);
+    report.add(&line_of("reviews_by_department", months(1)[0], &[keys], GAUSSIAN), None);
     assert_eq!(report.html(), once);
 }
 
-// Refutes a share that compares floats: the tally is one above the interval, less than a float can tell.
+// Refutes a share that compares floats: the tally is one above the interval, less than a float can represent.
 #[test]
 fn an_interval_holds_its_tally_to_the_digit() {
     let mut report = Report::new(heading(true));
@@ -193,8 +193,8 @@ fn an_interval_holds_its_tally_to_the_digit() {
         reach: ["0".into(), high.clone()],
         exact: Some([tally.to_string(), tally.to_string()]),
     };
-    report.tell(&told("a", months(2)[0], &[cell((1 << 80) + 1)], GAUSSIAN), None);
-    report.tell(&told("a", months(2)[1], &[cell(1 << 80)], GAUSSIAN), None);
+    report.add(&line_of("a", months(2)[0], &[cell((1 << 80) + 1)], GAUSSIAN), None);
+    report.add(&line_of("a", months(2)[1], &[cell(1 << 80)], GAUSSIAN), None);
     assert!(report.html().contains("1 of 2 intervals hold what they are about"));
 }
 
@@ -208,7 +208,7 @@ fn a_demo_says_which_takes_more() {
             reach: ["90".into(), "110".into()],
             exact: Some([tally.to_string(), truth.to_string()]),
         };
-        report.tell(&told("a", months(1)[0], &[cell], GAUSSIAN), None);
+        report.add(&line_of("a", months(1)[0], &[cell], GAUSSIAN), None);
         report.html()
     };
     assert!(demo(95, 120).contains("The bound leaves out more than the noise adds, 25 against 5"));
@@ -261,7 +261,7 @@ fn the_forecast_is_said_in_words() {
             forecast,
             order: 0,
         };
-        report.tell("", Some(&standing));
+        report.add("", Some(&standing));
     }
     let html = report.html();
     let words = "At this pace 8 more windows fit; the last of them closes 2026-11-11; the first that is refused is by_path of 2026-11-11.";
@@ -293,8 +293,8 @@ proptest! {
                 exact: demo.then(|| [tally.clone(), truth.clone()]),
             });
             let mine: Vec<Cell<'_>> = mine.collect();
-            let text = if gone == window { refused("sums", span) } else { told("sums", span, &mine, MEANS) };
-            report.tell(&text, Some(&standing(span, 0.1 * (window + 1) as f64)));
+            let text = if gone == window { refused("sums", span) } else { line_of("sums", span, &mine, MEANS) };
+            report.add(&text, Some(&standing(span, 0.1 * (window + 1) as f64)));
         }
         for text in [report.html(), report.svg()] {
             let drawn: String = text.split("<table").map(|part| part.split_once("</table>").map_or(part, |(_, after)| after)).collect();
@@ -306,7 +306,7 @@ proptest! {
     #[test]
     fn what_is_no_line_is_passed_over(text in any::<String>()) {
         let mut report = Report::new(heading(false));
-        report.tell(&text, None);
+        report.add(&text, None);
         prop_assert_eq!(report.html(), Report::new(heading(false)).html());
     }
 }

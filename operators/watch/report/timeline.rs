@@ -43,14 +43,14 @@ impl<'a> Timeline<'a> {
     pub(super) fn new(series: &'a ReleaseSeries) -> Timeline<'a> {
         let windows = &series.windows;
         let mut order: Vec<usize> = (0..windows.len()).collect();
-        order.sort_by_key(|at| windows.get(*at).map(|told| (told.start, told.end)));
+        order.sort_by_key(|at| windows.get(*at).map(|window| (window.start, window.end)));
         let mut place = vec![0; order.len()];
         for (rank, at) in order.iter().enumerate() {
             if let Some(place) = place.get_mut(*at) {
                 *place = rank;
             }
         }
-        let ends = windows.iter().map(|told| told.start.zip(told.end)).collect::<Option<Vec<_>>>();
+        let ends = windows.iter().map(|window| window.start.zip(window.end)).collect::<Option<Vec<_>>>();
         let span = ends.and_then(|ends| {
             let start = ends.iter().map(|(start, _)| *start).min()?;
             let end = ends.iter().map(|(_, end)| *end).max()?;
@@ -182,9 +182,9 @@ impl<'a> Timeline<'a> {
 
     /// The left and right end of a window on the time axis.
     fn reach(&self, window: usize, across: (f64, f64)) -> (f64, f64) {
-        let told = self.series.windows.get(window);
+        let shown = self.series.windows.get(window);
         if let (Some((first, last)), Some((Some(start), Some(end)))) =
-            (self.span, told.map(|told| (told.start, told.end)))
+            (self.span, shown.map(|window| (window.start, window.end)))
         {
             let after = |time: i64| (i128::from(time) - i128::from(first)) as f64;
             let scale = Scale::new((0.0, after(last)), across);
@@ -197,7 +197,7 @@ impl<'a> Timeline<'a> {
 
     /// Marks the windows without an answer, in words where there is room.
     fn gone(&self, drawing: &mut Drawing, across: (f64, f64)) {
-        let outcome = |at: &usize| self.series.windows.get(*at).map(|told| told.outcome.word());
+        let outcome = |at: &usize| self.series.windows.get(*at).map(|window| window.outcome.word());
         let bottom = drawing.height - BOTTOM;
         for run in self.order.chunk_by(|a, b| outcome(a) == outcome(b)) {
             let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };

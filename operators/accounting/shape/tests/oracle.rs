@@ -122,8 +122,8 @@ fn a_slow_search_finds_the_same() {
                 let shape = Shape::of(&domain, relation, norm).unwrap();
                 assert!(shape.gap() <= 1e-4, "{norm} {relation:?} {}", shape.gap());
                 let (least, most) = (shape.lower().powi(2), shape.gamma().powi(2));
-                let told = format!("{norm} {relation:?}: {least} to {most}, slowly {lower} to {upper}");
-                assert!(most >= lower * (1.0 - 1e-9) && least <= upper * (1.0 + 1e-9), "{told}");
+                let printed = format!("{norm} {relation:?}: {least} to {most}, slowly {lower} to {upper}");
+                assert!(most >= lower * (1.0 - 1e-9) && least <= upper * (1.0 + 1e-9), "{printed}");
             }
         }
     }

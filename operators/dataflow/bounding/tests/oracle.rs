@@ -48,10 +48,10 @@ fn counts_are_those_of_the_oracle_whatever_persons_and_keys_are() {
     }
 }
 
-// Refutes persons and keys that are told apart by 64 bits of a hash, and keys of one hash that are kept by
+// Refutes persons and keys that are distinguished by 64 bits of a hash, and keys of one hash that are kept by
 // arrival.
 #[test]
-fn persons_and_keys_of_one_hash_are_told_apart() {
+fn persons_and_keys_of_one_hash_are_distinct() {
     for seed in 0..400 {
         counts_agree(seed, |person| Twin(person as u32), |key| key);
         counts_agree(seed, |person| person, Twin);
@@ -300,9 +300,9 @@ fn a_record_by_itself_moves_one_key_by_itself() {
     }
 }
 
-// Refutes ids, or records, that are told apart by a hash.
+// Refutes ids, or records, that are distinguished by a hash.
 #[test]
-fn records_of_one_hash_are_told_apart() {
+fn records_of_one_hash_are_distinct() {
     let new_cap = || Cap::new(1, 10).unwrap();
     let mut once = PersonTable::new(ContributionSelector::new([1; 32]), new_cap(), Identified::new(Count));
     let mut net = PersonTable::new(ContributionSelector::new([1; 32]), new_cap(), Net::new(Count));

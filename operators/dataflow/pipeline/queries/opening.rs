@@ -18,7 +18,7 @@ use crate::gate::{ReleaseRequest, Sealable};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{Charge, Digest, Name, rows};
 use crate::mechanisms::queries::{ColumnStore, MatchedTotals, Query, QueryRow, ReadyAnswers, Schema, Steps};
-use crate::mechanisms::{ContributionBound, Head, Tellable};
+use crate::mechanisms::{ContributionBound, Head, ReleaseLines};
 use crate::noise::NoiseSource;
 use crate::time::{Span, Time, in_words};
 use crate::{gate, ledger};
@@ -151,7 +151,7 @@ impl<R: ReadyAnswers> Sealable for QueryDraw<R> {
         let drawn = prepared.draw(&question, found, version, opened, state, noise);
         let (id, window) = (release.id().to_string(), rows::window(release.window));
         let head = Head { release: release.name.as_str(), window: &window, id: &id, promise: &promise };
-        gate::DrawResult { line: drawn.answer.tell(&head), state: drawn.state, note: None }
+        gate::DrawResult { line: drawn.answer.lines(&head), state: drawn.state, note: None }
     }
 }
 

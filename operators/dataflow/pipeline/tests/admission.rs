@@ -174,5 +174,5 @@ fn a_new_version_pays_and_counts_anew() {
     }
     assert_eq!(counts, [3, 3]);
     assert!(run(&script, release(&recorder.of_version(2), 3)).is_ok());
-    assert_eq!(recorder.sealed(), [], "the same version has told these windows");
+    assert_eq!(recorder.sealed(), [], "the same version has released these windows");
 }

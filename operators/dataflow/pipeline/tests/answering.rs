@@ -14,10 +14,10 @@ use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::queries::{
     Answers, Field, MatchedTotals, Query, QueryRow, ReadyAnswers, Schema, Steps, Value,
 };
-use crate::mechanisms::{ContributionBound, Drawn, Head, Range, Tellable};
+use crate::mechanisms::{ContributionBound, Drawn, Head, Range, ReleaseLines};
 use crate::noise::NoiseSource;
 
-/// Tells what was counted, and where.
+/// Counts what it receives.
 #[derive(Clone)]
 pub(super) struct Exactly(ReleaseCost);
 
@@ -27,10 +27,10 @@ impl Exactly {
     }
 }
 
-pub(super) struct Told(String);
+pub(super) struct Released(String);
 
-impl Tellable for Told {
-    fn tell(&self, _: &Head<'_>) -> String {
+impl ReleaseLines for Released {
+    fn lines(&self, _: &Head<'_>) -> String {
         format!("{}\u{1}", self.0)
     }
 }
@@ -47,7 +47,7 @@ impl Answers for Exactly {
 }
 
 impl ReadyAnswers for Exactly {
-    type Answer = Told;
+    type Answer = Released;
 
     fn cost(&self) -> &ReleaseCost {
         &self.0
@@ -77,9 +77,12 @@ impl ReadyAnswers for Exactly {
         _: Digest,
         _: Option<&[u8]>,
         _: &mut NoiseSource,
-    ) -> Drawn<Told> {
+    ) -> Drawn<Released> {
         let MatchedTotals { matched, terms } = found;
-        Drawn { answer: Told(format!("{},{matched},{terms} {}\n", version.start(), asked.id())), state: None }
+        Drawn {
+            answer: Released(format!("{},{matched},{terms} {}\n", version.start(), asked.id())),
+            state: None,
+        }
     }
 }
 
@@ -132,7 +135,7 @@ fn expected(found: &mut Vec<(String, Vec<i128>)>, asked: &Asked, version: Interv
     found.push((number.to_string(), vec![version.start().into(), matched.len() as i128, terms]));
 }
 
-/// Runs a job with questions, each worker with its own part of both, and gives what was told and what was
+/// Runs a job with questions, each worker with its own part of both, and gives what was released and what was
 /// not.
 pub(super) fn asked<R: Clone + Send + Sync + 'static>(
     records: &[Script<R>],
@@ -168,10 +171,10 @@ pub(super) fn asked<R: Clone + Send + Sync + 'static>(
     (finished, unanswered)
 }
 
-fn told(recorder: &Recorder) -> Vec<(String, Vec<i128>)> {
-    let mut told: Vec<_> = recorder.sealed().into_iter().flat_map(|sealed| sealed.exact).collect();
-    told.sort();
-    told
+fn released(recorder: &Recorder) -> Vec<(String, Vec<i128>)> {
+    let mut released: Vec<_> = recorder.sealed().into_iter().flat_map(|sealed| sealed.exact).collect();
+    released.sort();
+    released
 }
 
 /// Returns the answers of a case, computed at once, and the analysts whose queries are refused.
@@ -234,7 +237,7 @@ fn case(seed: u64, random: &mut Random) -> Case {
     }
 }
 
-/// An event that a row came from, as far as questions can tell.
+/// An event that a row came from, as far as queries can distinguish.
 fn event_of(row: &QueryRow) -> Event {
     let [value, path, when] = row.values() else { panic!() };
     let number = |value: &Value| match value {

@@ -1,4 +1,4 @@
-//! Two data sets that differ by one person, told apart by what the whole operator says of them, and no better
+//! Two data sets that differ by one person, distinguished by what the whole operator releases of them, and no better
 //! than was promised.
 
 use super::recorder::Recorder;
@@ -36,7 +36,7 @@ impl Answers for Calibrated {
 }
 
 /// Returns the released number of people, again and again.
-fn told(people: u64, epsilon: f64, seed: u64) -> Vec<f64> {
+fn released(people: u64, epsilon: f64, seed: u64) -> Vec<f64> {
     let mut values = Vec::new();
     let bundle = BoundedNoise::bundle(1).epsilon(epsilon, 1e-6);
     let bundle = Calibrated(bundle.prepare(&Bound::keys(1).checked().unwrap(), &schema()).unwrap());
@@ -64,7 +64,7 @@ fn told(people: u64, epsilon: f64, seed: u64) -> Vec<f64> {
         let value = |line: &str| -> f64 {
             line.split_once("\"value\":").unwrap().1.split_once(',').unwrap().0.parse().unwrap()
         };
-        values.extend(recorder.sealed().iter().map(|sealed| value(&sealed.told)));
+        values.extend(recorder.sealed().iter().map(|sealed| value(&sealed.released)));
     }
     assert_eq!(values.len(), answers());
     values
@@ -87,8 +87,8 @@ fn refuted(of_twenty: &[f64], of_more: &[f64], epsilon: f64) -> f64 {
 // deviations), which finds noise of epsilon 1.2 in its place with power above 0.99 in an ordinary run: it is
 // then 6.5 deviations off.
 #[test]
-fn one_person_is_told_apart_no_better_than_was_paid_for() {
-    let (twenty, more) = (told(20, 1.0, 1), told(21, 1.0, 1_000_001));
+fn one_person_is_distinguished_no_better_than_was_paid_for() {
+    let (twenty, more) = (released(20, 1.0, 1), released(21, 1.0, 1_000_001));
     let off = refuted(&twenty, &more, 1.0);
     assert!(off < 3.7, "the promise is refuted by {off:.1} deviations");
     // The other way: one person less, and an answer that is low.
@@ -96,7 +96,7 @@ fn one_person_is_told_apart_no_better_than_was_paid_for() {
     let off = refuted(&flipped(&more), &flipped(&twenty), 1.0);
     assert!(off < 3.7, "the promise is refuted by {off:.1} deviations");
 
-    let mutant = (told(20, 1.2, 2_000_001), told(21, 1.2, 3_000_001));
+    let mutant = (released(20, 1.2, 2_000_001), released(21, 1.2, 3_000_001));
     let off = refuted(&mutant.0, &mutant.1, 1.0);
     assert!(off > 3.7, "noise that is too small by a fifth is found by {off:.1} deviations only");
 }

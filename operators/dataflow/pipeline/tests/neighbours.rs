@@ -18,7 +18,7 @@ struct Most {
     l1: i128,
     l2_squared: i128,
     /// The indices of the released ones of people, records and sum.
-    told: &'static [usize],
+    released: &'static [usize],
 }
 
 const KEYS: i128 = 2;
@@ -36,9 +36,9 @@ const MOST: [Most; 6] = [
     most("histogram", PER_KEY, &[1]),
 ];
 
-const fn most(name: &'static str, linf: i128, told: &'static [usize]) -> Most {
+const fn most(name: &'static str, linf: i128, released: &'static [usize]) -> Most {
     let cells = WINDOWS * KEYS;
-    Most { name, l0: cells, linf, l1: cells * linf, l2_squared: cells * linf * linf, told }
+    Most { name, l0: cells, linf, l1: cells * linf, l2_squared: cells * linf * linf, released }
 }
 
 fn release(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) + Send + Sync + use<> {
@@ -160,9 +160,10 @@ where
     })
 }
 
-/// The keys that a text tells of.
-fn keys(told: &str) -> Vec<&str> {
-    told.lines()
+/// The keys that a text names.
+fn keys(released: &str) -> Vec<&str> {
+    released
+        .lines()
         .filter_map(|line| line.split_once("\"key\":")?.1.split_once(','))
         .map(|(key, _)| key)
         .collect()
@@ -182,7 +183,7 @@ fn one_person_moves_everything_together_by_no_more_than_was_said() {
             assert_eq!((&one.release, &one.charge), (&other.release, &other.charge), "seed {seed}");
             if one.release.name.as_str() != "open" {
                 assert_eq!(one.requests, other.requests, "seed {seed}");
-                assert_eq!(keys(&one.told), keys(&other.told), "seed {seed}");
+                assert_eq!(keys(&one.released), keys(&other.released), "seed {seed}");
             } else {
                 // What is discovered may be asked for more often, and from the same law.
                 let laws = |sealed: &Sealed| -> Vec<_> {
@@ -203,7 +204,7 @@ fn one_person_moves_everything_together_by_no_more_than_was_said() {
                     let cell =
                         |cells: &BTreeMap<String, [i128; 3]>| cells.get(name).copied().unwrap_or_default();
                     let (one, other) = (cell(cells), cell(&other[start]));
-                    for &number in most.told {
+                    for &number in most.released {
                         let difference = (one[number] - other[number]).abs();
                         differs |= difference > 0;
                         moved[0] += i128::from(difference > 0);
@@ -254,7 +255,7 @@ fn one_person_moves_ranks_by_no_more_than_was_said() {
         for (one, other) in one.iter().zip(&other) {
             assert_eq!((&one.release, &one.charge), (&other.release, &other.charge), "seed {seed}");
             assert_eq!(one.requests, other.requests, "seed {seed}");
-            assert_eq!(keys(&one.told), keys(&other.told), "seed {seed}");
+            assert_eq!(keys(&one.released), keys(&other.released), "seed {seed}");
         }
         for ((name, each), reached) in names.into_iter().zip(&mut reached) {
             let (one, other) = (Recorder::tallies(&one, name), Recorder::tallies(&other, name));
@@ -286,7 +287,7 @@ fn one_person_moves_ranks_by_no_more_than_was_said() {
     }
 }
 
-// Refutes a release that exists because somebody was there, and one that is told otherwise for nobody.
+// Refutes a release that exists because somebody was there, and one that is written otherwise for nobody.
 #[test]
 fn a_record_of_another_age_moves_nobody_elses_window() {
     let mut random = Random::new(5);

@@ -23,7 +23,7 @@ fn three(total: &Three) -> Three {
 // record that counts twice in a pane, or once in all windows over it; a key that is not listed and takes
 // another's place; a part that comes too late to count; and whatever depends on workers, batches or order.
 #[test]
-fn every_word_tells_what_one_table_would() {
+fn every_kind_of_statistic_releases_what_one_table_would() {
     for seed in 0..240 {
         let mut random = Random::new(seed);
         let case = Arc::new(case(seed, &mut random));
@@ -214,7 +214,7 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
             let value = |line: &str| -> i64 {
                 line.split_once("\"value\":").unwrap().1.split_once(',').unwrap().0.parse().unwrap()
             };
-            let values: Vec<i64> = sealed.told.lines().map(value).collect();
+            let values: Vec<i64> = sealed.released.lines().map(value).collect();
             assert_eq!(values.len(), 3 * case.listed.len());
             assert!(values.chunks(3).all(|three| three.is_sorted()), "{values:?}");
             assert!(values.iter().all(|value| value % 10 == 0 && (-30..=50).contains(value)));
@@ -224,11 +224,11 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
 
 // Refutes a public key that is forgotten from one window to the next, or by the next process.
 #[test]
-fn a_key_that_was_told_once_is_told_in_every_later_window() {
+fn a_key_that_was_released_once_is_released_in_every_later_window() {
     let recorder = Recorder::new(PrivacyUnit::Person);
     let (crowd, rest): (Vec<Event>, Vec<Event>) =
         ((0..200).map(|person| (person, 7, 0, 15, person)).collect(), vec![(1, 8, 0, 25, 0)]);
-    for (records, until, told) in [(crowd, 40, &[0, 1, 1, 1][..]), (rest, 60, &[1, 1])] {
+    for (records, until, released) in [(crowd, 40, &[0, 1, 1, 1][..]), (rest, 60, &[1, 1])] {
         let sealing = recorder.clone();
         let finished = run(&[Script(vec![(records, Pulled::More)])], move |visits| {
             visits
@@ -241,8 +241,8 @@ fn a_key_that_was_told_once_is_told_in_every_later_window() {
         });
         assert!(finished.is_ok(), "{finished:?}");
         let sealed = recorder.sealed();
-        let keys: Vec<usize> = sealed.iter().map(|sealed| sealed.told.lines().count()).collect();
-        assert_eq!(keys, told);
-        assert!(sealed.iter().all(|sealed| sealed.told.lines().all(|line| line.contains("\"key\":7,"))));
+        let keys: Vec<usize> = sealed.iter().map(|sealed| sealed.released.lines().count()).collect();
+        assert_eq!(keys, released);
+        assert!(sealed.iter().all(|sealed| sealed.released.lines().all(|line| line.contains("\"key\":7,"))));
     }
 }

@@ -18,7 +18,7 @@ const PER_KEY: i64 = 3;
 
 /// A statistic, and the numbers that have noise of their own: which of people, records and sum, how far all
 /// of a person moves it in a key, and which share of the price it has.
-struct Told {
+struct Released {
     name: &'static str,
     numbers: &'static [(usize, i128, f64)],
     /// The price of a part over the price of a whole, by hand.
@@ -27,15 +27,19 @@ struct Told {
 
 /// `sum`: from -30 to 50, so (80 / 50)^2. `mean`: 70 percent for a sum that moves by twice as much, in half
 /// units of 81 a record, where 30 percent count records. `both` has no other key to keep.
-const TOLD: [Told; 8] = [
-    Told { name: "count", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
-    Told { name: "open", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
-    Told { name: "people", numbers: &[(0, 1, 1.0)], factor: 2.0 },
-    Told { name: "sum", numbers: &[(2, 50, 1.0)], factor: 2.56 },
-    Told { name: "amounts", numbers: &[(2, 50, 1.0)], factor: 2.0 },
-    Told { name: "mean", numbers: &[(2, PER_KEY as i128 * 81, 0.7), (1, PER_KEY as i128, 0.3)], factor: 2.8 },
-    Told { name: "histogram", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
-    Told { name: "both", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 1.0 },
+const TOLD: [Released; 8] = [
+    Released { name: "count", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
+    Released { name: "open", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
+    Released { name: "people", numbers: &[(0, 1, 1.0)], factor: 2.0 },
+    Released { name: "sum", numbers: &[(2, 50, 1.0)], factor: 2.56 },
+    Released { name: "amounts", numbers: &[(2, 50, 1.0)], factor: 2.0 },
+    Released {
+        name: "mean",
+        numbers: &[(2, PER_KEY as i128 * 81, 0.7), (1, PER_KEY as i128, 0.3)],
+        factor: 2.8,
+    },
+    Released { name: "histogram", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
+    Released { name: "both", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 1.0 },
 ];
 
 fn release(recorder: &Recorder, scene: &Scene) -> impl Fn(Fed<'_, Event>) + Send + Sync + use<> {
@@ -98,12 +102,16 @@ fn a_part_of_a_person_moves_a_window_by_no_more_than_its_partial_price() {
     for seed in 0..RUNS {
         let scene = Scene::new(seed);
         let [one, other] = scene.replayed(seed, |recorder| release(recorder, &scene));
-        for (told, reached) in TOLD.iter().zip(&mut reached) {
+        for (released, reached) in TOLD.iter().zip(&mut reached) {
             let mut together = 0.0;
-            for sealed in one.iter().filter(|sealed| sealed.release.name.as_str() == told.name) {
+            for sealed in one.iter().filter(|sealed| sealed.release.name.as_str() == released.name) {
                 let Charge::Cost(cost) = &sealed.charge else { panic!("paid once") };
                 let factor = rho(&cost.partial().unwrap()) / rho(cost.amount());
-                assert!(factor >= told.factor && factor < told.factor * 1.001, "{}: {factor}", told.name);
+                assert!(
+                    factor >= released.factor && factor < released.factor * 1.001,
+                    "{}: {factor}",
+                    released.name
+                );
                 let (window, price) = (sealed.release.window, scene.price(sealed.release.window, cost));
                 let twin = other.iter().find(|other| other.release == sealed.release).unwrap();
                 let cell = |sealed: &Sealed, name: &String| {
@@ -114,7 +122,7 @@ fn a_part_of_a_person_moves_a_window_by_no_more_than_its_partial_price() {
                 let mut moved = 0.0;
                 for name in names {
                     let (one, other) = (cell(sealed, name), cell(twin, name));
-                    for &(number, most, share) in told.numbers {
+                    for &(number, most, share) in released.numbers {
                         let difference = (one[number] - other[number]) as f64 / most as f64;
                         moved += share * difference * difference / f64::from(KEYS);
                     }
@@ -122,26 +130,30 @@ fn a_part_of_a_person_moves_a_window_by_no_more_than_its_partial_price() {
                 assert!(
                     moved <= price * 1.000_001,
                     "seed {seed}, {} in {window:?}: {moved} at {price}",
-                    told.name
+                    released.name
                 );
                 together += moved;
                 let [schedule, promise] = scene.kinds;
                 reached[0][schedule] = reached[0][schedule].max(moved);
                 reached[1][promise] = reached[1][promise].max(moved);
             }
-            let charged = scene.charged(&one, told.name);
-            assert!(together <= charged * 1.000_001, "seed {seed}, {}: {together} at {charged}", told.name);
+            let charged = scene.charged(&one, released.name);
+            assert!(
+                together <= charged * 1.000_001,
+                "seed {seed}, {}: {together} at {charged}",
+                released.name
+            );
         }
     }
-    for (told, reached) in TOLD.iter().zip(reached) {
+    for (released, reached) in TOLD.iter().zip(reached) {
         let [schedules, [lifetime, spans @ ..]] = reached;
-        assert!(lifetime > 0.99, "{}: {lifetime}: too weak a test", told.name);
+        assert!(lifetime > 0.99, "{}: {lifetime}: too weak a test", released.name);
         for reached in schedules.into_iter().chain(spans) {
             assert!(
-                reached >= told.factor * 0.99,
+                reached >= released.factor * 0.99,
                 "{}: {reached} of {}: too weak a test",
-                told.name,
-                told.factor
+                released.name,
+                released.factor
             );
         }
     }

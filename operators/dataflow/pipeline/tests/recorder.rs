@@ -17,7 +17,7 @@ use crate::ledger::{
 };
 use crate::mechanisms::mechanism;
 use crate::mechanisms::{
-    Cells, Drawn, Head, Key, Label, Mechanism, Paid, Prepared, Statistic, Summary, Tellable,
+    Cells, Drawn, Head, Key, Label, Mechanism, Paid, Prepared, ReleaseLines, Statistic, Summary,
 };
 use crate::noise::{NoiseSource, RecordedDraw as Asked};
 use crate::time::Time;
@@ -35,7 +35,7 @@ pub(in super::super::super::pipeline) struct Sealed {
     /// The exact tally of each key, of whatever it is made.
     pub(in super::super::super::pipeline) exact: BTreeMap<String, Vec<i128>>,
     /// The line that would be released, with the noise of a seed that is the same for every release.
-    pub(in super::super::super::pipeline) told: String,
+    pub(in super::super::super::pipeline) released: String,
 }
 
 /// Notes with their places.
@@ -62,7 +62,7 @@ impl Recorder {
         Recorder { unit, version: 1, kept, noted, sealed, refusing, answered, rows, seeds: None }
     }
 
-    /// The same, with a seed of its own for every draw from this one on: for what is told, not for what is
+    /// The same, with a seed of its own for every draw from this one on: for what is released, not for what is
     /// asked.
     pub(in super::super::super::pipeline) fn seeded(self, first: u64) -> Recorder {
         Recorder { seeds: Some(Arc::new(Mutex::new(first))), ..self }
@@ -110,7 +110,7 @@ impl Recorder {
         of_name.map(|sealed| (sealed.release.window.start(), sealed.exact.clone())).collect()
     }
 
-    /// The same of one that is told by people, records and sums.
+    /// The same of one that is released as people, records and sums.
     pub(in super::super::super::pipeline) fn exact(
         sealed: &[Sealed],
         name: &str,
@@ -172,19 +172,19 @@ impl StatisticBackend for Recorder {
         let notes = self.noted.lock().unwrap().get(name).cloned().unwrap_or_default();
         let notes = notes.into_iter().map(|(place, text)| (place, Zeroizing::new(text))).collect();
         let memory = state.map(|state| Memory { state, notes, is_foreign: false });
-        let handle = Recording { recorder: self.clone(), told: Mutex::default(), wake: Mutex::new(wake) };
+        let handle = Recording { recorder: self.clone(), released: Mutex::default(), wake: Mutex::new(wake) };
         Ok((Box::new(handle), memory))
     }
 }
 
 struct Recording {
     recorder: Recorder,
-    told: Mutex<VecDeque<GateEvent>>,
+    released: Mutex<VecDeque<GateEvent>>,
     wake: Mutex<Wake>,
 }
 
 impl Recording {
-    fn tell(&self, release: ReleaseId, fate: ReleaseStatus, line: String) {
+    fn record(&self, release: ReleaseId, fate: ReleaseStatus, line: String) {
         let standing = BudgetStatus {
             account: release.account.clone(),
             window: release.window,
@@ -195,7 +195,7 @@ impl Recording {
         };
         let row = crate::dataflow::tests::stand_in::row(release, fate, line);
         *self.recorder.answered.lock().unwrap() += 1;
-        self.told.lock().unwrap().push_back(GateEvent::Row(Box::new(row), Box::new(standing)));
+        self.released.lock().unwrap().push_back(GateEvent::Row(Box::new(row), Box::new(standing)));
         (self.wake.lock().unwrap())();
     }
 }
@@ -205,7 +205,7 @@ impl ReleaseBackend for Recording {
         let ReleaseRequest { release, charge, sealable } = request;
         let row = self.recorder.rows.lock().unwrap().get(&release.id()).cloned();
         if let Some(line) = row {
-            self.tell(release, ReleaseStatus::Sealed, line);
+            self.record(release, ReleaseStatus::Sealed, line);
             return Ok(());
         }
         let (mut kept, mut noise) =
@@ -217,7 +217,7 @@ impl ReleaseBackend for Recording {
         assert!(drawn.state.is_none() || keeps_state, "state is kept in turns only");
         if self.recorder.refusing.lock().unwrap().contains(&release.window.start()) {
             drop(kept);
-            self.tell(release, ReleaseStatus::Refused, "refused".to_owned());
+            self.record(release, ReleaseStatus::Refused, "refused".to_owned());
             return Ok(());
         }
         if let Some(state) = drawn.state {
@@ -231,7 +231,7 @@ impl ReleaseBackend for Recording {
             }
         }
         drop(kept);
-        let (exact, told) = drawn.line.split_once('\u{1}').unwrap_or(("", &drawn.line));
+        let (exact, released) = drawn.line.split_once('\u{1}').unwrap_or(("", &drawn.line));
         let exact = exact.lines().map(|line| {
             let (numbers, key) = line.split_once(' ').unwrap();
             let numbers: Vec<i128> = numbers.split(',').map(|number| number.parse().unwrap()).collect();
@@ -242,37 +242,37 @@ impl ReleaseBackend for Recording {
             charge,
             requests: noise.requests().to_vec(),
             exact: exact.collect(),
-            told: told.to_owned(),
+            released: released.to_owned(),
         };
         self.recorder.sealed.lock().unwrap().push(sealed);
         self.recorder.rows.lock().unwrap().insert(release.id(), drawn.line.clone());
-        self.tell(release, ReleaseStatus::Sealed, drawn.line);
+        self.record(release, ReleaseStatus::Sealed, drawn.line);
         Ok(())
     }
 
     fn seek(&self, release: ReleaseId) {
         let row = self.recorder.rows.lock().unwrap().get(&release.id()).cloned();
         match row {
-            Some(line) => self.tell(release, ReleaseStatus::Sealed, line),
+            Some(line) => self.record(release, ReleaseStatus::Sealed, line),
             None => {
-                self.told.lock().unwrap().push_back(GateEvent::Absent(release.id()));
+                self.released.lock().unwrap().push_back(GateEvent::Absent(release.id()));
                 (self.wake.lock().unwrap())();
             }
         }
     }
 
     fn miss(&self, release: ReleaseId) {
-        self.tell(release, ReleaseStatus::Skipped, "skipped".to_owned());
+        self.record(release, ReleaseStatus::Skipped, "skipped".to_owned());
     }
 
     fn hear(&self) -> Option<GateEvent> {
-        self.told.lock().unwrap().pop_front()
+        self.released.lock().unwrap().pop_front()
     }
 
     fn delivered(&self, _: &Row) {}
 }
 
-/// A mechanism that tells the exact tally beside its own answer.
+/// A mechanism that releases the exact tally beside its own answer.
 #[derive(Clone, Debug)]
 pub(in super::super::super::pipeline) struct Exactly<M>(pub(in super::super::super::pipeline) M);
 
@@ -362,8 +362,8 @@ where
     }
 }
 
-impl<A: Tellable> Tellable for Both<A> {
-    fn tell(&self, head: &Head<'_>) -> String {
-        format!("{}\u{1}{}", self.0, self.1.tell(head))
+impl<A: ReleaseLines> ReleaseLines for Both<A> {
+    fn lines(&self, head: &Head<'_>) -> String {
+        format!("{}\u{1}{}", self.0, self.1.lines(head))
     }
 }

@@ -158,7 +158,7 @@ fn what_worker_0_alone_refuses_is_said_on_several_workers() {
     assert_eq!(message, "account: there is none");
 }
 
-// Refutes a stream that tells what it holds when it is printed.
+// Refutes a stream that prints its contents when it is printed.
 #[test]
 fn everything_on_the_way_prints_as_private() {
     let printed = Arc::new(Mutex::new(Vec::new()));

@@ -1,4 +1,4 @@
-//! Windows that are added up: what counts of a person over all of them, and what is told.
+//! Windows that are added up: what counts of a person over all of them, and what is released.
 
 mod going_on;
 
@@ -91,7 +91,7 @@ fn expected(
     tallies
 }
 
-/// The numbers that are told, and of no others of a cell.
+/// The numbers that are released, and of no others of a cell.
 fn only(mut tallies: Tallies, places: &[usize]) -> Tallies {
     for cells in tallies.values_mut() {
         for cell in cells.values_mut() {
@@ -196,7 +196,7 @@ fn one_person_brings_no_more_than_was_said_to_all_windows_together() {
 }
 
 /// Returns the released numbers of each key, by window.
-fn told(sealed: &[Sealed], name: &str) -> BTreeMap<Time, BTreeMap<String, [f64; 3]>> {
+fn released(sealed: &[Sealed], name: &str) -> BTreeMap<Time, BTreeMap<String, [f64; 3]>> {
     let of_name = sealed.iter().filter(|sealed| sealed.release.name.as_str() == name);
     of_name
         .map(|sealed| {
@@ -206,7 +206,7 @@ fn told(sealed: &[Sealed], name: &str) -> BTreeMap<Time, BTreeMap<String, [f64; 
                 let three = [&line["value"], &ends[0], &ends[1]].map(|number| number.as_f64().unwrap());
                 (line["key"].to_string().trim_matches('"').to_owned(), three)
             };
-            (sealed.release.window.start(), sealed.told.lines().map(cell).collect())
+            (sealed.release.window.start(), sealed.released.lines().map(cell).collect())
         })
         .collect()
 }
@@ -254,7 +254,7 @@ fn totals_are_of_the_windows_that_they_say() {
             let exact = added(&Recorder::exact(&sealed, name), place, last);
             let mut off = 0;
             let mut cells = 0;
-            for (start, keys) in told(&sealed, name) {
+            for (start, keys) in released(&sealed, name) {
                 for (key, [value, low, high]) in keys {
                     let truth = exact[&start].get(&key).copied().unwrap_or(0) as f64;
                     assert!(

@@ -89,16 +89,16 @@ fn expected<S: Vectors<Key = u32, Known: Default>>(
     };
     let add = |total: &mut S::Known, share: bounding::Few<[i64; 2]>| statistic.add(total, &share);
     let found = tallied(schedule, table, fill, |_| true, add);
-    let told = |keys: Vec<(u32, S::Known)>| -> BTreeMap<String, Vec<i128>> {
+    let released = |keys: Vec<(u32, S::Known)>| -> BTreeMap<String, Vec<i128>> {
         keys.iter().map(|(key, total)| (key.to_string(), total.shown())).collect()
     };
-    found.into_iter().map(|(start, keys)| (start, told(keys))).collect()
+    found.into_iter().map(|(start, keys)| (start, released(keys))).collect()
 }
 
 // Refutes a vector that is clipped as another, one of a key that is not listed or of a window that was
 // closed, a person in two places, and whatever depends on workers, batches or order.
 #[test]
-fn vectors_are_told_as_one_table_would() {
+fn vectors_are_those_of_one_table() {
     let listed = || Keys::public(LISTED).unwrap();
     let limits: ContributionBound = bound().checked().unwrap();
     let clipped = VectorMean::clipped(&ranges(), limits, listed()).unwrap();
@@ -121,11 +121,11 @@ fn vectors_are_told_as_one_table_would() {
         let sealed = recorder.sealed();
         let whole = Cap::new(KEYS, PER_KEY).unwrap();
         let one = Cap::new(1, 1).unwrap();
-        let told = |name| Recorder::tallies(&sealed, name);
-        assert_eq!(told("clipped"), expected(&schedule, &scripts, whole, &clipped), "seed {seed}");
-        assert_eq!(told("found"), expected(&schedule, &scripts, whole, &found), "seed {seed}");
+        let released = |name| Recorder::tallies(&sealed, name);
+        assert_eq!(released("clipped"), expected(&schedule, &scripts, whole, &clipped), "seed {seed}");
+        assert_eq!(released("found"), expected(&schedule, &scripts, whole, &found), "seed {seed}");
         if stably {
-            assert_eq!(told("stable"), expected(&schedule, &scripts, one, &stable), "seed {seed}");
+            assert_eq!(released("stable"), expected(&schedule, &scripts, one, &stable), "seed {seed}");
         }
         // A list hashes otherwise than an array, so others are chosen where somebody has more than is kept.
         let people = |tallies: BTreeMap<Time, BTreeMap<String, Vec<i128>>>| -> Vec<Vec<i128>> {
@@ -133,7 +133,7 @@ fn vectors_are_told_as_one_table_would() {
             counts.map(|numbers| numbers.iter().take(2).copied().collect()).collect()
         };
         assert_eq!(
-            people(told("shaped")),
+            people(released("shaped")),
             people(expected(&schedule, &scripts, whole, &shaped)),
             "seed {seed}"
         );
@@ -168,7 +168,7 @@ fn one_person_moves_vectors_by_no_more_than_was_said() {
         for (one, other) in one.iter().zip(&other) {
             assert_eq!((&one.release, &one.charge), (&other.release, &other.charge), "seed {seed}");
             assert_eq!(one.requests, other.requests, "seed {seed}");
-            assert_eq!(one.told.lines().count(), other.told.lines().count(), "seed {seed}");
+            assert_eq!(one.released.lines().count(), other.released.lines().count(), "seed {seed}");
         }
         let (with, without) = (Recorder::tallies(&one, "found"), Recorder::tallies(&other, "found"));
         for (start, keys) in &without {

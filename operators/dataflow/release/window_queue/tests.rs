@@ -56,8 +56,8 @@ fn without_a_last_window_the_end_of_the_input_completes_none() {
     assert_eq!(handed_in(&mut queue, Some(22), None), [(0, "submitted")]);
     assert_eq!(handed_in(&mut queue, Some(Time::MAX), None), []);
     assert!(queue.settled().is_some(), "the first is still with the gate");
-    assert!(queue.hear(title("visits").of(tens(None).window(0).unwrap()).id(), "told").is_none());
-    assert_eq!(queue.tell(), Some((13, "told")));
+    assert!(queue.hear(title("visits").of(tens(None).window(0).unwrap()).id(), "released").is_none());
+    assert_eq!(queue.pop(), Some((13, "released")));
     assert_eq!(queue.settled(), None);
 }
 
@@ -96,25 +96,25 @@ fn a_window_is_in_time_until_its_deadline() {
 }
 
 #[test]
-fn outcomes_are_told_in_order_of_windows_whatever_the_order_of_the_gate() {
+fn outcomes_leave_in_the_order_of_windows_whatever_the_order_of_the_gate() {
     let mut queue = queue(tens(Some(40)), None);
     assert_eq!(handed_in(&mut queue, Some(Time::MAX), None).len(), 4);
     let id = |number| title("visits").of(tens(None).window(number).unwrap()).id();
     for (number, outcome) in [(3, "d"), (1, "b")] {
         queue.hear(id(number), outcome);
-        assert_eq!(queue.tell(), None);
+        assert_eq!(queue.pop(), None);
         assert_eq!(queue.settled(), Some(13));
     }
     queue.hear(id(0), "a");
-    assert_eq!((queue.tell(), queue.tell(), queue.tell()), (Some((13, "a")), Some((23, "b")), None));
+    assert_eq!((queue.pop(), queue.pop(), queue.pop()), (Some((13, "a")), Some((23, "b")), None));
     assert_eq!(queue.settled(), Some(33));
     queue.hear(id(2), "c");
-    assert_eq!((queue.tell(), queue.tell()), (Some((33, "c")), Some((43, "d"))));
+    assert_eq!((queue.pop(), queue.pop()), (Some((33, "c")), Some((43, "d"))));
     assert_eq!((queue.settled(), queue.awaited()), (None, 0));
 }
 
 #[test]
-fn what_a_former_process_sealed_is_told_once_and_not_asked_for_again() {
+fn a_release_of_a_former_process_is_delivered_once_and_not_asked_for_again() {
     let mut queue = queue(tens(Some(30)), None);
     let id = |number| title("visits").of(tens(None).window(number).unwrap()).id();
     assert_eq!(queue.hear(id(1), "sealed before"), Some("sealed before"));
@@ -125,13 +125,13 @@ fn what_a_former_process_sealed_is_told_once_and_not_asked_for_again() {
 #[test]
 fn only_so_many_windows_are_with_the_gate_at_once() {
     let mut queue = queue(tens(Some(100_000)), None);
-    let mut told = 0;
+    let mut released = 0;
     while queue.settled().is_some() {
         assert!(handed_in(&mut queue, Some(Time::MAX), None).len() <= AT_THE_GATE);
         assert!(queue.awaited() <= AT_THE_GATE);
         let id = *queue.numbers.keys().next().unwrap();
-        queue.hear(id, "told");
-        told += std::iter::from_fn(|| queue.tell()).count();
+        queue.hear(id, "released");
+        released += std::iter::from_fn(|| queue.pop()).count();
     }
-    assert_eq!(told, 10_000);
+    assert_eq!(released, 10_000);
 }

@@ -1,11 +1,11 @@
 use super::*;
 
 fn comes_back(job: &Job) {
-    let told = job.to_string();
+    let printed = job.to_string();
     assert_eq!(
-        &Job::parse("told.toml", &told).unwrap_or_else(|wrong| panic!("{wrong}\n{told}")),
+        &Job::parse("printed.toml", &printed).unwrap_or_else(|wrong| panic!("{wrong}\n{printed}")),
         job,
-        "{told}"
+        "{printed}"
     );
 }
 
@@ -21,7 +21,7 @@ fn every_config_is_read_as_the_same_job() {
 
 // Refutes a field that is left out, or printed as another one: a job with every possible field, varied.
 #[test]
-fn every_field_is_told() {
+fn every_field_is_written() {
     const ALL: &str = r#"
         [job]
         name = "shop"

@@ -128,18 +128,18 @@ fn bounds_and_noise_are_of_all_windows_together() {
         ),
     ]);
     let running = |text: &str| GOOD.replace(COUNT, &said(text));
-    let told = |text: &str| parse(text).unwrap_err().to_string();
-    let laplace = told(&running(PER_VENDOR).replace("\"gaussian\"", "\"laplace\""));
+    let printed = |text: &str| parse(text).unwrap_err().to_string();
+    let laplace = printed(&running(PER_VENDOR).replace("\"gaussian\"", "\"laplace\""));
     assert!(laplace.starts_with("jobs/a.toml:22:9: release[1].noise: found laplace noise, which a running count does not have; give gaussian\n"), "{laplace}");
     let pure = running(&listed).replace(BUDGET, "{ epsilon = 1.0 }");
-    let gaussian = told(&pure);
+    let gaussian = printed(&pure);
     assert!(
         gaussian.starts_with("jobs/a.toml:22:9: release[1].noise: found Gaussian noise under a pure budget; give a budget of rho, or of epsilon and delta"),
         "{gaussian}"
     );
-    let both = told(&pure.replace("\"gaussian\"", "\"laplace\""));
+    let both = printed(&pure.replace("\"gaussian\"", "\"laplace\""));
     assert!(both.contains("give gaussian, and a budget of rho, or of epsilon and delta"), "{both}");
-    let cost = told(&running(&listed).replace(SHARE, "cost = { epsilon = 0.1 }"));
+    let cost = printed(&running(&listed).replace(SHARE, "cost = { epsilon = 0.1 }"));
     assert!(cost.contains("release[1].cost.epsilon") && cost.contains("give rho\n"), "{cost}");
     let kinds = |text: &str| parse(text).unwrap_err().iter().map(Mistake::kind).collect::<Vec<_>>();
     assert_eq!(kinds(&pure), [MistakeKind::Conflict]);
@@ -158,11 +158,11 @@ fn a_account_that_counts_windows_has_no_running_total() {
     let beside = format!(
         "{GOOD}[[release]]\nname = \"so_far\"\nevery = \"1 month\"\npeople = {{}}\nrunning = true\nnoise = \"gaussian\"\nshare = 0.5\n"
     );
-    let told = parse(&beside).unwrap_err();
-    let first = told.iter().next().unwrap();
+    let printed = parse(&beside).unwrap_err();
+    let first = printed.iter().next().unwrap();
     assert_eq!((first.field(), first.line(), first.column()), ("release[2].running", 27, 11));
-    assert!(first.remedy().contains("another account"), "{told}");
-    assert_eq!(told.iter().count(), 1, "{told}");
+    assert!(first.remedy().contains("another account"), "{printed}");
+    assert_eq!(printed.iter().count(), 1, "{printed}");
     let apart = beside.replace(", windows = 12", "");
     assert_eq!(parse(&apart).unwrap().account().promise(), Promise::Lifetime);
 }

@@ -67,14 +67,14 @@ fn windows_that_are_refused_are_asked_of_no_other_release() {
         SHARE,
         "share = 0.5\n[[release]]\nname = \"more\"\nevery = \"1 day\"\npeople = {}\nnoise = \"gaussian\"\nshare = 0.5",
     );
-    let told = |text: &str| {
+    let printed = |text: &str| {
         let mistakes = parse(text).unwrap_err();
         mistakes.iter().map(|mistake| mistake.field().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(told(&two), ["release[2]"], "an account has one number");
+    assert_eq!(printed(&two), ["release[2]"], "an account has one number");
     for promise in ["each day", "any 30 days"] {
         let spans = two.replace("promise = \"lifetime\"", &format!("promise = \"{promise}\""));
-        assert_eq!(told(&spans), ["release[1].bound.windows"], "{promise}");
+        assert_eq!(printed(&spans), ["release[1].bound.windows"], "{promise}");
     }
 }
 
@@ -156,12 +156,12 @@ fn keys_and_bounds_that_cannot_be() {
     let windowed =
         record.replace("bound = { keys = 3, per_key = 1, windows = 12 }", "bound = { windows = 12 }");
     let refused = parse(&windowed).unwrap_err();
-    let told: Vec<(&str, String)> =
+    let printed: Vec<(&str, String)> =
         refused.iter().map(|mistake| (mistake.field(), mistake.to_string())).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(printed.len(), 1, "{printed:?}");
     assert!(
-        told[0].0 == "release[1].bound.windows" && told[0].1.contains("no windows: a record"),
-        "{told:?}"
+        printed[0].0 == "release[1].bound.windows" && printed[0].1.contains("no windows: a record"),
+        "{printed:?}"
     );
     let untimed =
         parse(&GOOD.replace("time = { field = \"date\", format = \"%Y-%m-%d\" }\n", "")).unwrap_err();
@@ -178,10 +178,10 @@ fn fields_that_a_combined_log_does_not_have() {
         .replace("time = { field = \"date\", format = \"%Y-%m-%d\" }\n", "id = { field = \"request\" }\n")
         .replace("\"vendor\"", "\"paht\"");
     let refused = parse(&log).unwrap_err();
-    let told: Vec<(&str, Option<&str>)> =
+    let printed: Vec<(&str, Option<&str>)> =
         refused.iter().map(|mistake| (mistake.field(), mistake.suggestion())).collect();
     assert_eq!(
-        told,
+        printed,
         [("source.id.field", None), ("privacy.person.field", None), ("release[1].count.by", Some("path"))]
     );
 }
@@ -196,10 +196,10 @@ fn fields_that_made_up_records_do_not_have() {
         .replace("field = \"date\"", "field = \"tmie\"");
     let refused =
         parse(&made_up.replace("\"vendor\"", "\"keys\"").replace("\"who\"", "\"usr\"")).unwrap_err();
-    let told: Vec<(&str, Option<&str>)> =
+    let printed: Vec<(&str, Option<&str>)> =
         refused.iter().map(|mistake| (mistake.field(), mistake.suggestion())).collect();
     assert_eq!(
-        told,
+        printed,
         [
             ("source.time.field", Some("time")),
             ("privacy.person.field", Some("user")),
@@ -209,7 +209,7 @@ fn fields_that_made_up_records_do_not_have() {
 }
 
 #[test]
-fn every_mistake_of_a_file_is_told_in_its_order() {
+fn every_mistake_of_a_file_is_reported_in_its_order() {
     let text = GOOD
         .replace("version = 1", "versoin = 1")
         .replace("missing = \"drop\"", "missing = \"drp\"")
@@ -218,9 +218,10 @@ fn every_mistake_of_a_file_is_told_in_its_order() {
         .replace("noise = \"gaussian\"", "noise = \"x\"")
         + "[[release]]\nname = \"B\"\nevery = \"never\"\n[extra]\n";
     let mistakes = parse(&text).unwrap_err();
-    let told: Vec<(usize, &str)> = mistakes.iter().map(|mistake| (mistake.line(), mistake.field())).collect();
+    let printed: Vec<(usize, &str)> =
+        mistakes.iter().map(|mistake| (mistake.line(), mistake.field())).collect();
     assert_eq!(
-        told,
+        printed,
         [
             (3, "job.versoin"),
             (11, "privacy.person.missing"),
@@ -252,7 +253,7 @@ fn whole_tables_that_are_missing_are_named() {
 }
 
 #[test]
-fn a_password_is_not_told_again() {
+fn a_password_is_not_printed() {
     let text = GOOD.replace("\"state/reviews.ledger\"", "\"postgres://me:hunter2@host/db\"");
     let mistakes = parse(&text).unwrap_err();
     assert!(mistakes.to_string().contains("privacy.ledger: found an address with a password"));

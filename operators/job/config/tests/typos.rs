@@ -216,13 +216,13 @@ fn every_slip_is_answered_at_its_place_with_the_right_word() {
                         })
                     });
                     if !answered {
-                        let told = match refused {
+                        let printed = match refused {
                             Ok(_) => "accepted".to_owned(),
                             Err(mistakes) => mistakes.to_string(),
                         };
                         seen.entry(format!("{word} in {first}"))
                             .or_default()
-                            .push(format!("{}:{line}:{column} {slip}: {told}", path.display()));
+                            .push(format!("{}:{line}:{column} {slip}: {printed}", path.display()));
                     }
                 }
             }

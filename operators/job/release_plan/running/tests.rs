@@ -107,26 +107,26 @@ fn what_no_total_can_be_is_named_by_its_field() {
         let running = SO_FAR.replace("1 day", every);
         text(&running).replace("2026-02-01", until).replace("share = 0.6", "cost = { rho = 1e-9 }")
     };
-    let told = refused(&far("1s", "2200-01-01"));
-    assert!(told.starts_with("release[2].every: found 5490892800 windows, of which totals so far are released for 2^32 at most; give"), "{told}");
+    let printed = refused(&far("1s", "2200-01-01"));
+    assert!(printed.starts_with("release[2].every: found 5490892800 windows, of which totals so far are released for 2^32 at most; give"), "{printed}");
     let root = |text: String| text.replace("running = true", "running = true\nstrategy = \"square-root\"");
-    let told = refused(&root(far("1h", "2027-01-01")));
+    let printed = refused(&root(far("1h", "2027-01-01")));
     assert!(
-        told.starts_with("release[2].strategy: found square-root for 8760 windows")
-            && told.contains("give \"buffered\""),
-        "{told}"
+        printed.starts_with("release[2].strategy: found square-root for 8760 windows")
+            && printed.contains("give \"buffered\""),
+        "{printed}"
     );
     assert!(offered(&root(far("1h", "2026-06-01"))).is_ok());
     assert!(offered(&far("1h", "2027-01-01")).is_ok());
     let endless = text(SO_FAR)
         .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
         .replace("share = 0.6", "cost = { rho = 1e-4 }");
-    let told = refused(&endless);
+    let printed = refused(&endless);
     assert!(
-        told.starts_with("job.until: found nothing; give the time of the last window of release[2]"),
-        "{told}"
+        printed.starts_with("job.until: found nothing; give the time of the last window of release[2]"),
+        "{printed}"
     );
-    assert!(told.contains("over = \"..\""), "{told}");
+    assert!(printed.contains("over = \"..\""), "{printed}");
     let priced = refused(&text(&SO_FAR.replace("share = 0.4", "cost = { rho = 0.02 }")));
     assert!(
         priced.starts_with("release[2].cost: found rho 0.02 for all windows together, where "),

@@ -115,9 +115,10 @@ fn demo(place: &Place, workers: usize, out: &str) -> Lines {
     job.replay(replay).unwrap();
     let text = place.read(out);
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let told = lines.filter(|line| line.get("value").is_some());
+    let printed = lines.filter(|line| line.get("value").is_some());
     let name = |line: &Value, field: &str| line.get(field).map_or(String::new(), ToString::to_string);
-    told.map(|line| (["release", "key", "q"].map(|field| name(&line, field).replace('"', "")), line))
+    printed
+        .map(|line| (["release", "key", "q"].map(|field| name(&line, field).replace('"', "")), line))
         .collect()
 }
 

@@ -173,15 +173,16 @@ fn oracle(days: &[BTreeMap<usize, Visit>], most: u64) -> BTreeMap<Place, [i64; 2
 }
 
 /// The lines of running totals, by release, day and key.
-fn told(text: &str) -> BTreeMap<(String, usize, String), Value> {
+fn printed(text: &str) -> BTreeMap<(String, usize, String), Value> {
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let told = lines.filter(|line| line.get("total").is_some());
+    let printed = lines.filter(|line| line.get("total").is_some());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    told.map(|line| {
-        let day: usize = line["window"]["start"].as_str().unwrap()[8..10].parse().unwrap();
-        ((text(&line["release"]), day - 1, text(&line["key"])), line)
-    })
-    .collect()
+    printed
+        .map(|line| {
+            let day: usize = line["window"]["start"].as_str().unwrap()[8..10].parse().unwrap();
+            ((text(&line["release"]), day - 1, text(&line["key"])), line)
+        })
+        .collect()
 }
 
 fn set(name: &str, until: &str, records: u64) -> (super::Place, Job) {
@@ -195,7 +196,7 @@ fn set(name: &str, until: &str, records: u64) -> (super::Place, Job) {
 // twice in the people so far; and a contribution bound that starts anew with a window, or depends on the
 // worker.
 #[test]
-fn a_demo_tells_beside_every_total_what_an_oracle_counts() {
+fn a_demo_states_beside_every_total_what_an_oracle_counts() {
     let (place, stated) = set("running-demo", UNTIL, 3);
     // Without an end in the file, a demonstration finds it in the data, which has a record on the last day.
     let found = place.job(&job("", 3));
@@ -205,7 +206,7 @@ fn a_demo_tells_beside_every_total_what_an_oracle_counts() {
     for (job, workers) in [(&stated, 1), (&stated, 2), (&stated, 3), (&found, 2)] {
         let out = Some(place.0.join("demo.jsonl"));
         job.replay(Replay { workers, demo: true, out, ..Replay::default() }).unwrap();
-        let lines = told(&place.read("demo.jsonl"));
+        let lines = printed(&place.read("demo.jsonl"));
         assert_eq!(lines.len(), oracle.len());
         for ((name, day, key), exact) in &oracle {
             let line = &lines[&((*name).to_owned(), *day, (*key).to_owned())];
@@ -233,12 +234,12 @@ fn a_demo_tells_beside_every_total_what_an_oracle_counts() {
 // Refutes lines that depend on the number of threads, a total that is drawn anew when it is released again,
 // and one that is charged at every window.
 #[test]
-fn two_workers_tell_what_one_tells_and_pay_once() {
+fn two_workers_release_what_one_does_and_pay_once() {
     for workers in [1, 2] {
         let (place, job) = set(&format!("running-{workers}"), UNTIL, 1);
-        let finished = place.replay(&job, workers, "told.jsonl");
+        let finished = place.replay(&job, workers, "releases.jsonl");
         assert_eq!((finished.released(), finished.refused()), (5 * DAYS as u64, 0));
-        let first = place.read("told.jsonl");
+        let first = place.read("releases.jsonl");
         let spent =
             || Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.account, window()).unwrap();
         // Twice 190, 100 and 5 for all totals, and a half for each day that is released on its own.
@@ -246,9 +247,9 @@ fn two_workers_tell_what_one_tells_and_pay_once() {
         assert_eq!(before.0, crate::accounting::PrivacyCost::zcdp(485.0 + 0.5 * DAYS as f64).unwrap());
         place.replay(&job, 3 - workers, "again.jsonl");
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
-        assert!(lines(&place.read("again.jsonl")) == lines(&first), "a new file is told other lines");
+        assert!(lines(&place.read("again.jsonl")) == lines(&first), "a new file receives other lines");
         assert_eq!(spent(), before);
-        let lines = told(&first);
+        let lines = printed(&first);
         let exact = oracle(&visits(), 1).into_iter().filter(|((name, ..), _)| *name != "spent");
         for ((name, day, key), [tally, _]) in exact {
             let line = &lines[&(name.to_owned(), day, key.to_owned())];

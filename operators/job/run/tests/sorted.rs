@@ -104,13 +104,13 @@ fn cells(lines: &str) -> BTreeMap<[String; 3], [String; 3]> {
         }
         let place = ["release", "window", "key"].map(|field| line[field].to_string());
         let said = ["value", "tally", "truth"].map(|field| line[field].to_string());
-        assert!(cells.insert(place, said).is_none(), "told twice: {line}");
+        assert!(cells.insert(place, said).is_none(), "released twice: {line}");
     }
     cells
 }
 
 /// One run with the same key as all others, so that the same records are kept; how it ended, and its lines.
-fn told(
+fn printed(
     place: &Place,
     order: &str,
     (releases, log): (&str, &str),
@@ -137,8 +137,8 @@ fn told(
     let spent = Ledger::open(&job.privacy.ledger).unwrap().releases(&job.privacy.account).unwrap().0;
     let expected = ended.as_ref().map_or(0, |ended| if way == "demo" { 0 } else { ended.released() });
     assert_eq!(spent, expected, "{way} on {workers} workers: what is sealed is what was released");
-    let told = fs::read_to_string(place.0.join("out.jsonl")).unwrap_or_default();
-    (ended, told)
+    let printed = fs::read_to_string(place.0.join("out.jsonl")).unwrap_or_default();
+    (ended, printed)
 }
 
 // Refutes a sorted input that never ends, and one that releases other values than the same input in any order
@@ -148,11 +148,11 @@ fn sorted_inputs_end_and_release_what_unsorted_ones_do() {
     let (place, log) = (Place::new("sorted"), log());
     for (releases, windows) in JOBS {
         for way in ["demo", "replay", "run"] {
-            let (ended, expected) = told(&place, "any", (releases, &log), (way, 1));
+            let (ended, expected) = printed(&place, "any", (releases, &log), (way, 1));
             assert_eq!(ended.unwrap().released(), windows, "{way}");
             let mut expected = cells(&expected);
             for workers in [1, 2] {
-                let (ended, lines) = told(&place, "sorted", (releases, &log), (way, workers));
+                let (ended, lines) = printed(&place, "sorted", (releases, &log), (way, workers));
                 assert_eq!(ended.unwrap().released(), windows, "{way} on {workers} workers");
                 let found = cells(&lines);
                 if way == "demo" && workers == 1 {
@@ -178,10 +178,10 @@ fn records_of_one_time_are_all_in_time() {
     for person in 0..6_000 {
         writeln!(log, "person-{person},page-0,,2026-01-01T02:59:59.999999Z").unwrap();
     }
-    let (_, expected) = told(&place, "any", (SLIDING, &log), ("replay", 1));
+    let (_, expected) = printed(&place, "any", (SLIDING, &log), ("replay", 1));
     assert!(expected.contains("\"value\":6000"), "{expected}");
     for workers in [1, 2] {
-        let (ended, found) = told(&place, "sorted", (SLIDING, &log), ("replay", workers));
+        let (ended, found) = printed(&place, "sorted", (SLIDING, &log), ("replay", workers));
         assert!(ended.is_ok());
         assert_eq!(cells(&found), cells(&expected), "{workers} workers");
     }
@@ -197,7 +197,7 @@ fn a_line_out_of_order_ends_a_replay_with_nothing_sealed() {
     for time in [last - 1, FROM] {
         let log = format!("{all}person-0,page-0,,{time}\n");
         for (way, workers) in [("demo", 1), ("demo", 2), ("replay", 1), ("replay", 2)] {
-            let (ended, lines) = told(&place, "sorted", (RUNNING_AND_DISCOVERED, &log), (way, workers));
+            let (ended, lines) = printed(&place, "sorted", (RUNNING_AND_DISCOVERED, &log), (way, workers));
             let failure = ended.unwrap_err();
             assert_eq!((failure.kind(), failure.exit_code()), (FailureKind::Refused, 65), "{failure}");
             assert_eq!(lines, "", "{way} on {workers} workers");

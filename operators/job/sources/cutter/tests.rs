@@ -39,7 +39,7 @@ fn cut(text: &[u8], sizes: Sizes, quoting: bool, reads: &[usize], live: bool) ->
     let mut take = |piece: Piece| {
         long.extend((0..piece.too_long).map(|_| piece.chunk));
         let marks = piece.lines.contains(&b'"');
-        assert_eq!(piece.quotes, quoting && marks, "marks are told of");
+        assert_eq!(piece.quotes, quoting && marks, "marks are reported");
         let mut from = 0;
         for end in ends(&piece.lines) {
             let line = without_end(&piece.lines[from..end]);

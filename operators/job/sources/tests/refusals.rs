@@ -16,9 +16,9 @@ const SECRET: &str = "s3cret";
 
 fn gone(source: &(SourceSpec, Protected), wanted: &FieldRequirements, workers: usize) -> SourceError {
     let gone = read(source, wanted, workers).unwrap_err();
-    let told = format!("{gone} {gone:?}");
-    assert!(!told.contains(SECRET), "{told}");
-    assert!(told.contains("; "), "it says what to do: {told}");
+    let printed = format!("{gone} {gone:?}");
+    assert!(!printed.contains(SECRET), "{printed}");
+    assert!(printed.contains("; "), "it says what to do: {printed}");
     gone
 }
 
@@ -30,7 +30,7 @@ const TIME: &str = "time = { field = \"time\", format = \"rfc3339\" }";
 
 // Through every way in which reading can fail. Refutes an error that quotes what it has read.
 #[test]
-fn no_error_tells_a_piece_of_a_record() {
+fn no_error_quotes_a_piece_of_a_record() {
     let place = Place::new("secret");
     let good = "user,key,value,time\nada,k,1,2026-01-01T00:00:00Z\n";
     let lines = [

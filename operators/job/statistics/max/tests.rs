@@ -66,11 +66,11 @@ fn quantiles_are_one_or_several() {
         other => panic!("{other:?}"),
     };
     let one = asked("of = \"rating\", q = 0.5, range = [0, 5]");
-    let told: Vec<u32> = one.q.iter().map(|fraction| fraction.millionths()).collect();
-    assert_eq!((told, one.low, one.high, one.step), (vec![500_000], number("0"), number("5"), None));
+    let printed: Vec<u32> = one.q.iter().map(|fraction| fraction.millionths()).collect();
+    assert_eq!((printed, one.low, one.high, one.step), (vec![500_000], number("0"), number("5"), None));
     let more = asked("of = \"rating\", q = [0.05, 0.5, 0.999999], range = [0, 5], step = 0.25");
-    let told: Vec<u32> = more.q.iter().map(|fraction| fraction.millionths()).collect();
-    assert_eq!((told, more.step), (vec![50_000, 500_000, 999_999], Some(number("0.25"))));
+    let printed: Vec<u32> = more.q.iter().map(|fraction| fraction.millionths()).collect();
+    assert_eq!((printed, more.step), (vec![50_000, 500_000, 999_999], Some(number("0.25"))));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::mechanisms::Tellable;
+use crate::mechanisms::ReleaseLines;
 use crate::mechanisms::queries::Field;
 use crate::mechanisms::{Bound, Head, Range};
 use crate::noise::goodness::size;
@@ -143,20 +143,23 @@ fn no_answer_ever_errs_by_more_than_its_bound() {
             let opened = Digest::NONE;
             bundle.draw(question, found, version(), opened, None, &mut noise).answer.estimate().unwrap()
         };
-        let told = asks(&count, found);
+        let released = asks(&count, found);
         let truth = matched as f64;
-        farthest = farthest.max((told.value() - truth).abs());
-        assert!((told.value() - truth).abs() <= bundle.bound(), "{told:?} of {truth}");
-        assert!(told.low() <= truth && truth <= told.high, "{told:?} of {truth}");
+        farthest = farthest.max((released.value() - truth).abs());
+        assert!((released.value() - truth).abs() <= bundle.bound(), "{released:?} of {truth}");
+        assert!(released.low() <= truth && truth <= released.high, "{released:?} of {truth}");
         if draw % 10 == 0 && matched > 0 {
             // Prices of 50 and of 100: the middle and the end of the range.
             let Asks::Mean { range, .. } = mean.asks() else { panic!() };
             let high = u64::min(matched, draw % 777);
             let terms = i128::from(high) * i128::from(bundle.steps().term(range, 10_000));
-            let told = asks(&mean, MatchedTotals { matched, terms });
+            let released = asks(&mean, MatchedTotals { matched, terms });
             let truth = 50.0 + 50.0 * high as f64 / matched as f64;
             let slip = 1e-9;
-            assert!(told.low() - slip <= truth && truth <= told.high + slip, "{told:?} of {truth}");
+            assert!(
+                released.low() - slip <= truth && truth <= released.high + slip,
+                "{released:?} of {truth}"
+            );
         }
     }
     assert!(farthest > bundle.bound() / 3.0, "{farthest} at most, of {}", bundle.bound());
@@ -264,7 +267,7 @@ fn a_line_is_written_as_the_page_says() {
     let mut asked = Asked::of(&bundle);
     let question = schema().question("ann \"a\"", "q1", 1_500_000).count("age >= 18").unwrap();
     let answer = asked.asks(&question);
-    let certain = &answer.told.unwrap();
+    let certain = &answer.estimate.unwrap();
     let shown = |number: crate::mechanisms::queries::certain::DecimalNumber| number.1.shown(number.0);
     let before = format!(
         r#"{{"release":"study","window":null,"part":"{}","question":"q1","analyst":"ann \"a\"","at":"1970-01-01T00:00:01.5Z","asked":"{}","version":{{"start":"1970-01-01T00:00:00Z","end":"1970-01-01T00:00:01Z"}}"#,
@@ -283,10 +286,10 @@ fn a_line_is_written_as_the_page_says() {
         shown(certain.low),
         shown(certain.high),
     );
-    assert_eq!(answer.tell(&HEAD), expected);
+    assert_eq!(answer.lines(&HEAD), expected);
 
-    let told: Value = serde_json::from_str(&asked.asks(&mean("ann", "q2")).tell(&HEAD)).unwrap();
-    let [sum, records] = [0, 1].map(|place| &told["noise"][place]);
+    let released: Value = serde_json::from_str(&asked.asks(&mean("ann", "q2")).lines(&HEAD)).unwrap();
+    let [sum, records] = [0, 1].map(|place| &released["noise"][place]);
     assert_eq!((&sum["number"], &records["number"]), (&json!("sum"), &json!("records")));
     // Half of the range is one unit, so the bound of the sum is this times the reach of the noise in units.
     let unit = bundle.steps().unit(&Range::new(0, 10_000).unwrap()) as f64;
@@ -294,11 +297,14 @@ fn a_line_is_written_as_the_page_says() {
     let excess = sum["bound"].as_f64().unwrap() / reach - 1.0;
     assert!((0.0..1e-12).contains(&excess), "{excess}");
     assert_eq!(records["bound"].as_f64().unwrap(), bundle.bound());
-    assert_eq!((&told["used"], &told["left"], &told["confidence"]), (&json!(3), &json!(0), &json!(1)));
+    assert_eq!(
+        (&released["used"], &released["left"], &released["confidence"]),
+        (&json!(3), &json!(0), &json!(1))
+    );
 
     let refused = asked.asks(&question);
     let expected =
         format!(r#"{before},"refused":"bundle","used":3,"left":0,"id":"5f","promise":"lifetime"}}"#);
-    assert_eq!(refused.tell(&HEAD), expected);
+    assert_eq!(refused.lines(&HEAD), expected);
     assert!(!format!("{bundle:?}").contains("weights"));
 }

@@ -27,16 +27,16 @@ fn the_truth_of_a_count_is_in_its_interval_whatever_is_drawn() {
         for truth in 0..30i128 {
             for noise in -reach..=reach {
                 let noised = truth * steps + noise;
-                let told = certain.count(noised);
-                assert!(told.low.0 <= truth && truth <= told.high.0, "{told:?} of {truth}");
-                assert!(told.low.0 >= 0);
+                let released = certain.count(noised);
+                assert!(released.low.0 <= truth && truth <= released.high.0, "{released:?} of {truth}");
+                assert!(released.low.0 >= 0);
                 // A wider interval would contain impossible numbers of records.
-                assert!((told.high.0 + 1) * steps > noised + reach);
-                assert!(told.low.0 == 0 || (told.low.0 - 1) * steps < noised - reach);
-                let unit = 10i128.pow(digits(told.value));
-                assert!((told.value.0 - truth * unit).abs() * 10 <= bound.0, "{told:?} of {truth}");
+                assert!((released.high.0 + 1) * steps > noised + reach);
+                assert!(released.low.0 == 0 || (released.low.0 - 1) * steps < noised - reach);
+                let unit = 10i128.pow(digits(released.value));
+                assert!((released.value.0 - truth * unit).abs() * 10 <= bound.0, "{released:?} of {truth}");
                 // The value is rounded to its last digit, and not changed otherwise.
-                assert!((told.value.0 * steps - noised * unit).abs() * 2 <= steps);
+                assert!((released.value.0 * steps - noised * unit).abs() * 2 <= steps);
             }
         }
     }
@@ -44,15 +44,15 @@ fn the_truth_of_a_count_is_in_its_interval_whatever_is_drawn() {
 
 /// Returns true if the mean of the clipped values is within the interval, which has some digits more than the
 /// field: in integers.
-fn holds(told: &Estimated, values: &[i64], range: &Range, field: DecimalPoint) -> bool {
+fn holds(released: &Estimated, values: &[i64], range: &Range, field: DecimalPoint) -> bool {
     let sum: IBig = values.iter().map(|value| IBig::from(*value.clamp(&range.low(), &range.high()))).sum();
-    let (sum, count) = (sum * power(digits(told.low) - field.count() as u32), IBig::from(values.len()));
-    told.low.1 == told.high.1
-        && told.value.1 == told.low.1
-        && IBig::from(told.low.0) * &count <= sum
-        && sum <= IBig::from(told.high.0) * &count
-        && told.low.0 <= told.value.0
-        && told.value.0 <= told.high.0
+    let (sum, count) = (sum * power(digits(released.low) - field.count() as u32), IBig::from(values.len()));
+    released.low.1 == released.high.1
+        && released.value.1 == released.low.1
+        && IBig::from(released.low.0) * &count <= sum
+        && sum <= IBig::from(released.high.0) * &count
+        && released.low.0 <= released.value.0
+        && released.value.0 <= released.high.0
 }
 
 fn mean_of(certain: &Certain, values: &[i64], range: &Range, noise: [i128; 2]) -> Estimated {
@@ -77,13 +77,16 @@ fn the_true_mean_is_in_its_interval_whatever_is_drawn() {
                 let reach = i128::from(reach);
                 for first in -reach..=reach {
                     for second in -reach..=reach {
-                        let told = mean_of(&certain, &values, &range, [first, second]);
-                        assert!(holds(&told, &values, &range, field), "{told:?} of {values:?}");
-                        let scale = 10i128.pow(digits(told.low) - 2);
+                        let released = mean_of(&certain, &values, &range, [first, second]);
+                        assert!(holds(&released, &values, &range, field), "{released:?} of {values:?}");
+                        let scale = 10i128.pow(digits(released.low) - 2);
                         assert!(
-                            i128::from(low) * scale <= told.low.0 && told.high.0 <= i128::from(high) * scale
+                            i128::from(low) * scale <= released.low.0
+                                && released.high.0 <= i128::from(high) * scale
                         );
-                        narrow += usize::from(told.high.0 - told.low.0 < scale * i128::from(high - low) / 4);
+                        narrow += usize::from(
+                            released.high.0 - released.low.0 < scale * i128::from(high - low) / 4,
+                        );
                     }
                 }
             }
@@ -96,21 +99,21 @@ fn the_true_mean_is_in_its_interval_whatever_is_drawn() {
 fn where_there_may_be_nobody_nothing_is_certain_but_the_range() {
     let (certain, range) = (certain(10, 25), range(-3, 4));
     for count in [-1000, 0, 25, 29] {
-        let told = certain.mean(7, count, &range, DecimalPoint::WHOLE);
-        let scale = 10i128.pow(digits(told.low));
-        assert_eq!((told.low.0, told.high.0), (-3 * scale, 4 * scale), "{count}");
+        let released = certain.mean(7, count, &range, DecimalPoint::WHOLE);
+        let scale = 10i128.pow(digits(released.low));
+        assert_eq!((released.low.0, released.high.0), (-3 * scale, 4 * scale), "{count}");
     }
-    let told = certain.mean(7, 200, &range, DecimalPoint::WHOLE);
-    assert!(told.low.0 > -3 * 10i128.pow(digits(told.low)), "{told:?}");
+    let released = certain.mean(7, 200, &range, DecimalPoint::WHOLE);
+    assert!(released.low.0 > -3 * 10i128.pow(digits(released.low)), "{released:?}");
 }
 
 #[test]
-fn a_number_is_told_as_finely_as_its_noise_allows() {
+fn a_number_is_printed_as_finely_as_its_noise_allows() {
     let shown = |number: DecimalNumber| number.1.shown(number.0);
     let certain = Certain { steps: Steps::new(6_000), reach: 1_001_538, deviation: 278_000.0 };
-    let told = certain.count(7_407_123);
+    let released = certain.count(7_407_123);
     // The deviation is 46 records, so there is one digit after the point.
-    assert_eq!([told.value, told.low, told.high].map(shown), ["1234.5", "1068", "1401"]);
+    assert_eq!([released.value, released.low, released.high].map(shown), ["1234.5", "1068", "1401"]);
     assert_eq!(shown(certain.bound()), "166.98");
     let below = certain.count(-9_000);
     assert_eq!([below.value, below.low, below.high].map(shown), ["-1.5", "0", "165"]);
@@ -140,8 +143,8 @@ proptest! {
         let many: Vec<i64> = (0..200).flat_map(|_| values.iter().copied()).collect();
         let (certain, range) = (certain(steps, reach), range(low, high));
         let noise = [first, second].map(|part| (part * reach as f64) as i128);
-        let told = mean_of(&certain, &many, &range, noise);
-        prop_assert!(holds(&told, &many, &range, DecimalPoint::digits(2).unwrap()), "{:?}", told);
+        let released = mean_of(&certain, &many, &range, noise);
+        prop_assert!(holds(&released, &many, &range, DecimalPoint::digits(2).unwrap()), "{:?}", released);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::*;
 use crate::mechanisms::queries::Field;
 use crate::mechanisms::queries::sample::{holds, rows, schema, trees, written};
 
-fn told(text: &str) -> String {
+fn released(text: &str) -> String {
     Filter::parse(&schema(), text).unwrap().to_string()
 }
 
@@ -86,8 +86,8 @@ fn one_meaning_has_one_text() {
         ("age = 1 and not not(age = 2 and age = 3)", "age = 1 and age = 2 and age = 3"),
         ("not (age = 1)", "not age = 1"),
     ] {
-        assert_eq!(told(text), canonical, "{text}");
-        assert_eq!(told(canonical), canonical);
+        assert_eq!(released(text), canonical, "{text}");
+        assert_eq!(released(canonical), canonical);
     }
 }
 

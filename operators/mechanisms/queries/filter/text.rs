@@ -4,7 +4,7 @@ use super::super::filter;
 use super::{FilterStep, Join, LONGEST, PostfixOrder, ValueTest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::queries::Schema;
-use crate::mechanisms::queries::schema::{Field, FieldKind, is_plain, moment, printable, told};
+use crate::mechanisms::queries::schema::{Field, FieldKind, as_written, is_plain, moment, printable};
 use crate::words::meant;
 
 /// One token of the text.
@@ -375,14 +375,14 @@ enum Tight {
 
 /// Returns the normal text of these steps; `None` if they are no filter of this schema, or a time has no
 /// text.
-pub(super) fn tell(schema: &Schema, steps: &[FilterStep]) -> Option<String> {
+pub(super) fn describe(schema: &Schema, steps: &[FilterStep]) -> Option<String> {
     let mut texts: Vec<(String, Tight)> = Vec::new();
     for step in steps {
         let text = match step {
             FilterStep::All => ("all".to_owned(), Tight::One),
             FilterStep::Field(place, test) => {
                 let field = schema.fields().get(*place as usize)?;
-                (format!("{} {}", told(field.name()), comparison(field, test)?), Tight::One)
+                (format!("{} {}", as_written(field.name()), comparison(field, test)?), Tight::One)
             }
             FilterStep::Not => (format!("not {}", held(texts.pop()?, Tight::One)), Tight::One),
             FilterStep::And => joined(&mut texts, " and ", Tight::And)?,

@@ -135,7 +135,7 @@ fn a_grid_of_too_little_or_too_much_is_refused_by_name() {
 
 // Refutes a parameter that is left out of what a release is named by.
 #[test]
-fn other_grids_have_other_digests_and_are_told_in_words() {
+fn other_grids_have_other_digests_and_are_described() {
     let grids = [
         (Grid::log(), "a log grid, 16 points a doubling, above and below zero"),
         (Grid::log_from_zero(), "a log grid from zero, 16 points a doubling"),

@@ -94,9 +94,9 @@ proptest! {
         people.sort_unstable_by_key(|value| std::cmp::Reverse(*value));
         let nth = |n: u64| people.get(n as usize).map_or(i128::MIN, |value| (*value).into());
         for index in (1..=grid.top()).filter(|index| losses[*index as usize - 1] < 2 * tau) {
-            let told = inverse.aim.told(index);
-            prop_assert!(nth(2 * tau - 1) <= told.value || index == grid.top());
-            prop_assert!(index == 1 || nth(0) >= told.low);
+            let released = inverse.aim.estimate(index);
+            prop_assert!(nth(2 * tau - 1) <= released.value || index == grid.top());
+            prop_assert!(index == 1 || nth(0) >= released.low);
         }
     }
 }

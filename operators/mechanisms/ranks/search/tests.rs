@@ -4,7 +4,7 @@ use super::*;
 use crate::mechanisms::answer::Ranks;
 use crate::mechanisms::ranks::tops::RankedTops;
 use crate::mechanisms::ranks::{Altogether, BinarySearch, Grid, Maximum, PerPerson, loss_moves_by_one};
-use crate::mechanisms::{Bound, Keys, Mechanism, Prepared, Tally, Tellable};
+use crate::mechanisms::{Bound, Keys, Mechanism, Prepared, ReleaseLines, Tally};
 
 fn largest<F: Monotone>(function: F, grid: Grid, keys: u64) -> Largest<u32, F> {
     let limits = Bound::keys(keys).checked().unwrap();
@@ -175,7 +175,7 @@ fn privacy_loss(search: &Search<Maximum>, moved_by: u64, charged: u32, runs: u64
 // log-likelihood ratio of all that is compared, between neighbours, is `T / 2 sigma^2` at most, which is what
 // is charged. 5 standard errors of 100,000 runs, which find either mistake with a power above 0.999.
 #[test]
-fn what_is_compared_tells_no_more_than_is_charged() {
+fn comparisons_lose_no_more_than_is_charged() {
     let runs = 100_000;
     let rho = 0.08;
     let limits = Bound::keys(1).checked().unwrap();
@@ -221,15 +221,15 @@ impl Monotone for Third {
 #[test]
 fn a_function_of_ones_own_says_whose_word_it_rests_on() {
     let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
-    let lines = |told: String| -> Vec<serde_json::Value> {
-        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let lines = |released: String| -> Vec<serde_json::Value> {
+        released.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let own = prepare(&BinarySearch::rho(0.5), Third, Grid::log());
-    let own = lines(own.draw(own.tally(), None, &mut NoiseSource::seeded(1)).answer.tell(&head));
+    let own = lines(own.draw(own.tally(), None, &mut NoiseSource::seeded(1)).answer.lines(&head));
     assert_eq!(own.len(), 2);
     assert!(own.iter().all(|line| line["noise"]["assumes"] == "monotone by its author's word"), "{own:?}");
     let known = prepare(&BinarySearch::rho(0.5), Maximum, Grid::log());
-    let known = lines(known.draw(known.tally(), None, &mut NoiseSource::seeded(1)).answer.tell(&head));
+    let known = lines(known.draw(known.tally(), None, &mut NoiseSource::seeded(1)).answer.lines(&head));
     assert!(known.iter().all(|line| line["noise"].is_object() && line["noise"]["assumes"].is_null()));
 }
 
@@ -324,13 +324,13 @@ proptest! {
         let loss = |at: u64| loss_of(&Maximum, &people, aim.most, grid.at(at).unwrap());
         let found = search(grid.top(), tau, loss, &draws[..comparisons]);
         prop_assert!(found.compared.len() == comparisons || found.compared.len() + 1 == comparisons);
-        let told = aim.told(found.at);
+        let released = aim.estimate(found.at);
         people.sort_unstable_by_key(|value| std::cmp::Reverse(*value));
         let nth = |n: u64| people.get(n as usize).map_or(i128::MIN, |value| (*value).into());
         // At most 2 tau people are above it, and one at least above the point before.
-        prop_assert!(nth(2 * tau) <= told.value || found.at == grid.top());
-        prop_assert!(found.at == 1 || nth(0) >= told.low);
-        prop_assert!(told.high().is_none() && told.low() <= told.value());
+        prop_assert!(nth(2 * tau) <= released.value || found.at == grid.top());
+        prop_assert!(found.at == 1 || nth(0) >= released.low);
+        prop_assert!(released.high().is_none() && released.low() <= released.value());
     }
 }
 
@@ -368,7 +368,7 @@ fn ties_and_ends_and_too_few_people() {
     assert_eq!(one(&whole, &vec![i64::MAX; 1000]).value, i64::MAX.into());
     assert_eq!(one(&whole, &vec![i64::MIN; 1000]).value, i64::MIN.into());
     assert_eq!(one(&whole, &vec![i64::MIN; 1000]).low, i64::MIN.into());
-    // Fewer people than tau: nothing but the least answer, which is told as such.
+    // Fewer people than tau: nothing but the least answer, which is marked as such.
     let sure = BinarySearch::rho(0.5).confidence(1.0 - 1e-9);
     let sure = prepare(&sure, Maximum, Grid::log_from_zero());
     let tau = tau_of(&sure);
@@ -378,7 +378,7 @@ fn ties_and_ends_and_too_few_people() {
         let answer = sure.draw(exact, None, &mut NoiseSource::seeded(3)).answer;
         assert_eq!(answer.cells()[0].1.value, 0);
         let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
-        let line = answer.tell(&head);
+        let line = answer.lines(&head);
         assert!(
             line.contains(r#""value":0,"interval":[0,null],"insufficient":true,"confidence":0.999999999,"#)
         );

@@ -244,23 +244,23 @@ fn a_promise_is_the_closed_form_at_most() {
         [(ChoiceRule::Exponential, 1), (ChoiceRule::Exponential, 5), (ChoiceRule::PermuteAndFlip, 1)]
     {
         let plan = plan(&quantiles, &grid, per_key, rule, pure(0.5)).unwrap();
-        let told = plan.accuracies(0.9).unwrap()[0];
+        let released = plan.accuracies(0.9).unwrap()[0];
         // 2 Delta / (q epsilon) people, and ln(|Y| / beta) of these.
         let scale = 2.0 * 9.0 * per_key as f64 / (10.0 * 0.5);
-        assert!((told.scale / scale - 1.0).abs() < 1e-6);
+        assert!((released.scale / scale - 1.0).abs() < 1e-6);
         let closed = (scale * (1000.0f64 / 0.1).ln()).ceil();
         assert!(
-            told.rank_error as f64 <= closed && told.rank_error as f64 >= closed - 1.0,
-            "{told:?} {closed}"
+            released.rank_error as f64 <= closed && released.rank_error as f64 >= closed - 1.0,
+            "{released:?} {closed}"
         );
     }
     // Seven quantiles at a third of the spend each, and not at a seventh.
     let plan = plan(&deciles(), &grid, 1, ChoiceRule::Exponential, pure(3.0)).unwrap();
     assert_eq!(plan.parts(), 3);
-    let told = plan.accuracies(0.9).unwrap();
-    assert!((told[3].scale - 1.0).abs() < 1e-6);
-    let least = told.iter().map(|told| told.rank_error).min().unwrap();
-    assert_eq!(told[3].rank_error, least, "the first cut inherits nothing");
+    let released = plan.accuracies(0.9).unwrap();
+    assert!((released[3].scale - 1.0).abs() < 1e-6);
+    let least = released.iter().map(|released| released.rank_error).min().unwrap();
+    assert_eq!(released[3].rank_error, least, "the first cut inherits nothing");
 }
 
 // Refutes a request that shows how many people there are, or where.

@@ -13,7 +13,7 @@ fn noise_of(running: &PreparedRunning, ticks: usize) -> Vec<Vec<f64>> {
         .map(|alone| {
             let (mut state, mut at) = (running.begin(), 0);
             let total = |_| {
-                let total = running.told(&mut state, 0, |measured| {
+                let total = running.released(&mut state, 0, |measured| {
                     for value in measured {
                         *value = if at == alone { unit } else { 0 };
                         at += 1;
@@ -34,7 +34,7 @@ fn dot(left: &[f64], right: &[f64]) -> f64 {
 // The noise of totals times the measurements of each tick is the workload: B C = A, for the mechanism as it
 // runs.
 #[test]
-fn what_is_told_undoes_what_is_measured() {
+fn estimates_invert_the_measurements() {
     let ticks = 100;
     for (running, width) in each(ticks) {
         let ticks = ticks as usize;
@@ -87,8 +87,12 @@ fn totals_err_together_as_they_are_said_to() {
         let mut largest = 0f64;
         for tick in 0..ticks {
             largest = largest.max(truth(tick, tick).sqrt());
-            let told = running.deviation_until(tick as u64 + 1);
-            assert!((largest / told - 1.0).abs() < 1e-6, "{} {tick}: {largest} {told}", running.strategy());
+            let released = running.deviation_until(tick as u64 + 1);
+            assert!(
+                (largest / released - 1.0).abs() < 1e-6,
+                "{} {tick}: {largest} {released}",
+                running.strategy()
+            );
         }
         assert!(running.horizon().is_none() || running.deviation() == running.deviation_until(ticks as u64));
     }

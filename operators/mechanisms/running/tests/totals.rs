@@ -4,8 +4,8 @@ use crate::accounting::running;
 use crate::invalid::InvalidKind;
 use crate::mechanisms::running::totals::TotalSource;
 use crate::mechanisms::{
-    Answer, Bound, Drawn, Gaussian, Head, Keys, Mechanism, Paid, Prepared, Range, RunningTotal,
-    RunningTotals, Tally, Tellable, Total, TotalSpan,
+    Answer, Bound, Drawn, Gaussian, Head, Keys, Mechanism, Paid, Prepared, Range, ReleaseLines, RunningTotal,
+    RunningTotals, Tally, Total, TotalSpan,
 };
 use crate::noise::NoiseSource;
 
@@ -34,7 +34,7 @@ fn brought(
     tally
 }
 
-type Told = Drawn<Answer<u32, i128>>;
+type Released = Drawn<Answer<u32, i128>>;
 
 // The keys of a lone person, over the whole stream. Refutes spans that overlap; a threshold for one span in
 // place of five, or for one key in place of three, and `>` for `>=`: each releases five or three times as
@@ -52,15 +52,15 @@ fn what_only_one_person_has_is_given_away_as_seldom_as_was_said() {
         let mut given_away = 0;
         for _ in 0..runs {
             let mut state = None;
-            let mut told = false;
+            let mut released = false;
             for window in 0..16 {
                 let cells: &[(u32, u64, bool)] =
                     if window == 5 { &[(1, 1, true), (2, 1, true), (3, 1, true)] } else { &[] };
-                let drawn: Told = prepared.draw(brought(&prepared, cells), state.as_deref(), &mut noise);
-                told |= !drawn.answer.cells().is_empty();
+                let drawn: Released = prepared.draw(brought(&prepared, cells), state.as_deref(), &mut noise);
+                released |= !drawn.answer.cells().is_empty();
                 state = drawn.state;
             }
-            given_away += u32::from(told);
+            given_away += u32::from(released);
         }
         let (mean, n) = (expected * f64::from(runs), f64::from(runs));
         let off = (f64::from(given_away) - mean).abs();
@@ -77,9 +77,9 @@ fn what_is_charged_is_enough_for_every_span_and_every_total() {
         let TotalSource::Discovered { threshold, .. } = &prepared.keys else { panic!() };
         // A person is in 3 keys, in a span of each length, by 1.
         let selecting = 3.0 * spans / (2.0 * threshold.noise().scale().powi(2));
-        let telling = prepared.running().charge().to_float_up();
-        assert!(selecting + telling <= 0.5 * (1.0 + 1e-12), "{selecting} and {telling}");
-        assert!(selecting + telling > 0.499, "less than was asked for");
+        let releasing = prepared.running().charge().to_float_up();
+        assert!(selecting + releasing <= 0.5 * (1.0 + 1e-12), "{selecting} and {releasing}");
+        assert!(selecting + releasing > 0.499, "less than was asked for");
         let unit = match span {
             TotalSpan::SoFar { windows } => running::so_far(windows, 0.35),
             TotalSpan::Last { windows } => running::over_last(windows, 0.35),
@@ -103,12 +103,15 @@ fn a_key_that_emerges_slowly_is_found_with_all_that_was_before() {
         for window in 1..=16usize {
             // Three people a window are below the threshold of any one window.
             let cells = [(9, 5, true); 3];
-            let drawn: Told = prepared.draw(brought(&prepared, &cells), state.as_deref(), &mut noise);
+            let drawn: Released = prepared.draw(brought(&prepared, &cells), state.as_deref(), &mut noise);
             state = drawn.state;
-            if let [(9, told)] = drawn.answer.cells() {
+            if let [(9, released)] = drawn.answer.cells() {
                 found.get_or_insert(window);
                 let truth = 15 * window.min(last) as i128;
-                assert!((told.value() - truth).abs() <= 4, "{span:?}, window {window}: {told:?} for {truth}");
+                assert!(
+                    (released.value() - truth).abs() <= 4,
+                    "{span:?}, window {window}: {released:?} for {truth}"
+                );
             }
         }
         assert!(prepared.threshold().unwrap() > 6, "found at once");
@@ -126,9 +129,9 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         for _ in 0..1000 {
             let mut state = None;
             for missed in &mut missed {
-                let drawn: Told = prepared.draw(prepared.tally(), state.as_deref(), &mut noise);
-                let told = drawn.answer.cells()[0].1;
-                *missed += i32::from(told.low() > 0 || told.high < 0);
+                let drawn: Released = prepared.draw(prepared.tally(), state.as_deref(), &mut noise);
+                let released = drawn.answer.cells()[0].1;
+                *missed += i32::from(released.low() > 0 || released.high < 0);
                 state = drawn.state;
             }
         }
@@ -142,8 +145,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
     let line = |span| {
         let prepared = prepare(Keys::public([1]).unwrap(), span, 0.1);
-        let drawn: Told = prepared.draw(prepared.tally(), None, &mut NoiseSource::recording(1));
-        drawn.answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" })
+        let drawn: Released = prepared.draw(prepared.tally(), None, &mut NoiseSource::recording(1));
+        drawn.answer.lines(&Head { release: "r", window: "null", id: "5f", promise: "p" })
     };
     let so_far = line(SO_FAR);
     assert!(
@@ -164,7 +167,7 @@ fn what_is_kept_is_read_whole_or_not_at_all() {
     let mut noise = NoiseSource::recording(2);
     let crowd: Vec<(u32, u64, bool)> =
         (0..80).map(|_| (4, 1, true)).chain([(5, 2, true), (6, 1, true)]).collect();
-    let first: Told = one.draw(brought(&one, &crowd), None, &mut noise);
+    let first: Released = one.draw(brought(&one, &crowd), None, &mut noise);
     assert_eq!(first.answer.cells().len(), 1, "eighty are enough, and one is not");
     let state = first.state.unwrap();
     assert_eq!(one.accepts(&state), Ok(()));
@@ -179,7 +182,7 @@ fn what_is_kept_is_read_whole_or_not_at_all() {
     let other = prepare(Keys::discover(1e-2), LAST, 0.5);
     let inherited = other.inherits(&state).unwrap().unwrap();
     assert_eq!(other.accepts(&inherited), Ok(()));
-    let drawn: Told = other.draw(other.tally(), Some(&inherited), &mut noise);
+    let drawn: Released = other.draw(other.tally(), Some(&inherited), &mut noise);
     assert_eq!(drawn.answer.cells().iter().map(|(key, _)| *key).collect::<Vec<_>>(), [4]);
     assert!(drawn.answer.cells()[0].1.value().abs() < 60, "a total of nobody");
     let listed = prepare(Keys::public([1]).unwrap(), SO_FAR, 0.5);

@@ -91,7 +91,7 @@ fn means_are_unbiased_and_err_as_they_say() {
         for at in 0..2 {
             let off = (mean.values()[at] - truth[at]) / mean.deviations()[at];
             assert!(off.abs() < 4.753, "{off} deviations from the truth");
-            assert!((squares[at].sqrt() - 1.0).abs() < 0.15, "{} of what was told", squares[at].sqrt());
+            assert!((squares[at].sqrt() - 1.0).abs() < 0.15, "{} of what was delivered", squares[at].sqrt());
         }
     }
 }
@@ -99,14 +99,14 @@ fn means_are_unbiased_and_err_as_they_say() {
 // By hand: the box's factor is its reach times the root of (1 + 20); at rho = 1/2 the noise on a whitened
 // number is 2.
 #[test]
-fn the_told_deviation_is_that_of_the_shape() {
+fn the_stated_deviation_is_that_of_the_shape() {
     let report = report(&DataDomain::reaching(&[1.0, 20.0]).unwrap(), 0.5);
     let mut reports = report.collected();
     (0..25).for_each(|_| reports.add(&[0, 0]).unwrap());
     let mean = reports.mean().unwrap();
     assert_eq!(mean.values(), [0.0, 0.0]);
-    for (told, variance) in mean.deviations().iter().zip([21.0, 420.0f64]) {
-        assert!((told / (2.0 * variance.sqrt() / 5.0) - 1.0).abs() < 1e-12, "{told}");
+    for (released, variance) in mean.deviations().iter().zip([21.0, 420.0f64]) {
+        assert!((released / (2.0 * variance.sqrt() / 5.0) - 1.0).abs() < 1e-12, "{released}");
     }
 }
 

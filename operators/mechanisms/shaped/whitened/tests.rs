@@ -81,8 +81,8 @@ fn no_pair_of_records_is_farther_apart_than_is_enforced_and_some_are_as_far() {
                 }
                 // With add/remove the sum is not shifted: the number of people is ignored.
                 let sum = vec![1i128 << bits; whitened.width()];
-                let told = |people| whitened.unwhitened(&sum, people);
-                assert!(relation == Relation::Replace || told(0) == told(1_000));
+                let released = |people| whitened.unwhitened(&sum, people);
+                assert!(relation == Relation::Replace || released(0) == released(1_000));
             }
         }
     }
@@ -91,7 +91,7 @@ fn no_pair_of_records_is_farther_apart_than_is_enforced_and_some_are_as_far() {
 // Two integers whose squares add up to so little more than 4^40 that floats compute the length 1. Refutes a
 // length that is trusted without a check of the integers.
 #[test]
-fn what_floats_cannot_tell_is_too_long_is_shortened() {
+fn a_vector_too_long_by_less_than_a_float_is_shortened() {
     let (unit, mut tried) = (1u128 << 40, 0);
     for left in (1u128 << 39).. {
         let rest = unit * unit - left * left;
@@ -132,9 +132,9 @@ fn released_noise_has_the_covariance_of_the_shape() {
             let mut noise = vec![0; whitened.width()];
             law.fill(&mut source, &mut noise);
             let noised: Vec<i128> = noise.into_iter().map(i128::from).collect();
-            let told = whitened.unwhitened(&noised, 0);
+            let released = whitened.unwhitened(&noised, 0);
             for (row, sums) in sums.iter_mut().enumerate() {
-                sums.iter_mut().enumerate().for_each(|(at, sum)| *sum += told[row] * told[at]);
+                sums.iter_mut().enumerate().for_each(|(at, sum)| *sum += released[row] * released[at]);
             }
         }
         let moved = match (relation, domain.listed()) {
@@ -152,8 +152,8 @@ fn released_noise_has_the_covariance_of_the_shape() {
                 let off = (found - variance(row, at)) / (spread / RELEASES as f64).sqrt();
                 assert!(off.abs() < 4.753, "{relation:?} {row} {at}: {off} standard errors");
             }
-            let told = whitened.deviations(2.0 * (whitened.l2_squared() as f64).sqrt())[row];
-            assert!((told * told / variance(row, row) - 1.0).abs() < 1e-9);
+            let released = whitened.deviations(2.0 * (whitened.l2_squared() as f64).sqrt())[row];
+            assert!((released * released / variance(row, row) - 1.0).abs() < 1e-9);
         }
     }
 }
@@ -223,9 +223,9 @@ fn what_is_whitened_comes_back() {
         for point in &points {
             sum.iter_mut().zip(whitened.record(point)).for_each(|(sum, entry)| *sum += i128::from(entry));
         }
-        let told = whitened.unwhitened(&sum, points.len() as u64);
-        for (told, truth) in told.iter().zip([3.5, 9.0, 12.0]) {
-            assert!((told - truth).abs() < 1e-4, "{relation:?}: {told} is not {truth}");
+        let released = whitened.unwhitened(&sum, points.len() as u64);
+        for (released, truth) in released.iter().zip([3.5, 9.0, 12.0]) {
+            assert!((released - truth).abs() < 1e-4, "{relation:?}: {released} is not {truth}");
         }
     }
 }

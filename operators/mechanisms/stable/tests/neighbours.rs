@@ -127,7 +127,7 @@ struct Most {
     trace: f64,
     lowest: f64,
     mean: f64,
-    told: u32,
+    released: u32,
     first: u32,
     both: u32,
 }
@@ -172,7 +172,7 @@ fn compare(round: u64, noise: &mut NoiseSource, most: &mut Most) {
     if one.both >= levels.k || two.both >= levels.k {
         return;
     }
-    most.told += 1;
+    most.released += 1;
     let (over, under) = levels.gamma(m as u64);
     let gamma = over as f64 / under as f64;
     let allowed = moved(&levels, people as u64);
@@ -199,6 +199,6 @@ fn an_exchanged_record_moves_nothing_further_than_is_paid_for() {
     (0..rounds).for_each(|round| compare(round, &mut noise, &mut most));
     println!("{most:?}");
     // The thresholds are reached: otherwise nothing is tested.
-    assert!(u64::from(most.told) > rounds / 10 && most.first > 0 && most.both > 0, "{most:?}");
+    assert!(u64::from(most.released) > rounds / 10 && most.first > 0 && most.both > 0, "{most:?}");
     assert!(most.score > 0 && most.trace > 0.1 && most.mean > 0.05, "{most:?}");
 }

@@ -49,9 +49,9 @@ fn gram(vectors: &[Vec<i64>], weights: &[u32]) -> Vec<Vec<IBig>> {
 }
 
 /// The scores, and the weights of pairs and of records.
-type Told = (u32, Option<(Vec<u32>, u32, Vec<u32>)>);
+type Released = (u32, Option<(Vec<u32>, u32, Vec<u32>)>);
 
-fn oracle(levels: &Levels, records: &[Vec<i64>], mutant: Mutant) -> Told {
+fn oracle(levels: &Levels, records: &[Vec<i64>], mutant: Mutant) -> Released {
     let (n, m, k, lambda) = (records.len(), records.len() / 2, levels.k, levels.lambda);
     let pairs: Vec<Vec<i64>> =
         (0..m).map(|i| records[i].iter().zip(&records[i + m]).map(|(a, b)| a - b).collect()).collect();
@@ -121,7 +121,7 @@ fn oracle(levels: &Levels, records: &[Vec<i64>], mutant: Mutant) -> Told {
     (first, Some((weights, score(n, &cores), (0..n).map(|i| upper(&cores, i)).collect())))
 }
 
-fn told(levels: &Levels, records: &[Vec<i64>]) -> Told {
+fn released(levels: &Levels, records: &[Vec<i64>]) -> Released {
     let flat = records.concat();
     let pairs = Pairs::of(&flat, records[0].len());
     let good = levels.good(&pairs);
@@ -168,7 +168,7 @@ fn all_up_to_the_noise_is_as_described() {
         let levels =
             Levels { k: 2 + round as u32 % 3, lambda: if dimension == 1 { 3 } else { 1 + dimension as u64 } };
         let records = designed(&levels, dimension, &mut NoiseSource::seeded(round));
-        let here = told(&levels, &records);
+        let here = released(&levels, &records);
         assert_eq!(here, oracle(&levels, &records, Mutant::None), "{round}");
         scores[0] += u32::from(here.0 == levels.k);
         scores[1] += u32::from((1..levels.k).contains(&here.0));
@@ -187,7 +187,7 @@ fn a_pair_at_the_limit_stays() {
     let levels = Levels { k: 2, lambda: 1 };
     let records: Vec<Vec<i64>> =
         (0..80i64).map(|i| vec![i % 40 * 3 + if i < 40 { 1_000_003 * (1 - i % 2 * 2) } else { 0 }]).collect();
-    let here = told(&levels, &records);
+    let here = released(&levels, &records);
     assert_eq!(here.0, 0);
     assert_eq!(here, oracle(&levels, &records, Mutant::None));
     assert_ne!(here, oracle(&levels, &records, Mutant::Limit));

@@ -55,8 +55,8 @@ fn a_plan_keeps_its_price_with_omega_and_delta() {
                 let test = mean.test.law.tail(mean.test.k as i64 / 2 - 1 - mean.test.tau);
                 let count = counting.map_or(0.0, |counting| counting.law.tail(counting.shift));
                 assert!(spent >= test + count && spent < target);
-                let told = convert::epsilon_of_rho(rho, omega, target - spent).unwrap();
-                assert!(told <= epsilon && told > epsilon * 0.999, "{told}");
+                let released = convert::epsilon_of_rho(rho, omega, target - spent).unwrap();
+                assert!(released <= epsilon && released > epsilon * 0.999, "{released}");
                 assert!(mean.cost().amount().epsilon(target).unwrap() <= epsilon);
                 let pairs = mean.fewest() / 2;
                 assert!(pairs >= 10 * mean.k() * mean.lambda() && mean.lambda() >= dimension);

@@ -40,11 +40,12 @@ fn a_mean_that_is_not_zero_is_recovered_on_axes_of_any_scale() {
     // The middle of the box is neither zero nor the middle of the records.
     let extent = BoundingBox::new(vec![(-1000, 1 << 30), (-(1 << 41), 1 << 37)]).unwrap();
     let records = gaussian(people as usize, &deviations, &centre, 3);
-    let Released::Mean(told) = mean.release(&records, &extent, &mut NoiseSource::seeded(4)).unwrap() else {
+    let Released::Mean(released) = mean.release(&records, &extent, &mut NoiseSource::seeded(4)).unwrap()
+    else {
         panic!("the test fails once in a thousand seeds");
     };
     for axis in 0..2 {
-        let off = (told[axis] - centre[axis] as f64) / deviations[axis];
+        let off = (released[axis] - centre[axis] as f64) / deviations[axis];
         let allowed = 6.0 * (mean.scale(people).powi(2) + 1.0 / people as f64).sqrt();
         // A wide box costs a narrow axis its digits, and `grid` says so beforehand.
         let step = mean.grid(&extent)[axis] / deviations[axis];
@@ -91,12 +92,12 @@ fn the_same_seeds_map_with_the_records() {
         let mapped = records.chunks(dimension);
         let mapped: Vec<i64> =
             mapped.flat_map(|x| (0..dimension).map(move |axis| moved(x, axis) + away(axis))).collect();
-        let told = |records: &[i64]| {
+        let released = |records: &[i64]| {
             let mut noise = NoiseSource::seeded(11);
             let passed = mean.passed(records, &extent(dimension), &mut noise).unwrap().unwrap();
             passed.noised(&mut noise).unwrap()
         };
-        let (plain, after) = (told(&records), told(&mapped));
+        let (plain, after) = (released(&records), released(&mapped));
         for axis in 0..dimension {
             let row = &map[axis * dimension..(axis + 1) * dimension];
             let expected =
@@ -127,8 +128,8 @@ fn the_noise_has_the_covariance_of_the_pairs() {
     let draws = 2_000;
     let mut found = [0.0; 3];
     for _ in 0..draws {
-        let told = passed.noised(&mut noise).unwrap();
-        let (x, y) = (told[0] - 105.0, told[1] + 8.0);
+        let released = passed.noised(&mut noise).unwrap();
+        let (x, y) = (released[0] - 105.0, released[1] + 8.0);
         found
             .iter_mut()
             .zip([x * x, x * y, y * y])
@@ -172,8 +173,8 @@ fn data_without_full_rank_fail_and_nothing_panics() {
     let extremes: Vec<i64> = (0..2 * count).map(|i| if i % 3 == 0 { i64::MAX } else { i64::MIN }).collect();
     mean.release(&extremes, &extent(2), &mut NoiseSource::seeded(8)).unwrap();
     for records in [vec![0; 2 * count], vec![i64::MAX; 2 * count], line, nearly] {
-        let told = mean.release(&records, &extent(2), &mut NoiseSource::seeded(8)).unwrap();
-        assert_eq!(told, Released::Failed);
+        let released = mean.release(&records, &extent(2), &mut NoiseSource::seeded(8)).unwrap();
+        assert_eq!(released, Released::Failed);
     }
 }
 
@@ -187,11 +188,11 @@ fn too_few_of_an_unknown_number_fail_as_all_else_does() {
     assert_eq!(mean.keeps(people, shift + 1), None);
     assert_eq!(mean.keeps(mean.fewest() - 1, shift), None);
     let records = gaussian(people as usize, &[1e5], &[1 << 20], 6);
-    let told = |records: &[i64]| mean.release(records, &extent(1), &mut NoiseSource::seeded(3)).unwrap();
-    assert!(matches!(told(&records), Released::Mean(_)));
-    assert_eq!(told(&records[..100]), Released::Failed);
-    assert_eq!(told(&[]), Released::Failed);
-    assert_eq!(told(&vec![3; people as usize]), Released::Failed);
+    let released = |records: &[i64]| mean.release(records, &extent(1), &mut NoiseSource::seeded(3)).unwrap();
+    assert!(matches!(released(&records), Released::Mean(_)));
+    assert_eq!(released(&records[..100]), Released::Failed);
+    assert_eq!(released(&[]), Released::Failed);
+    assert_eq!(released(&vec![3; people as usize]), Released::Failed);
 }
 
 // Refutes a choice by place: a person who comes first, or has small numbers, is in no more answers than
@@ -222,7 +223,7 @@ fn what_lies_outside_the_box_counts_as_at_its_side() {
     records[7] = i64::MAX;
     records[8] = i64::MIN;
     let clamped: Vec<i64> = records.iter().map(|&x| x.clamp(-50_000, 200_000)).collect();
-    let told = |records: &[i64]| mean.release(records, &inside, &mut NoiseSource::seeded(2)).unwrap();
-    assert!(matches!(told(&records), Released::Mean(_)));
-    assert_eq!(told(&records), told(&clamped));
+    let released = |records: &[i64]| mean.release(records, &inside, &mut NoiseSource::seeded(2)).unwrap();
+    assert!(matches!(released(&records), Released::Mean(_)));
+    assert_eq!(released(&records), released(&clamped));
 }

@@ -3,7 +3,7 @@
 use super::super::gram::{FormBounds, GramMatrix, STRADDLED};
 use super::*;
 
-// Refutes a rank by floats: of two matrices that floats cannot tell apart, one is singular.
+// Refutes a rank by floats: of two matrices that floats cannot distinguish, one is singular.
 #[test]
 fn rank_is_exact() {
     let gram =
@@ -17,7 +17,7 @@ fn rank_is_exact() {
         gram[0] * gram[3] - gram[1] * gram[2] > 0.0
     };
     let wrong = in_floats(gram(singular)) || !in_floats(gram(full));
-    assert!(wrong, "the mutant is told apart");
+    assert!(wrong, "the mutant is distinguished");
 }
 
 // Refutes an error bound of floats: big integers alone decide the same. On random records floats decide

@@ -71,7 +71,7 @@ fn nobody_moves_nothing_and_few_move_little() {
 
 // Refutes a direction that noise has made too narrow, or negative, which is no covariance.
 #[test]
-fn no_direction_gets_narrower_by_more_than_four_nor_than_noise_can_tell() {
+fn no_direction_narrows_by_more_than_four_or_below_the_noise() {
     let before = frame(&[0.0; 2], &[1000.0; 2]);
     for covariance in [[0.0, 0.0, 0.0], [-3.0, 0.0, -3.0], [1.0, -1.0, 1.0], [1.0, 40.0, 1.0]] {
         let next = follow(&before, &seen(1e9, &[0.0; 2], &covariance), &NONE, 1e9, &outer(2));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::mechanisms::{Bound, Head, Summary, Tally, Tellable};
+use crate::mechanisms::{Bound, Head, ReleaseLines, Summary, Tally};
 
 fn limits() -> ContributionBound {
     Bound::keys(1).checked().unwrap()
@@ -12,7 +12,7 @@ fn vectors(side: i64) -> StableVectors<u32> {
 
 const STABLE: Stable = Stable { epsilon: 4.0, delta: 1e-6, people: Some(30_000) };
 
-fn told(records: &[i64], seed: u64) -> String {
+fn released(records: &[i64], seed: u64) -> String {
     let vectors = vectors(1 << 27);
     let prepared = STABLE.prepare(&vectors).unwrap();
     let mut known = VectorRows::default();
@@ -20,7 +20,7 @@ fn told(records: &[i64], seed: u64) -> String {
     let mut exact = prepared.tally();
     exact.absorb((7, known));
     let answer = prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
-    answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" })
+    answer.lines(&Head { release: "r", window: "null", id: "5f", promise: "p" })
 }
 
 /// Returns nearly normal numbers of this deviation, around this middle.
@@ -34,10 +34,10 @@ fn normal(people: usize, middle: i64, deviation: i64) -> Vec<i64> {
 // Refutes a mean with a wrong position or scale, one that does not state its assumption, and one with an
 // interval.
 #[test]
-fn a_mean_is_told_whatever_its_scale() {
+fn a_mean_is_printed_whatever_its_scale() {
     for (middle, deviation) in [(0, 1_000), (-(1 << 26), 1 << 22), (123_456_789, 1_000_000)] {
         let line: serde_json::Value =
-            serde_json::from_str(&told(&normal(30_000, middle, deviation), 3)).unwrap();
+            serde_json::from_str(&released(&normal(30_000, middle, deviation), 3)).unwrap();
         let off = (line["value"].as_f64().unwrap() - middle as f64).abs();
         assert!(off < 0.1 * deviation as f64, "{off} of {deviation}");
         assert_eq!((&line["key"], &line["of"]), (&7.into(), &0.into()));
@@ -52,20 +52,20 @@ fn a_mean_is_told_whatever_its_scale() {
 
 // Refutes failures whose lines differ by their reason, and one that ends the job.
 #[test]
-fn whatever_fails_is_told_alike() {
-    let few = told(&normal(100, 0, 1_000), 3);
+fn every_failure_is_reported_in_the_same_form() {
+    let few = released(&normal(100, 0, 1_000), 3);
     assert!(
         few.starts_with(r#"{"release":"r","window":null,"key":7,"of":0,"value":null,"interval":[null,null]"#),
         "{few}"
     );
-    let constant = told(&vec![5; 30_000], 3);
-    let nobody = told(&[], 3);
+    let constant = released(&vec![5; 30_000], 3);
+    let nobody = released(&[], 3);
     let wild: Vec<i64> =
         (0..30_000).map(|at| if at % 2 == 0 { at } else { i64::MAX - at }).map(|x| x << (x % 30)).collect();
     for other in [constant, nobody] {
         assert_eq!(other, few);
     }
-    assert!(told(&wild, 3).contains("\"of\":0,\"value\":"), "an answer, or none");
+    assert!(released(&wild, 3).contains("\"of\":0,\"value\":"), "an answer, or none");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn another_parameter_is_another_hash() {
     let hash = |stable: Stable, vectors: &StableVectors<u32>| stable.prepare(vectors).unwrap().parameters();
     let keyed =
         StableVectors::new(Ranges::new([(-10, 10)]).unwrap(), limits(), Keys::public([8]).unwrap()).unwrap();
-    let named = vectors(10).told_as(vec![Coordinate::named("a", DecimalPoint::WHOLE)]).unwrap();
+    let named = vectors(10).with_coordinates(vec![Coordinate::named("a", DecimalPoint::WHOLE)]).unwrap();
     let hashes = [
         hash(STABLE, &vectors(10)),
         hash(STABLE, &vectors(11)),

@@ -23,8 +23,8 @@ fn points(path: &str) -> Vec<(f64, f64)> {
 #[test]
 fn a_chart_shows_the_numbers() {
     let mut report = Report::new(heading(true));
-    let told_of = [(100, 90, 112, 130), (250, 240, 262, 270), (-40, -50, -28, 5)];
-    for ((value, low, high, truth), span) in told_of.into_iter().zip(months(3)) {
+    let values = [(100, 90, 112, 130), (250, 240, 262, 270), (-40, -50, -28, 5)];
+    for ((value, low, high, truth), span) in values.into_iter().zip(months(3)) {
         let exact = Some([value.to_string(), truth.to_string()]);
         let cell = Cell {
             key: Some("a"),
@@ -32,7 +32,7 @@ fn a_chart_shows_the_numbers() {
             reach: [low.to_string(), high.to_string()],
             exact,
         };
-        report.tell(&told("visits", span, &[cell], GAUSSIAN), None);
+        report.add(&line_of("visits", span, &[cell], GAUSSIAN), None);
     }
     let series = &report.model.releases[0];
     let picture = Timeline::new(series).panel(&series.tracks[0], 40.0, (400.0, 200.0)).body;
@@ -49,11 +49,11 @@ fn a_chart_shows_the_numbers() {
         let path = between(&picture, &format!("<path class=\"{class}\" d=\""), "\"")[0];
         points(path).into_iter().map(|(_, y)| value(y)).collect::<Vec<f64>>()
     };
-    let close = |read: &[f64], told: &[i32]| {
-        assert_eq!(read.len(), told.len());
-        read.iter()
-            .zip(told)
-            .for_each(|(read, told)| assert!((read - f64::from(*told)).abs() < 0.1, "{read} {told}"));
+    let close = |read: &[f64], line_of: &[i32]| {
+        assert_eq!(read.len(), line_of.len());
+        read.iter().zip(line_of).for_each(|(read, line_of)| {
+            assert!((read - f64::from(*line_of)).abs() < 0.1, "{read} {line_of}")
+        });
     };
     close(&read("band"), &[112, 262, -28, -50, 240, 90]);
     close(&read("value"), &[100, 250, -40]);
@@ -70,8 +70,8 @@ fn a_bar_shows_its_number() {
         reach: [(value - 25).to_string(), (value + 25).to_string()],
         exact: None,
     };
-    report.tell(
-        &told("visits", months(1)[0], &[cell("a", 50), cell("b", 200), cell("c", -100)], GAUSSIAN),
+    report.add(
+        &line_of("visits", months(1)[0], &[cell("a", 50), cell("b", 200), cell("c", -100)], GAUSSIAN),
         None,
     );
     let picture = charts::window(&report.model.releases[0], 700.0).0.body;
@@ -101,7 +101,7 @@ fn the_largest_keys_are_shown_and_the_others_are_counted() {
                 exact: None,
             });
             let cells: Vec<Cell<'_>> = cells.collect();
-            report.tell(&told("visits", span, &cells, GAUSSIAN), None);
+            report.add(&line_of("visits", span, &cells, GAUSSIAN), None);
         }
         let shown = if windows == 1 { 30 } else { 9 };
         for (text, more) in [(report.html(), "more keys"), (report.svg(), "keys more")] {
@@ -128,7 +128,7 @@ fn many_windows_are_drawn_as_means_and_said_to_be() {
         let value = if window % 3 == 0 { 10 } else { 40 };
         let cell =
             Cell { key: None, value: value.to_string(), reach: ["0".into(), "50".into()], exact: None };
-        report.tell(&told("visits", span, &[cell], GAUSSIAN), None);
+        report.add(&line_of("visits", span, &[cell], GAUSSIAN), None);
     }
     assert!(report.html().contains("Each point is the mean of 3 windows"));
     let series = &report.model.releases[0];

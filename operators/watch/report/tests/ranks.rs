@@ -40,7 +40,7 @@ fn a_promise_of_ranks_is_said_and_not_drawn() {
     let span = months(1)[0];
     let cell = "\"value\":181,\"interval\":[174,null]";
     let line = ranked("largest", span, "", cell, LARGEST, "");
-    report.tell(&ended("largest", span, &[line]), None);
+    report.add(&ended("largest", span, &[line]), None);
     let picture = charts::window(&report.model.releases[0], 700.0).0.body;
     assert!(picture.contains("class=\"bar\"") && !picture.contains("class=\"reach\""), "{picture}");
 }
@@ -80,7 +80,7 @@ fn an_answer_beyond_everybody_is_not_where_it_was_promised() {
         let cell = "\"value\":181,\"interval\":[174,null]";
         let exact = format!(",\"demo\":true,\"tally\":{tally},\"truth\":{tally},\"off\":0");
         let line = ranked("largest", span, "", cell, LARGEST, &exact);
-        report.tell(&ended("largest", span, &[line]), None);
+        report.add(&ended("largest", span, &[line]), None);
     }
     assert!(report.html().contains("1 of 2 values are where they are promised to be"));
 }

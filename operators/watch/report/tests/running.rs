@@ -11,7 +11,7 @@ fn total(release: &str, of: &str, strategy: &str) -> Report {
         let value = 1000 * (month + 1);
         let cell = format!("\"value\":{value},\"interval\":[{},{}]{of}", value - 100, value + 100);
         let line = ranked(release, span, "\"key\":\"books\",", &cell, &noise, "");
-        report.tell(&ended(release, span, &[line]), None);
+        report.add(&ended(release, span, &[line]), None);
     }
     report
 }

@@ -72,7 +72,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-pub(super) fn told(release: &str, span: Interval, cells: &[Cell<'_>], noise: &str) -> String {
+pub(super) fn line_of(release: &str, span: Interval, cells: &[Cell<'_>], noise: &str) -> String {
     let window = window(span);
     let mut lines: Vec<String> = cells.iter().map(|cell| {
         let key = cell.key.map_or(String::new(), |key| format!("\"key\":{},", serde_json::to_string(key).unwrap()));
@@ -115,7 +115,7 @@ pub(super) fn a_year(demo: bool) -> Report {
     let (mut report, mut chance) = (Report::new(heading(demo)), Chance::new(7));
     for (month, span) in months(14).into_iter().enumerate() {
         if month > 11 {
-            report.tell(&refused("reviews_by_department", span), Some(&standing(span, 0.97)));
+            report.add(&refused("reviews_by_department", span), Some(&standing(span, 0.97)));
             continue;
         }
         let cells = keys.iter().enumerate().map(|(at, key)| {
@@ -125,7 +125,7 @@ pub(super) fn a_year(demo: bool) -> Report {
         });
         let cells: Vec<Cell<'_>> = cells.collect();
         let spent = 0.0806 * (month + 1) as f64;
-        report.tell(&told("reviews_by_department", span, &cells, GAUSSIAN), Some(&standing(span, spent)));
+        report.add(&line_of("reviews_by_department", span, &cells, GAUSSIAN), Some(&standing(span, spent)));
         let stars = 3.9 + 0.2 * (month as f64 / 3.0).sin();
         let value = stars + 0.03 * chance.normal();
         let number = |number: f64| format!("{number:.4}");
@@ -135,7 +135,7 @@ pub(super) fn a_year(demo: bool) -> Report {
             reach: [number(value - 0.07), number(value + 0.05)],
             exact: demo.then(|| [number(stars), number(stars + 0.01)]),
         };
-        report.tell(&told("stars", span, &[mean], MEANS), Some(&standing(span, spent)));
+        report.add(&line_of("stars", span, &[mean], MEANS), Some(&standing(span, spent)));
     }
     report
 }
@@ -162,7 +162,7 @@ pub(super) fn a_window(demo: bool) -> Report {
         .map(|(at, key)| Cell::count(Some(key), 900.0 / (at + 1) as f64, 0.8, 22.0, &mut chance, demo));
     let cells: Vec<Cell<'_>> = cells.collect();
     let span = Interval::new(at("2026-11-01").unwrap(), at("2026-11-02").unwrap()).unwrap();
-    report.tell(&told("visits_by_path", span, &cells, GAUSSIAN), Some(&standing(span, 0.31)));
+    report.add(&line_of("visits_by_path", span, &cells, GAUSSIAN), Some(&standing(span, 0.31)));
     report
 }
 
@@ -184,16 +184,16 @@ pub(super) fn a_day() -> Report {
             cells.push(Cell::count(Some("now and then"), 80.0, 1.0, 12.0, &mut chance, false));
         }
         let out = (40..46).contains(&step) || step == 120;
-        let text = if out { refused("visits", span) } else { told("visits", span, &cells, GAUSSIAN) };
-        report.tell(&text, Some(&standing(span, 0.006 * (step + 1) as f64)));
+        let text = if out { refused("visits", span) } else { line_of("visits", span, &cells, GAUSSIAN) };
+        report.add(&text, Some(&standing(span, 0.006 * (step + 1) as f64)));
         let balance = Cell::count(None, -5.0 * step as f64 + 200.0, 1.0, 60.0, &mut chance, false);
-        report.tell(&told("balance", span, &[balance], GAUSSIAN), None);
+        report.add(&line_of("balance", span, &[balance], GAUSSIAN), None);
         let buckets = ["(-inf, 0)", "[0, 10)", "[10, 100)", "[100, inf)"];
         let bucket = |(at, key): (usize, &&'static str)| {
             Cell::count(Some(*key), 50.0 * at as f64, 1.0, 9.0, &mut chance, false)
         };
         let cells: Vec<Cell<'_>> = buckets.iter().enumerate().map(bucket).collect();
-        report.tell(&told("sizes", span, &cells, GAUSSIAN), None);
+        report.add(&line_of("sizes", span, &cells, GAUSSIAN), None);
         let huge = |add: u128| {
             (170_141_183_460_469_231_731_687_303_715_884_000_000_u128
                 + add * 1_000_000_000_000_000_000_000_000_000_000_000)
@@ -205,7 +205,7 @@ pub(super) fn a_day() -> Report {
             reach: [huge(step as u128 - step.min(9) as u128), huge(step as u128 + 9)],
             exact: None,
         };
-        report.tell(&told("huge", span, &[huge], GAUSSIAN), None);
+        report.add(&line_of("huge", span, &[huge], GAUSSIAN), None);
     }
     report
 }
@@ -250,7 +250,7 @@ pub(super) fn ranks(demo: bool) -> Report {
                 )
             })
             .collect();
-        report.tell(&ended("largest", span, &lines), Some(&standing(span, 0.1 * (month + 1) as f64)));
+        report.add(&ended("largest", span, &lines), Some(&standing(span, 0.1 * (month + 1) as f64)));
         let lines: Vec<String> = ([("0.5", 3.5, 38), ("0.95", 4.75, 70)].iter())
             .map(|(q, value, error)| {
                 let noise = format!("{{\"kind\":\"exponential\",\"scale\":4.0,\"rank_error\":{error}}}");
@@ -259,7 +259,7 @@ pub(super) fn ranks(demo: bool) -> Report {
                 ranked("stars", span, &format!("\"q\":{q},"), &cell, &noise, &exact(value, 3))
             })
             .collect();
-        report.tell(&ended("stars", span, &lines), None);
+        report.add(&ended("stars", span, &lines), None);
     }
     report
 }

@@ -76,7 +76,7 @@ impl Case {
                 answer(records, questions, (&schedule, late, bound), together, &sealing)
             });
             assert!(finished.is_ok(), "seed {seed}: {finished:?}");
-            assert_eq!((told(&recorder), unanswered), expected, "seed {seed}, together {together}");
+            assert_eq!((released(&recorder), unanswered), expected, "seed {seed}, together {together}");
         }
     }
 }

@@ -38,7 +38,7 @@ fn one_person_moves_every_answer_by_no_more_than_was_said() {
                     .release_at(&sealing, "questions", Exactly::new())
             });
             assert!(finished.is_ok(), "seed {seed}: {finished:?}");
-            (told(&recorder), unanswered)
+            (released(&recorder), unanswered)
         });
         assert_eq!(unanswered, same);
         assert_eq!(one.len(), other.len());

@@ -10,13 +10,13 @@ fn what_was_answered_is_answered_so_again() {
     let schedule = Schedule::tumbling(span(10), 0, Some(HORIZON)).unwrap();
     let lines = |records: Vec<Event>, questions: Vec<Query>| {
         let (sealing, schedule) = (recorder.clone(), schedule.clone());
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let telling = Arc::clone(&told);
+        let released = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&released);
         let finished = execute(Config::threads(2).unwrap(), move |worker, feeds| {
             let mine = worker.index() == 0;
             let records = if mine { records.clone() } else { Vec::new() };
             let questions = if mine { questions.clone() } else { Vec::new() };
-            let telling = Arc::clone(&telling);
+            let shared = Arc::clone(&shared);
             worker.dataflow(|scope| {
                 let (records, questions) =
                     (feeds.stream(scope, All::of(records)), feeds.stream(scope, All::of(questions)));
@@ -28,7 +28,7 @@ fn what_was_answered_is_answered_so_again() {
                     .release_at(&sealing, "questions", Exactly::new())
                     .releases
                     .deliver(move |release| {
-                        telling
+                        shared
                             .lock()
                             .unwrap()
                             .push(release.line().trim_end_matches('\u{1}').trim().to_owned());
@@ -38,15 +38,15 @@ fn what_was_answered_is_answered_so_again() {
             Ok(())
         });
         assert!(finished.is_ok(), "{finished:?}");
-        let mut told = told.lock().unwrap().clone();
-        told.sort();
-        told
+        let mut released = released.lock().unwrap().clone();
+        released.sort();
+        released
     };
     let people = |people: u64| (0..people).map(|person| (person, 0, 1, 3, person)).collect::<Vec<Event>>();
     let (schema, all) = (schema(), "all");
     let ask = |analyst: &str, id: &str, filter: &str| schema.question(analyst, id, 20).count(filter).unwrap();
     let first = lines(people(5), vec![ask("ann", "a", all), ask("ben", "a", all), ask("ann", "a", all)]);
-    // Of the second version, in which nobody is; asked twice while it is on its way, it is told once or
+    // Of the second version, in which nobody is; asked twice while it is on its way, it is released once or
     // twice, alike.
     assert!(first.iter().all(|line| line == "10,0,0 a") && first.len() >= 2, "{first:?}");
     assert_eq!(recorder.sealed().len(), 2);
@@ -58,7 +58,7 @@ fn what_was_answered_is_answered_so_again() {
     assert_eq!(recorder.sealed().len(), 1, "something was sealed twice");
 }
 
-// Refutes a question that is counted, or ends the run, although it cannot be answered: its people are told
+// Refutes a question that is counted, or ends the run, although it cannot be answered: its people are released
 // why, and the others are answered.
 #[test]
 fn what_cannot_be_answered_is_said_and_costs_nothing() {

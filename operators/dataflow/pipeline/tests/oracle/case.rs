@@ -1,4 +1,4 @@
-//! A job drawn at random, and what one table that sees every record would tell of it.
+//! A job drawn at random, and what one table that sees every record would release of it.
 
 use super::*;
 

@@ -42,11 +42,11 @@ fn answered(scene: &Scene, scripts: Vec<Script<Event>>) -> (Vec<Sealed>, BTreeMa
     });
     assert!(finished.is_ok() && unanswered.is_empty(), "{finished:?}, {unanswered:?}");
     let sealed = recorder.sealed();
-    let told = sealed.iter().flat_map(|sealed| &sealed.exact);
-    let told: BTreeMap<usize, Vec<i128>> =
-        told.map(|(id, numbers)| (id.parse().unwrap(), numbers.clone())).collect();
-    assert_eq!(told.len(), QUESTIONS.len() * windows);
-    (sealed, told)
+    let released = sealed.iter().flat_map(|sealed| &sealed.exact);
+    let released: BTreeMap<usize, Vec<i128>> =
+        released.map(|(id, numbers)| (id.parse().unwrap(), numbers.clone())).collect();
+    assert_eq!(released.len(), QUESTIONS.len() * windows);
+    (sealed, released)
 }
 
 // Refutes the price of one step for two; more records of a person than the bound says, before or after a

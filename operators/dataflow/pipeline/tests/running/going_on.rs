@@ -64,21 +64,21 @@ fn totals_go_on_in_another_process_as_if_it_were_the_same() {
         expected.sort_by_key(order);
         assert_eq!(sealed.len(), expected.len(), "seed {seed}");
         for (one, other) in sealed.iter().zip(&expected) {
-            assert_eq!((&one.told, &one.exact), (&other.told, &other.exact), "seed {seed}");
+            assert_eq!((&one.released, &one.exact), (&other.released, &other.exact), "seed {seed}");
         }
     }
 }
 
 // Refutes a horizon that is one window longer, and one that begins again.
 #[test]
-fn after_the_last_window_nothing_is_told() {
+fn after_the_last_window_nothing_is_released() {
     let mut random = Random::new(3);
     let recorder = Recorder::new(PrivacyUnit::Person);
     stopped_at(&recorder, &crowd(&mut random), HORIZON);
     let sealed = recorder.sealed();
-    let told = told(&sealed, "people");
+    let released = released(&sealed, "people");
     assert_eq!(
-        told.keys().copied().collect::<Vec<_>>(),
+        released.keys().copied().collect::<Vec<_>>(),
         (0..7).map(|window| window * WINDOW).collect::<Vec<_>>()
     );
     assert_eq!(recorder.answered(), 36, "each window after it has a row of its own");
@@ -105,12 +105,14 @@ fn a_window_without_an_answer_is_one_in_which_nothing_was() {
     });
     assert!(finished.is_ok());
     let sealed = recorder.sealed();
-    let values = |name| -> Vec<f64> { told(&sealed, name).values().map(|keys| keys["null"][0]).collect() };
-    let near = |told: Vec<f64>, truth: &[f64]| {
-        assert_eq!(told.len(), truth.len());
-        told.iter()
+    let values =
+        |name| -> Vec<f64> { released(&sealed, name).values().map(|keys| keys["null"][0]).collect() };
+    let near = |released: Vec<f64>, truth: &[f64]| {
+        assert_eq!(released.len(), truth.len());
+        released
+            .iter()
             .zip(truth)
-            .for_each(|(told, truth)| assert!((told - truth).abs() < 4.0, "{told} for {truth}"));
+            .for_each(|(released, truth)| assert!((released - truth).abs() < 4.0, "{released} for {truth}"));
     };
     // Without the windows from 30, 40 and 80.
     near(values("last"), &[10.0, 20.0, 30.0, 10.0, 20.0, 30.0, 20.0, 20.0, 30.0]);
@@ -124,13 +126,13 @@ fn a_new_version_begins_anew_and_knows_the_keys() {
     let records: Vec<Event> = (0..600).map(|id| (id, 7, 1, 0, id)).collect();
     let recorder = Recorder::new(PrivacyUnit::Person);
     stopped_at(&recorder, &records, 20);
-    let first = told(&recorder.sealed(), "open");
+    let first = released(&recorder.sealed(), "open");
     assert!(first[&0].contains_key("7"), "600 people are enough");
     let later = recorder.of_version(2);
     stopped_at(&later, &[], 40);
-    let second = told(&later.sealed(), "open");
+    let second = released(&later.sealed(), "open");
     assert!(second[&0]["7"][0].abs() < 60.0, "of nobody: {second:?}");
     assert_eq!(second.len(), 4);
     stopped_at(&later, &[], 40);
-    assert_eq!(later.sealed(), [], "the same version has told these windows");
+    assert_eq!(later.sealed(), [], "the same version has released these windows");
 }

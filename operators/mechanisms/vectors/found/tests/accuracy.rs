@@ -66,13 +66,15 @@ impl Run {
         let records = records(self.people, centre, axes, &mut self.noise);
         let drawn = self.prepared.draw(window(&self.mean, &records), self.state.as_deref(), &mut self.noise);
         self.state = drawn.state;
-        let told = values(&drawn.answer);
+        let released = values(&drawn.answer);
         let side = self.mean.outer()[0].high() as f64;
-        self.unknown = drawn.answer.cells().iter().all(|(_, told)| (told.low(), told.high) == (-side, side));
+        self.unknown =
+            drawn.answer.cells().iter().all(|(_, released)| (released.low(), released.high) == (-side, side));
         let truth = |place: usize| {
             records.iter().map(|record| record[place] as f64).sum::<f64>() / records.len() as f64
         };
-        let off: Vec<f64> = told.iter().enumerate().map(|(place, told)| told - truth(place)).collect();
+        let off: Vec<f64> =
+            released.iter().enumerate().map(|(place, released)| released - truth(place)).collect();
         let coordinates = off.iter().zip(axes).map(|(off, row)| off.abs() / deviation(row));
         (length(axes, &off), coordinates.fold(0.0, f64::max))
     }

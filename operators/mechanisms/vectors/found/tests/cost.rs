@@ -238,15 +238,19 @@ fn without_noise_it_is_the_mean_of_what_was_shortened() {
         let state = to_bytes(&[Some(frame.clone())]);
         let drawn = prepared.draw(window(&mean, &records), Some(&state), &mut noise);
         let off = frame.back(&sums);
-        for (place, (_, told)) in drawn.answer.cells().iter().enumerate() {
+        for (place, (_, released)) in drawn.answer.cells().iter().enumerate() {
             let truth = frame.centre[place] + off[place] / 3000.0;
             let near = 1e-2 * frame.factor.lengths()[place];
-            assert!((told.value() - truth).abs() < near, "{} {truth}", told.value());
+            assert!((released.value() - truth).abs() < near, "{} {truth}", released.value());
             let range = &outer.each()[place];
             if spread > 2.0 {
-                assert_eq!((told.low(), told.high), (range.low() as f64, range.high() as f64));
+                assert_eq!((released.low(), released.high), (range.low() as f64, range.high() as f64));
             } else {
-                assert!(told.low() <= truth && truth <= told.high && told.high - told.low() < 4.0 * near);
+                assert!(
+                    released.low() <= truth
+                        && truth <= released.high
+                        && released.high - released.low() < 4.0 * near
+                );
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::mechanisms::vectors::frame::Frame;
 use crate::mechanisms::vectors::frame::{from_bytes, to_bytes};
-use crate::mechanisms::{Head, Tellable};
+use crate::mechanisms::{Head, ReleaseLines};
 
 // Refutes an interval outside of the outer range, a frame that is lost on constant data, and a panic.
 #[test]
@@ -14,8 +14,8 @@ fn constant_data_one_person_and_nobody_have_answers() {
     let mut state: Option<Vec<u8>> = None;
     for _ in 0..5 {
         let drawn = prepared.draw(window(&mean, &vec![vec![77_777, -3]; 5000]), state.as_deref(), &mut noise);
-        for (told, truth) in drawn.answer.cells().iter().zip([77_777.0, -3.0]) {
-            assert!((told.1.value() - truth).abs() < 2.0, "{told:?}");
+        for (released, truth) in drawn.answer.cells().iter().zip([77_777.0, -3.0]) {
+            assert!((released.1.value() - truth).abs() < 2.0, "{released:?}");
         }
         state = drawn.state;
     }
@@ -25,8 +25,8 @@ fn constant_data_one_person_and_nobody_have_answers() {
     for records in [vec![], vec![vec![5, 5]]] {
         for state in [None, state.as_deref()] {
             let drawn = prepared.draw(window(&mean, &records), state, &mut noise);
-            for (_, told) in drawn.answer.cells() {
-                assert!(-1e5 <= told.low() && told.high <= 1e5, "{told:?}");
+            for (_, released) in drawn.answer.cells() {
+                assert!(-1e5 <= released.low() && released.high <= 1e5, "{released:?}");
             }
             // Bounds from noise alone are not kept, and those from many records are not lost in a window with
             // few.
@@ -45,14 +45,14 @@ fn a_record_of_another_length_counts_as_the_centre() {
     let mean = whole(&cube(2, -1000, 1000));
     let prepared = Gaussian::rho(400.0).prepare(&mean).unwrap();
     let state = to_bytes(&[Some(Frame::between(&[(90, 110), (-60, -40)], 2.0, mean.outer()))]);
-    let told = |odd: Vec<i64>| {
+    let released = |odd: Vec<i64>| {
         let records = [vec![vec![104, -50]; 3000], vec![odd; 1000]].concat();
         values(&prepared.draw(window(&mean, &records), Some(&state), &mut NoiseSource::seeded(4)).answer)
     };
-    let centre = told(vec![100, -50]);
+    let centre = released(vec![100, -50]);
     assert!((centre[0] - 103.0).abs() < 0.1 && (centre[1] + 50.0).abs() < 0.1, "{centre:?}");
     for odd in [vec![], vec![7], vec![9, 9, 9]] {
-        assert_eq!(told(odd), centre);
+        assert_eq!(released(odd), centre);
     }
 }
 
@@ -106,7 +106,9 @@ fn state_that_nobody_wrote_is_refused() {
         let _ = accepts(&changed);
         // A draw has an answer for any state.
         let drawn = prepared.draw(prepared.tally(), Some(&changed), &mut NoiseSource::seeded(1));
-        assert!(drawn.answer.cells().iter().all(|(_, told)| (-100.0..=100.0).contains(&told.value())));
+        assert!(
+            drawn.answer.cells().iter().all(|(_, released)| (-100.0..=100.0).contains(&released.value()))
+        );
         assert!(prepared.accepts(drawn.state.as_deref().unwrap()).is_ok());
     }
     let nan = [&[1, 1][..], &f64::NAN.to_bits().to_be_bytes(), &good[10..]].concat();
@@ -121,8 +123,8 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
         FoundMean::new(&cube(2, -1_000_000, 1_000_000), Bound::keys(2).checked().unwrap(), keys).unwrap();
     let point = |digits| DecimalPoint::digits(digits).unwrap();
     let names = vec![Coordinate::named("price", point(2)), Coordinate::unnamed()];
-    let mean = mean.told_as(names).unwrap();
-    assert!(mean.clone().told_as(vec![Coordinate::unnamed()]).is_err());
+    let mean = mean.with_coordinates(names).unwrap();
+    assert!(mean.clone().with_coordinates(vec![Coordinate::unnamed()]).is_err());
     let prepared = Gaussian::rho(1.0).prepare(&mean).unwrap();
     let mut noise = NoiseSource::seeded(9);
     let mut exact = prepared.tally();
@@ -133,17 +135,17 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
     }
     exact.absorb(("c".to_owned(), mean.of_one(&[[1, 1]])));
     let answer = prepared.draw(exact, None, &mut noise).answer;
-    let told: Vec<(&str, f64)> =
-        answer.cells().iter().map(|(key, told)| (key.as_str(), told.value())).collect();
+    let released: Vec<(&str, f64)> =
+        answer.cells().iter().map(|(key, released)| (key.as_str(), released.value())).collect();
     let near = [("a", 1000.0, 1.0), ("a", 0.0, 3000.0), ("b", -500_000.0, 5000.0), ("b", 5.0, 0.1)];
-    for ((key, value), (name, truth, off)) in told.into_iter().zip(near) {
+    for ((key, value), (name, truth, off)) in released.into_iter().zip(near) {
         assert!(key == name && (value - truth).abs() < off, "{key} {value}");
     }
     let scales: Vec<f64> = answer.noise().iter().map(|noise| noise.scale()).collect();
     assert_eq!(scales.len(), 6);
     assert!(scales[1] > 1000.0 * scales[0], "in its own units, and the price with its point");
     assert!(scales[3] > scales[0] * 1000.0 && scales[2] == scales[5]);
-    let text = answer.tell(&Head { release: "r", window: "null", id: "5f", promise: "p" });
+    let text = answer.lines(&Head { release: "r", window: "null", id: "5f", promise: "p" });
     let lines: Vec<&str> = text.lines().collect();
     let heads = [
         r#""key":"a","of":"price","value":9.9"#,
@@ -173,9 +175,9 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let mut held = [0; 2];
     for _ in 0..600 {
         let answer = prepared.draw(window(&mean, &records), Some(&state), &mut noise).answer;
-        for (place, (_, told)) in answer.cells().iter().enumerate() {
-            held[place] += u32::from(told.low() <= truth[place] && truth[place] <= told.high);
-            assert!(told.low() <= told.value() && told.value() <= told.high);
+        for (place, (_, released)) in answer.cells().iter().enumerate() {
+            held[place] += u32::from(released.low() <= truth[place] && truth[place] <= released.high);
+            assert!(released.low() <= released.value() && released.value() <= released.high);
         }
     }
     let least = 600.0 * 0.9 - 4.753 * (600.0 * 0.09f64).sqrt();
@@ -235,7 +237,7 @@ fn every_parameter_is_in_the_digest() {
         mean().people(9999),
         mean().finding(24),
         mean().following(6),
-        mean().told_as(named).unwrap(),
+        mean().with_coordinates(named).unwrap(),
         whole(&cube(2, 0, 1001)),
         whole(&cube(3, 0, 1000)),
         whole(&Ranges::new([(0, 1000), (1, 1000)]).unwrap()),
