@@ -118,8 +118,8 @@ impl Opening {
         self
     }
 
-    /// Adds the file from which [`released`](Opening::released) was read; the error names it if the ledger is behind
-    /// it.
+    /// Adds the file from which [`released`](Opening::released) was read; the error names it if the ledger is
+    /// behind it.
     #[must_use]
     pub fn released_in(mut self, file: impl AsRef<Path>) -> Opening {
         self.files.push(file.as_ref().to_owned());

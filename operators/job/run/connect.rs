@@ -11,8 +11,7 @@ use crate::job::config::shell_quoted;
 use crate::job::sinks;
 use crate::ledger::place::directory;
 use crate::ledger::{
-    AccountSpec, Anchor, Charge, Digest, Journal, Ledger, LedgerKey, Published, ReleaseId as Released,
-    Shortfall,
+    AccountSpec, Anchor, Charge, Digest, Journal, Ledger, LedgerKey, ReleaseId as Released, Shortfall,
 };
 use crate::time::in_utc;
 use crate::words::meant;
@@ -78,10 +77,6 @@ fn warning(shortfall: &Shortfall) -> String {
     )
 }
 
-/// The contents of an output that concern a ledger: the newest row that it holds, and its last window where
-/// that is torn.
-type Witness = (Option<Anchor>, Option<Published>);
-
 impl Job {
     /// Examines the ledger and its key as a run does at its start, and the budget that is spent. Changes
     /// nothing, and reads no record.
@@ -125,11 +120,10 @@ impl Job {
         Ok(Connected { refused: ledger.shortfalls(account, asked)?, unbound, lost })
     }
 
-    /// Examines the output of a run, and returns the newest row that it holds, and its last window where that
-    /// is torn.
-    fn inspect_output(&self, out: &Path, ledger: &Ledger) -> Result<Witness, RunError> {
+    /// Examines the output of a run.
+    fn inspect_output(&self, out: &Path, ledger: &Ledger) -> Result<sinks::Witness, RunError> {
         self.keeps_apart("--out", out, None)?;
-        sinks::newest_in(out, ledger.name()).map_err(of_out)
+        sinks::witness_in(out, ledger.name()).map_err(of_out)
     }
 
     /// Compares the ledger with its anchor and with the newest row of an output, where they exist.
@@ -137,17 +131,17 @@ impl Job {
         &self,
         ledger: &mut Ledger,
         out: Option<&Path>,
-        (newest, unclosed): (Option<Anchor>, Option<Published>),
+        output: sinks::Witness,
     ) -> Result<(), RunError> {
         let anchor = self.privacy.anchor.as_deref();
         let journal = anchor.map(|path| Journal::open(path, ledger.name())).transpose()?;
+        let newest =
+            output.newest.map(|(sequence, chain)| Anchor { ledger: *ledger.name(), sequence, chain });
         let seen: Vec<Anchor> = journal.iter().filter_map(Journal::newest).chain(newest).collect();
-        // A file without a row shows nothing, and is none that a repair could read.
-        let is_witness = newest.is_some() || unclosed.is_some();
         let is_there = journal.as_ref().is_some_and(Journal::is_there);
         let files: Vec<&Path> =
-            anchor.filter(|_| is_there).into_iter().chain(out.filter(|_| is_witness)).collect();
-        Ok(compare(ledger, &self.privacy.ledger, (&seen, unclosed.as_ref()), &files)?)
+            anchor.filter(|_| is_there).into_iter().chain(out.filter(|_| !output.is_empty())).collect();
+        Ok(compare(ledger, &self.privacy.ledger, (&seen, output.unclosed.as_ref()), &files)?)
     }
 
     /// Opens the ledger that the file names, and refuses one that is not this job's: of another budget,

@@ -115,17 +115,15 @@ impl Job {
         if let Some(anchor) = &privacy.anchor {
             opening = opening.anchor(anchor);
         }
-        if let Some((sequence, chain)) = sink.and_then(Sink::newest) {
+        let witness = sink.map(Sink::witness).transpose()?.unwrap_or_default();
+        if let Some(path) = sink.and_then(Sink::path).filter(|_| !witness.is_empty()) {
+            opening = opening.released_in(path);
+        }
+        if let Some((sequence, chain)) = witness.newest {
             opening = opening.released(sequence, chain);
         }
-        let unclosed = sink.map(Sink::unclosed).transpose()?.flatten();
-        let is_witness = unclosed.is_some() || sink.is_some_and(|sink| sink.newest().is_some());
-        if let Some(window) = unclosed {
+        if let Some(window) = witness.unclosed {
             opening = opening.unclosed(window);
-        }
-        // A file without a row shows nothing, and is none that a repair could read.
-        if let Some(path) = sink.and_then(Sink::path).filter(|_| is_witness) {
-            opening = opening.released_in(path);
         }
         if sink.is_some_and(Sink::is_new) {
             opening = opening.releasing_again();

@@ -16,7 +16,7 @@ use crate::accounting::Interval;
 use crate::canonical::{Canonical, Digest};
 use crate::job::paths::resolve_symlinks;
 use crate::ledger::place::could_be_made;
-use crate::ledger::{Anchor, LedgerError, Name, Published};
+use crate::ledger::{LedgerError, Name, Published};
 use crate::release_line::{ReleaseLine, Says};
 use crate::time::moment;
 
@@ -331,28 +331,41 @@ pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
     Ok(rows)
 }
 
-/// Returns the newest row in a file of releases, and its last window if that is torn: the ledger of this name
-/// should hold both.
+/// The contents of an output that its ledger must hold: the newest row, and the last window if its closing
+/// line is torn.
+#[derive(Debug, Default)]
+pub(crate) struct Witness {
+    pub(crate) newest: Option<(i64, Digest)>,
+    pub(crate) unclosed: Option<Published>,
+}
+
+impl Witness {
+    /// Returns true if the output has no row: it shows nothing, and a repair could not read it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.newest.is_none() && self.unclosed.is_none()
+    }
+}
+
+/// Reads what a file of releases shows of the ledger of this name.
 ///
 /// # Errors
 ///
 /// If the file cannot be read, is no file of releases, or is one of another ledger.
-pub(crate) fn newest_in(
-    path: &Path,
-    ledger: &Digest,
-) -> Result<(Option<Anchor>, Option<Published>), LedgerError> {
+pub(crate) fn witness_in(path: &Path, ledger: &Digest) -> Result<Witness, LedgerError> {
     let refuse = |error: io::Error| unopened(path, &error);
     let file = match OutputKind::at(path)? {
         OutputKind::Nothing => {
-            return could_be_made(&resolve_symlinks(path)).map_err(refuse).map(|()| (None, None));
+            return could_be_made(&resolve_symlinks(path)).map_err(refuse).map(|()| Witness::default());
         }
-        OutputKind::Stream => return Ok((None, None)),
+        OutputKind::Stream => return Ok(Witness::default()),
         OutputKind::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
     };
     let held = HeldRows::read(BufReader::new(file), SinkFormat::of(path), false, path)?;
     of_another(path, held.ledger.as_ref(), ledger)?;
-    let newest = held.newest.map(|(sequence, chain)| Anchor { ledger: *ledger, sequence, chain });
-    Ok((newest, held.unclosed.as_ref().map(Unclosed::published).transpose()?))
+    Ok(Witness {
+        newest: held.newest,
+        unclosed: held.unclosed.as_ref().map(Unclosed::published).transpose()?,
+    })
 }
 
 /// Refuses a file whose rows are of another ledger.

@@ -26,17 +26,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-pub(crate) use existing_rows::newest_in;
 use existing_rows::of_another;
 pub use existing_rows::published;
 use existing_rows::{HeldRows, Unclosed};
+pub(crate) use existing_rows::{Witness, witness_in};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;
 use crate::invalid::found_by;
 use crate::job::paths::resolve_symlinks;
 use crate::ledger::place::{directory, sync_name};
-use crate::ledger::{LedgerError, Published, Row};
+use crate::ledger::{LedgerError, Row};
 
 /// A sink of released lines.
 #[derive(Debug)]
@@ -206,19 +206,16 @@ impl Sink {
         }
     }
 
-    /// Returns the position and the hash of the newest row in the file: a ledger without that row is behind
-    /// its published rows.
-    pub(crate) fn newest(&self) -> Option<(i64, Digest)> {
-        self.newest
-    }
-
-    /// Returns the last window of the file, if the line that closes it is torn.
+    /// Returns what the file shows of its ledger: one without these rows is behind what was published.
     ///
     /// # Errors
     ///
-    /// If its line names no window.
-    pub(crate) fn unclosed(&self) -> Result<Option<Published>, LedgerError> {
-        self.unclosed.as_ref().map(Unclosed::published).transpose()
+    /// If the last window is torn, and its line names no window.
+    pub(crate) fn witness(&self) -> Result<Witness, LedgerError> {
+        Ok(Witness {
+            newest: self.newest,
+            unclosed: self.unclosed.as_ref().map(Unclosed::published).transpose()?,
+        })
     }
 
     /// Sets the ledger of the rows to come: the line that closes a window names it.

@@ -164,12 +164,12 @@ fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
         let place = Place::new();
         let path = place.file(name);
         let sink = Sink::file(&path, false).unwrap();
-        assert!(sink.is_new() && sink.newest().is_none());
+        assert!(sink.is_new() && sink.witness().unwrap().newest.is_none());
         drop(sink);
         put(&path, &[sealed(9, &[]), sealed(2, &[("/", "1")]), refused(11)]);
         let sink = Sink::file(&path, false).unwrap();
         assert!(!sink.is_new());
-        assert_eq!(sink.newest(), Some((9, Digest::of(&9_i64.to_be_bytes()))));
+        assert_eq!(sink.witness().unwrap().newest, Some((9, Digest::of(&9_i64.to_be_bytes()))));
         // A file without a whole row is as good as new.
         drop(sink);
         let torn = place.file(&format!("torn-{name}"));
@@ -388,7 +388,7 @@ fn a_device_receives_every_release() {
         assert!(!sink.pending.is_empty());
         sink.settle().unwrap();
     }
-    assert!(!sink.is_new() && sink.newest().is_none());
+    assert!(!sink.is_new() && sink.witness().unwrap().newest.is_none());
 }
 
 #[test]
