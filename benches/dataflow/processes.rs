@@ -16,7 +16,7 @@ use super::sentence::{JOB, PERSON, lay_down};
 
 const PROCESSES: usize = 2;
 const WORKS: [Workload; 2] = [FLOOR, PERSON];
-const TOLD: &str = "spent";
+const RELEASED: &str = "spent";
 
 /// The time of the floor and of the pipeline on two processes, the best of `rounds` rounds in which they take
 /// turns.
@@ -75,7 +75,7 @@ pub(crate) fn is_one_of_them() -> Result<bool, Box<dyn Error>> {
         });
         let config = Config::cluster(1, process, addresses.clone())?;
         let spent = run(config, &events, WORKS[place % WORKS.len()], &gate)?;
-        println!("{TOLD} {} {}", spent.cpu, spent.wall);
+        println!("{RELEASED} {} {}", spent.cpu, spent.wall);
     }
     Ok(true)
 }
@@ -86,7 +86,7 @@ fn beside(one: Spent, other: Spent) -> Spent {
 }
 
 fn read(released: &str) -> Result<Vec<Spent>, Box<dyn Error>> {
-    let lines = released.lines().filter_map(|line| line.strip_prefix(TOLD)?.trim().split_once(' '));
+    let lines = released.lines().filter_map(|line| line.strip_prefix(RELEASED)?.trim().split_once(' '));
     lines.map(|(cpu, wall)| Ok(Spent { cpu: cpu.parse()?, wall: wall.parse()? })).collect()
 }
 

@@ -176,6 +176,12 @@ impl DiscreteGaussianCost {
     /// Names `confidence` when it is not inside 0..1.
     pub fn interval(&self, confidence: f64) -> Result<u64, Invalid> {
         let outside = 1.0 - number::probability("confidence", confidence)?;
+        if self.sigma < SMOOTH {
+            // One sum from the far end, where a bisection would take one for each of its steps.
+            let mass = self.mass();
+            let over = self.tails().find(|(_, tail)| 2.0 * (tail / mass) > outside);
+            return Ok(over.map_or(0, |(place, _)| place));
+        }
         let (mut low, mut high) = (0, (38.0 * self.sigma) as u64 + 1);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -205,9 +211,26 @@ impl DiscreteGaussianCost {
 
     /// The sum of `weight(y) e^(-y^2 / 2 sigma^2)` over `y >= first`.
     fn sum_from(&self, first: u64, weight: impl Fn(f64) -> f64) -> f64 {
-        let last = first.max((40.0 * self.sigma) as u64 + 2);
-        let term = |y: u64| weight(y as f64) * (-(y as f64 / self.sigma).powi(2) / 2.0).exp();
-        (first..=last).rev().map(term).sum()
+        let last = first.max(self.last());
+        (first..=last).rev().map(|y| weight(y as f64) * self.weight(y)).sum()
+    }
+
+    /// Each `y` of 1 or more, the largest first, with the sum of `e^(-y^2 / 2 sigma^2)` from it on.
+    fn tails(&self) -> impl Iterator<Item = (u64, f64)> {
+        (1..=self.last()).rev().scan(0.0, |sum, y| {
+            *sum += self.weight(y);
+            Some((y, *sum))
+        })
+    }
+
+    /// The last `y` of sums: what lies behind has mass e^-800.
+    fn last(&self) -> u64 {
+        (40.0 * self.sigma) as u64 + 2
+    }
+
+    /// `e^(-y^2 / 2 sigma^2)`.
+    fn weight(&self, y: u64) -> f64 {
+        (-(y as f64 / self.sigma).powi(2) / 2.0).exp()
     }
 
     /// `sum of e^(-y^2 / 2 sigma^2)` over all integers, never above the truth: every term of either form is

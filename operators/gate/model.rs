@@ -8,7 +8,8 @@
 mod versions;
 mod world;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::rc::Rc;
 
 use self::world::{Violation, World};
 use super::core::{Delivery, Uncertainty};
@@ -68,23 +69,26 @@ impl Setting {
     };
 }
 
-/// Explores every reachable world; returns their number, and the violations in any of them.
-fn explore(setting: Setting) -> (usize, Vec<Violation>) {
-    let start = World::new(setting);
-    let mut seen = HashSet::from([start.clone()]);
+/// Explores the reachable worlds until these violations are found, or every world has been; returns the number
+/// of worlds, and the violations in any of them.
+fn explore(setting: Setting, until: &[Violation]) -> (usize, Vec<Violation>) {
+    let start = Rc::new(World::new(setting));
+    let mut seen = HashSet::from([Rc::clone(&start)]);
     let mut queue = VecDeque::from([start]);
-    let mut violations = HashSet::new();
+    let mut violations = BTreeSet::new();
     while let Some(world) = queue.pop_front() {
         violations.extend(world.violations(setting));
+        if !until.is_empty() && violations.iter().eq(until) {
+            break;
+        }
         for next in world.successors(setting) {
-            if seen.insert(next.clone()) {
+            let next = Rc::new(next);
+            if seen.insert(Rc::clone(&next)) {
                 queue.push_back(next);
             }
         }
     }
-    let mut violations: Vec<_> = violations.into_iter().collect();
-    violations.sort_unstable();
-    (seen.len(), violations)
+    (seen.len(), violations.into_iter().collect())
 }
 
 /// Settings that must have no violation. The larger ones run in `bash .ci/run --full`.
@@ -113,13 +117,14 @@ fn sound() -> Vec<Setting> {
 #[test]
 fn the_path_violates_nothing_in_any_order() {
     for setting in sound() {
-        let (states, violations) = explore(setting);
+        let (states, violations) = explore(setting, &[]);
         println!("{states} states, {violations:?}: {setting:?}");
         assert_eq!(violations, [], "{setting:?}");
         assert!(states > 10_000, "the exploration stopped after {states} states");
     }
 }
 
+// Every world is explored in `bash .ci/run --full`: so no shortcut breaks more than is expected of it.
 #[test]
 fn every_shortcut_is_found_to_break_it() {
     use Violation::{OverCap, TwoValues, UnderCount};
@@ -138,7 +143,8 @@ fn every_shortcut_is_found_to_break_it() {
         (with(Flaw::Rollback, 1), vec![TwoValues, UnderCount]),
     ];
     for (setting, expected) in shortcuts {
-        let (states, violations) = explore(Setting { crashes: setting.crashes.min(2), ..setting });
+        let until = if size(0, 1) == 1 { &[] } else { &expected[..] };
+        let (states, violations) = explore(Setting { crashes: setting.crashes.min(2), ..setting }, until);
         println!("{states} states, {violations:?}: {:?}", setting.flaw);
         assert_eq!(violations, expected, "{setting:?}");
     }

@@ -99,9 +99,14 @@ impl<D: ConvexDecay> InversionTable<D> {
             u32::try_from(bound).expect("blocks are so narrow that q rises by less than 1 inside")
         };
         let bounds = (0..blocks).map(bound).collect();
-        let guide = (0..1u32 << GUIDE_BITS)
-            .map(|entry| edges.partition_point(|&edge| edge < entry << (32 - GUIDE_BITS)) as u16)
-            .collect();
+        let mut guide = Vec::with_capacity(1 << GUIDE_BITS);
+        let mut block = 0;
+        for entry in 0..1u32 << GUIDE_BITS {
+            while edges.get(block).is_some_and(|&edge| edge < entry << (32 - GUIDE_BITS)) {
+                block += 1;
+            }
+            guide.push(block as u16);
+        }
         InversionTable { law, shift, guide, edges, rests, bounds, uniform_bits }
     }
 

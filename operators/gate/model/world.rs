@@ -1,7 +1,5 @@
 //! The model's world around the core: a ledger, a sink and two processes, and every event that may come next.
 
-use std::collections::HashSet;
-
 use super::{DrawId, Flaw, ModelName, Setting};
 use crate::gate::core::{CommitOutcome, Core, Delivery, Effect, Event, RowRecord};
 use crate::gate::request::HaltReason;
@@ -71,18 +69,20 @@ impl World {
     }
 
     pub(super) fn violations(&self, setting: Setting) -> Vec<Violation> {
-        let drawn: HashSet<_> = self.sink.iter().filter(|(_, line)| *line < REFUSAL).collect();
-        let names: HashSet<_> = self.sink.iter().map(|(name, _)| name).collect();
-        let paid: HashSet<_> = drawn.iter().map(|(name, _)| name).collect();
-        let lines: HashSet<_> = self.sink.iter().collect();
+        // The sink is sorted by name and line.
+        let mut lines = self.sink.clone();
+        lines.dedup();
+        let drawn = lines.iter().filter(|(_, line)| *line < REFUSAL).count();
+        let names = || lines.chunk_by(|(a, _), (b, _)| a == b);
+        let paid = names().filter(|lines| lines[0].1 < REFUSAL).count();
         // A ledger that has just lost a commit is behind by that much; the requirement is then that nothing
         // new is released.
         let lost = u8::from(self.before.is_none() && setting.flaw == Flaw::RollbackWithAnchor);
         let found = [
             (self.redrawn, Violation::TwoDraws),
-            (lines.len() > names.len(), Violation::TwoValues),
-            (drawn.len() > usize::from(self.ledger.spent + lost), Violation::UnderCount),
-            (self.ledger.spent.max(paid.len() as u8) > setting.cap, Violation::OverCap),
+            (lines.len() > names().count(), Violation::TwoValues),
+            (drawn > usize::from(self.ledger.spent + lost), Violation::UnderCount),
+            (self.ledger.spent.max(paid as u8) > setting.cap, Violation::OverCap),
             (
                 setting.delivery == Delivery::AtMostOnce && lines.len() < self.sink.len(),
                 Violation::DeliveredTwice,

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::accounting::{Adjacency, BudgetUnits};
+use crate::noise::goodness::size;
 
 fn amount(units: u64) -> PrivacyCost {
     PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units.into()) }
@@ -94,7 +95,7 @@ fn promises() -> impl Strategy<Value = Promise> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(size(300, 1500) as u32))]
 
     #[test]
     fn a_forecast_comes_true(

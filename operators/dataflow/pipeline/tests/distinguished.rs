@@ -1,5 +1,5 @@
-//! Two data sets that differ by one person, distinguished by what the whole operator releases of them, and no better
-//! than was promised.
+//! Two data sets that differ by one person, distinguished by what the whole operator releases of them, and no
+//! better than was promised.
 
 use super::recorder::Recorder;
 use super::*;
@@ -11,7 +11,7 @@ use crate::mechanisms::{BoundedNoise, ContributionBound};
 
 /// Answers of each kind: in an ordinary run, and in full.
 fn answers() -> usize {
-    if std::env::var_os("DISCREET_FULL").is_some() { 100_000 } else { 6_000 }
+    crate::noise::goodness::size(6_000, 100_000)
 }
 
 /// Sentences in one dataflow, each with a bundle of one answer.

@@ -3,10 +3,11 @@
 use super::*;
 use crate::accounting::PrivacyUnit;
 use crate::mechanisms::{BinarySearch, Edges, Exponential, Grid, Maximum, PerPerson};
+use crate::noise::goodness::size;
 
 /// A few pairs in an ordinary run, all of them in `bash .ci/run --full`. Every run has six statistics.
 fn runs() -> u64 {
-    if std::env::var_os("DISCREET_FULL").is_some() { 16_700 } else { 340 }
+    size(170, 16_700) as u64
 }
 
 /// The most that one person may move a statistic over all windows together, by the theorem and not by the

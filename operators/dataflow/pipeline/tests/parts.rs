@@ -13,6 +13,7 @@ use crate::ledger::Charge;
 
 /// As many scenes as reach every price, under each promise and in windows of each kind.
 const RUNS: u64 = 180;
+
 const KEYS: u32 = 2;
 const PER_KEY: i64 = 3;
 
@@ -27,7 +28,7 @@ struct Released {
 
 /// `sum`: from -30 to 50, so (80 / 50)^2. `mean`: 70 percent for a sum that moves by twice as much, in half
 /// units of 81 a record, where 30 percent count records. `both` has no other key to keep.
-const TOLD: [Released; 8] = [
+const RELEASED: [Released; 8] = [
     Released { name: "count", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
     Released { name: "open", numbers: &[(1, PER_KEY as i128, 1.0)], factor: 2.0 },
     Released { name: "people", numbers: &[(0, 1, 1.0)], factor: 2.0 },
@@ -98,11 +99,11 @@ fn release(recorder: &Recorder, scene: &Scene) -> impl Fn(Fed<'_, Event>) + Send
 #[test]
 fn a_part_of_a_person_moves_a_window_by_no_more_than_its_partial_price() {
     // Of each kind of schedule, and of promise.
-    let mut reached = [[[0f64; 3]; 2]; TOLD.len()];
+    let mut reached = [[[0f64; 3]; 2]; RELEASED.len()];
     for seed in 0..RUNS {
         let scene = Scene::new(seed);
         let [one, other] = scene.replayed(seed, |recorder| release(recorder, &scene));
-        for (released, reached) in TOLD.iter().zip(&mut reached) {
+        for (released, reached) in RELEASED.iter().zip(&mut reached) {
             let mut together = 0.0;
             for sealed in one.iter().filter(|sealed| sealed.release.name.as_str() == released.name) {
                 let Charge::Cost(cost) = &sealed.charge else { panic!("paid once") };
@@ -145,7 +146,7 @@ fn a_part_of_a_person_moves_a_window_by_no_more_than_its_partial_price() {
             );
         }
     }
-    for (released, reached) in TOLD.iter().zip(reached) {
+    for (released, reached) in RELEASED.iter().zip(reached) {
         let [schedules, [lifetime, spans @ ..]] = reached;
         assert!(lifetime > 0.99, "{}: {lifetime}: too weak a test", released.name);
         for reached in schedules.into_iter().chain(spans) {

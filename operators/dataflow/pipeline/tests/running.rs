@@ -8,6 +8,7 @@ use crate::accounting::running::Strategy;
 use crate::accounting::{PrivacyCost, PrivacyUnit};
 use crate::ledger::Charge;
 use crate::mechanisms::Edges;
+use crate::noise::goodness::size;
 
 const WINDOW: i64 = 10;
 const KEYS: u64 = 2;
@@ -107,7 +108,7 @@ fn only(mut tallies: Tallies, places: &[usize]) -> Tallies {
 // or order.
 #[test]
 fn what_windows_add_is_bounded_over_all_of_them() {
-    for seed in 0..60 {
+    for seed in 0..size(30, 60) as u64 {
         let mut random = Random::new(seed);
         let records = events(&mut random);
         let scripts = divided(&mut random, &records, [1, 2, 4][seed as usize % 3]);

@@ -149,7 +149,7 @@ fn one_person_moves_vectors_by_no_more_than_was_said() {
     let records = i128::from(PER_KEY * PER_KEY) * i128::from(KEYS);
     let most = [("clipped", records * (81 * 81 + 100 * 100)), ("shaped", records << 60)];
     let mut reached = [0f64; 2];
-    for seed in 0..if std::env::var_os("DISCREET_FULL").is_some() { 5_000 } else { 60 } {
+    for seed in 0..crate::noise::goodness::size(60, 5_000) as u64 {
         let mut random = Random::new(seed);
         let schedule = Schedule::tumbling(span(20), 0, Some(HORIZON)).unwrap();
         let mut records = events(&mut random);

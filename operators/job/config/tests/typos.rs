@@ -1,6 +1,7 @@
 //! Tests of a typing error anywhere in a job file: its reported place, and the suggested word.
 
 use super::super::*;
+use crate::noise::goodness::size;
 
 /// The tables and fields of a job file.
 const FIELDS: &[&str] = &[
@@ -170,10 +171,12 @@ fn words(line: &str) -> Vec<(usize, usize, &str)> {
     words
 }
 
-// Refutes a field that takes any word, a mistake that is reported elsewhere, and one without a suggestion.
+// Refutes a field that takes any word, a mistake that is reported elsewhere, and one without a suggestion. An
+// ordinary run tries a word once for each field, and `bash .ci/run --full` wherever a file has it.
 #[test]
 fn every_slip_is_answered_at_its_place_with_the_right_word() {
     let mut tried = 0;
+    let mut known_places = std::collections::HashSet::new();
     let mut seen: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
     for entry in std::fs::read_dir("config").unwrap() {
         let path = entry.unwrap().path();
@@ -195,6 +198,10 @@ fn every_slip_is_answered_at_its_place_with_the_right_word() {
                     || field == "keys" && word != "discover"
                     || field.is_empty() && quoted;
                 if !known.contains(&word) || (quoted && (free || line[place..].contains('%'))) {
+                    continue;
+                }
+                let is_new = known_places.insert(format!("{first} {field} {word}"));
+                if !is_new && size(0, 1) == 0 {
                     continue;
                 }
                 for slip in slips(word) {
@@ -228,7 +235,7 @@ fn every_slip_is_answered_at_its_place_with_the_right_word() {
             }
         }
     }
-    assert!(tried > 2_000, "{tried}");
+    assert!(tried > size(1_000, 2_000), "{tried}");
     for (word, failures) in &seen {
         println!("{word}: {} such as\n{}\n", failures.len(), failures[0]);
     }

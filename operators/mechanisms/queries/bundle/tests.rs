@@ -136,7 +136,7 @@ fn no_answer_ever_errs_by_more_than_its_bound() {
     let bundle = prepare(&bundle(3));
     let (mut noise, mut farthest) = (NoiseSource::seeded(5), 0.0f64);
     let (count, mean) = (count("ann", "1"), mean("ann", "2"));
-    for draw in 0..size(100_000, 10_000_000) as u64 {
+    for draw in 0..size(30_000, 10_000_000) as u64 {
         let matched = draw % 100_000;
         let found = MatchedTotals { matched, terms: 0 };
         let mut asks = |question, found| {

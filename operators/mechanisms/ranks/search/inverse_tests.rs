@@ -102,11 +102,11 @@ proptest! {
 }
 
 fn answers(prepared: &Inverted<(), Maximum>, people: &[i64], runs: u64) -> Vec<Estimate<i128>> {
+    let mut tops = Tops::default();
+    people.iter().for_each(|value| tops.add(*value, prepared.largest().unwrap()));
     let draw = |seed| {
         let mut exact = prepared.tally();
-        let mut tops = Tops::default();
-        people.iter().for_each(|value| tops.add(*value, prepared.largest().unwrap()));
-        exact.absorb(((), tops));
+        exact.absorb(((), tops.clone()));
         prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer.cells()[0].1
     };
     (0..runs).map(draw).collect()

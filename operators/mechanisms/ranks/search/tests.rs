@@ -18,14 +18,14 @@ fn prepare<F: Monotone>(mechanism: &BinarySearch, function: F, grid: Grid) -> Se
 /// The answers for these people, all in one key.
 fn answers(search: &Searched<u32, Maximum>, people: &[i64], runs: u64) -> Vec<Estimate<i128>> {
     let statistic = largest(Maximum, Grid::log(), 1);
+    let mut tops = Tops::default();
+    people.iter().for_each(|value| {
+        tops.add(statistic.contribution((*value).into()), search.largest().unwrap());
+    });
     (0..runs)
         .map(|seed| {
             let mut exact = search.tally();
-            let mut tops = Tops::default();
-            people.iter().for_each(|value| {
-                tops.add(statistic.contribution((*value).into()), search.largest().unwrap());
-            });
-            exact.absorb((0, tops));
+            exact.absorb((0, tops.clone()));
             let drawn = search.draw(exact, None, &mut NoiseSource::seeded(seed));
             drawn.answer.cells()[0].1
         })
@@ -156,8 +156,9 @@ fn privacy_loss(search: &Search<Maximum>, moved_by: u64, charged: u32, runs: u64
     // So few that no loss is capped: a person more then moves every one.
     let [fewer, more] = [5, 5 + moved_by].map(|people| tops(&mut (0..people).map(|_| i64::MAX)));
     let mut sums = [0.0; 2];
-    for seed in 0..runs {
-        let draws = search.noise.draws(charged as usize, &mut NoiseSource::seeded(seed));
+    let mut noise = NoiseSource::seeded(1);
+    for _ in 0..runs {
+        let draws = search.noise.draws(charged as usize, &mut noise);
         let mut ratio = 0.0;
         let aim = &search.aim;
         let found = super::search(aim.grid.top(), aim.tau, |at| aim.loss(&fewer, at), &draws);

@@ -193,7 +193,7 @@ fn compare(round: u64, noise: &mut NoiseSource, most: &mut Most) {
 #[test]
 #[allow(clippy::print_stdout)]
 fn an_exchanged_record_moves_nothing_further_than_is_paid_for() {
-    let rounds = if std::env::var_os("DISCREET_FULL").is_some() { 10_000 } else { 200 };
+    let rounds = crate::noise::goodness::size(200, 10_000) as u64;
     let mut noise = NoiseSource::seeded(77);
     let mut most = Most::default();
     (0..rounds).for_each(|round| compare(round, &mut noise, &mut most));

@@ -163,7 +163,7 @@ fn designed(levels: &Levels, dimension: usize, noise: &mut NoiseSource) -> Vec<V
 fn all_up_to_the_noise_is_as_described() {
     let mutants = [Mutant::Power, Mutant::People, Mutant::Whole];
     let (mut killed, mut scores) = ([0; 3], [0; 3]);
-    for round in 0..60u64 {
+    for round in 0..crate::noise::goodness::size(24, 60) as u64 {
         let dimension = 1 + round as usize % 3;
         let levels =
             Levels { k: 2 + round as u32 % 3, lambda: if dimension == 1 { 3 } else { 1 + dimension as u64 } };
