@@ -352,3 +352,34 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
         vec![Effect::Halt(doubt)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A gate at the line 7 of the release 1, which is being sealed.
+    fn sealing(uncertainty: Uncertainty) -> Core<u8, u8> {
+        let mut core = Core::new(Delivery::AtLeastOnce, uncertainty);
+        core.step(Event::Opened { waiting: Vec::new(), behind: false });
+        core.step(Event::Wanted(1));
+        core.step(Event::LookedUp(1, None));
+        assert_eq!(core.step(Event::Drawn(1, Some(7))), [Effect::Seal(1, 7)]);
+        core
+    }
+
+    #[test]
+    fn a_line_is_sealed_three_times_and_then_lost() {
+        let mut core = sealing(Uncertainty::Reread);
+        let mut aborted = || core.step(Event::Settled(1, CommitOutcome::Aborted));
+        assert_eq!([aborted(), aborted()], [[Effect::Seal(1, 7)], [Effect::Seal(1, 7)]]);
+        assert_eq!(aborted(), [Effect::Lose(1)]);
+        assert_eq!(aborted(), [Effect::Halt(HaltReason::Ledger)]);
+    }
+
+    #[test]
+    fn an_unknown_commit_is_read_again_or_ends_the_process() {
+        let unknown = |uncertainty| sealing(uncertainty).step(Event::Settled(1, CommitOutcome::Unknown));
+        assert_eq!(unknown(Uncertainty::Reread), [Effect::Recover(1)]);
+        assert_eq!(unknown(Uncertainty::Halt), [Effect::Halt(HaltReason::Unknown)]);
+    }
+}

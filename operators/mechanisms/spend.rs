@@ -256,6 +256,22 @@ mod cut_tests {
         assert_eq!(Cut::of_means(&ContributionBound::RECORD, None, 30), Cut::NONE);
     }
 
+    // Group privacy of two: epsilon twice, and rho four times, which is the square of twice.
+    #[test]
+    fn two_steps_cost_a_group_of_two() {
+        let cut = Cut::two_steps(&Bound::keys(3).checked().unwrap());
+        let pure = |bits| PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(bits) };
+        assert_eq!(cut.price(&pure(100), false).unwrap(), Some(pure(200)));
+        let rho = |bits| PrivacyCost::Zcdp {
+            rho: BudgetUnits::from_bits(bits),
+            delta: BudgetUnits::ZERO,
+            omega: Omega::EVERY,
+        };
+        for is_gaussian in [false, true] {
+            assert_eq!(cut.price(&rho(100), is_gaussian).unwrap(), Some(rho(400)));
+        }
+    }
+
     #[test]
     fn a_price_is_rounded_up() {
         let limits = Bound::keys(1).checked().unwrap();

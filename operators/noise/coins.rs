@@ -197,6 +197,17 @@ mod tests {
         let count = |wanted: fn(&u64) -> bool| values.iter().filter(|value| wanted(value)).count();
         binomial_within(count(|value| value % 3 == 0), 100_000, 1.0 / 3.0);
         binomial_within(count(|&value| value < 1 << 62), 100_000, 1.0 / 3.0);
+        // With 5 * 2^61 three words in eight are drawn again: redrawing half of them is not enough.
+        let mut counts = [0; 5];
+        (0..100_000).for_each(|_| counts[(noise.below(5 << 61) % 5) as usize] += 1);
+        chi_squared(&counts, &[0.2; 5]).assert_fits();
+    }
+
+    #[test]
+    fn a_uniform_integer_is_below_its_bound() {
+        let bound = (1u128 << 64) + 1;
+        assert_eq!(bound.draw_below(&mut NoiseSource::fixed([1, 1, 0, 5])), 5);
+        assert_eq!(bound.draw_below(&mut NoiseSource::fixed([1, 0])), 1 << 64);
     }
 
     #[test]

@@ -364,6 +364,20 @@ fn last(span: usize) -> u64 {
 mod tests {
     use super::*;
 
+    // The relation is rho = squared / (2 variance), in units of 2^-64 and of 2^-16.
+    #[test]
+    fn a_charge_is_the_least_that_is_not_below_the_cost() {
+        for squared in [1u64, 3, 10, 4_095, 1_000_003].map(UBig::from) {
+            for bits in [1u128 << 40, (1 << 60) / 7, 1 << 64, (500 << 64) - 1] {
+                let (variance, charge) = priced(&squared, BudgetUnits::from_bits(bits)).unwrap();
+                let (cost, variance) = (&squared << (63 + PART), UBig::from(variance));
+                let charge = UBig::from(charge.to_bits());
+                assert!(&charge * &variance >= cost, "{squared} at {bits}: rounded down");
+                assert!((charge - UBig::ONE) * variance < cost, "{squared} at {bits}: more than the cost");
+            }
+        }
+    }
+
     // Refutes a tick between two spans, or in two of them.
     #[test]
     fn every_tick_is_in_the_span_that_ends_at_it_or_after() {
