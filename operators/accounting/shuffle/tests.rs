@@ -6,6 +6,29 @@ fn shuffle(people: u64, local: f64, randomizer: Randomizer) -> Shuffle {
 
 const BINARY: Randomizer = Randomizer::Response { choices: 2 };
 
+// Refutes a sum that drops the numbers of clones that it does not split: they count in full.
+#[test]
+fn numbers_of_clones_that_are_not_split_count_in_full() {
+    let (people, epsilon) = (20_000, 0.1);
+    let shuffle = shuffle(people, 2.0, Randomizer::Any);
+    let (others, mean) = (people as f64 - 1.0, (people as f64 - 1.0) * shuffle.clones);
+    // Without deviations the numbers within 40 of the mean are split.
+    let [mut split, mut below, mut above] = [0.0; 3];
+    for count in 0..people {
+        let (count, mass) = (count as f64, mass(others, count as f64, shuffle.clones));
+        match count {
+            count if count < (mean - 40.0).floor() => below += mass,
+            count if count > (mean + 40.0).ceil() => above += mass,
+            count => split += mass * shuffle.split(count, epsilon),
+        }
+    }
+    assert!(below > 0.1 && above > 0.1);
+    let found = shuffle.delta_within(epsilon, 0.0);
+    assert!(found >= split + below + above, "{found}: {split}, {below}, {above}");
+    // The bounds of the tails are geometric sums, so no more than a multiple of them.
+    assert!(found < split + 12.0 * (below + above), "{found}");
+}
+
 // (people, local epsilon, delta) to the closed form, the clones of any randomiser, and those of binary
 // response; from an independent program.
 #[test]

@@ -137,6 +137,15 @@ proptest! {
     }
 }
 
+#[test]
+fn a_pace_goes_on_with_the_first_window_that_is_not_before_the_floor() {
+    for (floor, next) in [(-5, 0), (0, 0), (1, 10), (10, 10), (25, 30), (30, 30)] {
+        let mut pace = pace(0, 0, 7, 10, 3);
+        pace.start_from(floor).unwrap();
+        assert_eq!((pace.next.start(), pace.next.end()), (next, next + 7), "from {floor}");
+    }
+}
+
 // By hand: a budget of 100 holds 33 charges of 3.
 #[test]
 fn a_lifetime_ends_and_a_span_renews_itself() {

@@ -103,6 +103,50 @@ fn a_file_of_releases_shows_what_an_older_copy_lacks() {
     }
 }
 
+/// The entry of a window in a file of releases, of which the closing line is torn.
+fn torn(release: &ReleaseId) -> Published {
+    let (name, window) = (release.name.clone(), release.window);
+    Published { ledger: None, row: None, release: name, window, id: Some(release.id()) }
+}
+
+// Refutes a charge for a torn window beside the one for its row in the anchor, which is one release.
+#[test]
+fn a_torn_window_that_the_anchor_has_is_charged_once() {
+    let scratch = ScratchPlace::File.scratch();
+    let lost = [sealing("web", (10, 20), 3, "lost")];
+    let (rows, before) = put_back(&scratch, Promise::Lifetime, sealing("web", (0, 10), 3, "kept"), &lost);
+    let noted = {
+        let ledger = Ledger::open(scratch.ledger()).unwrap();
+        journal(&scratch.directory().join("anchor"), &ledger, &rows)
+    };
+    let published = [torn(rows[0].release())];
+    let accepted = AcceptedLoss { published: &published, ..loss(&noted) };
+    let done = Ledger::repair(scratch.ledger(), &accepted).unwrap();
+    assert_eq!(done.charges, 1);
+    assert_eq!(spending(&mut Ledger::open(scratch.ledger()).unwrap()), before);
+}
+
+// Refutes a torn window that passes although the ledger lacks its row, and one that a repair did not give up:
+// a repair gives up the windows that start before its floor.
+#[test]
+fn a_torn_window_needs_its_row_or_a_repair_after_its_start() {
+    let scratch = ScratchPlace::File.scratch();
+    let lost = [sealing("web", (10, 20), 3, "lost")];
+    let (rows, _) = put_back(&scratch, Promise::Lifetime, sealing("web", (0, 10), 3, "kept"), &lost);
+    let at = |start: i64| torn(&sealing("web", (start, start + 10), 3, "").release);
+    let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+    ledger.holds_published(&at(0)).unwrap();
+    let refused = ledger.holds_published(&at(10)).unwrap_err();
+    assert!(refused.to_string().contains("this ledger has no row of it"), "{refused}");
+    drop(ledger);
+
+    let (done, mut ledger) = repaired(&scratch, &[published(&rows[0])]);
+    assert_eq!(done.floor, NOW);
+    ledger.holds_published(&at(10)).unwrap();
+    ledger.holds_published(&at(NOW - 1)).unwrap();
+    assert!(ledger.holds_published(&at(NOW)).is_err(), "no repair gave it up");
+}
+
 // Refutes a cost that is guessed from another version, or from a window that paid for others.
 #[test]
 fn a_window_whose_price_nobody_knows_takes_what_is_left() {
