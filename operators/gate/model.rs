@@ -14,7 +14,7 @@ use std::rc::Rc;
 use self::world::{Violation, World};
 use super::core::{Delivery, Uncertainty};
 use crate::noise::NoiseSource;
-use crate::noise::goodness::size;
+use crate::noise::goodness::{full, size};
 
 type ModelName = u8;
 /// The number of a draw: two lines are equal only if they come from one draw.
@@ -103,7 +103,7 @@ fn sound() -> Vec<Setting> {
         Setting { flaw: Flaw::RollbackWithAnchor, ..Setting::PLAIN },
         Setting { flaw: Flaw::SwapNoticed, crashes: 1, ..Setting::PLAIN },
     ];
-    if size(0, 1) == 1 {
+    if full() {
         settings.extend([
             Setting { wants: apart, cap: 2, ..Setting::PLAIN },
             Setting { wants: [&[0], &[0, 1]], crashes: 2, ..Setting::PLAIN },
@@ -143,7 +143,7 @@ fn every_shortcut_is_found_to_break_it() {
         (with(Flaw::Rollback, 1), vec![TwoValues, UnderCount]),
     ];
     for (setting, expected) in shortcuts {
-        let until = if size(0, 1) == 1 { &[] } else { &expected[..] };
+        let until = if full() { &[] } else { &expected[..] };
         let (states, violations) = explore(Setting { crashes: setting.crashes.min(2), ..setting }, until);
         println!("{states} states, {violations:?}: {:?}", setting.flaw);
         assert_eq!(violations, expected, "{setting:?}");

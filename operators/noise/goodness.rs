@@ -4,10 +4,14 @@
 /// The quantile of the standard normal behind all bounds here, for a one-sided alpha of 10^-6.
 const QUANTILE: f64 = 4.753;
 
-/// The number of draws of a test: the small number in an ordinary run, the large one in
-/// `bash .ci/run --full`.
-pub(crate) fn size(small: usize, full: usize) -> usize {
-    if std::env::var_os("DISCREET_FULL").is_some() { full } else { small }
+/// The full size of a test, which `bash .ci/run --full` asks for.
+pub(crate) fn full() -> bool {
+    std::env::var_os("DISCREET_FULL").is_some()
+}
+
+/// The number of draws of a test: `small` in an ordinary run, `whole` in a full one.
+pub(crate) fn size(small: usize, whole: usize) -> usize {
+    if full() { whole } else { small }
 }
 
 /// The distance of counts from their distribution, as a standard normal deviate; above [`QUANTILE`] they do

@@ -1,7 +1,7 @@
 //! Goodness-of-fit tests of the samplers: two million draws a scale against the exact distribution, alpha
 //! 10^-6 a test. Each test is shown to refute the mistake that it is meant to find.
 
-use super::goodness::{Bins, binomial_within, chi_squared, size, two_sample};
+use super::goodness::{Bins, binomial_within, chi_squared, full, size, two_sample};
 use super::{
     DiscreteGaussian, DiscreteLaplace, Geometric, NoiseDistribution, NoiseSource, Polynomial, Ratio, Weights,
 };
@@ -115,7 +115,7 @@ fn the_fast_path_and_the_plain_path_have_one_law() {
         two_sample(&bins.count(draws(&law, 320, draws_that_fit())), &bins.count(plain)).assert_fits();
     }
     // The mutant: a fast path that is 2% too wide, or 4% for a quarter of the draws.
-    let (wider, draws_of_each) = if size(0, 1) == 1 { ("2.04", DRAWS) } else { ("2.08", DRAWS / 4) };
+    let (wider, draws_of_each) = if full() { ("2.04", DRAWS) } else { ("2.08", DRAWS / 4) };
     let mut noise = NoiseSource::seeded(330);
     let bins = laplace_bins(2.0);
     let plain = bins.count((0..draws_of_each / 4).map(|_| plain::laplace(ratio("2"), &mut noise)));

@@ -6,8 +6,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time limit of a child: a failure ends it within 5 seconds, and what it prepares before takes up to 10
-/// without optimization.
+/// The time limit of a child, with what it prepares first: more than 3 seconds by itself, without
+/// optimization.
 const SOON: Duration = Duration::from_secs(15);
 
 /// This program again, at its test `the_child`.

@@ -63,10 +63,10 @@ fn any_pair(dice: &mut Dice) -> Option<(Pair, Vec<(u128, u128)>)> {
             // An eighth is revealed; seven eighths answer at the odds.
             let odds = 1 + dice.below(9);
             let epsilon = if odds == 1 { 0.0 } else { log(odds) };
-            let (printed, truth) = (u128::from(odds + 1), u128::from(7 * odds));
+            let (revealed, truth) = (u128::from(odds + 1), u128::from(7 * odds));
             (
                 Pair::approximate(epsilon, 0.125).ok()?,
-                vec![(printed, 0), (truth, 7), (7, truth), (0, printed)],
+                vec![(revealed, 0), (truth, 7), (7, truth), (0, revealed)],
             )
         }
     })

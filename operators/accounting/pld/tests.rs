@@ -232,9 +232,9 @@ fn zcdp_parts() {
 fn ends_of_the_range() {
     assert_eq!(person().epsilon(1e-6), Ok(0.0));
     assert_eq!(person().delta(0.0), Ok(0.0));
-    let printed = one(Pair::approximate(1.0, 1e-3), 2);
-    assert_eq!(printed.epsilon(1.9e-3), Ok(f64::INFINITY));
-    assert!(printed.epsilon(2e-3).unwrap() <= 2.0 + 1e-12);
+    let approximate = one(Pair::approximate(1.0, 1e-3), 2);
+    assert_eq!(approximate.epsilon(1.9e-3), Ok(f64::INFINITY));
+    assert!(approximate.epsilon(2e-3).unwrap() <= 2.0 + 1e-12);
     let apart = one(Pair::table(&[3, 1], 2), 1);
     assert_eq!((apart.epsilon(0.999), apart.delta(100.0)), (Ok(f64::INFINITY), Ok(1.0)));
     assert_eq!(one(Pair::randomized_response(2.0), 3).delta(6.1), Ok(0.0));

@@ -94,9 +94,9 @@ impl Clock for Hands {
 }
 
 /// A source that declares what the test sends it.
-struct Released(Receiver<Pulled>);
+struct Scripted(Receiver<Pulled>);
 
-impl Source for Released {
+impl Source for Scripted {
     type Record = (Time, i64);
 
     fn pull(&mut self, batch: &mut Vec<(Time, i64)>) -> Result<Pulled, SourceError> {
@@ -117,7 +117,7 @@ fn until(what: impl Fn() -> bool) {
 fn a_window_that_is_not_complete_by_its_deadline_is_skipped_and_never_released_late() {
     let clock = Arc::new(Hands(AtomicI64::new(0)));
     let hands = Arc::clone(&clock);
-    let (say, released) = unbounded();
+    let (say, pulled) = unbounded();
     let ears = Ears::default();
     let listening = ears.clone();
     let running = thread::spawn(move || {
@@ -125,7 +125,7 @@ fn a_window_that_is_not_complete_by_its_deadline_is_skipped_and_never_released_l
             worker.dataflow(|scope| {
                 let plan = StatisticSchedule::new(title("visits"), tens(Some(30)), Counts);
                 let plan = plan.skipping(Arc::clone(&hands) as Arc<dyn Clock>, Span::microseconds(5))?;
-                let records = feeds.stream(scope, Released(released.clone()));
+                let records = feeds.stream(scope, Scripted(pulled.clone()));
                 listening.listen(records, &tens(Some(30)), plan, Vec::new(), usize::MAX);
                 Ok(())
             })
@@ -153,14 +153,14 @@ fn a_stopped_run_releases_what_was_complete_and_seals_nothing_else() {
     let stop = Stop::new();
     let (switch, ears) = (stop.clone(), Ears::default());
     let listening = ears.clone();
-    let (say, released) = unbounded();
+    let (say, pulled) = unbounded();
     let running = thread::spawn(move || {
         let config = Config::threads(2).unwrap().stopped_by(&stop);
         execute(config, move |worker, feeds| {
             worker.dataflow(|scope| {
                 let plan = StatisticSchedule::new(title("visits"), tens(Some(100)), Counts);
                 let records = if worker_is_first(scope) {
-                    feeds.stream(scope, Released(released.clone()))
+                    feeds.stream(scope, Scripted(pulled.clone()))
                 } else {
                     feeds.stream(scope, Script::default())
                 };
@@ -206,12 +206,12 @@ fn an_operator_that_drops_its_stream_completes_nothing() {
     // more.
     let (stop, ears) = (Stop::new(), Ears::default());
     let (switch, listening) = (stop.clone(), ears.clone());
-    let (say, released) = unbounded();
+    let (say, pulled) = unbounded();
     let running = thread::spawn(move || {
         execute(Config::threads(1).unwrap().stopped_by(&stop), move |worker, feeds| {
             worker.dataflow(|scope| {
                 let plan = StatisticSchedule::new(title("visits"), tens(Some(100)), Counts);
-                let records = feeds.stream(scope, Released(released.clone())).through(|_| {
+                let records = feeds.stream(scope, Scripted(pulled.clone())).through(|_| {
                     use timely::dataflow::operators::ToStream;
                     [(5, 1), (15, 1)].to_stream(scope).container::<Vec<_>>()
                 });

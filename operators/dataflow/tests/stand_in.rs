@@ -35,7 +35,7 @@ pub(in super::super) fn row(release: ReleaseId, fate: ReleaseStatus, line: Strin
 #[derive(Clone)]
 pub(super) struct StandIn {
     asked: Sender<Asked>,
-    released: Receiver<GateEvent>,
+    events: Receiver<GateEvent>,
     delivered: Delivered,
 }
 
@@ -51,7 +51,7 @@ impl StandIn {
     /// Creates the gate; `before` has been sealed by a former process, and after `answers` answers the ledger
     /// is in doubt.
     pub(super) fn new(wake: Wake, before: Vec<Row>, answers: usize, delivered: Delivered) -> StandIn {
-        let ((asked, inbox), (outbox, released)) = (unbounded(), unbounded());
+        let ((asked, inbox), (outbox, events)) = (unbounded(), unbounded());
         let say = move |row: Row| {
             let standing = BudgetStatus {
                 account: row.release().account.clone(),
@@ -100,7 +100,7 @@ impl StandIn {
                 }
             }
         });
-        StandIn { asked, released, delivered }
+        StandIn { asked, events, delivered }
     }
 }
 
@@ -117,7 +117,7 @@ impl ReleaseBackend for StandIn {
     }
 
     fn hear(&self) -> Option<GateEvent> {
-        self.released.try_recv().ok()
+        self.events.try_recv().ok()
     }
 
     fn delivered(&self, row: &Row) {

@@ -262,12 +262,12 @@ fn line(f: &mut Formatter<'_>, name: &str, text: &str) -> fmt::Result {
 /// Describes the statistic of a window, or of several.
 pub(super) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
     let unit = if job.privacy.privacy_unit == Protected::Record { "record" } else { "person" };
-    let printed = release.statistic.as_statistic().describe(unit);
+    let text = release.statistic.as_statistic().describe(unit);
     match (release.running, release.total_windows()) {
-        (None, _) => printed,
-        (Some(_), None) => format!("so far, {printed}"),
-        (Some(_), Some(1)) => format!("in each window, {printed}"),
-        (Some(_), Some(windows)) => format!("in the last {windows} windows, {printed}"),
+        (None, _) => text,
+        (Some(_), None) => format!("so far, {text}"),
+        (Some(_), Some(1)) => format!("in each window, {text}"),
+        (Some(_), Some(windows)) => format!("in the last {windows} windows, {text}"),
     }
 }
 

@@ -54,12 +54,12 @@ fn a_plan_states_what_is_drawn_and_charged() {
         let (job, plan) = planned(&path);
         let offers = job.release_plans(job.horizon()).unwrap();
         let mut sum = 0.0;
-        for (printed, offer) in plan.releases.iter().zip(&offers) {
+        for (release, offer) in plan.releases.iter().zip(&offers) {
             let settled = offer.prepare(&job).unwrap();
             let laws = &settled.noise;
-            assert_eq!(printed.noise.len(), laws.len());
+            assert_eq!(release.noise.len(), laws.len());
             let point = offer.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point);
-            for (noise, law) in printed.noise.iter().zip(laws) {
+            for (noise, law) in release.noise.iter().zip(laws) {
                 assert_eq!((noise.number, noise.kind, noise.scale), (law.number(), law.kind(), law.scale()));
                 if law.ranks().is_some() {
                     assert!(noise.interval >= 1.0 && (noise.tau.is_some() || noise.rank_error.is_some()));
@@ -70,7 +70,7 @@ fn a_plan_states_what_is_drawn_and_charged() {
                     // A total is no whole number before it is rounded.
                     let reach =
                         DiscreteGaussianCost::new(noise.scale.max(1.0), 1).unwrap().interval(0.9).unwrap();
-                    assert_eq!(noise.interval, reach as f64 + 1.0, "{printed:?}");
+                    assert_eq!(noise.interval, reach as f64 + 1.0, "{release:?}");
                     continue;
                 }
                 let halves = if laws.len() > 1 && noise.number == "sum" { 2.0 } else { 1.0 };
@@ -82,14 +82,14 @@ fn a_plan_states_what_is_drawn_and_charged() {
                     }
                     _ => DiscreteLaplaceCost::new(noise.scale / unit, 1).unwrap().interval(confidence),
                 };
-                assert!((reach.unwrap() as f64 * unit / noise.interval - 1.0).abs() < 1e-6, "{printed:?}");
+                assert!((reach.unwrap() as f64 * unit / noise.interval - 1.0).abs() < 1e-6, "{release:?}");
             }
-            assert_eq!(printed.cost, PlannedCost::of(settled.cost.amount(), plan.delta));
+            assert_eq!(release.cost, PlannedCost::of(settled.cost.amount(), plan.delta));
             assert!(
-                printed.cost.rho.unwrap() * printed.paid_together as f64
-                    >= printed.paid.rho.unwrap() * 0.999_999
+                release.cost.rho.unwrap() * release.paid_together as f64
+                    >= release.paid.rho.unwrap() * 0.999_999
             );
-            sum += printed.paid.rho.unwrap();
+            sum += release.paid.rho.unwrap();
         }
         assert!(sum <= plan.cap.rho.unwrap() * 1.000_000_1);
         assert!(plan.together.epsilon.unwrap() <= job.privacy.budget.epsilon.as_ref().unwrap().to_f64());
@@ -102,21 +102,21 @@ fn a_plan_states_what_is_drawn_and_charged() {
 #[test]
 fn the_noise_is_near_the_best_that_is_known() {
     for path in configs() {
-        for printed in planned(&path).1.releases {
-            match printed.near {
+        for release in planned(&path).1.releases {
+            match release.near {
                 // Seven tenths of a mean's cost are for its sum.
-                Some(near) if printed.noise.len() == 2 => {
+                Some(near) if release.noise.len() == 2 => {
                     assert!((1.195..1.2).contains(&near.ratio), "{near:?}");
                 }
-                Some(near) if printed.running.is_some() => {
+                Some(near) if release.running.is_some() => {
                     assert!((1.0..1.17).contains(&near.ratio), "{near:?}");
-                    assert_eq!(printed.running.as_ref().map(|running| running.ratio), Some(near.ratio));
+                    assert_eq!(release.running.as_ref().map(|running| running.ratio), Some(near.ratio));
                 }
                 Some(near) => assert!((0.999..1.01).contains(&near.ratio), "{near:?}"),
                 // No bound is known for statistics by rank, or with partition selection.
                 None => {
-                    let is_ranked = printed.noise[0].tau.is_some() || printed.noise[0].rank_error.is_some();
-                    assert!(printed.noise.len() == 2 || is_ranked, "{}", printed.name);
+                    let is_ranked = release.noise[0].tau.is_some() || release.noise[0].rank_error.is_some();
+                    assert!(release.noise.len() == 2 || is_ranked, "{}", release.name);
                 }
             }
         }
@@ -215,14 +215,14 @@ fn what_will_not_work_is_said() {
 #[test]
 fn a_cell_needs_ten_times_its_interval() {
     let plan = Job::parse("a.toml", GOOD).unwrap().plan().unwrap();
-    let printed = &plan.releases[0];
-    let sigma = (2.0 * printed.cost.rho.unwrap()).sqrt().recip();
-    assert!((printed.noise[0].scale / sigma - 1.0).abs() < 1e-6);
-    assert_eq!(printed.people_for_a_tenth, 10 * (1.644_85 * sigma).round() as u64);
+    let release = &plan.releases[0];
+    let sigma = (2.0 * release.cost.rho.unwrap()).sqrt().recip();
+    assert!((release.noise[0].scale / sigma - 1.0).abs() < 1e-6);
+    assert_eq!(release.people_for_a_tenth, 10 * (1.644_85 * sigma).round() as u64);
     let sums = GOOD.replace("people = {}", "sum = { of = \"price\", range = [-20, 50] }");
-    let printed = &Job::parse("a.toml", &sums).unwrap().plan().unwrap().releases[0];
-    assert_eq!(printed.moves[0].linf, 50.0);
-    assert!((printed.people_for_a_tenth as f64 / (20.0 * 1.644_85 * sigma) - 1.0).abs() < 1e-3);
+    let release = &Job::parse("a.toml", &sums).unwrap().plan().unwrap().releases[0];
+    assert_eq!(release.moves[0].linf, 50.0);
+    assert!((release.people_for_a_tenth as f64 / (20.0 * 1.644_85 * sigma) - 1.0).abs() < 1e-3);
 }
 
 // By hand: rho of 0.0322 divided among 100 days; a log grid takes 10 comparisons, so sigma is the root of 10
@@ -234,19 +234,19 @@ fn what_is_promised_of_ranks_is_planned() {
         let plan = Job::parse("a.toml", &text).unwrap_or_else(|wrong| panic!("{wrong}")).plan().unwrap();
         (plan.to_string(), plan.releases[0].clone())
     };
-    let (page, printed) =
+    let (page, release) =
         planned("max = { of = \"price\", each = \"sum\", grid = { log = 0.01 } }", "gaussian");
-    let noise = &printed.noise[0];
+    let noise = &release.noise[0];
     assert!(
-        (noise.scale / (10.0 / (2.0 * printed.cost.rho.unwrap())).sqrt() - 1.0).abs() < 1e-6,
+        (noise.scale / (10.0 / (2.0 * release.cost.rho.unwrap())).sqrt() - 1.0).abs() < 1e-6,
         "{noise:?}"
     );
     let tau = noise.tau.unwrap();
     assert!((tau as f64 / noise.scale - 3.0902).abs() < 0.01, "{noise:?}");
     assert_eq!((noise.comparisons, noise.rank_error, noise.interval), (Some(10), None, 2.0 * tau as f64));
-    assert_eq!(printed.people_for_a_tenth, 20 * tau);
-    assert_eq!((printed.moves[0].l0, printed.moves[0].linf, printed.near), (1.0, 1.0, None));
-    assert!(printed.memory.a_key.unwrap() > 16 * 2 * tau);
+    assert_eq!(release.people_for_a_tenth, 20 * tau);
+    assert_eq!((release.moves[0].l0, release.moves[0].linf, release.near), (1.0, 1.0, None));
+    assert!(release.memory.a_key.unwrap() > 16 * 2 * tau);
     assert!(page.contains("gaussian in 10 comparisons, sigma ") && page.contains("people above"), "{page}");
     assert!(
         page.contains(
@@ -288,10 +288,10 @@ fn what_is_promised_of_ranks_is_planned() {
     assert!(!plan.warnings.iter().any(|words| words.contains("exponential")), "{:?}", plan.warnings);
     let quantiles =
         "quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 5], step = 0.5 }\nbound = { per_key = 2 }";
-    let (page, printed) = planned(quantiles, "exponential");
-    let errors: Vec<u64> = printed.noise.iter().map(|noise| noise.rank_error.unwrap()).collect();
-    assert_eq!((errors.len(), printed.moves[0].linf), (2, 2.0));
-    assert_eq!(printed.people_for_a_tenth, 10 * errors.iter().max().unwrap());
+    let (page, release) = planned(quantiles, "exponential");
+    let errors: Vec<u64> = release.noise.iter().map(|noise| noise.rank_error.unwrap()).collect();
+    assert_eq!((errors.len(), release.moves[0].linf), (2, 2.0));
+    assert_eq!(release.people_for_a_tenth, 10 * errors.iter().max().unwrap());
     let words = format!("99 of 100 within {} ranks of the quantile 0.95", errors[1]);
     assert!(page.replace("\n               ", " ").contains(&words), "{page}");
 }
@@ -306,7 +306,7 @@ fn people_take_the_memory_that_a_plan_states() {
         id
     };
     let keys: Vec<CellKey> = (0..3).map(|key| CellKey::Text(key.to_string().as_str().into())).collect();
-    let printed = |statistic: &str| {
+    let stated = |statistic: &str| {
         let text = GOOD.replace("people = {}\nbound = {}", statistic);
         Job::parse("a.toml", &text).unwrap().plan().unwrap().releases[0].memory.a_person
     };
@@ -323,13 +323,13 @@ fn people_take_the_memory_that_a_plan_states() {
     }
     // The records that may wait unprocessed, in all parts: 16,384 each, or as many as are held.
     let grouped = "by = \"page\", keys = [\"a\"] }\nbound = { keys = 3";
-    for (bytes, printed) in [
-        (counts.bytes(), printed(&format!("count = {{ {grouped}, per_key = 1 }}"))),
-        (sums.bytes(), printed(&format!("sum = {{ of = \"x\", range = [0, 9], {grouped} }}"))),
-        (own.bytes(), printed(&format!("max = {{ of = \"x\", each = \"sum\", grid = \"log\", {grouped} }}"))),
+    for (bytes, stated) in [
+        (counts.bytes(), stated(&format!("count = {{ {grouped}, per_key = 1 }}"))),
+        (sums.bytes(), stated(&format!("sum = {{ of = \"x\", range = [0, 9], {grouped} }}"))),
+        (own.bytes(), stated(&format!("max = {{ of = \"x\", each = \"sum\", grid = \"log\", {grouped} }}"))),
     ] {
-        let ratio = bytes as f64 / (printed * PEOPLE) as f64;
-        assert!((0.5..4.0).contains(&ratio), "{bytes} bytes, where {} were stated", printed * PEOPLE);
+        let ratio = bytes as f64 / (stated * PEOPLE) as f64;
+        assert!((0.5..4.0).contains(&ratio), "{bytes} bytes, where {} were stated", stated * PEOPLE);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calibrations against the reference tables.
 
 use super::*;
+use crate::noise::goodness::full;
 
 /// The rows of `bounded_noise_calibration.csv`: k, epsilon, delta, the published algorithm's bound, and the
 /// bound of the best integer power by an uncertified composition.
@@ -34,10 +35,6 @@ const REFERENCE: [(u64, f64, f64, f64, f64); 28] = [
     (100_000, 2.0, 1e-10, 3980.53, 3376.28),
     (1_000_000, 2.0, 1e-10, 12580.8, 10512.8),
 ];
-
-fn full() -> bool {
-    crate::noise::goodness::size(0, 1) == 1
-}
 
 // Refutes a bound more than 1% above the reference, above the published one, or, for few answers, not below
 // the reference; a delta above the requested one; a table that does not match the bound.

@@ -15,15 +15,15 @@ fn totals_are_planned_as_paid_once() {
         (plan, running, page)
     };
     let (plan, running, page) = planned(&[]);
-    let printed = &plan.releases[0];
+    let release = &plan.releases[0];
     assert_eq!((running.total.as_str(), running.horizon, running.best), ("so far", Some(100), true));
-    assert_eq!((printed.paid_together, printed.cost.rho, printed.paid.rho), (1, plan.cap.rho, plan.cap.rho));
-    assert_eq!((running.deviation, printed.near.unwrap().ratio), (printed.noise[0].scale, running.ratio));
-    let unit = (2.0 * printed.cost.rho.unwrap()).sqrt().recip();
+    assert_eq!((release.paid_together, release.cost.rho, release.paid.rho), (1, plan.cap.rho, plan.cap.rho));
+    assert_eq!((running.deviation, release.near.unwrap().ratio), (release.noise[0].scale, running.ratio));
+    let unit = (2.0 * release.cost.rho.unwrap()).sqrt().recip();
     assert!((running.fresh / (10.0 * unit) - 1.0).abs() < 1e-3, "{running:?}");
     assert!((1.0..1.17).contains(&running.ratio) && running.numbers <= 64, "{running:?}");
     // 32 bytes for a person, the size of a key and its 8 bytes, and half as much again in a tree of them.
-    assert!((32 * 3 / 2..200).contains(&printed.memory.for_ever.unwrap()), "{:?}", printed.memory);
+    assert!((32 * 3 / 2..200).contains(&release.memory.for_ever.unwrap()), "{:?}", release.memory);
     for words in [
         "visits: so far, how many people",
         "once, over all windows together: the first ones",
