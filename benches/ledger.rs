@@ -95,7 +95,7 @@ impl Pipeline {
                 .collect::<Result<_, _>>()?;
             let rows = self.ledger.seal(&self.claim, &batch)?;
             assert!(
-                rows.iter().all(|row| row.fate() == ReleaseStatus::Sealed),
+                rows.iter().all(|row| row.status() == ReleaseStatus::Sealed),
                 "the budget was meant to last"
             );
         }
@@ -113,7 +113,7 @@ impl Pipeline {
                 part: None,
             },
             charge: Some(Charge::Cost(self.cost.clone())),
-            fate: ReleaseStatus::Sealed,
+            status: ReleaseStatus::Sealed,
             line: format!(r#"{{"release":"by_path","window":{window},"key":"/index.html","value":1234}}"#),
             state: None,
         })

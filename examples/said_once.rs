@@ -1,8 +1,8 @@
 //! A job that is killed in the middle, and started again: its releases are repeated, to the byte, and paid
 //! for once.
 //!
-//! The lesson: noise is drawn after the ledger has admitted the charge, and every released line was read back
-//! from the commit that charged for it. So a restart needs nothing but the same input, from its start. This
+//! The lesson: a draw is seen by nobody until one commit has sealed it with its charge, and every released
+//! line was read back from that commit. So a restart needs nothing but the same input, from its start. This
 //! program starts itself twice, and kills the first.
 //!
 //! ```text

@@ -39,7 +39,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn print(release: &LeavingRelease) -> std::io::Result<()> {
-    println!("{:.112}..  {} of {}", release.line(), release.standing().spent, release.standing().cap);
+    println!(
+        "{:.112}..  {} of {}",
+        release.line(),
+        release.budget_status().spent,
+        release.budget_status().cap
+    );
     Ok(())
 }
 

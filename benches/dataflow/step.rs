@@ -124,7 +124,7 @@ impl WindowStatistic for Sums {
         Charge::Cost(self.cost.clone())
     }
 
-    fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
+    fn sealable(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
         let slow = self.slow;
         Box::new(move |_: &mut NoiseSource| {
             thread::sleep(slow);

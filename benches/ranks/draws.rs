@@ -31,8 +31,8 @@ pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
         let search = BinarySearch::rho(0.1).prepare(&largest)?;
         let inverse = Exponential::epsilon(1.0).prepare(&largest)?;
         let took = [
-            milliseconds(&search, &halves(&values, tops(search.largest())))?,
-            milliseconds(&inverse, &halves(&values, tops(inverse.largest())))?,
+            milliseconds(&search, &halves(&values, tops(search.largest_needed())))?,
+            milliseconds(&inverse, &halves(&values, tops(inverse.largest_needed())))?,
             milliseconds(&Exponential::epsilon(1.0).prepare(&one)?, &halves(&values, settled))?,
             milliseconds(&Exponential::epsilon(1.0).prepare(&seven)?, &halves(&values, settled))?,
         ];

@@ -30,7 +30,7 @@ pub(crate) fn measure(events: &Events) -> Result<(), Box<dyn Error>> {
     let bound = Bound::keys(keys).checked()?;
     let of =
         Largest::new(Maximum, PerPerson::Greatest, Grid::log_from_zero(), bound, Keys::public(0..KEYS)?)?;
-    let most = BinarySearch::rho(RHO).prepare(&of)?.largest().unwrap_or(usize::MAX);
+    let most = BinarySearch::rho(RHO).prepare(&of)?.largest_needed().unwrap_or(usize::MAX);
     let add = |tops: &mut Tops, own: i128| tops.add(i64::try_from(own).unwrap_or(i64::MAX), most);
     let (mut held, mut sent) = (0, 0);
     for (_, mut tops) in largest.close(|_| true, add) {

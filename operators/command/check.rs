@@ -118,12 +118,7 @@ impl CheckArgs {
 /// Checks the ledger, its key and the source at the places that the file names.
 fn connect(job: &Job, out: Option<&Path>) -> Result<Connected, Refusal> {
     let connected = job.connect(out)?;
-    match &job.source.records {
-        RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => {
-            source(place)?
-        }
-        _ => {}
-    }
+    job.source.records.place().map_or(Ok(()), source)?;
     Ok(connected)
 }
 

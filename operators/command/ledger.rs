@@ -117,7 +117,7 @@ impl LedgerArg {
 impl ShowArgs {
     fn run(self) -> Result<String, Refusal> {
         let mut ledger = self.at.open()?;
-        let standings: Vec<AccountStanding> = ledger
+        let budget_statuses: Vec<AccountStanding> = ledger
             .accounts()?
             .into_iter()
             .map(|account| AccountStanding::of(&mut ledger, account))
@@ -125,9 +125,9 @@ impl ShowArgs {
         let ((sequence, chain), floor) = (ledger.head()?, ledger.floor()?);
         let rows = ledger.row_count()?;
         if self.json {
-            let accounts: Map<String, Value> = standings
+            let accounts: Map<String, Value> = budget_statuses
                 .iter()
-                .map(|standing| (standing.account.name().to_string(), standing.json()))
+                .map(|budget_status| (budget_status.account.name().to_string(), budget_status.json()))
                 .collect();
             let line = json!({
                 "ledger": ledger.name().to_string(),
@@ -143,7 +143,7 @@ impl ShowArgs {
         page.extend(floor.map(|floor| {
             format!("repaired: no window that starts before {} is drawn any more\n", in_utc(floor))
         }));
-        page.extend(standings.iter().map(AccountStanding::page));
+        page.extend(budget_statuses.iter().map(AccountStanding::page));
         page.extend(ledger.warning().map(|warning| format!("\nwarning: {warning}\n")));
         Ok(page)
     }

@@ -154,8 +154,8 @@ fn heading(job: &Job, demo: bool) -> Heading {
 
 /// A listener that adds the lines that have left to a report.
 pub(crate) fn report_listener(page: Arc<Mutex<RunReport>>) -> ReleaseListener {
-    Box::new(move |lines, standing| {
-        page.lock().unwrap_or_else(PoisonError::into_inner).report.add(lines, Some(standing));
+    Box::new(move |lines, budget_status| {
+        page.lock().unwrap_or_else(PoisonError::into_inner).report.add(lines, Some(budget_status));
     })
 }
 

@@ -47,7 +47,7 @@ impl WindowStatistic for Counts {
         Charge::Cost(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1.0 / 1024.0).unwrap()))
     }
 
-    fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
+    fn sealable(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
         Box::new(move |_: &mut NoiseSource| format!("{}: {tally}", window.start()))
     }
 }
@@ -82,7 +82,7 @@ impl Source for Script {
 struct Ears {
     lines: Arc<Mutex<Vec<String>>>,
     delivered: Delivered,
-    standings: Arc<AtomicUsize>,
+    budget_statuses: Arc<AtomicUsize>,
 }
 
 impl Ears {
@@ -108,10 +108,11 @@ impl Ears {
             records.flat_map(move |(time, count)| windows.holding(time).map(move |window| (window, count)));
         let delivered = Arc::clone(&self.delivered);
         let at_gate = at_gate(&parts, plan, before, answers, delivered);
-        let (lines, standings) = (Arc::clone(&self.lines), Arc::clone(&self.standings));
+        let (lines, budget_statuses) = (Arc::clone(&self.lines), Arc::clone(&self.budget_statuses));
         release(parts, false, at_gate).deliver(move |release| {
-            let standing = release.standing();
-            standings.fetch_add(usize::from(standing.spent.within(&standing.cap)), Ordering::SeqCst);
+            let budget_status = release.budget_status();
+            budget_statuses
+                .fetch_add(usize::from(budget_status.spent.within(&budget_status.cap)), Ordering::SeqCst);
             lines.lock().unwrap().push(release.line().to_owned());
             Ok(())
         });
@@ -229,7 +230,7 @@ proptest! {
             let (ended, ears) = run(scripts, schedule.clone(), (late > 0).then_some(late), |config| config);
             prop_assert_eq!(ears.lines(), expected.clone(), "on {} workers", workers);
             prop_assert_eq!(ended.unwrap().released(), expected.len() as u64);
-            prop_assert_eq!(ears.standings.load(Ordering::SeqCst), expected.len());
+            prop_assert_eq!(ears.budget_statuses.load(Ordering::SeqCst), expected.len());
             prop_assert_eq!(ears.delivered().len(), expected.len());
         }
     }

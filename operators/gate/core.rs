@@ -28,7 +28,7 @@ use crate::ledger::ReleaseStatus;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowRecord<Line> {
     /// The outcome of the release.
-    pub fate: ReleaseStatus,
+    pub status: ReleaseStatus,
     /// The released text, byte for byte.
     pub line: Line,
     /// True if the ledger records the line as delivered.
@@ -75,7 +75,7 @@ pub enum Event<Name, Line> {
     /// The noised line; `None` if there was no randomness.
     Drawn(Name, Option<Line>),
     /// The outcome of [`Effect::Seal`], [`Effect::Lose`], [`Effect::Skip`] or [`Effect::Recover`].
-    Settled(Name, CommitOutcome<Line>),
+    Committed(Name, CommitOutcome<Line>),
     /// The line has left the process.
     Delivered(Name),
     /// The ledger records the line as delivered; `true` if this process wrote that.
@@ -91,7 +91,7 @@ impl<Name, Line> Event<Name, Line> {
             | Event::Missed(name)
             | Event::LookedUp(name, _)
             | Event::Drawn(name, _)
-            | Event::Settled(name, _)
+            | Event::Committed(name, _)
             | Event::Delivered(name)
             | Event::Marked(name, _) => Some(name),
         }
@@ -145,7 +145,7 @@ const TRIES: u8 = 3;
 pub struct Core<Name: Ord, Line> {
     delivery: Delivery,
     uncertainty: Uncertainty,
-    standing: GateStatus,
+    status: GateStatus,
     releases: BTreeMap<Name, ReleaseStage<Line>>,
 }
 
@@ -184,12 +184,12 @@ enum ReleaseStage<Line> {
 impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     /// Creates a gate that waits for its ledger to be opened.
     pub fn new(delivery: Delivery, uncertainty: Uncertainty) -> Core<Name, Line> {
-        Core { delivery, uncertainty, standing: GateStatus::Opening, releases: BTreeMap::new() }
+        Core { delivery, uncertainty, status: GateStatus::Opening, releases: BTreeMap::new() }
     }
 
     /// Returns true if nothing may be released any more.
     pub fn is_halted(&self) -> bool {
-        self.standing == GateStatus::Halted
+        self.status == GateStatus::Halted
     }
 
     /// Returns the moment at which the ledger records a delivery.
@@ -206,11 +206,11 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     ///
     /// Replies to effects that this core has not asked for are ignored, and so is every event after a halt.
     pub fn step(&mut self, event: Event<Name, Line>) -> Vec<Effect<Name, Line>> {
-        match (self.standing, event) {
+        match (self.status, event) {
             (GateStatus::Halted, _) => Vec::new(),
             (GateStatus::Opening, Event::Opened { behind: true, .. }) => self.halt(HaltReason::Behind),
             (GateStatus::Opening, Event::Opened { waiting, .. }) => {
-                self.standing = GateStatus::Open;
+                self.status = GateStatus::Open;
                 waiting.into_iter().flat_map(|(name, record)| self.leave(name, record)).collect()
             }
             (GateStatus::Opening, _) => Vec::new(),
@@ -221,12 +221,12 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
     fn serve(&mut self, event: Event<Name, Line>) -> Vec<Effect<Name, Line>> {
         match event {
             Event::Opened { .. } => Vec::new(),
-            Event::Doubted(doubt) => self.halt(doubt),
+            Event::Doubted(reason) => self.halt(reason),
             Event::Wanted(name) => self.look_up(name, false),
             Event::Missed(name) => self.look_up(name, true),
             Event::LookedUp(name, row) => self.looked_up(name, row),
             Event::Drawn(name, line) => self.drawn(name, line),
-            Event::Settled(name, outcome) => self.settled(name, outcome),
+            Event::Committed(name, outcome) => self.committed(name, outcome),
             Event::Delivered(name) => self.delivered(name),
             Event::Marked(name, mine) => self.marked(name, mine),
         }
@@ -260,7 +260,7 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
         }
     }
 
-    fn settled(&mut self, name: Name, outcome: CommitOutcome<Line>) -> Vec<Effect<Name, Line>> {
+    fn committed(&mut self, name: Name, outcome: CommitOutcome<Line>) -> Vec<Effect<Name, Line>> {
         let stage = match self.releases.get(&name) {
             Some(stage @ (ReleaseStage::Sealing { .. } | ReleaseStage::Burying)) => stage.clone(),
             _ => return Vec::new(),
@@ -346,10 +346,10 @@ impl<Name: Clone + Ord, Line: Clone> Core<Name, Line> {
         vec![effect(name)]
     }
 
-    fn halt(&mut self, doubt: HaltReason) -> Vec<Effect<Name, Line>> {
-        self.standing = GateStatus::Halted;
+    fn halt(&mut self, reason: HaltReason) -> Vec<Effect<Name, Line>> {
+        self.status = GateStatus::Halted;
         self.releases.clear();
-        vec![Effect::Halt(doubt)]
+        vec![Effect::Halt(reason)]
     }
 }
 
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn a_line_is_sealed_three_times_and_then_lost() {
         let mut core = sealing(Uncertainty::Reread);
-        let mut aborted = || core.step(Event::Settled(1, CommitOutcome::Aborted));
+        let mut aborted = || core.step(Event::Committed(1, CommitOutcome::Aborted));
         assert_eq!([aborted(), aborted()], [[Effect::Seal(1, 7)], [Effect::Seal(1, 7)]]);
         assert_eq!(aborted(), [Effect::Lose(1)]);
         assert_eq!(aborted(), [Effect::Halt(HaltReason::Ledger)]);
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn an_unknown_commit_is_read_again_or_ends_the_process() {
-        let unknown = |uncertainty| sealing(uncertainty).step(Event::Settled(1, CommitOutcome::Unknown));
+        let unknown = |uncertainty| sealing(uncertainty).step(Event::Committed(1, CommitOutcome::Unknown));
         assert_eq!(unknown(Uncertainty::Reread), [Effect::Recover(1)]);
         assert_eq!(unknown(Uncertainty::Halt), [Effect::Halt(HaltReason::Unknown)]);
     }

@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 use super::opening;
 use super::opening::Opening;
 use super::request::{GateEvent, HaltReason, ReleaseRequest};
-use super::state::{Guest, Memory};
+use super::state::{HandleRequest, Memory};
 use super::thread::{GateMessage, Halted};
 use crate::accounting::PrivacyUnit;
 use crate::ledger::{AccountSpec, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms};
@@ -121,12 +121,12 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`TroubleKind::Refused`] if this version of the job has opened the statistic with other parameters, as
-    /// [`Ledger::agree`] describes; [`TroubleKind::Doubt`] if the key does not decrypt the state of the
+    /// [`LedgerErrorKind::Refused`] if this version of the job has opened the statistic with other parameters,
+    /// as [`Ledger::agree`] describes; [`LedgerErrorKind::Doubt`] if the key does not decrypt the state of the
     /// statistic, which halts the gate. A gate that has halted returns its reason.
     ///
-    /// [`TroubleKind::Refused`]: crate::ledger::LedgerErrorKind::Refused
-    /// [`TroubleKind::Doubt`]: crate::ledger::LedgerErrorKind::Doubt
+    /// [`LedgerErrorKind::Refused`]: crate::ledger::LedgerErrorKind::Refused
+    /// [`LedgerErrorKind::Doubt`]: crate::ledger::LedgerErrorKind::Doubt
     /// [`Ledger::agree`]: crate::ledger::Ledger::agree
     pub fn handle(
         &self,
@@ -138,11 +138,12 @@ impl Gate {
         let (accounts, messages) = (self.accounts.clone(), self.messages.clone());
         let mut memory = None;
         if let Some(messages) = &messages {
-            let guest = Guest { name: name.clone(), version: self.version, terms: parameters.into() };
+            let requested =
+                HandleRequest { name: name.clone(), version: self.version, terms: parameters.into() };
             let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
             let (answer, answered) = bounded(1);
             // If the thread has ended or ends, the message is dropped, and the sender of its answer with it.
-            let _ = messages.send(GateMessage::Desk(guest, listener, answer));
+            let _ = messages.send(GateMessage::Open(requested, listener, answer));
             memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, HaltReason::Ended)))?;
         }
         let listens = Cell::new(false);
@@ -178,8 +179,8 @@ impl Drop for Gate {
 }
 
 /// Returns the error for which the gate stopped: the kept one, or the given reason.
-fn why(halted: &Halted, doubt: HaltReason) -> LedgerError {
-    halted.get().map_or_else(|| doubt.into(), LedgerError::from)
+fn why(halted: &Halted, reason: HaltReason) -> LedgerError {
+    halted.get().map_or_else(|| reason.into(), LedgerError::from)
 }
 
 /// The listener of one statistic.
@@ -290,8 +291,8 @@ impl GateHandle {
 
     /// Returns the error for which the gate stopped, after [`GateEvent::Halted`]: the reason, and the
     /// ledger's message.
-    pub fn why(&self, doubt: HaltReason) -> LedgerError {
-        why(&self.halted, doubt)
+    pub fn why(&self, reason: HaltReason) -> LedgerError {
+        why(&self.halted, reason)
     }
 
     /// Waits for the next event of the gate; `None` once there will be none.
@@ -340,7 +341,7 @@ pub(super) struct Listeners {
 impl Listeners {
     /// Registers the listener of a statistic, which first receives the earlier events that are still of
     /// interest.
-    pub(super) fn seat(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&GateEvent) -> bool) {
+    pub(super) fn add(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&GateEvent) -> bool) {
         listener.wake();
         self.opened_here.insert(name.clone(), listener);
         let before = self.unheard.remove(&name).into_iter().flatten();
@@ -367,18 +368,18 @@ impl Listeners {
         held.into_iter().for_each(|(name, event)| self.notify(name, event));
     }
 
-    pub(super) fn halt(&self, doubt: HaltReason) {
-        self.opened_here.values().for_each(|listener| listener.notify(GateEvent::Halted(doubt)));
+    pub(super) fn halt(&self, reason: HaltReason) {
+        self.opened_here.values().for_each(|listener| listener.notify(GateEvent::Halted(reason)));
     }
 }
 
 /// Numbers a row, and counts it in `next`; returns any other event unchanged.
 fn numbered(event: GateEvent, next: &mut u64) -> GateEvent {
     match event {
-        GateEvent::Row(row, mut standing) => {
-            standing.order = *next;
+        GateEvent::Row(row, mut budget_status) => {
+            budget_status.order = *next;
             *next += 1;
-            GateEvent::Row(row, standing)
+            GateEvent::Row(row, budget_status)
         }
         other => other,
     }

@@ -12,7 +12,7 @@
 //! seal     one transaction: { the fence is this process's; the name is free; the account still has budget;
 //!          write the line, the charge and the state of the mechanism, or a refusal that costs nothing }
 //! read     the row, back from the ledger
-//! note     the row in the anchor, if there is one
+//! anchor   the row is recorded in the anchor, if there is one
 //! deliver  these bytes, and no others
 //! mark     the row as delivered (before the delivery, where nothing may be delivered twice)
 //! ```
@@ -50,7 +50,8 @@
 //!
 //! The argument is checked: [`Core`] makes every decision and is explored over all orders of two processes,
 //! up to three crashes, and lost answers, hundreds of thousands of states in an ordinary test run and
-//! millions in `bash .ci/run --full`; eleven shortcuts that look harmless are each found to break it.
+//! millions in `bash .ci/run --full`. Nine shortcuts that look harmless are each found to break it, and two
+//! more break a second model, of versions and reservations.
 //!
 //! # How to use it
 //!

@@ -249,15 +249,15 @@ impl std::error::Error for HaltReason {}
 /// The reason of a halt and its cause, as a gate that has halted keeps them.
 #[derive(Clone, Debug)]
 pub(super) struct Halt {
-    pub(super) doubt: HaltReason,
+    pub(super) reason: HaltReason,
     /// The ledger's message, if the reason is the ledger.
     pub(super) cause: Option<String>,
 }
 
 impl From<&Halt> for LedgerError {
     fn from(halt: &Halt) -> LedgerError {
-        let trouble = LedgerError::from(halt.doubt);
-        match (&halt.cause, halt.doubt) {
+        let trouble = LedgerError::from(halt.reason);
+        match (&halt.cause, halt.reason) {
             (Some(cause), HaltReason::Unknown) => {
                 let message = format!("{cause}; what the last commit has become is read at the next start");
                 LedgerError::new(trouble.kind(), message)
@@ -272,13 +272,13 @@ impl From<&Halt> for LedgerError {
 
 /// Converts the reason into the error of a request to a gate that has halted.
 impl From<HaltReason> for LedgerError {
-    fn from(doubt: HaltReason) -> LedgerError {
-        let kind = match doubt {
+    fn from(reason: HaltReason) -> LedgerError {
+        let kind = match reason {
             HaltReason::Fenced => LedgerErrorKind::Fenced,
             HaltReason::Unknown => LedgerErrorKind::Unknown,
             _ => LedgerErrorKind::Doubt,
         };
-        LedgerError::new(kind, doubt.to_string())
+        LedgerError::new(kind, reason.to_string())
     }
 }
 

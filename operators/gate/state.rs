@@ -30,7 +30,7 @@ impl StateCipher {
     }
 
     /// Encrypts the state that follows version `after`, and its notes; `None` if there is no randomness.
-    pub(super) fn seal(
+    pub(super) fn encrypt(
         &self,
         of: StatisticRef<'_>,
         after: i64,
@@ -38,9 +38,9 @@ impl StateCipher {
         note: Option<&Noted>,
     ) -> Option<State> {
         let version = after + 1;
-        let held = self.sealed(&place(&self.ledger, of, version), state)?;
+        let held = self.encrypted(&place(&self.ledger, of, version), state)?;
         let noted = |note: &Noted| {
-            let held = self.sealed(&place_of_note(&self.ledger, of, note.place), &note.text)?;
+            let held = self.encrypted(&place_of_note(&self.ledger, of, note.place), &note.text)?;
             Some(Note { place: note.place, since: note.since, held })
         };
         let note = match note {
@@ -52,16 +52,21 @@ impl StateCipher {
 
     /// Decrypts a state; `None` if it was encrypted with another key or for another place, or was changed
     /// since.
-    pub(super) fn open(&self, of: StatisticRef<'_>, state: &State) -> Option<Zeroizing<Vec<u8>>> {
-        self.opened(&place(&self.ledger, of, state.version), &state.held)
+    pub(super) fn decrypt(&self, of: StatisticRef<'_>, state: &State) -> Option<Zeroizing<Vec<u8>>> {
+        self.decrypted(&place(&self.ledger, of, state.version), &state.held)
     }
 
     /// Decrypts the note at this place, under the same conditions.
-    pub(super) fn open_note(&self, of: StatisticRef<'_>, at: i64, held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        self.opened(&place_of_note(&self.ledger, of, at), held)
+    pub(super) fn decrypt_note(
+        &self,
+        of: StatisticRef<'_>,
+        at: i64,
+        held: &[u8],
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        self.decrypted(&place_of_note(&self.ledger, of, at), held)
     }
 
-    fn sealed(&self, place: &[u8], clear: &[u8]) -> Option<Vec<u8>> {
+    fn encrypted(&self, place: &[u8], clear: &[u8]) -> Option<Vec<u8>> {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).ok()?;
         let payload = Payload { msg: clear, aad: place };
@@ -69,7 +74,7 @@ impl StateCipher {
         Some([&nonce[..], &sealed].concat())
     }
 
-    fn opened(&self, place: &[u8], held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    fn decrypted(&self, place: &[u8], held: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, sealed) = held.split_first_chunk::<NONCE>()?;
         let payload = Payload { msg: sealed, aad: place };
         self.cipher.decrypt(&XNonce::from(*nonce), payload).ok().map(Zeroizing::new)
@@ -112,7 +117,7 @@ redacted!(Memory);
 
 /// A statistic that asks for a handle.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(super) struct HandleRequest {
     /// The name of the statistic.
     pub(super) name: Name,
     /// The version of the job.
@@ -126,11 +131,11 @@ pub(super) struct Guest {
 /// # Errors
 ///
 /// [`LedgerErrorKind::Refused`] if the version had other parameters; every other error halts the whole gate.
-pub(super) fn welcome(
+pub(super) fn open(
     ledger: &mut Ledger,
     claim: &Claim,
     cipher: &StateCipher,
-    Guest { name, version, terms }: &Guest,
+    HandleRequest { name, version, terms }: &HandleRequest,
 ) -> Result<Option<Memory>, LedgerError> {
     let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, terms.clone()) {
         // A refusal is an answer, and no reason to ask again.
@@ -144,7 +149,7 @@ pub(super) fn welcome(
     let keeper = request::ask(ledger, claim, |ledger| ledger.keeper(job, name))?;
     let notes = request::ask(ledger, claim, |ledger| ledger.notes(job, name))?;
     let open = |(place, held): (i64, Vec<u8>)| {
-        let text = cipher.open_note((job, name), place, &held).ok_or_else(|| unopened(name, job))?;
+        let text = cipher.decrypt_note((job, name), place, &held).ok_or_else(|| undecrypted(name, job))?;
         Ok((place, text))
     };
     Ok(Some(Memory {
@@ -169,11 +174,11 @@ pub(super) fn kept(
     let Some(sealed) = request::ask(ledger, claim, |ledger| ledger.state(job, name))? else {
         return Ok(None);
     };
-    let opened = cipher.open((job, name), &sealed).ok_or_else(|| unopened(name, job))?;
+    let opened = cipher.decrypt((job, name), &sealed).ok_or_else(|| undecrypted(name, job))?;
     Ok(Some(KeptState { version: sealed.version, state: opened }))
 }
 
-fn unopened(name: &Name, job: &Name) -> LedgerError {
+fn undecrypted(name: &Name, job: &Name) -> LedgerError {
     LedgerError::doubt(format!(
         "key: it does not open what {name} of job {job} has kept; give the key that it was sealed with"
     ))
@@ -196,31 +201,31 @@ mod tests {
         let own = (&web, &by_path);
         let cipher = StateCipher::new(&key, Digest::of(b"ledger"));
         let note = Noted { place: 3, since: 1, text: b"what is noted".to_vec() };
-        let state = cipher.seal(own, 4, b"what is kept", Some(&note)).unwrap();
+        let state = cipher.encrypt(own, 4, b"what is kept", Some(&note)).unwrap();
         let noted = state.note.clone().unwrap();
         assert_eq!((noted.place, noted.since), (3, 1));
-        assert_eq!(cipher.open_note(own, 3, &noted.held).unwrap()[..], b"what is noted"[..]);
-        assert!(cipher.open_note(own, 4, &noted.held).is_none(), "a note in another's place");
-        assert!(cipher.open_note((&web, &other), 3, &noted.held).is_none());
-        assert!(cipher.open_note(own, 5, &state.held).is_none(), "a state for a note");
-        assert_eq!(cipher.open(own, &state).unwrap()[..], b"what is kept"[..]);
+        assert_eq!(cipher.decrypt_note(own, 3, &noted.held).unwrap()[..], b"what is noted"[..]);
+        assert!(cipher.decrypt_note(own, 4, &noted.held).is_none(), "a note in another's place");
+        assert!(cipher.decrypt_note((&web, &other), 3, &noted.held).is_none());
+        assert!(cipher.decrypt_note(own, 5, &state.held).is_none(), "a state for a note");
+        assert_eq!(cipher.decrypt(own, &state).unwrap()[..], b"what is kept"[..]);
         assert!(!state.held.windows(4).any(|bytes| bytes == b"kept"));
         assert_ne!(
-            cipher.seal(own, 4, b"what is kept", None).unwrap().held,
+            cipher.encrypt(own, 4, b"what is kept", None).unwrap().held,
             state.held,
             "a nonce was used twice"
         );
 
-        assert!(cipher.open((&other, &by_path), &state).is_none());
-        assert!(cipher.open((&web, &other), &state).is_none());
-        assert!(cipher.open(own, &State { version: 6, ..state.clone() }).is_none());
-        assert!(StateCipher::new(&other_key, Digest::of(b"ledger")).open(own, &state).is_none());
-        assert!(StateCipher::new(&key, Digest::of(b"another")).open(own, &state).is_none());
+        assert!(cipher.decrypt((&other, &by_path), &state).is_none());
+        assert!(cipher.decrypt((&web, &other), &state).is_none());
+        assert!(cipher.decrypt(own, &State { version: 6, ..state.clone() }).is_none());
+        assert!(StateCipher::new(&other_key, Digest::of(b"ledger")).decrypt(own, &state).is_none());
+        assert!(StateCipher::new(&key, Digest::of(b"another")).decrypt(own, &state).is_none());
         for byte in 0..state.held.len() {
             let mut held = state.held.clone();
             held[byte] ^= 1;
             assert!(
-                cipher.open(own, &State { version: 5, held, note: None }).is_none(),
+                cipher.decrypt(own, &State { version: 5, held, note: None }).is_none(),
                 "byte {byte} was changed unnoticed"
             );
         }

@@ -146,7 +146,7 @@ fn at_most_once_is_marked_before_it_is_delivered(at: ScratchPlace) {
     let open = || at_a_desk(opening.clone().open().unwrap());
     let (gate, handle) = open();
     handle.submit(request(0, &draws)).unwrap();
-    assert_eq!(row(&handle).fate(), ReleaseStatus::Sealed);
+    assert_eq!(row(&handle).status(), ReleaseStatus::Sealed);
     drop((gate, handle));
     // It is unknown if it left; it is not given out again, even on request.
     let (gate, handle) = open();
@@ -164,7 +164,7 @@ fn an_exhausted_budget_refuses_new_windows_and_still_answers_old_ones(at: Scratc
     (0..3).for_each(|window| handle.submit(request(window, &draws)).unwrap());
     let rows: Vec<Row> = (0..3).map(|_| row(&handle)).collect();
     assert_eq!(
-        rows.iter().map(Row::fate).collect::<Vec<_>>(),
+        rows.iter().map(Row::status).collect::<Vec<_>>(),
         [ReleaseStatus::Sealed, ReleaseStatus::Sealed, ReleaseStatus::Refused]
     );
     assert!(rows[2].line().contains("\"refused\":\"budget\",\"account\":\"visits\""), "{}", rows[2].line());
@@ -192,14 +192,14 @@ fn a_missed_window_is_skipped_for_good_at_no_cost(at: ScratchPlace) {
     let (gate, handle) = open(&scratch);
     handle.miss(release(0));
     let skipped = row(&handle);
-    assert_eq!(skipped.fate(), ReleaseStatus::Skipped);
+    assert_eq!(skipped.status(), ReleaseStatus::Skipped);
     assert!(skipped.line().ends_with("\"skipped\":true}"), "{}", skipped.line());
     handle.delivered(&skipped);
     handle.submit(request(0, &draws)).unwrap();
     // Requested while it is in progress or after it, it stays skipped.
     drop(gate);
     while let Some(event) = handle.wait() {
-        assert!(matches!(event, GateEvent::Row(row, _) if row.fate() == ReleaseStatus::Skipped));
+        assert!(matches!(event, GateEvent::Row(row, _) if row.status() == ReleaseStatus::Skipped));
     }
     assert_eq!(draws.load(Ordering::Relaxed), 0);
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().releases(&name_of("visits")).unwrap().0, 0);
@@ -214,7 +214,7 @@ fn a_window_that_is_missed_while_it_is_on_its_way_is_released(at: ScratchPlace) 
         handle.submit(request(window, &draws)).unwrap();
         handle.miss(release(window));
     }
-    assert!((0..500).map(|_| row(&handle)).all(|row| row.fate() == ReleaseStatus::Sealed));
+    assert!((0..500).map(|_| row(&handle)).all(|row| row.status() == ReleaseStatus::Sealed));
     drop(gate);
     assert_eq!(draws.load(Ordering::Relaxed), 500);
 }
@@ -229,7 +229,7 @@ fn a_zombie_draws_and_says_nothing(at: ScratchPlace) {
     assert!(matches!(old.wait().unwrap(), GateEvent::Halted(HaltReason::Fenced)));
     assert!(old.wait().is_none(), "a halted gate said more");
     handle.submit(request(0, &draws)).unwrap();
-    assert_eq!(row(&handle).fate(), ReleaseStatus::Sealed);
+    assert_eq!(row(&handle).status(), ReleaseStatus::Sealed);
     drop((zombie, successor));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap());
 }
@@ -282,15 +282,15 @@ fn a_release_states_the_balance_of_its_account(at: ScratchPlace) {
     let (_gate, handle) = open(&scratch);
     for (window, spent) in [(0, 1.0), (1, 2.0), (2, 2.0)] {
         handle.submit(request(window, &draws)).unwrap();
-        let Some(GateEvent::Row(row, standing)) = handle.wait() else { panic!() };
-        assert_eq!(standing.window, row.release().window);
-        assert_eq!(standing.spent, PrivacyCost::zcdp(spent * COST).unwrap());
-        assert_eq!(standing.cap, PrivacyCost::zcdp(2.0 * COST).unwrap());
+        let Some(GateEvent::Row(row, budget_status)) = handle.wait() else { panic!() };
+        assert_eq!(budget_status.window, row.release().window);
+        assert_eq!(budget_status.spent, PrivacyCost::zcdp(spent * COST).unwrap());
+        assert_eq!(budget_status.cap, PrivacyCost::zcdp(2.0 * COST).unwrap());
         // Windows of one microsecond, side by side: two fit.
         let left = 2 - spent as u64;
         assert_eq!(
-            (standing.forecast.windows(), left > 0),
-            (left, standing.forecast.last_closes().is_some())
+            (budget_status.forecast.windows(), left > 0),
+            (left, budget_status.forecast.last_closes().is_some())
         );
     }
 }

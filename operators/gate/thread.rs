@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender};
 use super::core::{Core, Effect, Event, RowRecord};
 use super::handle::{Listener, Listeners};
 use super::request::{GateEvent, Halt, HaltReason, HandedRelease, ReleaseRequest, Sealable, Turns};
-use super::state::{Guest, Memory, StateCipher};
+use super::state::{HandleRequest, Memory, StateCipher};
 use crate::gate::request;
 use crate::gate::request::BudgetStatus;
 use crate::ledger::{
@@ -29,7 +29,7 @@ pub(super) enum GateMessage {
     Sought(ReleaseId),
     Missed(ReleaseId),
     Delivered(Digest),
-    Desk(Guest, Listener, Sender<MemoryReply>),
+    Open(HandleRequest, Listener, Sender<MemoryReply>),
     /// A handle listens for the first time, and waits until this sender is dropped.
     Listening(Sender<()>),
     /// Some input will never be complete.
@@ -143,10 +143,10 @@ impl Driver {
         let about = event.name().copied();
         let effects = self.core.step(event);
         for effect in &effects {
-            if let Effect::Halt(doubt) = effect {
-                let of_ledger = matches!(doubt, HaltReason::Ledger | HaltReason::Unknown);
+            if let Effect::Halt(reason) = effect {
+                let of_ledger = matches!(reason, HaltReason::Ledger | HaltReason::Unknown);
                 let cause = if of_ledger { self.cause.take() } else { None };
-                self.halted.get_or_init(|| Halt { doubt: *doubt, cause });
+                self.halted.get_or_init(|| Halt { reason: *reason, cause });
             }
             if let Effect::Withhold(id) = effect
                 && let Some(row) = self.rows.remove(id)
@@ -203,7 +203,7 @@ impl Driver {
                     Effect::Deliver(id, _) => leaving.extend(self.rows.get(&id).cloned()),
                     // `step` has notified the listener.
                     Effect::Withhold(_) => {}
-                    Effect::Halt(doubt) => return self.listeners.halt(doubt),
+                    Effect::Halt(reason) => return self.listeners.halt(reason),
                 }
             }
             events.extend(self.recover(&recovering));
@@ -238,7 +238,7 @@ impl Driver {
     fn known(&mut self, row: Row) -> (Digest, RowRecord<String>) {
         let id = row.release().id();
         let record =
-            RowRecord { fate: row.fate(), line: row.line().to_owned(), delivered: row.is_delivered() };
+            RowRecord { status: row.status(), line: row.line().to_owned(), delivered: row.is_delivered() };
         self.requests.remove(&id);
         self.settle(&row);
         self.rows.insert(id, row);
@@ -248,7 +248,7 @@ impl Driver {
     /// Advances the settled frontier of a release.
     fn settle(&mut self, row: &Row) {
         let release = row.release();
-        if release.part.is_none() && row.fate() != ReleaseStatus::Skipped {
+        if release.part.is_none() && row.status() != ReleaseStatus::Skipped {
             let settled = self.settled.entry((release.name.clone(), release.version));
             let settled = settled.or_insert(release.window.end());
             *settled = release.window.end().max(*settled);
@@ -289,7 +289,7 @@ impl Driver {
 
     /// Gives out rows, in this order, once the anchor has noted them.
     pub(super) fn notify(&mut self, rows: Vec<Row>) -> Option<Event<Digest, String>> {
-        let noted = self.journal.as_mut().map_or(Ok(()), |journal| journal.note(rows.iter()));
+        let noted = self.journal.as_mut().map_or(Ok(()), |journal| journal.record(rows.iter()));
         if let Err(trouble) = noted {
             self.cause = Some(trouble.to_string());
             return Some(Event::Doubted(HaltReason::Unknown));
@@ -307,7 +307,7 @@ impl Driver {
             let (account, window) = (row.release().account.clone(), row.release().window);
             let spent = |ledger: &mut Ledger| ledger.spent(&account, row.charged());
             let (spent, cap) = match request::ask(&mut self.ledger, &self.claim, spent) {
-                Ok(standing) => standing,
+                Ok(budget_status) => budget_status,
                 Err(trouble) => return Some(self.doubted(&trouble)),
             };
             let name = row.release().name.clone();

@@ -329,9 +329,9 @@ impl Ledger {
     /// If the ledger cannot be read.
     pub fn releases(&mut self, account: &Name) -> Result<(u64, Interval), LedgerError> {
         let account = [SqlValue::Text(account.as_str())];
-        let count = "SELECT count(*) FROM release WHERE account = ?1 AND fate = 'sealed'";
+        let count = "SELECT count(*) FROM release WHERE account = ?1 AND status = 'sealed'";
         let count = first(self.store(), count, &account, |row| number(row, 0))?.unwrap_or(0);
-        let newest = "SELECT window_start, window_end FROM release WHERE account = ?1 AND fate = 'sealed'
+        let newest = "SELECT window_start, window_end FROM release WHERE account = ?1 AND status = 'sealed'
                       ORDER BY window_end DESC LIMIT 1";
         let newest = first(self.store(), newest, &account, |row| Ok((number(row, 0)?, number(row, 1)?)))?;
         let (start, end) = newest.unwrap_or((0, 1));

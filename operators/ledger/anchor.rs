@@ -268,7 +268,7 @@ impl Journal {
     /// # Errors
     ///
     /// If the file cannot be written: then none of these rows may be released.
-    pub fn note<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Result<(), LedgerError> {
+    pub fn record<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Result<(), LedgerError> {
         let mut new: Vec<&Row> = rows.filter(|row| !self.known.contains(&row.sequence())).collect();
         if new.is_empty() {
             return Ok(());

@@ -19,7 +19,7 @@ use crate::canonical::Digest;
 use crate::time::Time;
 
 /// The version of the table format. A ledger of another version is refused.
-const FORMAT: i64 = 10;
+const FORMAT: i64 = 11;
 
 /// An open ledger.
 ///
@@ -156,8 +156,8 @@ impl Ledger {
         };
         if format != FORMAT {
             let message = format!(
-                "ledger {}: its format is {format}, and this is for {FORMAT}; use the version of discreet that \
-                     made it",
+                "ledger {}: its format is {format}, and this version of discreet reads {FORMAT}; use the version that made \
+                 it, whose `discreet ledger export` copies it, or create another ledger, with a new budget",
                 place.display()
             );
             return Err(LedgerError::refused(message));
@@ -350,7 +350,7 @@ impl Ledger {
             chain = row.chain;
             write(tables, &row)?;
             failpoint::reached("after-insert", LedgerErrorKind::Unknown)?;
-            if row.fate != ReleaseStatus::Sealed {
+            if row.status != ReleaseStatus::Sealed {
                 failpoint::reached("during-tombstone", LedgerErrorKind::Unknown)?;
             }
         }
@@ -390,11 +390,11 @@ impl Ledger {
     }
 
     /// Marks rows as delivered, for lines that have left or are about to; returns for each whether it was not
-    /// marked before.
+    /// marked before. It needs no claim: a mark never changes what is released or charged.
     ///
     /// # Errors
     ///
-    /// As [`seal`](Ledger::seal).
+    /// If the rows cannot be written; then none is marked.
     pub fn mark(&mut self, rows: &[Row]) -> Result<Vec<bool>, LedgerError> {
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let mut news = Vec::with_capacity(rows.len());
@@ -472,7 +472,7 @@ pub struct Sealing {
     /// The charge for the release. A skipped release costs nothing; every other release needs a charge.
     pub charge: Option<Charge>,
     /// The status to give the release if it fits the budget.
-    pub fate: ReleaseStatus,
+    pub status: ReleaseStatus,
     /// The line that may leave once the release is sealed.
     pub line: String,
     /// The state that the mechanism keeps for the next release, if it keeps any; written only if this release

@@ -29,7 +29,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         sequence: 0,
         release: release.clone(),
         generation: claim.generation(),
-        fate: sealing.fate,
+        status: sealing.status,
         cost: None,
         partial: None,
         life: None,
@@ -39,7 +39,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         delivered: false,
         chain: Digest::NONE,
     };
-    let charge = match (sealing.fate, &sealing.charge) {
+    let charge = match (sealing.status, &sealing.charge) {
         (ReleaseStatus::Skipped, _) => return Ok(row),
         (ReleaseStatus::Sealed | ReleaseStatus::Lost, Some(charge)) => charge,
         (ReleaseStatus::Sealed | ReleaseStatus::Lost, None) | (ReleaseStatus::Refused, _) => {
@@ -50,7 +50,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
     let repaired = last_repair(store)?;
     if repaired.is_some_and(|(_, floor)| release.window.start() < floor) {
         // The window may have been released before the repair.
-        row.fate = ReleaseStatus::Lost;
+        row.status = ReleaseStatus::Lost;
         row.line = release.lost_to_repair();
         return Ok(row);
     }
@@ -64,7 +64,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
     if row.prepaid.is_none() {
         spend(store, &account, charge, &mut row)?;
     }
-    if let (ReleaseStatus::Sealed, Some(state)) = (row.fate, &sealing.state) {
+    if let (ReleaseStatus::Sealed, Some(state)) = (row.status, &sealing.state) {
         rows::replace(store, release, state)?;
         failpoint::reached("after-mech-state", LedgerErrorKind::Unknown)?;
         row.state = Some(state.digest());
@@ -91,7 +91,7 @@ fn spend(
             failpoint::reached("after-spent", LedgerErrorKind::Unknown)
         }
         Err(BudgetExceeded::Budget { spent, asked, limit }) => {
-            row.fate = ReleaseStatus::Refused;
+            row.status = ReleaseStatus::Refused;
             row.life = None;
             row.line = rows::refusal(&row.release, &spent, &asked, &limit);
             Ok(())
@@ -386,7 +386,7 @@ mod tests {
             let sealing = |release: ReleaseId, charge: Charge| Sealing {
                 release,
                 charge: Some(charge),
-                fate: ReleaseStatus::Sealed,
+                status: ReleaseStatus::Sealed,
                 line: "{}".to_owned(),
                 state: None,
             };
@@ -407,7 +407,9 @@ mod tests {
             let rows = ledger.seal(&claim, &batch).unwrap();
             for name in ["hours", "so_far", "later", "quarters"] {
                 let refused: Vec<i64> = (rows.iter())
-                    .filter(|row| row.release().name.as_str() == name && row.fate() == ReleaseStatus::Refused)
+                    .filter(|row| {
+                        row.release().name.as_str() == name && row.status() == ReleaseStatus::Refused
+                    })
                     .map(|row| row.release().window.start())
                     .collect();
                 let known = shortfalls.iter().find(|known| known.first.name.as_str() == name);

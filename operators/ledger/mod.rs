@@ -26,7 +26,7 @@
 //!     part: None,
 //! };
 //! let charge = Some(Charge::Cost(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.01)?)));
-//! let sealing = Sealing { release, charge, fate: ReleaseStatus::Sealed, line: "about 1234 people".into(), state: None };
+//! let sealing = Sealing { release, charge, status: ReleaseStatus::Sealed, line: "about 1234 people".into(), state: None };
 //! let rows = ledger.seal(&claim, &[sealing.clone()])?;
 //! assert_eq!(rows[0].line(), "about 1234 people");
 //!

@@ -27,7 +27,7 @@ pub(super) fn write(store: &mut dyn Store, row: &Row) -> Result<(), LedgerError>
             SqlValue::Number(row.release.window.end()),
             SqlValue::bytes(row.release.part.as_ref().map(|part| &part.bytes()[..])),
             SqlValue::Number(row.generation),
-            SqlValue::Text(fate_column(row.fate)),
+            SqlValue::Text(status_word(row.status)),
             SqlValue::bytes(cost.as_deref()),
             SqlValue::bytes(partial.as_deref()),
             SqlValue::number(row.life.map(|life| life.start())),
@@ -108,7 +108,7 @@ pub(super) fn write_repair(
 macro_rules! rows {
     ($rest:literal) => {
         concat!(
-            "SELECT sequence, account, job, version, name, window_start, window_end, generation, fate, cost, ",
+            "SELECT sequence, account, job, version, name, window_start, window_end, generation, status, cost, ",
             "life_start, life_end, prepaid, state, line, delivered, chain, part, id, partial FROM release ",
             $rest
         )
@@ -139,7 +139,7 @@ pub(super) fn read_row(row: &dyn SqlRow) -> Result<Row, LedgerError> {
             part: perhaps_digest(row, 17)?,
         },
         generation: number(row, 7)?,
-        fate: read_fate(&row.text(8)?).ok_or_else(|| odd(8))?,
+        status: read_status(&row.text(8)?).ok_or_else(|| odd(8))?,
         cost: perhaps_amount(row, 9)?,
         partial: perhaps_amount(row, 19)?,
         life,
@@ -288,8 +288,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<PrivacyCost> {
     }
 }
 
-pub(crate) fn fate_column(fate: ReleaseStatus) -> &'static str {
-    match fate {
+pub(crate) fn status_word(status: ReleaseStatus) -> &'static str {
+    match status {
         ReleaseStatus::Sealed => "sealed",
         ReleaseStatus::Refused => "refused",
         ReleaseStatus::Skipped => "skipped",
@@ -297,10 +297,10 @@ pub(crate) fn fate_column(fate: ReleaseStatus) -> &'static str {
     }
 }
 
-pub(crate) fn read_fate(column: &str) -> Option<ReleaseStatus> {
+pub(crate) fn read_status(column: &str) -> Option<ReleaseStatus> {
     [ReleaseStatus::Sealed, ReleaseStatus::Refused, ReleaseStatus::Skipped, ReleaseStatus::Lost]
         .into_iter()
-        .find(|fate| fate_column(*fate) == column)
+        .find(|status| status_word(*status) == column)
 }
 
 pub(crate) fn unit_column(unit: PrivacyUnit) -> &'static str {

@@ -210,7 +210,7 @@ fn owe(
     let mut row = Row {
         sequence,
         generation: 0,
-        fate: ReleaseStatus::Lost,
+        status: ReleaseStatus::Lost,
         partial: (prices.partial != prices.whole).then_some(prices.partial),
         cost: Some(prices.whole),
         life: None,

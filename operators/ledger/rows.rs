@@ -7,7 +7,7 @@
 
 use super::error::LedgerError;
 use super::name::Name;
-use super::records::{encode, fate_column, number};
+use super::records::{encode, number, status_word};
 use super::store::{SqlRow, SqlValue, Store, all, first, odd};
 use crate::accounting::{Interval, Prices, PrivacyCost, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
@@ -53,8 +53,8 @@ impl ReleaseId {
 
 impl ReleaseId {
     /// The line of a tombstone: the window gets no answer.
-    pub(crate) fn tombstone(&self, fate: ReleaseStatus) -> String {
-        tombstone(self, fate_column(fate))
+    pub(crate) fn tombstone(&self, status: ReleaseStatus) -> String {
+        tombstone(self, status_word(status))
     }
 
     /// The tombstone of a window that starts before a repair: a value that was released for it earlier holds.
@@ -109,7 +109,7 @@ pub struct Row {
     pub(crate) sequence: i64,
     pub(crate) release: ReleaseId,
     pub(crate) generation: i64,
-    pub(crate) fate: ReleaseStatus,
+    pub(crate) status: ReleaseStatus,
     pub(crate) cost: Option<PrivacyCost>,
     /// The cost if a boundary in time cuts the window, where it differs from `cost`.
     pub(crate) partial: Option<PrivacyCost>,
@@ -133,8 +133,8 @@ impl Row {
     }
 
     /// The status of the release.
-    pub fn fate(&self) -> ReleaseStatus {
-        self.fate
+    pub fn status(&self) -> ReleaseStatus {
+        self.status
     }
 
     /// The privacy cost, in the currency of the account; `None` for a release that cost nothing or was
@@ -202,7 +202,7 @@ impl Row {
             .number(self.release.window.start())
             .number(self.release.window.end())
             .number(self.generation)
-            .text(fate_column(self.fate))
+            .text(status_word(self.status))
             .bytes(&self.cost.as_ref().and_then(encode).unwrap_or_default())
             .bytes(&self.partial.as_ref().and_then(encode).unwrap_or_default())
             .number(self.charged().start())
@@ -393,8 +393,8 @@ pub(super) fn refusal(
 }
 
 /// The line of a release that was skipped or lost.
-pub(super) fn tombstone(release: &ReleaseId, fate: &str) -> String {
-    format!("{{{},\"{fate}\":true}}", head(release))
+pub(super) fn tombstone(release: &ReleaseId, status: &str) -> String {
+    format!("{{{},\"{status}\":true}}", head(release))
 }
 
 /// The reason in the line of a window that a repair lost. The ledger cannot determine whether the window was
@@ -410,7 +410,7 @@ pub(super) fn lost_to_repair(release: &ReleaseId) -> String {
 /// the ledger. A refusal or a tombstone is itself the last line of its window.
 pub(super) fn closing(row: &Row) -> Option<String> {
     let cells = if row.line.is_empty() { 0 } else { row.line.split('\n').count() };
-    (row.fate == ReleaseStatus::Sealed).then(|| {
+    (row.status == ReleaseStatus::Sealed).then(|| {
         format!(
             "{{{},\"closed\":true,\"cells\":{cells},\"seq\":{},\"chain\":\"{}\"}}",
             head(&row.release),

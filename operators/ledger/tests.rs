@@ -48,7 +48,7 @@ fn sealing(job: &str, window: (i64, i64), units: u128, line: &str) -> Sealing {
             part: None,
         },
         charge: Some(Charge::Cost(cost(units))),
-        fate: ReleaseStatus::Sealed,
+        status: ReleaseStatus::Sealed,
         line: line.to_owned(),
         state: None,
     }
@@ -107,7 +107,7 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: ScratchPlace) {
     ];
     let rows = ledger.seal(&claim, &batch).unwrap();
     assert_eq!(
-        rows.iter().map(Row::fate).collect::<Vec<_>>(),
+        rows.iter().map(Row::status).collect::<Vec<_>>(),
         [ReleaseStatus::Sealed, ReleaseStatus::Refused, ReleaseStatus::Sealed]
     );
     let unit = BudgetUnits::from_bits(1).to_float_up();
@@ -127,7 +127,7 @@ fn what_does_not_fit_is_refused_for_good_and_costs_nothing(at: ScratchPlace) {
     let again = ledger.seal(&claim, &batch).unwrap();
     assert_eq!(again, rows);
     let later = ledger.seal(&claim, &[sealing("web", (30, 40), 10, "later")]).unwrap();
-    assert_eq!(later[0].fate(), ReleaseStatus::Sealed);
+    assert_eq!(later[0].status(), ReleaseStatus::Sealed);
     drop(ledger);
     assert_eq!(spent(&mut Ledger::open(scratch.ledger()).unwrap()), rho(20));
 }
@@ -193,13 +193,13 @@ fn nothing_is_released_for_free(at: ScratchPlace) {
     };
     // Refused: a sealing without a charge, one under another job's claim, and one that asks for a refusal.
     refused(&mut ledger, Sealing { charge: None, ..first.clone() });
-    refused(&mut ledger, Sealing { charge: None, fate: ReleaseStatus::Lost, ..first.clone() });
-    refused(&mut ledger, Sealing { fate: ReleaseStatus::Refused, ..first.clone() });
+    refused(&mut ledger, Sealing { charge: None, status: ReleaseStatus::Lost, ..first.clone() });
+    refused(&mut ledger, Sealing { status: ReleaseStatus::Refused, ..first.clone() });
     refused(&mut ledger, sealing("app", (0, 10), 1, "another job's"));
     // A skipped window has no values and no charge.
     let skipped =
-        Sealing { charge: None, fate: ReleaseStatus::Skipped, ..sealing("web", (30, 40), 0, "skipped") };
-    assert_eq!(ledger.seal(&claim, &[skipped]).unwrap()[0].fate(), ReleaseStatus::Skipped);
+        Sealing { charge: None, status: ReleaseStatus::Skipped, ..sealing("web", (30, 40), 0, "skipped") };
+    assert_eq!(ledger.seal(&claim, &[skipped]).unwrap()[0].status(), ReleaseStatus::Skipped);
     assert_eq!(spent(&mut ledger), rho(0));
 }
 
@@ -215,7 +215,7 @@ fn what_is_paid_once_pays_for_its_own_statistic_and_life_alone(at: ScratchPlace)
     let claim = ledger.claim(&name("web")).unwrap();
     let mut costs = |sealing: Sealing| {
         let row = ledger.seal(&claim, &[sealing]).unwrap().remove(0);
-        (row.fate() == ReleaseStatus::Sealed)
+        (row.status() == ReleaseStatus::Sealed)
             .then(|| row.cost().map_or(0, |cost| u32::from(*cost == rho(3)) * 3))
     };
     assert_eq!(costs(once("web", (0, 10), (0, 100), 3)), Some(3));
@@ -247,8 +247,8 @@ fn what_is_paid_once_counts_in_every_span_of_its_life(at: ScratchPlace) {
     let mut ledger = ledger(&scratch, Promise::Each(10), 5);
     let claim = ledger.claim(&name("web")).unwrap();
     ledger.seal(&claim, &[once("web", (0, 10), (0, 50), 4)]).unwrap();
-    let mut fate = |window| ledger.seal(&claim, &[sealing("web", window, 2, "line")]).unwrap()[0].fate();
-    assert_eq!([fate((40, 49)), fate((50, 60))], [ReleaseStatus::Refused, ReleaseStatus::Sealed]);
+    let mut status = |window| ledger.seal(&claim, &[sealing("web", window, 2, "line")]).unwrap()[0].status();
+    assert_eq!([status((40, 49)), status((50, 60))], [ReleaseStatus::Refused, ReleaseStatus::Sealed]);
 }
 
 fn a_job_runs_once_and_its_zombie_seals_nothing(at: ScratchPlace) {
@@ -298,9 +298,9 @@ fn rivals_are_granted_exactly_the_cap(at: ScratchPlace) {
             let mut ledger = Ledger::open(scratch.ledger()).unwrap();
             let claim = ledger.claim(&name(&job)).unwrap();
             barrier.wait();
-            let fates = (0..25)
-                .map(|k| ledger.seal(&claim, &[sealing(&job, (k, k + 1), 1, "line")]).unwrap()[0].fate());
-            fates.filter(|fate| *fate == ReleaseStatus::Sealed).count()
+            let statuses = (0..25)
+                .map(|k| ledger.seal(&claim, &[sealing(&job, (k, k + 1), 1, "line")]).unwrap()[0].status());
+            statuses.filter(|status| *status == ReleaseStatus::Sealed).count()
         };
         let granted: usize = std::thread::scope(|scope| {
             let threads = [0, 1, 2, 3].map(|job| scope.spawn(move || pipeline(format!("job{job}"))));
@@ -357,7 +357,7 @@ fn ledgers_grant_what_a_slow_account_grants(at: ScratchPlace) {
             seen.push(window);
             let expected = fits(promise, &granted, window, units, 8);
             let row = &ledger.seal(&claim, &[sealing("web", window, units, "line")]).unwrap()[0];
-            prop_assert_eq!(row.fate() == ReleaseStatus::Sealed, expected);
+            prop_assert_eq!(row.status() == ReleaseStatus::Sealed, expected);
             if expected {
                 granted.push((window, units));
             }

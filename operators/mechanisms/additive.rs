@@ -284,10 +284,10 @@ macro_rules! adds_noise {
             }
         }
 
-        /// A draw for each public key, in their order, whether anybody has it or not; for keys to discover,
-        /// see [`Keys::discover`](super::Keys::discover).
         impl crate::mechanisms::mechanism::Sealed for $law {}
 
+        /// One draw for each public key, in their order, whether anybody has it or not; for keys to discover,
+        /// see [`Keys::discover`](super::Keys::discover).
         impl<K: Key> Mechanism<Total<K>> for $law {
             type Prepared = NoisyTotals<K>;
 

@@ -122,7 +122,7 @@ pub(super) enum KeyChoice<K> {
     Public(Arc<[K]>),
     Discover {
         delta: Result<BudgetUnits, Invalid>,
-        most: usize,
+        at_most: usize,
     },
 }
 
@@ -156,18 +156,18 @@ impl<K: Key> Keys<K> {
     /// that the keys of any one person are given away with probability `delta` at most, in each window. From
     /// then on the key is public, and is in every window.
     ///
-    /// `delta` is charged for every window beside the mechanism's own cost. It is read when the mechanism is
-    /// made ready.
+    /// `delta` is charged beside the mechanism's own cost, and as often: for every window, or once for a
+    /// running total and under a lifetime contribution bound. It is checked when the mechanism is prepared.
     pub fn discover(delta: f64) -> Keys<K> {
         Keys(KeyChoice::Discover {
             delta: positive(BudgetUnits::at_least_float("delta", delta)),
-            most: Self::MOST,
+            at_most: Self::MOST,
         })
     }
 
     /// As [`Keys::discover`], from an exact amount.
     pub fn discover_within(delta: BudgetUnits) -> Keys<K> {
-        Keys(KeyChoice::Discover { delta: positive(Ok(delta)), most: Self::MOST })
+        Keys(KeyChoice::Discover { delta: positive(Ok(delta)), at_most: Self::MOST })
     }
 
     /// The list, where it is public.
@@ -187,7 +187,7 @@ impl<K: Key> Keys<K> {
     /// number of people stay. Both are decided by what is public. Public lists are not touched.
     pub fn at_most(self, keys: usize) -> Keys<K> {
         match self.0 {
-            KeyChoice::Discover { delta, .. } => Keys(KeyChoice::Discover { delta, most: keys }),
+            KeyChoice::Discover { delta, .. } => Keys(KeyChoice::Discover { delta, at_most: keys }),
             list => Keys(list),
         }
     }
@@ -221,78 +221,6 @@ fn positive(delta: Result<BudgetUnits, Invalid>) -> Result<BudgetUnits, Invalid>
 }
 
 const ONE: BudgetUnits = BudgetUnits::from_bits(1 << 64);
-
-// The keys that are public already: all that a release with discovered keys remembers from one window to the
-// next.
-
-/// The format: this byte, then each key as its length in four bytes, the most significant first, and its
-/// bytes; in ascending order.
-const VERSION: u8 = 1;
-
-/// The longest key that discovery makes public, in bytes. Longer ones are left out by their own length alone,
-/// as if nobody had brought them. With [`Keys::at_most`](super::Keys::at_most) this bounds the state.
-pub(super) const LONGEST: usize = 4096;
-
-/// Keys that were released before, ascending.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct KnownKeys<K>(Vec<K>);
-
-impl<K: Key> KnownKeys<K> {
-    pub(super) fn none() -> KnownKeys<K> {
-        KnownKeys(Vec::new())
-    }
-
-    /// Reads what [`KnownKeys::to_bytes`] wrote.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Result<KnownKeys<K>, Invalid> {
-        let Some((&VERSION, mut rest)) = bytes.split_first() else {
-            return Err(Invalid::new(
-                "state",
-                InvalidKind::Malformed,
-                "state that this version of the library wrote",
-            ));
-        };
-        let malformed = || Invalid::new("state", InvalidKind::Malformed, "the state as it was sealed");
-        let mut keys: Vec<K> = Vec::new();
-        while !rest.is_empty() {
-            let (length, after) = rest.split_first_chunk().ok_or_else(malformed)?;
-            let (key, after) =
-                after.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or_else(malformed)?;
-            let key = K::from_bytes(key).ok_or_else(malformed)?;
-            if keys.last().is_some_and(|last| *last >= key) {
-                return Err(malformed());
-            }
-            keys.push(key);
-            rest = after;
-        }
-        Ok(KnownKeys(keys))
-    }
-
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
-        for key in &self.0 {
-            let key = key.to_bytes();
-            // At most LONGEST bytes: nothing longer is ever added.
-            bytes.extend_from_slice(&(key.len() as u32).to_be_bytes());
-            bytes.extend_from_slice(&key);
-        }
-        bytes
-    }
-
-    /// These and `found`, which are none of them.
-    pub(super) fn with(mut self, found: impl IntoIterator<Item = K>) -> KnownKeys<K> {
-        self.0.extend(found);
-        self.0.sort();
-        self
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &K> {
-        self.0.iter()
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -361,52 +289,5 @@ mod tests {
         assert_eq!(u64::from_bytes(&[0; 7]), None);
         assert_eq!(String::from_bytes(&[0xff]), None);
         assert_eq!(<()>::from_bytes(&[0]), None);
-    }
-}
-
-#[cfg(test)]
-mod known_tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn read(bytes: &[u8]) -> Result<KnownKeys<String>, InvalidKind> {
-        KnownKeys::from_bytes(bytes).map_err(|refused| refused.kind())
-    }
-
-    #[test]
-    fn the_format_is_written_down() {
-        let known = KnownKeys::none().with(["b".to_owned(), "ab".to_owned(), String::new()]);
-        assert_eq!(known.to_bytes(), b"\x01\0\0\0\0\0\0\0\x02ab\0\0\0\x01b");
-        assert_eq!(KnownKeys::<String>::none().to_bytes(), [1]);
-    }
-
-    #[test]
-    fn bytes_that_nobody_wrote_are_refused() {
-        assert_eq!(read(b""), Err(InvalidKind::Malformed));
-        assert_eq!(read(b"\x02"), Err(InvalidKind::Malformed), "another version");
-        assert_eq!(read(b"\x01\0\0\0"), Err(InvalidKind::Malformed), "a torn length");
-        assert_eq!(read(b"\x01\0\0\0\x02a"), Err(InvalidKind::Malformed), "a torn key");
-        assert_eq!(read(b"\x01\xff\xff\xff\xffa"), Err(InvalidKind::Malformed), "a length beyond the end");
-        assert_eq!(read(b"\x01\0\0\0\x01\xff"), Err(InvalidKind::Malformed), "no text");
-        assert_eq!(read(b"\x01\0\0\0\x01b\0\0\0\x01a"), Err(InvalidKind::Malformed), "out of order");
-        assert_eq!(read(b"\x01\0\0\0\x01a\0\0\0\x01a"), Err(InvalidKind::Malformed), "twice");
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_written_is_read(keys: std::collections::BTreeSet<String>) {
-            let known = KnownKeys::none().with(keys);
-            prop_assert_eq!(read(&known.to_bytes()), Ok(known));
-        }
-
-        #[test]
-        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
-            let mut versioned = vec![VERSION];
-            versioned.extend_from_slice(&bytes);
-            if let Ok(known) = read(&versioned) {
-                prop_assert_eq!(known.to_bytes(), versioned);
-            }
-            let _ = read(&bytes);
-        }
     }
 }

@@ -106,7 +106,7 @@ pub trait Prepared: Sealed + Send + Sync + 'static {
 
     /// Returns the number of the largest people of a key that it needs, if it needs no others: fewer are then
     /// gathered. Without a number, what the statistic says of everybody.
-    fn largest(&self) -> Option<usize> {
+    fn largest_needed(&self) -> Option<usize> {
         None
     }
 
@@ -216,9 +216,10 @@ fn keys<K: Key>(form: Canonical, keys: &Keys<K>, delta: BudgetUnits) -> Canonica
             let form = form.text("public").bytes(&(list.len() as u64).to_be_bytes());
             list.iter().fold(form, |form, key| form.bytes(&key.to_bytes()))
         }
-        KeyChoice::Discover { most, .. } => {
-            form.text("discover").bytes(&delta.to_bits().to_be_bytes()).bytes(&(*most as u64).to_be_bytes())
-        }
+        KeyChoice::Discover { at_most, .. } => form
+            .text("discover")
+            .bytes(&delta.to_bits().to_be_bytes())
+            .bytes(&(*at_most as u64).to_be_bytes()),
     }
 }
 

@@ -3,16 +3,16 @@
 //! # From a bound to an answer
 //!
 //! ```text
-//! Bound ──checked──▶ Limits ─┐
-//! Keys, Range ───────────────┴▶ Total, Mean ──prepared──▶ NoisyTotals, NoisyMeans ──draw──▶ Answer
-//!                               (Statistic)     ▲      (Prepared: cost, tally, draw)   ▲
-//!                          Gaussian, Laplace ───┘             Cells, state, Noise ──┘
+//! Bound ──checked──▶ ContributionBound ─┐
+//! Keys, Range ──────────────────────────┴▶ Total, Mean ──prepare──▶ NoisyTotals, NoisyMeans ──draw──▶ Answer
+//!                                          (Statistic)    ▲      (Prepared: cost, tally, draw)  ▲
+//!                                    Gaussian, Laplace ───┘          Cells, state, NoiseSource ─┘
 //!
-//! Keys, Ranges, a domain ─────▶ VectorMean ──prepared──▶ NoisyVectors, FollowedMeans, StableMeans ──draw──▶ Answer
+//! Keys, Ranges, a domain ─────▶ VectorMean ──prepare──▶ NoisyVectors, FollowedMeans, StableMeans ──draw──▶ Answer
 //!                               FoundMean, StableVectors   ▲
 //!                                     Gaussian, Stable ────┘
 //!
-//! Keys, Grid ─────────────────▶ Largest ───prepared──▶ Searched, Inverted ─draw──▶ Answer
+//! Keys, Grid ─────────────────▶ Largest ────prepare──▶ Searched, Inverted ─draw──▶ Answer
 //!                               Quantiles          ▲ Ranked
 //!     BinarySearch, Exponential, PermuteAndFlip ───┘
 //! ```

@@ -68,7 +68,7 @@ pub(super) trait Numbers: NumberForm {
     }
 
     /// Returns the number of the largest people that is needed, if no others are.
-    fn largest(&self) -> Option<usize> {
+    fn largest_needed(&self) -> Option<usize> {
         None
     }
 
@@ -159,8 +159,8 @@ impl<K: Key, N: Numbers> Prepared for Noisy<K, N> {
         self.selection.accepts(state)
     }
 
-    fn largest(&self) -> Option<usize> {
-        self.numbers.largest()
+    fn largest_needed(&self) -> Option<usize> {
+        self.numbers.largest_needed()
     }
 
     fn draw(

@@ -1,4 +1,8 @@
-//! Partition selection: the rows of a window's answer, and the remembered keys.
+//! Partition selection: which keys a window releases.
+//!
+//! Public keys have a row in every window. A key that is to be discovered is withheld until its noised number
+//! of people reaches the [`Threshold`], whose page says why a lone person's key is safe; from then on it is
+//! public ([`KnownKeys`]), and has a row in every window.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,18 +10,24 @@ use std::sync::Arc;
 
 use super::additive::Additive;
 use super::answer::{Answer, Estimate, EstimateFormat, Noised};
-use super::keys::{Key, KeyChoice, Keys, KnownKeys, LONGEST};
+use super::keys::{Key, KeyChoice, Keys};
 use super::mechanism::Drawn;
 use super::statistic::{Cell, Cells, Summary};
 use crate::accounting::BudgetUnits;
-use crate::invalid::{Invalid, InvalidKind};
+use crate::invalid::Invalid;
 use crate::noise::NoiseSource;
+
+pub(super) mod known;
+mod threshold;
+
+use known::{KnownKeys, LONGEST};
+pub(super) use threshold::Threshold;
 
 /// Keys, with all that discovering them takes.
 #[derive(Clone, Debug)]
 pub(super) enum Selection<K> {
     Public(Arc<[K]>),
-    Discovered { threshold: Threshold, most: usize },
+    Discovered { threshold: Threshold, at_most: usize },
 }
 
 /// A key that will be released, and its exact cell.
@@ -46,17 +56,17 @@ pub(super) fn delta<K>(keys: &Keys<K>) -> Result<BudgetUnits, Invalid> {
 
 impl<K: Key> Selection<K> {
     /// `people` makes the noise for the number of people of a key, by which any one person is moved in
-    /// `limit` keys.
+    /// `keys_per_person` keys.
     pub(super) fn new(
         keys: &Keys<K>,
-        limit: u64,
+        keys_per_person: u64,
         people: impl FnOnce() -> Result<Additive, Invalid>,
     ) -> Result<Selection<K>, Invalid> {
         match &keys.0 {
             KeyChoice::Public(keys) => Ok(Selection::Public(keys.clone())),
-            KeyChoice::Discover { delta, most } => {
-                let threshold = Threshold::new(people()?, limit, delta.clone()?)?;
-                Ok(Selection::Discovered { threshold, most: *most })
+            KeyChoice::Discover { delta, at_most } => {
+                let threshold = Threshold::new(people()?, keys_per_person, delta.clone()?)?;
+                Ok(Selection::Discovered { threshold, at_most: *at_most })
             }
         }
     }
@@ -97,12 +107,12 @@ impl<K: Key> Selection<K> {
                     cells.into_iter().map(|(key, cell)| SelectedRow { key, cell, passed: None }).collect();
                 SelectedRows { rows, known: None, room: None }
             }
-            Selection::Discovered { threshold, most } => {
+            Selection::Discovered { threshold, at_most } => {
                 // State that cannot be read ended the job before its first draw (`accepts`). Beginning anew
                 // would still be private: every window pays for the discovery of all of its keys.
                 let known =
                     state.and_then(|bytes| KnownKeys::from_bytes(bytes).ok()).unwrap_or(KnownKeys::none());
-                discover(threshold, *most, cells, known, noise)
+                discover(threshold, *at_most, cells, known, noise)
             }
         }
     }
@@ -110,14 +120,14 @@ impl<K: Key> Selection<K> {
 
 fn discover<K: Key, C: Summary>(
     threshold: &Threshold,
-    most: usize,
+    at_most: usize,
     mut cells: BTreeMap<K, C>,
     known: KnownKeys<K>,
     noise: &mut NoiseSource,
 ) -> SelectedRows<K, C> {
     let public = |key: &K| (key.clone(), cells.remove(key).unwrap_or_default());
     let public: Vec<(K, C)> = known.iter().map(public).collect();
-    let room = most.saturating_sub(known.len());
+    let room = at_most.saturating_sub(known.len());
     let mut passed = Vec::new();
     if room > 0 {
         cells.retain(|key, cell| cell.people() > 0 && key.to_bytes().len() <= LONGEST);
@@ -133,7 +143,7 @@ fn discover<K: Key, C: Summary>(
         passed.truncate(room);
     }
     let known = known.with(passed.iter().map(|row| row.key.clone()));
-    let room = most.saturating_sub(known.len());
+    let room = at_most.saturating_sub(known.len());
     let public = public.into_iter().map(|(key, cell)| SelectedRow { key, cell, passed: None });
     let mut rows: Vec<SelectedRow<K, C>> = public.chain(passed).collect();
     rows.sort_by(|a, b| a.key.cmp(&b.key));
@@ -205,123 +215,3 @@ impl NoisedColumn {
         Noised::additive(number, &self.noise)
     }
 }
-
-// How many people a key must seem to have before it is released, and what is then known of their number.
-//
-// # The rule
-//
-// `people + noise >= threshold`, asked only of keys that somebody has. A person who brings `j` keys which
-// nobody else has gives one of them away with probability `1 - (1-p)^j`, `p = P[1 + noise >= threshold]`. On
-// the rest, where none of them is released, the outputs with and without that person differ by a shift of at
-// most `keys - j` cells by 1, which is what the noise is priced for. So discovery costs `delta = 1 -
-// (1-p)^keys` beside the noise.
-//
-// The comparison is `>=`, in the draw and in `p`: the noise is an integer, and the single point at the
-// threshold can be as likely as all beyond it.
-
-/// The largest error of a probability computed in floats, taken twice: the tails are rounded up already.
-const MARGIN: f64 = 1e-10;
-
-/// The least threshold that gives one person's own keys away with probability `delta` at most; 1 or more.
-#[derive(Clone, Debug)]
-pub(super) struct Threshold {
-    least: i64,
-    noise: Additive,
-    /// `P[noise >= k]` for `k` from 1 on; empty where a single tail is cheap.
-    tails: Vec<f64>,
-}
-
-impl Threshold {
-    pub(super) fn new(noise: Additive, keys: u64, delta: BudgetUnits) -> Result<Threshold, Invalid> {
-        let delta = delta.to_float_down();
-        let holds = |least: i64| given_away(noise.tail(least - 1), keys) <= delta;
-        let (mut low, mut high) = (0, 1);
-        while !holds(high) {
-            if high > 1 << 60 {
-                return Err(Invalid::new(
-                    "delta",
-                    InvalidKind::TooSmall,
-                    "a larger delta for keys to discover",
-                ));
-            }
-            (low, high) = (high, 2 * high);
-        }
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if holds(middle) { high = middle } else { low = middle }
-        }
-        let tails = tails(&noise);
-        Ok(Threshold { least: high, noise, tails })
-    }
-
-    /// The least number that is released.
-    pub(super) fn least(&self) -> i64 {
-        self.least
-    }
-
-    /// Returns true if a noised number of people reaches the threshold.
-    pub(super) fn passes(&self, noised: i128) -> bool {
-        noised >= i128::from(self.least)
-    }
-
-    pub(super) fn noise(&self) -> &Additive {
-        &self.noise
-    }
-
-    /// The least number of people, 1 or more, of which `noised` or more is not too surprising, *given that it
-    /// passed*: `P[n + noise >= noised | passed] > outside`. The other end of an interval needs no condition:
-    /// having passed only makes small numbers rarer.
-    pub(super) fn at_least(&self, noised: i128, outside: f64) -> i128 {
-        let surprising = |n: i128| {
-            let (seen, passed) = (noised - n, i128::from(self.least) - n);
-            self.beyond(seen) <= outside * self.beyond(passed)
-        };
-        // The ratio of the two grows with n, up to more than 1/2 at n = noised.
-        let (mut low, mut high) = (0, noised.max(1));
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if surprising(middle) { low = middle } else { high = middle }
-        }
-        high
-    }
-
-    /// `P[noise >= at]`.
-    fn beyond(&self, at: i128) -> f64 {
-        let at = at.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        let above = |k: u64| self.tails.get(k as usize - 1).copied().unwrap_or(0.0);
-        match at {
-            _ if self.tails.is_empty() => self.noise.tail(at),
-            1.. => above(at.unsigned_abs()),
-            _ => 1.0 - above(at.unsigned_abs().saturating_add(1)),
-        }
-    }
-}
-
-/// `1 - (1-p)^keys`, rounded up.
-fn given_away(p: f64, keys: u64) -> f64 {
-    let all = -(keys as f64 * (-p).ln_1p()).exp_m1();
-    (all * (1.0 + MARGIN)).min(1.0)
-}
-
-/// All tails of noise whose tail is a long sum. Up to 39 sigma; beyond, floats know nothing but 0.
-fn tails(noise: &Additive) -> Vec<f64> {
-    let sigma = noise.scale();
-    // From 2^13 on a tail is a formula, as it is for Laplace noise; below, the table has some 300,000 entries
-    // at most.
-    if noise.family() == super::Family::Laplace || sigma >= 8192.0 {
-        return Vec::new();
-    }
-    let reach = (39.0 * sigma) as usize + 1;
-    let mut tails = vec![0.0; reach];
-    let mut sum = 0.0;
-    for k in (1..=reach).rev() {
-        sum += (-(k as f64 / sigma).powi(2) / 2.0).exp();
-        tails[k - 1] = sum;
-    }
-    let scale = noise.tail(1) / sum;
-    tails.iter_mut().for_each(|tail| *tail *= scale);
-    tails
-}
-
-#[cfg(test)]
-mod tests;

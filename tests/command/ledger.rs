@@ -48,7 +48,7 @@ pub(crate) fn charge(ledger: &std::path::Path, account: &str, end: i64, rho: f64
     let charge = Some(Charge::Cost(cost));
     let rows = ledger.seal(
         &claim,
-        &[Sealing { release, charge, fate: ReleaseStatus::Sealed, line: "line".into(), state: None }],
+        &[Sealing { release, charge, status: ReleaseStatus::Sealed, line: "line".into(), state: None }],
     );
     rows.unwrap().remove(0)
 }
@@ -192,7 +192,7 @@ fn rows_are_counted_after_a_repair_that_leaves_a_gap() {
     let last = charge(&path, "visits", 172_800_000_000, 0.125);
     let mut journal = Journal::open(&anchor, Ledger::open(&path).unwrap().name()).unwrap();
     journal.begin().unwrap();
-    journal.note([&last].into_iter()).unwrap();
+    journal.record([&last].into_iter()).unwrap();
     let (copy, anchor) = (copy.to_str().unwrap(), anchor.to_str().unwrap());
     let repair = ["ledger", "repair", copy, "--accept-loss", "--reason", "an older copy", "--anchor", anchor];
     let (code, page, error) = discreet(&repair);

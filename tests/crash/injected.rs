@@ -180,7 +180,7 @@ fn in_order(scene: &Scene, log: &str) -> usize {
     let mut checked = 0;
     for release in plan::schedule() {
         let row = ledger.look_up(&release).unwrap().unwrap();
-        if row.fate() != ReleaseStatus::Sealed {
+        if row.status() != ReleaseStatus::Sealed {
             continue;
         }
         let token = row.line().split_once("\"token\":\"").unwrap().1.trim_end_matches("\"}");

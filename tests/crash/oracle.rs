@@ -58,7 +58,7 @@ pub(crate) fn judge(scene: &Scene, past: Past) -> Result<Ends, String> {
     let mut rows = Vec::new();
     for release in plan::schedule() {
         let row = ledger.look_up(&release).map_err(|trouble| trouble.to_string())?;
-        rows.push(row.ok_or_else(|| format!("no fate: {} {:?}", release.name, release.window))?);
+        rows.push(row.ok_or_else(|| format!("no status: {} {:?}", release.name, release.window))?);
     }
     rows.sort_by_key(Row::sequence);
     total_went_on(&rows)?;
@@ -67,7 +67,7 @@ pub(crate) fn judge(scene: &Scene, past: Past) -> Result<Ends, String> {
     let (repeated, unheard) = deliveries(scene, &rows, past)?;
     anchor_is_held(&mut ledger, scene, &rows)?;
     one_seed_each(scene, &rows, past)?;
-    let count = |fate| rows.iter().filter(|row| row.fate() == fate).count();
+    let count = |status| rows.iter().filter(|row| row.status() == status).count();
     Ok(Ends {
         sealed: count(ReleaseStatus::Sealed),
         refused: count(ReleaseStatus::Refused),
@@ -107,7 +107,7 @@ fn budgets_add_up(ledger: &mut Ledger, rows: &[Row]) -> Result<(), String> {
     // Computed from the configuration, not from the rows.
     let sealed = |statistic| {
         rows.iter()
-            .filter(|row| row.fate() == ReleaseStatus::Sealed && row.release().name.as_str() == statistic)
+            .filter(|row| row.status() == ReleaseStatus::Sealed && row.release().name.as_str() == statistic)
             .count()
     };
     let due = sealed("counts") as u64 + if sealed("total") > 0 { 2 } else { 0 };
@@ -116,7 +116,7 @@ fn budgets_add_up(ledger: &mut Ledger, rows: &[Row]) -> Result<(), String> {
     })?;
     let payers = rows
         .iter()
-        .filter(|row| row.fate() == ReleaseStatus::Refused || row.fate() == ReleaseStatus::Skipped);
+        .filter(|row| row.status() == ReleaseStatus::Refused || row.status() == ReleaseStatus::Skipped);
     claim(payers.clone().all(|row| row.cost().is_none()), || "a tombstone was charged".to_owned())
 }
 
@@ -125,7 +125,7 @@ fn total_went_on(rows: &[Row]) -> Result<(), String> {
     let (mut times, mut exact, mut after) = (0, 0, "none".to_owned());
     for row in rows
         .iter()
-        .filter(|row| row.fate() == ReleaseStatus::Sealed && row.release().name.as_str() == "total")
+        .filter(|row| row.status() == ReleaseStatus::Sealed && row.release().name.as_str() == "total")
     {
         times += 1;
         exact += plan::source(row.release().window.start() / 10).sum::<i64>();
@@ -219,7 +219,7 @@ fn one_seed_each(scene: &Scene, rows: &[Row], past: Past) -> Result<(), String> 
     for [process, id, _] in &draws {
         claim(once.insert((process, id)), || format!("process {process} drew twice for {id}"))?;
     }
-    for row in rows.iter().filter(|row| row.fate() == ReleaseStatus::Sealed) {
+    for row in rows.iter().filter(|row| row.status() == ReleaseStatus::Sealed) {
         let id = row.release().id().to_string();
         let token = token(row).ok_or("a line without a word")?;
         let of_it: Vec<&str> =

@@ -20,7 +20,7 @@ fn two_processes_release_what_one_would() {
         assert_eq!(status.code(), Some(0), "{said}");
     }
     assert_eq!(
-        (scratch.lines().len(), scratch.fates()),
+        (scratch.lines().len(), scratch.statuses()),
         (WINDOWS, vec![Some(ReleaseStatus::Sealed); WINDOWS])
     );
 }
@@ -38,7 +38,7 @@ fn when_one_of_two_processes_is_killed_the_other_ends_and_nothing_partial_is_sea
         let (status, said) = end(other);
         assert_eq!(status.code(), Some(70), "{said}");
         end(victim);
-        assert_eq!(scratch.fates(), [None; WINDOWS]);
+        assert_eq!(scratch.statuses(), [None; WINDOWS]);
     }
 }
 
@@ -52,7 +52,7 @@ fn when_the_input_of_one_process_fails_both_end_and_nothing_is_sealed() {
         assert_eq!(status.code(), Some(code), "{task}: {said}");
         let (status, said) = end(healthy);
         assert_eq!(status.code(), Some(70), "{task}: {said}");
-        assert_eq!(scratch.fates(), [None; WINDOWS]);
+        assert_eq!(scratch.statuses(), [None; WINDOWS]);
     }
 }
 
@@ -77,7 +77,7 @@ fn a_process_waits_for_its_peers_until_a_deadline_and_lets_no_stranger_in() {
         stop.store(true, Ordering::SeqCst);
         knocking.join().unwrap();
         assert_eq!(status.code(), Some(78), "{said}");
-        assert_eq!(scratch.fates(), [None; WINDOWS]);
+        assert_eq!(scratch.statuses(), [None; WINDOWS]);
     }
 }
 
@@ -90,5 +90,5 @@ fn processes_of_different_configurations_do_not_find_together() {
     for (status, said) in both.map(end) {
         assert_eq!(status.code(), Some(78), "{said}");
     }
-    assert_eq!(scratch.fates(), [None; WINDOWS]);
+    assert_eq!(scratch.statuses(), [None; WINDOWS]);
 }

@@ -46,10 +46,10 @@ impl Scratch {
     }
 
     /// The ledger's status of each window of the schedule.
-    fn fates(&self) -> Vec<Option<ReleaseStatus>> {
+    fn statuses(&self) -> Vec<Option<ReleaseStatus>> {
         let mut ledger = Ledger::open(self.ledger()).unwrap();
         let windows = (0..).map_while(|number| schedule().window(number));
-        windows.map(|window| ledger.look_up(&title().of(window)).unwrap().map(|row| row.fate())).collect()
+        windows.map(|window| ledger.look_up(&title().of(window)).unwrap().map(|row| row.status())).collect()
     }
 
     fn lines(&self) -> Vec<String> {
@@ -102,7 +102,7 @@ fn a_whole_input_is_released_window_by_window_and_said_again_to_the_byte() {
         assert_eq!(windows, ["0", "10", "20", "30", "40", "50"].repeat(round));
         assert_eq!(lines[lines.len() - WINDOWS..], lines[..WINDOWS], "the second run repeats the first");
     }
-    assert_eq!(scratch.fates(), [Some(ReleaseStatus::Sealed); WINDOWS]);
+    assert_eq!(scratch.statuses(), [Some(ReleaseStatus::Sealed); WINDOWS]);
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn windows_that_the_budget_does_not_hold_are_refused_and_the_exit_code_says_so()
     let scratch = Scratch::new("poor", 4.0);
     let (status, said) = end(child("poor", &scratch.0).spawn().unwrap());
     assert_eq!(status.code(), Some(75), "{said}");
-    let fates = scratch.fates();
-    assert_eq!(fates.iter().filter(|fate| **fate == Some(ReleaseStatus::Sealed)).count(), 4);
-    assert_eq!(fates.iter().filter(|fate| **fate == Some(ReleaseStatus::Refused)).count(), 2);
+    let statuses = scratch.statuses();
+    assert_eq!(statuses.iter().filter(|status| **status == Some(ReleaseStatus::Sealed)).count(), 4);
+    assert_eq!(statuses.iter().filter(|status| **status == Some(ReleaseStatus::Refused)).count(), 2);
     assert_eq!(scratch.lines().len(), WINDOWS, "a refusal is a line, too");
 }
 
@@ -132,7 +132,7 @@ fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
         let scratch = Scratch::new(&task.replace(' ', "-"), 100.0);
         let (status, said) = end(child(task, &scratch.0).spawn().unwrap());
         assert_eq!(status.code(), Some(code), "{task}: {said}");
-        assert_eq!(scratch.fates(), [None; WINDOWS], "{task}");
+        assert_eq!(scratch.statuses(), [None; WINDOWS], "{task}");
         assert_eq!(scratch.lines().len(), 0, "{task}");
         assert!(!said.contains("47"), "{task}: a panic quotes a record: {said}");
     }

@@ -45,7 +45,7 @@ impl WindowStatistic for People {
         Charge::Cost(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(COST).unwrap()))
     }
 
-    fn seal(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
+    fn sealable(&self, window: Interval, tally: i64) -> Box<dyn Sealable> {
         Box::new(move |noise: &mut NoiseSource| {
             let law = DiscreteGaussian::new(512.0).unwrap();
             format!("{} about {}", window.start(), tally + law.draw(noise))

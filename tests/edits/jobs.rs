@@ -17,8 +17,7 @@ pub(crate) struct Edit {
     pub(crate) change: &'static str,
     /// The new value; `None` to leave the field out.
     to: Option<&'static str>,
-    /// The jobs to try it on; all that have the field, if none is named.
-    on: &'static [&'static str],
+    on: EditedJobs,
     /// The name of the field in a refusal, if it is not the last part of its path.
     pub(crate) named: Option<&'static str>,
     /// True if the edit may add windows.
@@ -27,13 +26,28 @@ pub(crate) struct Edit {
     with: &'static [(&'static str, Option<&'static str>)],
 }
 
+/// The jobs that an edit is tried on.
+#[derive(Clone, Copy)]
+enum EditedJobs {
+    /// All that have its field.
+    WithTheField,
+    /// Those with these names.
+    Named(&'static [&'static str]),
+    /// Those of which this holds.
+    Where(fn(&Job) -> bool),
+}
+
 const fn edit(field: &'static str, change: &'static str, to: &'static str) -> Edit {
-    Edit { field, change, to: Some(to), on: &[], named: None, more: false, with: &[] }
+    Edit { field, change, to: Some(to), on: EditedJobs::WithTheField, named: None, more: false, with: &[] }
 }
 
 impl Edit {
-    const fn on(self, on: &'static [&'static str]) -> Edit {
-        Edit { on, ..self }
+    const fn on(self, names: &'static [&'static str]) -> Edit {
+        Edit { on: EditedJobs::Named(names), ..self }
+    }
+
+    const fn on_jobs(self, of: fn(&Job) -> bool) -> Edit {
+        Edit { on: EditedJobs::Where(of), ..self }
     }
 
     const fn left_out(self) -> Edit {
@@ -54,8 +68,9 @@ impl Edit {
 
     pub(crate) fn is_of(&self, job: &Job) -> bool {
         match self.on {
-            [] => job.fields.iter().any(|(field, _)| field == self.field),
-            names => names.contains(&job.name),
+            EditedJobs::WithTheField => job.has(self.field),
+            EditedJobs::Named(names) => names.contains(&job.name),
+            EditedJobs::Where(of) => of(job),
         }
     }
 }
@@ -105,15 +120,44 @@ impl Job {
         self.but(&[("privacy.promise", Some("\"lifetime\"")), ("release.bound.windows", Some("3"))])
     }
 
+    fn has(&self, field: &str) -> bool {
+        self.fields.iter().any(|(name, _)| name == field)
+    }
+
+    fn states(&self, field: &str, value: &str) -> bool {
+        self.fields.iter().any(|(name, held)| name == field && held == value)
+    }
+
+    /// Returns true if it has windows of time at a stated cost, whatever their number.
+    fn has_stated_windows(&self) -> bool {
+        // A person counts in up to 20 windows, and there are fewer: the price is that of their number.
+        let pays_for_all = self.states("release.bound.windows", "20");
+        !self.states("release.every", "\"all\"") && !self.has("release.share") && !pays_for_all
+    }
+
+    /// Returns true if each of its windows is paid for by itself.
+    fn is_paid_by_window(&self) -> bool {
+        self.has_stated_windows() && !self.has("release.running") && !self.has("release.bound.windows")
+    }
+
+    /// Returns true if its windows share a part of the budget.
+    fn has_shared_windows(&self) -> bool {
+        !self.states("release.every", "\"all\"") && self.has("release.share") && !self.has("release.running")
+    }
+
+    fn reads_csv(&self) -> bool {
+        self.states("source.type", "\"csv\"")
+    }
+
+    fn reads_people_from_csv(&self) -> bool {
+        self.reads_csv() && self.has("privacy.person.field")
+    }
+
     /// Returns true if the job keeps state between its windows.
     pub(crate) fn keeps_state(&self) -> bool {
-        let states = |field: &str, value: &str| {
-            let is = |(name, held): &(String, String)| name == field && (value.is_empty() || held == value);
-            self.fields.iter().any(is)
-        };
-        states("release.running", "true")
-            || states("release.bound.windows", "")
-            || states("release.people.keys", "\"discover\"")
+        self.states("release.running", "true")
+            || self.has("release.bound.windows")
+            || self.states("release.people.keys", "\"discover\"")
     }
 
     /// A sum with the budget of the others.
@@ -360,38 +404,16 @@ pub(crate) fn all() -> Vec<Job> {
     ]
 }
 
-/// The jobs whose releases are paid for window by window.
-const BY_WINDOW: &[&str] = &["discovered", "sum", "histogram", "max", "quantile", "sliding", "records"];
-/// The jobs that read people from a file.
-const FILES: &[&str] = &[
-    "running",
-    "count",
-    "people",
-    "discovered",
-    "sum",
-    "mean",
-    "histogram",
-    "max",
-    "quantile",
-    "last",
-    "sliding",
-    "whole",
-    "records",
-];
-const CSV: &[&str] = &["count", "discovered", "sum", "histogram", "max", "quantile", "last", "whole"];
-/// The jobs whose share of the budget is divided by their windows.
-const SHARED: &[&str] = &["people", "mean"];
-/// The jobs with time windows and a stated cost.
-const STATED: &[&str] =
-    &["count", "discovered", "sum", "histogram", "max", "quantile", "last", "sliding", "records"];
-
 pub(crate) const EDITS: &[Edit] = &[
     edit("job.name", "another", "\"clicks\""),
     edit("job.version", "the next", "2"),
     edit("job.from", "earlier", "\"2026-01-02T00:00:00Z\"").named("from"),
     edit("job.from", "later", "\"2026-01-07T00:00:00Z\"").named("from"),
-    edit("job.from", "earlier by less than a window", "\"2026-01-04T12:00:00Z\"").on(BY_WINDOW),
-    edit("job.until", "later, with a cost of a window", "\"2026-01-14T00:00:00Z\"").on(BY_WINDOW).with_more(),
+    edit("job.from", "earlier by less than a window", "\"2026-01-04T12:00:00Z\"")
+        .on_jobs(Job::is_paid_by_window),
+    edit("job.until", "later, with a cost of a window", "\"2026-01-14T00:00:00Z\"")
+        .on_jobs(Job::is_paid_by_window)
+        .with_more(),
     edit("job.until", "later, with bound.windows", "\"2026-01-14T00:00:00Z\"").on(&["count"]).with_more(),
     edit("job.until", "later, with fewer windows than bound.windows", "\"2026-01-14T00:00:00Z\"")
         .on(&["few"])
@@ -402,15 +424,16 @@ pub(crate) const EDITS: &[Edit] = &[
         .on(&["running"])
         .named("until"),
     edit("job.until", "later, with a share divided by windows", "\"2026-01-14T00:00:00Z\"")
-        .on(SHARED)
+        .on_jobs(Job::has_shared_windows)
         .named("until"),
     edit("job.until", "later, with every = \"all\"", "\"2026-01-14T00:00:00Z\"")
         .on(&["whole"])
         .named("until"),
-    edit("job.until", "earlier, with a stated cost", "\"2026-01-09T00:00:00Z\"").on(STATED),
+    edit("job.until", "earlier, with a stated cost", "\"2026-01-09T00:00:00Z\"")
+        .on_jobs(Job::has_stated_windows),
     edit("job.slack", "another", "\"5s\""),
     edit("source.type", "another", "\"jsonl\"").on(&["count", "whole", "records"]),
-    edit("source.path", "the same records elsewhere", "\"copy.csv\"").on(FILES),
+    edit("source.path", "the same records elsewhere", "\"copy.csv\"").on_jobs(Job::reads_csv),
     edit("source.people", "another", "60"),
     edit("source.rows", "another", "600"),
     edit("source.keys", "another", "4"),
@@ -429,7 +452,9 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("source.id.field", "another", "\"other_id\""),
     edit("source.id.field", "left out", "").left_out(),
     edit("source.fields", "declared", "[\"who\", \"time\", \"id\"]").on(&["lines"]),
-    edit("privacy.person.field", "another", "\"other_who\"").on(CSV).named("privacy.person"),
+    edit("privacy.person.field", "another", "\"other_who\"")
+        .on_jobs(Job::reads_people_from_csv)
+        .named("privacy.person"),
     edit("privacy.person.missing", "another", "\"shared\"").named("privacy.person"),
     edit("privacy.unit", "record, instead of person", "\"record\"")
         .on(&["discovered", "sliding", "max"])

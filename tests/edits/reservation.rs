@@ -37,9 +37,10 @@ impl Windows {
         self.states += i64::from(keeps);
         let state = keeps.then(|| State { version: self.states, held: vec![version as u8], note: None });
         let charge = Some(Charge::Once { cost, life: Interval::new(0, 1_000).unwrap() });
-        let sealing = Sealing { release, charge, fate: ReleaseStatus::Sealed, line: "a line".into(), state };
+        let sealing =
+            Sealing { release, charge, status: ReleaseStatus::Sealed, line: "a line".into(), state };
         let rows = self.ledger.seal(&self.claim, &[sealing]).unwrap();
-        assert_eq!(rows[0].fate(), ReleaseStatus::Sealed);
+        assert_eq!(rows[0].status(), ReleaseStatus::Sealed);
         rows[0].cost().is_some()
     }
 

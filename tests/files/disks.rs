@@ -31,7 +31,7 @@ fn keep(scene: &Scene, seen: &mut BTreeSet<String>) {
 
 fn all_released(scene: &Scene, ledger: &str) {
     assert_eq!(Printed::of(&scene.read("releases.jsonl")).0.len(), WINDOWS as usize);
-    let (releases, spent) = scene.standing(ledger);
+    let (releases, spent) = scene.charged(ledger);
     assert_eq!((releases, spent["epsilon"]), (WINDOWS as u64, 20.0 * WINDOWS as f64));
     scene.verify(ledger);
 }

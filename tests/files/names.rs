@@ -67,8 +67,8 @@ fn a_symbolic_link_to_a_ledger_is_the_ledger() {
     std::os::unix::fs::symlink("../job.ledger", scene.at("away/link.ledger")).unwrap();
     other_job(&scene, "away/link.ledger");
     scene.done(&["replay", "other.toml", "--out", "releases.jsonl"]);
-    let spent = scene.standing("job.ledger");
+    let spent = scene.charged("job.ledger");
     scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);
     assert_eq!(scene.read("again.jsonl"), scene.read("releases.jsonl"));
-    assert_eq!(scene.standing("away/link.ledger"), spent);
+    assert_eq!(scene.charged("away/link.ledger"), spent);
 }

@@ -162,7 +162,7 @@ fn a_report_is_kept_from_demonstrations_and_from_the_lines() {
         said.code == Some(78) && said.err.contains("--report: both.html is the file of --out"),
         "{said:?}"
     );
-    assert_eq!(scene.standing("job.ledger").0, 0);
+    assert_eq!(scene.charged("job.ledger").0, 0);
     for name in ["page.html", "page.svg"] {
         let real = ["replay", "job.toml", "--out", "releases.jsonl", "--report", name];
         let demo = ["replay", "job.toml", "--demo", "--report", name];

@@ -76,7 +76,7 @@ fn processes_that_read_different_files_end_and_seal_nothing() {
                 assert!(said.err.contains(word), "{command} {path}: {word}: {said:?}");
             }
         }
-        assert_eq!(scene.standing("job.ledger").0, 0, "{command} {path}");
+        assert_eq!(scene.charged("job.ledger").0, 0, "{command} {path}");
         assert_eq!(scene.read("releases.jsonl"), "", "{command} {path}");
     });
 }
@@ -99,7 +99,7 @@ fn equal_copies_may_lie_anywhere() {
             assert_eq!(said.code, Some(0), "{command}: {said:?}");
         }
         assert_eq!(total(&scene), 3_000 * 4, "{command}");
-        assert_eq!(scene.standing("job.ledger").0, WINDOWS as u64);
+        assert_eq!(scene.charged("job.ledger").0, WINDOWS as u64);
     }
 }
 

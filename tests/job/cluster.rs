@@ -85,7 +85,7 @@ fn two_processes_release_what_one_does_and_what_a_replay_does() {
     replay.done(&["replay", "job.toml", "--out", "releases.jsonl", "-w", "3"]);
     let [printed, one, replay] = [&scene, &one, &replay].map(|scene| {
         scene.verify("job.ledger");
-        assert_eq!(scene.standing("job.ledger").0, WINDOWS as u64);
+        assert_eq!(scene.charged("job.ledger").0, WINDOWS as u64);
         Printed::of(&scene.read("releases.jsonl"))
     });
     assert_eq!(printed.0.len(), WINDOWS as usize);
@@ -122,7 +122,7 @@ fn whoever_is_left_ends_and_both_begin_again() {
         assert!(whole.lines().all(|line| printed.lines().any(|other| other == line)));
         assert_eq!(tallies(&Printed::of(&printed).values()), truth);
         scene.verify("job.ledger");
-        assert_eq!(scene.standing("job.ledger").0, 7);
+        assert_eq!(scene.charged("job.ledger").0, 7);
     }
 }
 
@@ -154,7 +154,7 @@ fn what_is_no_cluster_is_refused() {
     refused(Some("127.0.0.1:2101\n192.0.2.1:2101\n"), &wrong, "--insecure-cluster");
     refused(Some("127.0.0.1:2101\nexample.org:2101\n"), &wrong, "--insecure-cluster");
     refused(Some("127.0.0.1:2101\n127.0.0.1:2102\n"), &["-n", "2", "-p", "2", "--hosts", "wrong"], "process");
-    assert_eq!(scene.standing("job.ledger").0, 0);
+    assert_eq!(scene.charged("job.ledger").0, 0);
 
     // Another job in the second process, and the first process twice: the first of these waits for its own
     // peer, which comes.
@@ -176,7 +176,7 @@ fn what_is_no_cluster_is_refused() {
     }
     let (code, err) = run(&[&two[..], &["hosts"]].concat(), "job.toml");
     assert!(code == Some(74) && err.contains("is running already"), "{code:?} {err}");
-    assert_eq!(scene.standing("job.ledger").0, 0);
+    assert_eq!(scene.charged("job.ledger").0, 0);
     let second = start(&scene, 1, "1").end();
     let first = first.end();
     assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first:?} {second:?}");
@@ -209,7 +209,7 @@ fn bad_lines_are_of_the_part_of_a_process() {
     let ended = lives.map(Life::end);
     let own = "more than 0 lines of this process's part cannot be read, which is its limit";
     assert!(ended.iter().any(|said| said.code == Some(65) && said.err.contains(own)), "{ended:?}");
-    assert_eq!(scene.standing("job.ledger").0, 0);
+    assert_eq!(scene.charged("job.ledger").0, 0);
     let said = scene.run(&["replay", "job.toml"]);
     assert!(said.code == Some(65) && said.err.contains("more than 0 lines cannot be read"), "{said:?}");
 

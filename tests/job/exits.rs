@@ -83,7 +83,7 @@ fn an_output_past_the_limit_on_files_is_reported_and_loses_nothing() {
     let (code, said) = shell(&scene, limited);
     assert!(code == 74 && said.contains("standard output: it cannot be written ("), "{code} {said}");
     assert!(said.contains("`ulimit -f`") && said.contains("the ledger holds every window"), "{said}");
-    assert_eq!(scene.standing("job.ledger").0, 2);
+    assert_eq!(scene.charged("job.ledger").0, 2);
     let (code, limit) = shell(&scene, "(ulimit -f 1; discreet replay job.toml --demo > /dev/null)");
     assert!(code != 0 && limit.contains("could not be made") && limit.contains("`ulimit -f`"), "{limit}");
     let (code, said) = shell(&scene, "(ulimit -f 8192; discreet replay job.toml --demo >> large)");
@@ -92,7 +92,7 @@ fn an_output_past_the_limit_on_files_is_reported_and_loses_nothing() {
     assert!(code == 74 && said.contains("/dev/full: it cannot be written ("), "{code} {said}");
     scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
     assert_eq!(scene.read("releases.jsonl").matches("\"closed\":true").count(), 2);
-    assert_eq!(scene.standing("job.ledger").0, 2, "nothing is paid for twice");
+    assert_eq!(scene.charged("job.ledger").0, 2, "nothing is paid for twice");
 }
 
 // Refutes lines that vanish silently, a reader that closes the pipe and is reported as a fault of the
@@ -102,7 +102,7 @@ fn a_closed_standard_output_is_reported_and_loses_nothing() {
     let scene = scene();
     let (code, said) = shell(&scene, "discreet replay job.toml >&-");
     assert!(code == 74 && said.contains("standard output is closed") && said.contains("--out"), "{said}");
-    assert_eq!(scene.standing("job.ledger").0, 0, "nothing is charged for lines that would vanish");
+    assert_eq!(scene.charged("job.ledger").0, 0, "nothing is charged for lines that would vanish");
     assert_eq!(shell(&scene, "discreet replay job.toml --out releases.jsonl >&-").0, 0);
     let whole = scene.read("releases.jsonl");
 
@@ -116,7 +116,7 @@ fn a_closed_standard_output_is_reported_and_loses_nothing() {
     scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
     let printed = scene.read("releases.jsonl");
     assert_eq!(printed.matches("\"closed\":true").count(), 2);
-    assert_eq!(scene.standing("job.ledger").0, 2);
+    assert_eq!(scene.charged("job.ledger").0, 2);
     let (code, said) = shell(&scene, "discreet replay job.toml --demo | head -1");
     assert!(code == 74 && said.contains("the rest of the demonstration is not shown"), "{said}");
     assert_eq!(whole.matches("\"closed\":true").count(), 2);

@@ -100,7 +100,7 @@ fn a_demonstration_says_what_its_fields_hold_and_which_lines_cannot_be_read() {
         said.out.contains("fields in 2 records (for the operator")
             && said.out.contains("who.id: found 2, readable 2")
     );
-    assert_eq!(scene.standing("job.ledger").0, 0);
+    assert_eq!(scene.charged("job.ledger").0, 0);
     let said = scene.done(&["check", "job.toml", "--connect", "--sample", "2", "--json"]);
     assert!(said.out.contains("\"field\":\"who.id\",\"found\":2,"), "{said:?}");
 }

@@ -59,7 +59,7 @@ pub(crate) fn killed(mut life: Life, after: Duration) -> bool {
 /// The number of sealed windows, each of which was paid for once.
 fn sealed(scene: &Scene) -> usize {
     scene.verify("job.ledger");
-    let (windows, spent) = scene.standing("job.ledger");
+    let (windows, spent) = scene.charged("job.ledger");
     assert_eq!(spent["epsilon"], windows as f64 * COST, "each window is paid for once");
     windows as usize
 }

@@ -139,7 +139,7 @@ fn what_does_not_fit_ends_the_job() {
     assert_eq!(said.code, Some(70), "{said:?}");
     assert!(said.err.starts_with("error: limits.memory: "), "{said:?}");
     assert_eq!((scene.read("releases.jsonl").as_str(), said.out.as_str()), ("", ""));
-    assert_eq!(scene.standing("job.ledger").0, 0, "a window was sealed that is not over");
+    assert_eq!(scene.charged("job.ledger").0, 0, "a window was sealed that is not over");
     assert!(writer.join().unwrap().0 > 0);
     scene.verify("job.ledger");
 }

@@ -83,7 +83,7 @@ fn a_process_that_fails_at_once_is_not_waited_for() {
             assert_eq!(left.code, Some(70), "{left:?}");
             let name = format!("process {failing} (127.0.0.1:");
             assert!(left.err.contains(&name) && left.err.contains("has ended"), "{left:?}");
-            assert_eq!(scene.standing("job.ledger").0, 0);
+            assert_eq!(scene.charged("job.ledger").0, 0);
         }
     }
 }

@@ -302,7 +302,7 @@ fn what_is_wrong_is_refused_and_said_without_a_record() {
         is_discreet(name, &said);
         match name {
             "no ledger" => assert!(!scene.at("job.ledger").exists(), "a ledger was made"),
-            _ => assert_eq!(scene.standing("job.ledger").0, 0, "{name}: something was sealed"),
+            _ => assert_eq!(scene.charged("job.ledger").0, 0, "{name}: something was sealed"),
         }
         assert!(
             !scene.at("x.png").exists() && !scene.at("releases.jsonl").exists(),
@@ -346,7 +346,7 @@ fn what_is_allowed_is_not_refused() {
         // The two windows that hold data, each with its three pages and its closing line.
         assert_eq!(said.out.lines().count(), 8, "{said:?}");
         assert!(said.out.lines().all(|line| line.contains("\"demo\":true")), "{said:?}");
-        assert_eq!(scene.standing("job.ledger").0, 0, "a demo was charged");
+        assert_eq!(scene.charged("job.ledger").0, 0, "a demo was charged");
     }
 }
 

@@ -241,8 +241,8 @@ fn a_replay_is_delivered_again_and_charged_once() {
         scene.done(&["ledger", "init", &ledger, "--config", "job.toml"]);
         let replay = |out, workers| scene.done(&["replay", "job.toml", "--out", out, "-w", workers]);
         replay("releases.jsonl", "1");
-        let (printed, standing) = (scene.read("releases.jsonl"), scene.standing(&ledger));
-        assert!(standing.0 > 0 && standing.1.values().any(|spent| *spent > 0.0), "{standing:?}");
+        let (printed, charged) = (scene.read("releases.jsonl"), scene.charged(&ledger));
+        assert!(charged.0 > 0 && charged.1.values().any(|spent| *spent > 0.0), "{charged:?}");
         replay("again.jsonl", "2");
         assert!(
             scene.read("again.jsonl") == printed,
@@ -253,7 +253,7 @@ fn a_replay_is_delivered_again_and_charged_once() {
         replay("releases.csv", "1");
         replay("releases.csv", "1");
         assert_eq!(table(&scene.read("releases.csv")), lines(&printed));
-        assert_eq!(scene.standing(&ledger), standing, "it is charged once");
+        assert_eq!(scene.charged(&ledger), charged, "it is charged once");
         scene.verify(&ledger);
     }
 }

@@ -22,7 +22,7 @@ fn other_parameters_need_another_version() {
     change(&scene, "version = 1", "version = 2");
     scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
     // A new version is charged: two windows at each cost.
-    assert_eq!(scene.standing("job.ledger").1["epsilon"], 2.0 * COST + 2.0 * 10.0);
+    assert_eq!(scene.charged("job.ledger").1["epsilon"], 2.0 * COST + 2.0 * 10.0);
 }
 
 // Refutes a sink that takes the releases of another ledger for its own.
@@ -36,7 +36,7 @@ fn the_file_of_another_ledger_is_refused() {
     assert_eq!(said.code, Some(78), "{said:?}");
     is_discreet("another ledger", &said);
     assert_eq!(scene.read("releases.jsonl"), printed);
-    assert_eq!(scene.standing("job.ledger").0, 0);
+    assert_eq!(scene.charged("job.ledger").0, 0);
 }
 
 // Refutes two processes that run one job, and one that waits for the other to end.

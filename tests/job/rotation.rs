@@ -101,7 +101,7 @@ fn a_replay_ends_by_what_asks_it_to_and_says_that_it_is_not_done() {
         let said = life.end_within(Duration::from_secs(20));
         assert_eq!(said.code, Some(code), "{signal:?}: {said:?}");
         let sealed = if code == 0 { 6 } else { 0 };
-        assert_eq!(scene.standing("job.ledger").0, sealed, "{signal:?}");
+        assert_eq!(scene.charged("job.ledger").0, sealed, "{signal:?}");
         assert_eq!(windows(&scene, "releases.jsonl") as u64, sealed);
     }
 }

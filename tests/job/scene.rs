@@ -75,7 +75,7 @@ impl Scene {
 
     /// The state of a ledger's one account: the number of sealed windows, and the amount spent in each
     /// currency.
-    pub(crate) fn standing(&self, ledger: &str) -> (u64, BTreeMap<String, f64>) {
+    pub(crate) fn charged(&self, ledger: &str) -> (u64, BTreeMap<String, f64>) {
         let said = self.done(&["ledger", "show", ledger, "--json"]);
         let page: Value = serde_json::from_str(&said.out).unwrap();
         let account = page["accounts"].as_object().unwrap().values().next().unwrap().clone();

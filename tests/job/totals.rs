@@ -112,7 +112,7 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
         let windows = Printed::of(&printed);
         assert_eq!(totals(&windows), truth);
         scene.verify("job.ledger");
-        assert_eq!(scene.standing("job.ledger").1["rho"], 490.0, "all totals are paid for once");
+        assert_eq!(scene.charged("job.ledger").1["rho"], 490.0, "all totals are paid for once");
         // A new file gets the same lines, by any number of workers.
         scene.done(&["replay", "job.toml", "--out", "again.jsonl", "-w", ["2", "1"][number % 2]]);
         assert_eq!(Printed::of(&scene.read("again.jsonl")), windows);
@@ -147,7 +147,7 @@ fn two_processes_release_the_totals_that_an_oracle_counts() {
     }
     assert_eq!(totals(&Printed::of(&scene.read("releases.jsonl"))), truth);
     scene.verify("job.ledger");
-    assert_eq!(scene.standing("job.ledger").1["rho"], 490.0, "all totals are paid for once");
+    assert_eq!(scene.charged("job.ledger").1["rho"], 490.0, "all totals are paid for once");
 }
 
 fn totals(printed: &Printed) -> Totals {

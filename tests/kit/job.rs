@@ -2,14 +2,14 @@
 
 /// A job file with up to three releases: tables with their fields, each value as TOML.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct JobText(Vec<(&'static str, Vec<(String, String)>)>);
+pub(crate) struct JobText(Vec<(String, Vec<(String, String)>)>);
 
 impl JobText {
     /// Sets a field of a table: `set("source.order", "\"any\"")`. An inner table is one value.
-    pub(crate) fn set(&mut self, path: &'static str, value: impl Into<String>) -> &mut JobText {
+    pub(crate) fn set(&mut self, path: &str, value: impl Into<String>) -> &mut JobText {
         let (table, field) = path.split_once('.').unwrap();
         let at = self.0.iter().position(|(name, _)| *name == table).unwrap_or_else(|| {
-            self.0.push((table, Vec::new()));
+            self.0.push((table.to_owned(), Vec::new()));
             self.0.len() - 1
         });
         let fields = &mut self.0[at].1;
@@ -19,7 +19,7 @@ impl JobText {
     }
 
     /// Sets a field to a text in quotes.
-    pub(crate) fn text(&mut self, path: &'static str, value: &str) -> &mut JobText {
+    pub(crate) fn text(&mut self, path: &str, value: &str) -> &mut JobText {
         self.set(path, format!("\"{value}\""))
     }
 }
@@ -27,7 +27,7 @@ impl JobText {
 impl std::fmt::Display for JobText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (table, fields) in &self.0 {
-            match *table {
+            match table.as_str() {
                 "release" | "second" | "third" => writeln!(f, "[[release]]")?,
                 table => writeln!(f, "[{table}]")?,
             }

@@ -65,11 +65,11 @@ impl Scratch {
     pub(crate) fn rows(&self) -> Vec<Row> {
         drop(Ledger::open(self.ledger()).unwrap());
         let tables = rusqlite::Connection::open(self.ledger()).unwrap();
-        let rows = "SELECT name, window_start, window_end, fate, line FROM release ORDER BY sequence";
+        let rows = "SELECT name, window_start, window_end, status, line FROM release ORDER BY sequence";
         let mut rows = tables.prepare(rows).unwrap();
         let row = |row: &rusqlite::Row<'_>| {
             let window = (row.get(1)?, row.get(2)?);
-            Ok(Row { name: row.get(0)?, window, fate: row.get(3)?, text: row.get(4)? })
+            Ok(Row { name: row.get(0)?, window, status: row.get(3)?, text: row.get(4)? })
         };
         rows.query_map([], row).unwrap().map(Result::unwrap).collect()
     }
@@ -85,7 +85,7 @@ impl Scratch {
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) window: (Time, Time),
-    pub(crate) fate: String,
+    pub(crate) status: String,
     pub(crate) text: String,
 }
 

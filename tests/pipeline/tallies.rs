@@ -182,7 +182,7 @@ fn together(seed: u64, workers: usize, bound: &str, scratch: &Scratch) {
 fn compare(seed: u64, scratch: &Scratch) {
     let expected = History::new(seed).tallies();
     let rows = printed(scratch);
-    assert!(rows.iter().all(|row| row.fate == "sealed"));
+    assert!(rows.iter().all(|row| row.status == "sealed"));
     let printed: BTreeMap<_, _> =
         rows.iter().map(|row| ((row.name.as_str(), row.window.0), row.values())).collect();
     assert_eq!(printed.len(), rows.len(), "seed {seed}: a window twice");

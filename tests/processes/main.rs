@@ -54,7 +54,7 @@ fn sealing(job: &str, window: i64, line: String) -> Sealing {
             part: None,
         },
         charge: Some(Charge::Cost(ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(COST).unwrap()))),
-        fate: ReleaseStatus::Sealed,
+        status: ReleaseStatus::Sealed,
         line,
         state: None,
     }
@@ -103,7 +103,7 @@ fn the_child() {
             ready();
             let sealed =
                 (0..250).map(|window| ledger.seal(&claim, &[sealing(&job, window, line(window))]).unwrap());
-            let granted = sealed.filter(|rows| rows[0].fate() == ReleaseStatus::Sealed).count();
+            let granted = sealed.filter(|rows| rows[0].status() == ReleaseStatus::Sealed).count();
             println!("\ngranted {granted}");
         }
         // Releases until it is killed, also windows that it has released before.
@@ -122,7 +122,7 @@ fn the_child() {
                         GateEvent::Halted(doubt) => return println!("\nhalted {doubt:?}"),
                         GateEvent::Withheld(_) | GateEvent::Absent(_) => continue,
                     };
-                    if row.fate() == ReleaseStatus::Sealed {
+                    if row.status() == ReleaseStatus::Sealed {
                         println!("\nsaid {} {}", row.release().window.start(), row.line());
                     }
                     handle.delivered(&row);

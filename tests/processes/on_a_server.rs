@@ -124,12 +124,12 @@ impl Printed {
         assert_eq!(self.rows.len(), WINDOWS as usize);
         for (window, row) in &self.rows {
             assert_eq!(self.draws[*window as usize], 1, "window {window} was drawn again");
-            match row.fate() {
+            match row.status() {
                 ReleaseStatus::Sealed => assert_eq!(row.line(), format!("window {window}, draw 0")),
-                fate => assert_eq!(fate, ReleaseStatus::Lost),
+                status => assert_eq!(status, ReleaseStatus::Lost),
             }
         }
-        let lost = self.rows.values().filter(|row| row.fate() == ReleaseStatus::Lost).count();
+        let lost = self.rows.values().filter(|row| row.status() == ReleaseStatus::Lost).count();
         assert!(lost < self.rows.len() / 4, "{lost} lines were lost");
         assert_eq!(spent(path), PrivacyCost::zcdp(WINDOWS as f64 * COST).unwrap());
     }

@@ -67,7 +67,13 @@ fn every_row_keeps_its_promises() {
     let only: Option<usize> = std::env::var("DISCREET_ROW").ok().and_then(|row| row.parse().ok());
     let all = if kit::full() { rows.len() } else { ORDINARY.min(rows.len()) };
     let rows: Vec<(usize, Values)> = rows.into_iter().enumerate().collect();
-    let rows = if let Some(only) = only { &rows[only..=only] } else { &rows[..all] };
+    let rows = match only {
+        Some(only) => {
+            println!("scenarios: row {only}: {}", Row(rows[only].1.clone()).shown());
+            &rows[only..=only]
+        }
+        None => &rows[..all],
+    };
     let totals = Mutex::new(checks::Done::default());
     let failures = in_parallel(rows, |_, (number, values)| {
         let row = Row(values.clone());

@@ -263,7 +263,8 @@ impl Scenario {
                 "people" if self.row.is("unit", &["record"]) => here.count() as i64,
                 "people" => here.map(|event| &event.user).collect::<BTreeSet<_>>().len() as i64,
                 "sum" => here.map(|event| event.value).sum(),
-                _ => here.count() as i64,
+                "count" | "histogram" => here.count() as i64,
+                other => panic!("{other} has no exact number here"),
             }
         };
         let keys: BTreeSet<String> = match (statistic, keys) {
@@ -536,25 +537,19 @@ fn release(job: &mut JobText, row: &Row) {
         ("max", _) => {
             vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some("[0, 5, 10, 100]".to_owned()))]
         }
-        (_, "0" | "1") => vec![("of", of), ("q", Some("0.5".to_owned())), ("range", range("[0, 50]"))],
-        _ => vec![
+        ("quantile", "0" | "1") => {
+            vec![("of", of), ("q", Some("0.5".to_owned())), ("range", range("[0, 50]"))]
+        }
+        ("quantile", _) => vec![
             ("of", of),
             ("q", Some("[0.25, 0.75]".to_owned())),
             ("range", range("[0, 50]")),
             ("step", Some("1".to_owned())),
         ],
+        other => panic!("{other:?} has no fields here"),
     };
     let table = inline(&[own, vec![("by", by), ("keys", keys)]].concat());
-    let path = match statistic {
-        "count" => "release.count",
-        "people" => "release.people",
-        "sum" => "release.sum",
-        "mean" => "release.mean",
-        "histogram" => "release.histogram",
-        "max" => "release.max",
-        _ => "release.quantile",
-    };
-    job.set(path, table);
+    job.set(&format!("release.{statistic}"), table);
     // If the unit is the record, it counts once; of a person count all records, or one of each key.
     let many = row.is("bound", &["wide"]) && !row.is("unit", &["record"]);
     let keyed = statistic == "histogram" || !row.is("keys", &["no"]);

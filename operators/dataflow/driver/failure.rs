@@ -132,8 +132,8 @@ impl From<SourceError> for RunError {
 }
 
 impl From<HaltReason> for RunError {
-    fn from(doubt: HaltReason) -> RunError {
-        RunError::from_cause(FailureKind::Ledger, doubt)
+    fn from(reason: HaltReason) -> RunError {
+        RunError::from_cause(FailureKind::Ledger, reason)
     }
 }
 

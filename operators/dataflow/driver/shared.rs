@@ -103,8 +103,8 @@ impl ProcessShared {
         lock(&self.halts).push(halt);
     }
 
-    pub(crate) fn count(&self, fate: ReleaseStatus) {
-        self.by_status[fate as usize].fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn count(&self, status: ReleaseStatus) {
+        self.by_status[status as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts windows that were submitted to a gate, and those that it has answered for.
@@ -126,7 +126,7 @@ impl ProcessShared {
     }
 
     pub(crate) fn finished(&self) -> Finished {
-        let by_status = |fate: ReleaseStatus| self.by_status[fate as usize].load(Ordering::Relaxed);
+        let by_status = |status: ReleaseStatus| self.by_status[status as usize].load(Ordering::Relaxed);
         Finished {
             released: by_status(ReleaseStatus::Sealed),
             refused: by_status(ReleaseStatus::Refused),

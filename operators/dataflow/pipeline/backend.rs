@@ -137,7 +137,7 @@ where
         }
     }
 
-    fn seal(&self, window: Interval, (tally, admitted): Self::Tally) -> Box<dyn Sealable> {
+    fn sealable(&self, window: Interval, (tally, admitted): Self::Tally) -> Box<dyn Sealable> {
         if let Some(counters) = &self.counters {
             counters.admitted(window, admitted);
         }

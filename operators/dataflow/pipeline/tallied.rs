@@ -168,7 +168,7 @@ where
             people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
         let (question, limits) = (question?, *people.limits());
         let prepared = mechanism.prepare(question.statistic())?;
-        let largest = prepared.largest();
+        let largest = prepared.largest_needed();
         let name = people.items.context.name(backend.job(), name)?;
         let selector = ContributionSelector::new(*backend.secret());
         let contributions = ContributionTable::new(&*people.unit, &question, &limits)?;

@@ -55,7 +55,7 @@ impl Deliver for StreamVec<'_, Time, LeavingRelease> {
 #[derive(Clone)]
 pub struct LeavingRelease {
     row: Arc<Row>,
-    standing: Arc<BudgetStatus>,
+    budget_status: Arc<BudgetStatus>,
     /// The time that the gate took, if the release was requested here.
     took: Option<Duration>,
     ticket: Arc<Ticket>,
@@ -63,25 +63,30 @@ pub struct LeavingRelease {
 
 /// The parts that a release needs to report its outcome.
 struct Ticket {
-    handle: SharedDesk,
+    handle: SharedBackend,
     shared: Arc<ProcessShared>,
     /// A reference that counts as a release in delivery, held until the release is dropped.
     _leaving: Arc<()>,
 }
 
 /// A backend to which releases report their outcome, from any thread.
-pub(super) type SharedDesk = Arc<Mutex<Box<dyn ReleaseBackend>>>;
+pub(super) type SharedBackend = Arc<Mutex<Box<dyn ReleaseBackend>>>;
 
 impl LeavingRelease {
     /// Creates the release of a row, with the status of its budget and the time that the gate took.
     pub(super) fn new(
-        (row, standing, took): (Row, BudgetStatus, Option<Duration>),
-        handle: &SharedDesk,
+        (row, budget_status, took): (Row, BudgetStatus, Option<Duration>),
+        handle: &SharedBackend,
         shared: &Arc<ProcessShared>,
     ) -> LeavingRelease {
         let ticket =
             Ticket { handle: Arc::clone(handle), shared: Arc::clone(shared), _leaving: shared.leaving() };
-        LeavingRelease { row: Arc::new(row), standing: Arc::new(standing), took, ticket: Arc::new(ticket) }
+        LeavingRelease {
+            row: Arc::new(row),
+            budget_status: Arc::new(budget_status),
+            took,
+            ticket: Arc::new(ticket),
+        }
     }
 
     /// Returns the id of the row in the ledger, a hash of the release's name.
@@ -100,8 +105,8 @@ impl LeavingRelease {
     }
 
     /// Returns the outcome of the release.
-    pub fn fate(&self) -> ReleaseStatus {
-        self.row.fate()
+    pub fn status(&self) -> ReleaseStatus {
+        self.row.status()
     }
 
     /// Returns the released text, byte for byte.
@@ -121,14 +126,14 @@ impl LeavingRelease {
     }
 
     /// Returns the status of its budget: the spent amount, the rest, and the time until which it lasts.
-    pub fn standing(&self) -> &BudgetStatus {
-        &self.standing
+    pub fn budget_status(&self) -> &BudgetStatus {
+        &self.budget_status
     }
 
     /// Returns the position of this row among all rows that the gate of this process gave out, from 0 on.
     #[cfg(feature = "cli")]
     pub(crate) fn order(&self) -> u64 {
-        self.standing.order
+        self.budget_status.order
     }
 
     /// Returns the time that the gate took, if this process requested the release. For the person who runs
@@ -167,6 +172,6 @@ impl fmt::Debug for LeavingRelease {
 }
 
 /// Locks a backend. Every call leaves it consistent, so a panic elsewhere does no harm.
-pub(super) fn lock<'a>(handle: &'a SharedDesk) -> MutexGuard<'a, Box<dyn ReleaseBackend>> {
+pub(super) fn lock<'a>(handle: &'a SharedBackend) -> MutexGuard<'a, Box<dyn ReleaseBackend>> {
     handle.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::deliver::{LeavingRelease, SharedDesk, lock};
+use super::deliver::{LeavingRelease, SharedBackend, lock};
 use super::window_queue::{WindowAction, WindowQueue};
 use crate::accounting::Interval;
 use crate::dataflow::driver::{Context, Fed, ProcessShared, RunError, draws_for_a_dataflow};
@@ -207,7 +207,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// The release operator of worker 0.
 struct ReleaseSequencer<S: WindowStatistic> {
     queue: WindowQueue<S, ReleaseOutcome>,
-    handle: SharedDesk,
+    handle: SharedBackend,
     shared: Arc<ProcessShared>,
     context: Rc<Context>,
     /// The statistic's position in the order in which windows of this input are submitted.
@@ -269,8 +269,8 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
             let heard = lock(&self.handle).hear();
             match heard {
                 None => return,
-                Some(GateEvent::Halted(doubt)) => {
-                    let why = lock(&self.handle).why(doubt);
+                Some(GateEvent::Halted(reason)) => {
+                    let why = lock(&self.handle).why(reason);
                     return self.shared.fail(why.into());
                 }
                 // This operator seeks nothing.
@@ -280,10 +280,10 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
                     self.asked.remove(&row.release().id());
                     self.queue.withhold(row.release().id());
                 }
-                Some(GateEvent::Row(row, standing)) => {
+                Some(GateEvent::Row(row, budget_status)) => {
                     let id = row.release().id();
                     let took = self.asked.remove(&id).map(|since| since.elapsed());
-                    let early = self.queue.hear(id, (*row, *standing, took));
+                    let early = self.queue.hear(id, (*row, *budget_status, took));
                     if let Some(early) = early.filter(|_| !self.shared.has_failed()) {
                         self.leave(capability, early, emit);
                     }
@@ -314,11 +314,11 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
     fn leave(
         &self,
         capability: &Capability<Time>,
-        (row, standing, took): ReleaseOutcome,
+        (row, budget_status, took): ReleaseOutcome,
         emit: &mut Emit<'_>,
     ) {
-        self.shared.count(row.fate());
-        emit(capability, LeavingRelease::new((row, standing, took), &self.handle, &self.shared));
+        self.shared.count(row.status());
+        emit(capability, LeavingRelease::new((row, budget_status, took), &self.handle, &self.shared));
     }
 
     /// Returns the time for which the operator may sleep.
@@ -357,7 +357,7 @@ pub trait WindowStatistic: 'static {
     }
 
     /// Returns the finished tally with the mechanism that will noise it.
-    fn seal(&self, window: Interval, tally: Self::Tally) -> Box<dyn Sealable>;
+    fn sealable(&self, window: Interval, tally: Self::Tally) -> Box<dyn Sealable>;
 }
 
 /// The common part of the names of a statistic's releases: all but the window and the part of the answer.
@@ -402,8 +402,8 @@ pub(crate) trait ReleaseBackend: Send {
     fn hear(&self) -> Option<GateEvent>;
     fn delivered(&self, row: &Row);
     /// Returns the error for which the gate stopped, after the event of its halt.
-    fn why(&self, doubt: HaltReason) -> LedgerError {
-        doubt.into()
+    fn why(&self, reason: HaltReason) -> LedgerError {
+        reason.into()
     }
 }
 
@@ -428,7 +428,7 @@ impl ReleaseBackend for gate::GateHandle {
         gate::GateHandle::delivered(self, row);
     }
 
-    fn why(&self, doubt: HaltReason) -> LedgerError {
-        gate::GateHandle::why(self, doubt)
+    fn why(&self, reason: HaltReason) -> LedgerError {
+        gate::GateHandle::why(self, reason)
     }
 }

@@ -19,7 +19,7 @@ use crate::dataflow::engine::{
     OutputBuilder, Pipeline, Probing, StreamVec,
 };
 use crate::dataflow::release::LeavingRelease;
-use crate::dataflow::release::deliver::{SharedDesk, lock};
+use crate::dataflow::release::deliver::{SharedBackend, lock};
 use crate::dataflow::release::operator::{ReleaseBackend, Waker};
 use crate::gate::{BudgetStatus, GateEvent, ReleaseRequest};
 use crate::invalid::Invalid;
@@ -109,7 +109,7 @@ enum QueryStage {
 /// The queries of one pipeline, on worker 0.
 pub(super) struct QuerySequencer<A> {
     answering: A,
-    handle: SharedDesk,
+    handle: SharedBackend,
     shared: Arc<ProcessShared>,
     workers: usize,
     stages: HashMap<Digest, QueryStage>,
@@ -171,8 +171,8 @@ impl<A: QueryAnswering> QuerySequencer<A> {
             let heard = lock(&self.handle).hear();
             match heard {
                 None => return,
-                Some(GateEvent::Halted(doubt)) => {
-                    let why = lock(&self.handle).why(doubt);
+                Some(GateEvent::Halted(reason)) => {
+                    let why = lock(&self.handle).why(reason);
                     return self.shared.fail(why.into());
                 }
                 Some(GateEvent::Absent(id)) => self.absent(id),
@@ -180,13 +180,13 @@ impl<A: QueryAnswering> QuerySequencer<A> {
                     let id = row.release().id();
                     self.settle(id, QueryAction::Drop(id));
                 }
-                Some(GateEvent::Row(row, standing)) => {
+                Some(GateEvent::Row(row, budget_status)) => {
                     let id = row.release().id();
                     let took = match self.stages.get(&id) {
                         Some(QueryStage::Sealing(since)) => Some(since.elapsed()),
                         _ => None,
                     };
-                    self.settle(id, QueryAction::Leave(Box::new((*row, *standing, took))));
+                    self.settle(id, QueryAction::Leave(Box::new((*row, *budget_status, took))));
                 }
             }
         }
@@ -232,7 +232,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
 
     /// Creates the release of a row.
     pub(super) fn leaving(&self, outcome: QueryOutcome) -> LeavingRelease {
-        self.shared.count(outcome.0.fate());
+        self.shared.count(outcome.0.status());
         LeavingRelease::new(outcome, &self.handle, &self.shared)
     }
 }

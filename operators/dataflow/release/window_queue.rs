@@ -119,7 +119,7 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
                 return Some(WindowAction::Miss(release));
             }
             let tally = tally.unwrap_or_else(|| self.statistic.tally(window));
-            let sealable = self.statistic.seal(window, tally);
+            let sealable = self.statistic.sealable(window, tally);
             return Some(WindowAction::Submit(ReleaseRequest {
                 release,
                 charge: self.statistic.charge(window),

@@ -13,13 +13,13 @@ use crate::ledger::{Digest, Forecast, LedgerError, ReleaseId, ReleaseStatus, Row
 use crate::noise::NoiseSource;
 use crate::time::Time;
 
-pub(in super::super) fn row(release: ReleaseId, fate: ReleaseStatus, line: String) -> Row {
+pub(in super::super) fn row(release: ReleaseId, status: ReleaseStatus, line: String) -> Row {
     let (sequence, generation, chain) = (1, 1, Digest::of(b""));
     Row {
         sequence,
         release,
         generation,
-        fate,
+        status,
         cost: None,
         partial: None,
         life: None,
@@ -53,7 +53,7 @@ impl StandIn {
     pub(super) fn new(wake: Wake, before: Vec<Row>, answers: usize, delivered: Delivered) -> StandIn {
         let ((asked, inbox), (outbox, events)) = (unbounded(), unbounded());
         let say = move |row: Row| {
-            let standing = BudgetStatus {
+            let budget_status = BudgetStatus {
                 account: row.release().account.clone(),
                 window: row.release().window,
                 spent: PrivacyCost::zcdp(0.25).unwrap(),
@@ -61,7 +61,7 @@ impl StandIn {
                 forecast: Arc::new(Forecast::unseen()),
                 order: 0,
             };
-            let _ = outbox.send(GateEvent::Row(Box::new(row), Box::new(standing)));
+            let _ = outbox.send(GateEvent::Row(Box::new(row), Box::new(budget_status)));
             outbox.clone()
         };
         before.into_iter().for_each(|row| drop(say(row)));

@@ -156,9 +156,9 @@ impl World {
         let process = world.processes[index].as_mut().expect("only a running process acts");
         let event = match process.todo.remove(place) {
             Effect::Seal(name, _) | Effect::Lose(name) | Effect::Skip(name) => {
-                Event::Settled(name, CommitOutcome::Aborted)
+                Event::Committed(name, CommitOutcome::Aborted)
             }
-            Effect::Recover(name) => Event::Settled(name, CommitOutcome::Unknown),
+            Effect::Recover(name) => Event::Committed(name, CommitOutcome::Unknown),
             _ => Event::Doubted(HaltReason::Ledger),
         };
         world.happened(index, setting, event)
@@ -185,7 +185,7 @@ impl World {
         }
         if setting.flaw == Flaw::RefundOnRestart {
             for row in &mut world.ledger.rows {
-                if row.take_if(|row| row.fate == ReleaseStatus::Sealed && !row.delivered).is_some() {
+                if row.take_if(|row| row.status == ReleaseStatus::Sealed && !row.delivered).is_some() {
                     world.ledger.spent -= 1;
                 }
             }
@@ -265,7 +265,7 @@ impl World {
                     Some(row) => CommitOutcome::Recorded(row),
                     None => CommitOutcome::Aborted,
                 };
-                vec![heard(world, Event::Settled(name, outcome))]
+                vec![heard(world, Event::Committed(name, outcome))]
             }
             Effect::Seal(name, line) => world.written(name, Some(line), generation, setting, heard),
             Effect::Lose(name) => world.written(name, None, generation, setting, heard),
@@ -282,9 +282,9 @@ impl World {
         setting: Setting,
         heard: impl Fn(World, Event<ModelName, DrawId>) -> World,
     ) -> Vec<World> {
-        let settled = |world, outcome| heard(world, Event::Settled(name, outcome));
+        let committed = |world, outcome| heard(world, Event::Committed(name, outcome));
         if generation != self.ledger.fence && !matches!(setting.flaw, Flaw::NoFence | Flaw::NoUniqueName) {
-            return vec![settled(self, CommitOutcome::Fenced)];
+            return vec![committed(self, CommitOutcome::Fenced)];
         }
         let untouched = self.clone();
         let mut world = self;
@@ -310,27 +310,27 @@ impl World {
             }
         };
         let mut next = vec![
-            settled(world.clone(), CommitOutcome::Recorded(outcome)),
-            settled(untouched.clone(), CommitOutcome::Aborted),
-            settled(untouched, CommitOutcome::Unknown),
+            committed(world.clone(), CommitOutcome::Recorded(outcome)),
+            committed(untouched.clone(), CommitOutcome::Aborted),
+            committed(untouched, CommitOutcome::Unknown),
         ];
         if setting.flaw == Flaw::UnknownMeansFailed {
             // The row is there; the process believes that it is not, draws again, and publishes that.
             let line = world.draws;
             world.draws += 1;
-            next.push(settled(world, CommitOutcome::Recorded(record(ReleaseStatus::Sealed, line))));
+            next.push(committed(world, CommitOutcome::Recorded(record(ReleaseStatus::Sealed, line))));
         } else {
-            next.push(settled(world, CommitOutcome::Unknown));
+            next.push(committed(world, CommitOutcome::Unknown));
         }
         next
     }
 }
 
-fn record(fate: ReleaseStatus, line: DrawId) -> RowRecord<DrawId> {
-    RowRecord { fate, line, delivered: false }
+fn record(status: ReleaseStatus, line: DrawId) -> RowRecord<DrawId> {
+    RowRecord { status, line, delivered: false }
 }
 
 /// Returns true if this row holds a charge and nothing else.
 fn unstored(row: &RowRecord<DrawId>, setting: Setting) -> bool {
-    setting.flaw == Flaw::ChargeWithoutTheLine && row.fate == ReleaseStatus::Sealed
+    setting.flaw == Flaw::ChargeWithoutTheLine && row.status == ReleaseStatus::Sealed
 }

@@ -68,11 +68,11 @@ fn an_anchor_forgets_nothing_when_two_processes_write_it() {
         (journal, newest)
     };
     let (mut suspended, _) = open();
-    suspended.note(rows[..2].iter()).unwrap();
+    suspended.record(rows[..2].iter()).unwrap();
     let (mut successor, newest) = open();
     assert_eq!(newest.unwrap().sequence, rows[1].sequence());
-    successor.note(rows[2..].iter()).unwrap();
-    suspended.note(rows[3..4].iter()).unwrap();
+    successor.record(rows[2..].iter()).unwrap();
+    suspended.record(rows[3..4].iter()).unwrap();
     assert_eq!(open().1.unwrap().sequence, rows[5].sequence());
     let noted = Journal::read(&anchor).unwrap();
     let noted: Vec<i64> = noted.iter().map(|entry| entry.anchor.sequence).collect();
@@ -85,7 +85,7 @@ fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     let tried = scratch.directory().join(format!(".discreet-check-{}", std::process::id()));
     fs::write(&tried, "").unwrap();
     let (mut made, _) = open();
-    made.note(rows[..1].iter()).unwrap();
+    made.record(rows[..1].iter()).unwrap();
     assert!(!beside.exists() && !tried.exists());
     fs::hard_link(&anchor, &beside).unwrap();
     assert_eq!(open().1.unwrap().sequence, rows[0].sequence());
@@ -96,8 +96,8 @@ fn an_anchor_forgets_nothing_when_two_processes_write_it() {
     // Given out late, because its statistic had to wait.
     fs::remove_file(&anchor).unwrap();
     let (mut alone, _) = open();
-    alone.note(rows[2..].iter()).unwrap();
-    alone.note(rows[..3].iter()).unwrap();
+    alone.record(rows[2..].iter()).unwrap();
+    alone.record(rows[..3].iter()).unwrap();
     assert_eq!(Journal::read(&anchor).unwrap().len(), 6);
     assert_eq!(fs::read_to_string(&anchor).unwrap().lines().count(), 7, "a row was noted twice");
 }

@@ -106,7 +106,7 @@ impl Study {
     /// Returns true if the query is answered.
     fn answers(&self, question: &Query) -> bool {
         let row = self.asks(question);
-        assert_eq!(row.fate(), ReleaseStatus::Sealed, "{}", row.line());
+        assert_eq!(row.status(), ReleaseStatus::Sealed, "{}", row.line());
         let refused = row.line().contains("\"refused\":\"bundle\"");
         assert_eq!(refused, !row.line().contains("\"value\""), "{}", row.line());
         !refused
@@ -264,7 +264,7 @@ fn other_parameters_pay_anew_and_replace_the_first(at: ScratchPlace) {
     // A third bundle would have to be paid for, and the budget does not allow it.
     let study = Study::open(&scratch, &ANYBODYS, 3);
     let refused = study.asks(&count("ann", "1"));
-    assert_eq!(refused.fate(), ReleaseStatus::Refused);
+    assert_eq!(refused.status(), ReleaseStatus::Refused);
     assert!(refused.line().contains("\"refused\":\"budget\""), "{}", refused.line());
     drop(study);
     let study = Study::open(&scratch, &SHARED, 2);

@@ -42,7 +42,7 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
     handle.submit(total(2, 300)).unwrap();
     assert_eq!(row(&handle).line(), "321");
     handle.submit(total(3, 4_000)).unwrap();
-    assert_eq!(row(&handle).fate(), ReleaseStatus::Refused);
+    assert_eq!(row(&handle).status(), ReleaseStatus::Refused);
     drop((gate, handle));
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
@@ -72,7 +72,9 @@ fn rows_are_written_and_delivered_in_the_order_of_requests() {
     drop(gate);
     let rows = |handle: &GateHandle| -> Vec<(u64, i64, Interval)> {
         std::iter::from_fn(|| match handle.hear()? {
-            GateEvent::Row(row, standing) => Some((standing.order, row.sequence(), row.release().window)),
+            GateEvent::Row(row, budget_status) => {
+                Some((budget_status.order, row.sequence(), row.release().window))
+            }
             _ => None,
         })
         .collect()
@@ -112,7 +114,7 @@ fn rows_that_are_there_wait_for_those_that_are_not() {
     drop(gate);
     let event = |handle: &GateHandle| -> Vec<u64> {
         std::iter::from_fn(|| match handle.hear()? {
-            GateEvent::Row(_, standing) => Some(standing.order),
+            GateEvent::Row(_, budget_status) => Some(budget_status.order),
             _ => None,
         })
         .collect()
@@ -145,7 +147,9 @@ fn rows_of_a_former_process_are_heard_at_once_and_in_their_order() {
         let [by_path, by_hour] = desks.each_ref().map(|handle| -> Vec<u64> {
             let heard = std::iter::from_fn(|| handle.hear());
             heard
-                .map(|event| if let GateEvent::Row(_, standing) = event { standing.order } else { panic!() })
+                .map(|event| {
+                    if let GateEvent::Row(_, budget_status) = event { budget_status.order } else { panic!() }
+                })
                 .collect()
         });
         let every_other = |first: u64| (0..9).map(|window| 2 * window + first).collect::<Vec<u64>>();

@@ -28,7 +28,7 @@ fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: Scratch
     assert!(trouble.to_string().contains("job web has opened by_path in version 1"), "{trouble}");
     // The refusal affects neither the gate nor the first handle.
     by_path.submit(request(0, &draws)).unwrap();
-    assert_eq!(row(&by_path).fate(), ReleaseStatus::Sealed);
+    assert_eq!(row(&by_path).status(), ReleaseStatus::Sealed);
     drop((by_path, gate));
 
     let gate = opening(&scratch).version(2).open().unwrap();
@@ -108,40 +108,40 @@ fn a_window_before_what_is_settled_in_its_version_is_skipped(at: ScratchPlace) {
     let scratch = scratch(at, 3);
     let draws = Arc::default();
     let (gate, handle) = open(&scratch);
-    let fate = |handle: &GateHandle, request: ReleaseRequest| {
+    let status = |handle: &GateHandle, request: ReleaseRequest| {
         let id = request.release.id();
         handle.submit(request).unwrap();
         let row = row(handle);
         assert_eq!(row.release().id(), id);
         handle.delivered(&row);
-        (row.fate(), row.cost().is_some())
+        (row.status(), row.cost().is_some())
     };
-    assert_eq!(fate(&handle, request(5, &draws)), (ReleaseStatus::Sealed, true));
-    assert_eq!(fate(&handle, request(3, &draws)), (ReleaseStatus::Skipped, false));
+    assert_eq!(status(&handle, request(5, &draws)), (ReleaseStatus::Sealed, true));
+    assert_eq!(status(&handle, request(3, &draws)), (ReleaseStatus::Skipped, false));
     // Another that ends with it is at the frontier, too.
     let mut longer = request(3, &draws);
     longer.release.window = Interval::new(2, 6).unwrap();
-    assert_eq!(fate(&handle, longer), (ReleaseStatus::Skipped, false));
+    assert_eq!(status(&handle, longer), (ReleaseStatus::Skipped, false));
     drop((gate, handle));
 
     let (gate, handle) = open(&scratch);
-    assert_eq!(fate(&handle, request(4, &draws)), (ReleaseStatus::Skipped, false), "after a restart");
-    assert_eq!(fate(&handle, request(5, &draws)), (ReleaseStatus::Sealed, true), "it has its row");
-    assert_eq!(fate(&handle, request(6, &draws)), (ReleaseStatus::Sealed, true));
+    assert_eq!(status(&handle, request(4, &draws)), (ReleaseStatus::Skipped, false), "after a restart");
+    assert_eq!(status(&handle, request(5, &draws)), (ReleaseStatus::Sealed, true), "it has its row");
+    assert_eq!(status(&handle, request(6, &draws)), (ReleaseStatus::Sealed, true));
     assert_eq!(draws.load(Ordering::Relaxed), 2);
     // A refusal settles the windows before it as well.
     let dear = |window| {
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(100.0).unwrap());
         ReleaseRequest { charge: Charge::Cost(cost), ..request(window, &draws) }
     };
-    assert_eq!(fate(&handle, dear(9)).0, ReleaseStatus::Refused);
-    assert_eq!(fate(&handle, request(8, &draws)).0, ReleaseStatus::Skipped);
+    assert_eq!(status(&handle, dear(9)).0, ReleaseStatus::Refused);
+    assert_eq!(status(&handle, request(8, &draws)).0, ReleaseStatus::Skipped);
     // Another version, another statistic and one of several answers have nothing settled.
     let other = ReleaseRequest { release: versioned(3, 2), ..request(3, &draws) };
-    assert_eq!(fate(&handle, other), (ReleaseStatus::Sealed, true));
+    assert_eq!(status(&handle, other), (ReleaseStatus::Sealed, true));
     let mut part = request(3, &draws);
     part.release.part = Some(Digest::of(b"an answer"));
-    assert_eq!(fate(&handle, part).0, ReleaseStatus::Refused, "there is no budget left, and it was drawn");
+    assert_eq!(status(&handle, part).0, ReleaseStatus::Refused, "there is no budget left, and it was drawn");
     drop((gate, handle));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(3.0 * COST).unwrap());
 }
@@ -153,12 +153,12 @@ fn what_was_skipped_settles_nothing_before_it(at: ScratchPlace) {
     let draws = Arc::default();
     let (gate, handle) = open(&scratch);
     handle.miss(release(7));
-    assert_eq!(row(&handle).fate(), ReleaseStatus::Skipped);
+    assert_eq!(row(&handle).status(), ReleaseStatus::Skipped);
     drop((gate, handle));
     let (_gate, handle) = open(&scratch);
-    assert_eq!(row(&handle).fate(), ReleaseStatus::Skipped, "it was not delivered");
+    assert_eq!(row(&handle).status(), ReleaseStatus::Skipped, "it was not delivered");
     handle.submit(request(3, &draws)).unwrap();
-    assert_eq!(row(&handle).fate(), ReleaseStatus::Sealed);
+    assert_eq!(row(&handle).status(), ReleaseStatus::Sealed);
 }
 
 fn a_zombie_gets_no_desk(at: ScratchPlace) {

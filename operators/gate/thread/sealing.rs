@@ -6,7 +6,7 @@ use super::{Driver, GateMessage, MemoryReply, PendingRequest};
 use crate::gate::core::{CommitOutcome, Delivery, Event};
 use crate::gate::handle::Listener;
 use crate::gate::request::{GateEvent, HaltReason, HandedRelease, ReleaseRequest};
-use crate::gate::state::Guest;
+use crate::gate::state::HandleRequest;
 use crate::gate::{request, state};
 use crate::ledger::{Digest, Ledger, LedgerErrorKind, ReleaseId, ReleaseStatus, Row, Sealing, failpoint};
 use crate::noise::NoiseSource;
@@ -50,7 +50,7 @@ impl Driver {
         }
         if let Some(state) = drawn.state {
             let of = (self.claim.job(), &asked.release.name);
-            asked.state = self.cipher.seal(of, version, &state, drawn.note.as_ref());
+            asked.state = self.cipher.encrypt(of, version, &state, drawn.note.as_ref());
             if asked.state.is_none() {
                 return Event::Drawn(id, None);
             }
@@ -61,15 +61,15 @@ impl Driver {
         Event::Drawn(id, Some(drawn.line))
     }
 
-    pub(super) fn sealing(&self, id: Digest, fate: ReleaseStatus, line: String) -> Option<Sealing> {
+    pub(super) fn sealing(&self, id: Digest, status: ReleaseStatus, line: String) -> Option<Sealing> {
         let PendingRequest { release, charge, state, .. } = self.requests.get(&id)?;
-        let state = if fate == ReleaseStatus::Sealed { state.clone() } else { None };
-        Some(Sealing { release: release.clone(), charge: charge.clone(), fate, line, state })
+        let state = if status == ReleaseStatus::Sealed { state.clone() } else { None };
+        Some(Sealing { release: release.clone(), charge: charge.clone(), status, line, state })
     }
 
-    pub(super) fn tombstone(&self, id: Digest, fate: ReleaseStatus) -> Option<Sealing> {
-        let line = self.requests.get(&id)?.release.tombstone(fate);
-        self.sealing(id, fate, line)
+    pub(super) fn tombstone(&self, id: Digest, status: ReleaseStatus) -> Option<Sealing> {
+        let line = self.requests.get(&id)?.release.tombstone(status);
+        self.sealing(id, status, line)
     }
 
     pub(super) fn seal(&mut self, sealings: Vec<Sealing>) -> Vec<Event<Digest, String>> {
@@ -79,8 +79,8 @@ impl Driver {
         match self.ledger.seal(&self.claim, &sealings) {
             Ok(rows) => {
                 self.cause = None;
-                let settled = |(id, record)| Event::Settled(id, CommitOutcome::Recorded(record));
-                rows.into_iter().map(|row| settled(self.known(row))).collect()
+                let committed = |(id, record)| Event::Committed(id, CommitOutcome::Recorded(record));
+                rows.into_iter().map(|row| committed(self.known(row))).collect()
             }
             Err(trouble) => {
                 self.cause = Some(trouble.to_string());
@@ -90,7 +90,10 @@ impl Driver {
                     LedgerErrorKind::Doubt => return vec![Event::Doubted(HaltReason::Ledger)],
                     _ => CommitOutcome::Unknown,
                 };
-                sealings.iter().map(|sealing| Event::Settled(sealing.release.id(), outcome.clone())).collect()
+                sealings
+                    .iter()
+                    .map(|sealing| Event::Committed(sealing.release.id(), outcome.clone()))
+                    .collect()
             }
         }
     }
@@ -108,7 +111,7 @@ impl Driver {
                     row.map_or(CommitOutcome::Aborted, |row| CommitOutcome::Recorded(self.known(row).1))
                 };
                 let outcomes = rows.into_iter().map(outcome);
-                ids.into_iter().zip(outcomes).map(|(id, outcome)| Event::Settled(id, outcome)).collect()
+                ids.into_iter().zip(outcomes).map(|(id, outcome)| Event::Committed(id, outcome)).collect()
             }
             Err(trouble) => vec![self.doubted(&trouble)],
         }
@@ -130,7 +133,7 @@ impl Driver {
             }
             GateMessage::Sought(release) => self.sought(release),
             GateMessage::Delivered(id) => Some(Event::Delivered(id)),
-            GateMessage::Desk(guest, listener, answer) => self.arrived(guest, listener, &answer),
+            GateMessage::Open(requested, listener, answer) => self.open_handle(requested, listener, &answer),
             GateMessage::Listening(_until_here) => {
                 self.listeners.listen();
                 None
@@ -144,9 +147,9 @@ impl Driver {
     }
 
     /// Opens the handle of a statistic, if its checks pass.
-    fn arrived(
+    fn open_handle(
         &mut self,
-        guest: Guest,
+        requested: HandleRequest,
         listener: Listener,
         answer: &Sender<MemoryReply>,
     ) -> Option<Event<Digest, String>> {
@@ -154,22 +157,22 @@ impl Driver {
             // The waiting caller learns the reason from the kept error.
             return None;
         }
-        let welcomed = state::welcome(&mut self.ledger, &self.claim, &self.cipher, &guest);
-        let doubt = welcomed.as_ref().err().filter(|trouble| trouble.kind() != LedgerErrorKind::Refused);
+        let opened = state::open(&mut self.ledger, &self.claim, &self.cipher, &requested);
+        let doubt = opened.as_ref().err().filter(|trouble| trouble.kind() != LedgerErrorKind::Refused);
         let doubted = doubt.map(|trouble| self.doubted(trouble));
-        if welcomed.is_ok() {
-            let own = Digest::of_version(guest.version, guest.terms.digest());
-            let Guest { name, .. } = guest;
+        if opened.is_ok() {
+            let own = Digest::of_version(requested.version, requested.terms.digest());
+            let HandleRequest { name, .. } = requested;
             // Rows that another version has given out are given out again unless their delivery is recorded.
-            let settled = |row: &Row| row.is_delivered() && row.release().version != own;
-            self.listeners.seat(
+            let is_delivered_elsewhere = |row: &Row| row.is_delivered() && row.release().version != own;
+            self.listeners.add(
                 name,
                 listener,
-                |event| !matches!(event, GateEvent::Row(row, _) if settled(row)),
+                |event| !matches!(event, GateEvent::Row(row, _) if is_delivered_elsewhere(row)),
             );
         }
         // The caller may have stopped waiting.
-        let _ = answer.send(welcomed);
+        let _ = answer.send(opened);
         doubted
     }
 

@@ -40,6 +40,7 @@ pub(super) fn check(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<Account
         keys(node, release, tables.source);
         release.statistic.as_statistic().check(&StatisticCheck {
             release: node,
+            table: node.descendant(&[release.statistic.word()]),
             noise: release.noise,
             by_record: tables.privacy.privacy_unit == Protected::Record,
             pure: tables.privacy.budget.is_pure(),
@@ -256,12 +257,7 @@ fn keys(node: &ConfigNode<'_>, release: &ReleaseSpec, source: &SourceSpec) {
     let Some(KeysSpec::File(keys)) = release.statistic.grouping().map(|grouping| &grouping.keys) else {
         return;
     };
-    let (RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place)) =
-        &source.records
-    else {
-        return;
-    };
-    if matches!(place, SourcePlace::Files(path) if path == keys) {
+    if matches!(source.records.place(), Some(SourcePlace::Files(path)) if path == keys) {
         let found = "the file of the records";
         node.descendant(&[release.statistic.word(), "keys", "file"])
             .conflict::<()>(found, "a file of keys that are public");

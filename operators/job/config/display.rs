@@ -37,13 +37,7 @@ impl Display for Job {
 }
 
 fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
-    let kind = match &source.records {
-        RecordFormat::Csv(_) => "csv",
-        RecordFormat::Jsonl(_) => "jsonl",
-        RecordFormat::Combined(_) => "combined",
-        RecordFormat::Synthetic(_) => "synthetic",
-    };
-    writeln!(f, "[source]\ntype = \"{kind}\"")?;
+    writeln!(f, "[source]\ntype = \"{}\"", source.records.word())?;
     match &source.records {
         RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => {
             match place {

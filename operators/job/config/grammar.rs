@@ -248,7 +248,7 @@ mod tests {
     use super::super::span::TimeFormat;
     use super::super::{Job, every};
     use super::*;
-    use crate::job::statistics::{self, NoiseKind};
+    use crate::job::statistics::{NoiseKind, StatisticSpec};
 
     // Refutes a row whose words differ from those of its reader.
     #[test]
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(of("release[1].noise"), NoiseKind::WORDS.map(|(word, _)| word));
         assert_eq!(of("release[1].strategy"), every::STRATEGIES.map(|strategy| strategy.name()));
         assert_eq!(of("source.time.format"), TimeFormat::WORDS);
-        for word in statistics::WORDS {
+        for word in StatisticSpec::WORDS {
             assert!(row(&format!("release[12].{word}")).is_some(), "{word}");
         }
     }

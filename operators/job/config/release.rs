@@ -13,7 +13,7 @@ use crate::accounting::Budget;
 use crate::accounting::running::WIDTH;
 use crate::decimal::Decimal;
 use crate::job::MistakeKind;
-use crate::job::statistics::{self, KeysSpec, NoiseKind, StatisticSpec};
+use crate::job::statistics::{KeysSpec, NoiseKind, StatisticSpec};
 use crate::ledger::Name;
 
 /// One statistic, published once for each window.
@@ -93,7 +93,7 @@ impl ReleaseSpec {
 
 pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
     let optional: Vec<&'static str> =
-        OTHER_FIELDS.into_iter().chain(statistics::WORDS.iter().copied()).collect();
+        OTHER_FIELDS.into_iter().chain(StatisticSpec::WORDS.iter().copied()).collect();
     let fields = node.fields(&["name", "every", "noise"], &optional)?;
     let name = fields.read("name", |node| node.accept(Name::new("release", node.text()?)));
     let every = fields.read("every", every);
@@ -162,12 +162,12 @@ fn every_over(step: Option<Every>, runs: bool) -> impl FnOnce(ConfigNode<'_>) ->
 }
 
 fn one_statistic(fields: &TableNode<'_>, beside: &Path) -> Option<StatisticSpec> {
-    match fields.present(statistics::WORDS)[..] {
+    match fields.present(StatisticSpec::WORDS)[..] {
         [word] => fields.read(word, |node| StatisticSpec::read(word, &node, beside)),
         // The unknown field was probably meant to be the statistic.
         [] if !fields.known => None,
         [] => {
-            let remedy = format!("one statistic: {}", listed(statistics::WORDS));
+            let remedy = format!("one statistic: {}", listed(StatisticSpec::WORDS));
             fields.refuse("", MistakeDetail::new(MistakeKind::Missing, "no statistic", remedy))
         }
         [_, second, ..] => fields.read(second, |node| {

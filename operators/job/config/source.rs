@@ -46,6 +46,33 @@ pub enum RecordFormat {
     Synthetic(Synthetic),
 }
 
+impl RecordFormat {
+    /// The word of `source.type` in a job file.
+    pub fn word(&self) -> &'static str {
+        match self {
+            RecordFormat::Csv(_) => "csv",
+            RecordFormat::Jsonl(_) => "jsonl",
+            RecordFormat::Combined(_) => "combined",
+            RecordFormat::Synthetic(_) => "synthetic",
+        }
+    }
+
+    /// The place that lines are read from; `None` for synthetic records.
+    pub fn place(&self) -> Option<&SourcePlace> {
+        match self {
+            RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => {
+                Some(place)
+            }
+            RecordFormat::Synthetic(_) => None,
+        }
+    }
+
+    /// Returns true if records come from standard input, which is read once.
+    pub fn is_stdin(&self) -> bool {
+        self.place() == Some(&SourcePlace::Stdin)
+    }
+}
+
 /// The place that lines are read from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SourcePlace {

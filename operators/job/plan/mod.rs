@@ -27,7 +27,7 @@ use super::release_plan::{ReleasePlan, delta_of};
 use super::statistics::{NumberSensitivity, PreparedStatistic};
 use super::unfit::UnfitJob;
 use crate::accounting::{BudgetUnits, PrivacyCost, PrivacyUnit, Promise};
-use crate::mechanisms::{Noised, Ranks};
+use crate::mechanisms::Noised;
 use crate::time::{LIMIT, Time, in_words};
 
 /// The plan of a job: all of its releases with their privacy costs.
@@ -167,27 +167,12 @@ fn planned(
 }
 
 fn noise(settled: &PreparedStatistic) -> Vec<PlannedNoise> {
-    let noise = |(noised, interval): (&Noised, &f64)| {
-        let (number, kind, scale) = (noised.number(), noised.kind(), noised.scale());
-        let plain = PlannedNoise {
-            number,
-            kind,
-            scale,
-            interval: *interval,
-            q: None,
-            comparisons: None,
-            tau: None,
-            rank_error: None,
-        };
-        match noised.ranks() {
-            Some(Ranks::Below { comparisons, tau, .. }) => {
-                PlannedNoise { comparisons, tau: Some(tau), ..plain }
-            }
-            Some(Ranks::Within { quantile, rank_error }) => {
-                PlannedNoise { q: Some(quantile.to_f64()), rank_error: Some(rank_error), ..plain }
-            }
-            None => plain,
-        }
+    let noise = |(noised, interval): (&Noised, &f64)| PlannedNoise {
+        number: noised.number(),
+        kind: noised.kind(),
+        scale: noised.scale(),
+        interval: *interval,
+        ranks: noised.ranks(),
     };
     settled.noise.iter().zip(&settled.intervals).map(noise).collect()
 }

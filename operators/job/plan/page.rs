@@ -7,9 +7,9 @@ use super::{
     Moves, Plan, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
     PlannedWindows,
 };
-use crate::job::config::{Job, Protected, ReleaseSpec};
+use crate::job::config::{Job, Protected, ReleaseSpec, SourcePlace};
 use crate::job::statistics::ContributionKind;
-use crate::time::in_words;
+use crate::mechanisms::Ranks;
 
 /// The column in which the second column begins.
 const INDENT: usize = 15;
@@ -73,7 +73,7 @@ impl Plan {
         let noises: Vec<String> = release.noise.iter().map(|law| noise(law, several, units)).collect();
         line(f, "noise", &noises.join("; "))?;
         let needed = release.people_for_a_tenth;
-        let ranked = release.noise.iter().any(|noise| noise.tau.is_some() || noise.rank_error.is_some());
+        let ranked = release.noise.iter().any(|noise| noise.ranks.is_some());
         let tenth = if ranked { "a rank that is off by a tenth of them" } else { "an error of a tenth" };
         let error =
             format!("{needed} in a cell for {tenth}; below {} it is mostly noise", needed.div_ceil(10));
@@ -169,24 +169,28 @@ fn moves(moves: &Moves) -> String {
 }
 
 fn noise(noise: &PlannedNoise, several: bool, units: &str) -> String {
-    let PlannedNoise { number, kind, scale, interval, q, comparisons, tau, rank_error } = noise;
+    let PlannedNoise { number, kind, scale, interval, ranks } = noise;
     let letter = if *kind == "gaussian" { "sigma" } else { "b" };
     let part = if several { "19 of 20" } else { "9 of 10" };
-    let scale_of = match comparisons {
-        Some(comparisons) => format!("{kind} in {comparisons} comparisons, {letter} {}", short(*scale)),
-        None => format!("{kind}, {} {units}", short(*scale)),
-    };
-    if let Some(tau) = tau {
-        return format!("{scale_of}, 99 of 100 with at most {} {units} above", tau.saturating_mul(2));
+    match *ranks {
+        Some(Ranks::Below { comparisons, tau, .. }) => {
+            let found = match comparisons {
+                Some(comparisons) => {
+                    format!("{kind} in {comparisons} comparisons, {letter} {}", short(*scale))
+                }
+                None => format!("{kind}, {} {units}", short(*scale)),
+            };
+            format!("{found}, 99 of 100 with at most {} {units} above", tau.saturating_mul(2))
+        }
+        Some(Ranks::Within { quantile, rank_error }) => {
+            let scale = short(*scale);
+            let q = quantile.to_f64();
+            format!("{kind}, {scale} ranks, 99 of 100 within {rank_error} ranks of the {number} {q}")
+        }
+        None => {
+            format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
+        }
     }
-    if let Some(ranks) = rank_error {
-        let which = q.map_or(String::new(), |q| format!(" {q}"));
-        return format!(
-            "{kind}, {} ranks, 99 of 100 within {ranks} ranks of the {number}{which}",
-            short(*scale)
-        );
-    }
-    format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
 }
 
 fn strategy(running: &PlannedRunning) -> String {
@@ -310,10 +314,16 @@ pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
 
 /// Describes the work that is repeated after a restart.
 pub(super) fn restart(job: &Job) -> String {
-    let late = job
-        .source
-        .late
-        .map_or(String::new(), |late| format!(" and {}", in_words(late.as_microseconds().unsigned_abs())));
+    let again = match job.source.records.place() {
+        Some(SourcePlace::Stdin) => {
+            "Standard input is not read again: windows that are not sealed are released without what was read before."
+        }
+        None => "All records are generated again.",
+        Some(SourcePlace::Files(_)) => {
+            "All input is read again, from its start. What is no longer there, or came through a pipe, is missing in \
+             windows that are not sealed."
+        }
+    };
     let counters = match job.releases.iter().find_map(|release| release.bound.windows) {
         Some(_) => {
             " In how many windows each person has counted is kept in the ledger, sealed, and comes back."
@@ -327,8 +337,5 @@ pub(super) fn restart(job: &Job) -> String {
         }
         false => "",
     };
-    format!(
-        "The records of windows that are not sealed are read again: a window's length{late}. \
-         Sealed releases stay as they are and are not charged again.{counters}{running}"
-    )
+    format!("{again} Sealed releases stay as they are and are not charged again.{counters}{running}")
 }

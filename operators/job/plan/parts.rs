@@ -1,6 +1,6 @@
 //! The parts of a plan for each release: the fields of its JSON.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use crate::accounting::running::Strategy;
@@ -9,6 +9,7 @@ use crate::job::config::{Every, Job, Protected, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 pub use crate::job::statistics::NoiseOptimality;
 use crate::job::statistics::{CellKey, KeyMemory, PreparedStatistic};
+use crate::mechanisms::Ranks;
 
 /// A privacy cost or an amount of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -145,16 +146,30 @@ pub struct PlannedNoise {
     /// The half-width of the interval that contains nine of ten errors; of a mean's two numbers, nineteen of
     /// twenty. In people, if a rank is promised.
     pub interval: f64,
-    /// The fraction of the quantile, if the number is one.
-    pub q: Option<f64>,
-    /// The number of comparisons in the search for an answer.
-    pub comparisons: Option<u32>,
-    /// The tau of the promise about ranks: ninety-nine of a hundred answers have at most twice this number of
-    /// people above them.
-    pub tau: Option<u64>,
-    /// The rank error: ninety-nine of a hundred answers are off by at most this number of ranks, which are
-    /// people if each has one value.
-    pub rank_error: Option<u64>,
+    /// The guarantee about the answer's rank, if there is none about its value; it holds for ninety-nine of a
+    /// hundred answers. As JSON: `q`, `comparisons`, `tau` and `rank_error`.
+    #[serde(flatten, serialize_with = "rank_fields")]
+    pub ranks: Option<Ranks>,
+}
+
+#[derive(Default, Serialize)]
+struct RankFields {
+    q: Option<f64>,
+    comparisons: Option<u32>,
+    tau: Option<u64>,
+    rank_error: Option<u64>,
+}
+
+fn rank_fields<S: Serializer>(ranks: &Option<Ranks>, serializer: S) -> Result<S::Ok, S::Error> {
+    let none = RankFields::default();
+    let fields = match *ranks {
+        Some(Ranks::Below { comparisons, tau, .. }) => RankFields { comparisons, tau: Some(tau), ..none },
+        Some(Ranks::Within { quantile, rank_error }) => {
+            RankFields { q: Some(quantile.to_f64()), rank_error: Some(rank_error), ..none }
+        }
+        None => none,
+    };
+    fields.serialize(serializer)
 }
 
 /// The memory held, in bytes.

@@ -8,7 +8,21 @@ use super::*;
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost};
 use crate::dataflow::bounding::{Cap, ContributionSelector, Count, Own, PersonTable, Sum};
 use crate::job::statistics::CellKey;
-use crate::mechanisms::{DecimalPoint, PerPerson};
+use crate::mechanisms::{DecimalPoint, PerPerson, Ranks};
+
+fn tau(noise: &PlannedNoise) -> u64 {
+    match noise.ranks {
+        Some(Ranks::Below { tau, .. }) => tau,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rank_error(noise: &PlannedNoise) -> u64 {
+    match noise.ranks {
+        Some(Ranks::Within { rank_error, .. }) => rank_error,
+        other => panic!("{other:?}"),
+    }
+}
 
 fn configs() -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
@@ -62,7 +76,7 @@ fn a_plan_states_what_is_drawn_and_charged() {
             for (noise, law) in release.noise.iter().zip(laws) {
                 assert_eq!((noise.number, noise.kind, noise.scale), (law.number(), law.kind(), law.scale()));
                 if law.ranks().is_some() {
-                    assert!(noise.interval >= 1.0 && (noise.tau.is_some() || noise.rank_error.is_some()));
+                    assert!(noise.interval >= 1.0 && noise.ranks.is_some());
                     continue;
                 }
                 // The scale is in steps, and that of a mean's sum in half steps.
@@ -115,7 +129,7 @@ fn the_noise_is_near_the_best_that_is_known() {
                 Some(near) => assert!((0.999..1.01).contains(&near.ratio), "{near:?}"),
                 // No bound is known for statistics by rank, or with partition selection.
                 None => {
-                    let is_ranked = release.noise[0].tau.is_some() || release.noise[0].rank_error.is_some();
+                    let is_ranked = release.noise[0].ranks.is_some();
                     assert!(release.noise.len() == 2 || is_ranked, "{}", release.name);
                 }
             }
@@ -241,12 +255,13 @@ fn what_is_promised_of_ranks_is_planned() {
         (noise.scale / (10.0 / (2.0 * release.cost.rho.unwrap())).sqrt() - 1.0).abs() < 1e-6,
         "{noise:?}"
     );
-    let tau = noise.tau.unwrap();
-    assert!((tau as f64 / noise.scale - 3.0902).abs() < 0.01, "{noise:?}");
-    assert_eq!((noise.comparisons, noise.rank_error, noise.interval), (Some(10), None, 2.0 * tau as f64));
-    assert_eq!(release.people_for_a_tenth, 20 * tau);
+    let above = 2 * tau(noise);
+    assert!((above as f64 / 2.0 / noise.scale - 3.0902).abs() < 0.01, "{noise:?}");
+    assert!(matches!(noise.ranks, Some(Ranks::Below { comparisons: Some(10), .. })));
+    assert_eq!(noise.interval, above as f64);
+    assert_eq!(release.people_for_a_tenth, 10 * above);
     assert_eq!((release.moves[0].l0, release.moves[0].linf, release.near), (1.0, 1.0, None));
-    assert!(release.memory.a_key.unwrap() > 16 * 2 * tau);
+    assert!(release.memory.a_key.unwrap() > 16 * above);
     assert!(page.contains("gaussian in 10 comparisons, sigma ") && page.contains("people above"), "{page}");
     assert!(
         page.contains(
@@ -255,7 +270,7 @@ fn what_is_promised_of_ranks_is_planned() {
         "{page}"
     );
     let (_, chosen) = planned("max = { each = \"count\", grid = \"log\" }", "exponential");
-    assert!(chosen.noise[0].comparisons.is_none() && chosen.noise[0].tau.is_some());
+    assert!(matches!(chosen.noise[0].ranks, Some(Ranks::Below { comparisons: None, .. })));
     // Pure epsilon: a Laplace search pays for each of its comparisons, and a draw is paid for once. A warning
     // states it in these cases.
     let pure = |statistic: &str, noise: &str| {
@@ -264,10 +279,10 @@ fn what_is_promised_of_ranks_is_planned() {
         Job::parse("a.toml", &text).unwrap_or_else(|wrong| panic!("{wrong}")).plan().unwrap()
     };
     let plan = pure("max = { each = \"count\", grid = \"log\" }", "laplace");
-    let (own, chosen) = (plan.releases[0].noise[0].tau.unwrap(), {
+    let (own, chosen) = (tau(&plan.releases[0].noise[0]), {
         let other = pure("max = { each = \"count\", grid = \"log\" }", "exponential");
         assert!(!other.warnings.iter().any(|words| words.contains("exponential")), "{:?}", other.warnings);
-        other.releases[0].noise[0].tau.unwrap()
+        tau(&other.releases[0].noise[0])
     });
     let words = format!(
         "laplace noise may be too small by {} people, and noise = \"exponential\" by {}",
@@ -289,7 +304,7 @@ fn what_is_promised_of_ranks_is_planned() {
     let quantiles =
         "quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 5], step = 0.5 }\nbound = { per_key = 2 }";
     let (page, release) = planned(quantiles, "exponential");
-    let errors: Vec<u64> = release.noise.iter().map(|noise| noise.rank_error.unwrap()).collect();
+    let errors: Vec<u64> = release.noise.iter().map(rank_error).collect();
     assert_eq!((errors.len(), release.moves[0].linf), (2, 2.0));
     assert_eq!(release.people_for_a_tenth, 10 * errors.iter().max().unwrap());
     let words = format!("99 of 100 within {} ranks of the quantile 0.95", errors[1]);

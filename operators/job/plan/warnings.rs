@@ -9,6 +9,7 @@ use super::{Plan, PlannedKeys};
 use crate::accounting::PrivacyCost;
 use crate::job::config::{BudgetShare, Job, PriceSpec, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
+use crate::mechanisms::Ranks;
 
 /// The number of people above which a cell is unlikely to be useful.
 const MANY: u64 = 10_000;
@@ -65,7 +66,8 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             ));
         }
         if let Some(noise) = planned.noise.first()
-            && let Some((own, chosen)) = noise.tau.zip(tau_by_choice(job, offer))
+            && let Some(Ranks::Below { tau: own, .. }) = noise.ranks
+            && let Some(chosen) = tau_by_choice(job, offer)
             && own as f64 > WORTH * chosen as f64
         {
             warn(format!(

@@ -12,8 +12,7 @@ use super::ReleasePlan;
 use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::config::{
-    BoundSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec, SourceSpec, TimeField,
-    cost_fields,
+    BoundSpec, Job, KeysSpec, PriceSpec, ReleaseSpec, RunningSpec, SourceSpec, TimeField, cost_fields,
 };
 use crate::job::statistics::CellKey;
 use crate::ledger::{Charge, Ledger, VersionTerms};
@@ -89,13 +88,7 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
     // `bad`. The parameters of synthetic records stand for their place. Lateness is bound by the pipeline.
     // The declaration of fields changes no record.
     let SourceSpec { records, time, zone, order: _, late: _, bad_lines: _, id, fields: _ } = source;
-    let kind = match records {
-        RecordFormat::Csv(_) => "csv",
-        RecordFormat::Jsonl(_) => "jsonl",
-        RecordFormat::Combined(_) => "combined",
-        RecordFormat::Synthetic(_) => "synthetic",
-    };
-    let terms = terms.binding("source.type", format!("\"{kind}\""));
+    let terms = terms.binding("source.type", format!("\"{}\"", records.word()));
     let terms = match time {
         Some(TimeField { field, format }) => terms
             .binding("source.time.field", format!("{field:?}"))

@@ -1,11 +1,9 @@
 //! The connection of a job to its ledger: one that states the same budget, with its key. A check and a run
 //! inspect it by the same function, so that a job that passes one is not refused by the other.
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::dataflow::announce_end;
 use crate::gate::compare;
 use crate::job::config::shell_quoted;
 use crate::job::sinks;
@@ -190,10 +188,80 @@ impl Job {
         }
         Ok(ledger)
     }
+
+    /// Opens the job's ledger for a sink.
+    fn open_gate(&self, mut sink: Option<&mut Sink>) -> Result<Gate, RunError> {
+        let privacy = &self.privacy;
+        let ledger = self.ledger()?;
+        if let Some(sink) = &mut sink {
+            sink.of_ledger(ledger.name()).map_err(of_out)?;
+        }
+        let sink = sink.as_deref();
+        let mut opening =
+            Opening::new(&privacy.ledger, self.name.as_str())?.version(self.numbered()).key(&privacy.key);
+        if let Some(anchor) = &privacy.anchor {
+            opening = opening.anchor(anchor);
+        }
+        let witness = sink.map(Sink::witness).transpose()?.unwrap_or_default();
+        if let Some(path) = sink.and_then(Sink::path).filter(|_| !witness.is_empty()) {
+            opening = opening.released_in(path);
+        }
+        if let Some((sequence, chain)) = witness.newest {
+            opening = opening.released(sequence, chain);
+        }
+        if let Some(window) = witness.unclosed {
+            opening = opening.unclosed(window);
+        }
+        if sink.is_some_and(Sink::is_new) {
+            opening = opening.releasing_again();
+        }
+        Ok(opening.over(ledger)?)
+    }
+
+    /// Compares the account that the file states with the ledger's: its privacy unit and its promise. A cap
+    /// may have been raised since.
+    ///
+    /// # Errors
+    ///
+    /// If one cap would cover different people, or another promise.
+    pub fn is_charged_to(&self, known: &AccountSpec) -> Result<(), RunError> {
+        let (asked, name) = (self.account(), known.name());
+        let remedy = "one cap would speak about different people: put back what it was; or state another account, with another \
+                      privacy.account and `discreet ledger init`: a budget of its own, and who is in both accounts spends both";
+        if known.neighbours() != asked.neighbours() {
+            return Err(RunError::configuration(format!(
+                "privacy.unit: found a {} where account {name} protects a {}; {remedy}",
+                asked.neighbours().unit,
+                known.neighbours().unit
+            )));
+        }
+        if known.person() != asked.person() {
+            let stated = |person: Option<&str>| person.unwrap_or("nothing").to_owned();
+            return Err(RunError::configuration(format!(
+                "privacy.person: found {}, and account {name} is of the person {}; {remedy}",
+                stated(asked.person()),
+                stated(known.person())
+            )));
+        }
+        if known.promise() != asked.promise() {
+            return Err(RunError::configuration(format!(
+                "privacy.account: found another promise than account {name} states; put back what it was (privacy.promise, and \
+                 bound.windows); or state another account, with another privacy.account and `discreet ledger init`: a budget \
+                 of its own, and who is in both accounts spends both"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The gate of a process: the first holds the ledger.
+    pub(super) fn gate_of(&self, crew: Crew, sink: Option<&mut Sink>) -> Result<Gate, RunError> {
+        match crew.process {
+            0 => self.open_gate(sink),
+            _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
+        }
+    }
 }
 
-/// The remedy for an account that the ledger does not state: the names that it states come first, for a
-/// second account doubles the budget that may be spent on the people who are in both.
 fn unstated(name: &str, stated: &[AccountSpec], init: &str) -> String {
     let names: Vec<&str> = stated.iter().map(|account| account.name().as_str()).collect();
     if names.is_empty() {
@@ -206,111 +274,4 @@ fn unstated(name: &str, stated: &[AccountSpec], init: &str) -> String {
         names.join(", "),
         if names.len() == 1 { "this name" } else { "one of these names" }
     )
-}
-
-// The processes of a job that has several: their addresses, and the facts that they must agree on before
-// they begin.
-
-/// The processes of a job that has several.
-#[derive(Clone, Debug)]
-pub struct Processes {
-    /// The index of this process.
-    pub process: usize,
-    /// The address of each, `host:port`, in one order for all.
-    pub addresses: Vec<String>,
-    /// True where records may cross a network in the clear.
-    pub insecure: bool,
-}
-
-impl Processes {
-    /// Notifies the other processes that this one has failed before it could join them, so that they need not
-    /// wait for it. A job that fails after its file was read does so by itself.
-    pub fn announce_end(&self) {
-        announce_end(&self.addresses, self.process);
-    }
-}
-
-/// A function that is called with a message for the operator.
-pub type OperatorNotice = Arc<dyn Fn(&str) + Send + Sync>;
-
-impl Job {
-    /// The processes and threads that share the work of a run.
-    pub(super) fn crew(&self, workers: usize, processes: Option<&Processes>) -> Result<Crew, RunError> {
-        let crew = Crew {
-            process: processes.map_or(0, |processes| processes.process),
-            processes: processes.map_or(1, |processes| processes.addresses.len()),
-            threads: workers,
-        };
-        if let Some(Processes { addresses, insecure: false, .. }) = processes {
-            addresses.iter().try_for_each(|address| private(address))?;
-        }
-        if let RecordFormat::Csv(SourcePlace::Stdin)
-        | RecordFormat::Jsonl(SourcePlace::Stdin)
-        | RecordFormat::Combined(SourcePlace::Stdin) = &self.source.records
-            && crew.processes > 1
-        {
-            let message = "source.path: found \"-\" for several processes; give a file that all of them can read: of \
-                           standard inputs nobody can say that they are the same";
-            return Err(RunError::configuration(message));
-        }
-        Ok(crew)
-    }
-
-    /// The crew of this job, with the links between its processes.
-    pub(super) fn crewed(
-        &self,
-        workers: usize,
-        processes: Option<&Processes>,
-        (offers, key): (&[ReleasePlan], &LedgerKey),
-        (kind, notice): (&str, Option<OperatorNotice>),
-    ) -> Result<Config, RunError> {
-        let Some(Processes { process, addresses, .. }) = processes else {
-            return Ok(Config::threads(workers)?);
-        };
-        // The key decides which worker bounds which person: with two keys, a person would be bounded twice.
-        // The same files may lie elsewhere on another machine.
-        let source = &self.source;
-        let records = match &source.records {
-            RecordFormat::Csv(_) => "csv".to_owned(),
-            RecordFormat::Jsonl(_) => "jsonl".to_owned(),
-            RecordFormat::Combined(_) => "combined".to_owned(),
-            RecordFormat::Synthetic(made_up) => format!("{made_up:?}"),
-        };
-        let read = (records, &source.time, source.zone.name(), source.order, source.late, &source.id);
-        let agreed =
-            (kind, key.fingerprint(), &self.name, self.version, self.account(), &self.privacy.privacy_unit);
-        let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?}").as_bytes());
-        let config = Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement);
-        Ok(match notice {
-            Some(notice) => config.noting(move |text| notice(text)),
-            None => config,
-        })
-    }
-}
-
-/// Passes a result on, and notifies the other processes of a run that fails before it could join them.
-pub(super) fn announced<T>(
-    processes: Option<&Processes>,
-    prepared: Result<T, RunError>,
-) -> Result<T, RunError> {
-    if let (Some(processes), Err(_)) = (processes, &prepared) {
-        processes.announce_end();
-    }
-    prepared
-}
-
-/// Refuses an address at which others could listen: the data between processes is private, and in the clear.
-fn private(address: &str) -> Result<(), RunError> {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
-    let loopback = match address.parse::<SocketAddr>() {
-        Ok(address) => address.ip().is_loopback(),
-        Err(_) => host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()),
-    };
-    if loopback {
-        return Ok(());
-    }
-    Err(RunError::configuration(format!(
-        "hosts: {address} is not of this machine, and records travel between processes in the clear; give addresses of \
-         127.0.0.1, or say --insecure-cluster where nobody else can read or join the network"
-    )))
 }

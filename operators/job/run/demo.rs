@@ -14,7 +14,6 @@ use crate::accounting::Interval;
 use crate::dataflow::{Pulled, RunError, Source};
 use crate::gate::{Gate, Opening};
 use crate::job::Job;
-use crate::job::config::{RecordFormat, SourcePlace};
 use crate::job::release_plan::{ReleasePlan, schedule};
 use crate::job::sources::{Crew, Group, SourcePart};
 use crate::job::statistics::{ExactNumbers, ReleasedNumber, released_key};
@@ -123,10 +122,7 @@ const ROOM: Time = 3_700 * 86_400_000_000;
 
 /// The horizon, with its missing ends taken from the first and the last record.
 pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, RunError> {
-    if let RecordFormat::Csv(SourcePlace::Stdin)
-    | RecordFormat::Jsonl(SourcePlace::Stdin)
-    | RecordFormat::Combined(SourcePlace::Stdin) = &job.source.records
-    {
+    if job.source.records.is_stdin() {
         let message = "job.from, job.until: found nothing; give both: standard input is read once, so nobody can look \
                        which windows hold it";
         return Err(RunError::configuration(message));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::connect::{OperatorNotice, announced};
+use super::processes::{OperatorNotice, announced};
 use super::vitals::Vitals;
 use super::vitals::uses;
 use super::*;
@@ -126,9 +126,9 @@ fn with_vitals(
     vitals: Vitals,
 ) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
-        vitals.released(release.standing(), release.took());
+        vitals.released(release.budget_status(), release.took());
         if let Some(on_release) = &mut on_release {
-            on_release(&release.to_string(), release.standing());
+            on_release(&release.to_string(), release.budget_status());
         }
     })
 }

@@ -8,6 +8,7 @@ mod connect;
 mod demo;
 mod graph;
 mod live;
+mod processes;
 mod publish;
 mod replay;
 #[cfg(test)]
@@ -25,7 +26,7 @@ use super::sinks::Sink;
 use super::sources::{self, Brake, ClusterCrew, Crew, FieldRequirements, InputPace, Progress, Survey, Warn};
 use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop};
 use crate::gate::{BudgetStatus, Gate, Opening};
-use crate::ledger::{AccountSpec, LedgerError};
+use crate::ledger::LedgerError;
 use crate::time::Time;
 use demo::Demo;
 use graph::{Graph, RecordFields};
@@ -35,8 +36,8 @@ use publish::{Wait, of_out, sink};
 use vitals::Guard;
 
 pub use connect::Connected;
-pub use connect::{OperatorNotice, Processes};
 pub use live::Live;
+pub use processes::{OperatorNotice, Processes};
 pub use publish::Reopen;
 pub use replay::Replay;
 pub use vitals::Vitals;
@@ -100,78 +101,6 @@ impl Job {
     /// Returns true if a release has windows of time: then the job file or the data must bound them.
     pub(crate) fn is_timed(&self) -> bool {
         self.releases.iter().any(|release| release.every != Every::All)
-    }
-
-    /// Opens the job's ledger for a sink.
-    fn open_gate(&self, mut sink: Option<&mut Sink>) -> Result<Gate, RunError> {
-        let privacy = &self.privacy;
-        let ledger = self.ledger()?;
-        if let Some(sink) = &mut sink {
-            sink.of_ledger(ledger.name()).map_err(of_out)?;
-        }
-        let sink = sink.as_deref();
-        let mut opening =
-            Opening::new(&privacy.ledger, self.name.as_str())?.version(self.numbered()).key(&privacy.key);
-        if let Some(anchor) = &privacy.anchor {
-            opening = opening.anchor(anchor);
-        }
-        let witness = sink.map(Sink::witness).transpose()?.unwrap_or_default();
-        if let Some(path) = sink.and_then(Sink::path).filter(|_| !witness.is_empty()) {
-            opening = opening.released_in(path);
-        }
-        if let Some((sequence, chain)) = witness.newest {
-            opening = opening.released(sequence, chain);
-        }
-        if let Some(window) = witness.unclosed {
-            opening = opening.unclosed(window);
-        }
-        if sink.is_some_and(Sink::is_new) {
-            opening = opening.releasing_again();
-        }
-        Ok(opening.over(ledger)?)
-    }
-
-    /// Compares the account that the file states with the ledger's: its privacy unit and its promise. A cap
-    /// may have been raised since.
-    ///
-    /// # Errors
-    ///
-    /// If one cap would cover different people, or another promise.
-    pub fn is_charged_to(&self, known: &AccountSpec) -> Result<(), RunError> {
-        let (asked, name) = (self.account(), known.name());
-        let remedy = "one cap would speak about different people: put back what it was; or state another account, with another \
-                      privacy.account and `discreet ledger init`: a budget of its own, and who is in both accounts spends both";
-        if known.neighbours() != asked.neighbours() {
-            return Err(RunError::configuration(format!(
-                "privacy.unit: found a {} where account {name} protects a {}; {remedy}",
-                asked.neighbours().unit,
-                known.neighbours().unit
-            )));
-        }
-        if known.person() != asked.person() {
-            let stated = |person: Option<&str>| person.unwrap_or("nothing").to_owned();
-            return Err(RunError::configuration(format!(
-                "privacy.person: found {}, and account {name} is of the person {}; {remedy}",
-                stated(asked.person()),
-                stated(known.person())
-            )));
-        }
-        if known.promise() != asked.promise() {
-            return Err(RunError::configuration(format!(
-                "privacy.account: found another promise than account {name} states; put back what it was (privacy.promise, and \
-                 bound.windows); or state another account, with another privacy.account and `discreet ledger init`: a budget \
-                 of its own, and who is in both accounts spends both"
-            )));
-        }
-        Ok(())
-    }
-
-    /// The gate of a process: the first holds the ledger.
-    fn gate_of(&self, crew: Crew, sink: Option<&mut Sink>) -> Result<Gate, RunError> {
-        match crew.process {
-            0 => self.open_gate(sink),
-            _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
-        }
     }
 
     /// The job's version: the file allows no other.

@@ -21,7 +21,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::connect::OperatorNotice;
+use super::processes::OperatorNotice;
 use super::*;
 use crate::dataflow::{Clock, LeavingRelease, RunError};
 use crate::job::paths::same_file;
@@ -374,10 +374,7 @@ impl Job {
     fn own_files(&self, name: &Path) -> Vec<(&'static str, PathBuf)> {
         let privacy = &self.privacy;
         let mut own = vec![("the job", self.file.path().to_owned()), ("privacy.key", privacy.key.clone())];
-        if let RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) =
-            &self.source.records
-            && let SourcePlace::Files(source) = place
-        {
+        if let Some(SourcePlace::Files(source)) = self.source.records.place() {
             own.push(("source.path", source.clone()));
         }
         own.extend(privacy.anchor.iter().map(|anchor| ("privacy.anchor", anchor.clone())));

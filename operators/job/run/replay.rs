@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::connect::{OperatorNotice, announced};
 use super::demo::{Demo, TemporaryLedger};
+use super::processes::{OperatorNotice, announced};
 use super::vitals::uses;
 use super::*;
 use crate::ledger::Row;
@@ -77,7 +77,7 @@ impl Job {
         let kept = ReplayedRows::default();
         let keep = Arc::clone(&kept);
         let keep = move |release: &LeavingRelease| {
-            let on_release = (release.row().clone(), release.standing().clone());
+            let on_release = (release.row().clone(), release.budget_status().clone());
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(on_release);
         };
         let outlet = Outlet::at_once(Box::new(keep));
@@ -150,7 +150,9 @@ impl Job {
 
 fn each_release(on_release: Option<ReleaseListener>) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     match on_release {
-        Some(mut on_release) => Box::new(move |release| on_release(&release.to_string(), release.standing())),
+        Some(mut on_release) => {
+            Box::new(move |release| on_release(&release.to_string(), release.budget_status()))
+        }
         None => Box::new(|_| {}),
     }
 }
@@ -163,7 +165,7 @@ fn show(
     demo: Option<&Demo>,
     kept: &[(Row, BudgetStatus)],
 ) -> Result<(), RunError> {
-    for (row, standing) in kept {
+    for (row, budget_status) in kept {
         let offered = offers.iter().enumerate().find(|(_, offer)| offer.name == row.release().name);
         let (Some((at, offer)), Some(demo)) = (offered, demo) else {
             continue;
@@ -171,7 +173,7 @@ fn show(
         let lines = demo.annotate(at, offer, row.release().window, &row.lines());
         sink.put_lines(&lines).map_err(|error| RunError::sink(&error))?;
         if let Some(on_release) = &mut on_release {
-            on_release(&lines, standing);
+            on_release(&lines, budget_status);
         }
     }
     sink.settle().map_err(|error| RunError::sink(&error))

@@ -25,7 +25,7 @@ struct KnownVitals {
     progress: Option<Arc<Progress>>,
     /// The time that the ledger took for the last window.
     ledger: Option<Duration>,
-    standing: Option<BudgetStatus>,
+    budget_status: Option<BudgetStatus>,
     released: u64,
 }
 
@@ -45,9 +45,9 @@ impl Vitals {
         self.lock().progress = Some(progress);
     }
 
-    pub(super) fn released(&self, standing: &BudgetStatus, ledger: Option<Duration>) {
+    pub(super) fn released(&self, budget_status: &BudgetStatus, ledger: Option<Duration>) {
         let mut known = self.lock();
-        known.standing = Some(standing.clone());
+        known.budget_status = Some(budget_status.clone());
         known.ledger = ledger.or(known.ledger);
         known.released += 1;
     }
@@ -84,7 +84,7 @@ impl fmt::Display for Vitals {
         if let Some(ledger) = known.ledger {
             write!(f, ", ledger {:.1} ms", ledger.as_secs_f64() * 1e3)?;
         }
-        match &known.standing {
+        match &known.budget_status {
             Some(BudgetStatus { spent, cap, .. }) => write!(f, ", spent {spent} of {cap}"),
             None => f.write_str(", nothing spent since it began"),
         }
@@ -142,10 +142,7 @@ impl Job {
                 "--sample: found zero; give how many records to look at, such as 1000",
             ));
         }
-        if let RecordFormat::Csv(SourcePlace::Stdin)
-        | RecordFormat::Jsonl(SourcePlace::Stdin)
-        | RecordFormat::Combined(SourcePlace::Stdin) = &self.source.records
-        {
+        if self.source.records.is_stdin() {
             let message = "--sample: the source is standard input, which is read once; give a job whose source is a file";
             return Err(RunError::configuration(message));
         }

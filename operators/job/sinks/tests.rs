@@ -33,7 +33,7 @@ impl Drop for Place {
 
 const NAMES: [&str; 2] = ["out.jsonl", "out.csv"];
 
-fn row(sequence: i64, fate: ReleaseStatus, line: impl FnOnce(&str) -> String) -> Row {
+fn row(sequence: i64, status: ReleaseStatus, line: impl FnOnce(&str) -> String) -> Row {
     let name = |text| Name::new("name", text).unwrap();
     let window = Interval::new(sequence * 60_000_000, (sequence + 1) * 60_000_000).unwrap();
     let version = Digest::of(b"version");
@@ -52,7 +52,7 @@ fn row(sequence: i64, fate: ReleaseStatus, line: impl FnOnce(&str) -> String) ->
         sequence,
         release,
         generation: 1,
-        fate,
+        status,
         cost,
         partial: None,
         life,

@@ -130,7 +130,7 @@ impl InputAgreement {
     fn garbled(&self, process: usize, dealer: &Dealer) -> SourceError {
         let why =
             format!("{} speaks of it in other words; start all from one build", self.others.name(process));
-        SourceError::lost(dealer.fate.place()).because(why)
+        SourceError::lost(dealer.fault.place()).because(why)
     }
 
     /// Compares two whole inputs, file by file; `place` names a file.

@@ -45,7 +45,7 @@ pub(super) struct Dealer {
     pub(super) workers: Vec<Sender<DealerMessage>>,
     /// Buffers that the workers return for reuse.
     pub(super) spare: Receiver<Vec<u8>>,
-    pub(super) fate: Arc<SourceFault>,
+    pub(super) fault: Arc<SourceFault>,
     pub(super) brake: Arc<Brake>,
     /// Alive as long as a worker can still take something.
     pub(super) consumers: Weak<()>,
@@ -65,7 +65,7 @@ impl Dealer {
     pub(super) fn new(
         workers: Vec<Sender<DealerMessage>>,
         spare: Receiver<Vec<u8>>,
-        fate: Arc<SourceFault>,
+        fault: Arc<SourceFault>,
         brake: Arc<Brake>,
         taken: Weak<()>,
         (alone, with_places): (bool, bool),
@@ -75,7 +75,7 @@ impl Dealer {
         Dealer {
             workers,
             spare,
-            fate,
+            fault,
             brake,
             consumers: taken,
             is_local: alone,
@@ -119,7 +119,7 @@ impl Dealer {
             return Ok(());
         };
         if piece.too_long > 0 {
-            self.fate.bad(piece.too_long);
+            self.fault.bad(piece.too_long);
         }
         if piece.lines.is_empty() {
             return Ok(());
@@ -145,7 +145,7 @@ impl Dealer {
     }
 
     fn wanted(&self) -> Result<(), DealerGone> {
-        if self.consumers.strong_count() == 0 || self.fate.has_failed() { Err(DealerGone) } else { Ok(()) }
+        if self.consumers.strong_count() == 0 || self.fault.has_failed() { Err(DealerGone) } else { Ok(()) }
     }
 
     /// A buffer for the next bytes.
@@ -300,11 +300,11 @@ mod tests {
     // Refutes a limit that is one line off, on either side.
     #[test]
     fn a_limit_is_reached_before_it_is_passed() {
-        let fate = SourceFault::new("visits.csv".into(), 2, false);
-        fate.bad(2);
-        assert!(fate.check().is_ok());
-        fate.bad(1);
-        let gone = fate.check().unwrap_err();
+        let fault = SourceFault::new("visits.csv".into(), 2, false);
+        fault.bad(2);
+        assert!(fault.check().is_ok());
+        fault.bad(1);
+        let gone = fault.check().unwrap_err();
         assert!(gone.is_refused());
         let message = gone.to_string();
         assert!(
@@ -312,7 +312,7 @@ mod tests {
             "{message}"
         );
         assert!(message.ends_with(", mend what writes them, or raise bad.lines"), "{message}");
-        fate.unsorted();
-        assert_eq!(fate.check().unwrap_err(), gone, "the first reason stays");
+        fault.unsorted();
+        assert_eq!(fault.check().unwrap_err(), gone, "the first reason stays");
     }
 }

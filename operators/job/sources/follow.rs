@@ -114,7 +114,7 @@ pub(super) fn follow_files(
     loop {
         dealer.wait()?;
         let round = Instant::now();
-        let now = watch.now(dealer.fate.place())?;
+        let now = watch.now(dealer.fault.place())?;
         files.list()?;
         for growing in files.known.values_mut() {
             growing.catch_up(u64::MAX, dealer, progress)?;
@@ -335,7 +335,7 @@ pub(super) fn follow_input(
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let input =
-        rustix::io::dup(io::stdin()).map_err(|error| unreadable(dealer.fate.place(), &error.into()))?;
+        rustix::io::dup(io::stdin()).map_err(|error| unreadable(dealer.fault.place(), &error.into()))?;
     follow_stream(File::from(input), texture, dealer, clock, progress)
 }
 
@@ -347,7 +347,7 @@ pub(super) fn follow_pipe(
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
-    let pipe = File::open(path).map_err(|error| unreadable(dealer.fate.place(), &error))?;
+    let pipe = File::open(path).map_err(|error| unreadable(dealer.fault.place(), &error))?;
     follow_stream(pipe, texture, dealer, clock, progress)
 }
 
@@ -358,7 +358,7 @@ fn follow_stream(
     clock: Arc<dyn Clock>,
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
-    let place = dealer.fate.place().to_owned();
+    let place = dealer.fault.place().to_owned();
     let lost = |error: io::Error| unreadable(&place, &error);
     let mut watch = Watch::new(clock);
     let mut text = ReaderText::new(texture);
@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn a_stream_is_complete_as_far_as_it_was_there() {
         let (reader, mut writer) = io::pipe().unwrap();
-        let (fate, progress, taken) =
+        let (fault, progress, taken) =
             (SourceFault::new("standard input".into(), 0, false), Progress::of(None), Arc::new(()));
         let (sender, messages) = bounded(4);
         let (_spare, back) = bounded(4);
@@ -439,7 +439,7 @@ mod tests {
         let mut dealer = Dealer::new(
             vec![sender],
             back,
-            Arc::clone(&fate),
+            Arc::clone(&fault),
             Brake::new(),
             Arc::downgrade(&taken),
             (true, false),
@@ -449,7 +449,7 @@ mod tests {
         let thread = std::thread::spawn(move || {
             let stream = File::from(OwnedFd::from(reader));
             match follow_stream(stream, &texture, &mut dealer, Arc::new(SystemClock), &progress) {
-                Err(ReadStop::Gone(gone)) => dealer.fate.fail(gone),
+                Err(ReadStop::Gone(gone)) => dealer.fault.fail(gone),
                 _ => panic!(),
             }
         });
@@ -482,7 +482,7 @@ mod tests {
             assert!(written >= mark, "line {line} was there {} before the mark", mark - written);
         }
         assert!(marks >= 3, "{marks}");
-        let gone = fate.check().unwrap_err();
+        let gone = fault.check().unwrap_err();
         assert!(!gone.is_refused() && gone.to_string().contains("it has ended"), "{gone}");
     }
 }

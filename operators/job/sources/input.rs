@@ -81,7 +81,7 @@ pub(crate) struct SourceInput {
     plan: CellLayout,
     crew: Crew,
     from: RecordSource,
-    fate: Arc<SourceFault>,
+    fault: Arc<SourceFault>,
     brake: Arc<Brake>,
     order: Arc<Chunks>,
     progress: Arc<Progress>,
@@ -136,14 +136,12 @@ pub(super) fn open_in(
     let plan = CellLayout::new(source, person, &wanted)?;
     // An error in the times is reported before anything is read.
     Maker::new(plan.clone(), source)?;
-    let name = match &source.records {
-        RecordFormat::Csv(SourcePlace::Files(path))
-        | RecordFormat::Jsonl(SourcePlace::Files(path))
-        | RecordFormat::Combined(SourcePlace::Files(path)) => path.display().to_string(),
-        RecordFormat::Synthetic(_) => "the synthetic source".into(),
-        _ => "standard input".into(),
+    let name = match source.records.place() {
+        Some(SourcePlace::Files(path)) => path.display().to_string(),
+        Some(SourcePlace::Stdin) => "standard input".into(),
+        None => "the synthetic source".into(),
     };
-    let fate = SourceFault::new(name, source.bad_lines, crew.processes > 1 && !plan.sorted);
+    let fault = SourceFault::new(name, source.bad_lines, crew.processes > 1 && !plan.sorted);
     let order = Arc::new(Chunks::default());
     let taken = Arc::new(());
     let finish = |from, progress| {
@@ -152,7 +150,7 @@ pub(super) fn open_in(
             plan: plan.clone(),
             crew,
             from,
-            fate: Arc::clone(&fate),
+            fault: Arc::clone(&fault),
             brake: Arc::clone(&brake),
             order,
             progress,
@@ -167,10 +165,10 @@ pub(super) fn open_in(
             {
                 let why =
                     format!("it has no field named {field}; name one of {}", SYNTHETIC_FIELDS.join(", "));
-                return Err(SourceError::refused(fate.place()).because(why));
+                return Err(SourceError::refused(fault.place()).because(why));
             }
             let made = SyntheticLog::new(synthetic, wanted.span)
-                .map_err(|invalid| SourceError::refused(fate.place()).because(invalid.to_string()))?;
+                .map_err(|invalid| SourceError::refused(fault.place()).because(invalid.to_string()))?;
             let progress = Progress::of(Some(synthetic.rows / crew.processes.max(1) as u64));
             return finish(RecordSource::Made { made: Arc::new(made), pace }, progress);
         }
@@ -192,7 +190,7 @@ pub(super) fn open_in(
     if stream && crew.processes > 1 {
         let why = "no regular file, of which each process would read other parts; \
                    give a file that all processes can read";
-        return Err(SourceError::refused(fate.place()).because(why));
+        return Err(SourceError::refused(fault.place()).because(why));
     }
     let total = match (place, &pace) {
         (SourcePlace::Files(_), InputPace::Bounded) if !stream => Some(length(&files)?),
@@ -211,7 +209,7 @@ pub(super) fn open_in(
     let dealer = Dealer::new(
         senders,
         back,
-        Arc::clone(&fate),
+        Arc::clone(&fault),
         Arc::clone(&brake),
         Arc::downgrade(&taken),
         (alone, wanted.survey.reports_places()),
@@ -231,7 +229,7 @@ pub(super) fn open_in(
             .map(|others| InputAgreement::new(others, crew.process, crew.processes)),
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
-        SourceError::lost(fate.place())
+        SourceError::lost(fault.place())
             .because("the system gives no thread to read it; raise the limit of threads")
     })?;
     let workers = Mutex::new(receivers.into_iter().map(Some).collect());
@@ -280,7 +278,7 @@ impl InputReader {
             }
         };
         if let Err(ReadStop::Gone(gone)) = ended {
-            dealer.fate.fail(gone);
+            dealer.fault.fail(gone);
         }
     }
 }
@@ -295,7 +293,7 @@ impl SourceInput {
         let handle = PartContext {
             plan: self.plan.clone(),
             maker,
-            fate: Arc::clone(&self.fate),
+            fault: Arc::clone(&self.fault),
             brake: Arc::clone(&self.brake),
             order: Arc::clone(&self.order),
             progress: Arc::clone(&self.progress),

@@ -138,7 +138,7 @@ impl Made {
         &mut self,
         batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<Pulled, SourceError> {
-        self.handle.fate.check()?;
+        self.handle.fault.check()?;
         if self.handle.brake.is_pulled() {
             return Ok(Pulled::Idle);
         }
@@ -156,8 +156,8 @@ impl Made {
             }
             self.handle.survey.record_time(row.time);
             if self.handle.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
-                self.handle.fate.bad(1);
-                self.handle.fate.check()?;
+                self.handle.fault.bad(1);
+                self.handle.fault.check()?;
             }
             self.last = Some(row.time);
             self.next += 1;

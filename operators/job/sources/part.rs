@@ -59,7 +59,7 @@ impl<P: PersonIdentity, I: PersonIdentity> Source for SourcePart<P, I> {
 pub(super) struct PartContext {
     pub(super) plan: CellLayout,
     pub(super) maker: Maker,
-    pub(super) fate: Arc<SourceFault>,
+    pub(super) fault: Arc<SourceFault>,
     pub(super) brake: Arc<Brake>,
     pub(super) order: Arc<Chunks>,
     pub(super) progress: Arc<Progress>,
@@ -125,33 +125,33 @@ impl Lines {
         &mut self,
         batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<Pulled, SourceError> {
-        self.handle.fate.check()?;
+        self.handle.fault.check()?;
         let enough = batch.len() + BATCH;
         // Lines without a record are some work too.
         let mut lines = 4 * BATCH;
         loop {
             if let Some(current) = &mut self.current {
-                let (fate, order) =
-                    (&*self.handle.fate, self.handle.plan.sorted.then_some(&*self.handle.order));
+                let (fault, order) =
+                    (&*self.handle.fault, self.handle.plan.sorted.then_some(&*self.handle.order));
                 let reading = ChunkReader {
                     format: &self.format,
                     maker: &mut self.handle.maker,
                     cells: &mut self.cells,
-                    fate,
+                    fault,
                     order,
                     survey: &self.handle.survey,
                     fields: &self.handle.plan.fields,
                     longest: self.longest,
                 };
                 let whole = reading.read(current, batch, enough, &mut lines);
-                self.handle.fate.check()?;
+                self.handle.fault.check()?;
                 if !whole {
                     return Ok(self.pulled());
                 }
                 if let Some(done) = self.current.take() {
                     if self.handle.plan.sorted && !self.handle.order.ends(done.number, done.last) {
-                        self.handle.fate.unsorted();
-                        self.handle.fate.check()?;
+                        self.handle.fault.unsorted();
+                        self.handle.fault.check()?;
                     }
                     self.latest = done.last.or(self.latest);
                     // With enough spare buffers, this one is dropped.
@@ -166,9 +166,9 @@ impl Lines {
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.pulled()),
                 Err(TryRecvError::Empty) => return Ok(Pulled::Idle),
                 Err(TryRecvError::Disconnected) => {
-                    self.handle.fate.check()?;
+                    self.handle.fault.check()?;
                     let why = "its reading thread has ended before the source did; start again";
-                    return Err(SourceError::lost(self.handle.fate.place()).because(why));
+                    return Err(SourceError::lost(self.handle.fault.place()).because(why));
                 }
             }
         }
@@ -199,7 +199,7 @@ struct ChunkReader<'a> {
     format: &'a LineFormat,
     maker: &'a mut Maker,
     cells: &'a mut LineCells,
-    fate: &'a SourceFault,
+    fault: &'a SourceFault,
     order: Option<&'a Chunks>,
     survey: &'a Survey,
     fields: &'a [String],
@@ -239,7 +239,7 @@ impl ChunkReader<'_> {
             };
             if found.is_err() {
                 self.survey.unreadable(at, None, self.format.bad());
-                self.fate.bad(1);
+                self.fault.bad(1);
                 continue;
             }
             let time = self.maker.time(line, self.cells);
@@ -254,7 +254,7 @@ impl ChunkReader<'_> {
             let made = time.and_then(|time| self.maker.records(line, self.cells, time, batch));
             if made.is_err() {
                 self.survey.unreadable(at, Some((line, self.cells, self.fields, said)), "");
-                self.fate.bad(1);
+                self.fault.bad(1);
                 continue;
             }
             let time = said;
@@ -268,7 +268,7 @@ impl ChunkReader<'_> {
                 (current.before, current.last) = (Some(time), Some(time));
                 if !sorted {
                     batch.truncate(before);
-                    self.fate.unsorted();
+                    self.fault.unsorted();
                     return false;
                 }
             }

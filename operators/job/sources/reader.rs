@@ -91,7 +91,7 @@ fn agree(
     for (process, other) in accord.exchange(&own, dealer)? {
         let place = |at: usize| match paths.get(at) {
             Some(path) if own.files.len() == other.files.len() => path.display().to_string(),
-            _ => dealer.fate.place().to_owned(),
+            _ => dealer.fault.place().to_owned(),
         };
         accord.compare(&own.files, (process, &other.files), place)?;
     }
@@ -142,7 +142,7 @@ pub(super) fn read_input(
     dealer: &mut Dealer,
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
-    let place = dealer.fate.place().to_owned();
+    let place = dealer.fault.place().to_owned();
     let source = bytes::of_input(progress).map_err(|error| unreadable(&place, &error))?;
     read_text(source, 0, &place, texture, dealer)?;
     progress.end();

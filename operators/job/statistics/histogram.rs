@@ -65,7 +65,7 @@ impl JobStatistic for HistogramSpec {
 
     /// Refuses edges that cannot be released exactly as written: no digit of them is rounded.
     fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
-        let nodes = check.release.descendant(&["histogram", "edges"]).list()?;
+        let nodes = check.table.descendant(&["edges"]).list()?;
         steps::check_exact(&self.edges, &nodes)
     }
 

@@ -138,20 +138,19 @@ impl JobStatistic for MaxSpec {
 
     /// Refuses a grid of more digits than are released, and parts of a record.
     fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
-        let place = check.release.descendant(&["max"]);
         if self.each == MaximumOf::Count && check.by_record {
             let remedy = "each = \"greatest\": a record is one record";
-            place.descendant(&["each"]).conflict::<()>("records of a record", remedy);
+            check.table.descendant(&["each"]).conflict::<()>("records of a record", remedy);
         }
         let (numbers, nodes) = match &self.grid {
             GridSpec::Log(digits) if *digits != 0 && self.each == MaximumOf::Count => {
                 let remedy = "\"log\": records are counted one by one";
-                return place.descendant(&["grid"]).conflict("steps for a count of records", remedy);
+                return check.table.descendant(&["grid"]).conflict("steps for a count of records", remedy);
             }
             GridSpec::Log(_) | GridSpec::SignedLog => return Some(()),
-            GridSpec::List(answers) => (answers.clone(), place.descendant(&["grid"]).list()?),
+            GridSpec::List(answers) => (answers.clone(), check.table.descendant(&["grid"]).list()?),
             GridSpec::Steps { from, to, step } => {
-                let nodes = ["from", "to", "step"].map(|name| place.descendant(&["grid", name]));
+                let nodes = ["from", "to", "step"].map(|name| check.table.descendant(&["grid", name]));
                 (vec![*from, *to, *step], nodes.to_vec())
             }
         };
@@ -312,8 +311,8 @@ impl Prepared for PreparedMaximum {
         either!(self, ready => ready.accepts(state))
     }
 
-    fn largest(&self) -> Option<usize> {
-        either!(self, ready => ready.largest())
+    fn largest_needed(&self) -> Option<usize> {
+        either!(self, ready => ready.largest_needed())
     }
 
     fn draw(
@@ -325,6 +324,3 @@ impl Prepared for PreparedMaximum {
         either!(self, ready => ready.draw(exact, state, noise))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -26,6 +26,8 @@ mod prepared;
 mod quantile;
 mod steps;
 mod sum;
+#[cfg(test)]
+mod tests;
 mod total;
 
 use std::path::Path;
@@ -194,6 +196,8 @@ pub(crate) enum KeyMemory {
 pub(crate) struct StatisticCheck<'c> {
     /// The table of the release.
     pub(crate) release: &'c ConfigNode<'c>,
+    /// The table of the statistic.
+    pub(crate) table: ConfigNode<'c>,
     /// The noise distribution or mechanism of the release.
     pub(crate) noise: NoiseKind,
     /// True if the privacy unit is one record.
@@ -212,11 +216,11 @@ macro_rules! statistics {
             $($(#[$doc])* $name($spec),)*
         }
 
-        /// The words of the statistics in a job file.
-        pub(super) const WORDS: &[&str] = &[$($word),*];
-
         impl StatisticSpec {
-            /// Reads the statistic of this word, which is one of [`WORDS`].
+            /// The words of the statistics in a job file.
+            pub const WORDS: &[&str] = &[$($word),*];
+
+            /// Reads the statistic of this word, which is one of [`WORDS`](StatisticSpec::WORDS).
             pub(super) fn read(word: &str, node: &ConfigNode<'_>, beside: &Path) -> Option<StatisticSpec> {
                 match word {
                     $($word => <$spec>::read(node, beside).map(StatisticSpec::$name),)*

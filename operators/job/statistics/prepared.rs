@@ -72,7 +72,7 @@ impl PreparedStatistic {
             threshold: None,
             noise: noise.to_vec(),
             intervals: Vec::new(),
-            largest: prepared.largest(),
+            largest: prepared.largest_needed(),
             parameters: prepared.parameters(),
             paid: prepared.paid(),
             cost: prepared.cost().clone(),

@@ -98,10 +98,9 @@ impl QuantileSpec {
                 .descendant(&["noise"])
                 .conflict::<()>("permute-and-flip under a budget that is not pure", remedy);
         }
-        let place = check.release.descendant(&["quantile"]);
         let Some(step) = self.step else {
             let remedy = "a step, of which the range has at most 65,536; or the noise exponential";
-            place.record_mistake::<()>(MistakeDetail::new(
+            check.table.record_mistake::<()>(MistakeDetail::new(
                 MistakeKind::Missing,
                 "permute-and-flip without a step",
                 remedy,
@@ -110,7 +109,8 @@ impl QuantileSpec {
         };
         if GridSpec::answer_count(self.low, self.high, step).is_none_or(|points| points > MOST_FLIPPED) {
             let remedy = "a larger step, or the noise exponential";
-            place
+            check
+                .table
                 .descendant(&["step"])
                 .conflict::<()>("more than 65,536 answers for permute-and-flip", remedy);
         }
@@ -162,10 +162,9 @@ impl JobStatistic for QuantileSpec {
     /// Refuses ends and steps of more digits than are released, and permute-and-flip where it is not private.
     fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
         self.check_permute_and_flip(check);
-        let place = check.release.descendant(&["quantile"]);
         let step = self.step?;
-        let mut nodes = place.descendant(&["range"]).list()?;
-        nodes.push(place.descendant(&["step"]));
+        let mut nodes = check.table.descendant(&["range"]).list()?;
+        nodes.push(check.table.descendant(&["step"]));
         steps::check_exact(&[self.low, self.high, step], &nodes)
     }
 

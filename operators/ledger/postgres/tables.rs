@@ -27,7 +27,7 @@ CREATE TABLE release (
   id BYTEA NOT NULL, sequence BIGINT PRIMARY KEY, account TEXT COLLATE "C" NOT NULL REFERENCES account (name),
   job TEXT COLLATE "C" NOT NULL, version BYTEA NOT NULL, name TEXT COLLATE "C" NOT NULL,
   window_start BIGINT NOT NULL, window_end BIGINT NOT NULL, part BYTEA, generation BIGINT NOT NULL,
-  fate TEXT NOT NULL, cost BYTEA, partial BYTEA, life_start BIGINT, life_end BIGINT, prepaid BYTEA, state BYTEA,
+  status TEXT NOT NULL, cost BYTEA, partial BYTEA, life_start BIGINT, life_end BIGINT, prepaid BYTEA, state BYTEA,
   line TEXT NOT NULL, delivered BIGINT NOT NULL, chain BYTEA NOT NULL,
   CONSTRAINT one_row UNIQUE (window_start, id));
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
@@ -70,7 +70,7 @@ CREATE TRIGGER fence_kept BEFORE DELETE ON fence FOR EACH ROW EXECUTE FUNCTION r
 CREATE TRIGGER account_stays BEFORE UPDATE ON account FOR EACH ROW EXECUTE FUNCTION refuse('an account is stated once');
 CREATE TRIGGER account_kept BEFORE DELETE ON account FOR EACH ROW EXECUTE FUNCTION refuse('an account is stated once');
 CREATE TRIGGER release_stays BEFORE UPDATE OF
-  id, sequence, account, job, version, name, window_start, window_end, part, generation, fate, cost, partial,
+  id, sequence, account, job, version, name, window_start, window_end, part, generation, status, cost, partial,
   life_start, life_end, prepaid, state, line, chain
   ON release FOR EACH ROW EXECUTE FUNCTION refuse('a release is written once');
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release FOR EACH ROW

@@ -24,7 +24,7 @@ CREATE TABLE account (
 CREATE TABLE release (
   id BLOB NOT NULL, sequence INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (name),
   job TEXT NOT NULL, version BLOB NOT NULL, name TEXT NOT NULL, window_start INTEGER NOT NULL,
-  window_end INTEGER NOT NULL, part BLOB, generation INTEGER NOT NULL, fate TEXT NOT NULL, cost BLOB, partial BLOB,
+  window_end INTEGER NOT NULL, part BLOB, generation INTEGER NOT NULL, status TEXT NOT NULL, cost BLOB, partial BLOB,
   life_start INTEGER, life_end INTEGER, prepaid BLOB, state BLOB,
   line TEXT NOT NULL, delivered INTEGER NOT NULL, chain BLOB NOT NULL,
   UNIQUE (window_start, id)) STRICT;
@@ -59,7 +59,7 @@ CREATE TRIGGER fence_rises BEFORE UPDATE ON fence WHEN new.generation <= old.gen
 CREATE TRIGGER account_stays BEFORE UPDATE ON account BEGIN SELECT raise(ABORT, 'an account is stated once'); END;
 CREATE TRIGGER account_kept BEFORE DELETE ON account BEGIN SELECT raise(ABORT, 'an account is stated once'); END;
 CREATE TRIGGER release_stays BEFORE UPDATE OF
-  id, sequence, account, job, version, name, window_start, window_end, part, generation, fate, cost, partial,
+  id, sequence, account, job, version, name, window_start, window_end, part, generation, status, cost, partial,
   life_start, life_end, prepaid, state, line, chain
   ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release WHEN new.delivered < old.delivered

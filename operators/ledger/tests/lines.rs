@@ -34,7 +34,7 @@ fn a_text_of_several_lines_or_of_none_is_kept_to_the_byte(at: ScratchPlace) {
     let anchor = scratch.directory().join("anchor");
     let mut journal = Journal::open(&anchor, ledger.name()).unwrap();
     journal.begin().unwrap();
-    journal.note(rows.iter()).unwrap();
+    journal.record(rows.iter()).unwrap();
     let entries = Journal::read(&anchor).unwrap();
     assert_eq!(entries.len(), rows.len());
     entries.iter().for_each(|entry| ledger.holds(&entry.anchor).unwrap());
@@ -59,10 +59,10 @@ fn a_text_that_was_sealed_is_closed_by_a_line_of_its_own(at: ScratchPlace) {
         assert!(!expected.contains('\n'));
     }
     let refused = rows.last().unwrap();
-    assert_eq!((refused.fate(), refused.closing()), (ReleaseStatus::Refused, None));
+    assert_eq!((refused.status(), refused.closing()), (ReleaseStatus::Refused, None));
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     let claim = ledger.claim(&name("web")).unwrap();
     let skipped =
-        Sealing { charge: None, fate: ReleaseStatus::Skipped, ..sealing("web", (90, 100), 0, "skipped") };
+        Sealing { charge: None, status: ReleaseStatus::Skipped, ..sealing("web", (90, 100), 0, "skipped") };
     assert_eq!(ledger.seal(&claim, &[skipped]).unwrap()[0].closing(), None);
 }

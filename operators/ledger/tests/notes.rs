@@ -26,7 +26,7 @@ fn a_note_is_written_with_its_release_or_not_at_all(at: ScratchPlace) {
     let claim = ledger.claim(&name("web")).unwrap();
     let mut seal = |window: i64, state| {
         let sealing = Sealing { state, ..sealing("web", (window, window + 10), 1, "line") };
-        ledger.seal(&claim, &[sealing]).map(|rows| (rows[0].fate(), places(&mut ledger)))
+        ledger.seal(&claim, &[sealing]).map(|rows| (rows[0].status(), places(&mut ledger)))
     };
     assert_eq!(seal(0, kept(1, 0, 0)).unwrap(), (ReleaseStatus::Sealed, vec![0]));
     assert_eq!(seal(10, kept(2, 1, 0)).unwrap(), (ReleaseStatus::Sealed, vec![0, 1]));

@@ -67,13 +67,13 @@ fn lines_that_end_an_answer_say_which(at: ScratchPlace) {
     let claim = ledger.claim(&name("web")).unwrap();
     let mut affordable = answer(b"sealed", "line");
     affordable.charge = once("web", (0, 10), (0, 100), 1).charge;
-    let skipped = Sealing { charge: None, fate: ReleaseStatus::Skipped, ..answer(b"skipped", "") };
+    let skipped = Sealing { charge: None, status: ReleaseStatus::Skipped, ..answer(b"skipped", "") };
     let skipped = Sealing { line: skipped.release.tombstone(ReleaseStatus::Skipped), ..skipped };
     let mut refused = answer(b"refused", "line");
     refused.release.version = Digest::of(b"version 2");
     let rows = ledger.seal(&claim, &[affordable, skipped, refused]).unwrap();
     assert_eq!(
-        rows.iter().map(Row::fate).collect::<Vec<_>>(),
+        rows.iter().map(Row::status).collect::<Vec<_>>(),
         [ReleaseStatus::Sealed, ReleaseStatus::Skipped, ReleaseStatus::Refused]
     );
     let window = "{\"release\":\"by_path\",\"window\":{\"start\":\"1970-01-01T00:00:00Z\",\"end\":\"1970-01-01T00:00:00.00001Z\"}";
@@ -112,7 +112,7 @@ fn answers_keep_their_names_in_a_repair() {
     // A released answer is released again; one that was not is lost with the repair.
     let now = [answer(b"first", "again"), answer(b"third", "again")];
     let now = ledger.seal(&claim, &now).unwrap();
-    assert_eq!((now[0].line(), now[1].fate()), ("one", ReleaseStatus::Lost));
+    assert_eq!((now[0].line(), now[1].status()), ("one", ReleaseStatus::Lost));
 }
 
 /// Refutes a change of the id of releases without parts, which were there before parts were.

@@ -11,7 +11,7 @@ const NOW: i64 = 200;
 fn journal(path: &std::path::Path, ledger: &Ledger, rows: &[Row]) -> Vec<AnchorEntry> {
     let mut journal = Journal::open(path, ledger.name()).unwrap();
     journal.begin().unwrap();
-    journal.note(rows.iter()).unwrap();
+    journal.record(rows.iter()).unwrap();
     Journal::read(path).unwrap()
 }
 
@@ -167,7 +167,7 @@ fn a_window_whose_price_nobody_knows_takes_what_is_left() {
             let claim = ledger.claim(&name("web")).unwrap();
             let later = sealing("web", (NOW + 10, NOW + 20), 1, "later");
             assert_eq!(
-                ledger.seal(&claim, &[later]).unwrap()[0].fate(),
+                ledger.seal(&claim, &[later]).unwrap()[0].status(),
                 ReleaseStatus::Refused,
                 "{promise:?}"
             );
@@ -213,18 +213,18 @@ fn an_older_copy_is_charged_for_what_the_anchor_knows_and_draws_no_old_window() 
         assert!((NOW..NOW + 10).contains(&next), "{next}");
 
         let claim = ledger.claim(&name("web")).unwrap();
-        let mut fate = |window| {
+        let mut status = |window| {
             let row = ledger.seal(&claim, &[sealing("web", window, 3, "drawn again")]).unwrap().remove(0);
-            (row.fate(), row.line().to_owned(), row.cost().cloned())
+            (row.status(), row.line().to_owned(), row.cost().cloned())
         };
-        assert_eq!(fate((0, 10)), (ReleaseStatus::Sealed, "kept".to_owned(), Some(rho(3))));
+        assert_eq!(status((0, 10)), (ReleaseStatus::Sealed, "kept".to_owned(), Some(rho(3))));
         for window in [(10, 20), (30, 40), (50, 60), (NOW - 1, NOW + 9)] {
-            let (fate, line, cost) = fate(window);
-            assert_eq!((fate, cost), (ReleaseStatus::Lost, None));
+            let (status, line, cost) = status(window);
+            assert_eq!((status, cost), (ReleaseStatus::Lost, None));
             assert!(line.contains("\"lost\":true,\"why\":\"starts before a repair"), "{line}");
             assert!(line.ends_with("released for it earlier holds\"}"), "{line}");
         }
-        assert_eq!(fate((NOW, NOW + 10)).0, ReleaseStatus::Sealed);
+        assert_eq!(status((NOW, NOW + 10)).0, ReleaseStatus::Sealed);
         // A second repair is refused: nothing is in doubt.
         drop((ledger, claim));
         let error = Ledger::repair(scratch.ledger(), &loss(&entries)).unwrap_err();
@@ -243,7 +243,7 @@ fn what_was_paid_once_is_paid_again_when_what_it_bought_is_gone() {
     assert!(ledger.notes(&name("web"), &name("by_path")).unwrap().is_empty());
     let claim = ledger.claim(&name("web")).unwrap();
     let row = &ledger.seal(&claim, &[once("web", (120, 130), (40, 140), 5)]).unwrap()[0];
-    assert_eq!((row.fate(), row.cost()), (ReleaseStatus::Sealed, Some(&rho(5))));
+    assert_eq!((row.status(), row.cost()), (ReleaseStatus::Sealed, Some(&rho(5))));
 }
 
 fn shell(scratch: &Scratch, edit: &str) {

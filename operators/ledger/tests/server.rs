@@ -257,7 +257,7 @@ fn an_index_that_misses_a_row_is_noticed() {
         (
             "one_row",
             "release (window_start, id)",
-            "INSERT INTO release SELECT id, 99, account, job, version, name, 7, 8, part, 1, fate, cost, partial, life_start, life_end,
+            "INSERT INTO release SELECT id, 99, account, job, version, name, 7, 8, part, 1, status, cost, partial, life_start, life_end,
              prepaid, state, line, 0, chain FROM release",
         ),
         (

@@ -9,6 +9,7 @@ use crate::noise::NoiseSource;
 
 everywhere! {
     an_edited_row_is_noticed_before_anything_is_released
+    a_ledger_of_another_format_is_refused_by_its_number
     the_triggers_refuse_what_the_path_never_does
     an_export_is_a_ledger_that_says_the_same
 }
@@ -84,7 +85,7 @@ fn a_truncated_ledger_is_noticed_at_every_length() {
 fn an_edited_row_is_noticed_before_anything_is_released(at: ScratchPlace) {
     let edits = [
         "UPDATE release SET line = 'line 7, corrected' WHERE sequence = 5",
-        "UPDATE release SET fate = 'sealed' WHERE fate = 'refused'",
+        "UPDATE release SET status = 'sealed' WHERE status = 'refused'",
         "UPDATE release SET cost = NULL WHERE sequence = 3",
         "UPDATE release SET window_end = window_end + 1 WHERE sequence = 3",
         "UPDATE release SET part = randomblob(32) WHERE sequence = 3",
@@ -106,7 +107,7 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: ScratchPlace) {
         "UPDATE balance SET spent = (SELECT cap FROM account)",
         "UPDATE head SET sequence = 1000",
         "UPDATE head SET chain = zeroblob(32)",
-        "UPDATE meta SET format = 11",
+        "UPDATE meta SET format = 99",
         "UPDATE release SET life_start = window_start, life_end = window_end WHERE sequence = 3",
         "UPDATE release SET state = NULL WHERE state IS NOT NULL",
         "DELETE FROM state",
@@ -123,12 +124,22 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: ScratchPlace) {
     }
 }
 
+fn a_ledger_of_another_format_is_refused_by_its_number(at: ScratchPlace) {
+    let scratch = at.scratch();
+    history(&scratch);
+    scratch.edit("UPDATE meta SET format = 99", false).unwrap();
+    let refused = Ledger::open(scratch.ledger()).unwrap_err();
+    assert_eq!(refused.kind(), LedgerErrorKind::Refused);
+    let words = refused.to_string();
+    assert!(words.contains("its format is 99") && words.contains("`discreet ledger export`"), "{words}");
+}
+
 fn the_triggers_refuse_what_the_path_never_does(at: ScratchPlace) {
     let scratch = at.scratch();
     history(&scratch);
     for edit in [
         "UPDATE release SET line = 'other'",
-        "UPDATE release SET fate = 'lost'",
+        "UPDATE release SET status = 'lost'",
         "DELETE FROM release",
         "UPDATE account SET cap = cap",
         "DELETE FROM account",
@@ -140,7 +151,7 @@ fn the_triggers_refuse_what_the_path_never_does(at: ScratchPlace) {
         "UPDATE fence SET generation = generation - 1",
         "UPDATE head SET sequence = sequence",
         "UPDATE state SET held = zeroblob(22)",
-        "UPDATE meta SET format = 11",
+        "UPDATE meta SET format = 99",
         "UPDATE agreed SET parameters = zeroblob(32)",
         "DELETE FROM agreed",
     ] {

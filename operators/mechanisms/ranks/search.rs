@@ -125,7 +125,7 @@ impl<F: Monotone> Numbers for Search<F> {
         vec![self.aim.reach()]
     }
 
-    fn largest(&self) -> Option<usize> {
+    fn largest_needed(&self) -> Option<usize> {
         self.aim.people()
     }
 
@@ -255,7 +255,7 @@ impl<F: Monotone> Numbers for Inverse<F> {
         vec![self.aim.reach()]
     }
 
-    fn largest(&self) -> Option<usize> {
+    fn largest_needed(&self) -> Option<usize> {
         self.aim.people()
     }
 

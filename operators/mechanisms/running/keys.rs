@@ -10,8 +10,9 @@ use super::prepared::PreparedRunning;
 use super::state;
 use super::state::{TotalState, UnreadBytes};
 use crate::invalid::{Invalid, InvalidKind};
-use crate::mechanisms::keys::{Key, KnownKeys, LONGEST};
+use crate::mechanisms::keys::Key;
 use crate::mechanisms::selection::Threshold;
+use crate::mechanisms::selection::known::{KnownKeys, LONGEST};
 use crate::mechanisms::statistic::Cell;
 use crate::noise::NoiseSource;
 

@@ -50,7 +50,7 @@ pub struct RunningTotals<K> {
 #[derive(Clone, Debug)]
 pub(super) enum TotalSource<K> {
     Listed(Arc<[K]>),
-    Discovered { threshold: Threshold, lengths: u32, most: usize },
+    Discovered { threshold: Threshold, lengths: u32, at_most: usize },
 }
 
 /// The whole cost is that of all windows. With discovered keys, [30 percent](Gaussian::selecting) of it is
@@ -74,7 +74,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
         let person = Sensitivity::each(stated.limits, 1)?;
         let keys = match &stated.keys.0 {
             KeyChoice::Public(keys) => TotalSource::Listed(Arc::clone(keys)),
-            KeyChoice::Discover { delta, most } => {
+            KeyChoice::Discover { delta, at_most } => {
                 let (TotalSpan::SoFar { windows } | TotalSpan::Last { windows }) = statistic.span();
                 let lengths = strategies::levels(windows);
                 let noise = Additive::within(
@@ -86,7 +86,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
                 TotalSource::Discovered {
                     threshold: Threshold::new(noise, cells, delta.clone()?)?,
                     lengths,
-                    most: *most,
+                    at_most: *at_most,
                 }
             }
         };
@@ -301,13 +301,13 @@ impl<K: Key> Prepared for RunningTotals<K> {
         }
         let room = match &self.keys {
             TotalSource::Listed(_) => None,
-            TotalSource::Discovered { threshold, lengths, most } => {
-                let room = most.saturating_sub(kept.keys.len());
+            TotalSource::Discovered { threshold, lengths, at_most } => {
+                let room = at_most.saturating_sub(kept.keys.len());
                 if room > 0 {
                     released.extend(self.emerged(&mut kept, cells, (threshold, *lengths), room, noise));
                     released.sort_by(|(a, _), (b, _)| a.cmp(b));
                 }
-                Some(most.saturating_sub(kept.keys.len()))
+                Some(at_most.saturating_sub(kept.keys.len()))
             }
         };
         let state = kept.write(&self.running, self.listed().is_some());

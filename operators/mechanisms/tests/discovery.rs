@@ -110,7 +110,7 @@ fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
         let total = Total::count(limits, Keys::discover(0.2)).unwrap();
         let prepared = Gaussian::rho(2.0).prepare(&total).unwrap();
         let public = [2u32, 5];
-        let state = keys::KnownKeys::none().with(public).to_bytes();
+        let state = selection::known::KnownKeys::none().with(public).to_bytes();
         let draw = |people: &People| {
             let mut noise = NoiseSource::recording(round);
             let exact = filled(&prepared, people, |records, sum| total.contribution(records, sum));
@@ -225,14 +225,14 @@ fn a_key_too_long_to_remember_is_as_if_nobody_had_it() {
     let total = Total::people(limits(1, 1), Keys::<String>::discover(1e-6)).unwrap();
     let prepared = Gaussian::rho(10.0).prepare(&total).unwrap();
     let mut exact = prepared.tally();
-    for length in [keys::LONGEST, keys::LONGEST + 1] {
+    for length in [selection::known::LONGEST, selection::known::LONGEST + 1] {
         (0..100).for_each(|_| exact.absorb(("k".repeat(length), total.contribution(1, 0))));
     }
     let mut noise = NoiseSource::recording(1);
     let released = prepared.draw(exact, None, &mut noise);
     assert_eq!(requests(&noise)[0].2, 1);
     assert_eq!(released.answer.cells().len(), 1);
-    assert_eq!(released.answer.cells()[0].0.len(), keys::LONGEST);
+    assert_eq!(released.answer.cells()[0].0.len(), selection::known::LONGEST);
     prepared.accepts(released.state.as_deref().unwrap()).unwrap();
 }
 

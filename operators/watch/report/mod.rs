@@ -56,10 +56,10 @@ impl Report {
 
     /// Adds the lines of a window, separated by `\n` (its cells and the line that closes it, or its one
     /// line), and the status of its budget. Lines that are not of a release are skipped.
-    pub fn add(&mut self, lines: &str, standing: Option<&BudgetStatus>) {
+    pub fn add(&mut self, lines: &str, budget_status: Option<&BudgetStatus>) {
         lines.split('\n').for_each(|line| self.model.take(line));
-        if let Some(standing) = standing {
-            self.model.spend(standing);
+        if let Some(budget_status) = budget_status {
+            self.model.spend(budget_status);
         }
     }
 

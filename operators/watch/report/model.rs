@@ -155,14 +155,15 @@ impl Model {
     }
 
     /// Adds the status of a budget at a window.
-    pub(super) fn spend(&mut self, standing: &crate::gate::BudgetStatus) {
-        let (start, end) = (standing.window.start(), standing.window.end());
-        if let Some(part) = part(&standing.spent, &standing.cap) {
+    pub(super) fn spend(&mut self, budget_status: &crate::gate::BudgetStatus) {
+        let (start, end) = (budget_status.window.start(), budget_status.window.end());
+        if let Some(part) = part(&budget_status.spent, &budget_status.cap) {
             let kept = self.budget.spent.entry(end).or_insert((start, part));
             *kept = (kept.0.min(start), kept.1.max(part));
         }
-        self.budget.newest = Some((standing.account.clone(), standing.spent.clone(), standing.cap.clone()));
-        self.budget.forecast = Some(Arc::clone(&standing.forecast));
+        self.budget.newest =
+            Some((budget_status.account.clone(), budget_status.spent.clone(), budget_status.cap.clone()));
+        self.budget.forecast = Some(Arc::clone(&budget_status.forecast));
     }
 }
 

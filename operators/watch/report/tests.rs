@@ -247,13 +247,13 @@ fn the_forecast_is_said_in_words() {
         let sealing = Sealing {
             release,
             charge: Some(Charge::Cost(cost)),
-            fate: ReleaseStatus::Sealed,
+            status: ReleaseStatus::Sealed,
             line: String::new(),
             state: None,
         };
         ledger.seal(&claim, &[sealing]).unwrap();
         let forecast = ledger.forecast(visits.name()).unwrap().into();
-        let standing = BudgetStatus {
+        let budget_status = BudgetStatus {
             account: visits.name().clone(),
             window: day(from),
             spent: PrivacyCost::zcdp(0.01 * (from + 1) as f64).unwrap(),
@@ -261,7 +261,7 @@ fn the_forecast_is_said_in_words() {
             forecast,
             order: 0,
         };
-        report.add("", Some(&standing));
+        report.add("", Some(&budget_status));
     }
     let html = report.html();
     let words = "At this pace 8 more windows fit; the last of them closes 2026-11-11; the first that is refused is by_path of 2026-11-11.";
@@ -294,7 +294,7 @@ proptest! {
             });
             let mine: Vec<Cell<'_>> = mine.collect();
             let text = if gone == window { refused("sums", span) } else { line_of("sums", span, &mine, MEANS) };
-            report.add(&text, Some(&standing(span, 0.1 * (window + 1) as f64)));
+            report.add(&text, Some(&budget_status(span, 0.1 * (window + 1) as f64)));
         }
         for text in [report.html(), report.svg()] {
             let drawn: String = text.split("<table").map(|part| part.split_once("</table>").map_or(part, |(_, after)| after)).collect();

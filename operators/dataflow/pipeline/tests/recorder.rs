@@ -184,8 +184,8 @@ struct Recording {
 }
 
 impl Recording {
-    fn record(&self, release: ReleaseId, fate: ReleaseStatus, line: String) {
-        let standing = BudgetStatus {
+    fn record(&self, release: ReleaseId, status: ReleaseStatus, line: String) {
+        let budget_status = BudgetStatus {
             account: release.account.clone(),
             window: release.window,
             spent: PrivacyCost::zcdp(0.25).unwrap(),
@@ -193,9 +193,9 @@ impl Recording {
             forecast: Arc::new(Forecast::unseen()),
             order: 0,
         };
-        let row = crate::dataflow::tests::stand_in::row(release, fate, line);
+        let row = crate::dataflow::tests::stand_in::row(release, status, line);
         *self.recorder.answered.lock().unwrap() += 1;
-        self.released.lock().unwrap().push_back(GateEvent::Row(Box::new(row), Box::new(standing)));
+        self.released.lock().unwrap().push_back(GateEvent::Row(Box::new(row), Box::new(budget_status)));
         (self.wake.lock().unwrap())();
     }
 }
@@ -340,8 +340,8 @@ where
         self.0.passed_by(state, windows, noise)
     }
 
-    fn largest(&self) -> Option<usize> {
-        self.0.largest()
+    fn largest_needed(&self) -> Option<usize> {
+        self.0.largest_needed()
     }
 
     fn draw(&self, exact: Cells<K, C>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn<Self::Answer> {

@@ -1,75 +1,15 @@
 //! Tests of a typing error anywhere in a job file: its reported place, and the suggested word.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use super::super::*;
 use crate::noise::goodness::{full, size};
 
-/// The tables and fields of a job file.
-const FIELDS: &[&str] = &[
-    "job",
-    "source",
-    "privacy",
-    "limits",
-    "release",
-    "name",
-    "version",
-    "from",
-    "until",
-    "slack",
-    "type",
-    "path",
-    "time",
-    "format",
-    "zone",
-    "order",
-    "late",
-    "bad",
-    "lines",
-    "id",
-    "people",
-    "rows",
-    "keys",
-    "skew",
-    "seed",
-    "person",
-    "field",
-    "fields",
-    "missing",
-    "unit",
-    "promise",
-    "budget",
-    "epsilon",
-    "delta",
-    "rho",
-    "ledger",
-    "account",
-    "key",
-    "anchor",
-    "memory",
-    "every",
-    "over",
-    "running",
-    "strategy",
-    "count",
-    "sum",
-    "mean",
-    "histogram",
-    "max",
-    "quantile",
-    "each",
-    "grid",
-    "step",
-    "by",
-    "of",
-    "range",
-    "edges",
-    "bound",
-    "per_key",
-    "windows",
-    "noise",
-    "share",
-    "cost",
-    "file",
-];
+/// The tables and fields of a job file, but for `q`: a slip of one letter says nothing of what was meant.
+static FIELDS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    JOB_FIELDS.iter().flat_map(|field| field.path.split('.')).filter(|name| name.len() > 1).collect()
+});
 
 /// The words that a field may hold, by themselves or in a text of several.
 const WORDS: &[&str] = &[
@@ -139,7 +79,7 @@ fn slips(word: &str) -> Vec<String> {
         slips.extend([text(less), text(more), text(swapped)]);
     }
     slips.retain(|slip| {
-        slip != word && !slip.is_empty() && !FIELDS.contains(&&**slip) && !WORDS.contains(&&**slip)
+        slip != word && !slip.is_empty() && !FIELDS.contains(&**slip) && !WORDS.contains(&&**slip)
     });
     slips.sort();
     slips.dedup();
@@ -192,12 +132,12 @@ fn every_slip_is_answered_at_its_place_with_the_right_word() {
                 let before = line[..place].trim_end();
                 let field =
                     before.trim_end_matches(['=', ' ', '[', ',']).rsplit([' ', '{']).next().unwrap_or("");
-                let known = if quoted { WORDS } else { FIELDS };
+                let is_known = if quoted { WORDS.contains(&word) } else { FIELDS.contains(word) };
                 let free = FREE.contains(&first)
                     || (csv && ["field", "by", "of"].contains(&field))
                     || field == "keys" && word != "discover"
                     || field.is_empty() && quoted;
-                if !known.contains(&word) || (quoted && (free || line[place..].contains('%'))) {
+                if !is_known || (quoted && (free || line[place..].contains('%'))) {
                     continue;
                 }
                 let is_new = known_places.insert(format!("{first} {field} {word}"));

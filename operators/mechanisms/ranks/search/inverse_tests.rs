@@ -103,7 +103,7 @@ proptest! {
 
 fn answers(prepared: &Inverted<(), Maximum>, people: &[i64], runs: u64) -> Vec<Estimate<i128>> {
     let mut tops = Tops::default();
-    people.iter().for_each(|value| tops.add(*value, prepared.largest().unwrap()));
+    people.iter().for_each(|value| tops.add(*value, prepared.largest_needed().unwrap()));
     let draw = |seed| {
         let mut exact = prepared.tally();
         exact.absorb(((), tops.clone()));

@@ -20,7 +20,7 @@ fn answers(search: &Searched<u32, Maximum>, people: &[i64], runs: u64) -> Vec<Es
     let statistic = largest(Maximum, Grid::log(), 1);
     let mut tops = Tops::default();
     people.iter().for_each(|value| {
-        tops.add(statistic.contribution((*value).into()), search.largest().unwrap());
+        tops.add(statistic.contribution((*value).into()), search.largest_needed().unwrap());
     });
     (0..runs)
         .map(|seed| {
@@ -150,7 +150,7 @@ fn privacy_loss(search: &Search<Maximum>, moved_by: u64, charged: u32, runs: u64
     let sigma = search.noise.scale();
     let tops = |people: &mut dyn Iterator<Item = i64>| {
         let mut tops = Tops::default();
-        people.for_each(|value| tops.add(value, search.largest().unwrap()));
+        people.for_each(|value| tops.add(value, search.largest_needed().unwrap()));
         tops.ranked()
     };
     // So few that no loss is capped: a person more then moves every one.
@@ -389,7 +389,7 @@ fn ties_and_ends_and_too_few_people() {
 
 fn tops_of(search: &Searched<u32, Maximum>, people: &[i64]) -> Tops {
     let mut tops = Tops::default();
-    people.iter().for_each(|value| tops.add(*value, search.largest().unwrap()));
+    people.iter().for_each(|value| tops.add(*value, search.largest_needed().unwrap()));
     tops
 }
 

@@ -92,7 +92,7 @@ pub(super) fn refused(release: &str, span: Interval) -> String {
     )
 }
 
-pub(super) fn standing(span: Interval, part: f64) -> BudgetStatus {
+pub(super) fn budget_status(span: Interval, part: f64) -> BudgetStatus {
     BudgetStatus {
         account: Name::new("account", "reviews").unwrap(),
         window: span,
@@ -115,7 +115,7 @@ pub(super) fn a_year(demo: bool) -> Report {
     let (mut report, mut chance) = (Report::new(heading(demo)), Chance::new(7));
     for (month, span) in months(14).into_iter().enumerate() {
         if month > 11 {
-            report.add(&refused("reviews_by_department", span), Some(&standing(span, 0.97)));
+            report.add(&refused("reviews_by_department", span), Some(&budget_status(span, 0.97)));
             continue;
         }
         let cells = keys.iter().enumerate().map(|(at, key)| {
@@ -125,7 +125,10 @@ pub(super) fn a_year(demo: bool) -> Report {
         });
         let cells: Vec<Cell<'_>> = cells.collect();
         let spent = 0.0806 * (month + 1) as f64;
-        report.add(&line_of("reviews_by_department", span, &cells, GAUSSIAN), Some(&standing(span, spent)));
+        report.add(
+            &line_of("reviews_by_department", span, &cells, GAUSSIAN),
+            Some(&budget_status(span, spent)),
+        );
         let stars = 3.9 + 0.2 * (month as f64 / 3.0).sin();
         let value = stars + 0.03 * chance.normal();
         let number = |number: f64| format!("{number:.4}");
@@ -135,7 +138,7 @@ pub(super) fn a_year(demo: bool) -> Report {
             reach: [number(value - 0.07), number(value + 0.05)],
             exact: demo.then(|| [number(stars), number(stars + 0.01)]),
         };
-        report.add(&line_of("stars", span, &[mean], MEANS), Some(&standing(span, spent)));
+        report.add(&line_of("stars", span, &[mean], MEANS), Some(&budget_status(span, spent)));
     }
     report
 }
@@ -162,7 +165,7 @@ pub(super) fn a_window(demo: bool) -> Report {
         .map(|(at, key)| Cell::count(Some(key), 900.0 / (at + 1) as f64, 0.8, 22.0, &mut chance, demo));
     let cells: Vec<Cell<'_>> = cells.collect();
     let span = Interval::new(at("2026-11-01").unwrap(), at("2026-11-02").unwrap()).unwrap();
-    report.add(&line_of("visits_by_path", span, &cells, GAUSSIAN), Some(&standing(span, 0.31)));
+    report.add(&line_of("visits_by_path", span, &cells, GAUSSIAN), Some(&budget_status(span, 0.31)));
     report
 }
 
@@ -185,7 +188,7 @@ pub(super) fn a_day() -> Report {
         }
         let out = (40..46).contains(&step) || step == 120;
         let text = if out { refused("visits", span) } else { line_of("visits", span, &cells, GAUSSIAN) };
-        report.add(&text, Some(&standing(span, 0.006 * (step + 1) as f64)));
+        report.add(&text, Some(&budget_status(span, 0.006 * (step + 1) as f64)));
         let balance = Cell::count(None, -5.0 * step as f64 + 200.0, 1.0, 60.0, &mut chance, false);
         report.add(&line_of("balance", span, &[balance], GAUSSIAN), None);
         let buckets = ["(-inf, 0)", "[0, 10)", "[10, 100)", "[100, inf)"];
@@ -250,7 +253,7 @@ pub(super) fn ranks(demo: bool) -> Report {
                 )
             })
             .collect();
-        report.add(&ended("largest", span, &lines), Some(&standing(span, 0.1 * (month + 1) as f64)));
+        report.add(&ended("largest", span, &lines), Some(&budget_status(span, 0.1 * (month + 1) as f64)));
         let lines: Vec<String> = ([("0.5", 3.5, 38), ("0.95", 4.75, 70)].iter())
             .map(|(q, value, error)| {
                 let noise = format!("{{\"kind\":\"exponential\",\"scale\":4.0,\"rank_error\":{error}}}");

@@ -1,9 +1,10 @@
+//! `max` and `quantile`, as job files state them.
+
 use super::*;
 use crate::job::config::ConfigNumber;
 use crate::job::config::tests::refusals::{BUDGET, COUNT, check};
 use crate::job::config::tests::{GOOD, parse};
 use crate::job::config::{GroupingSpec, KeysSpec};
-use crate::job::statistics::{QuantileSpec, StatisticSpec};
 
 const KEYED: &str = "bound = { keys = 3, windows = 12 }";
 const WEIGHED: &str = "bound = { per_key = 2, windows = 12 }";
@@ -24,6 +25,18 @@ fn statistic(text: &str, noise: &str) -> StatisticSpec {
 
 fn number(text: &str) -> ConfigNumber {
     ConfigNumber::parse(text).unwrap()
+}
+
+// Refutes a statistic that the page of job files does not name in its table.
+#[test]
+fn every_statistic_is_on_the_page_of_job_files() {
+    let page = include_str!("../../../docs/JOBS.md");
+    let (_, page) = page.split_once("\n## Statistics\n").unwrap();
+    let (table, _) = page.split_once("\n## ").unwrap();
+    for word in StatisticSpec::WORDS {
+        let is_named = [' ', '`'].iter().any(|after| table.contains(&format!("`{word}{after}")));
+        assert!(is_named, "docs/JOBS.md, Statistics: {word} has no row");
+    }
 }
 
 #[test]

@@ -1,0 +1,131 @@
+//! The threshold of partition selection: the number of people that a key must seem to have before it is
+//! released.
+//!
+//! # The rule
+//!
+//! `people + noise >= threshold`, asked only of keys that somebody has.
+//!
+//! # Why a lone person's key is safe
+//!
+//! A person who brings `j` keys which nobody else has gives one of them away with probability `1 - (1-p)^j`,
+//! `p = P[1 + noise >= threshold]`. On the rest, where none of them is released, the outputs with and without
+//! that person differ by a shift of at most `keys - j` cells by 1, which is what the noise is priced for. So
+//! discovery costs `delta = 1 - (1-p)^keys` beside the noise, where `keys` is the contribution bound.
+//!
+//! The comparison is `>=`, in the draw and in `p`: the noise is an integer, and the single point at the
+//! threshold can be as likely as all beyond it.
+
+use crate::accounting::BudgetUnits;
+use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::additive::{Additive, Family};
+
+/// The largest error of a probability computed in floats, taken twice: the tails are rounded up already.
+const MARGIN: f64 = 1e-10;
+
+/// The least threshold that gives one person's own keys away with probability `delta` at most; 1 or more.
+#[derive(Clone, Debug)]
+pub(in crate::mechanisms) struct Threshold {
+    least: i64,
+    noise: Additive,
+    /// `P[noise >= k]` for `k` from 1 on; empty where a single tail is cheap.
+    tails: Vec<f64>,
+}
+
+impl Threshold {
+    pub(in crate::mechanisms) fn new(
+        noise: Additive,
+        keys: u64,
+        delta: BudgetUnits,
+    ) -> Result<Threshold, Invalid> {
+        let delta = delta.to_float_down();
+        let holds = |least: i64| given_away(noise.tail(least - 1), keys) <= delta;
+        let (mut low, mut high) = (0, 1);
+        while !holds(high) {
+            if high > 1 << 60 {
+                return Err(Invalid::new(
+                    "delta",
+                    InvalidKind::TooSmall,
+                    "a larger delta for keys to discover",
+                ));
+            }
+            (low, high) = (high, 2 * high);
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if holds(middle) { high = middle } else { low = middle }
+        }
+        let tails = tails(&noise);
+        Ok(Threshold { least: high, noise, tails })
+    }
+
+    /// The least number that is released.
+    pub(in crate::mechanisms) fn least(&self) -> i64 {
+        self.least
+    }
+
+    /// Returns true if a noised number of people reaches the threshold.
+    pub(in crate::mechanisms) fn passes(&self, noised: i128) -> bool {
+        noised >= i128::from(self.least)
+    }
+
+    pub(in crate::mechanisms) fn noise(&self) -> &Additive {
+        &self.noise
+    }
+
+    /// The least number of people, 1 or more, of which `noised` or more is not too surprising, *given that it
+    /// passed*: `P[n + noise >= noised | passed] > outside`. The other end of an interval needs no condition:
+    /// having passed only makes small numbers rarer.
+    pub(in crate::mechanisms) fn at_least(&self, noised: i128, outside: f64) -> i128 {
+        let surprising = |n: i128| {
+            let (seen, passed) = (noised - n, i128::from(self.least) - n);
+            self.beyond(seen) <= outside * self.beyond(passed)
+        };
+        // The ratio of the two grows with n, up to more than 1/2 at n = noised.
+        let (mut low, mut high) = (0, noised.max(1));
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if surprising(middle) { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    /// `P[noise >= at]`.
+    fn beyond(&self, at: i128) -> f64 {
+        let at = at.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let above = |k: u64| self.tails.get(k as usize - 1).copied().unwrap_or(0.0);
+        match at {
+            _ if self.tails.is_empty() => self.noise.tail(at),
+            1.. => above(at.unsigned_abs()),
+            _ => 1.0 - above(at.unsigned_abs().saturating_add(1)),
+        }
+    }
+}
+
+/// `1 - (1-p)^keys`, rounded up.
+fn given_away(p: f64, keys: u64) -> f64 {
+    let all = -(keys as f64 * (-p).ln_1p()).exp_m1();
+    (all * (1.0 + MARGIN)).min(1.0)
+}
+
+/// All tails of noise whose tail is a long sum. Up to 39 sigma; beyond, floats know nothing but 0.
+fn tails(noise: &Additive) -> Vec<f64> {
+    let sigma = noise.scale();
+    // From 2^13 on a tail is a formula, as it is for Laplace noise; below, the table has some 300,000 entries
+    // at most.
+    if noise.family() == Family::Laplace || sigma >= 8192.0 {
+        return Vec::new();
+    }
+    let reach = (39.0 * sigma) as usize + 1;
+    let mut tails = vec![0.0; reach];
+    let mut sum = 0.0;
+    for k in (1..=reach).rev() {
+        sum += (-(k as f64 / sigma).powi(2) / 2.0).exp();
+        tails[k - 1] = sum;
+    }
+    let scale = noise.tail(1) / sum;
+    tails.iter_mut().for_each(|tail| *tail *= scale);
+    tails
+}
+
+#[cfg(test)]
+mod tests;
