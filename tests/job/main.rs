@@ -12,6 +12,7 @@ mod jobs;
 mod killed;
 #[path = "../kit/mod.rs"]
 mod kit;
+mod logrotate;
 mod memory;
 mod packed;
 mod peers;

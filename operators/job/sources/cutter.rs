@@ -4,9 +4,11 @@
 //! A line end between quotation marks ends the line too: otherwise one person's open mark would hide the
 //! lines of others.
 
+use std::time::Duration;
+
 use memchr::{memchr, memrchr};
 
-/// The limits of chunks, lines and blocks, in bytes.
+/// The limits of chunks, lines and blocks, in bytes, and of patience.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     /// The size of a chunk: it holds the lines that begin within this many bytes.
@@ -15,10 +17,13 @@ pub(super) struct Sizes {
     pub(super) line: usize,
     /// The number of bytes read at once.
     pub(super) block: usize,
+    /// The time for which a followed file that lost its name, or ends too soon, is waited for.
+    pub(super) patience: Duration,
 }
 
 impl Sizes {
-    pub(super) const USUAL: Sizes = Sizes { chunk: 256 << 10, line: 1 << 20, block: 64 << 10 };
+    pub(super) const USUAL: Sizes =
+        Sizes { chunk: 256 << 10, line: 1 << 20, block: 64 << 10, patience: Duration::from_secs(60) };
 }
 
 /// Some whole lines of one chunk.

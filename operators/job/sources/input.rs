@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::accord::{ClusterLinks, InputAgreement};
 use super::cutter::Sizes;
 use super::dealer::{Brake, Dealer, DealerMessage, Progress, SourceFault, WAITING};
-use super::follow::{follow_files, follow_input, follow_pipe};
+use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe};
 use super::identity::PersonIdentity;
 use super::lines::{Combined, CsvColumns, LineFormat, WantedNames};
 use super::maker::Made;
@@ -227,6 +227,7 @@ pub(super) fn open_in(
         accord: others
             .filter(|_| !alone)
             .map(|others| InputAgreement::new(others, crew.process, crew.processes)),
+        survey: Arc::clone(&wanted.survey),
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
         SourceError::lost(fault.place())
@@ -257,11 +258,12 @@ struct InputReader {
     dealer: Dealer,
     progress: Arc<Progress>,
     accord: Option<InputAgreement>,
+    survey: Arc<Survey>,
 }
 
 impl InputReader {
     fn run(self) {
-        let InputReader { place, files, stream, texture, pace, mut dealer, progress, accord } = self;
+        let InputReader { place, files, stream, texture, pace, mut dealer, progress, accord, survey } = self;
         let ended = match (pace, place) {
             (InputPace::Bounded, SourcePlace::Files(_)) => {
                 read_all(&files, &texture, &mut dealer, &progress, accord)
@@ -270,9 +272,12 @@ impl InputReader {
             (InputPace::Follow(clock), SourcePlace::Files(path)) if stream => {
                 follow_pipe(&path, &texture, &mut dealer, clock, &progress)
             }
-            (InputPace::Follow(clock), SourcePlace::Files(path)) => {
-                follow_files(&path, &texture, &mut dealer, clock, &progress, accord)
-            }
+            (InputPace::Follow(clock), SourcePlace::Files(path)) => follow_files(
+                FollowedPath::new(&path, &texture, accord, survey),
+                &mut dealer,
+                clock,
+                &progress,
+            ),
             (InputPace::Follow(clock), SourcePlace::Stdin) => {
                 follow_input(&texture, &mut dealer, clock, &progress)
             }

@@ -16,7 +16,7 @@
 //!
 //! **Completeness comes from the end, the clock or the order that the job file promises**, and never from a
 //! record. A replay ends with its last line. A live source reads the clock, then everything that is present,
-//! and then declares that this time has passed. The lines of a sorted replay show how far it is, so that
+//! through every rotation of its files ([`follow`]), and then declares that this time has passed. The lines of a sorted replay show how far it is, so that
 //! windows behind them are added up and their people forgotten, and it fails at a line that is earlier; the
 //! sums are released at its end, once the whole input has proved to be in order.
 //!

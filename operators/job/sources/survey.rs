@@ -279,14 +279,15 @@ impl Survey {
         names.unwrap_or_default().into_iter().collect()
     }
 
-    fn say(&self, warning: &str) {
+    /// Warns the operator of the run.
+    pub(super) fn warn(&self, warning: &str) {
         if let Some(warn) = &self.warn {
             warn(warning);
         }
     }
 
     fn warn_of_fields(&self) {
-        self.missing().iter().for_each(|warning| self.say(warning));
+        self.missing().iter().for_each(|warning| self.warn(warning));
     }
 
     /// The fields that no counted record has.
@@ -349,7 +350,7 @@ impl Survey {
             self.warn_of_fields();
         }
         if let Some(warning) = self.outside() {
-            self.say(&warning);
+            self.warn(&warning);
         }
     }
 }

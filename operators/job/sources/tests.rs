@@ -3,6 +3,7 @@
 mod following;
 mod oracle;
 mod refusals;
+mod rotation;
 mod synthetic;
 
 use std::fs;
@@ -37,7 +38,7 @@ impl Place {
         fs::write(self.path(name), bytes).unwrap();
     }
 
-    fn append(&self, name: &str, bytes: impl AsRef<[u8]>) {
+    pub(super) fn append(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let mut file = fs::OpenOptions::new().append(true).create(true).open(self.path(name)).unwrap();
         file.write_all(bytes.as_ref()).unwrap();
     }
@@ -102,7 +103,7 @@ fn threads(threads: usize) -> Crew {
 }
 
 fn sizes(chunk: usize) -> Sizes {
-    Sizes { chunk, line: 1 << 20, block: chunk }
+    Sizes { chunk, line: 1 << 20, block: chunk, patience: Duration::from_secs(2) }
 }
 
 fn id(bytes: &[u8]) -> Id {

@@ -89,7 +89,7 @@ proptest! {
         quoting in any::<bool>(),
         live in any::<bool>(),
     ) {
-        let sizes = Sizes { chunk, line, block };
+        let sizes = Sizes { chunk, line, block, ..Sizes::USUAL };
         let mut expected = naive(text.as_bytes(), sizes);
         let mut found = cut(text.as_bytes(), sizes, quoting, &reads, live).0;
         expected.1.sort_unstable();
@@ -101,7 +101,7 @@ proptest! {
 // Refutes memory that a line without an end fills.
 #[test]
 fn a_long_line_is_not_held() {
-    let sizes = Sizes { chunk: 64, line: 100, block: 32 };
+    let sizes = Sizes { chunk: 64, line: 100, block: 32, ..Sizes::USUAL };
     let text = [b"a\nb\n\"", &vec![b'x'; 1_000_000][..], b"\",\nc\n"].concat();
     let ((lines, too_long), most) = cut(&text, sizes, true, &[32], false);
     assert_eq!(lines.iter().map(|(_, line)| &line[..]).collect::<Vec<_>>(), [b"a", b"b", b"c"]);
@@ -111,7 +111,7 @@ fn a_long_line_is_not_held() {
 
 #[test]
 fn a_first_line_is_taken_alone() {
-    let mut cutter = Cutter::new(Sizes { chunk: 8, line: 10, block: 4 }, true);
+    let mut cutter = Cutter::new(Sizes { chunk: 8, line: 10, block: 4, ..Sizes::USUAL }, true);
     let mut text = &b"\xef\xbb\xbf\"a b\",c\r\nd,e\n"[..];
     let mut read = |cutter: &mut Cutter| {
         cutter.fill(|room| {
@@ -133,7 +133,7 @@ fn a_first_line_is_taken_alone() {
     while read(&mut cutter).unwrap() > 0 {}
     let piece = cutter.cut(Vec::new).or_else(|| cutter.finish(Vec::new)).unwrap();
     assert_eq!((&piece.lines[..], piece.chunk), (&b"d,e\n"[..], 1));
-    let mut cutter = Cutter::new(Sizes { chunk: 8, line: 3, block: 9 }, true);
+    let mut cutter = Cutter::new(Sizes { chunk: 8, line: 3, block: 9, ..Sizes::USUAL }, true);
     cutter
         .fill(|room| {
             room.fill(b'x');

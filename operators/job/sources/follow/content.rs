@@ -1,0 +1,215 @@
+//! The identity of a file's content: its first bytes, and the bytes before the position that was reached.
+//!
+//! A log that rotates changes its name, its inode or its length, and only its content says where reading goes
+//! on: a copy of what was read is passed over, a cut file begins anew, a packed sibling holds nothing new.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::job::sources::bytes::{self, Packing};
+use crate::job::sources::dealer::Progress;
+use crate::job::sources::reader::read_some;
+
+/// The number of first bytes that are compared.
+const HEAD: usize = 1_024;
+
+/// The number of bytes before the position that are compared.
+const TAIL: usize = 256;
+
+/// The content of a file, as far as it was read.
+#[derive(Clone, Default)]
+pub(super) struct Content {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    read: u64,
+}
+
+/// The comparison of a file with content that was read.
+pub(super) enum Comparison {
+    /// It begins with other bytes.
+    Other,
+    /// It ends before the position, and is equal so far.
+    Shorter,
+    /// It begins with what was read; the reader goes on behind it.
+    Continues(Box<dyn Read + Send>),
+}
+
+impl Content {
+    /// The number of bytes that were read.
+    pub(super) fn length(&self) -> u64 {
+        self.read
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        let missing = HEAD.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(bytes.get(..missing).unwrap_or_default());
+        let kept = TAIL.saturating_sub(bytes.len()).min(self.tail.len());
+        self.tail.drain(..self.tail.len() - kept);
+        self.tail.extend_from_slice(bytes.get(bytes.len().saturating_sub(TAIL)..).unwrap_or_default());
+        self.read += bytes.len() as u64;
+    }
+
+    /// Returns true if an open file still begins with this content.
+    pub(super) fn is_of(&self, file: &File) -> io::Result<bool> {
+        Ok(holds(file, 0, &self.head)? && holds(file, self.before_tail(), &self.tail)?)
+    }
+
+    fn before_tail(&self) -> u64 {
+        self.read - self.tail.len() as u64
+    }
+
+    /// Compares a file, of any packing, with this content.
+    pub(super) fn compare(&self, path: &Path) -> io::Result<Comparison> {
+        if Packing::of(path) == Packing::Plain {
+            let mut file = File::open(path)?;
+            if self.is_of(&file)? {
+                file.seek(SeekFrom::Start(self.read))?;
+                return Ok(Comparison::Continues(Box::new(file)));
+            }
+            let is_shorter = file.metadata()?.len() < self.read;
+            let begins = is_shorter && self.head.starts_with(&prefix(&mut file, self.head.len())?);
+            return Ok(if begins { Comparison::Shorter } else { Comparison::Other });
+        }
+        let mut file = bytes::of_file(path, &Progress::of(None))?;
+        match self.compare_bytes(&mut file) {
+            Ok(Some(true)) => Ok(Comparison::Continues(file)),
+            Ok(Some(false)) => Ok(Comparison::Other),
+            Ok(None) => Ok(Comparison::Shorter),
+            Err(error) if is_torn(&error) => Ok(Comparison::Shorter),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads up to the position; returns true if the bytes are equal, and `None` if there are fewer.
+    fn compare_bytes(&self, file: &mut impl Read) -> io::Result<Option<bool>> {
+        let found = prefix(file, self.head.len())?;
+        if !self.head.starts_with(&found) {
+            return Ok(Some(false));
+        }
+        let between = self.before_tail().saturating_sub(found.len() as u64);
+        let passed = found.len() as u64 + io::copy(&mut file.take(between), &mut io::sink())?;
+        // Where head and tail overlap, the part of the tail behind the head.
+        let last = prefix(file, usize::try_from(self.read.saturating_sub(passed)).unwrap_or(TAIL).min(TAIL))?;
+        if passed + (last.len() as u64) < self.read {
+            return Ok(None);
+        }
+        Ok(Some(self.tail.ends_with(&last)))
+    }
+}
+
+/// Returns true for the error of a packed file that ends too soon: it may still be in the making.
+pub(super) fn is_torn(error: &io::Error) -> bool {
+    use io::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other
+    )
+}
+
+/// Returns true if a file has these bytes at a position.
+fn holds(file: &File, at: u64, bytes: &[u8]) -> io::Result<bool> {
+    let mut found = [0; HEAD];
+    let (mut room, mut at) = (found.get_mut(..bytes.len()).unwrap_or_default(), at);
+    while !room.is_empty() {
+        match file.read_at(room, at) {
+            Ok(0) => return Ok(false),
+            Ok(read) => {
+                at += read as u64;
+                room = room.get_mut(read..).unwrap_or_default();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found.get(..bytes.len()) == Some(bytes))
+}
+
+/// The next bytes of a reader, fewer at its end.
+fn prefix(file: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
+    let mut found = vec![0; length];
+    let mut read = 0;
+    while let Some(room) = found.get_mut(read..).filter(|room| !room.is_empty()) {
+        match read_some(file, room)? {
+            0 => break,
+            some => read += some,
+        }
+    }
+    found.truncate(read);
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::job::sources::tests::{Place, packed};
+
+    /// The rest of a file behind what was read; `None` where it is another file.
+    fn rest(read: &[u8], file: &Path) -> Result<Vec<u8>, &'static str> {
+        let mut content = Content::default();
+        // In pieces, as a log grows.
+        read.chunks(97).for_each(|bytes| content.add(bytes));
+        assert_eq!(content.length(), read.len() as u64);
+        match content.compare(file).unwrap() {
+            Comparison::Other => Err("another"),
+            Comparison::Shorter => Err("shorter"),
+            Comparison::Continues(mut reader) => {
+                let mut rest = Vec::new();
+                reader.read_to_end(&mut rest).unwrap();
+                Ok(rest)
+            }
+        }
+    }
+
+    // Refutes a position that is off by one, a comparison of the first bytes alone, and one of the last bytes
+    // alone, at every length around the limits of what is compared.
+    #[test]
+    fn a_file_goes_on_behind_what_was_read_and_nothing_else_does() {
+        let place = Place::new("content");
+        let text: Vec<u8> = (0..3_000u32).map(|at| b"abcdefghijklmnop\n"[(at * at % 16) as usize]).collect();
+        for packing in [Packing::Plain, Packing::Gzip] {
+            let name = if packing == Packing::Plain { "a.log.1" } else { "a.log.1.gz" };
+            let path = place.path(name);
+            for read in [0, 1, 96, 97, 255, 256, 257, 1_023, 1_024, 1_025, 1_279, 1_280, 1_281, 2_999] {
+                let read = &text[..read];
+                place.write(name, packed(packing, &text));
+                assert_eq!(rest(read, &path), Ok(text[read.len()..].to_vec()), "{}", read.len());
+                place.write(name, packed(packing, read));
+                assert_eq!(rest(read, &path), Ok(Vec::new()));
+                let Some((_, before)) = read.split_last() else { continue };
+                place.write(name, packed(packing, before));
+                assert_eq!(rest(read, &path), Err("shorter"), "{}", read.len());
+                for at in [0, read.len().min(HEAD) - 1, read.len() - 1, read.len().saturating_sub(TAIL)] {
+                    let mut other = text.clone();
+                    other[at] ^= 0x80;
+                    place.write(name, packed(packing, &other));
+                    assert_eq!(rest(read, &path), Err("another"), "{} at {at}", read.len());
+                    if packing == Packing::Plain {
+                        let mut content = Content::default();
+                        content.add(read);
+                        let file = File::open(&path).unwrap();
+                        assert!(!content.is_of(&file).unwrap(), "{} at {at}", read.len());
+                        place.write(name, &text);
+                        assert!(content.is_of(&File::open(&path).unwrap()).unwrap());
+                        place.write(name, before);
+                        assert!(!content.is_of(&File::open(&path).unwrap()).unwrap(), "cut");
+                    }
+                }
+            }
+        }
+    }
+
+    // Refutes a packed file that is taken for another one while it is being written.
+    #[test]
+    fn a_packed_file_in_the_making_is_shorter() {
+        let place = Place::new("content-torn");
+        let text = b"a line of a log\n".repeat(5_000);
+        let whole = packed(Packing::Gzip, &text);
+        for length in [1, 5, 9, 40, whole.len() / 2] {
+            place.write("a.log.1.gz", &whole[..length]);
+            assert_eq!(rest(&text, &place.path("a.log.1.gz")), Err("shorter"), "{length}");
+        }
+    }
+}

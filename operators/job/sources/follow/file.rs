@@ -1,0 +1,377 @@
+//! A file that is followed: plain and growing, or packed and whole.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::content::{Comparison, Content};
+use super::{SETTLED, deal};
+use crate::job::sources::accord::FileReport;
+use crate::job::sources::bytes::{self, Packing};
+use crate::job::sources::dealer::{Dealer, Progress, first_turn};
+use crate::job::sources::reader::{Hash, ReadStop, ReaderText, TextFormat, read_some, unreadable};
+
+/// The identity of a file in its file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FileId {
+    device: u64,
+    node: u64,
+}
+
+impl FileId {
+    pub(super) fn of(facts: &Metadata) -> FileId {
+        FileId { device: facts.dev(), node: facts.ino() }
+    }
+}
+
+/// A file that was found in a directory.
+#[derive(Debug)]
+pub(super) struct FoundFile {
+    pub(super) path: PathBuf,
+    pub(super) id: FileId,
+    pub(super) length: u64,
+    /// The file, open, if it is plain: it may be renamed at once.
+    open: Option<File>,
+}
+
+impl FoundFile {
+    pub(super) fn new(path: &Path, facts: &Metadata) -> FoundFile {
+        FoundFile { path: path.to_owned(), id: FileId::of(facts), length: facts.len(), open: None }
+    }
+
+    /// Opens it, unless it is packed; returns false if its name is another file's by now.
+    pub(super) fn open(&mut self) -> io::Result<bool> {
+        if Packing::of(&self.path) != Packing::Plain {
+            return Ok(true);
+        }
+        let file = File::open(&self.path)?;
+        let is_it = FileId::of(&file.metadata()?) == self.id;
+        self.open = is_it.then_some(file);
+        Ok(is_it)
+    }
+}
+
+/// The state of a file after it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caught {
+    /// Everything in it was read.
+    Up,
+    /// A packed file is not complete.
+    Torn,
+    /// It holds other content than was read: it was cut, or written anew.
+    Replaced,
+}
+
+/// A file, with the position reached in it.
+pub(super) struct FollowedFile {
+    /// The path where it was last.
+    pub(super) path: PathBuf,
+    pub(super) id: FileId,
+    /// True if it has a name among the files of the source.
+    pub(super) is_listed: bool,
+    pub(super) content: Content,
+    /// True once a line was read.
+    pub(super) has_lines: bool,
+    /// The turn of the worker that reads its first chunk.
+    turn: u64,
+    text: ReaderText,
+    /// The hash of the bytes read, where several processes compare it.
+    hash: Option<Hash>,
+    packing: Packing,
+    /// The open file, if it is plain.
+    open: Option<File>,
+    /// The time of its last change when it was read.
+    written: Option<SystemTime>,
+    /// The length of a packed file when it was read, and the time of that.
+    packed: Option<(u64, Instant)>,
+    is_torn: bool,
+    /// The length that was last reported to the other processes.
+    reported: Option<u64>,
+    /// The time at which it was last found to have grown.
+    pub(super) grown: Instant,
+    /// The time for which a file without a name is read on if it does not grow, since its writer may not have
+    /// opened the new one yet; and for which a packed file may end too soon.
+    patience: Duration,
+}
+
+impl FollowedFile {
+    /// `name` is the name by which all processes know it.
+    pub(super) fn new(found: FoundFile, name: &str, format: &TextFormat, hashes: bool) -> Self {
+        let FoundFile { path, id, open, .. } = found;
+        FollowedFile {
+            packing: Packing::of(&path),
+            path,
+            id,
+            is_listed: true,
+            content: Content::default(),
+            has_lines: false,
+            turn: first_turn(name),
+            text: ReaderText::new(format),
+            hash: hashes.then(Hash::new),
+            open,
+            written: None,
+            packed: None,
+            is_torn: false,
+            reported: None,
+            grown: Instant::now(),
+            patience: format.sizes.patience,
+        }
+    }
+
+    /// Goes on in another file, which begins with the content of this one.
+    pub(super) fn move_to(&mut self, found: FoundFile) {
+        (self.path, self.id, self.open, self.packed) = (found.path, found.id, found.open, None);
+        (self.is_listed, self.packing) = (true, Packing::of(&self.path));
+    }
+
+    /// Ends it, and returns the file itself, whose new content begins anew.
+    pub(super) fn give_up(&mut self) -> FoundFile {
+        let length = self.content.length();
+        FoundFile { path: self.path.clone(), id: self.id, length, open: self.open.take() }
+    }
+
+    /// Returns true if it is held open.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Closes it; it is opened again where it grows.
+    pub(super) fn close(&mut self) {
+        self.open = None;
+    }
+
+    /// Returns true if nothing more is expected of it.
+    pub(super) fn is_over(&self) -> bool {
+        !self.is_listed && (self.open.is_none() || self.grown.elapsed() > self.patience)
+    }
+
+    /// Its position and its digest there, for the other processes; `None` while it is incomplete.
+    pub(super) fn report(&self, name: &str) -> Option<FileReport> {
+        let hash = self.hash.as_ref().filter(|_| !self.is_torn)?;
+        Some(hash.read(name.to_owned(), self.packing != Packing::Plain))
+    }
+
+    /// The report, if it was not made before.
+    pub(super) fn new_report(&mut self, name: &str) -> Option<FileReport> {
+        let report = self.report(name)?;
+        (self.reported.replace(report.length) != Some(report.length)).then_some(report)
+    }
+
+    /// Reads as far as it goes now, or up to a position in it.
+    pub(super) fn catch_up(
+        &mut self,
+        until: u64,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<Caught, ReadStop> {
+        let caught = match self.packing {
+            Packing::Plain => self.read_plain(until, dealer, progress),
+            _ => self.read_packed(dealer, progress),
+        };
+        match caught {
+            // It was removed, or renamed a moment ago.
+            Err(PlainError::System(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Caught::Up),
+            Err(PlainError::System(error)) => {
+                Err(unreadable(&self.path.display().to_string(), &error).into())
+            }
+            Err(PlainError::Stop(stop)) => Err(stop),
+            Ok(caught) => Ok(caught),
+        }
+    }
+
+    fn read_plain(
+        &mut self,
+        until: u64,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<Caught, PlainError> {
+        if self.open.is_none() {
+            let facts = fs::metadata(&self.path)?;
+            if FileId::of(&facts) != self.id || facts.len() == self.content.length() {
+                return Ok(Caught::Up);
+            }
+            let file = File::open(&self.path)?;
+            if FileId::of(&file.metadata()?) != self.id {
+                return Ok(Caught::Up);
+            }
+            self.open = Some(file);
+        }
+        let Some(file) = &self.open else { return Ok(Caught::Up) };
+        let facts = file.metadata()?;
+        // A file that was cut may be as long again as it was.
+        let written = facts.modified().ok();
+        let is_touched = std::mem::replace(&mut self.written, written) != written;
+        if facts.len() < self.content.length() || is_touched && !self.content.is_of(file)? {
+            return Ok(Caught::Replaced);
+        }
+        let end = facts.len().min(until);
+        let place = self.path.display().to_string();
+        while self.content.length() < end {
+            dealer.wait().map_err(ReadStop::from)?;
+            let (content, hash) = (&mut self.content, &mut self.hash);
+            let mut is_same = true;
+            let left = usize::try_from(end - content.length()).unwrap_or(usize::MAX);
+            let read = self.text.cutter.fill(|room| {
+                let most = left.min(room.len());
+                let room = room.get_mut(..most).unwrap_or_default();
+                let read = read_at(file, room, content.length())?;
+                // Only now it is certain that these bytes follow the ones that were read.
+                is_same = content.is_of(file)?;
+                if !is_same {
+                    return Ok(0);
+                }
+                let new = room.get(..read).unwrap_or_default();
+                content.add(new);
+                if let Some(hash) = hash {
+                    hash.add(new);
+                }
+                Ok::<_, io::Error>(read)
+            })?;
+            if !is_same {
+                return Ok(Caught::Replaced);
+            }
+            progress.add(read as u64);
+            self.grown = Instant::now();
+            let is_last = read == 0 || self.content.length() >= end;
+            if self.text.begin(&place, false).map_err(ReadStop::from)? {
+                self.has_lines |= deal(&mut self.text, self.turn, is_last, dealer)?;
+            }
+            if read == 0 {
+                break;
+            }
+        }
+        Ok(Caught::Up)
+    }
+
+    fn read_packed(&mut self, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<Caught, PlainError> {
+        let facts = fs::metadata(&self.path)?;
+        if FileId::of(&facts) != self.id {
+            return Ok(Caught::Up);
+        }
+        let rest = match self.packed {
+            Some((length, since)) if length == facts.len() => match self.is_torn {
+                true if since.elapsed() > self.patience => return Err(io::ErrorKind::UnexpectedEof.into()),
+                true => return Ok(Caught::Torn),
+                false => return Ok(Caught::Up),
+            },
+            // It is longer: more of it was packed, or something was appended.
+            Some((_, since)) if since.elapsed() < self.patience / SETTLED => return Ok(Caught::Torn),
+            Some(_) => match self.content.compare(&self.path)? {
+                Comparison::Continues(rest) => rest,
+                Comparison::Shorter => {
+                    (self.packed, self.is_torn) = (Some((facts.len(), Instant::now())), true);
+                    return Ok(Caught::Torn);
+                }
+                Comparison::Other => return Ok(Caught::Replaced),
+            },
+            None => bytes::of_file(&self.path, progress)?,
+        };
+        self.packed = Some((facts.len(), Instant::now()));
+        self.is_torn = false;
+        match self.read_rest(rest, true, dealer) {
+            Err(PlainError::System(error)) if super::content::is_torn(&error) => {
+                self.is_torn = true;
+                Ok(Caught::Torn)
+            }
+            Err(stop) => Err(stop),
+            Ok(()) => Ok(Caught::Up),
+        }
+    }
+
+    /// Reads what a copy of this file has behind the position, which was cut from the file itself.
+    pub(super) fn read_copy(&mut self, rest: impl Read, dealer: &mut Dealer) -> Result<(), ReadStop> {
+        match self.read_rest(rest, false, dealer) {
+            Err(PlainError::System(error)) => {
+                Err(unreadable(&self.path.display().to_string(), &error).into())
+            }
+            Err(PlainError::Stop(stop)) => Err(stop),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Reads these bytes to their end, which is that of the text where it is `whole`.
+    fn read_rest(&mut self, mut rest: impl Read, whole: bool, dealer: &mut Dealer) -> Result<(), PlainError> {
+        let place = self.path.display().to_string();
+        loop {
+            dealer.wait().map_err(ReadStop::from)?;
+            let (content, hash) = (&mut self.content, &mut self.hash);
+            let read = self.text.cutter.fill(|room| {
+                let read = read_some(&mut rest, room)?;
+                let new = room.get(..read).unwrap_or_default();
+                content.add(new);
+                if let Some(hash) = hash {
+                    hash.add(new);
+                }
+                Ok::<_, io::Error>(read)
+            })?;
+            if self.text.begin(&place, whole && read == 0).map_err(ReadStop::from)? {
+                self.has_lines |= deal(&mut self.text, self.turn, read == 0, dealer)?;
+            }
+            if read == 0 {
+                if whole && let Some(piece) = self.text.cutter.finish(|| dealer.room()) {
+                    dealer.deal(piece, self.turn, self.text.columns.as_ref()).map_err(ReadStop::from)?;
+                    self.has_lines = true;
+                }
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// An error of the system, or the end of the reading.
+enum PlainError {
+    System(io::Error),
+    Stop(ReadStop),
+}
+
+impl From<io::Error> for PlainError {
+    fn from(error: io::Error) -> PlainError {
+        PlainError::System(error)
+    }
+}
+
+impl From<io::ErrorKind> for PlainError {
+    fn from(kind: io::ErrorKind) -> PlainError {
+        PlainError::System(kind.into())
+    }
+}
+
+impl From<ReadStop> for PlainError {
+    fn from(stop: ReadStop) -> PlainError {
+        PlainError::Stop(stop)
+    }
+}
+
+fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(room, at) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
+
+/// Returns true if `path` is a name that rotation gives to a file named `name`, or to a copy of it:
+/// `access.log.1`, `access.log-20261124.gz`, `access-20261124.log`.
+pub(super) fn is_rotated(name: &Path, path: &Path) -> bool {
+    let text = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let (Some(name), Some(found)) = (text(name), text(path)) else { return false };
+    let begins = |stem: &str| {
+        let rest = found.strip_prefix(stem);
+        rest.is_some_and(|rest| rest.starts_with(['.', '-', '_', '~']))
+    };
+    if begins(&name) {
+        return true;
+    }
+    // The option `extension` of logrotate keeps the ending: `access-20261124.log`.
+    let unpacked = [".gz", ".bz2", ".zst"].iter().find_map(|ending| found.strip_suffix(ending));
+    match name.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() => {
+            begins(stem) && found != name && unpacked.unwrap_or(&found).ends_with(&format!(".{ending}"))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,440 @@
+//! The files of a path that is followed, through every rotation.
+//!
+//! * A file that is **renamed** is read on through its open handle, for as long as it grows and a while
+//!   longer: its writer opens the new one later.
+//! * A **new** file of the same name is read from its start. One that begins with all that was read is the
+//!   same text in another file, as `rsync` writes it, and is read on.
+//! * A file that was **cut** (copytruncate) is read from its start. What was written between the last look
+//!   and the cut is read from the copy, which lies beside it. Lines that come between the copy and the cut are
+//!   lost to every reader.
+//! * A **copy** of what was read, packed or not, is passed over, by its content.
+//! * A name that is **gone** is waited for: between the steps of a rotation there is no file, and while there
+//!   is none the watermark stands still.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::content::Comparison;
+use super::file::{Caught, FileId, FollowedFile, FoundFile, is_rotated};
+use super::{POLL_INTERVAL, SETTLED};
+use crate::dataflow::SourceError;
+use crate::job::sources::accord::{Behind, FileReport, InputAgreement, ProcessReport};
+use crate::job::sources::bytes::Packing;
+use crate::job::sources::dealer::{Dealer, Progress};
+use crate::job::sources::input::files;
+use crate::job::sources::reader::{ReadStop, TextFormat, unreadable};
+use crate::job::sources::survey::Survey;
+use crate::time::Time;
+
+/// The number of files that are held open. Of more, those that were not written for the longest time are
+/// closed, and opened again where they grow.
+const HELD_OPEN: usize = 64;
+
+/// The number of files that were read to their end and are gone, whose copies are still known.
+const REMEMBERED: usize = 64;
+
+/// The time after which a source without a file is reported.
+const MISSED: Duration = Duration::from_secs(10);
+
+/// The files of a path, with the position reached in each.
+pub(in crate::job::sources) struct FollowedPath<'a> {
+    path: &'a Path,
+    format: &'a TextFormat,
+    /// The files by the name that is the same for all processes.
+    known: BTreeMap<String, FollowedFile>,
+    /// The files that are done, the newest last.
+    done: VecDeque<DoneFile>,
+    /// The files that hold nothing but what was read, with their length at that time.
+    copies: BTreeMap<FileId, u64>,
+    /// The files that may become copies, with their length and the time since which they have it.
+    undecided: BTreeMap<FileId, (u64, Instant)>,
+    /// The number of files that each name has had.
+    generations: BTreeMap<String, u64>,
+    accord: Option<InputAgreement>,
+    survey: Arc<Survey>,
+    /// The time since which there is no file, and if that was reported.
+    missed: Option<(Instant, bool)>,
+}
+
+/// A file that was read to its end and has no name any more.
+struct DoneFile {
+    name: String,
+    file: FollowedFile,
+}
+
+/// A file without a known identity.
+enum NewFile {
+    /// It holds what was not read yet.
+    Other,
+    /// It holds what was read, and nothing else counts.
+    Copy,
+    /// It goes on behind what was read of this file.
+    Continuation(String),
+    /// It may be a copy in the making.
+    Undecided,
+}
+
+impl<'a> FollowedPath<'a> {
+    pub(in crate::job::sources) fn new(
+        path: &'a Path,
+        format: &'a TextFormat,
+        accord: Option<InputAgreement>,
+        survey: Arc<Survey>,
+    ) -> FollowedPath<'a> {
+        FollowedPath {
+            path,
+            format,
+            known: BTreeMap::new(),
+            done: VecDeque::new(),
+            copies: BTreeMap::new(),
+            undecided: BTreeMap::new(),
+            generations: BTreeMap::new(),
+            accord,
+            survey,
+            missed: None,
+        }
+    }
+
+    /// Reads what is present in all files; returns false while a file is missing or incomplete.
+    pub(super) fn read(&mut self, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<bool, ReadStop> {
+        let is_there = self.list()?;
+        let mut complete = is_there && self.undecided.is_empty();
+        let names: Vec<String> = self.known.keys().cloned().collect();
+        for some in names.chunks(HELD_OPEN) {
+            for name in some {
+                complete &= self.read_file(name, u64::MAX, dealer, progress)?;
+            }
+            self.close_some();
+        }
+        Ok(complete)
+    }
+
+    /// Reads a file as far as it goes, or up to a position; returns false while it is incomplete.
+    fn read_file(
+        &mut self,
+        name: &str,
+        until: u64,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<bool, ReadStop> {
+        let Some(file) = self.known.get_mut(name) else { return Ok(true) };
+        match file.catch_up(until, dealer, progress)? {
+            Caught::Up => Ok(true),
+            Caught::Torn => Ok(false),
+            Caught::Replaced => {
+                self.renew(name, dealer)?;
+                // Its new content is read in the next round.
+                Ok(false)
+            }
+        }
+    }
+
+    /// Lists the files; returns false if there is none.
+    fn list(&mut self) -> Result<bool, SourceError> {
+        let there = present(self.path)?;
+        self.known.values_mut().for_each(|file| file.is_listed = false);
+        let mut new = Vec::new();
+        let mut ids = BTreeSet::new();
+        let named: BTreeMap<FileId, String> =
+            self.known.iter().map(|(name, file)| (file.id, name.clone())).collect();
+        for path in &there {
+            let facts = match fs::metadata(path) {
+                Ok(facts) => facts,
+                // It was renamed or removed since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(unreadable(&path.display().to_string(), &error)),
+            };
+            let id = FileId::of(&facts);
+            ids.insert(id);
+            match named.get(&id).and_then(|name| self.known.get_mut(name)) {
+                Some(file) => {
+                    file.is_listed = true;
+                    file.path.clone_from(path);
+                }
+                None if self.copies.get(&id) == Some(&facts.len()) => {}
+                None => new.push(FoundFile::new(path, &facts)),
+            }
+        }
+        self.copies.retain(|id, _| ids.contains(id));
+        self.undecided.retain(|id, _| ids.contains(id));
+        for found in new {
+            let place = found.path.display().to_string();
+            match self.add(found) {
+                // It was renamed or removed since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(unreadable(&place, &error)),
+                Ok(()) => {}
+            }
+        }
+        let over: Vec<String> =
+            self.known.iter().filter(|(_, file)| file.is_over()).map(|(name, _)| name.clone()).collect();
+        over.into_iter().for_each(|name| self.finish(&name));
+        Ok(self.is_there(!there.is_empty()))
+    }
+
+    /// Returns true if there is a file, and reports where there was none for some time.
+    fn is_there(&mut self, is_there: bool) -> bool {
+        // A directory without files has none yet; a file that has a name is expected to be there.
+        if is_there || self.path.is_dir() {
+            self.missed = None;
+            return true;
+        }
+        let (since, is_reported) = self.missed.get_or_insert((Instant::now(), false));
+        if since.elapsed() > MISSED && !*is_reported {
+            *is_reported = true;
+            self.survey.warn(&format!(
+                "source.path: {}: no such file; windows stay open until there is one, from which all of them are then counted",
+                self.path.display()
+            ));
+        }
+        false
+    }
+
+    /// Adds a file, unless it holds what was read already.
+    fn add(&mut self, mut found: FoundFile) -> io::Result<()> {
+        let decided = self.compare(&found)?;
+        if matches!(decided, NewFile::Undecided) || !found.open()? {
+            return Ok(());
+        }
+        self.undecided.remove(&found.id);
+        match decided {
+            NewFile::Undecided => {}
+            NewFile::Copy => _ = self.copies.insert(found.id, found.length),
+            NewFile::Continuation(name) => {
+                if let Some(file) = self.known.get_mut(&name) {
+                    file.move_to(found);
+                }
+            }
+            NewFile::Other => self.begin(&name_within(self.path, &found.path), found),
+        }
+        Ok(())
+    }
+
+    /// Begins a file from its start.
+    fn begin(&mut self, base: &str, found: FoundFile) {
+        let generation = self.generations.entry(base.to_owned()).or_default();
+        let name = if *generation == 0 { base.to_owned() } else { format!("{base}#{generation}") };
+        *generation += 1;
+        let file = FollowedFile::new(found, &name, self.format, self.accord.is_some());
+        self.known.insert(name, file);
+    }
+
+    /// Compares a new file with those that were read.
+    fn compare(&mut self, found: &FoundFile) -> io::Result<NewFile> {
+        let (path, id, length) = (&found.path, found.id, found.length);
+        let is_settled = {
+            let (known, since) = self.undecided.entry(id).or_insert((length, Instant::now()));
+            if *known != length {
+                (*known, *since) = (length, Instant::now());
+            }
+            since.elapsed() > self.format.sizes.patience / SETTLED
+        };
+        let done = self.done.iter().map(|done| (&done.name, &done.file, false));
+        for (name, file, is_known) in self.known.iter().map(|(name, file)| (name, file, true)).chain(done) {
+            let has_its_name = is_known && file.path == *path;
+            let is_sibling = is_rotated(&file.path, path) || is_rotated(Path::new(base_of(name)), path);
+            if !has_its_name && !is_sibling {
+                continue;
+            }
+            if !file.has_lines {
+                // What that file has is read first; then it can be compared.
+                let has_more =
+                    fs::metadata(&file.path).is_ok_and(|facts| facts.len() > file.content.length());
+                if is_sibling && has_more && !is_settled {
+                    return Ok(NewFile::Undecided);
+                }
+                continue;
+            }
+            // To unpack it again with each block that is added would take all of the time.
+            if is_sibling && Packing::of(path) != Packing::Plain && !is_settled {
+                return Ok(NewFile::Undecided);
+            }
+            match file.content.compare(path)? {
+                Comparison::Continues(_) if has_its_name => return Ok(NewFile::Continuation(name.clone())),
+                Comparison::Continues(_) => return Ok(NewFile::Copy),
+                // It may be in the making. If it is none, it will be longer, and another one.
+                Comparison::Shorter if is_sibling && is_settled => return Ok(NewFile::Copy),
+                Comparison::Shorter if is_sibling => return Ok(NewFile::Undecided),
+                // A new log of the same name begins like the old one for as long as it is short.
+                Comparison::Shorter | Comparison::Other => {}
+            }
+        }
+        Ok(NewFile::Other)
+    }
+
+    /// Goes on with the new content of a file, from its start, after what its copy has of the old.
+    fn renew(&mut self, name: &str, dealer: &mut Dealer) -> Result<(), ReadStop> {
+        let Some(mut file) = self.known.remove(name) else { return Ok(()) };
+        match copy_of(&file) {
+            Some(rest) => file.read_copy(rest, dealer)?,
+            None if file.has_lines => self.survey.warn(&format!(
+                "{}: it was cut, and no copy of it lies beside it; lines that were written within the last {} ms \
+                 before that are lost",
+                file.path.display(),
+                POLL_INTERVAL.as_millis()
+            )),
+            None => {}
+        }
+        let found = file.give_up();
+        let base = base_of(name).to_owned();
+        self.remember(name.to_owned(), file);
+        self.begin(&base, found);
+        Ok(())
+    }
+
+    /// Ends a file that is gone.
+    fn finish(&mut self, name: &str) {
+        if let Some(mut file) = self.known.remove(name) {
+            file.close();
+            self.remember(name.to_owned(), file);
+        }
+    }
+
+    fn remember(&mut self, name: String, file: FollowedFile) {
+        self.done.push_back(DoneFile { name, file });
+        if self.done.len() > REMEMBERED {
+            self.done.pop_front();
+        }
+    }
+
+    /// Closes files that were not written for the longest time, where many are open.
+    fn close_some(&mut self) {
+        let mut open: Vec<&mut FollowedFile> =
+            self.known.values_mut().filter(|file| file.is_open()).collect();
+        if open.len() > HELD_OPEN {
+            open.sort_by_key(|file| (file.is_listed, file.grown));
+            // Those without a name could not be opened again.
+            let closable = open.into_iter().filter(|file| file.is_listed);
+            closable.take(HELD_OPEN / 2).for_each(FollowedFile::close);
+        }
+    }
+}
+
+/// The name of a file without its generation.
+fn base_of(name: &str) -> &str {
+    name.rsplit_once('#').map_or(name, |(base, _)| base)
+}
+
+/// The files of a path; none where it does not exist at the moment.
+fn present(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_pattern(path) => Ok(Vec::new()),
+        _ => files(path),
+    }
+}
+
+fn is_pattern(path: &Path) -> bool {
+    path.to_string_lossy().contains(['*', '?', '['])
+}
+
+/// What a copy of this file has behind the position, if there is one beside it.
+fn copy_of(file: &FollowedFile) -> Option<Box<dyn io::Read + Send>> {
+    // A path without a directory lies in the current one.
+    let directory = file.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let siblings = fs::read_dir(directory.unwrap_or(Path::new("."))).ok()?;
+    let siblings = siblings.filter_map(|entry| Some(entry.ok()?.path()));
+    siblings.filter(|path| is_rotated(&file.path, path) && path.is_file()).find_map(|path| {
+        match file.content.compare(&path) {
+            Ok(Comparison::Continues(rest)) => Some(rest),
+            _ => None,
+        }
+    })
+}
+
+/// The name of a file by which all processes know it, wherever it lies for each: what follows the part of the
+/// path that has no pattern in it.
+fn name_within(path: &Path, file: &Path) -> String {
+    if path == file {
+        return String::new();
+    }
+    let parts = |path| Path::components(path).filter(|part| *part != Component::CurDir);
+    let is_fixed = |part: &Component<'_>| {
+        path.is_dir() || !part.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte))
+    };
+    let fixed = parts(path).take_while(is_fixed).count();
+    parts(file).skip(fixed).collect::<PathBuf>().to_string_lossy().into_owned()
+}
+
+// The agreement of several processes on what they have read.
+
+impl FollowedPath<'_> {
+    /// Waits until all processes have read the same; returns the moment up to which they all have.
+    pub(super) fn agree(
+        &mut self,
+        now: Time,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<Time, ReadStop> {
+        let Some(mut accord) = self.accord.take() else { return Ok(now) };
+        let report = ProcessReport { time: now, files: self.unreported() };
+        let (mut earliest, mut places) = (now, Vec::new());
+        for (process, other) in accord.exchange(&report, dealer)? {
+            earliest = earliest.min(other.time);
+            places.extend(other.files.into_iter().map(|read| (process, read)));
+        }
+        // Each reported position as this process reaches it.
+        places.sort_by_key(|(_, read)| read.length);
+        for (process, read) in &places {
+            self.catch_up(&accord, (*process, read), dealer, progress)?;
+        }
+        self.accord = Some(accord);
+        Ok(earliest)
+    }
+
+    /// The files that were read further since the last report to the others.
+    fn unreported(&mut self) -> Vec<FileReport> {
+        let done = self.done.iter_mut().filter_map(|done| done.file.new_report(&done.name));
+        let known = self.known.iter_mut().filter_map(|(name, file)| file.new_report(name));
+        done.chain(known).collect()
+    }
+
+    /// This process's report on a file, and the path of the file.
+    fn report(&self, name: &str) -> (Option<FileReport>, &Path) {
+        let done = || self.done.iter().find(|done| done.name == name).map(|done| &done.file);
+        match self.known.get(name).or_else(done) {
+            Some(file) => (file.report(name), &file.path),
+            None => (None, self.path),
+        }
+    }
+
+    /// Reads a file as far as another process has read it, and compares it there.
+    fn catch_up(
+        &mut self,
+        accord: &InputAgreement,
+        (process, other): (usize, &FileReport),
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<(), ReadStop> {
+        let mut behind = Behind::new(0);
+        loop {
+            let read = self.report(&other.file).0.map_or(0, |own| own.length);
+            if read < other.length {
+                self.read_file(&other.file, other.length, dealer, progress)?;
+            }
+            let (own, path) = self.report(&other.file);
+            let (length, place) = (own.as_ref().map_or(0, |own| own.length), path.display().to_string());
+            if let Some(own) = &own {
+                let grows = !own.whole && !other.whole;
+                // The other process is behind, and compares what it has at the place where this one is.
+                if length > other.length && grows {
+                    return Ok(());
+                }
+                if length == other.length || !grows {
+                    return Ok(accord.compare_file(own, (process, other), || place)?);
+                }
+            }
+            if behind.is_too_late(length) {
+                let own = if own.is_some() { format!("{length} bytes") } else { "nothing".to_owned() };
+                let place = if own == "nothing" { format!("{place}: {}", other.file) } else { place };
+                return Err(accord.mismatch(place, own, (process, format!("{} bytes", other.length))).into());
+            }
+            dealer.wait()?;
+            std::thread::sleep(POLL_INTERVAL / 5);
+            self.list()?;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The reading thread of a live run: the data that is appended, and the time at which all of it had been
+//! read.
+//!
+//! The thread works in rounds. It reads the clock, then everything that is present, and then declares that
+//! this time has passed: the watermark. A backlog is therefore read before any window in it closes. Where a
+//! source is not there, the watermark stands still.
+//!
+//! Files rotate while they are read ([`files`]), and are told apart by their content ([`content`]).
+
+mod content;
+mod file;
+mod files;
+mod stream;
+mod watch;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(super) use files::FollowedPath;
+pub(super) use stream::{follow_input, follow_pipe};
+
+use super::dealer::{Dealer, Progress};
+use super::reader::{ReadStop, ReaderText};
+use crate::dataflow::Clock;
+use watch::Watch;
+
+/// The interval at which files are checked for more data.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A file that is written at once has not grown for this part of the patience.
+const SETTLED: u32 = 60;
+
+/// Reads the content of a path's files, and then the data that is appended, until no worker wants more.
+pub(super) fn follow_files(
+    mut files: FollowedPath<'_>,
+    dealer: &mut Dealer,
+    clock: Arc<dyn Clock>,
+    progress: &Arc<Progress>,
+) -> Result<(), ReadStop> {
+    let mut watch = Watch::new(clock);
+    loop {
+        dealer.wait()?;
+        let round = Instant::now();
+        let now = watch.now(dealer.fault.place())?;
+        let complete = files.read(dealer, progress)?;
+        let now = files.agree(now, dealer, progress)?;
+        if complete {
+            watch.mark(now, dealer, progress)?;
+        }
+        std::thread::sleep(POLL_INTERVAL.saturating_sub(round.elapsed()));
+    }
+}
+
+/// Deals the whole lines; the last lines of the text only where nothing follows at the moment. Returns true
+/// if there were some.
+fn deal(text: &mut ReaderText, turn: u64, all: bool, dealer: &mut Dealer) -> Result<bool, ReadStop> {
+    let mut some = false;
+    while let Some(piece) = text.cutter.cut(|| dealer.room()) {
+        dealer.deal(piece, turn, text.columns.as_ref())?;
+        some = true;
+    }
+    if all && let Some(piece) = text.cutter.cut_lines(|| dealer.room()) {
+        dealer.deal(piece, turn, text.columns.as_ref())?;
+        some = true;
+    }
+    Ok(some)
+}

@@ -1,0 +1,371 @@
+//! Files that rotate while they are followed: every line is given exactly once.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+
+use proptest::prelude::*;
+
+use super::following::{Followed, Settable, turns, two};
+use super::*;
+use crate::dataflow::{Clock as _, SystemClock};
+
+/// A program that writes a log, and what rotates it.
+struct Log {
+    place: Place,
+    /// The open file of the writer, which goes on in a file that was renamed until it opens the new one.
+    open: File,
+    written: u64,
+}
+
+fn line(number: u64) -> String {
+    format!("{{\"user\":\"somebody {number}\"}}\n")
+}
+
+impl Log {
+    fn new(name: &str) -> Log {
+        let place = Place::new(name);
+        let open = Log::opened(&place);
+        Log { place, open, written: 0 }
+    }
+
+    fn opened(place: &Place) -> File {
+        OpenOptions::new().append(true).create(true).open(place.path("a.log")).unwrap()
+    }
+
+    fn write(&mut self, lines: u64) {
+        let text: String = (self.written..self.written + lines).map(line).collect();
+        self.open.write_all(text.as_bytes()).unwrap();
+        self.written += lines;
+    }
+
+    fn reopen(&mut self) {
+        self.open = Log::opened(&self.place);
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.place.path(name).exists()
+    }
+
+    /// Renames the older files: `a.log.1` to `a.log.2`, and so on.
+    fn shift(&self) {
+        for number in (1..9).rev() {
+            for packed in ["", ".gz"] {
+                let of = |number: u32| self.place.path(&format!("a.log.{number}{packed}"));
+                if of(number).exists() {
+                    fs::rename(of(number), of(number + 1)).unwrap();
+                }
+            }
+        }
+    }
+
+    fn rename(&self) {
+        self.shift();
+        if self.exists("a.log") {
+            fs::rename(self.place.path("a.log"), self.place.path("a.log.1")).unwrap();
+        }
+    }
+
+    /// Copies the file and cuts it, as `copytruncate` does.
+    fn copy_and_cut(&self) {
+        self.shift();
+        if self.exists("a.log") {
+            fs::copy(self.place.path("a.log"), self.place.path("a.log.1")).unwrap();
+            OpenOptions::new().write(true).open(self.place.path("a.log")).unwrap().set_len(0).unwrap();
+        }
+    }
+
+    /// Packs a file and removes it, as `gzip` does.
+    fn pack(&self, name: &str) {
+        if self.exists(name) {
+            let bytes = fs::read(self.place.path(name)).unwrap();
+            let packed = packed(Packing::Gzip, &bytes);
+            let (first, rest) = packed.split_at(packed.len() / 2);
+            self.place.write(&format!("{name}.gz"), first);
+            self.place.append(&format!("{name}.gz"), rest);
+            fs::remove_file(self.place.path(name)).unwrap();
+        }
+    }
+
+    fn remove(&self, name: &str) {
+        if self.exists(name) {
+            fs::remove_file(self.place.path(name)).unwrap();
+        }
+    }
+
+    fn source(&self, path: &str) -> (SourceSpec, Protected) {
+        let path = self.place.path(path);
+        stated(&format!("type = \"jsonl\"\npath = {:?}", path.to_str().unwrap()), USER)
+    }
+
+    /// Follows it by a pattern or a name, on two workers.
+    fn follow(&self, path: &str) -> Followed {
+        Followed::new(&self.source(path), &Arc::<Settable>::default(), 2)
+    }
+
+    /// Compares what was given with the lines from one number on that were written.
+    fn check(&self, followed: &[Followed]) -> Result<(), String> {
+        let mut given: BTreeMap<Id, u32> = BTreeMap::new();
+        for record in followed.iter().flat_map(|followed| &followed.found) {
+            *given.entry(record.person).or_default() += 1;
+        }
+        for number in 0..self.written {
+            match given.remove(&id(format!("somebody {number}").as_bytes())) {
+                Some(1) => {}
+                times => return Err(format!("line {number} of {} was given {times:?} times", self.written)),
+            }
+        }
+        if given.is_empty() { Ok(()) } else { Err("lines that nobody wrote".to_owned()) }
+    }
+}
+
+const PATHS: [&str; 3] = ["a.log", "a.log*", ""];
+
+// Refutes a reader that leaves a renamed file at once, that reads the new one from the old position, that
+// takes a name that is gone for the end, and that goes on declaring while there is no file.
+#[test]
+fn a_renamed_file_is_read_to_its_end_and_the_new_one_from_its_start() {
+    for path in PATHS {
+        let mut log = Log::new("renamed");
+        log.write(1_000);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for round in 0..3 {
+            log.rename();
+            log.write(500);
+            if round > 0 {
+                followed.settle_for(Duration::from_millis(250)).unwrap();
+                log.write(500);
+            }
+            if path == "a.log" && round == 2 {
+                let before = followed.complete.clone();
+                followed.settle_for(Duration::from_millis(300)).unwrap();
+                let (now, then) = (followed.complete[0], before[0]);
+                assert!(now - then < 200_000, "declared while there was no file: {}", now - then);
+            }
+            log.reopen();
+            log.write(700);
+            followed.settle().unwrap();
+            log.check(std::slice::from_ref(&followed)).unwrap();
+        }
+    }
+}
+
+// Refutes a reader that goes on at the old position of a cut file, that reads its copy again, and that loses
+// the lines between its last look and the copy.
+#[test]
+fn a_cut_file_is_read_from_its_start_and_the_rest_from_its_copy() {
+    for path in PATHS {
+        let mut log = Log::new("cut");
+        log.write(1_000);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for round in 0..4 {
+            log.write(600);
+            log.copy_and_cut();
+            // Longer than before at once, and shorter.
+            log.write(if round % 2 == 0 { 5_000 } else { 10 });
+            followed.settle().unwrap();
+            log.check(std::slice::from_ref(&followed)).unwrap();
+        }
+    }
+}
+
+// Refutes a packed sibling that is read again, that ends the source while it is being written, or that hides
+// a file of other content.
+#[test]
+fn packed_siblings_of_what_was_read_are_passed_over() {
+    let mut log = Log::new("packed-siblings");
+    log.write(3_000);
+    let mut followed = log.follow("a.log*");
+    followed.settle().unwrap();
+    log.rename();
+    log.reopen();
+    log.write(10);
+    followed.settle().unwrap();
+    // As it is written by a slow program.
+    let whole = packed(Packing::Gzip, &fs::read(log.place.path("a.log.1")).unwrap());
+    for piece in whole.chunks(whole.len() / 6 + 1) {
+        log.place.append("a.log.1.gz", piece);
+        followed.settle_for(Duration::from_millis(150)).unwrap();
+    }
+    log.remove("a.log.1");
+    followed.settle().unwrap();
+    log.check(std::slice::from_ref(&followed)).unwrap();
+    // One that nobody has read yet.
+    let more: String = (log.written..log.written + 40).map(line).collect();
+    log.written += 40;
+    log.place.write("a.log.7.gz", packed(Packing::Gzip, more.as_bytes()));
+    followed.settle().unwrap();
+    log.check(std::slice::from_ref(&followed)).unwrap();
+}
+
+// Refutes a reader that leaves a file that was packed and removed while its writer still had it open.
+#[test]
+fn a_file_that_is_packed_at_once_is_read_to_its_end() {
+    for path in PATHS {
+        let mut log = Log::new("packed-at-once");
+        log.write(3_000);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for _ in 0..3 {
+            log.rename();
+            File::create(log.place.path("a.log")).unwrap();
+            log.write(100);
+            log.pack("a.log.1");
+            log.write(100);
+            followed.settle_for(Duration::from_millis(250)).unwrap();
+            log.write(100);
+            log.reopen();
+            log.write(100);
+            followed.settle().unwrap();
+            log.check(std::slice::from_ref(&followed)).unwrap();
+        }
+    }
+}
+
+// Refutes a file that is written anew with more lines, and read twice.
+#[test]
+fn a_file_that_is_written_anew_with_more_is_read_on() {
+    let mut log = Log::new("anew");
+    log.write(100);
+    let mut followed = log.follow("a.log");
+    followed.settle().unwrap();
+    for lines in [1, 50, 2_000] {
+        fs::copy(log.place.path("a.log"), log.place.path("temporary")).unwrap();
+        fs::rename(log.place.path("temporary"), log.place.path("a.log")).unwrap();
+        log.reopen();
+        log.write(lines);
+        followed.settle().unwrap();
+        log.check(std::slice::from_ref(&followed)).unwrap();
+    }
+}
+
+// Refutes a log that is taken for a copy because its first lines are those of another one.
+#[test]
+fn another_log_that_begins_alike_is_no_copy() {
+    let mut log = Log::new("alike");
+    log.write(2_000);
+    let mut followed = log.follow("");
+    followed.settle().unwrap();
+    // Empty, then with the first lines of the other, then with lines of its own.
+    log.place.write("a.log.other", "");
+    followed.settle().unwrap();
+    let first: String = (0..3).map(line).collect();
+    log.place.append("a.log.other", &first);
+    std::thread::sleep(Duration::from_millis(300));
+    followed.settle().unwrap();
+    log.check(std::slice::from_ref(&followed)).unwrap();
+    log.place.append("a.log.other", "{\"user\":\"another\"}\n");
+    followed.settle().unwrap();
+    let times =
+        |name: &str| followed.found.iter().filter(|record| record.person == id(name.as_bytes())).count();
+    assert_eq!((times("another"), times("somebody 0"), times("somebody 3")), (1, 2, 1));
+}
+
+// Refutes two processes that disagree after a rotation.
+#[test]
+fn processes_share_a_log_that_rotates() {
+    let mut log = Log::new("rotating-two");
+    log.write(500);
+    let clock = Arc::<Settable>::default();
+    let source = log.source("a.log");
+    let mut both = two([&source, &source], [&clock, &clock]);
+    assert_eq!(turns(&mut both, Duration::from_millis(500)), None);
+    for round in 0..6 {
+        if round % 2 == 0 {
+            log.rename();
+            log.write(300);
+            assert_eq!(turns(&mut both, Duration::from_millis(150)), None);
+            log.reopen();
+        } else {
+            log.write(300);
+            log.copy_and_cut();
+        }
+        log.write(200);
+        let (now, deadline) = (SystemClock.now(), Instant::now() + Duration::from_secs(20));
+        while both.iter().any(|process| process.complete[0] <= now) {
+            assert!(Instant::now() < deadline);
+            assert_eq!(turns(&mut both, Duration::from_millis(20)), None);
+        }
+        log.check(&both).unwrap();
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write(u64),
+    Rename,
+    Reopen,
+    CopyAndCut,
+    Pack(u32),
+    Remove(u32),
+    Settle,
+    Look,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1u64..400).prop_map(Step::Write),
+        1 => Just(Step::Rename),
+        2 => Just(Step::Reopen),
+        1 => Just(Step::CopyAndCut),
+        1 => (1u32..4).prop_map(Step::Pack),
+        1 => (2u32..5).prop_map(Step::Remove),
+        2 => Just(Step::Settle),
+        2 => Just(Step::Look),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(crate::noise::goodness::size(10, 400) as u32))]
+
+    // Refutes a line that is lost or given twice by any order of rotations.
+    #[test]
+    fn every_line_is_given_once_whatever_rotates(
+        steps in prop::collection::vec(step(), 4..16),
+        path in 0..PATHS.len(),
+    ) {
+        let mut log = Log::new("any-rotation");
+        log.write(50);
+        let mut followed = log.follow(PATHS[path]);
+        followed.settle().unwrap();
+        for step in &steps {
+            match step {
+                Step::Write(lines) => log.write(*lines),
+                Step::Rename => {
+                    // A program that rotates twice before it is looked at writes to a file without a name.
+                    log.reopen();
+                    followed.settle().unwrap();
+                    log.rename();
+                }
+                Step::Reopen => log.reopen(),
+                Step::CopyAndCut => {
+                    log.reopen();
+                    followed.settle().unwrap();
+                    log.copy_and_cut();
+                }
+                Step::Pack(number) => {
+                    log.reopen();
+                    followed.settle().unwrap();
+                    log.pack(&format!("a.log.{number}"));
+                }
+                Step::Remove(number) => {
+                    log.reopen();
+                    followed.settle().unwrap();
+                    for packed in ["", ".gz"] {
+                        log.remove(&format!("a.log.{number}{packed}"));
+                    }
+                }
+                Step::Settle => {
+                    log.reopen();
+                    followed.settle().unwrap();
+                }
+                Step::Look => followed.settle_for(Duration::from_millis(120)).unwrap(),
+            }
+        }
+        log.reopen();
+        followed.settle().unwrap();
+        let checked = log.check(std::slice::from_ref(&followed));
+        prop_assert!(checked.is_ok(), "{checked:?}");
+    }
+}
