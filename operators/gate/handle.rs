@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 
 use super::opening;
 use super::opening::Opening;
-use super::request::{GateEvent, HaltReason, ReleaseRequest};
+use super::request::{GateEvent, HaltReason, ReleaseRequest, SkipReason};
 use super::state::{HandleRequest, Memory};
 use super::thread::{GateMessage, Halted};
 use crate::accounting::PrivacyUnit;
@@ -268,9 +268,9 @@ impl GateHandle {
         self.send(GateMessage::Sought(release));
     }
 
-    /// Reports that a window's deadline has passed: a window without a row is skipped, at no cost.
-    pub fn miss(&self, release: ReleaseId) {
-        self.send(GateMessage::Missed(release));
+    /// Skips a window at no cost, unless it has a row.
+    pub fn skip(&self, release: ReleaseId, why: SkipReason) {
+        self.send(GateMessage::Skipped(release, why));
     }
 
     /// Confirms that the line of this row was delivered.

@@ -121,6 +121,6 @@ pub use handle::{Gate, GateHandle};
 pub use opening::Opening;
 #[cfg(feature = "cli")]
 pub(crate) use opening::compare;
-pub use request::HaltReason;
 pub use request::{BudgetStatus, DrawResult, GateEvent, Noted, ReleaseRequest, Sealable};
+pub use request::{HaltReason, SkipReason};
 pub use state::Memory;

@@ -131,6 +131,16 @@ pub struct BudgetStatus {
     pub order: u64,
 }
 
+/// The reason for which a window is skipped, at no cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// Its time has passed: its deadline, the last window of its statistic, or that of a later window.
+    Late,
+    /// A part of its input is missing, and cannot be read again.
+    InputGap,
+}
+
 // Queue of the submitted releases, in the order in which they came: rows are written in that order and in no
 // other, whatever else is in progress.
 
@@ -138,15 +148,15 @@ pub struct BudgetStatus {
 pub(super) enum HandedRelease {
     /// The request for its row.
     Wanted(ReleaseRequest),
-    /// The report that its deadline has passed.
-    Missed(ReleaseId),
+    /// The request to skip it.
+    Skipped(ReleaseId, SkipReason),
 }
 
 impl HandedRelease {
     fn release(&self) -> &ReleaseId {
         match self {
             HandedRelease::Wanted(request) => &request.release,
-            HandedRelease::Missed(release) => release,
+            HandedRelease::Skipped(release, _) => release,
         }
     }
 

@@ -190,11 +190,16 @@ fn a_missed_window_is_skipped_for_good_at_no_cost(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, handle) = open(&scratch);
-    handle.miss(release(0));
+    handle.skip(release(0), SkipReason::Late);
     let skipped = row(&handle);
     assert_eq!(skipped.status(), ReleaseStatus::Skipped);
     assert!(skipped.line().ends_with("\"skipped\":true}"), "{}", skipped.line());
     handle.delivered(&skipped);
+    handle.skip(release(1), SkipReason::InputGap);
+    let gap = row(&handle);
+    assert!(gap.line().ends_with("\"skipped\":true,\"why\":\"input gap\"}"), "{}", gap.line());
+    assert_eq!((gap.status(), gap.cost()), (ReleaseStatus::Skipped, None));
+    handle.delivered(&gap);
     handle.submit(request(0, &draws)).unwrap();
     // Requested while it is in progress or after it, it stays skipped.
     drop(gate);
@@ -212,7 +217,7 @@ fn a_window_that_is_missed_while_it_is_on_its_way_is_released(at: ScratchPlace) 
     // Both messages about a window reach the thread together, while it is busy with the windows before.
     for window in 0..500 {
         handle.submit(request(window, &draws)).unwrap();
-        handle.miss(release(window));
+        handle.skip(release(window), SkipReason::Late);
     }
     assert!((0..500).map(|_| row(&handle)).all(|row| row.status() == ReleaseStatus::Sealed));
     drop(gate);

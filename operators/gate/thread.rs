@@ -10,7 +10,9 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::core::{Core, Effect, Event, RowRecord};
 use super::handle::{Listener, Listeners};
-use super::request::{GateEvent, Halt, HaltReason, HandedRelease, ReleaseRequest, Sealable, Turns};
+use super::request::{
+    GateEvent, Halt, HaltReason, HandedRelease, ReleaseRequest, Sealable, SkipReason, Turns,
+};
 use super::state::{HandleRequest, Memory, StateCipher};
 use crate::gate::request;
 use crate::gate::request::BudgetStatus;
@@ -27,7 +29,7 @@ mod sealing;
 pub(super) enum GateMessage {
     Wanted(ReleaseRequest),
     Sought(ReleaseId),
-    Missed(ReleaseId),
+    Skipped(ReleaseId, SkipReason),
     Delivered(Digest),
     Open(HandleRequest, Listener, Sender<MemoryReply>),
     /// A handle listens for the first time, and waits until this sender is dropped.
@@ -55,6 +57,8 @@ struct PendingRequest {
     sealable: Option<Box<dyn Sealable>>,
     /// The state that the draw keeps for the next one, encrypted.
     state: Option<State>,
+    /// The reason for which it is skipped, if it is.
+    skip: Option<SkipReason>,
 }
 
 pub(super) struct Driver {
@@ -173,7 +177,7 @@ impl Driver {
             for handed in self.turns.next() {
                 let event = match handed {
                     HandedRelease::Wanted(request) => self.wanted(request),
-                    HandedRelease::Missed(release) => self.missed(release),
+                    HandedRelease::Skipped(release, why) => self.skipped(release, why),
                 };
                 places.extend(event.name().map(|id| (*id, places.len())));
                 effects.extend(self.step(event));

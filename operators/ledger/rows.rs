@@ -57,6 +57,11 @@ impl ReleaseId {
         tombstone(self, status_word(status))
     }
 
+    /// The tombstone of a window that lacks a part of its input.
+    pub(crate) fn input_gap(&self) -> String {
+        format!("{{{},\"skipped\":true,\"why\":\"input gap\"}}", head(self))
+    }
+
     /// The tombstone of a window that starts before a repair: a value that was released for it earlier holds.
     pub(crate) fn lost_to_repair(&self) -> String {
         lost_to_repair(self)

@@ -15,7 +15,9 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use discreet::gate::{Delivery, Gate, GateEvent, GateHandle, HaltReason, Opening, ReleaseRequest, Sealable};
+use discreet::gate::{
+    Delivery, Gate, GateEvent, GateHandle, HaltReason, Opening, ReleaseRequest, Sealable, SkipReason,
+};
 use discreet::ledger::failpoint::{hits, reached};
 use discreet::ledger::{Ledger, LedgerError, LedgerErrorKind, ReleaseId};
 
@@ -105,7 +107,7 @@ impl Driver {
                 let release = plan::release(statistic, window);
                 pending.push_back(release.clone());
                 if plan::missed(statistic, window) {
-                    handle.miss(release);
+                    handle.skip(release, SkipReason::Late);
                     continue;
                 }
                 let (id, draws, charge) = (release.id(), self.draws.clone(), plan::charge(statistic));

@@ -8,6 +8,7 @@ mod agreement;
 mod cluster;
 mod exits;
 mod fields;
+mod gaps;
 mod jobs;
 mod killed;
 #[path = "../kit/mod.rs"]

@@ -184,7 +184,8 @@ impl Finished {
         self.refused
     }
 
-    /// Returns the number of windows that were skipped, because their time passed before they were complete.
+    /// Returns the number of windows that were skipped: their time passed before they were complete, or
+    /// a part of their input is missing.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::failure::RunError;
+use super::gaps::{GapInput, InputGaps};
 use super::shared::Context;
 use super::source::{BATCH, Pulled, Source};
 use crate::dataflow::engine::{
@@ -49,9 +50,11 @@ impl Feeds {
     ) -> Fed<'scope, S::Record> {
         let mut input = InputHandle::new();
         let stream = input.to_stream(scope);
+        let (gaps, gap_input) = InputGaps::stream(scope);
         let batch = Vec::with_capacity(BATCH);
-        self.pumps.push(Box::new(Tap { source, input, batch, declared: Time::MIN, phase: Phase::Flowing }));
-        Fed { stream, context: self.context.of_an_input() }
+        let (declared, phase) = (Time::MIN, Phase::Flowing);
+        self.pumps.push(Box::new(Tap { source, input, gaps: gap_input, batch, declared, phase }));
+        Fed { stream, context: self.context.of_an_input(gaps) }
     }
 
     /// Registers a stream that the driver does not feed, such as the output of a connector. Its input has
@@ -67,8 +70,9 @@ impl Feeds {
         }
         let control = Rc::new(RefCell::new(Control::new(self.worker, partitions)));
         let input = Rc::new(RefCell::new(InputHandle::new()));
+        let context = self.context.of_an_input(Rc::new(InputGaps::none()));
         let word = WorkerDeclaration::new(Rc::clone(&control), Rc::clone(&self.context));
-        let external = External::new(Rc::clone(&input), self.context.of_an_input(), partitions, self.peers);
+        let external = External::new(Rc::clone(&input), context, partitions, self.peers);
         self.pumps.push(Box::new(Wire::new(control, input)));
         Ok((word, external))
     }
@@ -94,6 +98,7 @@ pub(crate) enum Turn {
 struct Tap<S: Source> {
     source: S,
     input: InputHandle<Time, CapacityContainerBuilder<Vec<S::Record>>>,
+    gaps: GapInput,
     batch: Vec<S::Record>,
     declared: Time,
     phase: Phase,
@@ -114,6 +119,7 @@ impl<S: Source> Pump for Tap<S> {
             Phase::Flowing if may_pull => self.pull(),
             Phase::Ended if context.is_settled_before(self.declared) => {
                 self.input.advance_to(Time::MAX);
+                self.gaps.advance_to(Time::MAX);
                 self.phase = Phase::Over;
                 Ok(Turn::Moved)
             }
@@ -132,16 +138,23 @@ impl<S: Source> Tap<S> {
         match pulled {
             Pulled::Idle if !moved => return Ok(Turn::Still),
             Pulled::Idle | Pulled::More => {}
+            Pulled::Gap(start, _) if start < self.declared => return Err(gap_in_the_past()),
+            Pulled::Gap(start, end) => self.gaps.send((start, end)),
             Pulled::Complete(time) if time < self.declared => return Err(went_back()),
             Pulled::Complete(time) => {
                 // The end of time means that the input has ended; only `End` declares that.
                 self.declared = time.min(Time::MAX - 1);
                 self.input.advance_to(self.declared);
+                self.gaps.advance_to(self.declared);
             }
             Pulled::End => self.phase = Phase::Ended,
         }
         Ok(Turn::Moved)
     }
+}
+
+fn gap_in_the_past() -> RunError {
+    RunError::abandoned("a source reported an input gap in a time that it had declared complete")
 }
 
 pub(crate) fn went_back() -> RunError {

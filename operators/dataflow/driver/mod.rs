@@ -4,6 +4,7 @@ mod config;
 mod connect;
 mod failure;
 mod feed;
+mod gaps;
 mod peers;
 mod run;
 mod shared;
@@ -17,6 +18,7 @@ pub(super) use failure::draws_for_a_dataflow;
 pub use failure::{FailureKind, Finished, RunError};
 pub use feed::{External, WorkerDeclaration};
 pub use feed::{Fed, Feeds};
+pub(super) use gaps::InputGaps;
 #[cfg(feature = "cli")]
 pub(crate) use peers::Peers;
 pub use run::Worker;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::failure::{Finished, RunError};
+use super::gaps::InputGaps;
 use super::source::SubmissionOrder;
 use crate::dataflow::engine::{
     CapacityContainerBuilder, Engine, Exchange, InputHandle, Operator, Pipeline, Probe,
@@ -152,18 +153,21 @@ pub(crate) struct Context {
     names: Rc<RefCell<BTreeSet<(Name, Name)>>>,
     /// The order in which the releases of one input submit their windows.
     pub(crate) order: SubmissionOrder,
+    /// The gaps of the input.
+    pub(crate) gaps: Rc<InputGaps>,
 }
 
 impl Context {
     pub(crate) fn new(shared: Arc<ProcessShared>) -> Rc<Context> {
         let (probes, names, order) = Default::default();
-        Rc::new(Context { shared, probes, names, order })
+        Rc::new(Context { shared, probes, names, order, gaps: Rc::new(InputGaps::none()) })
     }
 
     /// Returns the context of another input, whose releases have an order of their own.
-    pub(crate) fn of_an_input(&self) -> Rc<Context> {
+    pub(crate) fn of_an_input(&self, gaps: Rc<InputGaps>) -> Rc<Context> {
         let (shared, order) = (Arc::clone(&self.shared), SubmissionOrder::default());
-        Rc::new(Context { shared, probes: Rc::clone(&self.probes), names: Rc::clone(&self.names), order })
+        let (probes, names) = (Rc::clone(&self.probes), Rc::clone(&self.names));
+        Rc::new(Context { shared, probes, names, order, gaps })
     }
 
     /// Reserves a name for a statistic, once.

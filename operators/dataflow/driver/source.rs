@@ -34,6 +34,10 @@ pub enum Pulled {
     /// Every record of this part that is in time for a window which closes at or before this time has been
     /// given. The time never goes back.
     Complete(Time),
+    /// The source was not connected from the first of these times to the second, and cannot give what came in
+    /// between. Windows that overlap this input gap are skipped, at no cost. It is reported before a time in
+    /// it is declared complete.
+    Gap(Time, Time),
     /// No record is available at the moment.
     Idle,
     /// All records have been given.

@@ -21,7 +21,7 @@ use crate::dataflow::engine::{
 };
 use crate::dataflow::windows::{Clock, Schedule, Windows};
 use crate::gate;
-use crate::gate::{BudgetStatus, Gate, GateEvent, HaltReason, ReleaseRequest, Sealable};
+use crate::gate::{BudgetStatus, Gate, GateEvent, HaltReason, ReleaseRequest, Sealable, SkipReason};
 use crate::invalid::Invalid;
 use crate::ledger::{Charge, Digest, LedgerError, Name, ReleaseId, Row};
 use crate::time::{Span, Time};
@@ -172,6 +172,8 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
     }
 
+    let known = scope.activator_for(Rc::clone(&address));
+    context.gaps.on_advance(Box::new(move || known.activate()));
     let (own, turn) = (Rc::clone(&context), scope.activator_for(address));
     builder.build(move |mut capabilities| {
         let wake = Box::new(move || turn.activate());
@@ -252,7 +254,8 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         self.hear(&capability, emit);
         // After a failure nothing leaves, and nothing is marked as settled.
         if !self.shared.has_failed() {
-            self.submit(complete);
+            // A window whose gaps are not all known yet is not complete.
+            self.submit(complete.map(|complete| complete.min(self.context.gaps.complete())));
             while let Some((close, outcome)) = self.queue.pop() {
                 self.leave(&capability.delayed(&close), outcome, emit);
             }
@@ -296,10 +299,15 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         let now = self.clock.as_ref().map(|clock| clock.now());
         let (order, place) = (&self.context.order, self.place);
         while !self.shared.is_over()
-            && let Some(word) = self.queue.next(complete, now, |close| order.is_turn(place, close))
+            && let Some(word) = self.queue.next(
+                complete,
+                now,
+                |close| order.is_turn(place, close),
+                |window| self.context.gaps.overlap(window),
+            )
         {
             match word {
-                WindowAction::Miss(release) => lock(&self.handle).miss(release),
+                WindowAction::Skip(release, why) => lock(&self.handle).skip(release, why),
                 WindowAction::Submit(request) => {
                     self.asked.insert(request.release.id(), Instant::now());
                     if let Err(trouble) = lock(&self.handle).submit(request) {
@@ -397,8 +405,8 @@ pub(crate) trait ReleaseBackend: Send {
     fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError>;
     /// Requests the row of a release; without one, the gate reports that it is absent.
     fn seek(&self, release: ReleaseId);
-    /// Reports that a window's deadline has passed: a window without a row is skipped.
-    fn miss(&self, release: ReleaseId);
+    /// Skips a window, unless it has a row.
+    fn skip(&self, release: ReleaseId, why: SkipReason);
     fn hear(&self) -> Option<GateEvent>;
     fn delivered(&self, row: &Row);
     /// Returns the error for which the gate stopped, after the event of its halt.
@@ -416,8 +424,8 @@ impl ReleaseBackend for gate::GateHandle {
         gate::GateHandle::seek(self, release);
     }
 
-    fn miss(&self, release: ReleaseId) {
-        gate::GateHandle::miss(self, release);
+    fn skip(&self, release: ReleaseId, why: SkipReason) {
+        gate::GateHandle::skip(self, release, why);
     }
 
     fn hear(&self) -> Option<GateEvent> {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::driver::{Context, Fed, ProcessShared};
+use crate::dataflow::driver::{Context, Fed, InputGaps, ProcessShared};
 use crate::dataflow::engine::{
     Activator, Capability, CapacityContainerBuilder, Concat, Exchange, Operator, OperatorBuilder,
     OutputBuilder, Pipeline, Probing, StreamVec,
@@ -21,7 +21,7 @@ use crate::dataflow::engine::{
 use crate::dataflow::release::LeavingRelease;
 use crate::dataflow::release::deliver::{SharedBackend, lock};
 use crate::dataflow::release::operator::{ReleaseBackend, Waker};
-use crate::gate::{BudgetStatus, GateEvent, ReleaseRequest};
+use crate::gate::{BudgetStatus, GateEvent, ReleaseRequest, SkipReason};
 use crate::invalid::Invalid;
 use crate::ledger;
 use crate::ledger::{Digest, Row};
@@ -116,6 +116,10 @@ pub(super) struct QuerySequencer<A> {
     /// The actions of the operator that looks for rows; `sealing` has those of the operator that seals.
     seeking: VecDeque<QueryAction>,
     sealing: VecDeque<QueryAction>,
+    /// The gaps of the records.
+    gaps: Rc<InputGaps>,
+    /// The queries that were counted while the gaps of their data were not all known.
+    counted: Vec<Digest>,
 }
 
 impl<A: QueryAnswering> QuerySequencer<A> {
@@ -124,10 +128,11 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         handle: Box<dyn ReleaseBackend>,
         shared: Arc<ProcessShared>,
         workers: usize,
+        gaps: Rc<InputGaps>,
     ) -> QuerySequencer<A> {
         let (stages, seeking, sealing) = Default::default();
-        let handle = Arc::new(Mutex::new(handle));
-        QuerySequencer { answering, handle, shared, workers, stages, seeking, sealing }
+        let (handle, counted) = (Arc::new(Mutex::new(handle)), Vec::new());
+        QuerySequencer { answering, handle, shared, workers, stages, seeking, sealing, gaps, counted }
     }
 
     /// Adds a query: returns the name and the time of its answer, unless it is in progress already. A second
@@ -153,12 +158,36 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         let Some(QueryStage::Counting { found, missing, .. }) = self.stages.get_mut(&id) else { return };
         *found += part;
         *missing -= 1;
-        if *missing > 0 || self.shared.is_over() {
+        if *missing == 0 {
+            self.counted.push(id);
+            self.seal_counted();
+        }
+    }
+
+    /// Sends the requests of all queries whose data is complete, gaps included.
+    fn seal_counted(&mut self) {
+        let is_complete = |id: &Digest| match self.stages.get(id) {
+            Some(QueryStage::Counting { posed, .. }) => {
+                self.answering.close(posed.version) <= self.gaps.complete()
+            }
+            _ => true,
+        };
+        let (complete, counted) = std::mem::take(&mut self.counted).into_iter().partition(is_complete);
+        self.counted = counted;
+        complete.into_iter().for_each(|id: Digest| self.seal(id));
+    }
+
+    fn seal(&mut self, id: Digest) {
+        if self.shared.is_over() {
             return;
         }
         let sealing = QueryStage::Sealing(Instant::now());
         let Some(QueryStage::Counting { posed, found, .. }) = self.stages.insert(id, sealing) else { return };
         self.shared.awaits(0, 1);
+        let release = self.answering.release(&posed.question);
+        if self.gaps.overlap(release.window) {
+            return lock(&self.handle).skip(release, SkipReason::InputGap);
+        }
         let request = self.answering.request(posed, found);
         if let Err(trouble) = lock(&self.handle).submit(request) {
             self.shared.fail(trouble.into());
@@ -167,6 +196,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
 
     /// Receives the events of the gate.
     pub(super) fn hear(&mut self) {
+        self.seal_counted();
         loop {
             let heard = lock(&self.handle).hear();
             match heard {
@@ -263,6 +293,7 @@ struct HeldTimes {
 /// Looks for the rows of queries through their backend, on worker 0.
 pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     questions: Fed<'scope, Query>,
+    gaps: &Rc<InputGaps>,
     at_gate: Option<(A, Box<dyn ReleaseBackend>, Waker)>,
 ) -> Sought<'scope, A> {
     let Fed { stream, context } = questions;
@@ -288,7 +319,8 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     let address = builder.operator_info().address;
     let sequencer = at_gate.map(|(answering, handle, waker)| {
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
-        Rc::new(RefCell::new(QuerySequencer::new(answering, handle, Arc::clone(&context.shared), workers)))
+        let shared = Arc::clone(&context.shared);
+        Rc::new(RefCell::new(QuerySequencer::new(answering, handle, shared, workers, Rc::clone(gaps))))
     });
     let (at_gate, seal) = (sequencer.clone(), Wakes::default());
     let wakes = seal.clone();
@@ -371,6 +403,8 @@ pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
     let address = builder.operator_info().address;
     // The waker was made for this operator.
     let _ = seal.0.set(scope.activator_for(Rc::clone(&address)));
+    let known = scope.activator_for(address);
+    context.gaps.on_advance(Box::new(move || known.activate()));
 
     builder.build(move |mut capabilities| {
         // For the rows that a former process has sealed and not delivered: all of them are given out when the

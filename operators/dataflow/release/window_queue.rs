@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::operator::{Title, WindowStatistic};
 use crate::accounting::Interval;
 use crate::dataflow::windows::Schedule;
-use crate::gate::ReleaseRequest;
+use crate::gate::{ReleaseRequest, SkipReason};
 use crate::ledger::{Digest, ReleaseId};
 use crate::time::{Span, Time};
 
@@ -39,7 +39,7 @@ pub(crate) struct WindowQueue<S: WindowStatistic, Outcome> {
 /// The next request to the gate.
 pub(crate) enum WindowAction {
     Submit(ReleaseRequest),
-    Miss(ReleaseId),
+    Skip(ReleaseId, SkipReason),
 }
 
 impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
@@ -80,12 +80,14 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
 
     /// Returns the next request to the gate, now that everything before `complete` has been declared
     /// complete. [`Time::MAX`] means that all inputs have ended. `now` is the time of the public clock, if
-    /// there is one; `is_turn` returns true if a window that closes at the given time may be submitted.
+    /// there is one; `is_turn` returns true if a window that closes at the given time may be submitted, and
+    /// `has_gap` if a window lacks a part of its input.
     pub(crate) fn next(
         &mut self,
         complete: Option<Time>,
         now: Option<Time>,
         is_turn: impl Fn(Time) -> bool,
+        has_gap: impl Fn(Interval) -> bool,
     ) -> Option<WindowAction> {
         loop {
             // Inputs that vanished have completed nothing.
@@ -98,10 +100,13 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
             let window = self.schedule.window(self.next)?;
             let over = self.statistic.last().is_some_and(|windows| self.next >= windows);
             let late = matches!((now, self.deadline(window)), (Some(now), Some(deadline)) if now >= deadline);
-            let missed = late || (over && self.close(window) <= complete);
-            if !missed && self.close(window) > complete {
+            if !late && self.close(window) > complete {
                 return None;
             }
+            let skipped = match late || over {
+                true => Some(SkipReason::Late),
+                false => has_gap(window).then_some(SkipReason::InputGap),
+            };
             if !is_turn(self.close(window)) {
                 return None;
             }
@@ -115,8 +120,8 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
             }
             self.waiting.insert(number, None);
             self.numbers.insert(id, number);
-            if missed {
-                return Some(WindowAction::Miss(release));
+            if let Some(why) = skipped {
+                return Some(WindowAction::Skip(release, why));
             }
             let tally = tally.unwrap_or_else(|| self.statistic.tally(window));
             let sealable = self.statistic.sealable(window, tally);

@@ -136,13 +136,13 @@ fn a_window_that_is_not_complete_by_its_deadline_is_skipped_and_never_released_l
     thread::sleep(Duration::from_millis(150));
     assert_eq!(ears.lines(), Vec::<String>::new(), "its time has not passed");
     clock.0.store(15, Ordering::SeqCst);
-    until(|| ears.lines() == ["skipped"]);
+    until(|| ears.lines() == ["0: skipped, Late"]);
     // Complete now, and too late.
     say.send(Pulled::Complete(10)).unwrap();
     say.send(Pulled::Complete(20)).unwrap();
-    until(|| ears.lines() == ["skipped", "10: 0"]);
+    until(|| ears.lines() == ["0: skipped, Late", "10: 0"]);
     clock.0.store(i64::MAX / 4, Ordering::SeqCst);
-    until(|| ears.lines() == ["skipped", "10: 0", "skipped"]);
+    until(|| ears.lines() == ["0: skipped, Late", "10: 0", "20: skipped, Late"]);
     say.send(Pulled::End).unwrap();
     let finished = running.join().unwrap().unwrap();
     assert_eq!((finished.released(), finished.skipped()), (1, 2));

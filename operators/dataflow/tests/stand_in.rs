@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use crate::accounting::PrivacyCost;
 use crate::dataflow::release::{ReleaseBackend, Wake};
-use crate::gate::{BudgetStatus, GateEvent, HaltReason, ReleaseRequest};
+use crate::gate::{BudgetStatus, GateEvent, HaltReason, ReleaseRequest, SkipReason};
 use crate::ledger::{Digest, Forecast, LedgerError, ReleaseId, ReleaseStatus, Row};
 use crate::noise::NoiseSource;
 use crate::time::Time;
@@ -44,7 +44,7 @@ pub(super) type Delivered = Arc<Mutex<Vec<Time>>>;
 
 enum Asked {
     Submit(ReleaseRequest),
-    Miss(ReleaseId),
+    Skip(ReleaseId, SkipReason),
 }
 
 impl StandIn {
@@ -74,8 +74,9 @@ impl StandIn {
                     Err(end) => {
                         for asked in group.drain(..).rev() {
                             let row = match asked {
-                                Asked::Miss(release) => {
-                                    row(release, ReleaseStatus::Skipped, "skipped".into())
+                                Asked::Skip(release, why) => {
+                                    let line = format!("{}: skipped, {why:?}", release.window.start());
+                                    row(release, ReleaseStatus::Skipped, line)
                                 }
                                 Asked::Submit(request) => {
                                     let line = request
@@ -112,8 +113,8 @@ impl ReleaseBackend for StandIn {
 
     fn seek(&self, _: ReleaseId) {}
 
-    fn miss(&self, release: ReleaseId) {
-        let _ = self.asked.send(Asked::Miss(release));
+    fn skip(&self, release: ReleaseId, why: SkipReason) {
+        let _ = self.asked.send(Asked::Skip(release, why));
     }
 
     fn hear(&self) -> Option<GateEvent> {

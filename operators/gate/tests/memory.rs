@@ -64,7 +64,7 @@ fn rows_are_written_and_delivered_in_the_order_of_requests() {
         by_path.submit(total(window, 1)).unwrap();
         by_hour.submit(other(window)).unwrap();
         if window % 3 == 0 {
-            by_hour.miss(ReleaseId { name: name_of("by_hour"), ..release(window + 100) });
+            by_hour.skip(ReleaseId { name: name_of("by_hour"), ..release(window + 100) }, SkipReason::Late);
         }
         // At or before the settled frontier: it is skipped.
         by_path.submit(total(window - 40, 1)).unwrap();

@@ -152,7 +152,7 @@ fn what_was_skipped_settles_nothing_before_it(at: ScratchPlace) {
     let scratch = scratch(at, 3);
     let draws = Arc::default();
     let (gate, handle) = open(&scratch);
-    handle.miss(release(7));
+    handle.skip(release(7), SkipReason::Late);
     assert_eq!(row(&handle).status(), ReleaseStatus::Skipped);
     drop((gate, handle));
     let (_gate, handle) = open(&scratch);

@@ -5,7 +5,7 @@ use crossbeam_channel::Sender;
 use super::{Driver, GateMessage, MemoryReply, PendingRequest};
 use crate::gate::core::{CommitOutcome, Delivery, Event};
 use crate::gate::handle::Listener;
-use crate::gate::request::{GateEvent, HaltReason, HandedRelease, ReleaseRequest};
+use crate::gate::request::{GateEvent, HaltReason, HandedRelease, ReleaseRequest, SkipReason};
 use crate::gate::state::HandleRequest;
 use crate::gate::{request, state};
 use crate::ledger::{Digest, Ledger, LedgerErrorKind, ReleaseId, ReleaseStatus, Row, Sealing, failpoint};
@@ -68,7 +68,11 @@ impl Driver {
     }
 
     pub(super) fn tombstone(&self, id: Digest, status: ReleaseStatus) -> Option<Sealing> {
-        let line = self.requests.get(&id)?.release.tombstone(status);
+        let PendingRequest { release, skip, .. } = self.requests.get(&id)?;
+        let line = match skip {
+            Some(SkipReason::InputGap) if status == ReleaseStatus::Skipped => release.input_gap(),
+            _ => release.tombstone(status),
+        };
         self.sealing(id, status, line)
     }
 
@@ -127,8 +131,8 @@ impl Driver {
                 self.turns.queue(HandedRelease::Wanted(request));
                 None
             }
-            GateMessage::Missed(release) => {
-                self.turns.queue(HandedRelease::Missed(release));
+            GateMessage::Skipped(release, why) => {
+                self.turns.queue(HandedRelease::Skipped(release, why));
                 None
             }
             GateMessage::Sought(release) => self.sought(release),
@@ -176,9 +180,10 @@ impl Driver {
         doubted
     }
 
-    /// Returns the event of a window whose deadline has passed.
-    pub(super) fn missed(&mut self, release: ReleaseId) -> Event<Digest, String> {
-        Event::Missed(self.keep(PendingRequest { release, charge: None, sealable: None, state: None }))
+    /// Returns the event of a window that is skipped.
+    pub(super) fn skipped(&mut self, release: ReleaseId, why: SkipReason) -> Event<Digest, String> {
+        let skip = Some(why);
+        Event::Missed(self.keep(PendingRequest { release, charge: None, sealable: None, state: None, skip }))
     }
 
     pub(super) fn wanted(
@@ -188,13 +193,14 @@ impl Driver {
         // It has its row already, or it is skipped: windows of a version are drawn in the order of their
         // ends.
         if self.is_passed(&release) {
-            return self.missed(release);
+            return self.skipped(release, SkipReason::Late);
         }
         Event::Wanted(self.keep(PendingRequest {
             release,
             charge: Some(charge),
             sealable: Some(sealable),
             state: None,
+            skip: None,
         }))
     }
 
@@ -218,7 +224,7 @@ impl Driver {
         }
         match request::ask(&mut self.ledger, &self.claim, |ledger| ledger.look_up(&release)) {
             Ok(Some(_)) => {
-                let asked = PendingRequest { release, charge: None, sealable: None, state: None };
+                let asked = PendingRequest { release, charge: None, sealable: None, state: None, skip: None };
                 Some(Event::Wanted(self.keep(asked)))
             }
             Ok(None) => {

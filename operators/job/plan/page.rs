@@ -316,12 +316,12 @@ pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
 pub(super) fn restart(job: &Job) -> String {
     let again = match job.source.records.place() {
         Some(SourcePlace::Stdin) => {
-            "Standard input is not read again: windows that are not sealed are released without what was read before."
+            "Standard input is not read again: windows that begin before the restart and are not sealed are skipped, at no cost."
         }
         None => "All records are generated again.",
         Some(SourcePlace::Files(_)) => {
-            "All input is read again, from its start. What is no longer there, or came through a pipe, is missing in \
-             windows that are not sealed."
+            "All files are read again, from their start; what is no longer there is missing in windows that are not \
+             sealed. A pipe is not read again: such windows are skipped, at no cost."
         }
     };
     let counters = match job.releases.iter().find_map(|release| release.bound.windows) {

@@ -170,7 +170,7 @@ fn ends(job: &Job) -> Result<Option<(Time, Time)>, RunError> {
         match pulled {
             Pulled::End => return Ok(ends),
             Pulled::Idle => std::thread::sleep(std::time::Duration::from_millis(1)),
-            Pulled::More | Pulled::Complete(_) => {}
+            Pulled::More | Pulled::Complete(_) | Pulled::Gap(..) => {}
         }
     }
 }

@@ -175,7 +175,7 @@ impl Job {
             match pulled {
                 Pulled::End => break,
                 Pulled::Idle => std::thread::sleep(Duration::from_millis(1)),
-                Pulled::More | Pulled::Complete(_) => {}
+                Pulled::More | Pulled::Complete(_) | Pulled::Gap(..) => {}
             }
         }
         Ok(survey)

@@ -21,6 +21,8 @@ pub(super) enum DealerMessage {
     Chunk(LineChunk),
     /// All data that was present at this time has been dealt.
     Mark(Time),
+    /// The source was not connected between these times, and cannot be read again.
+    Gap(Time, Time),
     End,
 }
 

@@ -162,6 +162,7 @@ impl Lines {
                 _ if self.ended => return Ok(Pulled::End),
                 Ok(DealerMessage::Chunk(chunk)) => self.begin(chunk),
                 Ok(DealerMessage::Mark(time)) => return Ok(Pulled::Complete(time)),
+                Ok(DealerMessage::Gap(start, end)) => return Ok(Pulled::Gap(start, end)),
                 Ok(DealerMessage::End) => self.ended = true,
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.pulled()),
                 Err(TryRecvError::Empty) => return Ok(Pulled::Idle),

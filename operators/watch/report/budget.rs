@@ -104,7 +104,7 @@ pub(super) fn gone(model: &Model) -> Vec<String> {
                 WindowOutcome::Refused(why) if run.len() == 1 => format!("{subject} was refused: {why}."),
                 WindowOutcome::Refused(why) => format!("{subject} were refused: at the first, {why}."),
                 WindowOutcome::Skipped => {
-                    format!("{subject} {were} skipped: {their} time passed before the answer was ready.")
+                    format!("{subject} {were} skipped: {their} time passed before the answer was ready, or a part of {their} input is missing.")
                 }
                 WindowOutcome::Lost => format!(
                     "{subject} {were} lost: {their} line could not be sealed, or the ledger was repaired since. A value \

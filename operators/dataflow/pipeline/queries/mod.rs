@@ -186,7 +186,7 @@ where
         };
         let context = Rc::clone(&people.items.context);
         let gathered = people.gathered(&selector);
-        let sought = sought(questions, at_gate);
+        let sought = sought(questions, &context.gaps, at_gate);
         let (posed, unanswered) = (sought.posed.clone(), sought.unanswered.clone());
         let counted = match kept {
             KeptVersions::Apart => {

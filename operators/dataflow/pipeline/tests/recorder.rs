@@ -10,7 +10,7 @@ use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, Rel
 use crate::dataflow::driver::ProcessShared;
 use crate::dataflow::pipeline::backend::{Opened, StatisticBackend};
 use crate::dataflow::release::{ReleaseBackend, Wake};
-use crate::gate::{BudgetStatus, GateEvent, Memory, Noted, ReleaseRequest};
+use crate::gate::{BudgetStatus, GateEvent, Memory, Noted, ReleaseRequest, SkipReason};
 use crate::invalid::Invalid;
 use crate::ledger::{
     AccountSpec, Digest, Forecast, LedgerError, Name, ReleaseId, ReleaseStatus, Row, VersionTerms,
@@ -261,7 +261,7 @@ impl ReleaseBackend for Recording {
         }
     }
 
-    fn miss(&self, release: ReleaseId) {
+    fn skip(&self, release: ReleaseId, _: SkipReason) {
         self.record(release, ReleaseStatus::Skipped, "skipped".to_owned());
     }
 

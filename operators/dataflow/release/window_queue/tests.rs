@@ -15,10 +15,11 @@ fn tens(until: Option<Time>) -> Schedule {
 }
 
 fn handed_in(queue: &mut TestQueue, complete: Option<Time>, now: Option<Time>) -> Vec<(Time, &'static str)> {
-    std::iter::from_fn(|| queue.next(complete, now, |_| true))
+    std::iter::from_fn(|| queue.next(complete, now, |_| true, |window| window.start() == 1_000))
         .map(|word| match word {
             WindowAction::Submit(request) => (request.release.window.start(), "submitted"),
-            WindowAction::Miss(release) => (release.window.start(), "missed"),
+            WindowAction::Skip(release, SkipReason::Late) => (release.window.start(), "missed"),
+            WindowAction::Skip(release, _) => (release.window.start(), "input gap"),
         })
         .collect()
 }

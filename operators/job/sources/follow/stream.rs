@@ -1,4 +1,7 @@
 //! Standard input, and a pipe that has a name, as they come.
+//!
+//! Neither can be read again. What came before the job was connected is an input gap, and so is the time in
+//! which a pipe with a name has no writer.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -27,7 +30,7 @@ pub(in crate::job::sources) fn follow_input(
 ) -> Result<(), ReadStop> {
     let input =
         rustix::io::dup(io::stdin()).map_err(|error| unreadable(dealer.fault.place(), &error.into()))?;
-    follow_stream(File::from(input), texture, dealer, clock, progress)
+    follow_stream(File::from(input), false, texture, dealer, clock, progress)
 }
 
 /// Reads a pipe that has a name.
@@ -39,11 +42,13 @@ pub(in crate::job::sources) fn follow_pipe(
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let pipe = File::open(path).map_err(|error| unreadable(dealer.fault.place(), &error))?;
-    follow_stream(pipe, texture, dealer, clock, progress)
+    follow_stream(pipe, true, texture, dealer, clock, progress)
 }
 
+/// Reads a stream; one that is opened again by its next writer goes on.
 fn follow_stream(
     mut stream: File,
+    reopens: bool,
     texture: &TextFormat,
     dealer: &mut Dealer,
     clock: Arc<dyn Clock>,
@@ -53,6 +58,7 @@ fn follow_stream(
     let lost = |error: io::Error| unreadable(&place, &error);
     let mut watch = Watch::new(clock);
     let mut text = ReaderText::new(texture);
+    watch.connect(watch.now(&place)?, dealer)?;
     loop {
         dealer.wait()?;
         // The clock is read first: data that is found after it may have come later.
@@ -68,6 +74,14 @@ fn follow_stream(
             };
             progress.add(read as u64);
             // With no room left it was not the end: the data that came between the two reads was read.
+            if ended && read == 0 && rest.limit() > 0 && reopens {
+                wait_for_writer(&stream, dealer)
+                    .map_err(|stop| stop.map_or(ReadStop::Over, |error| lost(error).into()))?;
+                watch.connect(watch.now(&place)?, dealer)?;
+                // The next writer begins a text of its own.
+                text = ReaderText::new(texture);
+                break;
+            }
             if ended && read == 0 && rest.limit() > 0 {
                 let end = Instant::now();
                 while end.elapsed() < END_GRACE {
@@ -82,13 +96,26 @@ fn follow_stream(
                 deal(&mut text, 0, read == 0, dealer)?;
             }
             if read == 0 {
+                watch.mark(now, dealer, progress)?;
                 break;
             }
         }
-        watch.mark(now, dealer, progress)?;
         if there == 0 {
             is_ready(&stream, POLL_INTERVAL).map_err(lost)?;
         }
+    }
+}
+
+/// Waits until a pipe has a writer again. The watermark stands still.
+fn wait_for_writer(stream: &File, dealer: &Dealer) -> Result<(), Option<io::Error>> {
+    loop {
+        dealer.wait().map_err(|_| None)?;
+        let is_ready = is_ready(stream, Duration::ZERO).map_err(Some)?;
+        // Without a writer it is ready, to be read to its end.
+        if !is_ready || rustix::io::ioctl_fionread(stream).map_err(|error| Some(error.into()))? > 0 {
+            return Ok(());
+        }
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -139,7 +166,7 @@ mod tests {
             TextFormat { sizes: Sizes { chunk: 50, line: 100, block: 30, ..Sizes::USUAL }, columns: None };
         let thread = std::thread::spawn(move || {
             let stream = File::from(OwnedFd::from(reader));
-            match follow_stream(stream, &texture, &mut dealer, Arc::new(SystemClock), &progress) {
+            match follow_stream(stream, false, &texture, &mut dealer, Arc::new(SystemClock), &progress) {
                 Err(ReadStop::Gone(gone)) => dealer.fault.fail(gone),
                 _ => panic!(),
             }
@@ -163,6 +190,12 @@ mod tests {
                     );
                 }
                 DealerMessage::Mark(time) => (last, marks) = (time, marks + 1),
+                DealerMessage::Gap(start, end) => {
+                    assert!(
+                        start < -1_000_000_000_000_000 && end <= SystemClock.now() && last == 0,
+                        "{start}"
+                    );
+                }
                 DealerMessage::End => panic!("a live source has ended"),
             }
         }

@@ -7,7 +7,7 @@ use super::POLL_INTERVAL;
 use crate::dataflow::{Clock, SourceError};
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
 use crate::job::sources::reader::ReadStop;
-use crate::time::Time;
+use crate::time::{LIMIT, Time};
 
 /// The largest difference, in microseconds, between the clock and the time that has passed since the start.
 const MAX_CLOCK_DRIFT: Time = 600_000_000;
@@ -19,12 +19,14 @@ pub(super) struct Watch {
     since: Instant,
     marked: Option<Time>,
     marked_at: Instant,
+    /// The time up to which input gaps were reported.
+    reported: Time,
 }
 
 impl Watch {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Watch {
         let (began, now) = (clock.now(), Instant::now());
-        Watch { clock, began, since: now, marked: None, marked_at: now }
+        Watch { clock, began, since: now, marked: None, marked_at: now, reported: -LIMIT }
     }
 
     /// Returns the time. It is believed if as much of it has passed as has passed otherwise: a clock that is
@@ -51,6 +53,17 @@ impl Watch {
         dealer.broadcast(|| DealerMessage::Mark(time))?;
         progress.catch_up(time);
         (self.marked, self.marked_at) = (Some(time), Instant::now());
+        Ok(())
+    }
+
+    /// Notifies every worker that the source was not connected since the last mark, or ever before, and is
+    /// from this time on.
+    pub(super) fn connect(&mut self, now: Time, dealer: &Dealer) -> Result<(), ReadStop> {
+        let start = self.marked.unwrap_or(self.reported).max(self.reported);
+        if start < now {
+            dealer.broadcast(|| DealerMessage::Gap(start, now))?;
+            self.reported = now;
+        }
         Ok(())
     }
 }

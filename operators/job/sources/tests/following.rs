@@ -22,6 +22,7 @@ pub(super) struct Followed {
     parts: Vec<SourcePart<Id, Id>>,
     pub(super) found: Vec<Given>,
     pub(super) complete: Vec<i64>,
+    pub(super) gaps: Vec<(i64, i64)>,
     progress: Arc<Progress>,
 }
 
@@ -42,6 +43,7 @@ impl Followed {
             parts: of(&input, workers),
             found: Vec::new(),
             complete: vec![i64::MIN; workers],
+            gaps: Vec::new(),
             progress: input.progress(),
         }
     }
@@ -59,6 +61,7 @@ impl Followed {
                         *complete = time;
                     }
                     Pulled::End => panic!("a live source has ended"),
+                    Pulled::Gap(start, end) => self.gaps.push((start, end)),
                     Pulled::More | Pulled::Idle => {}
                 }
             }
@@ -72,8 +75,10 @@ impl Followed {
         let began = Instant::now();
         while began.elapsed() < time {
             for (part, complete) in self.parts.iter_mut().zip(&mut self.complete) {
-                if let Pulled::Complete(time) = part.pull(&mut self.found)? {
-                    *complete = time;
+                match part.pull(&mut self.found)? {
+                    Pulled::Complete(time) => *complete = time,
+                    Pulled::Gap(start, end) => self.gaps.push((start, end)),
+                    _ => {}
                 }
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -145,8 +150,13 @@ fn processes_share_what_is_appended() {
         })
         .collect();
     let parts = (0..4).map(|worker| inputs[worker / 2].part(worker)).collect();
-    let mut followed =
-        Followed { parts, found: Vec::new(), complete: vec![i64::MIN; 4], progress: inputs[0].progress() };
+    let mut followed = Followed {
+        parts,
+        found: Vec::new(),
+        complete: vec![i64::MIN; 4],
+        gaps: Vec::new(),
+        progress: inputs[0].progress(),
+    };
     let mut expected = Vec::new();
     for round in 0..40 {
         let lines: Vec<String> = (0..7).map(|line| format!("u{round}-{line}\n")).collect();
@@ -255,8 +265,27 @@ fn a_pipe_with_a_name_is_read_as_it_comes() {
     assert_eq!(followed.settle(), Ok(1));
     writer.write_all(b"b\n").unwrap();
     assert_eq!(followed.settle(), Ok(2));
+    let first = followed.gaps.clone();
+    assert!(first.iter().all(|(start, end)| *start < 0 && *end <= followed.complete[0]), "{first:?}");
+    // Without a writer nothing is declared; what a new one brings is read, and the time between is a gap.
+    writer.write_all(b"torn").unwrap();
     drop(writer);
-    assert!(followed.gone().to_string().contains("it has ended"));
+    followed.settle_for(Duration::from_millis(250)).unwrap();
+    let before = followed.complete.clone();
+    followed.settle_for(Duration::from_millis(400)).unwrap();
+    assert_eq!(followed.complete, before);
+    let mut writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    writer.write_all(b"user\ncid\n").unwrap();
+    assert_eq!(followed.settle(), Ok(3));
+    assert!(
+        followed.found.iter().any(|record| record.person == id(b"cid")),
+        "a torn line is no part of the next"
+    );
+    let second: Vec<_> = followed.gaps.iter().skip(first.len()).collect();
+    assert!(!second.is_empty());
+    for (start, end) in second {
+        assert!(*start <= before[0] && end - start >= 400_000, "{start} to {end}, after {}", before[0]);
+    }
     let crew = Crew { process: 0, processes: 2, threads: 1 };
     let refused = open(
         &source.0,
@@ -304,7 +333,8 @@ pub(super) fn two(sources: [&(SourceSpec, Protected); 2], clocks: [&Arc<Settable
         let wanted = wanted(vec![group(None, None)], false);
         let input = open_in(sizes(64), source, person, wanted, pace, crew, Brake::new()).unwrap();
         let parts = vec![input.part(process)];
-        Followed { parts, found: Vec::new(), complete: vec![i64::MIN], progress: input.progress() }
+        let (complete, gaps, progress) = (vec![i64::MIN], Vec::new(), input.progress());
+        Followed { parts, found: Vec::new(), complete, gaps, progress }
     })
 }
 

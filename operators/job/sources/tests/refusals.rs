@@ -222,7 +222,7 @@ fn a_sorted_part_is_complete_up_to_its_last_line() {
                     declared[worker] = time;
                 }
                 Pulled::End => ended[worker] = true,
-                Pulled::More | Pulled::Idle => {}
+                Pulled::More | Pulled::Idle | Pulled::Gap(..) => {}
             }
         }
     }

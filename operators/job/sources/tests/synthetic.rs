@@ -69,7 +69,7 @@ fn a_live_log_gives_what_has_happened() {
                 complete = time;
             }
             Pulled::End => break,
-            Pulled::More | Pulled::Idle => {}
+            Pulled::More | Pulled::Idle | Pulled::Gap(..) => {}
         }
     }
     assert_eq!(all.len(), 10_000);

@@ -1,0 +1,113 @@
+//! Input gaps: the intervals in which a source was not connected, and which it cannot replay.
+//!
+//! A window that overlaps one is skipped, at no cost: it is never answered from a part of its records. That a
+//! source was connected is an operational fact, the same whoever is in the data; that records came never
+//! decides.
+//!
+//! Gaps travel beside the records of their input, as a stream of their own, to worker 0, where windows are
+//! released. No window is released before both streams have passed its close.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use crate::accounting::Interval;
+use crate::dataflow::engine::{CapacityContainerBuilder, Exchange, InputHandle, Operator, Scope};
+use crate::time::Time;
+
+/// The handle by which a worker's part of an input reports its gaps.
+pub(crate) type GapInput = InputHandle<Time, CapacityContainerBuilder<Vec<(Time, Time)>>>;
+
+/// The gaps of one input that this worker knows of: all of them, on worker 0.
+pub(crate) struct InputGaps {
+    /// Disjoint, in order.
+    known: RefCell<Vec<Interval>>,
+    /// The time up to which all gaps are known.
+    complete: Cell<Time>,
+    wakes: RefCell<Vec<Box<dyn Fn()>>>,
+}
+
+impl InputGaps {
+    /// Creates the gaps of an input that has none.
+    pub(crate) fn none() -> InputGaps {
+        InputGaps { known: RefCell::default(), complete: Cell::new(Time::MAX), wakes: RefCell::default() }
+    }
+
+    /// Creates the stream of the gaps of an input, and the handle of this worker's part.
+    pub(crate) fn stream(scope: Scope<'_, Time>) -> (Rc<InputGaps>, GapInput) {
+        let gaps = Rc::new(InputGaps { complete: Cell::new(Time::MIN), ..InputGaps::none() });
+        let known = Rc::clone(&gaps);
+        let mut input = GapInput::new();
+        input.to_stream(scope).sink(Exchange::new(|_: &(Time, Time)| 0), "Gaps", move |(input, frontier)| {
+            input.for_each(|_, batch| {
+                batch
+                    .drain(..)
+                    .filter_map(|(start, end)| Interval::new(start, end).ok())
+                    .for_each(|gap| known.add(gap));
+            });
+            if let Some(complete) = frontier.frontier().iter().copied().min() {
+                known.advance(complete);
+            }
+        });
+        (gaps, input)
+    }
+
+    /// Calls `wake` whenever more is known.
+    pub(crate) fn on_advance(&self, wake: Box<dyn Fn()>) {
+        self.wakes.borrow_mut().push(wake);
+    }
+
+    /// Returns the time up to which all gaps are known.
+    pub(crate) fn complete(&self) -> Time {
+        self.complete.get()
+    }
+
+    /// Returns true if a window overlaps a gap.
+    pub(crate) fn overlap(&self, window: Interval) -> bool {
+        let known = self.known.borrow();
+        let first = known.partition_point(|gap| gap.end() <= window.start());
+        known.get(first).is_some_and(|gap| gap.start() < window.end())
+    }
+
+    fn add(&self, gap: Interval) {
+        let mut known = self.known.borrow_mut();
+        let from = known.partition_point(|other| other.end() < gap.start());
+        let to = known.partition_point(|other| other.start() <= gap.end());
+        let joined = known.get(from..to).unwrap_or_default();
+        let start = joined.first().map_or(gap.start(), |first| first.start().min(gap.start()));
+        let end = joined.last().map_or(gap.end(), |last| last.end().max(gap.end()));
+        known.splice(from..to.max(from), Interval::new(start, end).ok());
+    }
+
+    fn advance(&self, complete: Time) {
+        if self.complete.replace(complete) < complete {
+            self.wakes.borrow().iter().for_each(|wake| wake());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn interval((start, length): (i64, i64)) -> Interval {
+        Interval::new(start, start + length).unwrap()
+    }
+
+    proptest! {
+        // Refutes gaps that are lost where they touch or overlap, and an end that counts as inside.
+        #[test]
+        fn a_window_overlaps_exactly_the_gaps_that_were_added(
+            added in prop::collection::vec((0i64..60, 1i64..12), 0..12),
+            window in (0i64..70, 1i64..20),
+        ) {
+            let gaps = InputGaps::none();
+            added.iter().copied().map(interval).for_each(|gap| gaps.add(gap));
+            let window = interval(window);
+            let is_in = |time: &i64| added.iter().any(|(start, length)| (*start..start + length).contains(time));
+            prop_assert_eq!(gaps.overlap(window), (window.start()..window.end()).any(|time| is_in(&time)));
+            let known = gaps.known.borrow();
+            prop_assert!(known.windows(2).all(|pair| pair[0].end() < pair[1].start()));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Input gaps: a window of which a part was never read is skipped, and no number is released of it.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::jobs::{HEADER, PAGES, SECOND, exact, line, tallies};
+use crate::scene::{Life, Printed, Scene, moment, now, until};
+
+/// The lines that were written, by the start of their second and page.
+type Written = BTreeMap<(String, String), i64>;
+
+/// Writes lines for some time.
+fn write(input: &mut impl Write, lasting: Duration, written: &mut Written, person: &mut u64) {
+    let since = Instant::now();
+    while since.elapsed() < lasting {
+        let (time, page) = (now(), PAGES[(*person % 3) as usize]);
+        input.write_all(line(*person, time, page).as_bytes()).unwrap();
+        *written.entry((moment(time / SECOND * SECOND), page.to_owned())).or_default() += 1;
+        *person += 1;
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Compares the released windows with what was written; returns the starts of the windows that were skipped,
+/// and of those that were released.
+fn compared(scene: &Scene, written: &Written) -> (Vec<String>, Vec<String>) {
+    let text = scene.read("releases.jsonl");
+    let printed = Printed::of(&text);
+    for ((start, page), value) in tallies(&printed.values()) {
+        let count = written.get(&(start.clone(), page.clone())).copied().unwrap_or_default();
+        assert_eq!(value, count, "{start} {page}");
+    }
+    let skipped: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let skipped = skipped.iter().filter(|line| line["skipped"] == true);
+    let skipped: Vec<String> = skipped
+        .map(|line| {
+            assert_eq!(line["why"], "input gap", "{line}");
+            line["window"]["start"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let released = printed.0.keys().map(|(_, start)| start.clone());
+    let released = released.filter(|start| !skipped.contains(start)).collect();
+    (skipped, released)
+}
+
+fn released(scene: &Scene) -> usize {
+    scene.read("releases.jsonl").matches("\"closed\":true").count()
+}
+
+/// A job whose windows begin three seconds ago.
+fn scene(path: &str) -> (Scene, i64) {
+    let scene = Scene::new("gaps");
+    let from = now() / SECOND * SECOND - 3 * SECOND;
+    scene.write("job.toml", exact(from, None).replace("\"visits.csv\"", &format!("{path:?}")));
+    scene.init();
+    (scene, from)
+}
+
+// Refutes a number of a window that began before the job was connected, or that a kill left open; a charge for
+// one; and a window that is skipped although all of it was read.
+#[test]
+fn windows_that_standard_input_cannot_give_again_are_skipped() {
+    let (scene, from) = scene("-");
+    let (mut written, mut person, mut connected) = (Written::new(), 0, Vec::new());
+    for end in [Signal::KILL, Signal::TERM, Signal::KILL] {
+        let mut life: Life =
+            scene.start_reading(&["run", "job.toml", "--out", "releases.jsonl"], Stdio::piped());
+        let mut input = life.child.stdin.take().unwrap();
+        input.write_all(HEADER.as_bytes()).unwrap();
+        // It has opened its ledger once it has released or skipped something.
+        let before = scene.read("releases.jsonl").len();
+        until("it is connected", || scene.read("releases.jsonl").len() > before);
+        let since = now();
+        write(&mut input, Duration::from_millis(3_300), &mut written, &mut person);
+        connected.push((since, now()));
+        life.signal(end);
+        drop(input);
+        life.end();
+        thread::sleep(Duration::from_millis(700));
+    }
+    let (skipped, released) = compared(&scene, &written);
+    assert!(skipped.contains(&moment(from)), "before the job was connected: {skipped:?}");
+    for (since, until) in &connected {
+        // Windows that lie in a connection, with their lateness, are released; the one that a kill ended is
+        // not.
+        let (first, last) = ((since / SECOND + 1) * SECOND, until - 3 * SECOND / 2);
+        assert!(first < last);
+        for start in (first..last - SECOND).step_by(SECOND as usize) {
+            assert!(released.contains(&moment(start)), "{} of {released:?}", moment(start));
+        }
+    }
+    for pair in connected.windows(2) {
+        let down = pair[0].1 / SECOND * SECOND;
+        assert!(skipped.contains(&moment(down)), "{} of {skipped:?}", moment(down));
+    }
+    // Nothing is paid for a window that was skipped.
+    assert_eq!(scene.charged("job.ledger").0, released.len() as u64);
+    scene.verify("job.ledger");
+}
+
+// Refutes a run that ends with the writer of a named pipe, and a number of a window in which there was none.
+#[test]
+fn windows_in_which_a_pipe_has_no_writer_are_skipped() {
+    let (scene, _) = scene("visits.pipe");
+    assert!(Command::new("mkfifo").arg(scene.at("visits.pipe")).status().unwrap().success());
+    let mut life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+    let (mut written, mut person, mut without) = (Written::new(), 0, Vec::new());
+    for _ in 0..3 {
+        let mut pipe = OpenOptions::new().write(true).open(scene.at("visits.pipe")).unwrap();
+        pipe.write_all(HEADER.as_bytes()).unwrap();
+        // From the next whole second on.
+        thread::sleep(Duration::from_micros((SECOND - now() % SECOND) as u64));
+        let before = released(&scene);
+        write(&mut pipe, Duration::from_millis(2_600), &mut written, &mut person);
+        until("a window is released", || released(&scene) > before);
+        drop(pipe);
+        without.push(moment(now() / SECOND * SECOND));
+        thread::sleep(Duration::from_millis(1_300));
+        assert!(!life.has_ended(), "{:?}", life.said());
+    }
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+    let (skipped, released) = compared(&scene, &written);
+    // The last gap has not ended, so its windows are open.
+    for start in without.iter().take(2) {
+        assert!(skipped.contains(start), "{start} of {skipped:?}");
+    }
+    assert!(released.len() >= 4, "{released:?}");
+    assert_eq!(scene.charged("job.ledger").0, released.len() as u64);
+}
