@@ -145,6 +145,13 @@
 //!   cause. The other processes of the job see their connections die, and end too.
 //! * Declared times only move forward; a source that contradicts its earlier declaration has failed.
 //!
+//! # Input gaps
+//!
+//! A source that was not connected for a time, and cannot read again what came in it, reports
+//! [`Pulled::Gap`]. The gaps of an input are a stream of their own, which goes to the worker that releases; a
+//! window is submitted once this stream, too, has passed its close, and one that overlaps a gap is skipped, at
+//! no cost. So no window is answered from a part of its records.
+//!
 //! # Why the empty frontier closes nothing
 //!
 //! An empty frontier means that all inputs have vanished, which is not that time has passed. The operator

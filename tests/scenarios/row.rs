@@ -140,6 +140,11 @@ impl Scenario {
         }
     }
 
+    /// Returns true if windows that begin before the run lack a part of their input.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.row.is("mode", &["run"]) && self.reads_stdin()
+    }
+
     /// Returns true if the log is read from standard input.
     pub(crate) fn reads_stdin(&self) -> bool {
         self.row.is("place", &["stdin"])

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounting::Interval;
 use crate::dataflow::driver::{Context, Fed, InputGaps, ProcessShared};
 use crate::dataflow::engine::{
     Activator, Capability, CapacityContainerBuilder, Concat, Exchange, Operator, OperatorBuilder,
@@ -40,6 +41,9 @@ pub(in crate::dataflow) trait QueryAnswering: 'static {
     /// # Errors
     /// Names the reason for which the query cannot be answered. The data is not in reach.
     fn version(&self, question: &Query, given: Time) -> Result<u64, Invalid>;
+
+    /// Returns the window of that version.
+    fn window(&self, version: u64) -> Interval;
 
     /// Returns the time at which that version is complete.
     fn close(&self, version: u64) -> Time;
@@ -185,7 +189,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         let Some(QueryStage::Counting { posed, found, .. }) = self.stages.insert(id, sealing) else { return };
         self.shared.awaits(0, 1);
         let release = self.answering.release(&posed.question);
-        if self.gaps.overlap(release.window) {
+        if self.gaps.overlap(self.answering.window(posed.version)) {
             return lock(&self.handle).skip(release, SkipReason::InputGap);
         }
         let request = self.answering.request(posed, found);

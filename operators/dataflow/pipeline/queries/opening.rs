@@ -102,6 +102,10 @@ impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
         })
     }
 
+    fn window(&self, version: u64) -> Interval {
+        self.schedule.window(version).unwrap_or(self.life)
+    }
+
     fn close(&self, version: u64) -> Time {
         // There is one of this number, or nobody waits.
         self.schedule.window(version).map_or(Time::MIN, |window| window.end() + self.late)
@@ -113,7 +117,7 @@ impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
 
     fn request(&self, posed: Posed, found: MatchedTotals) -> ReleaseRequest {
         let release = self.release(&posed.question);
-        let version = self.schedule.window(posed.version).unwrap_or(self.life);
+        let version = self.window(posed.version);
         let draw = QueryDraw {
             prepared: Arc::clone(&self.prepared),
             promise: Arc::clone(&self.promise),

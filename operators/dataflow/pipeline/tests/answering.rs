@@ -219,6 +219,8 @@ struct Case {
     per_key: u64,
     workers: usize,
     asks: Vec<Script<Asked>>,
+    /// The time in which one of the sources was not connected.
+    gap: Option<(Time, Time)>,
 }
 
 fn case(seed: u64, random: &mut Random) -> Case {
@@ -234,6 +236,7 @@ fn case(seed: u64, random: &mut Random) -> Case {
         per_key: random.pick(&[1, 2, 5]),
         workers,
         asks: questions(random, workers),
+        gap: None,
     }
 }
 

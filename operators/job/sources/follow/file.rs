@@ -65,6 +65,9 @@ pub(super) enum Caught {
     Replaced,
 }
 
+/// A packed file may end too soon for this part of the patience.
+const TORN: u32 = 6;
+
 /// A file, with the position reached in it.
 pub(super) struct FollowedFile {
     /// The path where it was last.
@@ -93,7 +96,7 @@ pub(super) struct FollowedFile {
     /// The time at which it was last found to have grown.
     pub(super) grown: Instant,
     /// The time for which a file without a name is read on if it does not grow, since its writer may not have
-    /// opened the new one yet; and for which a packed file may end too soon.
+    /// opened the new one yet. A packed file may end too soon for a part of it.
     patience: Duration,
 }
 
@@ -253,7 +256,9 @@ impl FollowedFile {
         }
         let rest = match self.packed {
             Some((length, since)) if length == facts.len() => match self.is_torn {
-                true if since.elapsed() > self.patience => return Err(io::ErrorKind::UnexpectedEof.into()),
+                true if since.elapsed() > self.patience / TORN => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
                 true => return Ok(Caught::Torn),
                 false => return Ok(Caught::Up),
             },

@@ -66,7 +66,15 @@ impl Case {
         + Sync
         + 'static,
     ) {
-        let expected = reference(&self.schedule, self.late, &self.asks, rows);
+        let mut expected = reference(&self.schedule, self.late, &self.asks, rows);
+        if let Some((start, end)) = self.gap {
+            let windows = (0..).map_while(|number| self.schedule.window(number));
+            let lacking: Vec<i128> = windows
+                .filter(|window| start < window.end() && window.start() < end)
+                .map(|window| window.start().into())
+                .collect();
+            expected.0.retain(|(_, found)| !lacking.contains(&found[0]));
+        }
         for together in [false, true] {
             let recorder = Recorder::new(unit);
             let (sealing, answer) = (recorder.clone(), answer.clone());
@@ -78,6 +86,46 @@ impl Case {
             assert!(finished.is_ok(), "seed {seed}: {finished:?}");
             assert_eq!((released(&recorder), unanswered), expected, "seed {seed}, together {together}");
         }
+    }
+}
+
+// Refutes an answer about a version of which one source lacks a part, and one that is withheld although none
+// does.
+#[test]
+fn a_question_about_a_version_with_an_input_gap_is_skipped() {
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let mut case = case(seed, &mut random);
+        let records = events(&mut random);
+        let mut scripts = divided(&mut random, &records, case.workers);
+        let script = &mut scripts[random.below(case.workers)].0;
+        let place = random.below(script.len() + 1);
+        let declared = script[..place].iter().filter_map(|(_, pulled)| match pulled {
+            Pulled::Complete(time) => Some(*time),
+            _ => None,
+        });
+        let start = declared.max().unwrap_or(0).max(random.below(HORIZON as usize) as Time);
+        let end = start + 1 + random.below(12) as Time;
+        script.insert(place, (Vec::new(), Pulled::Gap(start, end)));
+        case.gap = Some((start, end));
+        let given = given(&scripts);
+        let bring = |base: &ContributionSelector, event: &Event, row: QueryRow| {
+            (event.0, (base.record(&(event.3, row.clone())), row))
+        };
+        let rows = case.rows(&given, |event| event, KeptRecords::new(Values::new()), bring);
+        case.check(
+            (seed, PrivacyUnit::Person),
+            &scripts,
+            rows,
+            |visits, questions, (schedule, late, bound), together, backend| {
+                let people = visits
+                    .protect(|visit: &Event| visit.0)
+                    .scheduled(schedule.clone(), |visit| visit.3)
+                    .late_by(late)
+                    .bound(bound);
+                answered(people, questions, together, backend)
+            },
+        );
     }
 }
 
