@@ -170,6 +170,27 @@ fn a_cut_file_is_read_from_its_start_and_the_rest_from_its_copy() {
     }
 }
 
+// Refutes a reader that looks at the length alone: the cut file is as long again as it was.
+#[test]
+fn a_cut_file_that_is_as_long_again_is_read() {
+    let mut log = Log::new("as-long");
+    log.write(1_000);
+    let mut followed = log.follow("a.log");
+    followed.settle().unwrap();
+    log.rename();
+    log.reopen();
+    for _ in 0..4 {
+        // Numbers of four digits each.
+        log.write(500);
+        followed.settle().unwrap();
+        log.copy_and_cut();
+    }
+    log.write(500);
+    followed.settle().unwrap();
+    log.check(std::slice::from_ref(&followed)).unwrap();
+    assert_eq!(fs::metadata(log.place.path("a.log")).unwrap().len(), 500 * line(1_000).len() as u64);
+}
+
 // Refutes a packed sibling that is read again, that ends the source while it is being written, or that hides
 // a file of other content.
 #[test]
