@@ -40,6 +40,9 @@ const REMEMBERED: usize = 64;
 /// The time after which a source without a file is reported.
 const MISSED: Duration = Duration::from_secs(10);
 
+/// What separates a name from the number of its generation; no path within another has it.
+const GENERATION: &str = "//";
+
 /// The files of a path, with the position reached in each.
 pub(in crate::job::sources) struct FollowedPath<'a> {
     path: &'a Path,
@@ -217,7 +220,7 @@ impl<'a> FollowedPath<'a> {
     /// Begins a file from its start.
     fn begin(&mut self, base: &str, found: FoundFile) {
         let generation = self.generations.entry(base.to_owned()).or_default();
-        let name = if *generation == 0 { base.to_owned() } else { format!("{base}#{generation}") };
+        let name = if *generation == 0 { base.to_owned() } else { format!("{base}{GENERATION}{generation}") };
         *generation += 1;
         let file = FollowedFile::new(found, &name, self.format, self.accord.is_some());
         self.known.insert(name, file);
@@ -316,7 +319,7 @@ impl<'a> FollowedPath<'a> {
 
 /// The name of a file without its generation.
 fn base_of(name: &str) -> &str {
-    name.rsplit_once('#').map_or(name, |(base, _)| base)
+    name.rsplit_once(GENERATION).map_or(name, |(base, _)| base)
 }
 
 /// The files of a path; none where it does not exist at the moment.
