@@ -11,11 +11,13 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 
 use super::opening;
 use super::opening::Opening;
+use super::positions::{ResumePositions, ResumeUpdate};
 use super::request::{GateEvent, HaltReason, ReleaseRequest, SkipReason};
 use super::state::{HandleRequest, Memory};
 use super::thread::{GateMessage, Halted};
 use crate::accounting::PrivacyUnit;
-use crate::ledger::{AccountSpec, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms};
+use crate::ledger::{AccountSpec, Digest, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms};
+use crate::time::Time;
 
 /// Access to a ledger for one job of this process. Dropping it waits for the submitted requests.
 ///
@@ -271,6 +273,43 @@ impl GateHandle {
     /// Skips a window at no cost, unless it has a row.
     pub fn skip(&self, release: ReleaseId, why: SkipReason) {
         self.send(GateMessage::Skipped(release, why));
+    }
+
+    /// Returns the end of the last window of a release of this version that has a row.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger cannot be read, which halts the gate.
+    pub fn last_row(&self, name: &Name, version: &Digest) -> Result<Option<Time>, LedgerError> {
+        self.ask(|answer| GateMessage::LastRow(name.clone(), *version, answer)).unwrap_or(Ok(None))
+    }
+
+    /// Returns the resume positions that a former run of the job has left of an input.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerErrorKind::Doubt`](crate::ledger::LedgerErrorKind::Doubt) if the key does not decrypt them,
+    /// which halts the gate.
+    pub fn resume_positions(&self, input: i64) -> Result<Option<ResumePositions>, LedgerError> {
+        self.ask(|answer| GateMessage::Positions(input, answer)).unwrap_or(Ok(None))
+    }
+
+    /// Writes resume positions with the next rows. Everything that an unsettled window may need must lie
+    /// behind them.
+    pub fn keep_positions(&self, update: ResumeUpdate) {
+        self.send(GateMessage::Resume(update));
+    }
+
+    /// Waits for the answer of the gate's thread; `None` for a gate elsewhere.
+    fn ask<T>(
+        &self,
+        message: impl FnOnce(Sender<Result<T, LedgerError>>) -> GateMessage,
+    ) -> Option<Result<T, LedgerError>> {
+        let messages = self.messages.as_ref()?;
+        let (answer, answered) = bounded(1);
+        // If the thread has ended or ends, the message is dropped, and the sender of its answer with it.
+        let _ = messages.send(message(answer));
+        Some(answered.recv().unwrap_or_else(|_| Err(why(&self.halted, HaltReason::Ended))))
     }
 
     /// Confirms that the line of this row was delivered.

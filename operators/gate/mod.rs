@@ -98,6 +98,13 @@
 //! state in its place is refused; and whichever version opens a handle, a reservation pays only while the
 //! newest state is its own version's.
 //!
+//! # Resume positions
+//!
+//! The places from which a restart reads are written, encrypted, in the transaction that seals windows, and
+//! lag behind what is sealed: a position may be older than it could be, and is never newer. So whatever
+//! becomes of a commit, a restart reads again all that an unsettled window may need. They charge nothing and
+//! are no link of the chain.
+//!
 //! # What may be lost
 //!
 //! Releases, and budget: a line that could not be sealed is charged and never released. Never privacy.
@@ -110,6 +117,7 @@ mod handle;
 #[cfg(test)]
 mod model;
 mod opening;
+mod positions;
 mod request;
 mod state;
 #[cfg(test)]
@@ -121,6 +129,7 @@ pub use handle::{Gate, GateHandle};
 pub use opening::Opening;
 #[cfg(feature = "cli")]
 pub(crate) use opening::compare;
+pub use positions::{Positions, ResumePositions, ResumeUpdate};
 pub use request::{BudgetStatus, DrawResult, GateEvent, Noted, ReleaseRequest, Sealable};
 pub use request::{HaltReason, SkipReason};
 pub use state::Memory;

@@ -17,6 +17,9 @@ const NONCE: usize = 24;
 /// The owner of a state: a job, and one of its statistics.
 pub(super) type StatisticRef<'a> = (&'a Name, &'a Name);
 
+/// The owner of a resume position: a job, and the number of one of its inputs.
+pub(super) type InputRef<'a> = (&'a Name, i64);
+
 /// The cipher of the states in one ledger.
 pub(super) struct StateCipher {
     cipher: XChaCha20Poly1305,
@@ -66,6 +69,21 @@ impl StateCipher {
         self.decrypted(&place_of_note(&self.ledger, of, at), held)
     }
 
+    /// Encrypts a resume position of an input of a job.
+    pub(super) fn encrypt_at(&self, of: InputRef<'_>, place: &Digest, clear: &[u8]) -> Option<Vec<u8>> {
+        self.encrypted(&place_of_position(&self.ledger, of, place), clear)
+    }
+
+    /// Decrypts a resume position, under the same conditions.
+    pub(super) fn decrypt_at(
+        &self,
+        of: InputRef<'_>,
+        place: &Digest,
+        held: &[u8],
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        self.decrypted(&place_of_position(&self.ledger, of, place), held)
+    }
+
     fn encrypted(&self, place: &[u8], clear: &[u8]) -> Option<Vec<u8>> {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).ok()?;
@@ -89,6 +107,10 @@ fn place(ledger: &Digest, (job, name): StatisticRef<'_>, version: i64) -> Vec<u8
 
 fn place_of_note(ledger: &Digest, (job, name): StatisticRef<'_>, place: i64) -> Vec<u8> {
     format!("{ledger}/{job}/{name}/note/{place}").into_bytes()
+}
+
+fn place_of_position(ledger: &Digest, (job, input): InputRef<'_>, place: &Digest) -> Vec<u8> {
+    format!("{ledger}/{job}/position/{input}/{place}").into_bytes()
 }
 
 // The state of a statistic, and the checks before it gets a handle.
@@ -185,8 +207,19 @@ fn undecrypted(name: &Name, job: &Name) -> LedgerError {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// The ciphers of one ledger under two keys.
+    pub(in crate::gate) fn cipher(name: &str) -> (StateCipher, StateCipher) {
+        let path = std::env::temp_dir().join(format!("discreet-cipher-{name}-{}", std::process::id()));
+        let [own, other] = [0, 1].map(|_| {
+            let key = LedgerKey::create(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            StateCipher::new(&key, Digest::of(b"ledger"))
+        });
+        (own, other)
+    }
 
     #[test]
     fn a_state_opens_in_its_own_place_alone() {

@@ -2,7 +2,7 @@
 //!
 //! Requests that wait while a commit is under way share the next one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::{Arc, OnceLock};
 
@@ -10,6 +10,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::core::{Core, Effect, Event, RowRecord};
 use super::handle::{Listener, Listeners};
+use super::positions::{ResumePositions, ResumeUpdate};
 use super::request::{
     GateEvent, Halt, HaltReason, HandedRelease, ReleaseRequest, Sealable, SkipReason, Turns,
 };
@@ -17,8 +18,8 @@ use super::state::{HandleRequest, Memory, StateCipher};
 use crate::gate::request;
 use crate::gate::request::BudgetStatus;
 use crate::ledger::{
-    Charge, Claim, Digest, Forecast, Journal, Ledger, LedgerError, LedgerErrorKind, Name, Pacing, ReleaseId,
-    ReleaseStatus, Row, Sealing, State, failpoint,
+    Charge, Claim, Digest, Forecast, Journal, Ledger, LedgerError, LedgerErrorKind, Name, Pacing,
+    PositionUpdate, ReleaseId, ReleaseStatus, Row, Sealing, State, failpoint,
 };
 use crate::time::Time;
 
@@ -31,6 +32,12 @@ pub(super) enum GateMessage {
     Sought(ReleaseId),
     Skipped(ReleaseId, SkipReason),
     Delivered(Digest),
+    /// A change of the resume positions, to be written with the next rows.
+    Resume(ResumeUpdate),
+    /// A request for the resume positions that a former run has left of an input.
+    Positions(i64, Sender<PositionsReply>),
+    /// A request for the end of the last window of a release that has a row.
+    LastRow(Name, Digest, Sender<Result<Option<Time>, LedgerError>>),
     Open(HandleRequest, Listener, Sender<MemoryReply>),
     /// A handle listens for the first time, and waits until this sender is dropped.
     Listening(Sender<()>),
@@ -42,6 +49,9 @@ pub(super) enum GateMessage {
 
 /// The state of the statistic of a new handle, or the reason for which it gets no handle.
 pub(super) type MemoryReply = Result<Option<Memory>, LedgerError>;
+
+/// The resume positions of an input, if the ledger holds some.
+pub(super) type PositionsReply = Result<Option<ResumePositions>, LedgerError>;
 
 /// The reason for which the gate stopped, which outlives its thread.
 pub(super) type Halted = Arc<OnceLock<Halt>>;
@@ -76,6 +86,8 @@ pub(super) struct Driver {
     /// The settled frontier of each release: the time up to which its windows are settled, by release and
     /// version.
     settled: HashMap<(Name, Digest), Time>,
+    /// The changes of resume positions that no commit has written for certain, by input.
+    positions: BTreeMap<i64, PositionUpdate>,
     /// The pace at which budgets are being spent.
     pacing: Pacing,
     /// The newest error of the ledger, until an operation succeeds again.
@@ -103,6 +115,7 @@ impl Driver {
             rows: HashMap::new(),
             listeners: Listeners::default(),
             settled,
+            positions: BTreeMap::new(),
             pacing,
             cause: None,
             halted: Halted::default(),

@@ -10,6 +10,7 @@ use super::charge::{charged, last_repair};
 use super::error::{LedgerError, LedgerErrorKind};
 use super::key::LedgerKey;
 use super::name::Name;
+use super::positions::PositionUpdate;
 use super::records::{advance, digest, find, head, number, read_row, rows, write};
 use super::rows::State;
 use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
@@ -19,7 +20,7 @@ use crate::canonical::Digest;
 use crate::time::Time;
 
 /// The version of the table format. A ledger of another version is refused.
-const FORMAT: i64 = 11;
+const FORMAT: i64 = 12;
 
 /// An open ledger.
 ///
@@ -332,6 +333,21 @@ impl Ledger {
     /// unknown account or a cost that it cannot count, [`LedgerErrorKind::Busy`] if another writer did not
     /// end in time, and the other kinds as [`LedgerErrorKind`] defines them.
     pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, LedgerError> {
+        self.seal_with(claim, batch, &[])
+    }
+
+    /// Writes a batch of releases as [`seal`](Ledger::seal) does, and in the same commit the resume positions
+    /// of the job's inputs.
+    ///
+    /// # Errors
+    ///
+    /// As [`seal`](Ledger::seal).
+    pub fn seal_with(
+        &mut self,
+        claim: &Claim,
+        batch: &[Sealing],
+        positions: &[PositionUpdate],
+    ) -> Result<Vec<Row>, LedgerError> {
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
         failpoint::reached("after-begin", LedgerErrorKind::Busy)?;
@@ -357,6 +373,7 @@ impl Ledger {
         if (sequence, chain) != start {
             advance(tables, sequence, &chain)?;
         }
+        positions.iter().try_for_each(|update| update.write(tables, &claim.job))?;
         failpoint::reached("before-commit", LedgerErrorKind::Unknown)?;
         transaction.commit()?;
         failpoint::reached("after-commit-before-ack", LedgerErrorKind::Unknown)?;

@@ -17,7 +17,7 @@ use ColumnKind::{Bytes, Number, Text};
 type CopiedTable = (&'static str, &'static str, &'static [ColumnKind]);
 
 /// All tables, in an order in which no row comes before one that it references.
-const TABLES: [CopiedTable; 12] = [
+const TABLES: [CopiedTable; 13] = [
     ("SELECT * FROM meta", "INSERT INTO meta VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM head", "INSERT INTO head VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM key_check", "INSERT INTO key_check VALUES (?1, ?2)", &[Number, Bytes]),
@@ -47,6 +47,7 @@ const TABLES: [CopiedTable; 12] = [
     ),
     ("SELECT * FROM state", "INSERT INTO state VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
     ("SELECT * FROM noted", "INSERT INTO noted VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
+    ("SELECT * FROM position", "INSERT INTO position VALUES (?1, ?2, ?3, ?4)", &[Text, Number, Bytes, Bytes]),
     (
         "SELECT * FROM agreed",
         "INSERT INTO agreed VALUES (?1, ?2, ?3, ?4, ?5)",

@@ -87,13 +87,14 @@
 //! ```sql
 //! GRANT USAGE ON SCHEMA visits TO job;
 //! GRANT SELECT ON ALL TABLES IN SCHEMA visits TO job;
-//! GRANT INSERT ON visits.release, visits.balance, visits.state, visits.noted, visits.fence, visits.agreed, visits.key_check TO job;
+//! GRANT INSERT ON visits.release, visits.balance, visits.state, visits.noted, visits.position, visits.fence, visits.agreed, visits.key_check TO job;
 //! GRANT UPDATE (sequence, chain) ON visits.head TO job;
 //! GRANT UPDATE (generation) ON visits.fence TO job;
 //! GRANT UPDATE (spent, partial) ON visits.balance TO job;
 //! GRANT UPDATE (version, held) ON visits.state TO job;
 //! GRANT UPDATE (delivered) ON visits.release TO job;
-//! GRANT DELETE ON visits.noted TO job;
+//! GRANT UPDATE (held) ON visits.position TO job;
+//! GRANT DELETE ON visits.noted, visits.position TO job;
 //! ```
 
 mod account;
@@ -113,6 +114,7 @@ mod forecast;
 mod key;
 mod name;
 pub(crate) mod place;
+mod positions;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod records;
@@ -141,6 +143,7 @@ pub(crate) use forecast::Pacing;
 pub use forecast::{Forecast, Outlook, Pace};
 pub use key::LedgerKey;
 pub use name::Name;
+pub use positions::PositionUpdate;
 pub use repair::{AcceptedLoss, Repaired};
 pub use rows::{Amendment, Charge, ReleaseId, ReleaseStatus, Repair, Row};
 pub use rows::{Note, State};

@@ -175,6 +175,7 @@ fn give_up(
     }
     tables.execute("DELETE FROM state", &[])?;
     tables.execute("DELETE FROM noted", &[])?;
+    tables.execute("DELETE FROM position", &[])?;
     tables.execute("UPDATE fence SET generation = generation + 1", &[])?;
     advance(tables, sequence, &chain)?;
     transaction.commit()?;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::failure::RunError;
-use super::gaps::{GapInput, InputGaps};
+use super::gaps::{InputGaps, ReportInput, SourceReport};
+use super::positions::{FormerInput, InputPositions, former_stream};
 use super::shared::Context;
 use super::source::{BATCH, Pulled, Source};
 use crate::dataflow::engine::{
@@ -28,6 +29,8 @@ pub struct Feeds {
     pub(crate) pumps: Vec<Box<dyn Pump>>,
     worker: usize,
     peers: usize,
+    /// The number of streams of sources so far.
+    inputs: i64,
 }
 
 impl fmt::Debug for Feeds {
@@ -38,7 +41,7 @@ impl fmt::Debug for Feeds {
 
 impl Feeds {
     pub(crate) fn new(context: Rc<Context>, worker: usize, peers: usize) -> Feeds {
-        Feeds { context, pumps: Vec::new(), worker, peers }
+        Feeds { context, pumps: Vec::new(), worker, peers, inputs: 0 }
     }
 
     /// Returns the stream of a source, which is this worker's part of the input. A worker without a part has
@@ -50,11 +53,24 @@ impl Feeds {
     ) -> Fed<'scope, S::Record> {
         let mut input = InputHandle::new();
         let stream = input.to_stream(scope);
-        let (gaps, gap_input) = InputGaps::stream(scope);
-        let batch = Vec::with_capacity(BATCH);
-        let (declared, phase) = (Time::MIN, Phase::Flowing);
-        self.pumps.push(Box::new(Tap { source, input, gaps: gap_input, batch, declared, phase }));
-        Fed { stream, context: self.context.of_an_input(gaps) }
+        let positions = InputPositions::new(self.inputs, source.resumes());
+        self.inputs += 1;
+        let former = Some(former_stream(scope, &positions));
+        let (gaps, reports) = InputGaps::stream(scope, &positions);
+        let (worker, peers) = (self.worker, self.peers);
+        self.pumps.push(Box::new(Tap {
+            source,
+            input,
+            reports,
+            former,
+            positions: Rc::clone(&positions),
+            worker: (worker, peers),
+            batch: Vec::with_capacity(BATCH),
+            declared: Time::MIN,
+            gap: None,
+            phase: Phase::Starting,
+        }));
+        Fed { stream, context: self.context.of_an_input(gaps, positions) }
     }
 
     /// Registers a stream that the driver does not feed, such as the output of a connector. Its input has
@@ -70,7 +86,8 @@ impl Feeds {
         }
         let control = Rc::new(RefCell::new(Control::new(self.worker, partitions)));
         let input = Rc::new(RefCell::new(InputHandle::new()));
-        let context = self.context.of_an_input(Rc::new(InputGaps::none()));
+        let positions = InputPositions::new(-1, false);
+        let context = self.context.of_an_input(Rc::new(InputGaps::none()), positions);
         let word = WorkerDeclaration::new(Rc::clone(&control), Rc::clone(&self.context));
         let external = External::new(Rc::clone(&input), context, partitions, self.peers);
         self.pumps.push(Box::new(Wire::new(control, input)));
@@ -98,14 +115,23 @@ pub(crate) enum Turn {
 struct Tap<S: Source> {
     source: S,
     input: InputHandle<Time, CapacityContainerBuilder<Vec<S::Record>>>,
-    gaps: GapInput,
+    reports: ReportInput,
+    /// The handle of the former positions, until they are sent.
+    former: Option<FormerInput>,
+    positions: Rc<InputPositions>,
+    /// The index of this worker, and the number of all.
+    worker: (usize, usize),
     batch: Vec<S::Record>,
     declared: Time,
+    /// The end of the last gap since the last milestone.
+    gap: Option<Time>,
     phase: Phase,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
+    /// The source does not know yet where to begin.
+    Starting,
     Flowing,
     /// The source has ended, and the windows that it declared complete are not settled yet. To advance to the
     /// end of time at once would hide from a schedule without a last window which windows had been complete.
@@ -116,10 +142,11 @@ enum Phase {
 impl<S: Source> Pump for Tap<S> {
     fn turn(&mut self, context: &Context, may_pull: bool) -> Result<Turn, RunError> {
         match self.phase {
+            Phase::Starting => self.start(),
             Phase::Flowing if may_pull => self.pull(),
             Phase::Ended if context.is_settled_before(self.declared) => {
                 self.input.advance_to(Time::MAX);
-                self.gaps.advance_to(Time::MAX);
+                self.reports.advance_to(Time::MAX);
                 self.phase = Phase::Over;
                 Ok(Turn::Moved)
             }
@@ -130,22 +157,46 @@ impl<S: Source> Pump for Tap<S> {
 }
 
 impl<S: Source> Tap<S> {
+    /// Lets the source begin where a former run has left off. Releases have joined by now: the dataflow is
+    /// built.
+    fn start(&mut self) -> Result<Turn, RunError> {
+        let (worker, peers) = self.worker;
+        if let Some(mut former) = self.former.take().filter(|_| worker == 0) {
+            let positions = self.positions.begin();
+            former.send_batch(&mut (0..peers).map(|to| (to, positions.clone())).collect());
+        }
+        if self.positions.resumes() {
+            let Some(former) = self.positions.arrived() else { return Ok(Turn::Still) };
+            self.source.resume(former)?;
+        }
+        self.phase = Phase::Flowing;
+        Ok(Turn::Moved)
+    }
+
     fn pull(&mut self) -> Result<Turn, RunError> {
         let pulled = self.source.pull(&mut self.batch)?;
         let moved = !self.batch.is_empty();
         self.input.send_batch(&mut self.batch);
         self.batch.clear();
+        if let Pulled::Gap(_, end) = pulled {
+            self.gap = self.gap.max(Some(end));
+        }
+        if let Some(mut milestone) = self.source.milestone() {
+            // While windows over a gap are unsettled, a restart must come upon it again.
+            milestone.latest = milestone.latest.max(self.gap.take().map_or(Time::MIN, |end| end - 1));
+            self.reports.send(SourceReport::Milestone(self.worker.0, milestone));
+        }
         match pulled {
             Pulled::Idle if !moved => return Ok(Turn::Still),
             Pulled::Idle | Pulled::More => {}
             Pulled::Gap(start, _) if start < self.declared => return Err(gap_in_the_past()),
-            Pulled::Gap(start, end) => self.gaps.send((start, end)),
+            Pulled::Gap(start, end) => self.reports.send(SourceReport::Gap(start, end)),
             Pulled::Complete(time) if time < self.declared => return Err(went_back()),
             Pulled::Complete(time) => {
                 // The end of time means that the input has ended; only `End` declares that.
                 self.declared = time.min(Time::MAX - 1);
                 self.input.advance_to(self.declared);
-                self.gaps.advance_to(self.declared);
+                self.reports.advance_to(self.declared);
             }
             Pulled::End => self.phase = Phase::Ended,
         }

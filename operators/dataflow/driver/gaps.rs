@@ -10,12 +10,24 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use serde::{Deserialize, Serialize};
+
+use super::positions::{InputPositions, Milestone};
 use crate::accounting::Interval;
 use crate::dataflow::engine::{CapacityContainerBuilder, Exchange, InputHandle, Operator, Scope};
 use crate::time::Time;
 
-/// The handle by which a worker's part of an input reports its gaps.
-pub(crate) type GapInput = InputHandle<Time, CapacityContainerBuilder<Vec<(Time, Time)>>>;
+/// A report of a worker's part of an input, beside its records.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) enum SourceReport {
+    /// The source was not connected from the first of these times to the second.
+    Gap(Time, Time),
+    /// A part, by the index of its worker, has reached a place.
+    Milestone(usize, Milestone),
+}
+
+/// The handle by which a worker's part of an input reports its gaps and its milestones.
+pub(crate) type ReportInput = InputHandle<Time, CapacityContainerBuilder<Vec<SourceReport>>>;
 
 /// The gaps of one input that this worker knows of: all of them, on worker 0.
 pub(crate) struct InputGaps {
@@ -32,17 +44,28 @@ impl InputGaps {
         InputGaps { known: RefCell::default(), complete: Cell::new(Time::MAX), wakes: RefCell::default() }
     }
 
-    /// Creates the stream of the gaps of an input, and the handle of this worker's part.
-    pub(crate) fn stream(scope: Scope<'_, Time>) -> (Rc<InputGaps>, GapInput) {
+    /// Creates the stream of the reports of an input, and the handle of this worker's part. Milestones go to
+    /// `positions`.
+    pub(crate) fn stream(
+        scope: Scope<'_, Time>,
+        positions: &Rc<InputPositions>,
+    ) -> (Rc<InputGaps>, ReportInput) {
         let gaps = Rc::new(InputGaps { complete: Cell::new(Time::MIN), ..InputGaps::none() });
-        let known = Rc::clone(&gaps);
-        let mut input = GapInput::new();
-        input.to_stream(scope).sink(Exchange::new(|_: &(Time, Time)| 0), "Gaps", move |(input, frontier)| {
+        let (known, positions) = (Rc::clone(&gaps), Rc::clone(positions));
+        let mut input = ReportInput::new();
+        let to_the_first = Exchange::new(|_: &SourceReport| 0);
+        input.to_stream(scope).sink(to_the_first, "Reports", move |(input, frontier)| {
             input.for_each(|_, batch| {
-                batch
-                    .drain(..)
-                    .filter_map(|(start, end)| Interval::new(start, end).ok())
-                    .for_each(|gap| known.add(gap));
+                for report in batch.drain(..) {
+                    match report {
+                        SourceReport::Gap(start, end) => {
+                            if let Ok(gap) = Interval::new(start, end) {
+                                known.add(gap);
+                            }
+                        }
+                        SourceReport::Milestone(part, milestone) => positions.add(part, milestone),
+                    }
+                }
             });
             if let Some(complete) = frontier.frontier().iter().copied().min() {
                 known.advance(complete);

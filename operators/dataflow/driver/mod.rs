@@ -6,6 +6,7 @@ mod failure;
 mod feed;
 mod gaps;
 mod peers;
+mod positions;
 mod run;
 mod shared;
 mod source;
@@ -21,6 +22,7 @@ pub use feed::{Fed, Feeds};
 pub(super) use gaps::InputGaps;
 #[cfg(feature = "cli")]
 pub(crate) use peers::Peers;
+pub use positions::Milestone;
 pub use run::Worker;
 pub use run::execute;
 pub use shared::Stop;

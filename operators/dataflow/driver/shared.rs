@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::failure::{Finished, RunError};
 use super::gaps::InputGaps;
+use super::positions::InputPositions;
 use super::source::SubmissionOrder;
 use crate::dataflow::engine::{
     CapacityContainerBuilder, Engine, Exchange, InputHandle, Operator, Pipeline, Probe,
@@ -155,19 +156,22 @@ pub(crate) struct Context {
     pub(crate) order: SubmissionOrder,
     /// The gaps of the input.
     pub(crate) gaps: Rc<InputGaps>,
+    /// The resume positions of the input.
+    pub(crate) positions: Rc<InputPositions>,
 }
 
 impl Context {
     pub(crate) fn new(shared: Arc<ProcessShared>) -> Rc<Context> {
         let (probes, names, order) = Default::default();
-        Rc::new(Context { shared, probes, names, order, gaps: Rc::new(InputGaps::none()) })
+        let positions = InputPositions::new(-1, false);
+        Rc::new(Context { shared, probes, names, order, gaps: Rc::new(InputGaps::none()), positions })
     }
 
     /// Returns the context of another input, whose releases have an order of their own.
-    pub(crate) fn of_an_input(&self, gaps: Rc<InputGaps>) -> Rc<Context> {
+    pub(crate) fn of_an_input(&self, gaps: Rc<InputGaps>, positions: Rc<InputPositions>) -> Rc<Context> {
         let (shared, order) = (Arc::clone(&self.shared), SubmissionOrder::default());
         let (probes, names) = (Rc::clone(&self.probes), Rc::clone(&self.names));
-        Rc::new(Context { shared, probes, names, order, gaps })
+        Rc::new(Context { shared, probes, names, order, gaps, positions })
     }
 
     /// Reserves a name for a statistic, once.

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use super::positions::Milestone;
+use crate::gate::Positions;
 use crate::ledger::Name;
 use crate::time::Time;
 
@@ -24,6 +26,36 @@ pub trait Source: 'static {
     ///
     /// If the input is gone or cannot be accepted. Nothing is completed by that, and the job ends.
     fn pull(&mut self, batch: &mut Vec<Self::Record>) -> Result<Pulled, SourceError>;
+
+    /// Returns true if a restart goes on where the former run was: windows that are settled are not requested
+    /// again, and the source is resumed from the positions that its [milestones](Source::milestone) left in
+    /// the ledger. The parts of all workers answer alike, but for a part that ends at once.
+    ///
+    /// Without it, which is the default, a restart reads the whole input and requests every window again:
+    /// right for an input that ends.
+    fn resumes(&self) -> bool {
+        false
+    }
+
+    /// Goes to the positions that a former run has left, one entry for each of its parts, which may have been
+    /// more or fewer; empty where there is none. A partition that several parts name is read from the least
+    /// of its positions. Called once, before the first pull, of a source that [resumes](Source::resumes).
+    ///
+    /// A source that cannot go there, since what lay there is gone, reports an input [gap](Pulled::Gap).
+    ///
+    /// # Errors
+    ///
+    /// If the input is gone.
+    fn resume(&mut self, former: Vec<Positions>) -> Result<(), SourceError> {
+        drop(former);
+        Ok(())
+    }
+
+    /// Returns the place reached behind all records given so far, if it is another than before. Called after
+    /// each pull.
+    fn milestone(&mut self) -> Option<Milestone> {
+        None
+    }
 }
 
 /// The state of a source after a pull.

@@ -162,6 +162,11 @@ impl<P: Person, K: GroupingKey> Admission<P, K> {
         }
     }
 
+    /// Returns the time up to which windows were counted before this process began.
+    pub(super) fn through(&self) -> Time {
+        self.through
+    }
+
     /// Returns the contributions that count in a window.
     pub(super) fn of(&mut self, window: Interval) -> Closing<'_, P, K> {
         let Admission { contributions, through, admitted } = self;

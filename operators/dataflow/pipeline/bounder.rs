@@ -74,6 +74,9 @@ where
             // Inputs that vanished have completed nothing.
             let complete = frontiers[0].frontier().first().copied();
             let ended = complete.is_none() || (complete == Some(Time::MAX) && !panes.is_bounded());
+            if let Some(complete) = complete.filter(|_| !ended) {
+                panes.skip_empty(complete, admission.as_ref().map_or(Time::MAX, Admission::through));
+            }
             while let (Some(capability), Some(complete), Some((window, close))) =
                 (&mut held, complete, panes.next())
                 && !ended
@@ -250,6 +253,18 @@ where
         let window = self.schedule.window(self.next)?;
         // Both are within a quarter of all time: see `LIMIT`.
         Some((window, window.end() + self.late))
+    }
+
+    /// Skips windows that close at or before a time and have no record here: a restart does not close those of
+    /// a year one by one. People are counted in windows that end after `counted`, which are not skipped.
+    fn skip_empty(&mut self, complete: Time, counted: Time) {
+        let closed = self.schedule.first_ending_after(complete.saturating_sub(self.late).min(counted));
+        let held = self.open.first_key_value().map(|((pane, _), _)| self.schedule.windows_of(*pane).start);
+        let next = closed.min(held.unwrap_or(closed));
+        if next > self.next {
+            self.next = next;
+            self.last = Last { given: Time::MIN, first: 0, span: 0..0, pane: None };
+        }
     }
 
     /// Closes the next window: its number, and what this worker knows of it.

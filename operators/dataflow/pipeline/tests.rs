@@ -21,6 +21,7 @@ mod oracle;
 mod parts;
 mod recorder;
 mod refusals;
+mod resuming;
 mod running;
 mod turns;
 mod vectors;

@@ -21,7 +21,10 @@ use crate::dataflow::engine::{
 };
 use crate::dataflow::windows::{Clock, Schedule, Windows};
 use crate::gate;
-use crate::gate::{BudgetStatus, Gate, GateEvent, HaltReason, ReleaseRequest, Sealable, SkipReason};
+use crate::gate::{
+    BudgetStatus, Gate, GateEvent, HaltReason, ReleaseRequest, ResumePositions, ResumeUpdate, Sealable,
+    SkipReason,
+};
 use crate::invalid::Invalid;
 use crate::ledger::{Charge, Digest, LedgerError, Name, ReleaseId, Row};
 use crate::time::{Span, Time};
@@ -214,11 +217,40 @@ struct ReleaseSequencer<S: WindowStatistic> {
     context: Rc<Context>,
     /// The statistic's position in the order in which windows of this input are submitted.
     place: usize,
+    /// The number of the statistic among those whose needs decide from where a restart reads.
+    need: usize,
+    /// The end of the last window that a former run has settled.
+    frontier: Option<Time>,
     clock: Option<Arc<dyn Clock>>,
     /// The time at which each window was submitted that the gate has not answered for.
     asked: HashMap<Digest, Instant>,
     /// The capability of the first window without an outcome; `None` once nothing more can come.
     capability: Option<Capability<Time>>,
+}
+
+/// Returns the number of a release among those of its input, the end of the last window that a former run has
+/// settled, and the number of the first window to request.
+///
+/// Where records are read again from resume positions, a release that has no row begins with the first window
+/// of which all records are read.
+fn resumed(
+    title: &Title,
+    schedule: &Schedule,
+    context: &Context,
+    handle: &dyn ReleaseBackend,
+) -> Result<(usize, Option<Time>, u64), LedgerError> {
+    let positions = &context.positions;
+    let need = positions.join(&title.job, |input| handle.resume_positions(input))?;
+    if !positions.resumes() {
+        return Ok((need, None, 0));
+    }
+    let frontier = handle.last_row(&title.name, &title.version)?;
+    let first = match (positions.since(), frontier) {
+        (None, _) => 0,
+        (Some(_), Some(end)) => schedule.first_ending_after(end),
+        (Some(since), None) => schedule.first_starting_at(since),
+    };
+    Ok((need, frontier, first))
 }
 
 /// The function that sends releases on, with this capability.
@@ -235,11 +267,18 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         let StatisticSchedule { title, schedule, statistic, late, skipping, at_end, .. } = plan;
         let (clock, skip_after) = skipping.unzip();
         let name = (title.job.clone(), title.name.clone());
-        let queue = WindowQueue::new(statistic, title, schedule, (late, skip_after), at_end);
+        let (need, frontier, first) =
+            resumed(&title, &schedule, &context, &*handle).unwrap_or_else(|trouble| {
+                context.shared.fail(trouble.into());
+                (0, None, 0)
+            });
+        let queue = WindowQueue::new(statistic, title, schedule, (late, skip_after), at_end).beginning(first);
         ReleaseSequencer {
             place: context.order.join(name, at_end, queue.next_close(), wake),
             queue,
             handle: Arc::new(Mutex::new(handle)),
+            need,
+            frontier,
             shared: Arc::clone(&context.shared),
             context,
             clock,
@@ -254,6 +293,11 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         self.hear(&capability, emit);
         // After a failure nothing leaves, and nothing is marked as settled.
         if !self.shared.has_failed() {
+            // Before more is submitted: the positions are of what is settled by now.
+            let needed = self.queue.needed_since(self.frontier);
+            if let Some(update) = self.context.positions.settled(self.need, needed) {
+                lock(&self.handle).keep_positions(update);
+            }
             // A window whose gaps are not all known yet is not complete.
             self.submit(complete.map(|complete| complete.min(self.context.gaps.complete())));
             while let Some((close, outcome)) = self.queue.pop() {
@@ -284,9 +328,9 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
                     self.queue.withhold(row.release().id());
                 }
                 Some(GateEvent::Row(row, budget_status)) => {
-                    let id = row.release().id();
-                    let took = self.asked.remove(&id).map(|since| since.elapsed());
-                    let early = self.queue.hear(id, (*row, *budget_status, took));
+                    let release = row.release().clone();
+                    let took = self.asked.remove(&release.id()).map(|since| since.elapsed());
+                    let early = self.queue.hear(&release, (*row, *budget_status, took));
                     if let Some(early) = early.filter(|_| !self.shared.has_failed()) {
                         self.leave(capability, early, emit);
                     }
@@ -409,6 +453,12 @@ pub(crate) trait ReleaseBackend: Send {
     fn skip(&self, release: ReleaseId, why: SkipReason);
     fn hear(&self) -> Option<GateEvent>;
     fn delivered(&self, row: &Row);
+    /// Returns the end of the last window of a release that has a row.
+    fn last_row(&self, name: &Name, version: &Digest) -> Result<Option<Time>, LedgerError>;
+    /// Returns the resume positions that a former run has left of an input.
+    fn resume_positions(&self, input: i64) -> Result<Option<ResumePositions>, LedgerError>;
+    /// Writes resume positions with the next rows.
+    fn keep_positions(&self, update: ResumeUpdate);
     /// Returns the error for which the gate stopped, after the event of its halt.
     fn why(&self, reason: HaltReason) -> LedgerError {
         reason.into()
@@ -434,6 +484,18 @@ impl ReleaseBackend for gate::GateHandle {
 
     fn delivered(&self, row: &Row) {
         gate::GateHandle::delivered(self, row);
+    }
+
+    fn last_row(&self, name: &Name, version: &Digest) -> Result<Option<Time>, LedgerError> {
+        gate::GateHandle::last_row(self, name, version)
+    }
+
+    fn resume_positions(&self, input: i64) -> Result<Option<ResumePositions>, LedgerError> {
+        gate::GateHandle::resume_positions(self, input)
+    }
+
+    fn keep_positions(&self, update: ResumeUpdate) {
+        gate::GateHandle::keep_positions(self, update);
     }
 
     fn why(&self, reason: HaltReason) -> LedgerError {

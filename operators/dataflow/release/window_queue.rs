@@ -67,6 +67,12 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         }
     }
 
+    /// Begins with this window: a former run has settled those before it.
+    pub(crate) fn beginning(mut self, first: u64) -> WindowQueue<S, Outcome> {
+        self.next = first;
+        self
+    }
+
     /// Adds a part to its window; the part's source had declared completeness up to `at` when it was sent.
     /// The part is dropped if it is late, or if there is no such window.
     pub(crate) fn absorb(&mut self, at: Time, number: u64, part: S::Part) {
@@ -133,16 +139,31 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
         }
     }
 
+    /// Returns the time since which the windows without an outcome need records, and `None` while windows up to
+    /// `frontier` are requested, which a former run has settled. [`Time::MAX`] means that no window is left.
+    pub(crate) fn needed_since(&self, frontier: Option<Time>) -> Option<Time> {
+        let unsettled = self.waiting.iter().find(|(_, outcome)| outcome.is_none());
+        let first = unsettled.map_or(self.next, |(number, _)| *number);
+        match self.schedule.window(first) {
+            None => Some(Time::MAX),
+            Some(window) => frontier.is_none_or(|end| window.end() > end).then_some(window.start()),
+        }
+    }
+
     /// Records the gate's outcome of a release. A returned outcome is to be sent on at once: a row that was
     /// sealed and not delivered by a former process.
-    pub(crate) fn hear(&mut self, id: Digest, outcome: Outcome) -> Option<Outcome> {
+    pub(crate) fn hear(&mut self, release: &ReleaseId, outcome: Outcome) -> Option<Outcome> {
+        let id = release.id();
         match self.numbers.remove(&id) {
             Some(number) => {
                 self.waiting.insert(number, Some(outcome));
                 None
             }
             None => {
-                self.before.insert(id);
+                // A window before the first one is not requested, so nobody asks for it again.
+                if self.schedule.first_ending_after(release.window.end() - 1) >= self.next {
+                    self.before.insert(id);
+                }
                 Some(outcome)
             }
         }

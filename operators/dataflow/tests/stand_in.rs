@@ -8,8 +8,10 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use crate::accounting::PrivacyCost;
 use crate::dataflow::release::{ReleaseBackend, Wake};
-use crate::gate::{BudgetStatus, GateEvent, HaltReason, ReleaseRequest, SkipReason};
-use crate::ledger::{Digest, Forecast, LedgerError, ReleaseId, ReleaseStatus, Row};
+use crate::gate::{
+    BudgetStatus, GateEvent, HaltReason, ReleaseRequest, ResumePositions, ResumeUpdate, SkipReason,
+};
+use crate::ledger::{Digest, Forecast, LedgerError, Name, ReleaseId, ReleaseStatus, Row};
 use crate::noise::NoiseSource;
 use crate::time::Time;
 
@@ -124,4 +126,14 @@ impl ReleaseBackend for StandIn {
     fn delivered(&self, row: &Row) {
         self.delivered.lock().unwrap().push(row.release().window.start());
     }
+
+    fn last_row(&self, _: &Name, _: &Digest) -> Result<Option<Time>, LedgerError> {
+        Ok(None)
+    }
+
+    fn resume_positions(&self, _: i64) -> Result<Option<ResumePositions>, LedgerError> {
+        Ok(None)
+    }
+
+    fn keep_positions(&self, _: ResumeUpdate) {}
 }

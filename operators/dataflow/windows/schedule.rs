@@ -190,6 +190,19 @@ impl Schedule {
         }
     }
 
+    /// Returns the first window that starts at or after a moment; the number of windows if none does.
+    pub(crate) fn first_starting_at(&self, time: Time) -> u64 {
+        let (mut low, mut high) = (0, self.windows);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.window(middle) {
+                Some(window) if window.start() < time => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        low
+    }
+
     /// Returns the number of windows; without a last one, a number that no run reaches.
     pub(crate) fn count(&self) -> u64 {
         self.windows

@@ -2,13 +2,16 @@
 
 use crossbeam_channel::Sender;
 
-use super::{Driver, GateMessage, MemoryReply, PendingRequest};
+use super::{Driver, GateMessage, MemoryReply, PendingRequest, PositionsReply};
 use crate::gate::core::{CommitOutcome, Delivery, Event};
 use crate::gate::handle::Listener;
+use crate::gate::positions::ResumeUpdate;
 use crate::gate::request::{GateEvent, HaltReason, HandedRelease, ReleaseRequest, SkipReason};
 use crate::gate::state::HandleRequest;
 use crate::gate::{request, state};
-use crate::ledger::{Digest, Ledger, LedgerErrorKind, ReleaseId, ReleaseStatus, Row, Sealing, failpoint};
+use crate::ledger::{
+    Digest, Ledger, LedgerErrorKind, PositionUpdate, ReleaseId, ReleaseStatus, Row, Sealing, failpoint,
+};
 use crate::noise::NoiseSource;
 
 impl Driver {
@@ -80,9 +83,12 @@ impl Driver {
         if sealings.is_empty() {
             return Vec::new();
         }
-        match self.ledger.seal(&self.claim, &sealings) {
+        let positions: Vec<PositionUpdate> = self.positions.values().cloned().collect();
+        match self.ledger.seal_with(&self.claim, &sealings, &positions) {
             Ok(rows) => {
                 self.cause = None;
+                // After another outcome they are written again: to repeat them changes nothing.
+                self.positions.clear();
                 let committed = |(id, record)| Event::Committed(id, CommitOutcome::Recorded(record));
                 rows.into_iter().map(|row| committed(self.known(row))).collect()
             }
@@ -137,6 +143,19 @@ impl Driver {
             }
             GateMessage::Sought(release) => self.sought(release),
             GateMessage::Delivered(id) => Some(Event::Delivered(id)),
+            GateMessage::Resume(update) => {
+                self.resume(&update);
+                None
+            }
+            GateMessage::Positions(input, answer) => self.held_positions(input, &answer),
+            GateMessage::LastRow(name, version, answer) => {
+                let last = request::ask(&mut self.ledger, &self.claim, |ledger| {
+                    ledger.last_row(self.claim.job(), &name, &version)
+                });
+                let doubted = last.as_ref().err().map(|trouble| self.doubted(trouble));
+                let _ = answer.send(last);
+                doubted
+            }
             GateMessage::Open(requested, listener, answer) => self.open_handle(requested, listener, &answer),
             GateMessage::Listening(_until_here) => {
                 self.listeners.listen();
@@ -148,6 +167,31 @@ impl Driver {
                 None
             }
         }
+    }
+
+    /// Keeps a change of the resume positions for the next commit.
+    fn resume(&mut self, update: &ResumeUpdate) {
+        // Without randomness nothing is drawn either, so nothing is settled that this could forget.
+        let Some(update) = self.cipher.encrypt_positions(self.claim.job(), update) else { return };
+        self.positions
+            .entry(update.input)
+            .or_insert_with(|| PositionUpdate { input: update.input, ..PositionUpdate::default() })
+            .add(update);
+    }
+
+    /// Answers with the resume positions that a former run has left.
+    fn held_positions(
+        &mut self,
+        input: i64,
+        answer: &Sender<PositionsReply>,
+    ) -> Option<Event<Digest, String>> {
+        let job = self.claim.job();
+        let held = request::ask(&mut self.ledger, &self.claim, |ledger| ledger.positions(job, input));
+        let positions = held.and_then(|held| self.cipher.decrypt_positions(job, input, &held));
+        let doubted = positions.as_ref().err().map(|trouble| self.doubted(trouble));
+        // The caller may have stopped waiting.
+        let _ = answer.send(positions);
+        doubted
     }
 
     /// Opens the handle of a statistic, if its checks pass.

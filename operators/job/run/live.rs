@@ -6,7 +6,8 @@ use super::processes::{OperatorNotice, announced};
 use super::vitals::Vitals;
 use super::vitals::uses;
 use super::*;
-use crate::dataflow::{Clock, Pulled, Source, SourceError, SystemClock};
+use crate::dataflow::{Clock, Milestone, Pulled, Source, SourceError, SystemClock};
+use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
 use crate::time::{Span, Time};
 
@@ -157,6 +158,18 @@ impl<S: Source> Source for Ending<S> {
             Pulled::Complete(time) if self.last.is_some_and(|last| time >= last) => Ok(Pulled::End),
             other => Ok(other),
         }
+    }
+
+    fn resumes(&self) -> bool {
+        self.source.resumes()
+    }
+
+    fn resume(&mut self, former: Vec<Positions>) -> Result<(), SourceError> {
+        self.source.resume(former)
+    }
+
+    fn milestone(&mut self) -> Option<Milestone> {
+        self.source.milestone()
     }
 }
 

@@ -96,6 +96,16 @@ impl Cutter {
         ended || self.held.len() >= MARK.len() || !MARK.starts_with(&self.held)
     }
 
+    /// Creates the cutter of a text from a position in it, at which a line begins.
+    pub(super) fn resumed(sizes: Sizes, quoting: bool, offset: u64) -> Cutter {
+        Cutter { offset, ..Cutter::new(sizes, quoting) }
+    }
+
+    /// Returns the number of bytes that were read and not cut; `None` in the middle of a line that is too long.
+    pub(super) fn pending(&self) -> Option<u64> {
+        (!self.in_long_line).then_some(self.held.len() as u64)
+    }
+
     /// Returns true if nothing is held.
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty()

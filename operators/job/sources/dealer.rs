@@ -19,8 +19,9 @@ pub(super) const WAITING: usize = 4;
 /// A message to a worker.
 pub(super) enum DealerMessage {
     Chunk(LineChunk),
-    /// All data that was present at this time has been dealt.
-    Mark(Time),
+    /// All data that was present at this time has been dealt; with the number of the positions behind it,
+    /// where they are others than before.
+    Mark(Time, Option<u64>),
     /// The source was not connected between these times, and cannot be read again.
     Gap(Time, Time),
     End,

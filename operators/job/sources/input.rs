@@ -14,6 +14,7 @@ use super::identity::PersonIdentity;
 use super::lines::{Combined, CsvColumns, LineFormat, WantedNames};
 use super::maker::Made;
 use super::maker::Maker;
+use super::milestones::Milestones;
 use super::part::Chunks;
 use super::part::{Lines, PartContext, SourcePart};
 use super::reader::{ReadStop, TextFormat, read_all, read_input};
@@ -86,6 +87,7 @@ pub(crate) struct SourceInput {
     order: Arc<Chunks>,
     progress: Arc<Progress>,
     survey: Arc<Survey>,
+    milestones: Arc<Milestones>,
     taken: Arc<()>,
     /// The longest line, in bytes.
     longest: usize,
@@ -144,6 +146,9 @@ pub(super) fn open_in(
     let fault = SourceFault::new(name, source.bad_lines, crew.processes > 1 && !plan.sorted);
     let order = Arc::new(Chunks::default());
     let taken = Arc::new(());
+    let alone = plan.sorted || source.records.is_stdin();
+    let parts = if alone { 1 } else { crew.processes };
+    let milestones = Arc::new(Milestones::new(crew.threads, parts));
     let finish = |from, progress| {
         Ok(SourceInput {
             source: source.clone(),
@@ -155,6 +160,7 @@ pub(super) fn open_in(
             order,
             progress,
             survey: Arc::clone(&wanted.survey),
+            milestones: Arc::clone(&milestones),
             taken: Arc::clone(&taken),
             longest: sizes.line,
         })
@@ -205,7 +211,6 @@ pub(super) fn open_in(
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..crew.threads).map(|_| bounded(WAITING)).unzip();
     // As many as can be on the way at once, so that none is lost.
     let (spare, back) = bounded(crew.threads * (WAITING + 2));
-    let alone = plan.sorted || *place == SourcePlace::Stdin;
     let dealer = Dealer::new(
         senders,
         back,
@@ -228,6 +233,7 @@ pub(super) fn open_in(
             .filter(|_| !alone)
             .map(|others| InputAgreement::new(others, crew.process, crew.processes)),
         survey: Arc::clone(&wanted.survey),
+        milestones: Arc::clone(&milestones),
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
         SourceError::lost(fault.place())
@@ -259,27 +265,39 @@ struct InputReader {
     progress: Arc<Progress>,
     accord: Option<InputAgreement>,
     survey: Arc<Survey>,
+    milestones: Arc<Milestones>,
 }
 
 impl InputReader {
     fn run(self) {
-        let InputReader { place, files, stream, texture, pace, mut dealer, progress, accord, survey } = self;
+        let InputReader {
+            place,
+            files,
+            stream,
+            texture,
+            pace,
+            mut dealer,
+            progress,
+            accord,
+            survey,
+            milestones,
+        } = self;
         let ended = match (pace, place) {
             (InputPace::Bounded, SourcePlace::Files(_)) => {
                 read_all(&files, &texture, &mut dealer, &progress, accord)
             }
             (InputPace::Bounded, SourcePlace::Stdin) => read_input(&texture, &mut dealer, &progress),
             (InputPace::Follow(clock), SourcePlace::Files(path)) if stream => {
-                follow_pipe(&path, &texture, &mut dealer, clock, &progress)
+                follow_pipe(&path, &texture, &mut dealer, (clock, &milestones), &progress)
             }
             (InputPace::Follow(clock), SourcePlace::Files(path)) => follow_files(
                 FollowedPath::new(&path, &texture, accord, survey),
                 &mut dealer,
-                clock,
+                (clock, &milestones),
                 &progress,
             ),
             (InputPace::Follow(clock), SourcePlace::Stdin) => {
-                follow_input(&texture, &mut dealer, clock, &progress)
+                follow_input(&texture, &mut dealer, (clock, &milestones), &progress)
             }
         };
         if let Err(ReadStop::Gone(gone)) = ended {
@@ -303,6 +321,8 @@ impl SourceInput {
             order: Arc::clone(&self.order),
             progress: Arc::clone(&self.progress),
             survey: Arc::clone(&self.survey),
+            milestones: Arc::clone(&self.milestones),
+            reports: own == 0,
             _taken: Arc::clone(&self.taken),
         };
         match &self.from {

@@ -12,7 +12,8 @@ use super::part::PartContext;
 use super::synthetic::{BLOCK, SyntheticLog};
 use super::times::Times;
 use super::wanted::{CellLayout, GroupCells, LineCells};
-use crate::dataflow::{BATCH, Clock, Pulled, SourceError};
+use crate::dataflow::{BATCH, Clock, Milestone, Pulled, SourceError};
+use crate::gate::Positions;
 use crate::job::config::{Missing, SourceSpec};
 use crate::job::text::Text;
 use crate::time::Time;
@@ -117,9 +118,15 @@ pub(super) struct Made {
     clock: Option<Arc<dyn Clock>>,
     workers: u64,
     next: u64,
+    worker: u64,
     last: Option<Time>,
     marked: Option<Time>,
+    /// The time of the last row, and the time up to which all are given, since the last milestone.
+    reached: Option<(Time, Time)>,
 }
+
+/// The name of the only partition of a synthetic log. Its position is the time up to which rows were given.
+const ROWS: &str = "rows";
 
 impl Made {
     pub(super) fn new(
@@ -131,7 +138,34 @@ impl Made {
     ) -> Made {
         let (cells, fields) =
             (LineCells::new(handle.plan.fields.len()), SyntheticLog::cells(&handle.plan.fields));
-        Made { handle, made, cells, fields, clock, workers, next: worker * BLOCK, last: None, marked: None }
+        let (next, last, marked, reached) = (worker * BLOCK, None, None, None);
+        Made { handle, made, cells, fields, clock, workers, next, worker, last, marked, reached }
+    }
+
+    /// Returns true if rows are given when they happen.
+    pub(super) fn is_live(&self) -> bool {
+        self.clock.is_some()
+    }
+
+    /// Begins with the first own row after the time up to which every part of a former run gave all rows.
+    pub(super) fn resume(&mut self, former: &[Positions]) {
+        let read = |bytes: &[u8]| Some(Time::from_le_bytes(bytes.try_into().ok()?));
+        let times = former.iter().map(|part| part.get(ROWS).and_then(|bytes| read(bytes)));
+        let Some(given) = times.collect::<Option<Vec<Time>>>().and_then(|times| times.into_iter().min())
+        else {
+            return;
+        };
+        let first = self.made.first_after(given);
+        let (block, workers) = (first / BLOCK, self.workers.max(1));
+        let passed = (block + workers - 1).saturating_sub(self.worker) / workers;
+        let own = self.worker + passed * workers;
+        self.next = if own == block { first } else { own * BLOCK };
+    }
+
+    pub(super) fn milestone(&mut self) -> Option<Milestone> {
+        let (last, given) = self.reached.take()?;
+        let changed = vec![(ROWS.to_owned(), Some(given.to_le_bytes().to_vec()))];
+        Some(Milestone { latest: last, changed, parts: self.workers as usize })
     }
 
     pub(super) fn pull<P: PersonIdentity, I: PersonIdentity>(
@@ -183,6 +217,7 @@ impl Made {
         match now {
             Some(now) if self.marked.is_none_or(|marked| marked < now) => {
                 self.marked = Some(now);
+                self.reached = Some((self.last.unwrap_or(Time::MIN), now));
                 Pulled::Complete(now)
             }
             _ => Pulled::Idle,

@@ -31,6 +31,7 @@ mod identity;
 mod input;
 mod lines;
 mod maker;
+mod milestones;
 mod number;
 mod part;
 mod reader;

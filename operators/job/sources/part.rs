@@ -12,9 +12,11 @@ use super::dealer::{Brake, DealerMessage, LineChunk, Progress, SourceFault};
 use super::identity::PersonIdentity;
 use super::lines::{Bad, LineFormat};
 use super::maker::{Made, Maker, SourceRecord};
+use super::milestones::Milestones;
 use super::survey::Survey;
 use super::wanted::{CellLayout, LineCells};
-use crate::dataflow::{BATCH, Pulled, Source, SourceError};
+use crate::dataflow::{BATCH, Milestone, Pulled, Source, SourceError};
+use crate::gate::Positions;
 use crate::time::Time;
 
 /// The part of a source that one worker reads.
@@ -53,6 +55,31 @@ impl<P: PersonIdentity, I: PersonIdentity> Source for SourcePart<P, I> {
             PartSource::Made(made) => made.pull(batch),
         }
     }
+
+    fn resumes(&self) -> bool {
+        match &self.from {
+            PartSource::Nothing => false,
+            PartSource::Lines(lines) => lines.live,
+            PartSource::Made(made) => made.is_live(),
+        }
+    }
+
+    fn resume(&mut self, former: Vec<Positions>) -> Result<(), SourceError> {
+        match &mut self.from {
+            PartSource::Nothing => {}
+            PartSource::Lines(lines) => lines.handle.milestones.begin(former),
+            PartSource::Made(made) => made.resume(&former),
+        }
+        Ok(())
+    }
+
+    fn milestone(&mut self) -> Option<Milestone> {
+        match &mut self.from {
+            PartSource::Nothing => None,
+            PartSource::Lines(lines) => lines.milestone(),
+            PartSource::Made(made) => made.milestone(),
+        }
+    }
 }
 
 /// The common state of every part: the conversion into records, and the state shared by a source's parts.
@@ -64,6 +91,9 @@ pub(super) struct PartContext {
     pub(super) order: Arc<Chunks>,
     pub(super) progress: Arc<Progress>,
     pub(super) survey: Arc<Survey>,
+    pub(super) milestones: Arc<Milestones>,
+    /// True for the first worker of a process, which reports the milestones of all.
+    pub(super) reports: bool,
     /// A token that keeps the reading thread running while it is held.
     pub(super) _taken: Arc<()>,
 }
@@ -82,6 +112,8 @@ pub(super) struct Lines {
     live: bool,
     longest: usize,
     ended: bool,
+    /// The latest time of a line since the last milestone.
+    since_milestone: Time,
 }
 
 /// The chunk that is being read.
@@ -118,7 +150,12 @@ impl Lines {
             live,
             longest,
             ended: false,
+            since_milestone: Time::MIN,
         }
+    }
+
+    fn milestone(&mut self) -> Option<Milestone> {
+        if self.handle.reports { self.handle.milestones.take() } else { None }
     }
 
     fn pull<P: PersonIdentity, I: PersonIdentity>(
@@ -126,6 +163,8 @@ impl Lines {
         batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<Pulled, SourceError> {
         self.handle.fault.check()?;
+        // A part that is not resumed begins at the start.
+        self.handle.milestones.begin(Vec::new());
         let enough = batch.len() + BATCH;
         // Lines without a record are some work too.
         let mut lines = 4 * BATCH;
@@ -142,6 +181,7 @@ impl Lines {
                     survey: &self.handle.survey,
                     fields: &self.handle.plan.fields,
                     longest: self.longest,
+                    latest: &mut self.since_milestone,
                 };
                 let whole = reading.read(current, batch, enough, &mut lines);
                 self.handle.fault.check()?;
@@ -161,7 +201,13 @@ impl Lines {
             match self.chunks.try_recv() {
                 _ if self.ended => return Ok(Pulled::End),
                 Ok(DealerMessage::Chunk(chunk)) => self.begin(chunk),
-                Ok(DealerMessage::Mark(time)) => return Ok(Pulled::Complete(time)),
+                Ok(DealerMessage::Mark(time, milestone)) => {
+                    if let Some(number) = milestone {
+                        let latest = std::mem::replace(&mut self.since_milestone, Time::MIN);
+                        self.handle.milestones.reach(number, latest);
+                    }
+                    return Ok(Pulled::Complete(time));
+                }
                 Ok(DealerMessage::Gap(start, end)) => return Ok(Pulled::Gap(start, end)),
                 Ok(DealerMessage::End) => self.ended = true,
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.pulled()),
@@ -205,6 +251,8 @@ struct ChunkReader<'a> {
     survey: &'a Survey,
     fields: &'a [String],
     longest: usize,
+    /// The latest time of all lines; the end of time, where they have none.
+    latest: &'a mut Time,
 }
 
 impl ChunkReader<'_> {
@@ -259,6 +307,7 @@ impl ChunkReader<'_> {
                 continue;
             }
             let time = said;
+            *self.latest = time.unwrap_or(Time::MAX).max(*self.latest);
             if let Some(time) = time {
                 self.survey.record_time(time);
             }

@@ -229,6 +229,16 @@ impl ReaderText {
         }
     }
 
+    /// Creates a text that goes on from a position behind the names of its columns; at the start of a file
+    /// these are still to be read.
+    pub(super) fn resumed(format: &TextFormat, columns: Option<Arc<CsvColumns>>, offset: u64) -> ReaderText {
+        if offset == 0 {
+            return ReaderText::new(format);
+        }
+        let cutter = Cutter::resumed(format.sizes, format.columns.is_some(), offset);
+        ReaderText { cutter, columns, header: None, marked: true }
+    }
+
     /// Reads the part before the lines; false while it is incomplete.
     pub(super) fn begin(&mut self, place: &str, ended: bool) -> Result<bool, SourceError> {
         if !self.marked {

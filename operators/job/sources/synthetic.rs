@@ -118,6 +118,16 @@ impl SyntheticLog {
         SyntheticRow { user, key, value, time }
     }
 
+    /// The number of the first row that happens after a time.
+    pub(super) fn first_after(&self, time: Time) -> u64 {
+        let (mut low, mut high) = (0, self.rows);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.row(middle).time > time { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
+
     /// The line of column names under which [`SyntheticRow::write_csv`] writes.
     pub fn header() -> String {
         FIELDS.join(",") + "\n"

@@ -33,6 +33,7 @@ CREATE TABLE release (
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
 CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
 CREATE INDEX kept ON release (job, name, sequence) WHERE state IS NOT NULL;
+CREATE INDEX settled ON release (job, name, version, window_end) WHERE part IS NULL;
 CREATE TABLE amendment (
   sequence BIGINT PRIMARY KEY, account TEXT COLLATE "C" NOT NULL REFERENCES account (name), cap BYTEA NOT NULL,
   who TEXT NOT NULL, why TEXT NOT NULL, chain BYTEA NOT NULL);
@@ -45,6 +46,9 @@ CREATE TABLE state (
 CREATE TABLE noted (
   job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, place BIGINT NOT NULL, held BYTEA NOT NULL,
   PRIMARY KEY (job, name, place));
+CREATE TABLE position (
+  job TEXT COLLATE "C" NOT NULL, input BIGINT NOT NULL, place BYTEA NOT NULL, held BYTEA NOT NULL,
+  PRIMARY KEY (job, input, place));
 CREATE TABLE balance (
   account TEXT COLLATE "C" NOT NULL REFERENCES account (name), reach BIGINT NOT NULL, place BIGINT NOT NULL, until BIGINT NOT NULL,
   spent BYTEA NOT NULL, partial BYTEA NOT NULL, PRIMARY KEY (account, reach, place, until));
@@ -103,6 +107,7 @@ CREATE TRIGGER amendment_full BEFORE TRUNCATE ON amendment EXECUTE FUNCTION refu
 CREATE TRIGGER repair_full BEFORE TRUNCATE ON repair EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER state_full BEFORE TRUNCATE ON state EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER noted_full BEFORE TRUNCATE ON noted EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER position_full BEFORE TRUNCATE ON position EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER balance_full BEFORE TRUNCATE ON balance EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no table is emptied');
 "#;

@@ -31,6 +31,7 @@ CREATE TABLE release (
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
 CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
 CREATE INDEX kept ON release (job, name) WHERE state IS NOT NULL;
+CREATE INDEX settled ON release (job, name, version, window_end) WHERE part IS NULL;
 CREATE TABLE amendment (
   sequence INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (name), cap BLOB NOT NULL,
   who TEXT NOT NULL, why TEXT NOT NULL, chain BLOB NOT NULL) STRICT;
@@ -43,6 +44,9 @@ CREATE TABLE state (
 CREATE TABLE noted (
   job TEXT NOT NULL, name TEXT NOT NULL, place INTEGER NOT NULL, held BLOB NOT NULL,
   PRIMARY KEY (job, name, place)) STRICT, WITHOUT ROWID;
+CREATE TABLE position (
+  job TEXT NOT NULL, input INTEGER NOT NULL, place BLOB NOT NULL, held BLOB NOT NULL,
+  PRIMARY KEY (job, input, place)) STRICT, WITHOUT ROWID;
 CREATE TABLE balance (
   account TEXT NOT NULL REFERENCES account (name), reach INTEGER NOT NULL, place INTEGER NOT NULL, until INTEGER NOT NULL,
   spent BLOB NOT NULL, partial BLOB NOT NULL, PRIMARY KEY (account, reach, place, until)) STRICT, WITHOUT ROWID;

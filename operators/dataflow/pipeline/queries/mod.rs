@@ -186,6 +186,8 @@ where
         };
         let context = Rc::clone(&people.items.context);
         let gathered = people.gathered(&selector);
+        // A query may be about any window.
+        context.positions.need_all();
         let sought = sought(questions, &context.gaps, at_gate);
         let (posed, unanswered) = (sought.posed.clone(), sought.unanswered.clone());
         let counted = match kept {

@@ -10,7 +10,10 @@ use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, Rel
 use crate::dataflow::driver::ProcessShared;
 use crate::dataflow::pipeline::backend::{Opened, StatisticBackend};
 use crate::dataflow::release::{ReleaseBackend, Wake};
-use crate::gate::{BudgetStatus, GateEvent, Memory, Noted, ReleaseRequest, SkipReason};
+use crate::gate::{
+    BudgetStatus, GateEvent, Memory, Noted, Positions, ReleaseRequest, ResumePositions, ResumeUpdate,
+    SkipReason,
+};
 use crate::invalid::Invalid;
 use crate::ledger::{
     AccountSpec, Digest, Forecast, LedgerError, Name, ReleaseId, ReleaseStatus, Row, VersionTerms,
@@ -38,6 +41,36 @@ pub(in super::super::super::pipeline) struct Sealed {
     pub(in super::super::super::pipeline) released: String,
 }
 
+/// The resume positions that rows were written with, and the end of the last row of each release.
+#[derive(Default)]
+struct Resume {
+    ends: HashMap<(Name, Digest), Time>,
+    pending: Vec<ResumeUpdate>,
+    written: Option<ResumePositions>,
+}
+
+impl Resume {
+    /// Writes a row, with the positions that came before it.
+    fn row(&mut self, release: &ReleaseId) {
+        let end = self.ends.entry((release.name.clone(), release.version)).or_insert(Time::MIN);
+        *end = release.window.end().max(*end);
+        for update in self.pending.drain(..) {
+            let ResumeUpdate { input, replaces, since, parts, changed } = update;
+            assert_eq!(input, 0);
+            let former = self.written.take().filter(|_| !replaces);
+            let mut all = former.map_or_else(Vec::new, |former| former.parts);
+            all.resize(parts, Positions::new());
+            for (part, partition, position) in changed {
+                match position {
+                    Some(position) => _ = all[part].insert(partition, position),
+                    None => _ = all[part].remove(&partition),
+                }
+            }
+            self.written = Some(ResumePositions { since, parts: all });
+        }
+    }
+}
+
 /// Notes with their places.
 type Notes = Vec<(i64, Vec<u8>)>;
 
@@ -52,14 +85,15 @@ pub(in super::super::super::pipeline) struct Recorder {
     refusing: Arc<Mutex<Vec<Time>>>,
     answered: Arc<Mutex<usize>>,
     rows: Arc<Mutex<HashMap<Digest, String>>>,
+    resume: Arc<Mutex<Resume>>,
     /// The seed of the next draw, where each has its own.
     seeds: Option<Arc<Mutex<u64>>>,
 }
 
 impl Recorder {
     pub(in super::super::super::pipeline) fn new(unit: PrivacyUnit) -> Recorder {
-        let (kept, noted, sealed, refusing, answered, rows) = Default::default();
-        Recorder { unit, version: 1, kept, noted, sealed, refusing, answered, rows, seeds: None }
+        let (kept, noted, sealed, refusing, answered, rows, resume) = Default::default();
+        Recorder { unit, version: 1, kept, noted, sealed, refusing, answered, rows, resume, seeds: None }
     }
 
     /// The same, with a seed of its own for every draw from this one on: for what is released, not for what is
@@ -185,6 +219,7 @@ struct Recording {
 
 impl Recording {
     fn record(&self, release: ReleaseId, status: ReleaseStatus, line: String) {
+        self.recorder.resume.lock().unwrap().row(&release);
         let budget_status = BudgetStatus {
             account: release.account.clone(),
             window: release.window,
@@ -270,6 +305,18 @@ impl ReleaseBackend for Recording {
     }
 
     fn delivered(&self, _: &Row) {}
+
+    fn last_row(&self, name: &Name, version: &Digest) -> Result<Option<Time>, LedgerError> {
+        Ok(self.recorder.resume.lock().unwrap().ends.get(&(name.clone(), *version)).copied())
+    }
+
+    fn resume_positions(&self, _: i64) -> Result<Option<ResumePositions>, LedgerError> {
+        Ok(self.recorder.resume.lock().unwrap().written.clone())
+    }
+
+    fn keep_positions(&self, update: ResumeUpdate) {
+        self.recorder.resume.lock().unwrap().pending.push(update);
+    }
 }
 
 /// A mechanism that releases the exact tally beside its own answer.

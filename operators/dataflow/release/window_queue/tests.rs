@@ -57,7 +57,7 @@ fn without_a_last_window_the_end_of_the_input_completes_none() {
     assert_eq!(handed_in(&mut queue, Some(22), None), [(0, "submitted")]);
     assert_eq!(handed_in(&mut queue, Some(Time::MAX), None), []);
     assert!(queue.settled().is_some(), "the first is still with the gate");
-    assert!(queue.hear(title("visits").of(tens(None).window(0).unwrap()).id(), "released").is_none());
+    assert!(queue.hear(&title("visits").of(tens(None).window(0).unwrap()), "released").is_none());
     assert_eq!(queue.pop(), Some((13, "released")));
     assert_eq!(queue.settled(), None);
 }
@@ -100,16 +100,16 @@ fn a_window_is_in_time_until_its_deadline() {
 fn outcomes_leave_in_the_order_of_windows_whatever_the_order_of_the_gate() {
     let mut queue = queue(tens(Some(40)), None);
     assert_eq!(handed_in(&mut queue, Some(Time::MAX), None).len(), 4);
-    let id = |number| title("visits").of(tens(None).window(number).unwrap()).id();
+    let id = |number| title("visits").of(tens(None).window(number).unwrap());
     for (number, outcome) in [(3, "d"), (1, "b")] {
-        queue.hear(id(number), outcome);
+        queue.hear(&id(number), outcome);
         assert_eq!(queue.pop(), None);
         assert_eq!(queue.settled(), Some(13));
     }
-    queue.hear(id(0), "a");
+    queue.hear(&id(0), "a");
     assert_eq!((queue.pop(), queue.pop(), queue.pop()), (Some((13, "a")), Some((23, "b")), None));
     assert_eq!(queue.settled(), Some(33));
-    queue.hear(id(2), "c");
+    queue.hear(&id(2), "c");
     assert_eq!((queue.pop(), queue.pop()), (Some((33, "c")), Some((43, "d"))));
     assert_eq!((queue.settled(), queue.awaited()), (None, 0));
 }
@@ -117,10 +117,31 @@ fn outcomes_leave_in_the_order_of_windows_whatever_the_order_of_the_gate() {
 #[test]
 fn a_release_of_a_former_process_is_delivered_once_and_not_asked_for_again() {
     let mut queue = queue(tens(Some(30)), None);
-    let id = |number| title("visits").of(tens(None).window(number).unwrap()).id();
-    assert_eq!(queue.hear(id(1), "sealed before"), Some("sealed before"));
-    assert_eq!(queue.hear(title("other").of(tens(None).window(0).unwrap()).id(), "old"), Some("old"));
+    let id = |number| title("visits").of(tens(None).window(number).unwrap());
+    assert_eq!(queue.hear(&id(1), "sealed before"), Some("sealed before"));
+    assert_eq!(queue.hear(&title("other").of(tens(None).window(0).unwrap()), "old"), Some("old"));
     assert_eq!(handed_in(&mut queue, Some(Time::MAX), None), [(0, "submitted"), (20, "submitted")]);
+}
+
+// Refutes a resume position beyond a window that has no outcome, and one that is written while windows that a
+// former run has settled are requested again.
+#[test]
+fn records_are_needed_since_the_first_window_without_an_outcome() {
+    let mut queue = queue(tens(Some(40)), None).beginning(1);
+    let release = |number| title("visits").of(tens(None).window(number).unwrap());
+    assert_eq!((queue.needed_since(None), queue.needed_since(Some(20))), (Some(10), None));
+    assert_eq!(queue.hear(&release(0), "sealed before"), Some("sealed before"));
+    assert!(queue.before.is_empty(), "it is not requested any more");
+    assert_eq!(
+        handed_in(&mut queue, Some(Time::MAX), None),
+        [(10, "submitted"), (20, "submitted"), (30, "submitted")]
+    );
+    queue.hear(&release(2), "c");
+    assert_eq!(queue.needed_since(Some(10)), Some(10));
+    queue.hear(&release(1), "b");
+    assert_eq!(queue.needed_since(Some(10)), Some(30), "a later one has its outcome already");
+    queue.hear(&release(3), "d");
+    assert_eq!(queue.needed_since(Some(10)), Some(Time::MAX));
 }
 
 #[test]
@@ -130,8 +151,9 @@ fn only_so_many_windows_are_with_the_gate_at_once() {
     while queue.settled().is_some() {
         assert!(handed_in(&mut queue, Some(Time::MAX), None).len() <= AT_THE_GATE);
         assert!(queue.awaited() <= AT_THE_GATE);
-        let id = *queue.numbers.keys().next().unwrap();
-        queue.hear(id, "released");
+        let number = *queue.numbers.values().next().unwrap();
+        let release = title("visits").of(tens(Some(100_000)).window(number).unwrap());
+        queue.hear(&release, "released");
         released += std::iter::from_fn(|| queue.pop()).count();
     }
     assert_eq!(released, 10_000);

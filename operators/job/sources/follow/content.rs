@@ -37,6 +37,22 @@ pub(super) enum Comparison {
 }
 
 impl Content {
+    /// The largest numbers of first and last bytes that are compared.
+    pub(super) const LIMITS: (usize, usize) = (HEAD, TAIL);
+
+    /// Creates the content of a file whose first bytes, and last bytes before the position, are known.
+    pub(super) fn known(head: Vec<u8>, tail: Vec<u8>, read: u64) -> Content {
+        Content { head, tail, read }
+    }
+
+    /// Returns the first bytes and the last ones before an earlier position, `ahead` bytes before this one.
+    pub(super) fn marks(&self, ahead: u64) -> (&[u8], &[u8]) {
+        let position = self.read - ahead.min(self.read);
+        let head = usize::try_from(position).unwrap_or(usize::MAX).min(self.head.len());
+        let tail = self.tail.len().saturating_sub(usize::try_from(ahead).unwrap_or(usize::MAX));
+        (self.head.get(..head).unwrap_or_default(), self.tail.get(..tail).unwrap_or_default())
+    }
+
     /// The number of bytes that were read.
     pub(super) fn length(&self) -> u64 {
         self.read
@@ -127,7 +143,7 @@ fn holds(file: &File, at: u64, bytes: &[u8]) -> io::Result<bool> {
 }
 
 /// The next bytes of a reader, fewer at its end.
-fn prefix(file: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
+pub(super) fn prefix(file: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
     let mut found = vec![0; length];
     let mut read = 0;
     while let Some(room) = found.get_mut(read..).filter(|room| !room.is_empty()) {

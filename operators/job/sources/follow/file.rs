@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::content::{Comparison, Content};
+use super::position;
+use super::position::FilePosition;
 use super::{SETTLED, deal};
+use crate::canonical::Digest;
 use crate::job::sources::accord::FileReport;
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress, first_turn};
@@ -90,6 +93,8 @@ pub(super) struct FollowedFile {
     written: Option<SystemTime>,
     /// The length of a packed file when it was read, and the time of that.
     packed: Option<(u64, Instant)>,
+    /// The time of the last change of a packed file when it was read, in nanoseconds.
+    packed_at: u64,
     is_torn: bool,
     /// The length that was last reported to the other processes.
     reported: Option<u64>,
@@ -117,10 +122,42 @@ impl FollowedFile {
             open,
             written: None,
             packed: None,
+            packed_at: 0,
             is_torn: false,
             reported: None,
             grown: Instant::now(),
             patience: format.sizes.patience,
+        }
+    }
+
+    /// Returns the position of a restart, before the first line that was not dealt; `None` in the middle of a
+    /// line that is too long.
+    pub(super) fn position(&self, is_done: bool) -> Option<FilePosition> {
+        let ahead = self.text.cutter.pending()?;
+        let (head, tail) = self.content.marks(ahead);
+        let is_whole = self.packed.filter(|_| !self.is_torn && ahead == 0);
+        Some(FilePosition {
+            path: self.path.clone(),
+            offset: self.content.length() - ahead,
+            head: (head.len() as u64, Digest::of(head)),
+            tail: (tail.len() as u64, Digest::of(tail)),
+            has_lines: self.has_lines,
+            is_done,
+            packed: is_whole.map(|(length, _)| (length, self.packed_at)),
+        })
+    }
+
+    /// Goes on behind content that a former run has read.
+    pub(super) fn go_on(
+        &mut self,
+        content: Content,
+        has_lines: bool,
+        text: ReaderText,
+        (facts, is_packed): (&Metadata, bool),
+    ) {
+        (self.content, self.has_lines, self.text) = (content, has_lines, text);
+        if is_packed {
+            (self.packed, self.packed_at) = (Some((facts.len(), Instant::now())), position::changed(facts));
         }
     }
 
@@ -275,6 +312,7 @@ impl FollowedFile {
             None => bytes::of_file(&self.path, progress)?,
         };
         self.packed = Some((facts.len(), Instant::now()));
+        self.packed_at = position::changed(&facts);
         self.is_torn = false;
         match self.read_rest(rest, true, dealer) {
             Err(PlainError::System(error)) if super::content::is_torn(&error) => {

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use super::content::Comparison;
 use super::file::{Caught, FileId, FollowedFile, FoundFile, is_rotated};
+use super::position::FilePosition;
 use super::{POLL_INTERVAL, SETTLED};
 use crate::dataflow::SourceError;
 use crate::job::sources::accord::{Behind, FileReport, InputAgreement, ProcessReport};
@@ -45,28 +46,30 @@ const GENERATION: &str = "//";
 
 /// The files of a path, with the position reached in each.
 pub(in crate::job::sources) struct FollowedPath<'a> {
-    path: &'a Path,
-    format: &'a TextFormat,
+    pub(super) path: &'a Path,
+    pub(super) format: &'a TextFormat,
     /// The files by the name that is the same for all processes.
-    known: BTreeMap<String, FollowedFile>,
+    pub(super) known: BTreeMap<String, FollowedFile>,
     /// The files that are done, the newest last.
-    done: VecDeque<DoneFile>,
+    pub(super) done: VecDeque<DoneFile>,
     /// The files that hold nothing but what was read, with their length at that time.
     copies: BTreeMap<FileId, u64>,
     /// The files that may become copies, with their length and the time since which they have it.
     undecided: BTreeMap<FileId, (u64, Instant)>,
     /// The number of files that each name has had.
-    generations: BTreeMap<String, u64>,
-    accord: Option<InputAgreement>,
+    pub(super) generations: BTreeMap<String, u64>,
+    /// The positions that were last reported.
+    pub(super) reported: BTreeMap<String, FilePosition>,
+    pub(super) accord: Option<InputAgreement>,
     survey: Arc<Survey>,
     /// The time since which there is no file, and if that was reported.
     missed: Option<(Instant, bool)>,
 }
 
 /// A file that was read to its end and has no name any more.
-struct DoneFile {
-    name: String,
-    file: FollowedFile,
+pub(super) struct DoneFile {
+    pub(super) name: String,
+    pub(super) file: FollowedFile,
 }
 
 /// A file without a known identity.
@@ -96,6 +99,7 @@ impl<'a> FollowedPath<'a> {
             copies: BTreeMap::new(),
             undecided: BTreeMap::new(),
             generations: BTreeMap::new(),
+            reported: BTreeMap::new(),
             accord,
             survey,
             missed: None,
@@ -212,18 +216,19 @@ impl<'a> FollowedPath<'a> {
                     file.move_to(found);
                 }
             }
-            NewFile::Other => self.begin(&name_within(self.path, &found.path), found),
+            NewFile::Other => _ = self.begin(&name_within(self.path, &found.path), found),
         }
         Ok(())
     }
 
-    /// Begins a file from its start.
-    fn begin(&mut self, base: &str, found: FoundFile) {
+    /// Begins a file from its start; returns its name.
+    pub(super) fn begin(&mut self, base: &str, found: FoundFile) -> String {
         let generation = self.generations.entry(base.to_owned()).or_default();
         let name = if *generation == 0 { base.to_owned() } else { format!("{base}{GENERATION}{generation}") };
         *generation += 1;
         let file = FollowedFile::new(found, &name, self.format, self.accord.is_some());
-        self.known.insert(name, file);
+        self.known.insert(name.clone(), file);
+        name
     }
 
     /// Compares a new file with those that were read.
@@ -290,14 +295,14 @@ impl<'a> FollowedPath<'a> {
     }
 
     /// Ends a file that is gone.
-    fn finish(&mut self, name: &str) {
+    pub(super) fn finish(&mut self, name: &str) {
         if let Some(mut file) = self.known.remove(name) {
             file.close();
             self.remember(name.to_owned(), file);
         }
     }
 
-    fn remember(&mut self, name: String, file: FollowedFile) {
+    pub(super) fn remember(&mut self, name: String, file: FollowedFile) {
         self.done.push_back(DoneFile { name, file });
         if self.done.len() > REMEMBERED {
             self.done.pop_front();
@@ -318,12 +323,17 @@ impl<'a> FollowedPath<'a> {
 }
 
 /// The name of a file without its generation.
-fn base_of(name: &str) -> &str {
+pub(super) fn base_of(name: &str) -> &str {
     name.rsplit_once(GENERATION).map_or(name, |(base, _)| base)
 }
 
+/// The number of the generation in a name.
+pub(super) fn generation_of(name: &str) -> u64 {
+    name.rsplit_once(GENERATION).and_then(|(_, generation)| generation.parse().ok()).unwrap_or(0)
+}
+
 /// The files of a path; none where it does not exist at the moment.
-fn present(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+pub(super) fn present(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_pattern(path) => Ok(Vec::new()),
         _ => files(path),
@@ -350,7 +360,7 @@ fn copy_of(file: &FollowedFile) -> Option<Box<dyn io::Read + Send>> {
 
 /// The name of a file by which all processes know it, wherever it lies for each: what follows the part of the
 /// path that has no pattern in it.
-fn name_within(path: &Path, file: &Path) -> String {
+pub(super) fn name_within(path: &Path, file: &Path) -> String {
     if path == file {
         return String::new();
     }

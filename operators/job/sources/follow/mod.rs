@@ -10,6 +10,7 @@
 mod content;
 mod file;
 mod files;
+mod position;
 mod stream;
 mod watch;
 
@@ -20,6 +21,7 @@ pub(super) use files::FollowedPath;
 pub(super) use stream::{follow_input, follow_pipe};
 
 use super::dealer::{Dealer, Progress};
+use super::milestones::Milestones;
 use super::reader::{ReadStop, ReaderText};
 use crate::dataflow::Clock;
 use watch::Watch;
@@ -34,10 +36,16 @@ const SETTLED: u32 = 60;
 pub(super) fn follow_files(
     mut files: FollowedPath<'_>,
     dealer: &mut Dealer,
-    clock: Arc<dyn Clock>,
+    (clock, milestones): (Arc<dyn Clock>, &Milestones),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
+    let former = milestones.former(dealer)?;
     let mut watch = Watch::new(clock);
+    let began = watch.now(dealer.fault.place())?;
+    if !files.resume(former, dealer, progress)? {
+        // What is gone cannot be read again.
+        watch.connect(began, dealer)?;
+    }
     loop {
         dealer.wait()?;
         let round = Instant::now();
@@ -45,7 +53,7 @@ pub(super) fn follow_files(
         let complete = files.read(dealer, progress)?;
         let now = files.agree(now, dealer, progress)?;
         if complete {
-            watch.mark(now, dealer, progress)?;
+            watch.mark(now, dealer, progress, (milestones, || files.changed_positions()))?;
         }
         std::thread::sleep(POLL_INTERVAL.saturating_sub(round.elapsed()));
     }

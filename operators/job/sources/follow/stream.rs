@@ -15,6 +15,7 @@ use super::watch::Watch;
 use super::{POLL_INTERVAL, deal};
 use crate::dataflow::{Clock, SourceError};
 use crate::job::sources::dealer::{Dealer, Progress};
+use crate::job::sources::milestones::Milestones;
 use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, read_some, unreadable};
 
 /// The time for which an input that has ended waits for the signal that the job is to end as well. Ending a
@@ -25,7 +26,7 @@ const END_GRACE: Duration = Duration::from_millis(500);
 pub(in crate::job::sources) fn follow_input(
     texture: &TextFormat,
     dealer: &mut Dealer,
-    clock: Arc<dyn Clock>,
+    clock: (Arc<dyn Clock>, &Milestones),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let input =
@@ -38,7 +39,7 @@ pub(in crate::job::sources) fn follow_pipe(
     path: &Path,
     texture: &TextFormat,
     dealer: &mut Dealer,
-    clock: Arc<dyn Clock>,
+    clock: (Arc<dyn Clock>, &Milestones),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let pipe = File::open(path).map_err(|error| unreadable(dealer.fault.place(), &error))?;
@@ -51,11 +52,14 @@ fn follow_stream(
     reopens: bool,
     texture: &TextFormat,
     dealer: &mut Dealer,
-    clock: Arc<dyn Clock>,
+    clock: (Arc<dyn Clock>, &Milestones),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let place = dealer.fault.place().to_owned();
     let lost = |error: io::Error| unreadable(&place, &error);
+    let (clock, milestones) = clock;
+    // Where it was cannot be gone to again, so what came before this moment is a gap.
+    milestones.former(dealer)?;
     let mut watch = Watch::new(clock);
     let mut text = ReaderText::new(texture);
     watch.connect(watch.now(&place)?, dealer)?;
@@ -96,7 +100,13 @@ fn follow_stream(
                 deal(&mut text, 0, read == 0, dealer)?;
             }
             if read == 0 {
-                watch.mark(now, dealer, progress)?;
+                // It has no position: the milestone says when everything was given.
+                watch.mark(
+                    now,
+                    dealer,
+                    progress,
+                    (milestones, || vec![(String::new(), Some(Vec::new()))]),
+                )?;
                 break;
             }
         }
@@ -165,8 +175,17 @@ mod tests {
         let texture =
             TextFormat { sizes: Sizes { chunk: 50, line: 100, block: 30, ..Sizes::USUAL }, columns: None };
         let thread = std::thread::spawn(move || {
+            let milestones = Milestones::new(1, 1);
+            milestones.begin(Vec::new());
             let stream = File::from(OwnedFd::from(reader));
-            match follow_stream(stream, false, &texture, &mut dealer, Arc::new(SystemClock), &progress) {
+            match follow_stream(
+                stream,
+                false,
+                &texture,
+                &mut dealer,
+                (Arc::new(SystemClock), &milestones),
+                &progress,
+            ) {
                 Err(ReadStop::Gone(gone)) => dealer.fault.fail(gone),
                 _ => panic!(),
             }
@@ -189,7 +208,7 @@ mod tests {
                         str::from_utf8(&chunk.lines).unwrap().lines().map(|line| (line.to_owned(), last)),
                     );
                 }
-                DealerMessage::Mark(time) => (last, marks) = (time, marks + 1),
+                DealerMessage::Mark(time, _) => (last, marks) = (time, marks + 1),
                 DealerMessage::Gap(start, end) => {
                     assert!(
                         start < -1_000_000_000_000_000 && end <= SystemClock.now() && last == 0,

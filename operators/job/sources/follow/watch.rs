@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::POLL_INTERVAL;
 use crate::dataflow::{Clock, SourceError};
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
+use crate::job::sources::milestones::{ChangedPositions, Milestones};
 use crate::job::sources::reader::ReadStop;
 use crate::time::{LIMIT, Time};
 
@@ -44,13 +45,21 @@ impl Watch {
     }
 
     /// Notifies every worker that all data present at this time has been read, unless they were notified a
-    /// moment ago.
-    pub(super) fn mark(&mut self, time: Time, dealer: &Dealer, progress: &Progress) -> Result<(), ReadStop> {
+    /// moment ago; with the positions behind it, as far as they have changed.
+    pub(super) fn mark(
+        &mut self,
+        time: Time,
+        dealer: &Dealer,
+        progress: &Progress,
+        (milestones, positions): (&Milestones, impl FnOnce() -> ChangedPositions),
+    ) -> Result<(), ReadStop> {
         let early = self.marked.is_some() && self.marked_at.elapsed() < POLL_INTERVAL / 2;
         if early || self.marked.is_some_and(|marked| time <= marked) {
             return Ok(());
         }
-        dealer.broadcast(|| DealerMessage::Mark(time))?;
+        let changed = positions();
+        let milestone = (!changed.is_empty()).then(|| milestones.register(changed));
+        dealer.broadcast(|| DealerMessage::Mark(time, milestone))?;
         progress.catch_up(time);
         (self.marked, self.marked_at) = (Some(time), Instant::now());
         Ok(())

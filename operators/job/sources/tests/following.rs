@@ -6,6 +6,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::*;
 use crate::dataflow::{Clock, SystemClock};
+use crate::gate::Positions;
 use crate::job::sources::accord::ClusterLinks;
 
 /// The system's clock, which somebody may set.
@@ -23,11 +24,23 @@ pub(super) struct Followed {
     pub(super) found: Vec<Given>,
     pub(super) complete: Vec<i64>,
     pub(super) gaps: Vec<(i64, i64)>,
+    /// The resume positions of the last checkpoint.
+    pub(super) positions: Positions,
     progress: Arc<Progress>,
 }
 
 impl Followed {
     pub(super) fn new(source: &(SourceSpec, Protected), clock: &Arc<Settable>, workers: usize) -> Followed {
+        Followed::resumed(source, clock, workers, Positions::new())
+    }
+
+    /// Goes on at positions, from the start where there are none.
+    pub(super) fn resumed(
+        source: &(SourceSpec, Protected),
+        clock: &Arc<Settable>,
+        workers: usize,
+        positions: Positions,
+    ) -> Followed {
         let pace = InputPace::Follow(Arc::clone(clock) as Arc<dyn Clock>);
         let input = open_in(
             sizes(64),
@@ -39,13 +52,34 @@ impl Followed {
             Brake::new(),
         )
         .unwrap();
+        let mut parts = of(&input, workers);
+        let former = if positions.is_empty() { Vec::new() } else { vec![positions.clone()] };
+        parts.iter_mut().for_each(|part| part.resume(former.clone()).unwrap());
         Followed {
-            parts: of(&input, workers),
+            parts,
             found: Vec::new(),
             complete: vec![i64::MIN; workers],
             gaps: Vec::new(),
+            positions,
             progress: input.progress(),
         }
+    }
+
+    /// Settles, and takes the resume positions behind everything found.
+    pub(super) fn checkpoint(&mut self) -> Result<(), SourceError> {
+        // The last lines may be found between two marks.
+        self.settle()?;
+        self.settle()?;
+        for milestone in self.parts.iter_mut().flat_map(|part| std::iter::from_fn(|| part.milestone())) {
+            assert_eq!(milestone.parts, 1);
+            for (name, position) in milestone.changed {
+                match position {
+                    Some(position) => _ = self.positions.insert(name, position),
+                    None => _ = self.positions.remove(&name),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Pulls until all that was there by now has been given, or the source is gone.
@@ -155,6 +189,7 @@ fn processes_share_what_is_appended() {
         found: Vec::new(),
         complete: vec![i64::MIN; 4],
         gaps: Vec::new(),
+        positions: Positions::new(),
         progress: inputs[0].progress(),
     };
     let mut expected = Vec::new();
@@ -334,7 +369,7 @@ pub(super) fn two(sources: [&(SourceSpec, Protected); 2], clocks: [&Arc<Settable
         let input = open_in(sizes(64), source, person, wanted, pace, crew, Brake::new()).unwrap();
         let parts = vec![input.part(process)];
         let (complete, gaps, progress) = (vec![i64::MIN], Vec::new(), input.progress());
-        Followed { parts, found: Vec::new(), complete, gaps, progress }
+        Followed { parts, found: Vec::new(), complete, gaps, positions: Positions::new(), progress }
     })
 }
 

@@ -303,6 +303,8 @@ fn a_part_whose_reading_thread_is_gone_says_so() {
             fault: SourceFault::new("standard input".into(), 0, false),
             brake: Brake::new(),
             survey: Survey::none(),
+            milestones: Arc::default(),
+            reports: true,
             order: Arc::new(Chunks::default()),
             progress: Progress::of(None),
             _taken: Arc::new(()),

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::following::{Followed, Settable, turns, two};
 use super::*;
 use crate::dataflow::{Clock as _, SystemClock};
+use crate::gate::Positions;
 
 /// A program that writes a log, and what rotates it.
 struct Log {
@@ -82,6 +83,9 @@ impl Log {
             let (first, rest) = packed.split_at(packed.len() / 2);
             self.place.write(&format!("{name}.gz"), first);
             self.place.append(&format!("{name}.gz"), rest);
+            let written = fs::metadata(self.place.path(name)).unwrap().modified().unwrap();
+            let file = OpenOptions::new().append(true).open(self.place.path(&format!("{name}.gz"))).unwrap();
+            file.set_modified(written).unwrap();
             fs::remove_file(self.place.path(name)).unwrap();
         }
     }
@@ -389,4 +393,169 @@ proptest! {
         let checked = log.check(std::slice::from_ref(&followed));
         prop_assert!(checked.is_ok(), "{checked:?}");
     }
+}
+
+// Restarts.
+
+/// A reader that is killed and started again, with the records that it has found for good.
+struct Restarted<'a> {
+    path: &'a str,
+    running: Option<Followed>,
+    kept: Vec<Given>,
+    positions: Positions,
+    /// The number of records found before the last checkpoint.
+    sure: usize,
+    gaps: usize,
+}
+
+impl Restarted<'_> {
+    /// The running reader, which begins where the last one left its positions.
+    fn up(&mut self, log: &Log) -> &mut Followed {
+        let Restarted { path, running, positions, .. } = self;
+        running.get_or_insert_with(|| {
+            Followed::resumed(&log.source(path), &Arc::default(), 2, positions.clone())
+        })
+    }
+
+    fn checkpoint(&mut self, log: &Log) {
+        self.up(log).checkpoint().unwrap();
+        let Restarted { running, positions, sure, .. } = self;
+        if let Some(running) = running {
+            positions.clone_from(&running.positions);
+            *sure = running.found.len();
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.kept.extend(running.found.into_iter().take(self.sure));
+            self.gaps += running.gaps.len();
+            self.sure = 0;
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Life {
+    Step(Step),
+    Checkpoint,
+    Kill,
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    prop_oneof![
+        4 => step().prop_map(Life::Step),
+        1 => Just(Life::Checkpoint),
+        1 => Just(Life::Kill),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(crate::noise::goodness::size(16, 600) as u32))]
+
+    // Refutes a position that is off by a line, a file that a restart does not find again under its new name,
+    // packed or in its copy, and one that came and was renamed while nobody read.
+    #[test]
+    fn every_line_is_given_once_whatever_rotates_between_two_lives(
+        lives in prop::collection::vec(life(), 4..20),
+        path in 0..PATHS.len(),
+    ) {
+        let mut log = Log::new("any-restart");
+        log.write(50);
+        let mut reader = Restarted {
+            path: PATHS[path],
+            running: None,
+            kept: Vec::new(),
+            positions: Positions::new(),
+            sure: 0,
+            gaps: 0,
+        };
+        reader.checkpoint(&log);
+        for life in &lives {
+            // While it runs, the reader sees each file before the next rotation.
+            let settled = |reader: &mut Restarted<'_>| {
+                if let Some(running) = &mut reader.running {
+                    running.settle().unwrap();
+                }
+            };
+            match life {
+                Life::Checkpoint => reader.checkpoint(&log),
+                Life::Kill => reader.kill(),
+                Life::Step(Step::Write(lines)) => log.write(*lines),
+                Life::Step(Step::Reopen) => log.reopen(),
+                Life::Step(Step::Rename) => {
+                    log.reopen();
+                    settled(&mut reader);
+                    log.rename();
+                    log.reopen();
+                }
+                Life::Step(Step::CopyAndCut) => {
+                    log.reopen();
+                    settled(&mut reader);
+                    log.copy_and_cut();
+                }
+                Life::Step(Step::Pack(number)) => {
+                    log.reopen();
+                    settled(&mut reader);
+                    log.pack(&format!("a.log.{number}"));
+                }
+                // A file that is removed before it was read for good is lost.
+                Life::Step(Step::Remove(_)) => {}
+                Life::Step(Step::Settle) => _ = reader.up(&log).settle().unwrap(),
+                Life::Step(Step::Look) => reader.up(&log).settle_for(Duration::from_millis(120)).unwrap(),
+            }
+        }
+        log.reopen();
+        reader.checkpoint(&log);
+        reader.kill();
+        let mut all = log.follow(PATHS[path]);
+        all.found = reader.kept;
+        prop_assert_eq!(log.check(&[all]), Ok(()));
+        prop_assert_eq!(reader.gaps, 0);
+    }
+}
+
+// Refutes a file that is gone with lines that nobody has read, and whose windows are then answered.
+#[test]
+fn a_file_that_is_gone_at_a_restart_is_a_gap() {
+    for path in PATHS {
+        let mut log = Log::new("gone-at-restart");
+        log.write(100);
+        let mut followed = log.follow(path);
+        followed.checkpoint().unwrap();
+        assert!(followed.gaps.is_empty());
+        let positions = followed.positions.clone();
+        drop(followed);
+        log.write(10);
+        log.remove("a.log");
+        log.reopen();
+        log.write(5);
+        let before = SystemClock.now();
+        let mut followed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+        assert_eq!(followed.settle().unwrap(), 5);
+        let [(start, end), _] = followed.gaps[..] else { panic!("{:?}", followed.gaps) };
+        assert!(start < 0 && end >= before);
+        // The next life knows nothing of the file any more.
+        followed.checkpoint().unwrap();
+        let positions = followed.positions.clone();
+        drop(followed);
+        let mut followed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+        assert_eq!((followed.settle().unwrap(), followed.gaps.len()), (0, 0));
+    }
+}
+
+// Refutes columns that are looked for at the position, where no line names them.
+#[test]
+fn the_columns_of_a_file_are_known_at_a_position() {
+    let place = Place::new("columns-at-restart");
+    place.write("a.csv", "x,user\n1,ada\n");
+    let source = csv(&place.path("a.csv"), "");
+    let mut followed = Followed::new(&source, &Arc::default(), 2);
+    followed.checkpoint().unwrap();
+    let positions = followed.positions.clone();
+    drop(followed);
+    place.append("a.csv", "2,bob\n");
+    let mut followed = Followed::resumed(&source, &Arc::default(), 2, positions);
+    followed.settle().unwrap();
+    assert_eq!(followed.found.iter().map(|given| given.person).collect::<Vec<_>>(), [id(b"bob")]);
 }

@@ -1,0 +1,225 @@
+//! The resume positions of an input: from where a restart reads.
+//!
+//! A source that can be read again reports [`Milestone`]s: the place that it has reached in each of its
+//! partitions, and the latest time of the records that it gave on the way. They travel beside the records to
+//! worker 0. There, once the windows that could hold these records are settled, the place becomes the resume
+//! position, which the gate writes beside the next rows. So the cost of a restart is that of the open windows,
+//! and not that of the history.
+//!
+//! A restart broadcasts what the ledger holds to every worker, and no source is pulled before it knows it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::engine::{CapacityContainerBuilder, Exchange, InputHandle, Operator, Scope};
+use crate::gate::{Positions, ResumePositions, ResumeUpdate};
+use crate::ledger::Name;
+use crate::time::Time;
+
+/// A place that a source has reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Milestone {
+    /// The latest time of the records given since the former milestone; `Time::MIN` if there were none.
+    pub latest: Time,
+    /// The partitions whose position has changed since, each with its position behind all records given;
+    /// `None` for a partition that is gone.
+    pub changed: Vec<(String, Option<Vec<u8>>)>,
+    /// The number of parts of the input, on all workers, that report milestones.
+    pub parts: usize,
+}
+
+/// The number of milestones of one part that are kept. Of more, neighbours are joined, so that a restart reads
+/// somewhat more than it must.
+const KEPT: usize = 64;
+
+/// The positions of one part, and the milestones that unsettled windows may still need.
+#[derive(Default)]
+struct PositionTrack {
+    /// Everything that unsettled windows may need lies behind these positions.
+    base: Positions,
+    /// The milestones after it, in order of their latest times.
+    pending: VecDeque<Pending>,
+    /// The partitions of `base` that have changed since they were written.
+    unwritten: BTreeSet<String>,
+}
+
+struct Pending {
+    latest: Time,
+    changed: BTreeMap<String, Option<Vec<u8>>>,
+}
+
+impl PositionTrack {
+    fn add(&mut self, milestone: Milestone) {
+        let Milestone { latest, changed, .. } = milestone;
+        match self.pending.back_mut() {
+            // Whatever needs the former one reads this one too.
+            Some(last) if latest <= last.latest => last.changed.extend(changed),
+            _ => self.pending.push_back(Pending { latest, changed: changed.into_iter().collect() }),
+        }
+        if self.pending.len() > KEPT {
+            let mut all = std::mem::take(&mut self.pending).into_iter();
+            while let Some(mut first) = all.next() {
+                if let Some(second) = all.next() {
+                    first.latest = second.latest;
+                    first.changed.extend(second.changed);
+                }
+                self.pending.push_back(first);
+            }
+        }
+    }
+
+    /// Moves on to the last position before which no record is needed at or after this time.
+    fn advance(&mut self, needed: Time) {
+        while self.pending.front().is_some_and(|first| first.latest < needed) {
+            for (partition, position) in self.pending.pop_front().into_iter().flat_map(|first| first.changed)
+            {
+                match position {
+                    Some(position) => _ = self.base.insert(partition.clone(), position),
+                    None => _ = self.base.remove(&partition),
+                }
+                self.unwritten.insert(partition);
+            }
+        }
+    }
+}
+
+/// The resume positions of one input, on one worker. Milestones arrive on worker 0 alone.
+pub(crate) struct InputPositions {
+    /// The number of the input among those of the job.
+    number: i64,
+    /// True if the source of this worker resumes.
+    resumes: bool,
+    /// The positions that a former run has left, once they have arrived here.
+    arrived: RefCell<Option<Vec<Positions>>>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The jobs whose releases read the input.
+    jobs: BTreeSet<Name>,
+    /// True if some release may need records of any time.
+    needs_all: bool,
+    /// For each release, the time since which its unsettled windows need records; `None` while it asks for
+    /// windows that a former run has settled.
+    needs: Vec<Option<Time>>,
+    former: Option<ResumePositions>,
+    tracks: BTreeMap<usize, PositionTrack>,
+    parts: usize,
+    is_written: bool,
+}
+
+impl State {
+    /// Returns true if one job reads the input, and its windows alone decide what is needed.
+    fn is_alone(&self) -> bool {
+        self.jobs.len() <= 1 && !self.needs_all
+    }
+}
+
+impl InputPositions {
+    pub(crate) fn new(number: i64, resumes: bool) -> Rc<InputPositions> {
+        Rc::new(InputPositions { number, resumes, arrived: RefCell::default(), state: RefCell::default() })
+    }
+
+    /// Returns true if windows that a former run has settled are not requested again.
+    pub(crate) fn resumes(&self) -> bool {
+        self.resumes
+    }
+
+    /// Records that some release may need records of any time.
+    pub(crate) fn need_all(&self) {
+        self.state.borrow_mut().needs_all = true;
+    }
+
+    /// Adds a release of a job, on worker 0 and before any record is read; returns its number here. `former`
+    /// returns the positions in the job's ledger.
+    ///
+    /// # Errors
+    ///
+    /// The error of `former`.
+    pub(crate) fn join<E>(
+        &self,
+        job: &Name,
+        former: impl FnOnce(i64) -> Result<Option<ResumePositions>, E>,
+    ) -> Result<usize, E> {
+        let mut state = self.state.borrow_mut();
+        if self.resumes && state.jobs.insert(job.clone()) {
+            state.former = former(self.number)?;
+        }
+        state.needs.push(None);
+        Ok(state.needs.len() - 1)
+    }
+
+    /// Returns the time since which records are read again after a former run; `None` without one.
+    pub(crate) fn since(&self) -> Option<Time> {
+        self.state.borrow().former.as_ref().map(|former| former.since)
+    }
+
+    /// Returns the positions from which the sources begin, empty for the start; they are then erased here.
+    pub(crate) fn begin(&self) -> Vec<Positions> {
+        let mut state = self.state.borrow_mut();
+        let former = state.former.take().filter(|_| state.is_alone());
+        former.map_or_else(Vec::new, |former| former.parts)
+    }
+
+    /// Takes the positions from which this worker's source begins, once they have arrived.
+    pub(crate) fn arrived(&self) -> Option<Vec<Positions>> {
+        self.arrived.borrow_mut().take()
+    }
+
+    /// Adds a milestone of a part.
+    pub(crate) fn add(&self, part: usize, milestone: Milestone) {
+        let mut state = self.state.borrow_mut();
+        state.parts = milestone.parts;
+        state.tracks.entry(part).or_default().add(milestone);
+    }
+
+    /// Records the time since which a release needs records, `None` if it is unknown. Returns the change of
+    /// the resume positions that the next rows may be written with.
+    pub(crate) fn settled(&self, release: usize, needed: Option<Time>) -> Option<ResumeUpdate> {
+        let mut state = self.state.borrow_mut();
+        if let Some(known) = state.needs.get_mut(release) {
+            *known = needed;
+        }
+        if !self.resumes || !state.is_alone() || state.parts == 0 || state.tracks.len() < state.parts {
+            return None;
+        }
+        let since = state.needs.iter().copied().min().flatten()?;
+        let State { tracks, is_written, parts, .. } = &mut *state;
+        let mut changed = Vec::new();
+        for (part, track) in tracks.values_mut().enumerate() {
+            track.advance(since);
+            let unwritten = std::mem::take(&mut track.unwritten);
+            changed.extend(unwritten.into_iter().map(|partition| {
+                let position = track.base.get(&partition).cloned();
+                (part, partition, position)
+            }));
+        }
+        if changed.is_empty() && *is_written {
+            return None;
+        }
+        let replaces = !std::mem::replace(is_written, true);
+        Some(ResumeUpdate { input: self.number, replaces, since, parts: *parts, changed })
+    }
+}
+
+/// The handle by which worker 0 notifies every worker of the former positions.
+pub(crate) type FormerInput = InputHandle<Time, CapacityContainerBuilder<Vec<(usize, Vec<Positions>)>>>;
+
+/// Creates the stream that carries the former positions to every worker, and the handle of this one.
+pub(crate) fn former_stream(scope: Scope<'_, Time>, positions: &Rc<InputPositions>) -> FormerInput {
+    let mut input = FormerInput::new();
+    let here = Rc::clone(positions);
+    let to = Exchange::new(|(worker, _): &(usize, Vec<Positions>)| *worker as u64);
+    input.to_stream(scope).sink(to, "Former", move |(input, _)| {
+        input.for_each(|_, batch| {
+            for (_, former) in batch.drain(..) {
+                *here.arrived.borrow_mut() = Some(former);
+            }
+        });
+    });
+    input
+}

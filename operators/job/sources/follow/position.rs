@@ -1,0 +1,332 @@
+//! The resume positions of followed files: for each, its place, the offset that was reached, and hashes of the
+//! bytes by which its content is known again.
+//!
+//! A restart finds a file by its content, among the files of the path and the siblings that a rotation makes
+//! of it, packed ones included. A file that is found nowhere is gone with what was not read of it: an input
+//! gap.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::content::{Content, prefix};
+use super::file::{FileId, FollowedFile, FoundFile, is_rotated};
+use super::files::{FollowedPath, base_of, present};
+use crate::canonical::Digest;
+use crate::dataflow::SourceError;
+use crate::gate::Positions;
+use crate::job::sources::bytes::{self, Packing};
+use crate::job::sources::dealer::{Dealer, Progress};
+use crate::job::sources::milestones::{ChangedPositions, joined};
+use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, unreadable};
+
+/// The position in one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FilePosition {
+    pub(super) path: PathBuf,
+    /// The number of bytes before the first line that was not read; of a packed file, unpacked.
+    pub(super) offset: u64,
+    /// The length and hash of the first bytes, and of the last ones before the offset.
+    pub(super) head: (u64, Digest),
+    pub(super) tail: (u64, Digest),
+    pub(super) has_lines: bool,
+    /// True if nothing more is expected of it.
+    pub(super) is_done: bool,
+    /// The length and the time of the last change of a packed file that was read to its end.
+    pub(super) packed: Option<(u64, u64)>,
+}
+
+/// The first byte of what is written.
+const FORMAT: u8 = 1;
+
+impl FilePosition {
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut bytes = vec![FORMAT, u8::from(self.has_lines), u8::from(self.is_done)];
+        let (length, changed) = self.packed.unwrap_or_default();
+        bytes.push(u8::from(self.packed.is_some()));
+        for number in [self.offset, self.head.0, self.tail.0, length, changed] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(self.head.1.bytes());
+        bytes.extend(self.tail.1.bytes());
+        bytes.extend(self.path.as_os_str().as_bytes());
+        bytes
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Option<FilePosition> {
+        let ([FORMAT, has_lines, is_done, is_packed], mut rest) = bytes.split_first_chunk()? else {
+            return None;
+        };
+        let mut number = || -> Option<u64> {
+            let (number, after) = rest.split_first_chunk()?;
+            rest = after;
+            Some(u64::from_le_bytes(*number))
+        };
+        let [offset, head, tail, length, changed] = [number()?, number()?, number()?, number()?, number()?];
+        let (head_hash, rest) = rest.split_first_chunk()?;
+        let (tail_hash, path) = rest.split_first_chunk()?;
+        Some(FilePosition {
+            path: PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())),
+            offset,
+            head: (head, Digest(*head_hash)),
+            tail: (tail, Digest(*tail_hash)),
+            has_lines: *has_lines == 1,
+            is_done: *is_done == 1,
+            packed: (*is_packed == 1).then_some((length, changed)),
+        })
+    }
+}
+
+/// The time of a file's last change, in nanoseconds.
+pub(super) fn changed(facts: &Metadata) -> u64 {
+    let since = facts.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0)
+}
+
+/// A file that holds the content of a position.
+struct Found {
+    file: FoundFile,
+    content: Content,
+    facts: Metadata,
+    /// The bytes behind the position, if it is packed and may hold more.
+    rest: Option<Box<dyn io::Read + Send>>,
+}
+
+/// Returns the file, if it holds the content of this position.
+fn found(position: &FilePosition, path: &Path, progress: &Arc<Progress>) -> io::Result<Option<Found>> {
+    let facts = fs::metadata(path)?;
+    if !facts.is_file() {
+        return Ok(None);
+    }
+    let FilePosition { offset, head, tail, .. } = position;
+    let limit = Content::LIMITS;
+    let lengths = [head.0, tail.0].map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    let [head_length, tail_length] = lengths;
+    if head_length > limit.0 || tail_length > limit.1 || tail.0 > *offset || head.0 > *offset {
+        return Ok(None);
+    }
+    let mut file = FoundFile::new(path, &facts);
+    if Packing::of(path) == Packing::Plain {
+        if !file.open()? || facts.len() < *offset {
+            return Ok(None);
+        }
+        let plain = File::open(path)?;
+        let (mut first, mut last) = (vec![0; head_length], vec![0; tail_length]);
+        plain.read_exact_at(&mut first, 0)?;
+        plain.read_exact_at(&mut last, offset - tail.0)?;
+        if Digest::of(&first) != head.1 || Digest::of(&last) != tail.1 {
+            return Ok(None);
+        }
+        let content = Content::known(first, last, *offset);
+        return Ok(Some(Found { file, content, facts, rest: None }));
+    }
+    let mut unpacked = bytes::of_file(path, progress)?;
+    let first = prefix(&mut unpacked, head_length)?;
+    if Digest::of(&first) != head.1 {
+        return Ok(None);
+    }
+    // It was read to its end and is as it was.
+    if position.packed == Some((facts.len(), changed(&facts))) {
+        let content = Content::known(first, Vec::new(), *offset);
+        return Ok(Some(Found { file, content, facts, rest: None }));
+    }
+    // Where the two overlap, the last bytes begin among the first ones.
+    let start = offset - tail.0;
+    let between = start.saturating_sub(head.0);
+    let passed = io::copy(&mut io::Read::take(&mut unpacked, between), &mut io::sink())?;
+    let overlap = usize::try_from(start).ok().and_then(|start| first.get(start..)).unwrap_or_default();
+    let mut last = overlap.to_vec();
+    last.extend(prefix(&mut unpacked, tail_length.saturating_sub(overlap.len()))?);
+    if passed < between || Digest::of(&last) != tail.1 {
+        return Ok(None);
+    }
+    let content = Content::known(first, last, *offset);
+    Ok(Some(Found { file, content, facts, rest: Some(unpacked) }))
+}
+
+impl FollowedPath<'_> {
+    /// The positions that have changed since the last call.
+    pub(super) fn changed_positions(&mut self) -> ChangedPositions {
+        let mut all: BTreeMap<String, FilePosition> = BTreeMap::new();
+        for done in &self.done {
+            all.extend(done.file.position(true).map(|position| (done.name.clone(), position)));
+        }
+        for (name, file) in &self.known {
+            // In the middle of a line that is too long the former position holds.
+            let position = file.position(false).or_else(|| self.reported.get(name).cloned());
+            all.extend(position.map(|position| (name.clone(), position)));
+        }
+        let gone = self.reported.keys().filter(|name| !all.contains_key(*name));
+        let mut changed: ChangedPositions = gone.map(|name| (name.clone(), None)).collect();
+        let news = all.iter().filter(|(name, position)| self.reported.get(*name) != Some(position));
+        changed.extend(news.map(|(name, position)| (name.clone(), Some(position.write()))));
+        self.reported = all;
+        changed
+    }
+
+    /// Goes on where a former run was. Returns false if the content of some position is found nowhere.
+    pub(super) fn resume(
+        &mut self,
+        former: &[Positions],
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<bool, ReadStop> {
+        let mut positions = joined(former, FilePosition::read, |position| position.offset);
+        self.reported = positions.iter().cloned().collect();
+        // Files that still grow choose first.
+        positions.sort_by_key(|(_, position)| position.is_done);
+        let there = present(self.path)?;
+        let (mut is_whole, mut rotated) = (true, BTreeMap::new());
+        for (name, position) in positions {
+            let generation = super::files::generation_of(&name) + 1;
+            let known = self.generations.entry(base_of(&name).to_owned()).or_default();
+            *known = generation.max(*known);
+            match self.find(&position, &there, progress)? {
+                Some(found) => {
+                    if found.file.path != position.path && !position.is_done {
+                        rotated.insert(position.path.clone(), changed(&found.facts));
+                    }
+                    self.go_on(name, &position, found, dealer)?;
+                }
+                // A file without a line has lost none.
+                None => is_whole &= position.is_done || !position.has_lines,
+            }
+        }
+        for (path, since) in rotated {
+            self.between(&path, since, dealer, progress)?;
+        }
+        Ok(is_whole)
+    }
+
+    /// Finds the content of a position, in a file that no other position has.
+    fn find(
+        &self,
+        position: &FilePosition,
+        there: &[PathBuf],
+        progress: &Arc<Progress>,
+    ) -> Result<Option<Found>, SourceError> {
+        let own = std::iter::once(&position.path);
+        let siblings = siblings_of(&position.path);
+        for path in own.chain(there.iter().filter(|path| **path != position.path)).chain(&siblings) {
+            match found(position, path, progress) {
+                Ok(Some(found)) if !self.has(found.file.id) => return Ok(Some(found)),
+                Ok(_) => {}
+                // It was renamed or removed, is shorter, or is no packed file yet.
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(unreadable(&path.display().to_string(), &error)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn has(&self, id: FileId) -> bool {
+        self.known.values().chain(self.done.iter().map(|done| &done.file)).any(|file| file.id == id)
+    }
+
+    /// Takes up a file at its position.
+    fn go_on(
+        &mut self,
+        name: String,
+        position: &FilePosition,
+        found: Found,
+        dealer: &mut Dealer,
+    ) -> Result<(), ReadStop> {
+        let Found { file, content, facts, rest } = found;
+        let place = file.path.display().to_string();
+        let is_packed = Packing::of(&file.path) != Packing::Plain;
+        let grew = !is_packed && facts.len() > position.offset;
+        let text = resumed_text(&file.path, self.format, position.offset)?;
+        let mut followed = FollowedFile::new(file, &name, self.format, self.accord.is_some());
+        followed.go_on(content, position.has_lines, text, (&facts, is_packed));
+        if let Some(rest) = rest.filter(|_| !position.is_done) {
+            followed.read_copy(rest, dealer)?;
+        }
+        if position.is_done && !grew || is_packed && !present(self.path)?.contains(&PathBuf::from(&place)) {
+            followed.close();
+            self.remember(name, followed);
+        } else {
+            followed.is_listed = false;
+            self.known.insert(name, followed);
+        }
+        Ok(())
+    }
+
+    /// Reads the files that a rotation has put between a file that was found and the one that now has its name:
+    /// siblings that changed later.
+    fn between(
+        &mut self,
+        path: &Path,
+        since: u64,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<(), ReadStop> {
+        let mut later: Vec<(u64, PathBuf)> = Vec::new();
+        let there = present(self.path)?;
+        let siblings = siblings_of(path);
+        for sibling in siblings.iter().filter(|sibling| !there.contains(sibling)) {
+            let Ok(facts) = fs::metadata(sibling) else { continue };
+            // The plain file of a pair that is being packed.
+            let unpacked = sibling.with_extension("");
+            let is_pair = Packing::of(sibling) != Packing::Plain && siblings.contains(&unpacked);
+            if !is_pair && changed(&facts) >= since && !self.has(FileId::of(&facts)) && facts.len() > 0 {
+                later.push((changed(&facts), sibling.clone()));
+            }
+        }
+        later.sort();
+        for (_, sibling) in later {
+            let lost = |error: io::Error| unreadable(&sibling.display().to_string(), &error);
+            let facts = fs::metadata(&sibling).map_err(lost)?;
+            let mut file = FoundFile::new(&sibling, &facts);
+            if !file.open().map_err(lost)? {
+                continue;
+            }
+            let base = super::files::name_within(self.path, path);
+            let name = self.begin(&base, file);
+            let Some(followed) = self.known.get_mut(&name) else { continue };
+            followed.is_listed = false;
+            if Packing::of(&sibling) != Packing::Plain {
+                followed.read_copy(bytes::of_file(&sibling, progress).map_err(lost)?, dealer)?;
+                self.finish(&name);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The files beside a path that have a name that a rotation makes of it.
+fn siblings_of(path: &Path) -> Vec<PathBuf> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else { return Vec::new() };
+    let mut siblings: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|sibling| is_rotated(path, sibling) && sibling.is_file())
+        .collect();
+    siblings.sort();
+    siblings
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || super::content::is_torn(error)
+}
+
+/// The text of a file from an offset on, with the columns that its first line names.
+fn resumed_text(path: &Path, format: &TextFormat, offset: u64) -> Result<ReaderText, SourceError> {
+    if format.columns.is_none() || offset == 0 {
+        return Ok(ReaderText::resumed(format, None, offset));
+    }
+    let place = path.display().to_string();
+    let mut first = ReaderText::new(format);
+    let mut file = bytes::of_file(path, &Progress::of(None)).map_err(|error| unreadable(&place, &error))?;
+    loop {
+        let read = first.cutter.fill(|room| crate::job::sources::reader::read_some(&mut file, room));
+        let read = read.map_err(|error| unreadable(&place, &error))?;
+        if first.begin(&place, read == 0)? || read == 0 {
+            return Ok(ReaderText::resumed(format, first.columns, offset));
+        }
+    }
+}
