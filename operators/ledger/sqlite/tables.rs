@@ -49,6 +49,11 @@ CREATE TABLE balance (
 CREATE TABLE agreed (
   job TEXT NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, parameters BLOB NOT NULL, fields BLOB NOT NULL,
   PRIMARY KEY (job, version, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE settled (
+  job TEXT NOT NULL, name TEXT NOT NULL, version BLOB NOT NULL, until INTEGER NOT NULL,
+  PRIMARY KEY (job, name, version)) STRICT, WITHOUT ROWID;
+CREATE TABLE checkpoint (
+  only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, content BLOB NOT NULL, mac BLOB NOT NULL) STRICT;
 CREATE TRIGGER meta_stays BEFORE UPDATE ON meta BEGIN SELECT raise(ABORT, 'a ledger keeps its name'); END;
 CREATE TRIGGER key_check_stays BEFORE UPDATE ON key_check BEGIN SELECT raise(ABORT, 'a ledger keeps its key'); END;
 CREATE TRIGGER key_check_kept BEFORE DELETE ON key_check BEGIN SELECT raise(ABORT, 'a ledger keeps its key'); END;
@@ -75,6 +80,9 @@ CREATE TRIGGER noted_stays BEFORE UPDATE ON noted BEGIN SELECT raise(ABORT, 'a n
 CREATE TRIGGER balance_grows BEFORE UPDATE ON balance WHEN new.spent < old.spent OR new.partial < old.partial
   BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
 CREATE TRIGGER balance_kept BEFORE DELETE ON balance BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
+CREATE TRIGGER settled_rises BEFORE UPDATE ON settled WHEN new.until <= old.until
+  BEGIN SELECT raise(ABORT, 'a frontier only rises'); END;
+CREATE TRIGGER settled_kept BEFORE DELETE ON settled BEGIN SELECT raise(ABORT, 'a frontier only rises'); END;
 CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;
 CREATE TRIGGER agreed_kept BEFORE DELETE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;
 ";
