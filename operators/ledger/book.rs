@@ -6,17 +6,18 @@ use std::fs::File;
 use std::path::Path;
 
 use super::anchor::{Anchor, Published};
-use super::charge::{charged, last_repair, payer};
+use super::charge::{charged, fetch, keep, last_repair, payer, unknown_account};
 use super::checkpoint::{self, CheckpointKey};
 use super::error::{LedgerError, LedgerErrorKind};
 use super::key::LedgerKey;
 use super::name::Name;
-use super::records::{advance, digest, find, head, number, read_row, rows, write};
+use super::records::{advance, amended_account, digest, find, head, number, read_row, rows, write};
 use super::rows::State;
 use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
 use super::verify::{Chain, verify, verify_beside};
 use super::{anchor, failpoint, place, repair, rows};
+use crate::accounting::{Interval, ReleaseCost};
 use crate::canonical::Digest;
 use crate::time::Time;
 
@@ -549,6 +550,54 @@ impl Ledger {
                 row.ok_or_else(|| LedgerError::doubt("a row that was committed cannot be read"))
             })
             .collect()
+    }
+
+    /// Writes sealed and delivered rows in one transaction, charged whether they fit or not, and none of them
+    /// looked up: the past of a large ledger, for benches of this library itself. All are of one account.
+    #[doc(hidden)]
+    pub fn lay_down_for_benches_of_the_library_itself(
+        &mut self,
+        claim: &Claim,
+        rows: &[(ReleaseId, ReleaseCost, String)],
+    ) -> Result<(), LedgerError> {
+        let Some(((first, ..), (last, ..))) = rows.first().zip(rows.last()) else { return Ok(()) };
+        let mut transaction = Transaction::begin(&mut *self.store)?;
+        let tables = transaction.store();
+        claim.still_stands(tables)?;
+        let account =
+            amended_account(tables, &first.account)?.ok_or_else(|| unknown_account(&first.account))?;
+        let time = Interval::new(first.window.start(), last.window.end())?;
+        let mut balance = fetch(tables, &account, time)?;
+        let before = balance.entries();
+        let (start, mut chain) = head(tables)?;
+        let mut sequence = start;
+        for (release, cost, line) in rows {
+            let prices = balance.asked(release.window, cost)?;
+            balance.add(release.window, &prices)?;
+            sequence += 1;
+            let mut row = Row {
+                sequence,
+                release: release.clone(),
+                generation: claim.generation(),
+                status: ReleaseStatus::Sealed,
+                partial: (prices.partial != prices.whole).then_some(prices.partial),
+                cost: Some(prices.whole),
+                life: None,
+                prepaid: None,
+                state: None,
+                line: line.clone(),
+                delivered: true,
+                chain: Digest::NONE,
+            };
+            row.chain = row.chained(&chain);
+            chain = row.chain;
+            write(tables, &row)?;
+            settle(tables, &row)?;
+        }
+        keep(tables, &account.name, &before, &balance.entries())?;
+        tables.execute("UPDATE release SET delivered = 1 WHERE sequence > ?1", &[SqlValue::Number(start)])?;
+        advance(tables, sequence, &chain)?;
+        transaction.commit()
     }
 
     /// Reads the rows of these releases over a new connection, after a commit whose outcome is unknown. The
