@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use discreet::Decimal;
 use discreet::accounting::{Omega, PrivacyCost, limit};
-use discreet::ledger::{AcceptedLoss, AccountSpec, AnchorEntry, Journal, Ledger, Name, Published};
+use discreet::ledger::{AcceptedLoss, AccountSpec, AnchorEntry, Journal, Ledger, LedgerKey, Name, Published};
 use discreet::time::{in_utc, in_words};
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ pub(crate) enum LedgerCommand {
     Show(ShowArgs),
     /// Print how many more windows the budget allows at the present pace, and when the last of them closes
     Forecast(forecast::ForecastArgs),
-    /// Recompute the chain of rows and every account from scratch
+    /// Recompute the chain of rows and every account from the first row on
     Verify(LedgerArg),
     /// Copy the ledger, as of one commit, to a new file
     Export(ExportArgs),
@@ -92,8 +92,12 @@ impl LedgerCommand {
             LedgerCommand::Show(show) => show.run(),
             LedgerCommand::Forecast(forecast) => forecast.run(),
             LedgerCommand::Verify(at) => {
-                // Opening a ledger verifies it.
-                let mut ledger = at.open()?;
+                // Opening a ledger without its key verifies all of it.
+                let mut ledger = Ledger::open(&at.ledger)?;
+                if let Some(key) = at.key().filter(|key| ledger.is_bound(key).unwrap_or(false)) {
+                    ledger.bind(&key)?;
+                    ledger.checkpoint()?;
+                }
                 let (rows, (_, chain)) = (ledger.row_count()?, ledger.head()?);
                 let rows = counted(rows, "row");
                 Ok(format!("sound: {rows}; every account is the sum of its rows\nchain  {chain}\n"))
@@ -109,8 +113,18 @@ impl LedgerCommand {
 }
 
 impl LedgerArg {
+    /// Opens the ledger: from its checkpoint if its key lies beside it, and otherwise after verifying all of
+    /// it.
     fn open(&self) -> Result<Ledger, Refusal> {
-        Ok(Ledger::open(&self.ledger)?)
+        Ok(match self.key() {
+            Some(key) => Ledger::open_with_key(&self.ledger, &key)?,
+            None => Ledger::open(&self.ledger)?,
+        })
+    }
+
+    /// The key beside the ledger, if there is one that this user may read.
+    fn key(&self) -> Option<LedgerKey> {
+        LedgerKey::open(LedgerKey::beside(&self.ledger)).ok()
     }
 }
 

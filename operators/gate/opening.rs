@@ -1,14 +1,16 @@
 //! The opening of a gate: every check that must pass before the first window is requested.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::unbounded;
+use crossbeam_channel::{Sender, unbounded};
 
 use super::core::{Core, Delivery, Uncertainty};
 use super::handle::Gate;
 use super::state::StateCipher;
-use super::thread::Driver;
+use super::thread::{Driver, GateMessage};
 use crate::accounting::PrivacyUnit;
+use crate::ledger::place::is_address;
 use crate::ledger::{
     AccountSpec, Anchor, Digest, Journal, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Published,
     failpoint,
@@ -142,7 +144,13 @@ impl Opening {
     /// As [`Ledger::open`], [`Ledger::claim`] and [`LedgerKey::open`]; [`LedgerErrorKind::Doubt`] if the
     /// ledger is behind an anchor.
     pub fn open(self) -> Result<Gate, LedgerError> {
-        let ledger = Ledger::open(&self.ledger)?;
+        // A ledger on a server has no key beside it, and a key that cannot be read is refused below.
+        let key =
+            self.key.clone().or_else(|| (!is_address(&self.ledger)).then(|| LedgerKey::beside(&self.ledger)));
+        let ledger = match key.and_then(|key| LedgerKey::open(key).ok()) {
+            Some(key) => Ledger::open_with_key(&self.ledger, &key)?,
+            None => Ledger::open(&self.ledger)?,
+        };
         self.over(ledger)
     }
 
@@ -186,6 +194,7 @@ impl Opening {
             journal.begin()?;
         }
         failpoint::reached("after-anchor", LedgerErrorKind::Unknown)?;
+        ledger.checkpoint_at_end()?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
         let accounts = ledger.accounts()?;
@@ -193,6 +202,7 @@ impl Opening {
         let cipher = StateCipher::new(&key, *ledger.name());
         let core = Core::new(self.delivery, uncertainty);
         let (messages, inbox) = unbounded();
+        let whole = ledger.is_whole();
         let mut driver = Driver::new(ledger, claim, cipher, journal, core, (pacing, settled));
         let halted = driver.halted();
         let effects = driver.opened(waiting, lacking.is_some());
@@ -202,8 +212,46 @@ impl Opening {
         let thread = std::thread::Builder::new().name("gate".into());
         let thread = thread.spawn(move || driver.run(effects, &inbox));
         let thread = thread.map_err(|error| LedgerError::refused(format!("gate: no thread: {error}")))?;
+        if !whole {
+            verify_in_background(self.ledger.clone(), messages.clone())?;
+        }
         Ok(Gate::new((self.job, self.version), key, (accounts, self.person), messages, (thread, halted)))
     }
+}
+
+/// The pause before another attempt at a verification that could not be finished.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// Verifies the ledger from its first row on, on a thread of its own and over a connection of its own, and
+/// sends the outcome to the gate. At most half of the time of one core is spent on it. It ends with the gate.
+fn verify_in_background(ledger: PathBuf, gate: Sender<GateMessage>) -> Result<(), LedgerError> {
+    let verify = move || {
+        let mut since = Instant::now();
+        // A gate that has ended receives nothing.
+        let mut go_on = || {
+            std::thread::sleep(since.elapsed());
+            since = Instant::now();
+            gate.send(GateMessage::Verifying).is_ok()
+        };
+        loop {
+            let verified = match Ledger::verify_beside(&ledger, &mut go_on) {
+                Ok(true) => Ok(()),
+                Err(doubt) if doubt.kind() == LedgerErrorKind::Doubt => Err(doubt),
+                // The connection failed, or too much was written meanwhile to tell.
+                _ => {
+                    std::thread::sleep(AGAIN);
+                    if !go_on() {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            let _ = gate.send(GateMessage::Verified(verified));
+            return;
+        }
+    };
+    let thread = std::thread::Builder::new().name("verify".into()).spawn(verify);
+    thread.map(drop).map_err(|error| LedgerError::refused(format!("gate: no thread: {error}")))
 }
 
 /// Compares a ledger with the rows that files record of it.

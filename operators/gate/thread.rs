@@ -43,6 +43,10 @@ pub(super) enum GateMessage {
     Listening(Sender<()>),
     /// Some input will never be complete.
     Halt,
+    /// The ledger is being verified in the background.
+    Verifying,
+    /// The ledger was verified in the background, from its first row on; or it is in doubt.
+    Verified(Result<(), LedgerError>),
     /// Finish the pending requests, and end.
     Close,
 }
@@ -144,6 +148,10 @@ impl Driver {
                 }
             }
             self.carry_out(effects);
+            if closing && !self.core.is_halted() {
+                // A doubt that is found now is found again by the next process, before it releases anything.
+                let _ = self.ledger.checkpoint_at_end();
+            }
             if closing {
                 // Nobody waits for the end of the thread, so it cannot fail either.
                 let _ = failpoint::reached("shutdown", LedgerErrorKind::Unknown);

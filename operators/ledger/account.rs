@@ -11,7 +11,7 @@ use super::records::{
 };
 use super::records::{encode, promise_columns, relation_column, unit_column};
 use super::rows::Amendment;
-use super::store::{SqlValue, Store, Transaction, all, first};
+use super::store::{SqlValue, Store, Transaction, all};
 use crate::accounting::{Account, Adjacency, Interval, PrivacyCost, PrivacyFilter, Promise, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
@@ -328,14 +328,20 @@ impl Ledger {
     ///
     /// If the ledger cannot be read.
     pub fn releases(&mut self, account: &Name) -> Result<(u64, Interval), LedgerError> {
-        let account = [SqlValue::Text(account.as_str())];
-        let count = "SELECT count(*) FROM release WHERE account = ?1 AND status = 'sealed'";
-        let count = first(self.store(), count, &account, |row| number(row, 0))?.unwrap_or(0);
-        let newest = "SELECT window_start, window_end FROM release WHERE account = ?1 AND status = 'sealed'
-                      ORDER BY window_end DESC LIMIT 1";
-        let newest = first(self.store(), newest, &account, |row| Ok((number(row, 0)?, number(row, 1)?)))?;
-        let (start, end) = newest.unwrap_or((0, 1));
-        Ok((count.unsigned_abs(), Interval::new(start, end)?))
+        let sealed = self.proof().due.sealed.get(account).copied();
+        let since = [SqlValue::Number(self.proof().sequence), SqlValue::Text(account.as_str())];
+        let (mut count, mut newest) = sealed.map_or((0, None), |sealed| (sealed.count, Some(sealed.newest)));
+        let later = "SELECT window_start, window_end FROM release
+                     WHERE sequence > ?1 AND account = ?2 AND status = 'sealed'";
+        self.store().read(later, &since, &mut |row| {
+            let window = Interval::new(number(row, 0)?, number(row, 1)?)?;
+            count += 1;
+            if newest.is_none_or(|newest: Interval| window.end() > newest.end()) {
+                newest = Some(window);
+            }
+            Ok(())
+        })?;
+        Ok((count, newest.map_or_else(|| Interval::new(0, 1), Ok)?))
     }
 }
 

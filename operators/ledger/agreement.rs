@@ -232,8 +232,7 @@ impl Ledger {
     ///
     /// If they cannot be read.
     pub fn settled(&mut self, job: &Name) -> Result<HashMap<(Name, Digest), Time>, LedgerError> {
-        let newest = "SELECT name, version, max(window_end) FROM release
-                      WHERE job = ?1 AND part IS NULL AND status <> 'skipped' GROUP BY name, version";
+        let newest = "SELECT name, version, until FROM settled WHERE job = ?1";
         let read = |row: &dyn SqlRow| Ok(((name(row, 0)?, digest(row, 1)?), number(row, 2)?));
         Ok(all(self.store(), newest, &[SqlValue::Text(job.as_str())], read)?.into_iter().collect())
     }

@@ -6,16 +6,19 @@ use std::fs::File;
 use std::path::Path;
 
 use super::anchor::{Anchor, Published};
-use super::charge::{charged, last_repair};
+use super::charge::{charged, fetch, keep, last_repair, payer, unknown_account};
+use super::checkpoint::{self, CheckpointKey};
 use super::error::{LedgerError, LedgerErrorKind};
 use super::key::LedgerKey;
 use super::name::Name;
 use super::positions::PositionUpdate;
-use super::records::{advance, digest, find, head, number, read_row, rows, write};
+use super::records::{advance, amended_account, digest, find, head, number, read_row, rows, write};
 use super::rows::State;
 use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
-use super::{anchor, failpoint, place, repair, rows, verify};
+use super::verify::{Chain, verify, verify_beside};
+use super::{anchor, failpoint, place, repair, rows};
+use crate::accounting::{Interval, ReleaseCost};
 use crate::canonical::Digest;
 use crate::time::Time;
 
@@ -24,12 +27,21 @@ const FORMAT: i64 = 12;
 
 /// An open ledger.
 ///
-/// Opening recomputes the chain and every account from the rows, and refuses a ledger that does not add up.
-/// Opening never creates a ledger: a mistyped path must not yield a fresh budget.
+/// Opening recomputes the chain and every account from the rows, from the first row or from the newest
+/// checkpoint on, and refuses a ledger that does not add up. Opening never creates a ledger: a mistyped path
+/// must not yield a fresh budget.
 #[derive(Debug)]
 pub struct Ledger {
     store: Box<dyn Store>,
     name: Digest,
+    /// All that is proven, as of the last verification or checkpoint.
+    proof: Chain,
+    /// True if this process has verified the rows from the first one on.
+    whole: bool,
+    /// The key of checkpoints, once the ledger is known to be bound to the key that it is derived from.
+    key: Option<CheckpointKey>,
+    /// The last row of the stored checkpoint, if it is one that this process relied on or has made.
+    stored: Option<i64>,
 }
 
 const HELD_KEY: &str = "SELECT mac FROM key_check";
@@ -91,7 +103,7 @@ impl Ledger {
         )?;
         tables.execute("INSERT INTO head VALUES (1, 0, ?1)", &[SqlValue::Bytes(&name)])?;
         transaction.commit()?;
-        Ledger::trusted(store, place)
+        Ledger::trusted(store, place, None)
     }
 
     /// Opens a ledger, by its path or its address, after verifying all of it.
@@ -103,7 +115,27 @@ impl Ledger {
     /// ledger.
     pub fn open(place: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let place = place.as_ref();
-        Ledger::trusted(place::open(place)?, place)
+        Ledger::trusted(place::open(place)?, place, None)
+    }
+
+    /// Opens a ledger as [`open`](Ledger::open) does, after verifying the rows since its newest checkpoint if
+    /// that was made with this key, and all of it otherwise. A small ledger is always verified whole.
+    ///
+    /// What lies before the checkpoint is [verified](Ledger::is_whole) by a gate while it runs, or by
+    /// [`verify`](Ledger::verify).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Ledger::open). Another key than the ledger's is no error here.
+    pub fn open_with_key(place: impl AsRef<Path>, key: &LedgerKey) -> Result<Ledger, LedgerError> {
+        let place = place.as_ref();
+        Ledger::trusted(place::open(place)?, place, Some((key, checkpoint::SMALL)))
+    }
+
+    /// Opens a ledger as [`open_with_key`](Ledger::open_with_key) does, whatever its size.
+    #[cfg(test)]
+    pub(crate) fn open_from_checkpoint(place: &Path, key: &LedgerKey) -> Result<Ledger, LedgerError> {
+        Ledger::trusted(place::open(place)?, place, Some((key, 0)))
     }
 
     /// Binds the ledger to its key, once: any other key is refused from then on, before anything is sealed
@@ -114,6 +146,7 @@ impl Ledger {
     /// [`LedgerErrorKind::Refused`] if the ledger is bound to another key.
     pub fn bind(&mut self, key: &LedgerKey) -> Result<(), LedgerError> {
         if self.is_bound(key)? {
+            self.key = Some(CheckpointKey::of(key));
             return Ok(());
         }
         let own = key.check_value(&self.name);
@@ -123,7 +156,9 @@ impl Ledger {
         tables.execute(bind, &[SqlValue::Bytes(own.bytes())])?;
         let held = first(tables, HELD_KEY, &[], |row| digest(row, 0))?;
         transaction.commit()?;
-        same_key(held, own).map(drop)
+        same_key(held, own)?;
+        self.key = Some(CheckpointKey::of(key));
+        Ok(())
     }
 
     /// Returns true if the ledger is bound to this key, and false if it is bound to none yet. Changes
@@ -138,7 +173,11 @@ impl Ledger {
         same_key(first(snapshot.store(), HELD_KEY, &[], |row| digest(row, 0))?, own)
     }
 
-    fn trusted(mut store: Box<dyn Store>, place: &Path) -> Result<Ledger, LedgerError> {
+    fn trusted(
+        mut store: Box<dyn Store>,
+        place: &Path,
+        key: Option<(&LedgerKey, i64)>,
+    ) -> Result<Ledger, LedgerError> {
         let read = |row: &dyn SqlRow| Ok((number(row, 0)?, digest(row, 1)?));
         let meta = first(&mut *store, "SELECT format, ledger FROM meta", &[], read);
         let (format, name) = match meta {
@@ -163,9 +202,140 @@ impl Ledger {
             );
             return Err(LedgerError::refused(message));
         }
-        let mut ledger = Ledger { store, name };
+        let mut ledger =
+            Ledger { store, name, proof: Chain::of(name), whole: false, key: None, stored: None };
+        // An error of a checkpoint is decided by verifying everything.
+        if let Some((key, small)) = key
+            && ledger.is_bound(key).unwrap_or(false)
+        {
+            ledger.key = Some(CheckpointKey::of(key));
+            if ledger.extends_checkpoint(small).unwrap_or(false) {
+                return Ok(ledger);
+            }
+        }
         ledger.verify().map_err(|trouble| unsound(trouble, place))?;
         Ok(ledger)
+    }
+
+    /// Verifies the rows since the stored checkpoint; returns false if there is none to begin from.
+    fn extends_checkpoint(&mut self, small: i64) -> Result<bool, LedgerError> {
+        let Some(key) = &self.key else { return Ok(false) };
+        let mut snapshot = Transaction::snapshot(&mut *self.store)?;
+        let store = snapshot.store();
+        if head(store)?.0 <= small {
+            return Ok(false);
+        }
+        let Some(mut chain) = checkpoint::find(store, key, &self.name)? else { return Ok(false) };
+        let stored = chain.sequence;
+        chain.extend(store)?;
+        chain.prune();
+        (self.proof, self.stored) = (chain, Some(stored));
+        Ok(true)
+    }
+
+    /// Returns true if this process has verified the ledger from its first row on, and false if it began at a
+    /// checkpoint.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Records that another connection has verified the ledger from its first row on.
+    pub(crate) fn was_verified(&mut self) {
+        self.whole = true;
+    }
+
+    /// Stores a checkpoint of all that is verified, after verifying the rows since the last one. Does nothing
+    /// without the key ([`bind`](Ledger::bind)), and nothing where no row is new.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerErrorKind::Doubt`] if the ledger does not add up any more; other kinds if the checkpoint was
+    /// not stored.
+    pub fn checkpoint(&mut self) -> Result<(), LedgerError> {
+        if self.key.is_none() {
+            return Ok(());
+        }
+        let mut chain = self.proof.clone();
+        chain.extend(Transaction::snapshot(&mut *self.store)?.store())?;
+        chain.prune();
+        self.proof = chain;
+        let Some(key) = self.key.as_ref().filter(|_| self.stored != Some(self.proof.sequence)) else {
+            return Ok(());
+        };
+        failpoint::reached("before-checkpoint", LedgerErrorKind::Busy)?;
+        checkpoint::store(&mut *self.store, key, &self.proof)?;
+        failpoint::reached("after-checkpoint", LedgerErrorKind::Busy)?;
+        self.stored = Some(self.proof.sequence);
+        Ok(())
+    }
+
+    /// Stores a [checkpoint](Ledger::checkpoint) once there are enough rows since the last one that it costs
+    /// next to nothing beside them. An error other than doubt is no reason to stop: the next one may succeed.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerErrorKind::Doubt`] if the ledger does not add up any more.
+    pub(crate) fn checkpoint_after(&mut self, sequence: i64) -> Result<(), LedgerError> {
+        let since = sequence - self.proof.sequence;
+        if since < checkpoint::INTERVAL || since < 4 * self.proof.due.entries() as i64 {
+            return Ok(());
+        }
+        self.checkpoint_at_end()
+    }
+
+    /// Stores a [checkpoint](Ledger::checkpoint) at the end of a process, or at its beginning.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerErrorKind::Doubt`] if the ledger does not add up any more.
+    pub(crate) fn checkpoint_at_end(&mut self) -> Result<(), LedgerError> {
+        match self.checkpoint() {
+            Err(trouble) if trouble.kind() != LedgerErrorKind::Doubt => Ok(()),
+            stored => stored,
+        }
+    }
+
+    /// Verifies the ledger at a place from its first row on, over a connection of its own, beside the process
+    /// that writes to it. Returns false if `go_on` does, or if too much was written meanwhile to tell.
+    ///
+    /// # Errors
+    ///
+    /// As [`verify`](Ledger::verify).
+    pub(crate) fn verify_beside(place: &Path, go_on: &mut dyn FnMut() -> bool) -> Result<bool, LedgerError> {
+        let verified = verify_beside(&mut *place::open(place)?, go_on);
+        verified.map_err(|trouble| unsound(trouble, place))
+    }
+
+    /// Verifies everything, if deciding these charges would take more than what is proven: entries of an
+    /// account that are older than those of a checkpoint, or a reservation that it does not hold.
+    fn prove_for(&mut self, batch: &[Sealing]) -> Result<(), LedgerError> {
+        if self.whole {
+            return Ok(());
+        }
+        let mut proven = true;
+        for Sealing { release, charge, .. } in batch {
+            let time = match charge {
+                None => continue,
+                Some(Charge::Cost(_)) => release.window,
+                Some(Charge::Once { life, .. }) => {
+                    let paid = payer(&mut *self.store, release, *life)?;
+                    let Some((sequence, id)) = paid else {
+                        proven &= self.proof.due.reads(&release.account, *life);
+                        continue;
+                    };
+                    let payer =
+                        (release.account.clone(), release.job.clone(), release.name.clone(), release.version);
+                    let known = self.proof.due.reserved.get(&payer);
+                    let known = known.is_some_and(|known| {
+                        known.iter().any(|known| (known.id, known.sequence) == (id, sequence))
+                    });
+                    proven &= known || sequence > self.proof.sequence;
+                    continue;
+                }
+            };
+            proven &= self.proof.due.reads(&release.account, time);
+        }
+        if proven { Ok(()) } else { self.verify() }
     }
 
     pub(super) fn store(&mut self) -> &mut dyn Store {
@@ -203,10 +373,17 @@ impl Ledger {
     ///
     /// If the ledger cannot be read.
     pub fn row_count(&mut self) -> Result<u64, LedgerError> {
-        let count = "SELECT (SELECT count(*) FROM release) + (SELECT count(*) FROM account)
+        let count =
+            "SELECT (SELECT count(*) FROM release WHERE sequence > ?1) + (SELECT count(*) FROM account)
                      + (SELECT count(*) FROM amendment) + (SELECT count(*) FROM repair)";
-        let count = first(&mut *self.store, count, &[], |row| number(row, 0))?;
-        Ok(count.unwrap_or(0).unsigned_abs())
+        let proven = [SqlValue::Number(self.proof.sequence)];
+        let count = first(&mut *self.store, count, &proven, |row| number(row, 0))?.unwrap_or(0);
+        Ok((self.proof.releases + count).unsigned_abs())
+    }
+
+    /// All that is proven, as of the last verification or checkpoint.
+    pub(super) fn proof(&self) -> &Chain {
+        &self.proof
     }
 
     /// The floor of the last repair, `None` without a repair: no noise is drawn any more for a window that
@@ -225,7 +402,10 @@ impl Ledger {
     ///
     /// [`LedgerErrorKind::Doubt`], with a message that names the difference.
     pub fn verify(&mut self) -> Result<(), LedgerError> {
-        verify::verify(&mut *self.store)
+        let mut proof = verify(&mut *self.store)?;
+        proof.prune();
+        (self.proof, self.whole) = (proof, true);
+        Ok(())
     }
 
     /// Checks that the ledger holds the row of an anchor, as an older copy of the ledger would not.
@@ -348,6 +528,7 @@ impl Ledger {
         batch: &[Sealing],
         positions: &[PositionUpdate],
     ) -> Result<Vec<Row>, LedgerError> {
+        self.prove_for(batch)?;
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
         failpoint::reached("after-begin", LedgerErrorKind::Busy)?;
@@ -365,6 +546,7 @@ impl Ledger {
             row.chain = row.chained(&chain);
             chain = row.chain;
             write(tables, &row)?;
+            settle(tables, &row)?;
             failpoint::reached("after-insert", LedgerErrorKind::Unknown)?;
             if row.status != ReleaseStatus::Sealed {
                 failpoint::reached("during-tombstone", LedgerErrorKind::Unknown)?;
@@ -385,6 +567,54 @@ impl Ledger {
                 row.ok_or_else(|| LedgerError::doubt("a row that was committed cannot be read"))
             })
             .collect()
+    }
+
+    /// Writes sealed and delivered rows in one transaction, charged whether they fit or not, and none of them
+    /// looked up: the past of a large ledger, for benches of this library itself. All are of one account.
+    #[doc(hidden)]
+    pub fn lay_down_for_benches_of_the_library_itself(
+        &mut self,
+        claim: &Claim,
+        rows: &[(ReleaseId, ReleaseCost, String)],
+    ) -> Result<(), LedgerError> {
+        let Some(((first, ..), (last, ..))) = rows.first().zip(rows.last()) else { return Ok(()) };
+        let mut transaction = Transaction::begin(&mut *self.store)?;
+        let tables = transaction.store();
+        claim.still_stands(tables)?;
+        let account =
+            amended_account(tables, &first.account)?.ok_or_else(|| unknown_account(&first.account))?;
+        let time = Interval::new(first.window.start(), last.window.end())?;
+        let mut balance = fetch(tables, &account, time)?;
+        let before = balance.entries();
+        let (start, mut chain) = head(tables)?;
+        let mut sequence = start;
+        for (release, cost, line) in rows {
+            let prices = balance.asked(release.window, cost)?;
+            balance.add(release.window, &prices)?;
+            sequence += 1;
+            let mut row = Row {
+                sequence,
+                release: release.clone(),
+                generation: claim.generation(),
+                status: ReleaseStatus::Sealed,
+                partial: (prices.partial != prices.whole).then_some(prices.partial),
+                cost: Some(prices.whole),
+                life: None,
+                prepaid: None,
+                state: None,
+                line: line.clone(),
+                delivered: true,
+                chain: Digest::NONE,
+            };
+            row.chain = row.chained(&chain);
+            chain = row.chain;
+            write(tables, &row)?;
+            settle(tables, &row)?;
+        }
+        keep(tables, &account.name, &before, &balance.entries())?;
+        tables.execute("UPDATE release SET delivered = 1 WHERE sequence > ?1", &[SqlValue::Number(start)])?;
+        advance(tables, sequence, &chain)?;
+        transaction.commit()
     }
 
     /// Reads the rows of these releases over a new connection, after a commit whose outcome is unknown. The
@@ -431,6 +661,24 @@ impl Ledger {
     pub fn export(&mut self, to: impl AsRef<Path>) -> Result<(), LedgerError> {
         self.store.export(to.as_ref())
     }
+}
+
+/// Moves the settled frontier of a release up to the window of a row that settles it: one row each, whatever
+/// the number of windows.
+fn settle(store: &mut dyn Store, row: &Row) -> Result<(), LedgerError> {
+    let ReleaseId { job, name, version, window, part, .. } = &row.release;
+    if part.is_some() || row.status == ReleaseStatus::Skipped {
+        return Ok(());
+    }
+    let values = [
+        SqlValue::Text(job.as_str()),
+        SqlValue::Text(name.as_str()),
+        SqlValue::Bytes(version.bytes()),
+        SqlValue::Number(window.end()),
+    ];
+    let raise = "INSERT INTO settled VALUES (?1, ?2, ?3, ?4) ON CONFLICT (job, name, version)
+                 DO UPDATE SET until = excluded.until WHERE settled.until < excluded.until";
+    store.execute(raise, &values).map(drop)
 }
 
 /// Adds the path and the remedy to an error of verification.

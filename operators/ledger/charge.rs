@@ -58,7 +58,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         if release.window.start() < life.start() || life.end() < release.window.end() {
             return Err(LedgerError::refused("charge: found a window outside of the life that was paid for"));
         }
-        row.prepaid = payer(store, release, *life)?;
+        row.prepaid = payer(store, release, *life)?.map(|(_, id)| id);
         row.life = if row.prepaid.is_none() { Some(*life) } else { None };
     }
     if row.prepaid.is_none() {
@@ -126,14 +126,14 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// The id of the release that paid for this life of a statistic, if there is one. A reservation holds only
+/// The row and the id of the release that paid for this life of a statistic, if there is one. A reservation holds only
 /// beside the state that it paid for: after a repair, which discards the state, and after another version has
 /// replaced the state by its own, the life must be paid for again.
 pub(super) fn payer(
     store: &mut dyn Store,
     release: &ReleaseId,
     life: Interval,
-) -> Result<Option<Digest>, LedgerError> {
+) -> Result<Option<(i64, Digest)>, LedgerError> {
     let since = last_repair(store)?.map_or(0, |(sequence, _)| sequence);
     let values = [
         SqlValue::Text(release.job.as_str()),
@@ -150,10 +150,10 @@ pub(super) fn payer(
     }
     first(
         store,
-        "SELECT id FROM release WHERE job = ?1 AND name = ?2 AND life_start = ?3 AND life_end = ?4
+        "SELECT sequence, id FROM release WHERE job = ?1 AND name = ?2 AND life_start = ?3 AND life_end = ?4
          AND account = ?5 AND version = ?6 AND sequence > ?7 AND life_start IS NOT NULL",
         &values,
-        |row| digest(row, 0),
+        |row| Ok((number(row, 0)?, digest(row, 1)?)),
     )
 }
 
@@ -291,10 +291,14 @@ impl Ledger {
         let mut snapshot = Transaction::snapshot(self.store())?;
         let store = snapshot.store();
         let account = amended_account(store, account)?.ok_or_else(|| unknown_account(account))?;
-        let name = [SqlValue::Text(account.name.as_str())];
-        let entries = "SELECT reach, place, until, spent, partial FROM balance WHERE account = ?1";
-        let entries = all(store, entries, &name, read_entry)?.into_iter().collect();
-        let mut balance = Account::resume(account.promise, account.neighbours, account.cap.clone(), entries)?;
+        let asked: Vec<(ReleaseId, Charge)> = asked.into_iter().collect();
+        let time = |(release, charge): &(ReleaseId, Charge)| match charge {
+            Charge::Cost(_) => release.window.start(),
+            Charge::Once { life, .. } => life.start(),
+        };
+        // The entries that these windows may read, and not those of a year before.
+        let Some(first) = asked.iter().map(time).min() else { return Ok(Vec::new()) };
+        let mut balance = fetch(store, &account, Interval::since(first)?)?;
         // The lives that earlier releases of the list have paid for.
         let mut paid = BTreeSet::new();
         let mut new: BTreeMap<Name, u64> = BTreeMap::new();

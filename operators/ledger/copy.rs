@@ -17,7 +17,7 @@ use ColumnKind::{Bytes, Number, Text};
 type CopiedTable = (&'static str, &'static str, &'static [ColumnKind]);
 
 /// All tables, in an order in which no row comes before one that it references.
-const TABLES: [CopiedTable; 13] = [
+const TABLES: [CopiedTable; 15] = [
     ("SELECT * FROM meta", "INSERT INTO meta VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM head", "INSERT INTO head VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM key_check", "INSERT INTO key_check VALUES (?1, ?2)", &[Number, Bytes]),
@@ -57,6 +57,12 @@ const TABLES: [CopiedTable; 13] = [
         "SELECT * FROM balance",
         "INSERT INTO balance VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         &[Text, Number, Number, Number, Bytes, Bytes],
+    ),
+    ("SELECT * FROM settled", "INSERT INTO settled VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Bytes, Number]),
+    (
+        "SELECT * FROM checkpoint",
+        "INSERT INTO checkpoint VALUES (?1, ?2, ?3, ?4)",
+        &[Number, Number, Bytes, Bytes],
     ),
 ];
 

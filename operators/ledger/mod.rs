@@ -48,7 +48,10 @@
 //!
 //! Rows are links of a hash chain, and accounts are sums of rows. Opening a ledger recomputes both: a row
 //! that was edited, removed or moved, and an account that is not the sum of its rows, end in
-//! [`LedgerErrorKind::Doubt`], before anything is released. The one change that a ledger cannot detect by
+//! [`LedgerErrorKind::Doubt`], before anything is released. A ledger of many rows is opened with its key from
+//! the newest *checkpoint* on ([`Ledger::open_with_key`]), in a time that does not grow with the past; what
+//! lies before is verified by the gate while it runs, and by [`Ledger::verify`]. The page of
+//! `ledger/checkpoint.rs` argues what is noticed when. The one change that a ledger cannot detect by
 //! itself is an older copy of itself put in its place; an [`Anchor`] outside of it can.
 //!
 //! Beside the chain the ledger keeps mutable records: fences, the state of mechanisms, the delivery of lines;
@@ -87,11 +90,14 @@
 //! ```sql
 //! GRANT USAGE ON SCHEMA visits TO job;
 //! GRANT SELECT ON ALL TABLES IN SCHEMA visits TO job;
-//! GRANT INSERT ON visits.release, visits.balance, visits.state, visits.noted, visits.position, visits.fence, visits.agreed, visits.key_check TO job;
+//! GRANT INSERT ON visits.release, visits.balance, visits.settled, visits.state, visits.noted, visits.position, visits.fence,
+//!   visits.agreed, visits.key_check, visits.checkpoint TO job;
 //! GRANT UPDATE (sequence, chain) ON visits.head TO job;
 //! GRANT UPDATE (generation) ON visits.fence TO job;
 //! GRANT UPDATE (spent, partial) ON visits.balance TO job;
 //! GRANT UPDATE (version, held) ON visits.state TO job;
+//! GRANT UPDATE (until) ON visits.settled TO job;
+//! GRANT UPDATE (sequence, content, mac) ON visits.checkpoint TO job;
 //! GRANT UPDATE (delivered) ON visits.release TO job;
 //! GRANT UPDATE (held) ON visits.position TO job;
 //! GRANT DELETE ON visits.noted, visits.position TO job;
@@ -102,6 +108,7 @@ mod agreement;
 mod anchor;
 mod book;
 mod charge;
+mod checkpoint;
 #[cfg(feature = "postgres")]
 mod copy;
 mod error;

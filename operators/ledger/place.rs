@@ -34,7 +34,7 @@ pub(super) fn open(place: &Path) -> Result<Box<dyn Store>, LedgerError> {
 }
 
 /// Returns true if the place is an address of a server.
-pub(super) fn is_address(place: &Path) -> bool {
+pub(crate) fn is_address(place: &Path) -> bool {
     address(place).is_some()
 }
 

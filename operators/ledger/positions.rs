@@ -7,7 +7,7 @@
 use super::book::Ledger;
 use super::error::LedgerError;
 use super::name::Name;
-use super::records::{digest, number};
+use super::records::digest;
 use super::store::{SqlValue, Store, Transaction, all, first, odd};
 use crate::canonical::Digest;
 use crate::time::Time;
@@ -92,11 +92,13 @@ impl Ledger {
         name: &Name,
         version: &Digest,
     ) -> Result<Option<Time>, LedgerError> {
-        let newest = "SELECT window_end FROM release
-                      WHERE job = ?1 AND name = ?2 AND version = ?3 AND part IS NULL
-                      ORDER BY window_end DESC LIMIT 1";
+        // The rows behind a settled frontier may be in an archive.
+        let newest = "SELECT max(ends) FROM (
+                        SELECT max(window_end) AS ends FROM release
+                        WHERE job = ?1 AND name = ?2 AND version = ?3 AND part IS NULL
+                        UNION ALL SELECT until FROM settled WHERE job = ?1 AND name = ?2 AND version = ?3) AS both";
         let values =
             [SqlValue::Text(job.as_str()), SqlValue::Text(name.as_str()), SqlValue::Bytes(version.bytes())];
-        first(self.store(), newest, &values, |row| number(row, 0))
+        Ok(first(self.store(), newest, &values, |row| row.number(0))?.flatten())
     }
 }

@@ -279,7 +279,7 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repa
     let (format, ledger) = meta.ok_or_else(|| unreadable(LedgerError::doubt("ledger: it has no name")))?;
     let mut chain = Chain::of(ledger);
     // An error ends the proven part of the chain, and is no failure of the repair.
-    let _ = chain.follow(torn);
+    let _ = chain.follow(torn, i64::MAX, i64::MAX);
     let sound = chain.sequence;
     let debts = debts(torn, &chain).map_err(unreadable)?;
 
@@ -306,6 +306,15 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repa
     read.map_err(unreadable)?;
     for (account, balance) in &chain.due.accounts {
         keep(tables, account, &BTreeMap::new(), &balance.entries())?;
+    }
+    for ((job, name, version), until) in &chain.due.settled {
+        let values = [
+            SqlValue::Text(job.as_str()),
+            SqlValue::Text(name.as_str()),
+            SqlValue::Bytes(version.bytes()),
+            SqlValue::Number(*until),
+        ];
+        tables.execute("INSERT INTO settled VALUES (?1, ?2, ?3, ?4)", &values)?;
     }
     let fence = |row: &dyn SqlRow| Ok((row.text(0)?, number(row, 1)?));
     for (job, generation) in all(torn, "SELECT job, generation FROM fence", &[], fence).unwrap_or_default() {

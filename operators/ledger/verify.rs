@@ -1,5 +1,5 @@
-//! Verification of a ledger from its rows alone: each link of the chain, each account, and the state of each
-//! mechanism.
+//! Verification of a ledger from its rows alone: each link of the chain, each account, the settled frontiers,
+//! and the state of each mechanism. From the beginning, or on from a [`Chain`] that was proven before.
 
 use std::collections::BTreeMap;
 
@@ -10,53 +10,184 @@ use super::records::{
     ID, digest, encode, head, name, number, read_amendment, read_entry, read_repair, read_row, read_stated,
     rows,
 };
-use super::rows::{Amendment, Repair, Row};
+use super::rows::{Amendment, ReleaseStatus, Repair, Row};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
-use super::{failpoint, rows};
-use crate::accounting::{Account, EntryKey, Prices};
-use crate::canonical::Digest;
+use super::{failpoint, repair, rows};
+use crate::accounting::{Account, EntryKey, Fetched, Interval, Prices, Promise};
+use crate::canonical::{Canonical, Digest};
+use crate::time::Time;
 
-/// Recomputes the chain, the accounts and the hashes of states from the rows, and compares them with the
-/// stored ones.
-pub(super) fn verify(store: &mut dyn Store) -> Result<(), LedgerError> {
+/// The number of rows that are read in one go, between two looks at what is finished.
+const CHUNK: i64 = 20_000;
+
+/// Recomputes the chain, the accounts, the frontiers and the hashes of states from all rows, and compares
+/// them with the stored ones.
+pub(super) fn verify(store: &mut dyn Store) -> Result<Chain, LedgerError> {
     store.check()?;
     let mut snapshot = Transaction::snapshot(store)?;
-    let store = snapshot.store();
-    let ledger = first(store, "SELECT ledger FROM meta", &[], |row| digest(row, 0))?;
-    let ledger = ledger.ok_or_else(|| LedgerError::doubt("ledger: it has no name"))?;
-    let mut chain = Chain::of(ledger);
-    chain.follow(store)?;
-    if head(store)? != (chain.sequence, chain.last) {
-        return Err(LedgerError::doubt(format!(
-            "ledger: it ends at row {}, and says otherwise",
-            chain.sequence
-        )));
-    }
-    accounts_are_the_rows(store, chain.due.accounts)?;
-    states_are_the_newest(store, chain.due.states)
+    let mut chain = Chain::of(ledger_name(snapshot.store())?);
+    chain.extend(snapshot.store())?;
+    Ok(chain)
 }
 
-/// The accounts and states that follow from the rows.
-#[derive(Default)]
+/// Verifies everything as [`verify`] does, in many short reads, while other connections write. `go_on` is
+/// asked between them.
+///
+/// Returns false if `go_on` does, or if a window was charged meanwhile whose entry was compared already: then
+/// nothing is known.
+pub(super) fn verify_beside(
+    store: &mut dyn Store,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<bool, LedgerError> {
+    store.check()?;
+    let mut snapshot = Transaction::snapshot(store)?;
+    let mut chain = Chain::of(ledger_name(snapshot.store())?);
+    let (start, _) = head(snapshot.store())?;
+    drop(snapshot);
+    loop {
+        if !go_on() {
+            return Ok(false);
+        }
+        let mut snapshot = Transaction::snapshot(store)?;
+        if chain.follow(snapshot.store(), start, CHUNK)? {
+            break;
+        }
+        chain.settle(snapshot.store())?;
+    }
+    // What follows was written since, so an entry that was dropped as equal may have grown.
+    chain.below = false;
+    let mut snapshot = Transaction::snapshot(store)?;
+    let compared = chain.extend(snapshot.store());
+    if chain.below { Ok(false) } else { compared.map(|()| true) }
+}
+
+fn ledger_name(store: &mut dyn Store) -> Result<Digest, LedgerError> {
+    let ledger = first(store, "SELECT ledger FROM meta", &[], |row| digest(row, 0))?;
+    ledger.ok_or_else(|| LedgerError::doubt("ledger: it has no name"))
+}
+
+/// A reservation: a row that paid for a life of its statistic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reservation {
+    pub(super) sequence: i64,
+    pub(super) life: Interval,
+    pub(super) id: Digest,
+}
+
+/// A statistic and its version, with the account that it charges.
+pub(super) type Payer = (Name, Name, Name, Digest);
+
+/// The number of reservations that are kept in mind of each payer: the newest ones.
+const RESERVATIONS: usize = 16;
+
+/// A release and its version: the job, the name of the statistic, and the hash of the version.
+pub(super) type Versioned = (Name, Name, Digest);
+
+/// The releases of an account that were sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sealed {
+    pub(super) count: u64,
+    /// The window that ends last.
+    pub(super) newest: Interval,
+}
+
+/// All that follows from the rows; of accounts, the entries that were not dropped.
+#[derive(Clone, Debug)]
 pub(super) struct Due {
     pub(super) accounts: BTreeMap<Name, Account>,
+    /// The least place of the entries that are kept here, by account and reach; all of them where none is
+    /// given.
+    pub(super) floors: BTreeMap<(Name, i64), i64>,
+    /// The number of entries that were compared with the stored ones and dropped; `None` where entries were
+    /// dropped that nobody counted.
+    pub(super) compared: Option<i64>,
     /// The hash of the newest state of each statistic's mechanism, by job and name.
-    states: BTreeMap<(Name, Name), Digest>,
+    pub(super) states: BTreeMap<(Name, Name), Digest>,
+    pub(super) settled: BTreeMap<Versioned, Time>,
+    pub(super) reserved: BTreeMap<Payer, Vec<Reservation>>,
+    pub(super) sealed: BTreeMap<Name, Sealed>,
 }
 
 impl Due {
-    fn after(&mut self, row: Row) -> Result<(), LedgerError> {
-        let balance = self.accounts.get_mut(&row.release.account);
+    /// All that follows from no row.
+    fn nothing() -> Due {
+        Due {
+            accounts: BTreeMap::new(),
+            floors: BTreeMap::new(),
+            compared: Some(0),
+            states: BTreeMap::new(),
+            settled: BTreeMap::new(),
+            reserved: BTreeMap::new(),
+            sealed: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a row. Returns false if its charge reaches entries that are kept no more.
+    fn after(&mut self, row: Row) -> Result<bool, LedgerError> {
+        let account = &row.release.account;
+        let balance = self.accounts.get_mut(account);
         let balance = balance
             .ok_or_else(|| LedgerError::doubt(format!("ledger: row {} has no account", row.sequence)))?;
+        let mut above = true;
         if let Some(prices) = row.prices() {
+            above = holds(&self.floors, account, balance.promise(), row.charged());
             balance.add(row.charged(), &prices)?;
         }
-        if let Some(state) = row.state {
-            self.states.insert((row.release.job, row.release.name), state);
+        let Row { release, status, life, state, sequence, .. } = row;
+        if let Some(life) = life {
+            let payer = (release.account.clone(), release.job.clone(), release.name.clone(), release.version);
+            let reserved = self.reserved.entry(payer).or_default();
+            reserved.push(Reservation { sequence, life, id: release.id() });
+            if reserved.len() > RESERVATIONS {
+                reserved.remove(0);
+            }
         }
-        Ok(())
+        if status == ReleaseStatus::Sealed {
+            let sealed = self.sealed.entry(release.account.clone());
+            let sealed = sealed.or_insert(Sealed { count: 0, newest: release.window });
+            sealed.count += 1;
+            if release.window.end() > sealed.newest.end() {
+                sealed.newest = release.window;
+            }
+        }
+        let settles = release.part.is_none() && status != ReleaseStatus::Skipped;
+        if settles && release.job.as_str() != repair::JOB {
+            let key = (release.job.clone(), release.name.clone(), release.version);
+            let settled = self.settled.entry(key).or_insert(release.window.end());
+            *settled = release.window.end().max(*settled);
+        }
+        if let Some(state) = state {
+            self.states.insert((release.job, release.name), state);
+        }
+        Ok(above)
     }
+
+    /// Returns true if every entry that a charge for this time reads is among those that are kept here.
+    pub(super) fn reads(&self, account: &Name, time: Interval) -> bool {
+        let Some(balance) = self.accounts.get(account) else { return true };
+        let of_account = self.floors.iter().filter(|((of, _), _)| of == account);
+        match balance.fetched(time) {
+            Fetched::Sums([first, _], _) => of_account.into_iter().all(|(_, floor)| first >= *floor),
+            Fetched::Windows(time) => {
+                of_account.into_iter().all(|((_, reach), floor)| EntryKey::starts(*reach, time).0 >= *floor)
+            }
+        }
+    }
+
+    /// The number of entries that are kept.
+    pub(super) fn entries(&self) -> usize {
+        self.accounts.values().map(|account| account.entries().len()).sum()
+    }
+}
+
+/// Returns true if the entries that a charge for this time changes are at or above their floors.
+fn holds(floors: &BTreeMap<(Name, i64), i64>, account: &Name, promise: Promise, time: Interval) -> bool {
+    let place = match promise {
+        Promise::Lifetime | Promise::Windows(_) => EntryKey::of_sum(0),
+        Promise::Any(_) => EntryKey::of_window(time),
+        Promise::Each(span) => EntryKey::of_sum(time.blocks(span).0),
+    };
+    floors.get(&(account.clone(), place.reach)).is_none_or(|floor| place.start >= *floor)
 }
 
 /// A row of the chain that is no release.
@@ -64,6 +195,18 @@ enum Statement {
     Account(AccountSpec),
     Amendment(Amendment),
     Repair(Repair),
+}
+
+impl Statement {
+    fn chained(&self, previous: &Digest, sequence: i64) -> Digest {
+        match self {
+            Statement::Account(account) => {
+                account.chained(previous, sequence, &encode(&account.cap).unwrap_or_default())
+            }
+            Statement::Amendment(amendment) => amendment.chained(previous),
+            Statement::Repair(repair) => repair.chained(previous),
+        }
+    }
 }
 
 /// Statements by sequence number, each with the hash that its row holds. They are few.
@@ -95,26 +238,97 @@ fn statements(store: &mut dyn Store) -> Result<Statements, LedgerError> {
 }
 
 /// The proven part of a chain: every row in it is as it was written.
+#[derive(Clone, Debug)]
 pub(super) struct Chain {
+    pub(super) ledger: Digest,
     pub(super) sequence: i64,
     pub(super) last: Digest,
     /// The number of releases in the proven part: the first ones, in the order in which they are read.
     pub(super) releases: i64,
+    /// A hash of all statements in the proven part, by which they are recognised when only later rows are
+    /// read.
+    pub(super) statements: Digest,
     pub(super) due: Due,
+    /// True once a row charged an entry that is kept no more, so that the accounts cannot be compared.
+    pub(super) below: bool,
 }
 
 impl Chain {
     /// A chain that begins with the name of its ledger, so that rows of another ledger are in doubt, such as
     /// those that the write-ahead log of another ledger beside the file brings in.
     pub(super) fn of(ledger: Digest) -> Chain {
-        Chain { sequence: 0, last: ledger, releases: 0, due: Due::default() }
+        Chain {
+            ledger,
+            sequence: 0,
+            last: ledger,
+            releases: 0,
+            statements: Digest::NONE,
+            due: Due::nothing(),
+            below: false,
+        }
     }
 
-    /// Reads all rows in their order, as a stream: a ledger may hold millions.
-    pub(super) fn follow(&mut self, store: &mut dyn Store) -> Result<(), LedgerError> {
-        let mut statements = statements(store)?.into_iter().peekable();
-        store.read(rows!("ORDER BY sequence"), &[], &mut |columns| {
+    /// Reads the rest of the ledger, and compares everything that is stored with it. Inside a transaction.
+    pub(super) fn extend(&mut self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        self.is_in(store)?;
+        while !self.follow(store, i64::MAX, CHUNK)? {
+            self.settle(store)?;
+        }
+        if head(store)? != (self.sequence, self.last) {
+            return Err(LedgerError::doubt(format!(
+                "ledger: it ends at row {}, and says otherwise",
+                self.sequence
+            )));
+        }
+        if self.below && self.due.compared.is_none() {
+            return Err(LedgerError::new(
+                LedgerErrorKind::Busy,
+                "ledger: a window was charged that is older than its checkpoint holds",
+            ));
+        }
+        self.accounts_are_the_rows(store)?;
+        self.states_are_the_newest(store)?;
+        self.frontiers_are_the_rows(store)
+    }
+
+    /// Checks that the ledger holds the last row of the proven part.
+    fn is_in(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        let held = "SELECT chain FROM release WHERE sequence = ?1 UNION SELECT chain FROM account WHERE sequence = ?1
+             UNION SELECT chain FROM amendment WHERE sequence = ?1 UNION SELECT chain FROM repair WHERE sequence = ?1";
+        let held = all(store, held, &[SqlValue::Number(self.sequence)], |row| digest(row, 0))?;
+        if self.sequence == 0 || held == [self.last] {
+            return Ok(());
+        }
+        Err(LedgerError::doubt(format!("ledger: row {} is missing or was edited", self.sequence)))
+    }
+
+    /// Reads rows in their order up to a sequence number, at most this many releases. Returns true once there
+    /// are no more.
+    pub(super) fn follow(
+        &mut self,
+        store: &mut dyn Store,
+        until: i64,
+        most: i64,
+    ) -> Result<bool, LedgerError> {
+        let statements = statements(store)?;
+        // Of a chain without a row everything follows, also what is numbered as nothing is.
+        let start = if self.sequence == 0 { i64::MIN } else { self.sequence + 1 };
+        let known = statements.range(..start).fold(Digest::NONE, |known, (sequence, (statement, held))| {
+            with_statement(&known, statement, *sequence, held)
+        });
+        if known != self.statements {
+            return Err(LedgerError::doubt(
+                "ledger: an account, an amendment or a repair is missing or was edited",
+            ));
+        }
+        let mut statements =
+            statements.into_iter().filter(|(sequence, _)| (start..=until).contains(sequence)).peekable();
+        let mut read = 0;
+        let values = [SqlValue::Number(start), SqlValue::Number(until), SqlValue::Number(most)];
+        let next = rows!("WHERE sequence >= ?1 AND sequence <= ?2 ORDER BY sequence LIMIT ?3");
+        store.read(next, &values, &mut |columns| {
             let row = read_row(columns)?;
+            read += 1;
             failpoint::reached("mid-chain-verify", LedgerErrorKind::Unknown)?;
             while let Some(statement) = statements.next_if(|(sequence, _)| *sequence < row.sequence) {
                 self.state(statement)?;
@@ -127,9 +341,14 @@ impl Chain {
             }
             self.link(row.sequence, row.chain, |previous| row.chained(previous))?;
             self.releases += 1;
-            self.due.after(row)
+            self.below |= !self.due.after(row)?;
+            Ok(())
         })?;
-        statements.try_for_each(|statement| self.state(statement))
+        if read == most {
+            return Ok(false);
+        }
+        statements.try_for_each(|statement| self.state(statement))?;
+        Ok(true)
     }
 
     fn link(
@@ -161,13 +380,8 @@ impl Chain {
             self.sequence = repair.sequence - 1;
             self.due.states.clear();
         }
-        self.link(sequence, held, |previous| match &statement {
-            Statement::Account(account) => {
-                account.chained(previous, sequence, &encode(&account.cap).unwrap_or_default())
-            }
-            Statement::Amendment(amendment) => amendment.chained(previous),
-            Statement::Repair(repair) => repair.chained(previous),
-        })?;
+        self.link(sequence, held, |previous| statement.chained(previous, sequence))?;
+        self.statements = with_statement(&self.statements, &statement, sequence, &held);
         if let Statement::Account(account) = statement {
             let balance = Account::new(account.promise, account.neighbours, account.cap)?;
             self.due.accounts.insert(account.name, balance);
@@ -176,40 +390,188 @@ impl Chain {
     }
 }
 
-fn accounts_are_the_rows(
-    store: &mut dyn Store,
-    accounts: BTreeMap<Name, Account>,
-) -> Result<(), LedgerError> {
-    let mut kept = 0;
-    for (account, balance) in &accounts {
-        let entries = "SELECT reach, place, until, spent, partial FROM balance WHERE account = ?1";
-        let entries = all(store, entries, &[SqlValue::Text(account.as_str())], read_entry)?;
-        let entries: BTreeMap<EntryKey, Prices> = entries.into_iter().collect();
-        kept += entries.len();
-        // An account without a charge may have no entry.
-        let (due, nothing) = (balance.entries(), Prices::same(balance.nothing()));
-        let differs = |(place, spent): (&EntryKey, &Prices)| entries.get(place).unwrap_or(&nothing) != spent;
-        if due.iter().any(differs) || entries.keys().any(|place| !due.contains_key(place)) {
-            return Err(LedgerError::doubt(format!(
-                "ledger: the account of {account} is not the sum of its rows"
-            )));
-        }
-    }
-    let count = |row: &dyn SqlRow| number(row, 0);
-    if first(store, "SELECT count(*) FROM balance", &[], count)? != Some(kept as i64) {
-        return Err(LedgerError::doubt("ledger: there is an account without an account"));
-    }
-    Ok(())
+fn with_statement(known: &Digest, statement: &Statement, sequence: i64, held: &Digest) -> Digest {
+    Canonical::new("discreet statements 1")
+        .digest(known)
+        .digest(&statement.chained(&Digest::NONE, sequence))
+        .digest(held)
+        .finish()
 }
 
-fn states_are_the_newest(
-    store: &mut dyn Store,
-    due: BTreeMap<(Name, Name), Digest>,
-) -> Result<(), LedgerError> {
-    let kept = |row: &dyn SqlRow| Ok(((name(row, 0)?, name(row, 1)?), rows::read(row, 2)?.digest()));
-    let kept = all(store, "SELECT job, name, version, held FROM state", &[], kept)?;
-    if kept.into_iter().collect::<BTreeMap<_, _>>() == due {
-        return Ok(());
+// The comparison of what is stored with what follows from the rows.
+
+impl Chain {
+    fn accounts_are_the_rows(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        let mut kept = 0;
+        for (account, balance) in &self.due.accounts {
+            let differ =
+                || LedgerError::doubt(format!("ledger: the account of {account} is not the sum of its rows"));
+            let due = balance.entries();
+            let nothing = Prices::same(balance.nothing());
+            let mut found = 0;
+            for reach in reaches(store, account)? {
+                let floor = self.due.floors.get(&(account.clone(), reach)).copied().unwrap_or(i64::MIN);
+                let values =
+                    [SqlValue::Text(account.as_str()), SqlValue::Number(reach), SqlValue::Number(floor)];
+                store.read(
+                    "SELECT reach, place, until, spent, partial FROM balance
+                     WHERE account = ?1 AND reach = ?2 AND place >= ?3",
+                    &values,
+                    &mut |row| {
+                        let (place, spent) = read_entry(row)?;
+                        found += 1;
+                        if due.get(&place) == Some(&spent) { Ok(()) } else { Err(differ()) }
+                    },
+                )?;
+            }
+            // An account without a charge has no entry.
+            let uncharged = found == 0 && due.values().all(|spent| *spent == nothing);
+            if found != due.len() && !uncharged {
+                return Err(differ());
+            }
+            kept += found as i64;
+        }
+        if let Some(compared) = self.due.compared {
+            let held = first(store, "SELECT count(*) FROM balance", &[], |row| number(row, 0))?;
+            if held != Some(kept + compared) {
+                return Err(LedgerError::doubt("ledger: there is an account without an account"));
+            }
+        }
+        let names = all(store, "SELECT name FROM account", &[], |row| name(row, 0))?;
+        if names.len() != self.due.accounts.len() {
+            return Err(LedgerError::doubt("ledger: there is an account that no row states"));
+        }
+        Ok(())
     }
-    Err(LedgerError::doubt("ledger: what a mechanism kept is not what its newest row says"))
+
+    fn states_are_the_newest(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        let kept = |row: &dyn SqlRow| Ok(((name(row, 0)?, name(row, 1)?), rows::read(row, 2)?.digest()));
+        let kept = all(store, "SELECT job, name, version, held FROM state", &[], kept)?;
+        if kept.into_iter().collect::<BTreeMap<_, _>>() == self.due.states {
+            return Ok(());
+        }
+        Err(LedgerError::doubt("ledger: what a mechanism kept is not what its newest row says"))
+    }
+
+    fn frontiers_are_the_rows(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        let kept = |row: &dyn SqlRow| Ok(((name(row, 0)?, name(row, 1)?, digest(row, 2)?), number(row, 3)?));
+        let kept = all(store, "SELECT job, name, version, until FROM settled", &[], kept)?;
+        if kept.into_iter().collect::<BTreeMap<_, _>>() == self.due.settled {
+            return Ok(());
+        }
+        Err(LedgerError::doubt("ledger: the time up to which windows are settled is not what its rows say"))
+    }
+}
+
+/// The reaches of the entries of an account, each found by the index.
+pub(super) fn reaches(store: &mut dyn Store, account: &Name) -> Result<Vec<i64>, LedgerError> {
+    let reaches = "WITH RECURSIVE known (reach) AS (
+           SELECT min(reach) FROM balance WHERE account = ?1
+           UNION ALL SELECT (SELECT min(reach) FROM balance WHERE account = ?1 AND reach > known.reach)
+             FROM known WHERE known.reach IS NOT NULL)
+         SELECT reach FROM known WHERE reach IS NOT NULL";
+    all(store, reaches, &[SqlValue::Text(account.as_str())], |row| number(row, 0))
+}
+
+// What is kept of accounts: the memory of the past is constant. A promise about any span has an entry for
+// each window, and a charge reads those nearby alone. So entries that are older than all that the next
+// windows will read are compared as soon as the rows have passed them, and dropped.
+
+/// The number of newest entries of each reach that are kept at least.
+const LIVE: usize = 1_024;
+
+impl Chain {
+    /// Compares the entries of windows that are older than the next charges will read, and drops those that
+    /// are equal. One that differs stays: a later row may charge for it.
+    pub(super) fn settle(&mut self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        let names: Vec<Name> = self.due.accounts.keys().cloned().collect();
+        for name in names {
+            let Some(account) = self.due.accounts.get(&name) else { continue };
+            // Sums of aligned spans depend on each other, and are few.
+            let Promise::Any(span) = account.promise() else { continue };
+            let mut entries = account.entries();
+            for (reach, floor) in floors_of(&entries, span) {
+                let old = EntryKey { reach, start: i64::MIN, end: i64::MIN };
+                let until = EntryKey { reach, start: floor, end: i64::MIN };
+                let Some(first) = entries.range(old..until).next().map(|(place, _)| place.start) else {
+                    continue;
+                };
+                let values = [
+                    SqlValue::Text(name.as_str()),
+                    SqlValue::Number(reach),
+                    SqlValue::Number(first),
+                    SqlValue::Number(floor),
+                ];
+                let mut equal = Vec::new();
+                store.read(
+                    "SELECT reach, place, until, spent, partial FROM balance
+                     WHERE account = ?1 AND reach = ?2 AND place >= ?3 AND place < ?4",
+                    &values,
+                    &mut |row| {
+                        let (place, spent) = read_entry(row)?;
+                        if entries.get(&place) == Some(&spent) {
+                            equal.push(place);
+                        }
+                        Ok(())
+                    },
+                )?;
+                equal.iter().for_each(|place| drop(entries.remove(place)));
+                if let Some(compared) = &mut self.due.compared {
+                    *compared += equal.len() as i64;
+                }
+                self.raise(&name, reach, floor);
+            }
+            let Some(account) = self.due.accounts.get_mut(&name) else { continue };
+            *account = account.holding(entries);
+        }
+        Ok(())
+    }
+
+    /// Drops the entries that the next charges will not read: the rest is what a checkpoint holds. Only after
+    /// all of them were compared.
+    pub(super) fn prune(&mut self) {
+        let names: Vec<Name> = self.due.accounts.keys().cloned().collect();
+        for name in names {
+            let Some(account) = self.due.accounts.get(&name) else { continue };
+            let span = match account.promise() {
+                Promise::Any(span) => span,
+                Promise::Each(_) => 0,
+                Promise::Lifetime | Promise::Windows(_) => continue,
+            };
+            let mut entries = account.entries();
+            for (reach, floor) in floors_of(&entries, span) {
+                self.raise(&name, reach, floor);
+            }
+            let floor = |reach| self.due.floors.get(&(name.clone(), reach)).copied().unwrap_or(i64::MIN);
+            entries.retain(|place, _| place.start >= floor(place.reach));
+            let Some(account) = self.due.accounts.get_mut(&name) else { continue };
+            *account = account.holding(entries);
+        }
+        if !self.due.floors.is_empty() {
+            self.due.compared = None;
+        }
+    }
+
+    fn raise(&mut self, account: &Name, reach: i64, floor: i64) {
+        let held = self.due.floors.entry((account.clone(), reach)).or_insert(floor);
+        *held = floor.max(*held);
+    }
+}
+
+/// The floor of each reach: the start of its newest entries, and far enough back for the next windows of this
+/// span; none where all entries are that new.
+fn floors_of(entries: &BTreeMap<EntryKey, Prices>, span: u64) -> Vec<(i64, i64)> {
+    let mut starts: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for place in entries.keys() {
+        starts.entry(place.reach).or_default().push(place.start);
+    }
+    let floor = |(reach, starts): (i64, Vec<i64>)| {
+        let newest = *starts.last()?;
+        let oldest = *starts.get(starts.len().checked_sub(LIVE)?)?;
+        let back = i128::from(newest) - 2 * (i128::from(span) + i128::from(reach));
+        let floor = i128::from(oldest).min(back);
+        let floor = i64::try_from(floor).ok()?;
+        (starts[0] < floor).then_some((reach, floor))
+    };
+    starts.into_iter().filter_map(floor).collect()
 }

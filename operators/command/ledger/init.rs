@@ -83,7 +83,8 @@ impl InitOutcome<'_> {
             let key = if key_existed { LedgerKey::open(&key_path) } else { LedgerKey::create(&key_path) }?;
             (Ledger::create_alone(&path)?, key)
         } else {
-            (Ledger::open(&path)?, LedgerKey::open(&key_path)?)
+            let key = LedgerKey::open(&key_path)?;
+            (Ledger::open_with_key(&path, &key)?, key)
         };
         ledger.bind(&key).map_err(|trouble| trouble.about("key", &key_path))?;
         let known = ledger.accounts()?;

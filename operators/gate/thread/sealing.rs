@@ -89,8 +89,11 @@ impl Driver {
                 self.cause = None;
                 // After another outcome they are written again: to repeat them changes nothing.
                 self.positions.clear();
+                let newest = rows.iter().map(Row::sequence).max().unwrap_or(0);
+                let doubt = self.ledger.checkpoint_after(newest).err().map(|doubt| self.doubted(&doubt));
                 let committed = |(id, record)| Event::Committed(id, CommitOutcome::Recorded(record));
-                rows.into_iter().map(|row| committed(self.known(row))).collect()
+                // A doubt comes first: then none of these rows leaves before the ledger was seen to.
+                doubt.into_iter().chain(rows.into_iter().map(|row| committed(self.known(row)))).collect()
             }
             Err(trouble) => {
                 self.cause = Some(trouble.to_string());
@@ -161,6 +164,12 @@ impl Driver {
                 self.listeners.listen();
                 None
             }
+            GateMessage::Verifying => None,
+            GateMessage::Verified(Ok(())) => {
+                self.ledger.was_verified();
+                None
+            }
+            GateMessage::Verified(Err(doubt)) => Some(self.doubted(&doubt)),
             GateMessage::Halt => Some(Event::Doubted(HaltReason::Incomplete)),
             GateMessage::Close => {
                 self.listeners.listen();

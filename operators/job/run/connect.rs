@@ -158,8 +158,8 @@ impl Job {
                 init()
             )));
         }
-        LedgerKey::open(&self.privacy.key)?;
-        let mut ledger = Ledger::open(place)?;
+        let key = LedgerKey::open(&self.privacy.key)?;
+        let mut ledger = Ledger::open_with_key(place, &key)?;
         let stated = ledger.accounts()?;
         let Some(known) = stated.iter().find(|known| known.name() == name) else {
             let remedy = unstated(name.as_str(), &stated, &init());

@@ -4,11 +4,14 @@
 //! Rows are appended whole: the cells of a window and the line that closes it, or the one line of a window
 //! that was not released. So the text after the last whole row is one torn row, or empty. Every line before
 //! it must be valid; a file with an invalid line is not cut, since its origin is unknown.
+//!
+//! Of a large file of JSON only the [end](HeldRows::read_end) is read, and its first row: a year of releases is
+//! not read again for each start. A table is read whole, for a line end in it may lie between quotes.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::{OutputKind, SinkFormat, table, unopened};
@@ -34,6 +37,8 @@ pub(super) struct HeldRows {
     pub(super) first: Option<i64>,
     /// The name of the ledger of the rows.
     pub(super) ledger: Option<Digest>,
+    /// The position of the newest row, if rows before the end were not read.
+    pub(super) unread: Option<i64>,
     /// The last window, if the line that closes it is torn.
     pub(super) unclosed: Option<Unclosed>,
 }
@@ -166,6 +171,83 @@ impl HeldRows {
         }
         held.unclosed = open;
         Ok(held)
+    }
+}
+
+/// The length of the end of a file that is read.
+#[cfg(not(test))]
+const END: u64 = 8 << 20;
+#[cfg(test)]
+pub(super) const END: u64 = 16 << 10;
+
+impl HeldRows {
+    /// Reads the first row and the last ones of a file of releases; a small file, a table, and one whose end
+    /// is no sequence of whole rows, is read whole.
+    ///
+    /// # Errors
+    ///
+    /// As [`HeldRows::read`].
+    pub(super) fn read_end(
+        file: &File,
+        format: SinkFormat,
+        demo: bool,
+        path: &Path,
+    ) -> Result<HeldRows, LedgerError> {
+        let refuse = |error: io::Error| unopened(path, &error);
+        let length = file.metadata().map_err(refuse)?.len();
+        if format == SinkFormat::Json && !demo && length > END {
+            let first = HeldRows::first_row(file, path).map_err(refuse)?;
+            let end = HeldRows::last_rows(file, length - END, path).map_err(refuse)?;
+            if let (Some((first, ledger)), Some(mut held)) = (first, end)
+                && (held.ledger.is_none() || ledger.is_none() || held.ledger == ledger)
+            {
+                held.first = held.first.map(|held| held.min(first));
+                held.ledger = held.ledger.or(ledger);
+                held.unread = held.newest.map(|(newest, _)| newest);
+                return Ok(held);
+            }
+        }
+        let mut file = file;
+        file.seek(SeekFrom::Start(0)).map_err(refuse)?;
+        HeldRows::read(BufReader::new(file), format, demo, path)
+    }
+
+    /// The position and the ledger of the first row of a file that was sealed.
+    fn first_row(mut file: &File, path: &Path) -> io::Result<Option<(i64, Option<Digest>)>> {
+        file.seek(SeekFrom::Start(0))?;
+        let mut reader = ReleaseReader::new(BufReader::new(file.take(END)), SinkFormat::of(path));
+        while reader.next()? {
+            match reader.heard(false).filter(|heard| !heard.demo).map(|heard| heard.word) {
+                Some(LineKind::Closed(_, sequence, _, ledger)) => return Ok(Some((sequence, ledger))),
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The rows after the first one that ends after this place; `None` if there is none that was sealed.
+    fn last_rows(mut file: &File, from: u64, path: &Path) -> io::Result<Option<HeldRows>> {
+        file.seek(SeekFrom::Start(from))?;
+        let mut reader = ReleaseReader::new(BufReader::new(file), SinkFormat::of(path));
+        // The place may lie in the middle of a line, and that line in the middle of a row.
+        reader.next()?;
+        loop {
+            if !reader.next()? {
+                return Ok(None);
+            }
+            match reader.heard(false).map(|heard| heard.word) {
+                Some(LineKind::Cell) => {}
+                Some(_) => break,
+                None => return Ok(None),
+            }
+        }
+        let from = from + reader.at();
+        file.seek(SeekFrom::Start(from))?;
+        let held = HeldRows::read(BufReader::new(file), SinkFormat::of(path), false, path);
+        // What is wrong is said by a reading of the whole, with the number of the line.
+        let held = held.ok().filter(|held| held.newest.is_some());
+        Ok(held.map(|held| HeldRows { sound: from + held.sound, ..held }))
     }
 }
 
@@ -360,7 +442,7 @@ pub(crate) fn witness_in(path: &Path, ledger: &Digest) -> Result<Witness, Ledger
         OutputKind::Stream => return Ok(Witness::default()),
         OutputKind::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
     };
-    let held = HeldRows::read(BufReader::new(file), SinkFormat::of(path), false, path)?;
+    let held = HeldRows::read_end(&file, SinkFormat::of(path), false, path)?;
     of_another(path, held.ledger.as_ref(), ledger)?;
     Ok(Witness {
         newest: held.newest,

@@ -20,7 +20,7 @@ mod table;
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -48,7 +48,7 @@ pub(crate) struct Sink {
     pending: Vec<u8>,
     /// True after a write that failed: the content of the file is unknown from then on.
     failed: bool,
-    known: HashSet<Digest>,
+    known: KnownRows,
     newest: Option<(i64, Digest)>,
     unclosed: Option<Unclosed>,
     /// The position of the first row that the file held when it was opened.
@@ -162,7 +162,7 @@ impl Sink {
             let message = "another process writes to it; give the path of another file";
             return Err(LedgerError::refused(format!("{}: {message}", path.display())));
         }
-        let held = HeldRows::read(BufReader::new(&file), format, demo, path)?;
+        let held = HeldRows::read_end(&file, format, demo, path)?;
         let sound = if demo { 0 } else { held.sound };
         let torn = file.metadata().map_err(refuse)?.len() > sound;
         if found == OutputKind::Nothing {
@@ -175,7 +175,8 @@ impl Sink {
         sink.unclosed = held.unclosed;
         if sound > 0 {
             sink.pending.clear();
-            (sink.known, sink.newest, sink.new) = (held.known, held.newest, held.rows == 0);
+            sink.known = KnownRows { newer: held.known, unread: held.unread, ..KnownRows::default() };
+            (sink.newest, sink.new) = (held.newest, held.rows == 0);
             (sink.first, sink.ledger) = (held.first, held.ledger);
         }
         Ok(sink)
@@ -193,7 +194,7 @@ impl Sink {
             demo,
             pending,
             failed: false,
-            known: HashSet::new(),
+            known: KnownRows::default(),
             newest: None,
             unclosed: None,
             first: None,
@@ -270,7 +271,7 @@ impl Sink {
             next.of_ledger(ledger)?;
         }
         self.settle().map_err(refuse)?;
-        next.known.extend(self.known.drain());
+        next.known.take_over(std::mem::take(&mut self.known));
         *self = next;
         Ok(true)
     }
@@ -287,12 +288,19 @@ impl Sink {
             self.begins_late = true;
             return Ok(());
         }
+        if self.known.forgets(row.sequence()) && self.is_file() {
+            // What was delivered before the rows that are in mind is in the file, or in one before it.
+            if row.is_delivered() {
+                return Ok(());
+            }
+            self.remember()?;
+        }
         let closing = row.closing();
         let cells = if closing.is_some() { row.line() } else { "" };
         let closing = closing.map(|line| self.closing(line));
         let last = self.written(closing.as_deref().unwrap_or(row.line()))?;
         let name = existing_rows::name(&last, self.format, self.demo).ok_or_else(no_release)?;
-        if matches!(self.to, To::File(_)) && !self.known.insert(name) {
+        if matches!(self.to, To::File(_)) && !self.known.insert(name, row.sequence()) {
             return Ok(());
         }
         let mut text = String::new();
@@ -300,6 +308,23 @@ impl Sink {
             text += &self.written(line)?;
         }
         self.append(&(text + &last))
+    }
+
+    /// Reads all rows of the file, where one comes whose delivery is not confirmed and that may be in a part
+    /// that is not in mind.
+    fn remember(&mut self) -> io::Result<()> {
+        self.settle()?;
+        let To::File(file) = &self.to else { return Ok(()) };
+        let mut whole = file;
+        whole.seek(SeekFrom::Start(0))?;
+        let path = self.path.as_deref().unwrap_or(Path::new(""));
+        let held = HeldRows::read(BufReader::new(whole), self.format, self.demo, path);
+        let held = held.map_err(|trouble| io::Error::new(io::ErrorKind::InvalidData, trouble.to_string()))?;
+        // Rows that went to a file before this one stay in mind.
+        let before =
+            std::mem::replace(&mut self.known, KnownRows { newer: held.known, ..KnownRows::default() });
+        self.known.take_over(KnownRows { unread: None, ..before });
+        Ok(())
     }
 
     /// Writes the lines of a window of a demonstration, each marked as one.
@@ -399,6 +424,51 @@ impl Sink {
             }
             Ok(()) => Ok(()),
         }
+    }
+}
+
+/// The number of rows in mind before the older ones are forgotten.
+const IN_MIND: usize = if cfg!(test) { 64 } else { 65_536 };
+
+/// The names of the newest rows in a file: as many as two times [`IN_MIND`], however long a run.
+#[derive(Debug, Default)]
+struct KnownRows {
+    newer: HashSet<Digest>,
+    older: HashSet<Digest>,
+    /// The highest position among the newer rows.
+    newest: Option<i64>,
+    /// The highest position among the older rows.
+    oldest: Option<i64>,
+    /// The highest position of a row that may be in the file and is not in mind.
+    unread: Option<i64>,
+}
+
+impl KnownRows {
+    /// Returns true if a row at this position may be in the file and not in mind.
+    fn forgets(&self, sequence: i64) -> bool {
+        self.unread.is_some_and(|unread| sequence <= unread)
+    }
+
+    /// Adds a row; returns false if it is known.
+    fn insert(&mut self, name: Digest, sequence: i64) -> bool {
+        if self.older.contains(&name) || !self.newer.insert(name) {
+            return false;
+        }
+        self.newest = self.newest.max(Some(sequence));
+        if self.newer.len() >= IN_MIND {
+            // Rows that were read from the file are of unknown positions, all below those that follow.
+            self.unread = self.unread.max(self.oldest);
+            (self.older, self.oldest) = (std::mem::take(&mut self.newer), self.newest);
+        }
+        true
+    }
+
+    /// Adds the rows of another file.
+    fn take_over(&mut self, other: KnownRows) {
+        self.newer.extend(other.newer);
+        self.newer.extend(other.older);
+        self.newest = self.newest.max(other.newest).max(other.oldest);
+        self.unread = self.unread.max(other.unread);
     }
 }
 

@@ -403,3 +403,62 @@ fn two_processes_do_not_write_one_file_and_a_link_leads_to_it() {
     drop(sink);
     assert!(Sink::file(&link, false).is_ok());
 }
+
+// Refutes a start that reads a year of releases, and one that writes a row of the unread part again.
+#[test]
+fn of_a_large_file_the_end_is_read_and_no_row_is_written_twice() {
+    let place = Place::new();
+    let path = place.file("out.jsonl");
+    let many: Vec<Row> = (1..400).map(|sequence| sealed(sequence, &[("/", "1234"), ("/b", "5")])).collect();
+    put(&path, &many);
+    let whole = fs::read(&path).unwrap();
+    assert!(whole.len() as u64 > 4 * existing_rows::END);
+    let file = || File::open(&path).unwrap();
+    let read = HeldRows::read(BufReader::new(file()), SinkFormat::Json, false, &path).unwrap();
+    // Wherever the end begins, and wherever the last row is torn.
+    for cut in (0..2_000).step_by(37) {
+        fs::write(&path, &whole[..whole.len() - cut]).unwrap();
+        let read = HeldRows::read(BufReader::new(file()), SinkFormat::Json, false, &path).unwrap();
+        let end = HeldRows::read_end(&file(), SinkFormat::Json, false, &path).unwrap();
+        assert_eq!((end.sound, end.newest, end.first), (read.sound, read.newest, read.first), "{cut}");
+        assert_eq!(end.unclosed.is_some(), read.unclosed.is_some(), "{cut}");
+        assert!(end.rows < read.rows / 2 && end.rows > 10, "{} of {}", end.rows, read.rows);
+    }
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(read.rows, 399);
+
+    // Rows that were delivered, one whose delivery was not recorded, and one that the file lacks.
+    let delivered = |row: &Row| Row { delivered: true, ..row.clone() };
+    let again: Vec<Row> = many.iter().map(delivered).chain([many[3].clone(), many[397].clone()]).collect();
+    assert!(put(&path, &again) == whole, "a row was written twice");
+    let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+    let lacking = Row { chain: Digest::of(b"another"), ..many[3].clone() };
+    assert_eq!(lines(&put(&path, &[lacking])), lines(&whole) + 3);
+
+    // A file whose first row or whose end is something else is read whole, and refused with the line.
+    for (at, line) in [(0, 1), (whole.len() - 300, 0)] {
+        let mut other = whole.clone();
+        other[at] = b'x';
+        fs::write(&path, &other).unwrap();
+        let refused = Sink::file(&path, false).unwrap_err().to_string();
+        assert!(refused.contains("found no line of a release"), "{refused}");
+        assert!(line == 0 || refused.contains("out.jsonl:1:"), "{refused}");
+    }
+}
+
+#[test]
+fn a_long_run_keeps_its_newest_rows_in_mind_alone() {
+    let place = Place::new();
+    let path = place.file("out.jsonl");
+    let mut sink = Sink::file(&path, false).unwrap();
+    for sequence in 1..1_000 {
+        sink.put(&sealed(sequence, &[])).unwrap();
+    }
+    assert!(sink.known.newer.len() + sink.known.older.len() <= 2 * IN_MIND);
+    for sequence in (1..1_000).rev() {
+        sink.put(&Row { delivered: true, ..sealed(sequence, &[]) }).unwrap();
+    }
+    sink.put(&sealed(3, &[])).unwrap();
+    sink.settle().unwrap();
+    assert_eq!(fs::read(&path).unwrap().split(|byte| *byte == b'\n').count(), 1_000);
+}

@@ -33,7 +33,7 @@ CREATE TABLE release (
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
 CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
 CREATE INDEX kept ON release (job, name, sequence) WHERE state IS NOT NULL;
-CREATE INDEX settled ON release (job, name, version, window_end) WHERE part IS NULL;
+CREATE INDEX last_row ON release (job, name, version, window_end) WHERE part IS NULL;
 CREATE TABLE amendment (
   sequence BIGINT PRIMARY KEY, account TEXT COLLATE "C" NOT NULL REFERENCES account (name), cap BYTEA NOT NULL,
   who TEXT NOT NULL, why TEXT NOT NULL, chain BYTEA NOT NULL);
@@ -56,6 +56,11 @@ CREATE TABLE agreed (
   job TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, name TEXT COLLATE "C" NOT NULL, parameters BYTEA NOT NULL,
   fields BYTEA NOT NULL,
   PRIMARY KEY (job, version, name));
+CREATE TABLE settled (
+  job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, version BYTEA NOT NULL, until BIGINT NOT NULL,
+  PRIMARY KEY (job, name, version));
+CREATE TABLE checkpoint (
+  "only" BIGINT PRIMARY KEY CHECK ("only" = 1), sequence BIGINT NOT NULL, content BYTEA NOT NULL, mac BYTEA NOT NULL);
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$;
 CREATE TRIGGER server_stays BEFORE UPDATE ON server FOR EACH ROW EXECUTE FUNCTION refuse('a history stays');
 CREATE TRIGGER server_kept BEFORE DELETE ON server FOR EACH ROW EXECUTE FUNCTION refuse('a history stays');
@@ -94,6 +99,10 @@ CREATE TRIGGER balance_grows BEFORE UPDATE ON balance FOR EACH ROW
   EXECUTE FUNCTION refuse('what is spent is never given back');
 CREATE TRIGGER balance_kept BEFORE DELETE ON balance FOR EACH ROW
   EXECUTE FUNCTION refuse('what is spent is never given back');
+CREATE TRIGGER settled_rises BEFORE UPDATE ON settled FOR EACH ROW
+  WHEN (new.until <= old.until OR new.job <> old.job OR new.name <> old.name OR new.version <> old.version)
+  EXECUTE FUNCTION refuse('a frontier only rises');
+CREATE TRIGGER settled_kept BEFORE DELETE ON settled FOR EACH ROW EXECUTE FUNCTION refuse('a frontier only rises');
 CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed FOR EACH ROW EXECUTE FUNCTION refuse('a version keeps its word');
 CREATE TRIGGER agreed_kept BEFORE DELETE ON agreed FOR EACH ROW EXECUTE FUNCTION refuse('a version keeps its word');
 CREATE TRIGGER server_full BEFORE TRUNCATE ON server EXECUTE FUNCTION refuse('no table is emptied');
@@ -109,6 +118,7 @@ CREATE TRIGGER state_full BEFORE TRUNCATE ON state EXECUTE FUNCTION refuse('no t
 CREATE TRIGGER noted_full BEFORE TRUNCATE ON noted EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER position_full BEFORE TRUNCATE ON position EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER balance_full BEFORE TRUNCATE ON balance EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER settled_full BEFORE TRUNCATE ON settled EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no table is emptied');
 "#;
 
@@ -119,7 +129,7 @@ CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no
 /// Every index whose gaps would change a decision of a ledger, as the columns that only a scan of it gives in
 /// order. A release that its index misses would be drawn again, an account would be lost, a fence would not
 /// stop a zombie, a version would not be held to its terms.
-const INDEXES: [(&str, &str); 9] = [
+const INDEXES: [(&str, &str); 10] = [
     ("release", "window_start, id"),
     ("release", "sequence"),
     ("balance", "account, reach, place, until"),
@@ -129,6 +139,7 @@ const INDEXES: [(&str, &str); 9] = [
     ("amendment", "sequence"),
     ("repair", "sequence"),
     ("agreed", "job, version, name"),
+    ("settled", "job, name, version"),
 ];
 
 /// Compares all of them, inside a transaction that reads.

@@ -31,7 +31,7 @@ CREATE TABLE release (
 CREATE INDEX undelivered ON release (job) WHERE delivered = 0;
 CREATE INDEX reserved ON release (job, name) WHERE life_start IS NOT NULL;
 CREATE INDEX kept ON release (job, name) WHERE state IS NOT NULL;
-CREATE INDEX settled ON release (job, name, version, window_end) WHERE part IS NULL;
+CREATE INDEX last_row ON release (job, name, version, window_end) WHERE part IS NULL;
 CREATE TABLE amendment (
   sequence INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (name), cap BLOB NOT NULL,
   who TEXT NOT NULL, why TEXT NOT NULL, chain BLOB NOT NULL) STRICT;
@@ -53,6 +53,11 @@ CREATE TABLE balance (
 CREATE TABLE agreed (
   job TEXT NOT NULL, version INTEGER NOT NULL, name TEXT NOT NULL, parameters BLOB NOT NULL, fields BLOB NOT NULL,
   PRIMARY KEY (job, version, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE settled (
+  job TEXT NOT NULL, name TEXT NOT NULL, version BLOB NOT NULL, until INTEGER NOT NULL,
+  PRIMARY KEY (job, name, version)) STRICT, WITHOUT ROWID;
+CREATE TABLE checkpoint (
+  only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, content BLOB NOT NULL, mac BLOB NOT NULL) STRICT;
 CREATE TRIGGER meta_stays BEFORE UPDATE ON meta BEGIN SELECT raise(ABORT, 'a ledger keeps its name'); END;
 CREATE TRIGGER key_check_stays BEFORE UPDATE ON key_check BEGIN SELECT raise(ABORT, 'a ledger keeps its key'); END;
 CREATE TRIGGER key_check_kept BEFORE DELETE ON key_check BEGIN SELECT raise(ABORT, 'a ledger keeps its key'); END;
@@ -79,6 +84,9 @@ CREATE TRIGGER noted_stays BEFORE UPDATE ON noted BEGIN SELECT raise(ABORT, 'a n
 CREATE TRIGGER balance_grows BEFORE UPDATE ON balance WHEN new.spent < old.spent OR new.partial < old.partial
   BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
 CREATE TRIGGER balance_kept BEFORE DELETE ON balance BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
+CREATE TRIGGER settled_rises BEFORE UPDATE ON settled WHEN new.until <= old.until
+  BEGIN SELECT raise(ABORT, 'a frontier only rises'); END;
+CREATE TRIGGER settled_kept BEFORE DELETE ON settled BEGIN SELECT raise(ABORT, 'a frontier only rises'); END;
 CREATE TRIGGER agreed_stays BEFORE UPDATE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;
 CREATE TRIGGER agreed_kept BEFORE DELETE ON agreed BEGIN SELECT raise(ABORT, 'a version keeps its word'); END;
 ";

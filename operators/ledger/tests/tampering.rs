@@ -113,6 +113,9 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: ScratchPlace) {
         "DELETE FROM state",
         "UPDATE state SET held = zeroblob(22)",
         "UPDATE state SET version = 2",
+        "UPDATE settled SET until = until - 10",
+        "UPDATE settled SET until = until + 10",
+        "DELETE FROM settled",
         "INSERT INTO state VALUES ('web', 'other', 1, zeroblob(22))",
         "INSERT INTO repair VALUES (15, 14, 0, 'none', zeroblob(0), zeroblob(32))",
     ];
@@ -154,6 +157,8 @@ fn the_triggers_refuse_what_the_path_never_does(at: ScratchPlace) {
         "UPDATE meta SET format = 99",
         "UPDATE agreed SET parameters = zeroblob(32)",
         "DELETE FROM agreed",
+        "UPDATE settled SET until = until - 10",
+        "DELETE FROM settled",
     ] {
         assert!(scratch.edit(edit, true).is_err(), "{edit}");
     }
