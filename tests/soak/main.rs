@@ -50,6 +50,7 @@ pub(crate) struct Settings {
     kill: i64,
     full: i64,
     outage: i64,
+    clock: i64,
     /// The command that runs the job.
     command: PathBuf,
 }
@@ -75,6 +76,7 @@ impl Settings {
             kill: (seconds / 4).clamp(15, 300),
             full: (seconds / 2).clamp(25, 900),
             outage: (seconds / 3).clamp(20, 700),
+            clock: (2 * seconds / 3).clamp(30, 1_200),
             command: std::env::var_os("DISCREET_SOAK_COMMAND").map_or_else(
                 || env!("CARGO_BIN_EXE_discreet").into(),
                 |command| fs::canonicalize(command).unwrap(),
@@ -83,7 +85,7 @@ impl Settings {
     }
 
     /// The faults, each at its second.
-    fn faults(&self, has_disk: bool) -> Vec<(i64, Fault)> {
+    fn faults(&self, has_disk: bool, has_clock: bool) -> Vec<(i64, Fault)> {
         let every = |step: i64, offset: i64| {
             (1..).map(move |time| time * step + offset).take_while(|second| *second < self.seconds - 12)
         };
@@ -92,11 +94,14 @@ impl Settings {
             faults.extend(every(self.full, 9).map(|second| (second, Fault::FullDisk)));
         }
         faults.extend(every(self.outage, 5).map(|second| (second, Fault::Outage)));
+        if has_clock {
+            faults.extend(every(self.clock, 2).map(|second| (second, Fault::ClockJump)));
+        }
         faults.sort_by_key(|fault| fault.0);
         faults
     }
 
-    fn job(&self, from: i64) -> String {
+    fn job(&self, from: i64, has_clock: bool) -> String {
         let moment = |second| jiff::Timestamp::from_second(second).unwrap();
         let release = |name: &str, fields: &str| {
             format!("[[release]]\nname = \"{name}\"\nevery = \"1s\"\nnoise = \"gaussian\"\n{fields}\n")
@@ -104,13 +109,14 @@ impl Settings {
         // Of a budget of 500, the running count has 100, and each window of the others an equal part.
         let each = 380.0 / (3 * self.seconds) as f64;
         format!(
-            "[job]\nname = \"soak\"\nversion = 1\nfrom = \"{}\"\nuntil = \"{}\"\nslack = \"100ms\"\n\n\
+            "[job]\nname = \"soak\"\nversion = 1\nfrom = \"{}\"\nuntil = \"{}\"\nslack = \"100ms\"\n{}\n\
              [source]\ntype = \"jsonl\"\npath = \"log/visits.log*\"\ntime = {{ field = \"at\", format = \"unix-ms\" }}\n\
              late = \"500ms\"\nfields = [\"who\", \"at\", \"page\", \"cents\"]\n\n\
              [privacy]\nperson = {{ field = \"who\", missing = \"drop\" }}\npromise = \"lifetime\"\nbudget = {{ rho = 500 }}\n\
              ledger = \"state/job.ledger\"\naccount = \"visits\"\n\n{}{}{}{}",
             moment(from),
             moment(from + self.seconds),
+            if has_clock { "clock_hold = \"2s\"\n" } else { "" },
             release(
                 "pages",
                 &format!(
@@ -136,6 +142,32 @@ enum Fault {
     FullDisk,
     /// No file of the source has its name for three seconds; they are written all the same.
     Outage,
+    /// The job is started again under a clock that steps ahead, and back some seconds later.
+    ClockJump,
+}
+
+/// The library by which a process gets another clock.
+const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+
+/// Returns true if the clock of a job may step here: the job has a rule for that, and faketime is installed.
+fn has_clock(command: &Path) -> bool {
+    let fields = Command::new(command).args(["fields", "--json"]).output().unwrap().stdout;
+    if !String::from_utf8_lossy(&fields).contains("\"job.clock_hold\"") {
+        println!("skipped: a step of the clock: this command has no rule for it");
+    } else if !Path::new(FAKETIME).exists() {
+        println!("skipped: a step of the clock: no faketime here (apt-get install faketime)");
+    } else {
+        return true;
+    }
+    false
+}
+
+/// Steps a clock ahead, and back.
+fn step(clock: &Path) {
+    for (seconds, offset) in [(4, "+8s"), (4, "+0s")] {
+        thread::sleep(Duration::from_secs(seconds));
+        fs::write(clock, offset).unwrap();
+    }
 }
 
 /// The present, in microseconds since 1970.
@@ -184,6 +216,8 @@ struct Supervisor<'s> {
     child: Option<Child>,
     started: Instant,
     lives: usize,
+    /// The file that has the offset of the clock of the next life, if it has another.
+    clock: Option<PathBuf>,
     /// The exit codes of lives that ended by themselves before their time, each with the second.
     codes: Vec<(i64, Option<i32>)>,
     done: bool,
@@ -192,7 +226,12 @@ struct Supervisor<'s> {
 impl Supervisor<'_> {
     fn start(&mut self) {
         let errors = File::create(self.directory.join(format!("errors-{}", self.lives))).unwrap();
-        let child = Command::new(&self.settings.command)
+        let mut command = Command::new(&self.settings.command);
+        if let Some(clock) = self.clock.take() {
+            command.env("LD_PRELOAD", FAKETIME).env("FAKETIME_TIMESTAMP_FILE", clock);
+            command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
+        let child = command
             .args(["run", "job.toml", "--out", "state/releases.jsonl", "-w", "1"])
             .current_dir(self.directory)
             .stdin(Stdio::null())
@@ -256,14 +295,15 @@ fn every_window_is_right_skipped_or_refused() {
     ["log", "state", "away"].iter().for_each(|name| fs::create_dir(directory.join(name)).unwrap());
     let disk = Disk::mount(directory.join("state"), 64 + settings.seconds / 40);
     let from = now() / SECOND + 4;
-    directory.write("job.toml", settings.job(from));
+    let has_clock = has_clock(&settings.command);
+    directory.write("job.toml", settings.job(from, has_clock));
     let made = Command::new(&settings.command)
         .args(["ledger", "init", "state/job.ledger", "--config", "job.toml"])
         .current_dir(directory.path())
         .output()
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let mut faults = settings.faults(disk.is_some());
+    let mut faults = settings.faults(disk.is_some(), has_clock);
     println!("soak: {settings:?}, {} faults: {faults:?}", faults.len());
     faults.reverse();
 
@@ -274,6 +314,7 @@ fn every_window_is_right_skipped_or_refused() {
         child: None,
         started: Instant::now(),
         lives: 0,
+        clock: None,
         codes: Vec::new(),
         done: false,
     };
@@ -295,6 +336,14 @@ fn every_window_is_right_skipped_or_refused() {
                     let disk = disk.as_ref().unwrap();
                     disk.fill();
                     under_way = Some((second + 3, Box::new(move || disk.clear())));
+                }
+                Fault::ClockJump => {
+                    let clock = directory.join("clock");
+                    fs::write(&clock, "+0s").unwrap();
+                    supervisor.kill();
+                    supervisor.clock = Some(clock.clone());
+                    let steps = thread::spawn(move || step(&clock));
+                    under_way = Some((second + 12, Box::new(move || steps.join().unwrap())));
                 }
                 Fault::Outage => {
                     let back = writer.take_away(directory.join("away"));
