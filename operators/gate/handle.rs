@@ -57,8 +57,8 @@ impl Gate {
         Ok(Gate { job, version: 1, key, accounts, person: None, messages: None, thread: None, halted })
     }
 
-    /// Sets the version of the job, 1 by default; handles that are opened from now on are of this version.
-    /// For a gate [elsewhere](Gate::elsewhere): one that opens a ledger gets its version
+    /// Sets the version of the job, 1 by default; handles that are opened from now on are of this version,
+    /// unless they [state their own](Gate::handle_in_version). For a gate [elsewhere](Gate::elsewhere): one that opens a ledger gets its version
     /// [before](Opening::version).
     #[must_use]
     pub fn with_version(mut self, version: u32) -> Gate {
@@ -87,7 +87,7 @@ impl Gate {
         &self.job
     }
 
-    /// Returns the version of the job.
+    /// Returns the version of the job, which is that of every statistic without one of its own.
     pub fn version(&self) -> u32 {
         self.version
     }
@@ -123,7 +123,7 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Refused`] if this version of the job has opened the statistic with other parameters,
+    /// [`LedgerErrorKind::Refused`] if this version has opened the statistic with other parameters,
     /// as [`Ledger::agree`] describes; [`LedgerErrorKind::Doubt`] if the key does not decrypt the state of the
     /// statistic, which halts the gate. A gate that has halted returns its reason.
     ///
@@ -136,12 +136,26 @@ impl Gate {
         parameters: impl Into<VersionTerms>,
         wake: impl Fn() + Send + 'static,
     ) -> Result<GateHandle, LedgerError> {
+        self.handle_in_version(self.version, name, parameters, wake)
+    }
+
+    /// Opens a handle as [`handle`](Gate::handle) does, for a statistic with a version of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`handle`](Gate::handle).
+    pub fn handle_in_version(
+        &self,
+        version: u32,
+        name: &Name,
+        parameters: impl Into<VersionTerms>,
+        wake: impl Fn() + Send + 'static,
+    ) -> Result<GateHandle, LedgerError> {
         let (outbox, events) = unbounded();
         let (accounts, messages) = (self.accounts.clone(), self.messages.clone());
         let mut memory = None;
         if let Some(messages) = &messages {
-            let requested =
-                HandleRequest { name: name.clone(), version: self.version, terms: parameters.into() };
+            let requested = HandleRequest { name: name.clone(), version, terms: parameters.into() };
             let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
             let (answer, answered) = bounded(1);
             // If the thread has ended or ends, the message is dropped, and the sender of its answer with it.

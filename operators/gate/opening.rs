@@ -60,7 +60,7 @@ impl Opening {
     }
 
     /// Sets the version of the job; 1 by default. Other parameters, or code that counts differently, are
-    /// another version.
+    /// another version. A statistic may have [a version of its own](Gate::handle_in_version).
     #[must_use]
     pub fn version(mut self, version: u32) -> Opening {
         self.version = version;

@@ -130,7 +130,7 @@ pub struct Memory {
     pub state: Zeroizing<Vec<u8>>,
     /// The notes with their places, in order.
     pub notes: Vec<(i64, Zeroizing<Vec<u8>>)>,
-    /// True if another version of the job has kept it, perhaps of another statistic: text that such a reader
+    /// True if another version has kept it, perhaps of another statistic: text that such a reader
     /// cannot parse counts as no state.
     pub is_foreign: bool,
 }
@@ -142,13 +142,13 @@ redacted!(Memory);
 pub(super) struct HandleRequest {
     /// The name of the statistic.
     pub(super) name: Name,
-    /// The version of the job.
+    /// The version of the statistic: its own, or the job's.
     pub(super) version: u32,
     /// Everything that the version binds.
     pub(super) terms: VersionTerms,
 }
 
-/// Checks the parameters of the job's version, and reads the state of the statistic.
+/// Checks the parameters of the statistic's version, and reads the state of the statistic.
 ///
 /// # Errors
 ///

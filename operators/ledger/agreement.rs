@@ -1,7 +1,8 @@
-//! The terms with which each version of a job first opened each of its statistics.
+//! The terms with which each version of a release was first opened.
 //!
 //! This is bookkeeping, and no link of the chain. It guards against a mistake: parameters that were changed
-//! under a version that has released already. Editing it gains nothing: an extra row refuses a job, a missing
+//! under a version that has released already. Each release is compared by itself: a job may add, remove or
+//! change one, in a version of its own, and the others go on. Editing it gains nothing: an extra row refuses a job, a missing
 //! row lets a change through, and changed parameters give releases other ids, each charged for separately,
 //! whatever these rows hold. So a repair keeps the rows that can be read, and nothing recomputes them.
 //!
@@ -162,8 +163,8 @@ fn decoded(mut bytes: &[u8]) -> VersionFields {
 }
 
 impl Ledger {
-    /// Checks a version of a job against the terms with which it first opened a statistic. Where there are
-    /// none yet, these are recorded; equal terms change nothing.
+    /// Checks a version of a statistic against the terms with which it was first opened. Where there are none
+    /// yet, these are recorded; equal terms change nothing.
     ///
     /// # Errors
     ///
@@ -185,7 +186,7 @@ impl Ledger {
         not_replaced(tables, claim.job(), version, name, &terms)?;
         match agreed(tables, claim.job(), version, name)? {
             Some((known, _)) if known == terms.digest => Ok(()),
-            Some((_, former)) => Err(differ(claim.job(), version, name, &terms.changed(&former))),
+            Some((_, former)) => Err(differ(tables, claim.job(), (version, name), &terms.changed(&former))?),
             None => {
                 write(tables, (claim.job(), version.into(), name), &terms.digest, &terms.encoded())?;
                 transaction.commit()
@@ -208,7 +209,7 @@ impl Ledger {
         let terms = terms.into();
         match agreed(self.store(), job, version, name)? {
             Some((known, former)) if known != terms.digest => {
-                Err(differ(job, version, name, &terms.changed(&former)))
+                Err(differ(self.store(), job, (version, name), &terms.changed(&former))?)
             }
             _ => not_replaced(self.store(), job, version, name, &terms),
         }
@@ -286,14 +287,31 @@ fn not_replaced(
     };
     let by = known.iter().find(|known| is_keeper(known));
     let by = by.map_or("another version".to_owned(), |(number, _)| format!("version {number}"));
+    let remedy = new_version(store, job, name)?;
     Err(LedgerError::refused(format!(
         "version: version {version} of {name} of job {job} was replaced by {by}, whose totals, keys and counts of people are kept \
-         now; go on with {by}, or give the job a new version, which pays for its windows anew"
+         now; go on with {by}, or give {name} a new version ({remedy}), which pays for its windows anew"
     )))
 }
 
+/// The words by which a release gets a version that it never had.
+fn new_version(store: &mut dyn Store, job: &Name, name: &Name) -> Result<String, LedgerError> {
+    let place = [SqlValue::Text(job.as_str()), SqlValue::Text(name.as_str())];
+    let newest = "SELECT version FROM agreed WHERE job = ?1 AND name = ?2 ORDER BY version DESC LIMIT 1";
+    let newest = first(store, newest, &place, |row| number(row, 0))?.unwrap_or(0);
+    if newest >= u32::MAX.into() {
+        return Ok("a number below that it never had".to_owned());
+    }
+    Ok(format!("`version = {}` in its [[release]], or in [job] for all that state none", newest + 1))
+}
+
 /// The refusal of changed terms: the changes, as far as they are known, and the remedy.
-fn differ(job: &Name, version: u32, name: &Name, changes: &[FieldChange<'_>]) -> LedgerError {
+fn differ(
+    store: &mut dyn Store,
+    job: &Name,
+    (version, name): (u32, &Name),
+    changes: &[FieldChange<'_>],
+) -> Result<LedgerError, LedgerError> {
     // Field names that a log contains may be any text.
     let plain = |value: &str| value.replace(char::is_control, " ");
     let value = |value: Option<&str>| value.map_or("nothing".to_owned(), plain);
@@ -305,11 +323,12 @@ fn differ(job: &Name, version: u32, name: &Name, changes: &[FieldChange<'_>]) ->
         [] => "its windows, statistic, bound, keys, noise or price".to_owned(),
         _ => changed.join(", "),
     };
-    LedgerError::refused(format!(
+    let remedy = new_version(store, job, name)?;
+    Ok(LedgerError::refused(format!(
         "version: job {job} has opened {name} in version {version} with other parameters: {changed}; put back what it was, or \
-         give the job a new version, which releases its windows and pays for them anew, and begins its totals and counts of \
-         people again"
-    ))
+         give {name} a new version ({remedy}), which releases its windows and pays for them anew, and begins its totals and \
+         counts of people again"
+    )))
 }
 
 type VersionPlace<'a> = (&'a Name, i64, &'a Name);

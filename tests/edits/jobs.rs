@@ -407,6 +407,9 @@ pub(crate) fn all() -> Vec<Job> {
 pub(crate) const EDITS: &[Edit] = &[
     edit("job.name", "another", "\"clicks\""),
     edit("job.version", "the next", "2"),
+    edit("job.version", "the next, where the release states its own", "2")
+        .on(STATING)
+        .with(&[("release.version", Some("1"))]),
     edit("job.from", "earlier", "\"2026-01-02T00:00:00Z\"").named("from"),
     edit("job.from", "later", "\"2026-01-07T00:00:00Z\"").named("from"),
     edit("job.from", "earlier by less than a window", "\"2026-01-04T12:00:00Z\"")
@@ -482,6 +485,8 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("privacy.anchor", "another", "\"other.anchor\""),
     edit("limits.memory", "another", "\"9 GB\""),
     edit("release.name", "another", "\"clicks_by_day\""),
+    edit("release.version", "the next", "2").on(&["count", "people", "sum", "running", "last", "whole"]),
+    edit("release.version", "that of the job, stated", "1").on(STATING),
     edit("release.every", "another", "\"2 days\"").on(&[
         "count",
         "discovered",
@@ -579,6 +584,9 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.quantile.q", "others", "[0.5, 0.75]"),
     edit("release.quantile.step", "another", "2"),
 ];
+
+/// Jobs whose only release may state its version.
+const STATING: &[&str] = &["count", "people", "sum", "last", "whole"];
 
 type With = &'static [(&'static str, Option<&'static str>)];
 const GRID: With =

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod beside;
 mod jobs;
 mod reservation;
 mod table;

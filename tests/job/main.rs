@@ -6,6 +6,7 @@
 
 mod agreement;
 mod cluster;
+mod evolves;
 mod exits;
 mod fields;
 mod gaps;

@@ -500,6 +500,9 @@ fn release(job: &mut JobText, row: &Row) {
     let [_, _, key, value] = row.fields();
     let (statistic, form) = (row.value("statistic"), row.value("form"));
     job.text("release.name", "visits");
+    if row.is("others", &["all"]) {
+        job.set("release.version", "2");
+    }
     let two = row.is("over", &["two"]);
     let (every, over) = every(row);
     job.text("release.every", every);

@@ -36,8 +36,8 @@ pub(super) trait StatisticBackend {
 
     fn job(&self) -> Name;
 
-    /// The identity that a statistic of this version of the job has with these parameters.
-    fn version(&self, parameters: &Digest) -> Digest;
+    /// The version of a statistic that states none: the job's.
+    fn version(&self) -> u32;
 
     /// Returns the key of the contribution selection.
     fn secret(&self) -> Zeroizing<[u8; 32]>;
@@ -45,7 +45,14 @@ pub(super) trait StatisticBackend {
     /// The budget that pays: the one of that name, or the only one for such a unit.
     fn account(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError>;
 
-    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError>;
+    /// Opens the statistic in a version with these terms.
+    fn open(
+        &self,
+        name: &Name,
+        version: u32,
+        terms: &VersionTerms,
+        wake: Wake,
+    ) -> Result<Opened, LedgerError>;
 }
 
 /// The gate.
@@ -60,8 +67,8 @@ impl StatisticBackend for AtGate<'_> {
         self.0.job().clone()
     }
 
-    fn version(&self, parameters: &Digest) -> Digest {
-        Digest::of_version(self.0.version(), parameters)
+    fn version(&self) -> u32 {
+        self.0.version()
     }
 
     fn secret(&self) -> Zeroizing<[u8; 32]> {
@@ -73,11 +80,17 @@ impl StatisticBackend for AtGate<'_> {
         self.0.account(named.as_ref(), unit).cloned()
     }
 
-    fn open(&self, name: &Name, terms: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError> {
+    fn open(
+        &self,
+        name: &Name,
+        version: u32,
+        terms: &VersionTerms,
+        wake: Wake,
+    ) -> Result<Opened, LedgerError> {
         if self.0.is_elsewhere() {
             return Err(LedgerError::refused("ledger: the process that holds worker 0 must open it"));
         }
-        let mut handle = self.0.handle(name, terms.clone(), wake)?;
+        let mut handle = self.0.handle_in_version(version, name, terms.clone(), wake)?;
         let memory = handle.take_memory();
         Ok((Box::new(handle), memory))
     }

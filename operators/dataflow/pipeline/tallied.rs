@@ -22,7 +22,7 @@ use crate::dataflow::release::{LeavingRelease, StatisticSchedule, Title, Waker, 
 use crate::dataflow::windows::Schedule;
 use crate::gate::Gate;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::ledger::{Charge, VersionTerms};
+use crate::ledger::{Charge, Digest, VersionTerms};
 use crate::mechanisms::{Mechanism, Prepared, ReleaseLines};
 use crate::time::{Time, in_words};
 
@@ -46,6 +46,8 @@ pub struct Tallied<'scope, D, U: ProtectedUnit<D>, T, Q, G, V> {
     pub(super) value: Rc<V>,
     pub(super) question: Result<Q, Invalid>,
     account: Option<String>,
+    /// The version of the release; the job's where it states none.
+    version: Option<u32>,
     /// The terms that the version binds beside the pipeline's own.
     stated: Option<VersionTerms>,
 }
@@ -60,6 +62,7 @@ impl<D, U: ProtectedUnit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q
             value: Rc::clone(&self.value),
             question: self.question.clone(),
             account: self.account.clone(),
+            version: self.version,
             stated: self.stated.clone(),
         }
     }
@@ -73,7 +76,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D,
         question: Result<Q, Invalid>,
     ) -> Self {
         let (key, value) = (Rc::new(key), Rc::new(value));
-        Tallied { bounded, key, value, question, account: None, stated: None }
+        Tallied { bounded, key, value, question, account: None, version: None, stated: None }
     }
 
     /// The same, of another question.
@@ -81,14 +84,24 @@ impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D,
         self,
         question: impl FnOnce(Q) -> Result<R, Invalid>,
     ) -> Tallied<'scope, D, U, T, R, G, V> {
-        let Tallied { bounded, key, value, question: asked, account, stated } = self;
-        Tallied { bounded, key, value, question: asked.and_then(question), account, stated }
+        let Tallied { bounded, key, value, question: asked, account, version, stated } = self;
+        Tallied { bounded, key, value, question: asked.and_then(question), account, version, stated }
     }
 
     /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
     #[must_use]
     pub fn charged_to(mut self, account: &str) -> Self {
         self.account = Some(account.to_owned());
+        self
+    }
+
+    /// The version of this release, if it is not the [job's](crate::gate::Opening::version).
+    ///
+    /// A release that changes takes a new version, which pays for its windows and begins its totals, keys and
+    /// counts of people anew; the other releases of the job go on as they were.
+    #[must_use]
+    pub fn version(mut self, version: u32) -> Self {
+        self.version = Some(version);
         self
     }
 
@@ -120,7 +133,7 @@ where
     ///
     /// Everything that can be wrong with a parameter of the pipeline is reported here: the run ends with it,
     /// as a failure of [configuration](crate::dataflow::FailureKind::Configuration), before any record is
-    /// read. So it is where the same version of a job asks for the same statistic with other parameters.
+    /// read. So it is where the same version asks for the same statistic with other parameters.
     /// Nothing here panics.
     pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, LeavingRelease>
     where
@@ -160,7 +173,7 @@ where
     where
         X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
-        let Tallied { bounded: people, key, value, question, account, stated } = self;
+        let Tallied { bounded: people, key, value, question, account, version, stated } = self;
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
         }
@@ -182,14 +195,15 @@ where
             parts_are_priced(account.promise(), &charge, limits.windows(), &schedule)?;
             let (windows, payer) = ((&schedule, people.windows.late), (account.name(), account.promise()));
             let terms = terms(&prepared.parameters(), windows, payer, &charge, stated.as_ref());
+            let version = version.unwrap_or_else(|| backend.version());
             let title = Title {
                 account: account.name().clone(),
                 job: backend.job(),
-                version: backend.version(terms.digest()),
+                version: Digest::of_version(version, terms.digest()),
                 name: name.clone(),
             };
             let waker = Waker::default();
-            let (handle, memory) = backend.open(&name, &terms, waker.wake())?;
+            let (handle, memory) = backend.open(&name, version, &terms, waker.wake())?;
             let remembered = match &memory {
                 Some(memory) if memory.is_foreign => Remembered::read(&memory.state).ok(),
                 Some(memory) => Some(Remembered::read(&memory.state)?),

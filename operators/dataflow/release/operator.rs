@@ -419,7 +419,7 @@ pub struct Title {
     pub account: Name,
     /// The job that releases them.
     pub job: Name,
-    /// A hash of the job's version and of every parameter that privacy depends on, as [`Digest::of_version`]
+    /// A hash of the release's version and of every parameter that privacy depends on, as [`Digest::of_version`]
     /// makes it.
     pub version: Digest,
     /// The name of the statistic.

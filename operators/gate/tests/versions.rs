@@ -5,6 +5,7 @@ use super::*;
 
 everywhere! {
     a_version_with_other_parameters_gets_no_desk_and_the_others_go_on
+    a_statistic_with_a_version_of_its_own_leaves_the_others_alone
     a_desk_opens_with_what_was_kept_in_whichever_version
     a_new_sink_receives_every_row_of_its_version_and_draws_nothing
     a_window_before_what_is_settled_in_its_version_is_skipped
@@ -40,6 +41,50 @@ fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: Scratch
     assert_eq!(row(&by_path).release(), &release(0));
     drop((by_path, gate));
     assert!(handle(&opening(&scratch).open().unwrap(), "by_path", b"second").is_err());
+}
+
+/// Refutes a statistic that is compared with the terms of the job's version, or keeps its state there, while
+/// it has a version of its own; and one whose new version touches another statistic.
+fn a_statistic_with_a_version_of_its_own_leaves_the_others_alone(at: ScratchPlace) {
+    let scratch = scratch(at, 10);
+    let open = |gate: &Gate, version, name: &str, terms: &[u8]| {
+        gate.handle_in_version(version, &name_of(name), &Digest::of(terms), || ())
+    };
+    // Both keep a total.
+    let summed = |name: &str, window, version, number, terms: &[u8]| {
+        let mut request = total(window, number);
+        request.release.name = name_of(name);
+        request.release.version = Digest::of_version(version, &Digest::of(terms));
+        request
+    };
+    let gate = opening(&scratch).version(5).open().unwrap();
+    for (name, number) in [("by_path", 1), ("by_hour", 10)] {
+        let handle = open(&gate, 5, name, b"first").unwrap();
+        handle.submit(summed(name, 0, 5, number, b"first")).unwrap();
+        handle.delivered(&row(&handle));
+    }
+    assert!(open(&gate, 5, "by_path", b"second").is_err());
+    drop(gate);
+
+    let gate = opening(&scratch).version(5).open().unwrap();
+    let mut changed = open(&gate, 6, "by_path", b"second").unwrap();
+    assert!(changed.take_memory().unwrap().is_foreign, "another version has kept it");
+    changed.submit(summed("by_path", 1, 6, 2, b"second")).unwrap();
+    changed.delivered(&row(&changed));
+    let mut other = handle(&gate, "by_hour", b"first").unwrap();
+    assert!(!other.take_memory().unwrap().is_foreign, "its version is as it was");
+    other.submit(summed("by_hour", 1, 5, 20, b"first")).unwrap();
+    assert_eq!(row(&other).line(), "30");
+    drop(gate);
+
+    // A later version of the job, while the other states the one that it has.
+    let gate = opening(&scratch).version(7).open().unwrap();
+    assert!(!open(&gate, 5, "by_hour", b"first").unwrap().take_memory().unwrap().is_foreign);
+    assert!(handle(&gate, "by_hour", b"third").is_ok(), "a version that it never had");
+    // The former version of the changed one is gone with its state.
+    let refused = open(&gate, 5, "by_path", b"first").unwrap_err().to_string();
+    assert!(refused.contains("version 5 of by_path of job web was replaced by version 6"), "{refused}");
+    assert!(refused.contains("`version = 7` in its [[release]]"), "{refused}");
 }
 
 /// Returns the release of a window under the name that this version gives it.

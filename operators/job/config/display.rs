@@ -106,7 +106,9 @@ fn privacy(f: &mut Formatter<'_>, privacy: &Privacy) -> fmt::Result {
 }
 
 fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
-    writeln!(f, "[[release]]\nname = {}\nevery = \"{}\"", text(release.name.as_str()), release.every)?;
+    writeln!(f, "[[release]]\nname = {}", text(release.name.as_str()))?;
+    optional(f, "version", release.version.map(|version| version.to_string()))?;
+    writeln!(f, "every = \"{}\"", release.every)?;
     optional(f, "over", release.over.map(|over| format!("\"{over}\"")))?;
     if let Some(running) = release.running {
         writeln!(f, "running = true")?;

@@ -119,6 +119,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     field("limits.memory", "a size such as \"2 GB\""),
     field("release", "a list of tables"),
     text("release.name"),
+    whole("release.version"),
     JobField { path: "release.every", value: "a length of time, or a word", words: &["all"] },
     field("release.over", SPAN),
     field("release.running", "true or false"),

@@ -62,7 +62,7 @@ pub(in crate::job) use node::{ConfigNode, TableNode};
 pub struct Job {
     /// The name of the job.
     pub name: Name,
-    /// The version of the job's code and parameters.
+    /// The version of the job's code and parameters: that of each release without one of its own.
     pub version: u64,
     /// The start of the first window, if the file states one.
     pub from: Option<Time>,

@@ -22,6 +22,8 @@ use crate::ledger::Name;
 pub struct ReleaseSpec {
     /// The name of the release.
     pub name: Name,
+    /// The version of the release, if it has one of its own; otherwise the job's.
+    pub version: Option<u32>,
     /// The step between the starts of its windows.
     pub every: Every,
     /// The length of a window, if it is longer than the step between two; if windows are added up, the length
@@ -77,7 +79,7 @@ pub struct CostSpec {
 /// The largest bound of keys or of records per key: a larger one would bound nothing.
 const MOST: u64 = 1 << 31;
 
-const OTHER_FIELDS: [&str; 6] = ["over", "running", "strategy", "bound", "share", "cost"];
+const OTHER_FIELDS: [&str; 7] = ["version", "over", "running", "strategy", "bound", "share", "cost"];
 
 impl ReleaseSpec {
     /// Returns true if the release publishes keys that the job file does not list (partition selection).
@@ -96,6 +98,9 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
         OTHER_FIELDS.into_iter().chain(StatisticSpec::WORDS.iter().copied()).collect();
     let fields = node.fields(&["name", "every", "noise"], &optional)?;
     let name = fields.read("name", |node| node.accept(Name::new("release", node.text()?)));
+    let version = fields.read("version", |node| node.whole(1, u32::MAX.into()));
+    // The number is in range, so it fits.
+    let version = version.and_then(|version| u32::try_from(version).ok());
     let every = fields.read("every", every);
     let running = every::read(&fields);
     let over = fields.read("over", every_over(every, running.flatten().is_some()));
@@ -108,6 +113,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
     let price = price(&fields);
     Some(ReleaseSpec {
         name: name?,
+        version,
         every: every?,
         over,
         running: running?,

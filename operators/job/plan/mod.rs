@@ -139,6 +139,7 @@ fn planned(
     let (noise, statistic) = (noise(settled), offer.statistic.as_statistic());
     Planned {
         name: offer.name.as_str().to_owned(),
+        version: offer.version,
         statistic: page::statistic(job, release),
         windows: PlannedWindows {
             every: release.every.to_string(),

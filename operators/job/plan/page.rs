@@ -63,6 +63,9 @@ impl Display for Plan {
 impl Plan {
     fn release(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
         writeln!(f, "{}: {}", release.name, release.statistic)?;
+        if u64::from(release.version) != self.version {
+            line(f, "version", &format!("{} of this release, its own", release.version))?;
+        }
         line(f, "windows", &windows(&release.windows))?;
         line(f, "bound", &release.bound)?;
         let units = if self.unit == "record" { "records" } else { "people" };

@@ -29,6 +29,8 @@ pub struct PlannedCost {
 pub struct Planned {
     /// The name of the release.
     pub name: String,
+    /// The version of the release: its own, or the job's.
+    pub version: u32,
     /// The statistic, in words.
     pub statistic: String,
     /// The windows.

@@ -33,6 +33,8 @@ mod together;
 pub(crate) struct ReleasePlan {
     /// The name of the release.
     pub(crate) name: Name,
+    /// The version of the release: its own, or the job's.
+    pub(crate) version: u32,
     /// The schedule of its windows.
     pub(crate) schedule: Schedule,
     /// The contribution bound of a person. Event-level privacy ignores it: the unit is one record.
@@ -208,6 +210,7 @@ fn release_plan(
     let key = release.statistic.grouping().map(|grouping| grouping.by.clone());
     let offer = ReleasePlan {
         name: release.name.clone(),
+        version: release.version.unwrap_or(job.numbered()),
         schedule,
         bound,
         key,

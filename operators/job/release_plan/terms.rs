@@ -19,7 +19,7 @@ use crate::ledger::{Charge, Ledger, VersionTerms};
 
 /// Returns the fields that the pipeline does not bind, and the words of the file for those that it does.
 pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> VersionTerms {
-    // The account binds `privacy`. The pipeline binds `from`, and `until` if anything depends on it. The
+    // A version is not bound: it is what the terms are those of. The account binds `privacy`. The pipeline binds `from`, and `until` if anything depends on it. The
     // other fields concern the run and its machine.
     let Job {
         name: _,
@@ -34,7 +34,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         account: _,
         file: _,
     } = job;
-    let ReleaseSpec { name: _, every, over, running, statistic, bound, noise, price } = release;
+    let ReleaseSpec { name: _, version: _, every, over, running, statistic, bound, noise, price } = release;
     let word = statistic.word();
     let mut terms = reading(VersionTerms::new(), source).binding("every", format!("\"{every}\""));
     if let Some(over) = over {
@@ -129,7 +129,7 @@ impl Job {
     pub fn check_version_terms(&self, ledger: &mut Ledger) -> Result<(), RunError> {
         for offer in self.release_plans(self.horizon())? {
             let terms = self.terms(&offer)?;
-            ledger.would_agree(&self.name, self.numbered(), &offer.name, terms)?;
+            ledger.would_agree(&self.name, offer.version, &offer.name, terms)?;
         }
         Ok(())
     }

@@ -97,7 +97,7 @@ impl Job {
         for offer in &offers {
             let schedule = &offer.schedule;
             let (terms, charge) = self.terms_and_charge(offer)?;
-            let version = Digest::of_version(self.numbered(), terms.digest());
+            let version = Digest::of_version(offer.version, terms.digest());
             let most = if schedule.is_bounded() { schedule.count() } else { EXAMINED_WINDOWS };
             asked.extend(
                 (0..most.min(EXAMINED_WINDOWS * 10)).map_while(|number| schedule.window(number)).map(

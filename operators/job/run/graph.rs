@@ -134,6 +134,7 @@ impl Graph {
             has_value: offer.value.is_some(),
             name: offer.name.as_str(),
             account: &self.account,
+            version: offer.version,
             version_terms: &offer.version_terms,
             gate: &self.gate,
             releases: &self.releases,

@@ -45,6 +45,8 @@ pub(crate) struct ReleaseFlow<
     pub(crate) name: &'f str,
     /// The budget account that pays.
     pub(crate) account: &'f str,
+    /// The version of the release.
+    pub(crate) version: u32,
     /// The fields of the job file that the version of the release binds.
     pub(crate) version_terms: &'f VersionTerms,
     pub(crate) gate: &'f Gate,
@@ -97,7 +99,8 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
                 tallied.shown_in_a_demo(*secret, None, truth)?;
             }
         }
-        let tallied = tallied.charged_to(self.account).stating(self.version_terms.clone());
+        let tallied =
+            tallied.charged_to(self.account).version(self.version).stating(self.version_terms.clone());
         let releases = tallied.release(self.gate, self.name, self.terms.noise.clone());
         let sender = self.releases.clone();
         // The receiver of releases exists until the run is over.

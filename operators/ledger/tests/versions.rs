@@ -43,7 +43,7 @@ fn a_version_is_held_to_the_parameters_it_began_with(at: ScratchPlace) {
         assert_eq!(agree(&scratch, ("web", 1), "by_path", b"first"), None);
     }
     let refused = agree(&scratch, ("web", 1), "by_path", b"second").unwrap();
-    for word in ["job web", "by_path", "version 1", "new version"] {
+    for word in ["job web", "by_path", "version 1", "give by_path a new version (`version = 2` in"] {
         assert!(refused.contains(word), "{refused}");
     }
     // Another version, statistic or job has parameters of its own; the old one keeps its parameters.
@@ -53,7 +53,12 @@ fn a_version_is_held_to_the_parameters_it_began_with(at: ScratchPlace) {
     assert_eq!(agree(&scratch, ("app", 1), "by_path", b"second"), None);
     assert_eq!(agree(&scratch, ("web", 1), "by_path", b"first"), None);
     assert!(agree(&scratch, ("web", 2), "by_path", b"first").is_some());
-    assert!(agree(&scratch, ("web", u32::MAX), "by_path", b"first").is_some());
+    // The remedy is a version that the statistic never had, whatever others had.
+    let refused = agree(&scratch, ("web", u32::MAX), "by_path", b"first").unwrap();
+    assert!(refused.contains("a new version (a number below that it never had)"), "{refused}");
+    assert_eq!(agree(&scratch, ("web", 6), "by_hour", b"first"), None);
+    let refused = agree(&scratch, ("web", 1), "by_hour", b"first").unwrap();
+    assert!(refused.contains("give by_hour a new version (`version = 7` in"), "{refused}");
     // The agreement is not a row of the chain.
     assert_eq!(Ledger::open(scratch.ledger()).unwrap().head().unwrap(), head);
 }

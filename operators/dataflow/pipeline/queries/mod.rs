@@ -35,6 +35,8 @@ pub struct Answering<'scope, D, U: ProtectedUnit<D>, T, V> {
     row: Rc<V>,
     questions: Fed<'scope, Query>,
     account: Option<String>,
+    /// The version of the release; the job's where it states none.
+    version: Option<u32>,
     kept: KeptVersions,
 }
 
@@ -81,7 +83,7 @@ where
     ) -> Answering<'scope, D, U, T, V> {
         let overlap = self.windows.schedule.as_ref().is_some_and(|schedule| schedule.overlaps());
         let kept = if overlap || U::TAKES_BACK { KeptVersions::Together } else { KeptVersions::Apart };
-        Answering { bounded: self, schema, row: Rc::new(row), questions, account: None, kept }
+        Answering { bounded: self, schema, row: Rc::new(row), questions, account: None, version: None, kept }
     }
 }
 
@@ -96,6 +98,14 @@ where
     #[must_use]
     pub fn charged_to(mut self, account: &str) -> Self {
         self.account = Some(account.to_owned());
+        self
+    }
+
+    /// The version of this release, if it is not the [job's](crate::gate::Opening::version). A bundle in
+    /// another version is another bundle, and pays for itself.
+    #[must_use]
+    pub fn version(mut self, version: u32) -> Self {
+        self.version = Some(version);
         self
     }
 
@@ -143,7 +153,7 @@ where
         mechanism: X,
         scope: Scope<'scope, Time>,
     ) -> Result<Replies<'scope>, RunError> {
-        let Answering { bounded: people, schema, row, questions, account, kept } = self;
+        let Answering { bounded: people, schema, row, questions, account, version, kept } = self;
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
         }
@@ -163,7 +173,8 @@ where
         // Worker 0 alone has a handle.
         let opened = || {
             let windows = (schedule.clone(), people.windows.late);
-            open_bundle(backend, account.as_deref(), name.clone(), prepared, &limits, &schema, windows)
+            let identity = (name.clone(), version.unwrap_or_else(|| backend.version()));
+            open_bundle(backend, account.as_deref(), identity, prepared, &limits, &schema, windows)
         };
         let at_gate = match (scope.index() == 0).then(opened).transpose() {
             Ok(at_gate) => at_gate,

@@ -42,7 +42,7 @@ pub(super) struct PreparedBundle<R> {
 pub(super) fn open_bundle<R: ReadyAnswers>(
     backend: &dyn StatisticBackend,
     account: Option<&str>,
-    name: Name,
+    (name, version): (Name, u32),
     prepared: R,
     limits: &ContributionBound,
     schema: &Schema,
@@ -61,12 +61,13 @@ pub(super) fn open_bundle<R: ReadyAnswers>(
     }
     let payer = (account.name(), account.promise());
     let terms = terms(&prepared.parameters(), (&schedule, late), payer, &charge, None);
-    let version = backend.version(terms.digest());
-    let title = Title { account: account.name().clone(), job: backend.job(), version, name: name.clone() };
+    let identity = Digest::of_version(version, terms.digest());
+    let title =
+        Title { account: account.name().clone(), job: backend.job(), version: identity, name: name.clone() };
     let opened =
-        Canonical::new("discreet opening 1").digest(&version).number(life.start()).number(life.end());
+        Canonical::new("discreet opening 1").digest(&identity).number(life.start()).number(life.end());
     let waker = Waker::default();
-    let (handle, memory) = backend.open(&name, &terms, waker.wake())?;
+    let (handle, memory) = backend.open(&name, version, &terms, waker.wake())?;
     if let Some(memory) = memory.as_ref().filter(|memory| !memory.is_foreign) {
         prepared.accepts(&memory.state)?;
     }

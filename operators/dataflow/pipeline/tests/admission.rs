@@ -27,8 +27,12 @@ fn release(recorder: &Recorder, windows: u64) -> impl Fn(Fed<'_, Visit>) + Send 
 
 /// In which windows each person counts.
 fn counted(sealed: &[Sealed]) -> BTreeMap<String, Vec<Time>> {
+    counted_in(sealed, "count")
+}
+
+fn counted_in(sealed: &[Sealed], name: &str) -> BTreeMap<String, Vec<Time>> {
     let mut counted: BTreeMap<String, Vec<Time>> = BTreeMap::new();
-    for (start, people) in Recorder::exact(sealed, "count") {
+    for (start, people) in Recorder::exact(sealed, name) {
         for person in people.into_keys() {
             counted.entry(person).or_default().push(start);
         }
@@ -175,4 +179,43 @@ fn a_new_version_pays_and_counts_anew() {
     assert_eq!(counts, [3, 3]);
     assert!(run(&script, release(&recorder.of_version(2), 3)).is_ok());
     assert_eq!(recorder.sealed(), [], "the same version has released these windows");
+}
+
+// Two releases of one job, over the same exchange. Refutes a release that ignores its own version, and one that
+// pays or counts anew because the other has a new version.
+#[test]
+fn a_release_in_a_version_of_its_own_counts_anew_and_the_other_goes_on() {
+    let visits: Vec<Visit> = (0..12).map(|window| (1, window * 10)).collect();
+    let script = |until: Time| {
+        let visits = visits.iter().copied().filter(|visit| visit.1 < until).collect();
+        [Script(vec![(visits, Pulled::Complete(until)), (Vec::new(), Pulled::Complete(until))])]
+    };
+    let recorder = Recorder::new(PrivacyUnit::Person);
+    let job = |version: Option<u32>| {
+        let recorder = recorder.clone();
+        move |visits: Fed<'_, Visit>| {
+            let people = visits
+                .protect(|visit| visit.0)
+                .tumbling(span(10), |visit| visit.1)
+                .from(0)
+                .bound(Bound::keys(1).windows(3));
+            let count = |name: &str, version: Option<u32>| {
+                let counted = people.clone().count_by(|visit| visit.0, Keys::public(0..7));
+                let counted = version.into_iter().fold(counted, |counted, version| counted.version(version));
+                counted.release_at(&recorder, name, Exactly(Laplace::epsilon(1.0)));
+            };
+            count("changed", version);
+            count("other", None);
+        }
+    };
+    let windows = |until, version| {
+        assert!(run(&script(until), job(version)).is_ok());
+        let sealed = recorder.sealed();
+        ["changed", "other"].map(|name| counted_in(&sealed, name).remove("1").unwrap_or_default())
+    };
+    assert_eq!(windows(20, None), [vec![0, 10], vec![0, 10]]);
+    // The job's own version, stated.
+    assert_eq!(windows(30, Some(1)), [vec![20], vec![20]]);
+    assert_eq!(windows(60, Some(2)), [vec![0, 10, 20], Vec::new()]);
+    assert_eq!(windows(80, Some(2)), [Vec::<Time>::new(), Vec::new()], "both have counted three times");
 }

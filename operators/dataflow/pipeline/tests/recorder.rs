@@ -171,8 +171,8 @@ impl StatisticBackend for Recorder {
         Name::new("job", "web").unwrap()
     }
 
-    fn version(&self, parameters: &Digest) -> Digest {
-        Digest::of_version(self.version, parameters)
+    fn version(&self) -> u32 {
+        self.version
     }
 
     fn secret(&self) -> Zeroizing<[u8; 32]> {
@@ -201,7 +201,7 @@ impl StatisticBackend for Recorder {
         Ok(AccountSpec::new(name, neighbours, promise, cap.unwrap()).unwrap())
     }
 
-    fn open(&self, name: &Name, _: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError> {
+    fn open(&self, name: &Name, _: u32, _: &VersionTerms, wake: Wake) -> Result<Opened, LedgerError> {
         let state = self.kept.lock().unwrap().get(name).cloned().map(Zeroizing::new);
         let notes = self.noted.lock().unwrap().get(name).cloned().unwrap_or_default();
         let notes = notes.into_iter().map(|(place, text)| (place, Zeroizing::new(text))).collect();

@@ -57,6 +57,7 @@ fn every_field_is_written() {
         share = 0.123456789012345678
         [[release]]
         name = "second"
+        version = 4294967295
         every = "1 week"
         over = "2 weeks"
         count = { by = "page", keys = "discover" }

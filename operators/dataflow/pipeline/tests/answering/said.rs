@@ -8,7 +8,7 @@ use super::*;
 fn what_was_answered_is_answered_so_again() {
     let recorder = Recorder::new(PrivacyUnit::Person);
     let schedule = Schedule::tumbling(span(10), 0, Some(HORIZON)).unwrap();
-    let lines = |records: Vec<Event>, questions: Vec<Query>| {
+    let lines_in = |version: Option<u32>, records: Vec<Event>, questions: Vec<Query>| {
         let (sealing, schedule) = (recorder.clone(), schedule.clone());
         let released = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&released);
@@ -20,20 +20,24 @@ fn what_was_answered_is_answered_so_again() {
             worker.dataflow(|scope| {
                 let (records, questions) =
                     (feeds.stream(scope, All::of(records)), feeds.stream(scope, All::of(questions)));
-                records
+                let answering = records
                     .protect(|visit: &Event| visit.0)
                     .scheduled(schedule.clone(), |visit| visit.3)
                     .bound(Bound::keys(1))
-                    .answer(schema(), row, questions)
-                    .release_at(&sealing, "questions", Exactly::new())
-                    .releases
-                    .deliver(move |release| {
+                    .answer(schema(), row, questions);
+                let answering = match version {
+                    Some(version) => answering.version(version),
+                    None => answering,
+                };
+                answering.release_at(&sealing, "questions", Exactly::new()).releases.deliver(
+                    move |release| {
                         shared
                             .lock()
                             .unwrap()
                             .push(release.line().trim_end_matches('\u{1}').trim().to_owned());
                         Ok(())
-                    });
+                    },
+                );
             });
             Ok(())
         });
@@ -42,6 +46,7 @@ fn what_was_answered_is_answered_so_again() {
         released.sort();
         released
     };
+    let lines = |records, questions| lines_in(None, records, questions);
     let people = |people: u64| (0..people).map(|person| (person, 0, 1, 3, person)).collect::<Vec<Event>>();
     let (schema, all) = (schema(), "all");
     let ask = |analyst: &str, id: &str, filter: &str| schema.question(analyst, id, 20).count(filter).unwrap();
@@ -56,6 +61,10 @@ fn what_was_answered_is_answered_so_again() {
     let other = schema.question("ann", "b", 10).count("value > 5").unwrap();
     assert_eq!(lines(people(9), vec![other, ask("ann", "a", all)]), ["0,5,0 b", "10,0,0 a"]);
     assert_eq!(recorder.sealed().len(), 1, "something was sealed twice");
+    // The job's version, stated; and a version of its own, which is another bundle.
+    assert_eq!(lines_in(Some(1), people(9), vec![early.clone()]), ["0,5,0 b"]);
+    assert_eq!(recorder.sealed(), []);
+    assert_eq!(lines_in(Some(2), people(9), vec![early]), ["0,9,0 b"]);
 }
 
 // Refutes a question that is counted, or ends the run, although it cannot be answered: its people are released
