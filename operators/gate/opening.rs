@@ -188,6 +188,7 @@ impl Opening {
         failpoint::reached("after-anchor", LedgerErrorKind::Unknown)?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
+        let latest = settled.values().copied().max();
         let accounts = ledger.accounts()?;
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };
         let cipher = StateCipher::new(&key, *ledger.name());
@@ -202,7 +203,9 @@ impl Opening {
         let thread = std::thread::Builder::new().name("gate".into());
         let thread = thread.spawn(move || driver.run(effects, &inbox));
         let thread = thread.map_err(|error| LedgerError::refused(format!("gate: no thread: {error}")))?;
-        Ok(Gate::new((self.job, self.version), key, (accounts, self.person), messages, (thread, halted)))
+        let gate =
+            Gate::new((self.job, self.version), key, (accounts, self.person), messages, (thread, halted));
+        Ok(gate.settled_until(latest))
     }
 }
 

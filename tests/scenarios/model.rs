@@ -34,7 +34,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("bound", &["wide", "tight"]),
     ("windows", &["no", "some"]),
     ("horizon", &["stated", "no"]),
-    // `slack`, `key`, `anchor` and `memory` together, and `skew` and `seed` of a synthetic source.
+    // `slack`, `clock_hold`, `key`, `anchor` and `memory` together, and `skew` and `seed` of a synthetic source.
     ("others", &["no", "all"]),
     // Other releases of the same job: people over everything, and with two of them a quantile too.
     ("beside", &["no", "one", "two"]),

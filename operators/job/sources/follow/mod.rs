@@ -41,7 +41,7 @@ pub(super) fn follow_files(
     loop {
         dealer.wait()?;
         let round = Instant::now();
-        let now = watch.now(dealer.fault.place())?;
+        let now = watch.now();
         let complete = files.read(dealer, progress)?;
         let now = files.agree(now, dealer, progress)?;
         if complete {
