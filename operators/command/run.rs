@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use discreet::dataflow::Stop;
-use discreet::job::{Job, Live, OperatorNotice, Processes, Reopen, Replay, RunObserver, Vitals};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+use discreet::job::{ClockWord, Job, Live, OperatorNotice, Processes, Reopen, Replay, RunObserver, Vitals};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::observers::OutputArgs;
@@ -32,7 +32,8 @@ impl RunArgs {
             report.map(|path| observers::RunReport::new(path, &job, false, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let mut live = Live::default();
-        handle_signals(&live.stop, Some((live.vitals.clone(), live.reopen.clone())))?;
+        let heard = (live.vitals.clone(), live.reopen.clone(), live.clock_word.clone());
+        handle_signals(&live.stop, Some(heard))?;
         live.workers = workers;
         live.processes = processes;
         live.out = out;
@@ -195,11 +196,13 @@ pub(crate) fn survive_file_limits() {
 
 /// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; on a second such signal the process ends
 /// at once. SIGHUP stops no run, since a closed terminal does not concern it: a live run reopens its output
-/// on SIGHUP. On SIGUSR1 it prints its vitals to standard error.
-pub(crate) fn handle_signals(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Result<(), Refusal> {
+/// on SIGHUP. On SIGUSR1 it prints its vitals to standard error, and on SIGUSR2 it believes the clock.
+pub(crate) fn handle_signals(stop: &Stop, live: Option<(Vitals, Reopen, ClockWord)>) -> Result<(), Refusal> {
     let refuse = |error: std::io::Error| Refusal::new(format!("signals: {error}"));
     let mut heard = vec![SIGTERM, SIGINT, SIGHUP];
-    heard.extend(live.is_some().then_some(SIGUSR1));
+    if live.is_some() {
+        heard.extend([SIGUSR1, SIGUSR2]);
+    }
     let mut signals = Signals::new(heard).map_err(refuse)?;
     let stop = stop.clone();
     let listen = move || {
@@ -208,8 +211,9 @@ pub(crate) fn handle_signals(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Res
         let mut asked = false;
         for signal in signals.forever() {
             match (signal, &live) {
-                (SIGUSR1, Some((vitals, _))) => _ = writeln!(std::io::stderr(), "operator only: {vitals}"),
-                (SIGHUP, Some((_, reopen))) => reopen.ask(),
+                (SIGUSR1, Some((vitals, ..))) => _ = writeln!(std::io::stderr(), "operator only: {vitals}"),
+                (SIGUSR2, Some((_, _, word))) => word.say(),
+                (SIGHUP, Some((_, reopen, _))) => reopen.ask(),
                 (SIGHUP, None) => {}
                 // A second signal asks for an end without delay.
                 _ if asked => std::process::exit(128 + signal),

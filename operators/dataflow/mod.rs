@@ -237,4 +237,6 @@ pub(crate) use release::hand_over;
 pub use release::{Deliver, LeavingRelease, Unanswered};
 #[doc(hidden)]
 pub use release::{StatisticSchedule, Title, WindowStatistic};
-pub use windows::{Calendar, Clock, Schedule, SystemClock};
+#[cfg(test)]
+pub(crate) use windows::ClockReading;
+pub use windows::{BelievedTime, Calendar, Clock, ClockEvent, GuardedClock, Schedule, SystemClock};

@@ -33,6 +33,7 @@ pub struct Gate {
     messages: Option<Sender<GateMessage>>,
     thread: Option<JoinHandle<()>>,
     halted: Halted,
+    settled: Option<Time>,
 }
 
 impl Gate {
@@ -54,7 +55,8 @@ impl Gate {
     pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, LedgerError> {
         let (job, key) = (Name::new("job", job)?, LedgerKey::open(key)?);
         let (accounts, halted) = (Vec::new(), Halted::default());
-        Ok(Gate { job, version: 1, key, accounts, person: None, messages: None, thread: None, halted })
+        let (messages, thread, settled) = (None, None, None);
+        Ok(Gate { job, version: 1, key, accounts, person: None, messages, thread, halted, settled })
     }
 
     /// Sets the version of the job, 1 by default; handles that are opened from now on are of this version,
@@ -79,7 +81,18 @@ impl Gate {
         (thread, halted): (JoinHandle<()>, Halted),
     ) -> Gate {
         let (messages, thread) = (Some(messages), Some(thread));
-        Gate { job, version, key, accounts, person, messages, thread, halted }
+        Gate { job, version, key, accounts, person, messages, thread, halted, settled: None }
+    }
+
+    pub(super) fn settled_until(mut self, settled: Option<Time>) -> Gate {
+        self.settled = settled;
+        self
+    }
+
+    /// Returns the latest end of a window of this job that was settled when the ledger was opened, in any
+    /// version.
+    pub fn settled(&self) -> Option<Time> {
+        self.settled
     }
 
     /// Returns the name of the job.

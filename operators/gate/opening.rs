@@ -197,6 +197,7 @@ impl Opening {
         ledger.checkpoint_at_end()?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
+        let latest = settled.values().copied().max();
         let accounts = ledger.accounts()?;
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };
         let cipher = StateCipher::new(&key, *ledger.name());
@@ -215,7 +216,9 @@ impl Opening {
         if !whole {
             verify_in_background(self.ledger.clone(), messages.clone())?;
         }
-        Ok(Gate::new((self.job, self.version), key, (accounts, self.person), messages, (thread, halted)))
+        let gate =
+            Gate::new((self.job, self.version), key, (accounts, self.person), messages, (thread, halted));
+        Ok(gate.settled_until(latest))
     }
 }
 

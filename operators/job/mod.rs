@@ -59,8 +59,8 @@
 //!   A process that is stopped by request stops all; one that fails or disappears ends all, and is named; one
 //!   that does not answer is named, and waited for.
 //! * **Completeness.** A replay's input is complete at its end, and nothing is sealed before. A live run's
-//!   input is complete up to the moment at which everything present had been read, by a clock that is checked
-//!   against another.
+//!   input is complete up to the moment at which everything present had been read, by a clock that stands
+//!   still while it is in doubt ([`GuardedClock`](crate::dataflow::GuardedClock)).
 //! * **Time of publication.** A replay publishes everything that it releases. A live run publishes a window
 //!   at its end plus its lateness plus one slack, or a whole number of slacks later: never at the moment at
 //!   which it happens to be prepared.
@@ -88,8 +88,8 @@ mod unfit;
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use plan::Plan;
 pub use run::{
-    Connected, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, RunObserver, Surveyed,
-    Vitals,
+    ClockWord, Connected, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, RunObserver,
+    Surveyed, Vitals,
 };
 pub use sinks::published;
 pub use sources::{Progress, Survey, SyntheticLog, SyntheticRow, Warn};

@@ -199,6 +199,7 @@ const COMMON: &[(&str, &str)] = &[
     ("job.from", "\"2026-01-05T00:00:00Z\""),
     ("job.until", "\"2026-01-11T00:00:00Z\""),
     ("job.slack", "\"1s\""),
+    ("job.clock_hold", "\"1m\""),
     ("source.type", "\"csv\""),
     ("source.path", "\"visits.csv\""),
     ("source.time.field", "\"time\""),
@@ -435,6 +436,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("job.until", "earlier, with a stated cost", "\"2026-01-09T00:00:00Z\"")
         .on_jobs(Job::has_stated_windows),
     edit("job.slack", "another", "\"5s\""),
+    edit("job.clock_hold", "another", "\"5m\""),
     edit("source.type", "another", "\"jsonl\"").on(&["count", "whole", "records"]),
     edit("source.path", "the same records elsewhere", "\"copy.csv\"").on_jobs(Job::reads_csv),
     edit("source.people", "another", "60"),

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::calendar::Calendar;
+use super::clock::Clock;
 use crate::accounting::Interval;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::time::{LIMIT, Span, Time};
@@ -330,27 +330,6 @@ pub(in crate::dataflow) struct Windows {
     pub(in crate::dataflow) skipping: Option<(Arc<dyn Clock>, Span)>,
     /// True if nothing is released before the input has ended.
     pub(in crate::dataflow) at_end: bool,
-}
-
-// The public time, which is no part of the data.
-
-/// A public clock. It may say that a window is too late to be released; it never says that one is complete.
-pub trait Clock: Send + Sync + 'static {
-    /// Returns the present time.
-    fn now(&self) -> Time;
-}
-
-/// The clock of the operating system.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Time {
-        match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(since) => since.as_micros().try_into().unwrap_or(LIMIT),
-            Err(before) => before.duration().as_micros().try_into().map_or(-LIMIT, |micros: Time| -micros),
-        }
-    }
 }
 
 #[cfg(test)]

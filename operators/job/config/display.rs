@@ -12,7 +12,7 @@ use super::release::{CostSpec, PriceSpec, ReleaseSpec};
 use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
 use super::{Job, Privacy};
 use crate::accounting::{Omega, Promise};
-use crate::time::{Time, in_words};
+use crate::time::{Span, Time, in_words};
 
 impl Display for Job {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -20,7 +20,8 @@ impl Display for Job {
         for (name, time) in [("from", self.from), ("until", self.until)] {
             optional(f, name, time.map(moment))?;
         }
-        writeln!(f, "slack = {}\n", text(&in_words(self.slack.as_microseconds().unsigned_abs())))?;
+        let length = |span: Span| text(&in_words(span.as_microseconds().unsigned_abs()));
+        writeln!(f, "slack = {}\nclock_hold = {}\n", length(self.slack), length(self.clock_hold))?;
         source(f, &self.source)?;
         privacy(f, &self.privacy)?;
         if let Some(memory) = self.limits.memory {

@@ -72,6 +72,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     field("job.from", MOMENT),
     field("job.until", MOMENT),
     field("job.slack", SPAN),
+    field("job.clock_hold", SPAN),
     table("source"),
     words("source.type", &["csv", "jsonl", "combined", "synthetic"]),
     field("source.path", "a path, or \"-\""),

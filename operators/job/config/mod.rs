@@ -50,7 +50,7 @@ pub use crate::time::Zone;
 use crate::accounting::PrivacyCost;
 use crate::invalid::{Invalid, found_by};
 use crate::ledger::{AccountSpec, Name};
-use crate::time::{Span, Time, seconds};
+use crate::time::{Span, Time, minutes, seconds};
 use cross_checks::Tables;
 use mistake::ConfigPage;
 pub(in crate::job) use mistake::MistakeDetail;
@@ -71,6 +71,8 @@ pub struct Job {
     /// The slack of a live run: a window is published one slack after its end and its lateness, or a whole
     /// number of slacks later.
     pub slack: Span,
+    /// The time for which a live run holds its windows open after a step of the clock.
+    pub clock_hold: Span,
     /// The source of the records.
     pub source: SourceSpec,
     /// The privacy unit, the promise, and the budget account.
@@ -193,7 +195,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let privacy = root.read("privacy", |node| privacy::read(node, beside));
     let limits = root.read("limits", privacy::read_limits).unwrap_or_default();
     let releases = root.read("release", |node| releases(&node, beside));
-    let (JobHeading { name, version, from, until, slack }, source, privacy, releases) =
+    let (JobHeading { name, version, from, until, slack, clock_hold }, source, privacy, releases) =
         (heading?, source?, privacy?, releases?);
     // Two tables are compared only if both are valid by themselves.
     if !page.is_clean() {
@@ -202,7 +204,20 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let tables = Tables { from, until, source: &source, privacy: &privacy, releases: &releases };
     let account = cross_checks::check(&root, &tables)?;
     let file = JobFile(path.to_owned());
-    Some(Job { name, version, from, until, slack, source, privacy, limits, releases, account, file })
+    Some(Job {
+        name,
+        version,
+        from,
+        until,
+        slack,
+        clock_hold,
+        source,
+        privacy,
+        limits,
+        releases,
+        account,
+        file,
+    })
 }
 
 /// The fields of `[job]`.
@@ -212,19 +227,21 @@ struct JobHeading {
     from: Option<Time>,
     until: Option<Time>,
     slack: Span,
+    clock_hold: Span,
 }
 
 fn heading(node: ConfigNode<'_>) -> Option<JobHeading> {
-    let fields = node.fields(&["name", "version"], &["from", "until", "slack"])?;
+    let fields = node.fields(&["name", "version"], &["from", "until", "slack", "clock_hold"])?;
     let name = fields.read("name", |node| node.accept(Name::new("name", node.text()?)));
     let version = fields.read("version", |node| node.whole(1, u32::MAX.into()));
     let moment = |name| fields.read(name, |node| node.accept(span::moment(node.moment()?)));
     let (from, until) = (moment("from"), moment("until"));
-    let slack = match fields.node("slack") {
+    let length = |name, default: Result<Span, Invalid>| match fields.node(name) {
         Some(node) => node.accept_words(span::fixed(node.text()?), &span::unit_words(&[])),
-        None => seconds(1).ok(),
+        None => default.ok(),
     };
-    Some(JobHeading { name: name?, version: version?, from, until, slack: slack? })
+    let (slack, clock_hold) = (length("slack", seconds(1)), length("clock_hold", minutes(1)));
+    Some(JobHeading { name: name?, version: version?, from, until, slack: slack?, clock_hold: clock_hold? })
 }
 
 fn releases(node: &ConfigNode<'_>, beside: &Path) -> Option<Vec<ReleaseSpec>> {

@@ -78,7 +78,7 @@ fn the_job_file_that_teaches_is_right() {
 fn every_field_is_read_as_what_it_says() {
     let job = parse(GOOD).unwrap();
     assert_eq!((job.from, job.until), (Some(1_051_747_200_000_000), Some(1_204_329_600_000_000)));
-    assert_eq!(job.slack.as_microseconds(), 1_000_000);
+    assert_eq!((job.slack.as_microseconds(), job.clock_hold.as_microseconds()), (1_000_000, 60_000_000));
     assert_eq!(job.source.records, RecordFormat::Csv(SourcePlace::Files(PathBuf::from("jobs/reviews.csv"))));
     let format = TimeFormat::Pattern("%Y-%m-%d".into());
     assert_eq!(job.source.time, Some(TimeField { field: "date".into(), format }));
@@ -136,8 +136,8 @@ fn sources_are_of_four_types() {
 #[test]
 fn what_may_be_left_out_is_read_where_it_is_said() {
     let text = GOOD.replace("[privacy]", "order = \"sorted\"\nlate = \"5m\"\nbad = { lines = 100 }\nid = { field = \"review\" }\n[privacy]\nkey = \"/keys/a\"\nanchor = \"out.jsonl\"");
-    let job = parse(&text.replace("[source]", "slack = \"2s\"\n[source]")).unwrap();
-    assert_eq!(job.slack.as_microseconds(), 2_000_000);
+    let job = parse(&text.replace("[source]", "slack = \"2s\"\nclock_hold = \"5m\"\n[source]")).unwrap();
+    assert_eq!((job.slack.as_microseconds(), job.clock_hold.as_microseconds()), (2_000_000, 300_000_000));
     assert_eq!(job.source.order, RecordOrder::Sorted);
     assert_eq!(job.source.late.unwrap().as_microseconds(), 300_000_000);
     assert_eq!((job.source.bad_lines, job.source.id.as_deref()), (100, Some("review")));

@@ -27,6 +27,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         from: _,
         until,
         slack: _,
+        clock_hold: _,
         source,
         privacy: _,
         limits: _,

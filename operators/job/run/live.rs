@@ -6,10 +6,12 @@ use super::processes::{OperatorNotice, announced};
 use super::vitals::Vitals;
 use super::vitals::uses;
 use super::*;
-use crate::dataflow::{Clock, Milestone, Pulled, Source, SourceError, SystemClock};
+use std::sync::OnceLock;
+
+use crate::dataflow::{Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError};
 use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
-use crate::time::{Span, Time};
+use crate::time::{Span, Time, in_words};
 
 /// The settings of a live run.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct Live {
     /// The switch that makes the run go on in a new file of the output's name, where the old one was moved
     /// away.
     pub reopen: Reopen,
+    /// The operator's word that the clock is right, which ends a hold.
+    pub clock_word: ClockWord,
     /// The observer of the run.
     pub onlooker: RunObserver,
     /// The vital signs that an operator may read while it runs.
@@ -35,7 +39,27 @@ pub struct Live {
 impl Default for Live {
     fn default() -> Live {
         let (stop, onlooker, vitals) = (Stop::new(), RunObserver::default(), Vitals::new());
-        Live { workers: 1, processes: None, out: None, stop, reopen: Reopen::new(), onlooker, vitals }
+        let (reopen, clock_word) = (Reopen::new(), ClockWord::new());
+        Live { workers: 1, processes: None, out: None, stop, reopen, clock_word, onlooker, vitals }
+    }
+}
+
+/// The operator's word that the clock is right, by which a run that holds its windows open after a step of
+/// the clock goes on at once.
+#[derive(Clone, Debug, Default)]
+pub struct ClockWord(Arc<OnceLock<Arc<GuardedClock>>>);
+
+impl ClockWord {
+    /// A word that nobody has said.
+    pub fn new() -> ClockWord {
+        ClockWord::default()
+    }
+
+    /// Says it. Without a hold, it changes nothing.
+    pub fn say(&self) {
+        if let Some(clock) = self.0.get() {
+            clock.believe();
+        }
     }
 }
 
@@ -52,14 +76,17 @@ impl Job {
     ///
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn run(&self, live: Live) -> Result<Finished, RunError> {
-        let Live { workers, processes, out, stop, reopen, onlooker, vitals } = live;
+        let Live { workers, processes, out, stop, reopen, clock_word, onlooker, vitals } = live;
         let RunObserver { released: on_release, reading, ending, notice, warning, surveyed: _ } = onlooker;
         let others = processes.as_ref();
         let (horizon, crew, sink, offers, gate, config) =
             announced(others, self.prepared(workers, others, (out.as_deref(), &stop, notice.clone())))?;
+        let clock = Arc::new(self.clock(gate.settled(), notice.clone()));
+        // Nobody else sets it.
+        let _ = clock_word.0.set(Arc::clone(&clock));
+        let clock: Arc<dyn Clock> = clock;
         let rotation = out.map(|path| Rotation { reopen, path, notice });
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        vitals.begins(self.source.late, &offers);
+        vitals.begins(self.source.late, &offers, Arc::clone(&clock));
         let on_release = with_vitals(on_release, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = PublicationSchedule::OnTime {
@@ -95,6 +122,18 @@ impl Job {
         let survey = Arc::new(Survey::for_run(uses(self, &offers), span, warning));
         let run = JobRun { job: self, offers, horizon, gate, demo: None, at_end: false, survey };
         run.go(way).map(|(finished, _, _)| finished)
+    }
+
+    /// The clock of a run, which reports each hold to the operator.
+    fn clock(&self, settled: Option<Time>, notice: Option<OperatorNotice>) -> GuardedClock {
+        let hold = in_words(self.clock_hold.as_microseconds().unsigned_abs());
+        GuardedClock::new(self.clock_hold, settled, move |event| {
+            let Some(notice) = &notice else { return };
+            match event {
+                ClockEvent::Believed { .. } => notice(&event.to_string()),
+                _ => notice(&format!("{event}, once it has not been set for {hold}, or on SIGUSR2")),
+            }
+        })
     }
 
     /// Prepares all parts of a live run that can fail, before it joins the others.

@@ -36,7 +36,7 @@ use publish::{Wait, of_out, sink};
 use vitals::Guard;
 
 pub use connect::Connected;
-pub use live::Live;
+pub use live::{ClockWord, Live};
 pub use processes::{OperatorNotice, Processes};
 pub use publish::Reopen;
 pub use replay::Replay;

@@ -23,6 +23,7 @@ struct KnownVitals {
     late: Time,
     schedules: Vec<Schedule>,
     progress: Option<Arc<Progress>>,
+    clock: Option<Arc<dyn Clock>>,
     /// The time that the ledger took for the last window.
     ledger: Option<Duration>,
     budget_status: Option<BudgetStatus>,
@@ -35,8 +36,9 @@ impl Vitals {
         Vitals::default()
     }
 
-    pub(super) fn begins(&self, late: Option<Span>, offers: &[ReleasePlan]) {
+    pub(super) fn begins(&self, late: Option<Span>, offers: &[ReleasePlan], clock: Arc<dyn Clock>) {
         let mut known = self.lock();
+        known.clock = Some(clock);
         known.late = late.map_or(0, Span::as_microseconds);
         known.schedules = offers.iter().map(|offer| offer.schedule.clone()).collect();
     }
@@ -72,7 +74,11 @@ impl KnownVitals {
 impl fmt::Display for Vitals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = self.lock();
-        let now = SystemClock.now();
+        let believed = known.clock.as_ref().map_or(SystemClock.believed(), |clock| clock.believed());
+        let now = believed.time;
+        if believed.is_held {
+            f.write_str("the clock is in doubt, ")?;
+        }
         match known.progress.as_ref().and_then(|progress| progress.caught_up()) {
             Some(moment) => write!(f, "lag {:.1} s", now.saturating_sub(moment).max(0) as f64 / 1e6)?,
             None => f.write_str("lag unknown: the input that was there is still being read")?,

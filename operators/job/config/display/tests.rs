@@ -29,6 +29,7 @@ fn every_field_is_written() {
         from = "2026-01-01T00:00:00.25Z"
         until = "2026-02-01T00:00:00Z"
         slack = "90s"
+        clock_hold = "150s"
         [source]
         type = "jsonl"
         path = "in/*.jsonl"

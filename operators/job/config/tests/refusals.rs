@@ -237,6 +237,11 @@ fn words_that_mean_nothing() {
             &["job.slack", "zero"],
         ),
         (
+            "until = \"2008-03-01T00:00:00Z\"",
+            "until = \"2008-03-01T00:00:00Z\"\nclock_hold = «\"0s\"",
+            &["job.clock_hold", "zero"],
+        ),
+        (
             "ledger = \"state/reviews.ledger\"",
             "ledger = «\":memory:\"",
             &["privacy.ledger", "the path of a file"],

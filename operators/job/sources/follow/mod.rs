@@ -41,15 +41,17 @@ pub(super) fn follow_files(
 ) -> Result<(), ReadStop> {
     let former = milestones.former(dealer)?;
     let mut watch = Watch::new(clock);
-    let began = watch.now(dealer.fault.place())?;
     if !files.resume(former, dealer, progress)? {
         // What is gone cannot be read again.
-        watch.connect(began, dealer)?;
+        while watch.connected(dealer)?.is_none() {
+            dealer.wait()?;
+            std::thread::sleep(POLL_INTERVAL);
+        }
     }
     loop {
         dealer.wait()?;
         let round = Instant::now();
-        let now = watch.now(dealer.fault.place())?;
+        let now = watch.now();
         let complete = files.read(dealer, progress)?;
         let now = files.agree(now, dealer, progress)?;
         if complete {

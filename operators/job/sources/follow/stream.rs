@@ -1,7 +1,7 @@
 //! Standard input, and a pipe that has a name, as they come.
 //!
-//! Neither can be read again. What came before the job was connected is an input gap, and so is the time in
-//! which a pipe with a name has no writer.
+//! Neither can be read again. What came before the job was connected is an input gap, and so are the time in
+//! which a pipe with a name has no writer and the time in which the clock is in doubt.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -62,11 +62,10 @@ fn follow_stream(
     milestones.former(dealer)?;
     let mut watch = Watch::new(clock);
     let mut text = ReaderText::new(texture);
-    watch.connect(watch.now(&place)?, dealer)?;
     loop {
         dealer.wait()?;
         // The clock is read first: data that is found after it may have come later.
-        let now = watch.now(&place)?;
+        let now = watch.connected(dealer)?;
         let there = rustix::io::ioctl_fionread(&stream).map_err(|error| lost(error.into()))?;
         let ended = there == 0 && is_ready(&stream, Duration::ZERO).map_err(lost)?;
         let mut rest = (&mut stream).take(if ended { 1 } else { there });
@@ -81,7 +80,7 @@ fn follow_stream(
             if ended && read == 0 && rest.limit() > 0 && reopens {
                 wait_for_writer(&stream, dealer)
                     .map_err(|stop| stop.map_or(ReadStop::Over, |error| lost(error).into()))?;
-                watch.connect(watch.now(&place)?, dealer)?;
+                watch.disconnect();
                 // The next writer begins a text of its own.
                 text = ReaderText::new(texture);
                 break;
@@ -100,13 +99,11 @@ fn follow_stream(
                 deal(&mut text, 0, read == 0, dealer)?;
             }
             if read == 0 {
-                // It has no position: the milestone says when everything was given.
-                watch.mark(
-                    now,
-                    dealer,
-                    progress,
-                    (milestones, || vec![(String::new(), Some(Vec::new()))]),
-                )?;
+                if let Some(now) = now {
+                    // It has no position: the milestone says when everything was given.
+                    let here = || vec![(String::new(), Some(Vec::new()))];
+                    watch.mark(now, dealer, progress, (milestones, here))?;
+                }
                 break;
             }
         }

@@ -4,44 +4,34 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::POLL_INTERVAL;
-use crate::dataflow::{Clock, SourceError};
+use crate::dataflow::{BelievedTime, Clock};
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
 use crate::job::sources::milestones::{ChangedPositions, Milestones};
 use crate::job::sources::reader::ReadStop;
 use crate::time::{LIMIT, Time};
 
-/// The largest difference, in microseconds, between the clock and the time that has passed since the start.
-const MAX_CLOCK_DRIFT: Time = 600_000_000;
-
-/// The clock, and a monotonic check of it.
+/// The clock, and the times that were declared by it.
 pub(super) struct Watch {
     clock: Arc<dyn Clock>,
-    began: Time,
-    since: Instant,
     marked: Option<Time>,
     marked_at: Instant,
     /// The time up to which input gaps were reported.
     reported: Time,
+    /// False while a gap that has not ended is to be reported.
+    is_connected: bool,
+    /// The number of holds of the clock that were noticed.
+    holds: u64,
 }
 
 impl Watch {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Watch {
-        let (began, now) = (clock.now(), Instant::now());
-        Watch { clock, began, since: now, marked: None, marked_at: now, reported: -LIMIT }
+        let (marked, reported, marked_at) = (None, -LIMIT, Instant::now());
+        Watch { clock, marked, marked_at, reported, is_connected: false, holds: 0 }
     }
 
-    /// Returns the time. It is believed if as much of it has passed as has passed otherwise: a clock that is
-    /// set by hand would close windows that are still open.
-    pub(super) fn now(&self, place: &str) -> Result<Time, SourceError> {
-        let now = self.clock.now();
-        let passed = Time::try_from(self.since.elapsed().as_micros()).unwrap_or(Time::MAX);
-        let expected = self.began.saturating_add(passed);
-        if now.saturating_sub(expected).saturating_abs() > MAX_CLOCK_DRIFT {
-            let why = "the clock was set by more than 10 minutes, or the machine slept; \
-                       start again when the clock is right";
-            return Err(SourceError::lost(place).because(why));
-        }
-        Ok(now)
+    /// Returns the time, which stands still while the clock is in doubt.
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
     }
 
     /// Notifies every worker that all data present at this time has been read, unless they were notified a
@@ -65,14 +55,30 @@ impl Watch {
         Ok(())
     }
 
-    /// Notifies every worker that the source was not connected since the last mark, or ever before, and is
-    /// from this time on.
-    pub(super) fn connect(&mut self, now: Time, dealer: &Dealer) -> Result<(), ReadStop> {
-        let start = self.marked.unwrap_or(self.reported).max(self.reported);
-        if start < now {
-            dealer.broadcast(|| DealerMessage::Gap(start, now))?;
-            self.reported = now;
+    /// Begins an input gap: since the last mark, the source was not connected.
+    pub(super) fn disconnect(&mut self) {
+        self.is_connected = false;
+    }
+
+    /// Returns the time at which a stream is connected; `None` while the clock is in doubt. An input gap ends
+    /// here, and every worker is notified of it: the time before the first call, a time without a connection,
+    /// and each hold of the clock, of which nobody can say which times it was.
+    pub(super) fn connected(&mut self, dealer: &Dealer) -> Result<Option<Time>, ReadStop> {
+        let BelievedTime { time, holds, is_held, .. } = self.clock.believed();
+        if holds != self.holds {
+            (self.is_connected, self.holds) = (false, holds);
         }
-        Ok(())
+        if is_held {
+            return Ok(None);
+        }
+        if !self.is_connected {
+            let start = self.marked.unwrap_or(self.reported).max(self.reported);
+            if start < time {
+                dealer.broadcast(|| DealerMessage::Gap(start, time))?;
+                self.reported = time;
+            }
+            self.is_connected = true;
+        }
+        Ok(Some(time))
     }
 }

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::*;
-use crate::dataflow::{Clock, SystemClock};
+use crate::dataflow::{Clock, ClockReading, GuardedClock, SystemClock};
 use crate::gate::Positions;
 use crate::job::sources::accord::ClusterLinks;
+use crate::time::Span;
 
 /// The system's clock, which somebody may set.
 #[derive(Default)]
@@ -41,7 +42,16 @@ impl Followed {
         workers: usize,
         positions: Positions,
     ) -> Followed {
-        let pace = InputPace::Follow(Arc::clone(clock) as Arc<dyn Clock>);
+        Followed::by(Arc::clone(clock) as Arc<dyn Clock>, source, workers, positions)
+    }
+
+    fn by(
+        clock: Arc<dyn Clock>,
+        source: &(SourceSpec, Protected),
+        workers: usize,
+        positions: Positions,
+    ) -> Followed {
+        let pace = InputPace::Follow(clock);
         let input = open_in(
             sizes(64),
             &source.0,
@@ -244,25 +254,97 @@ fn a_packed_file_is_read_to_its_end_once() {
     }
 }
 
-// Refutes windows that are closed by setting the clock (B72, B73).
+/// A clock that may be set, and its guard, which holds for a second.
+fn guarded() -> (Arc<Settable>, Arc<GuardedClock>) {
+    let clock = Arc::new(Settable::default());
+    let wall = Arc::clone(&clock);
+    let read = move || {
+        let boot = SystemClock.now();
+        ClockReading { wall: boot + wall.0.load(Ordering::Relaxed), boot }
+    };
+    (clock, Arc::new(GuardedClock::over(read, Span::microseconds(HOLD).unwrap(), None, |_| {})))
+}
+
+const HOLD: i64 = 1_000_000;
+
+// Refutes windows that are closed by setting the clock (B72, B73), a source that ends by it, and one that
+// declares nothing from then on.
 #[test]
-fn a_clock_that_is_set_declares_nothing() {
+fn a_clock_that_is_set_declares_nothing_while_it_is_in_doubt() {
     let place = Place::new("clock");
     place.write("a.csv", "user\nada\n");
     for set in [3_600_000_000i64, -3_600_000_000, 10 * 365 * 86_400_000_000] {
-        let clock = Arc::new(Settable::default());
-        let mut followed = Followed::new(&csv(&place.path("a.csv"), ""), &clock, 2);
+        let (clock, guard) = guarded();
+        let mut followed = Followed::by(guard, &csv(&place.path("a.csv"), ""), 2, Positions::new());
         followed.settle().unwrap();
-        // A leap second, or a nudge, is no reason to end.
+        // A leap second, or a nudge, is no reason for doubt.
         clock.0.store(set.signum() * 1_500_000, Ordering::Relaxed);
         let before = followed.complete[0];
         std::thread::sleep(Duration::from_millis(250));
         followed.settle().unwrap();
         assert!(followed.complete[0] > before);
         clock.0.store(set, Ordering::Relaxed);
-        let gone = followed.gone();
-        assert!(!gone.is_refused() && gone.to_string().contains("the clock was set"), "{gone}");
-        assert!(followed.complete.iter().all(|time| (time - SystemClock.now()).abs() < 60_000_000));
+        let stepped = SystemClock.now();
+        // What was declared a moment ago.
+        followed.settle_for(Duration::from_millis(200)).unwrap();
+        let held = followed.complete.clone();
+        assert!(held.iter().all(|time| (time - stepped).abs() < 60_000_000));
+        while SystemClock.now() - stepped < HOLD {
+            followed.settle_for(Duration::from_millis(10)).unwrap();
+            assert!(followed.complete == held || SystemClock.now() - stepped >= HOLD);
+        }
+        followed.settle_for(Duration::from_millis(400)).unwrap();
+        match set > 0 {
+            true => assert!(followed.complete.iter().all(|time| *time >= stepped + set)),
+            false => assert_eq!(followed.complete, held, "the clock has not passed what was declared"),
+        }
+        assert!(followed.gaps.is_empty(), "files are read again");
+        place.append("a.csv", "ada\n");
+        followed.settle_for(Duration::from_millis(300)).unwrap();
+        assert_eq!(followed.found.len(), 2, "it reads on");
+        place.write("a.csv", "user\nada\n");
+    }
+}
+
+// Refutes windows of a pipe that are complete although nobody can say at which times it was connected; and a
+// gap that is none.
+#[test]
+fn a_hold_of_the_clock_is_a_gap_of_a_pipe() {
+    for (set, back) in [(3_600_000_000i64, false), (3_600_000_000, true), (-3_600_000_000, false)] {
+        let place = Place::new("clock-pipe");
+        let pipe = place.path("pipe.csv");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let source = csv(&pipe, "");
+        let writer = std::thread::spawn(move || fs::OpenOptions::new().write(true).open(pipe).unwrap());
+        let (clock, guard) = guarded();
+        let mut followed = Followed::by(guard, &source, 1, Positions::new());
+        let mut writer = writer.join().unwrap();
+        writer.write_all(b"user\nada\n").unwrap();
+        assert_eq!(followed.settle(), Ok(1));
+        assert_eq!(followed.gaps.len(), 1, "before it was connected");
+        clock.0.store(set, Ordering::Relaxed);
+        followed.settle_for(Duration::from_millis(300)).unwrap();
+        let (before, began) = (followed.complete[0], SystemClock.now());
+        if back {
+            clock.0.store(0, Ordering::Relaxed);
+        }
+        followed.settle_for(Duration::from_millis(1_500)).unwrap();
+        let gaps = &followed.gaps[1..];
+        match (set > 0, back) {
+            (true, false) => {
+                let [(start, end)] = *gaps else { panic!("{gaps:?}") };
+                assert!(start == before && end >= began + set && end <= followed.complete[0], "{gaps:?}");
+            }
+            (true, true) => {
+                let [(start, end)] = *gaps else { panic!("{gaps:?}") };
+                assert!(start == before && (HOLD..2 * HOLD).contains(&(end - began)), "{gaps:?}");
+            }
+            // The time stands where it was.
+            _ => assert!(gaps.iter().all(|(start, end)| *start == before && end - start < HOLD), "{gaps:?}"),
+        }
+        writer.write_all(b"bob\n").unwrap();
+        followed.settle_for(Duration::from_millis(300)).unwrap();
+        assert_eq!(followed.found.len(), 2);
     }
 }
 
