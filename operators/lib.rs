@@ -75,6 +75,9 @@ mod canonical;
 pub mod dataflow;
 mod decimal;
 pub mod gate;
+#[cfg(feature = "cli")]
+#[allow(dead_code, unused_imports)]
+mod http;
 mod invalid;
 #[cfg(feature = "cli")]
 pub mod job;
