@@ -71,12 +71,13 @@
 mod redacted;
 
 pub mod accounting;
+#[cfg(feature = "cli")]
+pub mod alert;
 mod canonical;
 pub mod dataflow;
 mod decimal;
 pub mod gate;
 #[cfg(feature = "cli")]
-#[allow(dead_code, unused_imports)]
 mod http;
 mod invalid;
 #[cfg(feature = "cli")]

@@ -89,7 +89,7 @@ pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use plan::Plan;
 pub use run::{
     Connected, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, RunObserver, Surveyed,
-    Vitals,
+    VitalSigns, Vitals,
 };
 pub use sinks::published;
 pub use sources::{Progress, Survey, SyntheticLog, SyntheticRow, Warn};

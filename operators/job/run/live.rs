@@ -59,7 +59,7 @@ impl Job {
             announced(others, self.prepared(workers, others, (out.as_deref(), &stop, notice.clone())))?;
         let rotation = out.map(|path| Rotation { reopen, path, notice });
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        vitals.begins(self.source.late, &offers);
+        vitals.begins(self, self.source.late, &offers);
         let on_release = with_vitals(on_release, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = PublicationSchedule::OnTime {
