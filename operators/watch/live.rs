@@ -303,7 +303,7 @@ fn spent_part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
 /// The script of the live page: it loads the page anew at each change, and keeps open tables open.
 pub(super) const SCRIPT: &str = r#""use strict";
 const at = id => document.getElementById(id);
-let shown = at("live").dataset.version, updates = 0, busy = false, again = false;
+let shown = at("live").dataset.version, busy = false, again = false;
 async function refresh() {
   if (busy) { again = true; return; }
   busy = true;
@@ -316,13 +316,15 @@ async function refresh() {
       document.querySelectorAll("details").forEach((part, index) => { part.open = !!open[index]; });
       at("settled").textContent = next.getElementById("settled").textContent;
       shown = next.getElementById("live").dataset.version;
-      at("live").dataset.updates = ++updates;
+      title();
     }
   } catch (gone) { at("state").textContent = "disconnected"; }
   busy = false;
   if (again) { again = false; refresh(); }
 }
-at("live").dataset.first = at("settled").textContent;
+const job = document.title;
+function title() { document.title = at("settled").textContent + " settled: " + job; }
+title();
 const events = new EventSource("/events");
 events.addEventListener("tick", event => { at("state").textContent = "live"; if (event.data !== shown) refresh(); });
 events.onerror = () => { at("state").textContent = "disconnected"; };
@@ -338,7 +340,7 @@ const BAR: &str = "#live{max-width:1040px;margin:0 auto;padding:14px 28px 0;colo
 fn live_page(report: &str, version: u64, settled: u64) -> String {
     let windows = if settled == 1 { "window" } else { "windows" };
     let bar = format!(
-        "<div id=\"live\" role=\"status\" data-version=\"{version}\" data-updates=\"0\"><span id=\"state\">connecting</span>\
+        "<div id=\"live\" role=\"status\" data-version=\"{version}\"><span id=\"state\">connecting</span>\
          <span><b id=\"settled\">{settled}</b> {windows} settled since the start</span>\
          <span>newest {KEPT_WINDOWS} of each release are shown</span><a href=\"/metrics\">metrics</a></div>"
     );

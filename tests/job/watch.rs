@@ -1,12 +1,14 @@
 //! The metrics, the live page and the alerts of a running job.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::jobs::{HEADER, SECOND, exact, line};
 use crate::scene::{Life, Scene, now, until};
@@ -39,8 +41,24 @@ fn address(life: &Life) -> String {
 fn get(address: &str, path: &str) -> (u16, String) {
     let mut socket = TcpStream::connect(address).unwrap();
     write!(socket, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut answer = Vec::new();
+    // A debugger closes no connection: its body ends after its length.
+    let whole = |answer: &[u8]| {
+        let text = String::from_utf8_lossy(answer).to_ascii_lowercase();
+        let length =
+            text.split("content-length:").nth(1)?.split("\r\n").next()?.trim().parse::<usize>().ok()?;
+        Some(answer.len() >= text.find("\r\n\r\n")? + 4 + length)
+    };
+    while whole(&answer) != Some(true) {
+        let mut room = [0; 4096];
+        let read = socket.read(&mut room).unwrap();
+        if read == 0 {
+            break;
+        }
+        answer.extend_from_slice(&room[..read]);
+    }
+    let answer = String::from_utf8(answer).unwrap();
     let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
     (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
 }
@@ -95,39 +113,57 @@ fn metrics_are_read_by_prometheus_and_one_person_changes_no_public_family() {
     assert!(seen[0].0.len() > 8, "{:?}", seen[0].0);
 }
 
-// Refutes a page that shows what was there when it was loaded, for ever.
+/// A browser in the background, ended when this is dropped.
+struct Browser(Child);
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+// Refutes a page that shows what was there when it was loaded, for ever, and one whose script is refused by the
+// browser. The page has the number of settled windows in its title, which a browser shows its debugger.
 #[test]
 fn the_live_page_changes_in_a_browser_as_windows_settle() {
     let scene = scene("", WATCH);
     let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
     let address = address(&life);
     until("a window has settled", || settled(&address) >= 1);
-    let url = format!("http://{address}/");
-    let options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--timeout=8000",
-        "--dump-dom",
-    ];
-    let home = scene.at("browser");
-    let data = format!("--user-data-dir={}", home.display());
-    let browser = Command::new("chromium").args(options).arg(data).arg(&url).stderr(Stdio::null()).output();
-    let Ok(dump) = browser else {
+    let said = scene.at("browser.err");
+    let options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];
+    let browser = Command::new("chromium")
+        .args(options)
+        .arg("--remote-debugging-port=0")
+        .arg(format!("--user-data-dir={}", scene.at("browser").display()))
+        .arg(format!("http://{address}/"))
+        .stdout(Stdio::null())
+        .stderr(File::create(&said).unwrap())
+        .spawn();
+    let Ok(browser) = browser else {
         println!("skipped: the live page in a browser: there is no chromium (apt-get install chromium)");
         return;
     };
-    let page = String::from_utf8_lossy(&dump.stdout).into_owned();
-    let number = |before: &str, after: char| -> u64 {
-        let rest = page.split(before).nth(1).unwrap_or_else(|| panic!("{before} in {page}"));
-        rest.split(after).next().unwrap().parse().unwrap_or_else(|_| panic!("{before} in {page}"))
+    let _browser = Browser(browser);
+    let mut debugger = String::new();
+    until("the browser listens", || {
+        let said = scene.read("browser.err");
+        let found = said.split("DevTools listening on ws://").nth(1).and_then(|rest| rest.split('/').next());
+        debugger = found.unwrap_or_default().to_owned();
+        !debugger.is_empty()
+    });
+    let shown = || -> Option<u64> {
+        let (_, pages) = get(&debugger, "/json/list");
+        let pages: Value = serde_json::from_str(&pages).unwrap();
+        let title =
+            pages.as_array()?.iter().find(|page| page["type"] == "page")?["title"].as_str()?.to_owned();
+        title.split_once(" settled").and_then(|(number, _)| number.parse().ok())
     };
-    let (first, last) = (number("data-first=\"", '"'), number("<b id=\"settled\">", '<'));
-    assert!(first >= 1 && last > first, "{first} windows, then {last}");
-    assert!(number("data-updates=\"", '"') >= 1);
-    assert!(page.contains(">live</span>"), "{page}");
-    assert!(settled(&address) >= last);
+    until("the browser shows the page", || shown().is_some());
+    let first = shown().unwrap();
+    until("the browser shows more windows", || shown().is_some_and(|later| later >= first + 2));
+    assert!(first >= 1 && settled(&address) >= shown().unwrap());
 }
 
 // Refutes a report that appears at the end alone, one that is seen half written, and an alert that is raised at
