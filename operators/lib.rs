@@ -71,10 +71,14 @@
 mod redacted;
 
 pub mod accounting;
+#[cfg(feature = "cli")]
+pub mod alert;
 mod canonical;
 pub mod dataflow;
 mod decimal;
 pub mod gate;
+#[cfg(feature = "cli")]
+mod http;
 mod invalid;
 #[cfg(feature = "cli")]
 pub mod job;

@@ -13,6 +13,7 @@ mod running;
 mod shape;
 mod synth;
 mod values;
+mod watching;
 
 use std::error::Error;
 use std::fmt;

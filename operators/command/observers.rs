@@ -104,16 +104,37 @@ impl RunReport {
         Ok(RunReport { path, form, report, demo })
     }
 
+    /// Shows another report in the place of this one.
+    pub(crate) fn show(&mut self, report: Report) {
+        self.report = report;
+    }
+
     /// Writes the report, unless the path has come to hold something else, such as the lines of this run.
-    pub(crate) fn write(&self) -> Result<(), Refusal> {
+    /// Who reads the path finds the old report or the new one, and none in between.
+    pub(crate) fn rewrite(&self) -> Result<(), Refusal> {
         replaceable(&self.path, self.demo)?;
         let text = match self.form {
             ReportForm::Page => self.report.html(),
             ReportForm::Charts => self.report.svg(),
         };
+        let refuse = |error: std::io::Error| Refusal::unwritable("--report", &self.path, &error);
+        // A pipe, a device or a link stays what it is.
+        if self.path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+            return std::fs::write(&self.path, text).map_err(refuse);
+        }
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(format!(".{}.new", std::process::id()));
+        let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &self.path));
+        written.map_err(|error| {
+            let _ = std::fs::remove_file(&beside);
+            refuse(error)
+        })
+    }
+
+    /// Writes the report, and says so.
+    pub(crate) fn write(&self) -> Result<(), Refusal> {
+        self.rewrite()?;
         let path = self.path.display();
-        std::fs::write(&self.path, text)
-            .map_err(|error| Refusal::unwritable("--report", &self.path, &error))?;
         // Announced, since the page is easily missed behind many lines.
         let _ = writeln!(std::io::stderr(), "wrote {path}");
         Ok(())
@@ -140,7 +161,7 @@ fn replaceable(path: &Path, demo: bool) -> Result<(), Refusal> {
 }
 
 /// The heading of a job's report.
-fn heading(job: &Job, demo: bool) -> Heading {
+pub(super) fn heading(job: &Job, demo: bool) -> Heading {
     let account = job.account();
     Heading {
         job: job.name.to_string(),

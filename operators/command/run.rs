@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::observers::OutputArgs;
+use super::watching::RunWatch;
 use super::{Done, INTERNAL_FAULT, Refusal, observers};
 
 #[derive(Debug, Args)]
@@ -34,11 +35,12 @@ impl RunArgs {
         let mut live = Live::default();
         let heard = (live.vitals.clone(), live.reopen.clone(), live.clock_word.clone());
         handle_signals(&live.stop, Some(heard))?;
+        let watch = RunWatch::start(&job, &live.vitals, processes.as_ref(), page.clone())?;
         live.workers = workers;
         live.processes = processes;
         live.out = out;
         live.onlooker = RunObserver {
-            released: page.clone().map(observers::report_listener),
+            released: Some(watch.listener()),
             reading: None,
             warning: Some(Box::new(observers::warn)),
             surveyed: None,
@@ -47,8 +49,13 @@ impl RunArgs {
         };
         let finished = job.run(live);
         // The report is written even if the run failed: it shows lines that have left.
-        if let Some(page) = page {
-            page.lock().unwrap_or_else(PoisonError::into_inner).write()?;
+        let report = page.is_some().then(|| watch.live().report());
+        // From here on, nothing else writes it.
+        drop(watch);
+        if let (Some(page), Some(report)) = (page, report) {
+            let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
+            page.show(report);
+            page.write()?;
         }
         let finished = finished?;
         Ok(Done::Ran { finished, code: finished.exit_code(), json })
@@ -85,6 +92,11 @@ impl ReplayArgs {
         };
         let (job, processes) = self.cluster.with(open)?;
         observers::warn_of_undeclared(&job, &self.config);
+        if job.watch.listen.is_some() || !job.watch.exec.is_empty() {
+            let note = "note: watch: it is for `discreet run`; a replay serves no pages and raises no alerts";
+            // A closed standard error does not stop the run.
+            let _ = writeln!(std::io::stderr(), "{note}");
+        }
         let OutputArgs { out, report, workers, json } = self.output;
         let page = report
             .map(|path| observers::RunReport::new(path, &job, self.demo, out.as_deref()))

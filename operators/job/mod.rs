@@ -89,7 +89,7 @@ pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use plan::Plan;
 pub use run::{
     ClockWord, Connected, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, RunObserver,
-    Surveyed, Vitals,
+    Surveyed, VitalSigns, Vitals,
 };
 pub use sinks::published;
 pub use sources::{Progress, Survey, SyntheticLog, SyntheticRow, Warn};

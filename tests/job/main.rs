@@ -27,6 +27,7 @@ mod same;
 mod scene;
 mod signals;
 mod totals;
+mod watch;
 mod workers;
 
 use kit::size;

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::privacy::{Missing, Protected};
 use super::release::{CostSpec, PriceSpec, ReleaseSpec};
 use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
-use super::{Job, Privacy};
+use super::{Job, Privacy, WatchSpec};
 use crate::accounting::{Omega, Promise};
 use crate::time::{Span, Time, in_words};
 
@@ -27,6 +27,7 @@ impl Display for Job {
         if let Some(memory) = self.limits.memory {
             writeln!(f, "[limits]\nmemory = \"{memory} B\"\n")?;
         }
+        watch(f, &self.watch)?;
         for (index, each) in self.releases.iter().enumerate() {
             if index > 0 {
                 writeln!(f)?;
@@ -35,6 +36,20 @@ impl Display for Job {
         }
         Ok(())
     }
+}
+
+fn watch(f: &mut Formatter<'_>, watch: &WatchSpec) -> fmt::Result {
+    let WatchSpec { listen, operator, token, exec, budget } = watch;
+    let budget: Vec<String> = budget.iter().map(|part| part.to_decimal().to_string()).collect();
+    writeln!(f, "[watch]\nbudget = [{}]", budget.join(", "))?;
+    optional(f, "listen", listen.map(|address| text(&address.to_string())))?;
+    if listen.is_some() {
+        writeln!(f, "operator = {operator}")?;
+    }
+    optional(f, "token", token.as_ref().map(|file| format!("{{ file = {} }}", path(file))))?;
+    let words: Vec<String> = exec.iter().map(|word| text(word)).collect();
+    optional(f, "exec", (!words.is_empty()).then(|| format!("[{}]", words.join(", "))))?;
+    writeln!(f)
 }
 
 fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {

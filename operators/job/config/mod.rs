@@ -21,6 +21,7 @@ mod source;
 mod span;
 #[cfg(test)]
 pub(in crate::job) mod tests;
+mod watch;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,7 @@ pub use release::{BoundSpec, CostSpec, PriceSpec, ReleaseSpec};
 pub(in crate::job) use source::SYNTHETIC_FIELDS;
 pub use source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
 pub use span::TimeFormat;
+pub use watch::WatchSpec;
 
 pub use super::statistics::{
     CountSpec, GridSpec, GroupingSpec, HistogramSpec, KeysSpec, MaxSpec, MaximumOf, MeanSpec, MeasureSpec,
@@ -79,6 +81,8 @@ pub struct Job {
     pub privacy: Privacy,
     /// The resource limits of the job.
     pub limits: ResourceLimits,
+    /// The metrics, the live page and the alerts of a live run.
+    pub watch: WatchSpec,
     /// The releases; at least one.
     pub releases: Vec<ReleaseSpec>,
     pub(in crate::job) account: AccountSpec,
@@ -189,11 +193,12 @@ impl Job {
 }
 
 fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&Path, &Path)) -> Option<Job> {
-    let root = TableNode::root(page, table, &["job", "source", "privacy", "release"], &["limits"]);
+    let root = TableNode::root(page, table, &["job", "source", "privacy", "release"], &["limits", "watch"]);
     let heading = root.read("job", heading);
     let source = root.read("source", |node| source::read(node, beside));
     let privacy = root.read("privacy", |node| privacy::read(node, beside));
     let limits = root.read("limits", privacy::read_limits).unwrap_or_default();
+    let watch = root.read("watch", |node| watch::read_watch(node, beside)).unwrap_or_default();
     let releases = root.read("release", |node| releases(&node, beside));
     let (JobHeading { name, version, from, until, slack, clock_hold }, source, privacy, releases) =
         (heading?, source?, privacy?, releases?);
@@ -214,6 +219,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         source,
         privacy,
         limits,
+        watch,
         releases,
         account,
         file,

@@ -33,6 +33,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         limits: _,
         releases: _,
         account: _,
+        watch: _,
         file: _,
     } = job;
     let ReleaseSpec { name: _, version: _, every, over, running, statistic, bound, noise, price } = release;

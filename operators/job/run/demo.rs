@@ -70,7 +70,7 @@ pub(crate) struct TemporaryLedger(PathBuf);
 impl TemporaryLedger {
     /// Makes a ledger with the job's account, in a directory of its own.
     pub(crate) fn make(job: &Job) -> Result<TemporaryLedger, RunError> {
-        let seed = Digest::of(format!("{job:?}").as_bytes());
+        let seed = Digest::of(statements(job).as_bytes());
         let named = format!("discreet-demo-{}-{}", std::process::id(), &seed.to_string()[..8]);
         let made = TemporaryLedger(std::env::temp_dir().join(named));
         let refused = |error: std::io::Error| {
@@ -105,6 +105,11 @@ impl TemporaryLedger {
         }
         Ok(Opening::new(self.ledger(), job.name.as_str())?.version(job.numbered()).key(self.key()).open()?)
     }
+}
+
+/// The statements of a job that a demonstration's noise depends on: `[watch]` is not among them.
+fn statements(job: &Job) -> String {
+    format!("{job:?}").replacen(&format!(", watch: {:?}", job.watch), "", 1)
 }
 
 impl Drop for TemporaryLedger {

@@ -40,7 +40,7 @@ pub use live::{ClockWord, Live};
 pub use processes::{OperatorNotice, Processes};
 pub use publish::Reopen;
 pub use replay::Replay;
-pub use vitals::Vitals;
+pub use vitals::{VitalSigns, Vitals};
 
 /// The observer of a run: it sees lines that have left, and how far the input is read. Nothing else is shown
 /// of a run.

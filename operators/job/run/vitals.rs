@@ -12,7 +12,7 @@ use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SystemClock};
 use crate::gate::BudgetStatus;
 use crate::job::release_plan::ReleasePlan;
 use crate::job::sources::{Brake, Progress, SourcePart, Survey, SurveyedKind, Use};
-use crate::time::{Span, Time};
+use crate::time::{Span, Time, in_utc};
 
 /// The condition of a live job: prints as one line.
 #[derive(Clone, Default)]
@@ -28,6 +28,30 @@ struct KnownVitals {
     ledger: Option<Duration>,
     budget_status: Option<BudgetStatus>,
     released: u64,
+    /// The first line of the run.
+    start: Option<String>,
+}
+
+/// The vital signs of a live run, as numbers.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct VitalSigns {
+    /// True once the ledger is open.
+    pub begun: bool,
+    /// The moment up to which the input is complete, if it ever was.
+    pub caught_up: Option<Time>,
+    /// The seconds since that moment.
+    pub lag: Option<f64>,
+    /// The bytes that were read.
+    pub read: u64,
+    /// The lines that could not be read.
+    pub bad: u64,
+    /// The windows that have begun and are not closed.
+    pub open: u64,
+    /// The windows that were released since the start.
+    pub released: u64,
+    /// The time that the ledger took for the last window.
+    pub ledger: Option<Duration>,
 }
 
 impl Vitals {
@@ -36,9 +60,40 @@ impl Vitals {
         Vitals::default()
     }
 
-    pub(super) fn begins(&self, late: Option<Span>, offers: &[ReleasePlan], clock: Arc<dyn Clock>) {
+    /// Returns the present vital signs.
+    pub fn signs(&self) -> VitalSigns {
+        let known = self.lock();
+        let now = SystemClock.now();
+        let caught_up = known.progress.as_ref().and_then(|progress| progress.caught_up());
+        VitalSigns {
+            begun: known.start.is_some(),
+            caught_up,
+            lag: caught_up.map(|moment| now.saturating_sub(moment).max(0) as f64 / 1e6),
+            read: known.progress.as_ref().map_or(0, |progress| progress.read()),
+            bad: known.progress.as_ref().map_or(0, |progress| progress.bad()),
+            open: known.open(now),
+            released: known.released,
+            ledger: known.ledger,
+        }
+    }
+
+    /// Returns the first line of the run, once its ledger is open: the job, its account, the next window, and
+    /// where its input is read.
+    pub fn start_line(&self) -> Option<String> {
+        self.lock().start.clone()
+    }
+
+    pub(super) fn begins(
+        &self,
+        job: &Job,
+        late: Option<Span>,
+        offers: &[ReleasePlan],
+        (clock, settled): (Arc<dyn Clock>, Option<Time>),
+    ) {
+        let start = start_line(job, late, offers, (clock.now(), settled));
         let mut known = self.lock();
         known.clock = Some(clock);
+        known.start = Some(start);
         known.late = late.map_or(0, Span::as_microseconds);
         known.schedules = offers.iter().map(|offer| offer.schedule.clone()).collect();
     }
@@ -57,6 +112,42 @@ impl Vitals {
     fn lock(&self) -> MutexGuard<'_, KnownVitals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The first line of a run.
+fn start_line(
+    job: &Job,
+    late: Option<Span>,
+    offers: &[ReleasePlan],
+    (now, settled): (Time, Option<Time>),
+) -> String {
+    let account = job.account();
+    let closed = now.saturating_sub(late.map_or(0, Span::as_microseconds));
+    let next = offers.iter().filter_map(|offer| {
+        let number = offer.schedule.first_ending_after(closed);
+        let inside = !offer.schedule.is_bounded() || number < offer.schedule.count();
+        Some((offer.schedule.window(number).filter(|_| inside)?.end(), offer.name.as_str()))
+    });
+    let next =
+        match next.min().and_then(|(end, name)| Some((jiff::Timestamp::from_microsecond(end).ok()?, name))) {
+            Some((end, name)) => format!("the next window is of {name} and ends {end}"),
+            None => "all of its windows have ended".to_owned(),
+        };
+    let input = match (job.source.records.place(), settled) {
+        (Some(SourcePlace::Stdin), _) => "standard input is read from now on".to_owned(),
+        (Some(SourcePlace::Files(_)), None) => "the input is read from its start".to_owned(),
+        (None, None) => "the records are synthetic".to_owned(),
+        (Some(SourcePlace::Files(_)) | None, Some(settled)) => {
+            format!("windows are settled up to {}: it resumes where the open ones begin", in_utc(settled))
+        }
+    };
+    format!(
+        "job {}, version {}, account {} of {}; {next}; {input}",
+        job.name,
+        job.version,
+        account.name(),
+        account.cap()
+    )
 }
 
 impl KnownVitals {

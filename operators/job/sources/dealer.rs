@@ -196,6 +196,8 @@ pub struct Progress {
     ended: AtomicBool,
     /// The moment at which all data that was present had been dealt; unset before that.
     caught_up: OnceLock<AtomicI64>,
+    /// The count of lines that cannot be read.
+    fault: OnceLock<Arc<SourceFault>>,
 }
 
 impl Progress {
@@ -216,6 +218,16 @@ impl Progress {
     /// Returns true once everything has been read.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
+    }
+
+    /// The number of lines that could not be read.
+    pub fn bad(&self) -> u64 {
+        self.fault.get().map_or(0, |fault| fault.bad.load(Ordering::Relaxed))
+    }
+
+    /// Sets the count of lines that cannot be read; the first one stays.
+    pub(super) fn counts_bad_lines(&self, fault: &Arc<SourceFault>) {
+        let _ = self.fault.set(Arc::clone(fault));
     }
 
     pub(super) fn add(&self, bytes: u64) {

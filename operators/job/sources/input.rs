@@ -149,7 +149,8 @@ pub(super) fn open_in(
     let alone = plan.sorted || source.records.is_stdin();
     let parts = if alone { 1 } else { crew.processes };
     let milestones = Arc::new(Milestones::new(crew.threads, parts));
-    let finish = |from, progress| {
+    let finish = |from, progress: Arc<Progress>| {
+        progress.counts_bad_lines(&fault);
         Ok(SourceInput {
             source: source.clone(),
             plan: plan.clone(),

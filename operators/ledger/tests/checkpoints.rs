@@ -53,9 +53,9 @@ fn rows_before_a_checkpoint_are_not_read_and_rows_after_it_are(at: ScratchPlace)
     for promise in promises() {
         let scratch = at.scratch();
         history(&scratch, promise, 9, 5);
-        let mut from = opened(&scratch);
+        let from = opened(&scratch);
         assert!(!from.is_whole(), "it did not begin at the checkpoint");
-        let mut whole = Ledger::open(scratch.ledger()).unwrap();
+        let whole = Ledger::open(scratch.ledger()).unwrap();
         assert!(whole.is_whole());
         let (from, whole) = (from.proof().clone(), whole.proof().clone());
         assert_eq!((from.sequence, from.last, from.releases), (whole.sequence, whole.last, whole.releases));

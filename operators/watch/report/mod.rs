@@ -84,6 +84,11 @@ impl Report {
     }
 }
 
+/// The style of a page.
+pub(super) fn style() -> String {
+    page::page_style()
+}
+
 /// The mark of a report with this heading.
 fn mark(heading: &Heading) -> &'static str {
     if heading.demo { DEMO_MARK } else { MARK }

@@ -1,0 +1,321 @@
+//! The watch over a live run: its server, its alerts and the command for them, its status line, and the
+//! report that is rewritten while it runs.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command as Program, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use discreet::alert::{Alert, Alerts, Audience};
+use discreet::job::config::WatchSpec;
+use discreet::job::{Job, Processes, ReleaseListener, VitalSigns, Vitals};
+use discreet::watch::{LiveHeading, LiveRun, OperatorStatus, WatchServer, WatchSettings};
+
+use super::Refusal;
+use super::observers::{RunReport, heading};
+
+/// The time between two looks at the run.
+const GLANCE: Duration = Duration::from_millis(250);
+/// The time between two status lines.
+const STATUS: Duration = Duration::from_secs(60);
+/// The time between two versions of the report.
+const REWRITE: Duration = Duration::from_secs(5);
+/// The time after which a source whose watermark stands still is reported.
+const STALL: Duration = Duration::from_secs(60);
+/// The time that is long for a ledger's window.
+const SLOW: Duration = Duration::from_secs(1);
+/// The time that the command of an alert may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The most alerts that wait for their command.
+const WAITING: usize = 16;
+
+/// The watch over a run, until it is dropped.
+pub(crate) struct RunWatch {
+    live: LiveRun,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    server: Option<WatchServer>,
+}
+
+impl RunWatch {
+    /// Begins to watch a run, before it begins. A process without the ledger serves nothing.
+    pub(crate) fn start(
+        job: &Job,
+        vitals: &Vitals,
+        processes: Option<&Processes>,
+        report: Option<Arc<Mutex<RunReport>>>,
+    ) -> Result<RunWatch, Refusal> {
+        let WatchSpec { listen, operator, token, exec, budget, .. } = &job.watch;
+        let alerts = Alerts::new();
+        // A share is in units of 10^-18, and a threshold in 10^-4.
+        let thresholds = budget.iter().map(|part| (part.parts() / 10u64.pow(14)) as u32).collect();
+        let live = LiveHeading { heading: heading(job, false), version: job.version, thresholds };
+        let live = LiveRun::new(live, alerts.clone());
+        let commands = if exec.is_empty() { None } else { Some(AlertCommand::start(exec, job)?) };
+        alerts.listen(move |alert| {
+            let whose = if alert.audience() == Audience::Operator { "operator only: " } else { "" };
+            say(&format!("{whose}alert: {alert}"));
+            if let Some(commands) = &commands
+                && commands.try_send(alert.clone()).is_err()
+            {
+                say("operator only: watch.exec: 16 alerts wait for their command already; this one has none");
+            }
+        });
+        let first = processes.is_none_or(|processes| processes.process == 0);
+        let server = match listen {
+            Some(_) if !first => {
+                say(
+                    "operator only: watch: this process serves nothing; process 0 does, which holds the ledger",
+                );
+                None
+            }
+            Some(address) => {
+                let token = token.as_deref().map(read_token).transpose()?;
+                let settings = WatchSettings { listen: *address, token, operator: *operator };
+                let view = vitals.clone();
+                let view = move || operator_status(&view.signs());
+                let started = WatchServer::start(settings, live.clone(), Box::new(view));
+                let server = started.map_err(|error| match error.kind() {
+                    std::io::ErrorKind::InvalidInput => Refusal::new(error.to_string()),
+                    _ => Refusal::new(format!(
+                        "watch.listen: {address} cannot be listened at ({error}); give an address of this machine with a \
+                         free port"
+                    )),
+                })?;
+                say(&format!("operator only: watch: http://{}/", server.address()));
+                Some(server)
+            }
+            None => None,
+        };
+        let over = Arc::new(AtomicBool::new(false));
+        let watcher = Watcher {
+            live: live.clone(),
+            vitals: vitals.clone(),
+            alerts,
+            report,
+            over: Arc::clone(&over),
+            moved: (None, 0, Instant::now()),
+        };
+        let thread = std::thread::Builder::new().name("watch".into()).spawn(move || watcher.watch());
+        let thread = thread.map_err(|error| Refusal::new(format!("threads: {error}")))?;
+        Ok(RunWatch { live, over, thread: Some(thread), server })
+    }
+
+    /// A listener that shows the lines that have left.
+    pub(crate) fn listener(&self) -> ReleaseListener {
+        let live = self.live.clone();
+        Box::new(move |lines, status| live.add(lines, status))
+    }
+
+    /// The public state of the run.
+    pub(crate) fn live(&self) -> &LiveRun {
+        &self.live
+    }
+}
+
+impl Drop for RunWatch {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        drop(self.server.take());
+    }
+}
+
+fn read_token(path: &Path) -> Result<String, Refusal> {
+    std::fs::read_to_string(path).map_err(|error| Refusal::unreadable("watch.token.file", path, &error))
+}
+
+fn operator_status(signs: &VitalSigns) -> OperatorStatus {
+    OperatorStatus {
+        ready: signs.begun && signs.caught_up.is_some(),
+        lag: signs.lag,
+        read: signs.read,
+        bad: signs.bad,
+        open: signs.open,
+        ledger: signs.ledger.map(|took| took.as_secs_f64()),
+        memory: memory_stats::memory_stats().map(|stats| stats.physical_mem as u64),
+    }
+}
+
+/// Prints a line for the person who runs the job. A closed standard error does not stop the run.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The thread that looks at the run.
+struct Watcher {
+    live: LiveRun,
+    vitals: Vitals,
+    alerts: Alerts,
+    report: Option<Arc<Mutex<RunReport>>>,
+    over: Arc<AtomicBool>,
+    /// The watermark, the bytes that were read, and the time since which the watermark stands.
+    moved: (Option<i64>, u64, Instant),
+}
+
+impl Watcher {
+    fn watch(mut self) {
+        let (mut started, mut status, mut written) = (false, Instant::now(), (0, Instant::now()));
+        while !self.over.load(Ordering::SeqCst) {
+            std::thread::sleep(GLANCE);
+            if !started && let Some(line) = self.vitals.start_line() {
+                started = true;
+                self.moved.2 = Instant::now();
+                say(&format!("started: {line}"));
+            }
+            if started {
+                self.look(&self.vitals.signs(), Instant::now());
+            }
+            if started && status.elapsed() >= STATUS {
+                status = Instant::now();
+                say(&format!("operator only: {}", self.vitals));
+            }
+            let version = self.live.version();
+            if let Some(report) = &self.report
+                && version != written.0
+                && written.1.elapsed() >= REWRITE
+            {
+                written = (version, Instant::now());
+                let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
+                report.show(self.live.report());
+                if let Err(refusal) = report.rewrite() {
+                    say(&format!("operator only: {refusal}"));
+                }
+            }
+        }
+    }
+
+    /// Raises and clears the alerts that follow from the state of the process.
+    fn look(&mut self, signs: &VitalSigns, now: Instant) {
+        let (watermark, read, since) = self.moved;
+        if signs.caught_up != watermark {
+            self.moved = (signs.caught_up, signs.read, now);
+            self.alerts.clear(&Alert::SourceStalled);
+            self.alerts.clear(&Alert::Behind);
+        } else if now.duration_since(since) >= STALL {
+            let reads = signs.read != read;
+            self.alerts.raise(if reads { Alert::Behind } else { Alert::SourceStalled });
+        }
+        match signs.ledger {
+            Some(took) if took > SLOW => self.alerts.raise(Alert::SlowLedger),
+            _ => self.alerts.clear(&Alert::SlowLedger),
+        }
+    }
+}
+
+/// The thread that runs the command of alerts, one after another.
+struct AlertCommand {
+    exec: Vec<String>,
+    job: String,
+}
+
+impl AlertCommand {
+    fn start(exec: &[String], job: &Job) -> Result<Sender<Alert>, Refusal> {
+        let command = AlertCommand { exec: exec.to_vec(), job: job.name.to_string() };
+        let (sender, inbox) = bounded(WAITING);
+        let thread = std::thread::Builder::new().name("alerts".into()).spawn(move || command.serve(&inbox));
+        thread.map_err(|error| Refusal::new(format!("threads: {error}")))?;
+        Ok(sender)
+    }
+
+    fn serve(&self, inbox: &Receiver<Alert>) {
+        for alert in inbox {
+            if let Err(why) = self.run(&alert) {
+                say(&format!("operator only: watch.exec: {why}"));
+            }
+        }
+    }
+
+    /// Runs the command for an alert, without a shell, and ends it where it takes too long.
+    fn run(&self, alert: &Alert) -> Result<(), String> {
+        let Some((program, arguments)) = self.exec.split_first() else { return Ok(()) };
+        let audience = if alert.audience() == Audience::Operator { "operator" } else { "public" };
+        // Standard output is reserved for the lines of releases.
+        let child = Program::new(program)
+            .args(arguments)
+            .env("DISCREET_ALERT", alert.kind())
+            .env("DISCREET_ALERT_TEXT", alert.to_string())
+            .env("DISCREET_ALERT_AUDIENCE", audience)
+            .env("DISCREET_JOB", &self.job)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn();
+        let mut child = child.map_err(|error| format!("{program} cannot be run ({error})"))?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => return Err(format!("{program} has failed ({status})")),
+                Ok(None) if Instant::now() < until => std::thread::sleep(GLANCE / 5),
+                _ => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(format!("{program} took more than {} s, and was ended", PATIENCE.as_secs()));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a job that reads a backlog and is said to have lost its source, and an alert at the first look.
+    #[test]
+    fn a_watermark_that_stands_for_a_minute_is_reported_once() {
+        let (alerts, now) = (Alerts::new(), Instant::now());
+        let live = LiveRun::new(LiveHeading::default(), alerts.clone());
+        let over = Arc::new(AtomicBool::new(false));
+        let moved = (None, 0, now);
+        let mut watcher =
+            Watcher { live, vitals: Vitals::new(), alerts: alerts.clone(), report: None, over, moved };
+        let signs = |caught_up, read| {
+            let mut signs = VitalSigns::default();
+            (signs.caught_up, signs.read, signs.ledger) = (caught_up, read, Some(Duration::from_millis(3)));
+            signs
+        };
+        let counts = || ["behind", "source_stalled", "slow_ledger"].map(|kind| alerts.count(kind));
+        let after = |seconds| now + Duration::from_secs(seconds);
+        watcher.look(&signs(None, 100), after(59));
+        assert_eq!(counts(), [0, 0, 0]);
+        watcher.look(&signs(None, 100), after(60));
+        watcher.look(&signs(None, 200), after(61));
+        assert_eq!(counts(), [1, 0, 0], "a backlog");
+        watcher.look(&signs(Some(1), 300), after(62));
+        watcher.look(&signs(Some(1), 300), after(121));
+        assert_eq!(counts(), [1, 0, 0]);
+        watcher.look(&signs(Some(1), 300), after(122));
+        watcher.look(&signs(Some(1), 300), after(200));
+        assert_eq!(counts(), [1, 1, 0], "a source that is gone");
+        let mut slow = signs(Some(2), 300);
+        slow.ledger = Some(Duration::from_millis(1001));
+        watcher.look(&slow, after(201));
+        assert_eq!(counts(), [1, 1, 1]);
+    }
+
+    // Refutes a shell, and a command that is not told what happened.
+    #[test]
+    fn a_command_gets_the_alert_in_its_environment() {
+        let directory = std::env::temp_dir().join(format!("discreet-alert-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let file = directory.join("said");
+        let script = r#"printf '%s|%s|%s|%s' "$DISCREET_ALERT" "$DISCREET_JOB" "$DISCREET_ALERT_AUDIENCE" "$1" > "$2""#;
+        let words = ["/bin/sh", "-c", script, "x", "$(boom)", file.to_str().unwrap()];
+        let exec = words.map(str::to_owned).to_vec();
+        let command = AlertCommand { exec, job: "visits".to_owned() };
+        command.run(&Alert::Behind).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "behind|visits|operator|$(boom)");
+        std::fs::remove_dir_all(&directory).unwrap();
+        let missing = AlertCommand { exec: vec!["/no/such/program".to_owned()], job: String::new() };
+        assert!(missing.run(&Alert::Behind).unwrap_err().contains("cannot be run"));
+        let failing = AlertCommand { exec: vec!["/bin/false".to_owned()], job: String::new() };
+        assert!(failing.run(&Alert::Behind).unwrap_err().contains("has failed"));
+    }
+}

@@ -1,0 +1,474 @@
+//! The public state of a live run: the newest windows that have left, as a page, a report and metrics.
+//!
+//! It is a function of released lines and of the budget status beside them, and changes when lines leave: at
+//! the public time of a window, never at the instant of a commit.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::metrics::{MetricKind, Metrics};
+use super::report::{Heading, Report};
+use crate::accounting::PrivacyCost;
+use crate::alert::{Alert, Alerts, Audience};
+use crate::gate::BudgetStatus;
+use crate::ledger::Outlook;
+use crate::release_line::{ReleaseLine, Says};
+use crate::time::at;
+
+/// The most windows of each release that are kept.
+pub const KEPT_WINDOWS: usize = 500;
+
+/// The most bytes of lines that are kept, of all releases together.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// The statement of a live run about itself.
+#[derive(Clone, Debug, Default)]
+pub struct LiveHeading {
+    /// The heading of its report.
+    pub heading: Heading,
+    /// The version of the job.
+    pub version: u64,
+    /// The parts of the budget at which an alert is raised, in hundredths of a percent.
+    pub thresholds: Vec<u32>,
+}
+
+/// The public state of a live run. Clones are the same state.
+#[derive(Clone)]
+pub struct LiveRun(Arc<SharedRun>);
+
+struct SharedRun {
+    heading: LiveHeading,
+    alerts: Alerts,
+    state: Mutex<PublicState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct PublicState {
+    /// The number of changes so far.
+    version: u64,
+    windows: VecDeque<LeftWindow>,
+    counts: HashMap<String, usize>,
+    bytes: usize,
+    /// True once a window was dropped.
+    dropped: bool,
+    settled: BTreeMap<(String, &'static str), u64>,
+    newest: BTreeMap<String, i64>,
+    budget: BTreeMap<String, BudgetStatus>,
+    page: Option<(u64, Arc<str>)>,
+}
+
+struct LeftWindow {
+    release: String,
+    lines: String,
+    status: BudgetStatus,
+}
+
+impl LiveRun {
+    /// Makes the state of a run that has released nothing.
+    pub fn new(heading: LiveHeading, alerts: Alerts) -> LiveRun {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        LiveRun(Arc::new(SharedRun { heading, alerts, state, changed }))
+    }
+
+    /// Adds the lines of a window that have left, with the status of its budget.
+    pub fn add(&self, lines: &str, status: &BudgetStatus) {
+        let mut raised = Vec::new();
+        let mut state = self.state();
+        let mut release = None;
+        for line in lines.split('\n') {
+            let Some(line) = ReleaseLine::read(line) else { continue };
+            let name = line.release.clone().into_owned();
+            let outcome = match &line.says {
+                Says::Cell(_) => None,
+                Says::Closed { .. } => Some("released"),
+                Says::Refused(_) => {
+                    raised.push(Alert::Refused { release: name.clone() });
+                    Some("refused")
+                }
+                Says::Never("lost", _) => Some("lost"),
+                Says::Never(_, why) => {
+                    if why.as_deref() == Some("input gap") {
+                        raised.push(Alert::InputGap { release: name.clone() });
+                    }
+                    Some("skipped")
+                }
+            };
+            if let Some(outcome) = outcome {
+                *state.settled.entry((name.clone(), outcome)).or_default() += 1;
+            }
+            if let Some(end) = line.window.end.and_then(|end| at(end).ok()) {
+                let newest = state.newest.entry(name.clone()).or_insert(end);
+                *newest = (*newest).max(end);
+            }
+            release = Some(name);
+        }
+        let account = status.account.as_str().to_owned();
+        if let Some(part) = spent_part(&status.spent, &status.cap) {
+            let reached = |threshold: &&u32| part >= f64::from(**threshold) / 1e4;
+            let budget = |threshold: &u32| Alert::Budget { account: account.clone(), threshold: *threshold };
+            raised.extend(self.0.heading.thresholds.iter().filter(reached).map(budget));
+        }
+        state.budget.insert(account, status.clone());
+        if let Some(release) = release {
+            state.keep(LeftWindow { release, lines: lines.to_owned(), status: status.clone() });
+        }
+        state.version += 1;
+        drop(state);
+        self.0.changed.notify_all();
+        raised.into_iter().for_each(|alert| self.0.alerts.raise(alert));
+    }
+
+    /// Returns the number of changes so far.
+    pub fn version(&self) -> u64 {
+        self.state().version
+    }
+
+    /// Waits for a change after `version`, for this long at most, and returns the number of changes.
+    pub(super) fn wait(&self, version: u64, most: Duration) -> u64 {
+        let state = self.state();
+        let unchanged = |state: &mut PublicState| state.version == version;
+        let waited = self.0.changed.wait_timeout_while(state, most, unchanged);
+        waited.unwrap_or_else(PoisonError::into_inner).0.version
+    }
+
+    /// Returns the report of the windows that are kept.
+    pub fn report(&self) -> Report {
+        self.report_of(&self.state())
+    }
+
+    fn report_of(&self, state: &PublicState) -> Report {
+        let mut heading = self.0.heading.heading.clone();
+        heading.made = format!("{:.0}", jiff::Timestamp::now());
+        if state.dropped {
+            heading.made += &format!(", of the newest windows, at most {KEPT_WINDOWS} of each release");
+        }
+        let mut report = Report::new(heading);
+        for window in &state.windows {
+            report.add(&window.lines, Some(&window.status));
+        }
+        report
+    }
+
+    /// The page of the newest windows, which loads itself anew when more have left.
+    pub(super) fn page(&self) -> Arc<str> {
+        let mut state = self.state();
+        if let Some((version, page)) = &state.page
+            && *version == state.version
+        {
+            return Arc::clone(page);
+        }
+        let settled: u64 = state.settled.values().sum();
+        let page = live_page(&self.report_of(&state).html(), state.version, settled);
+        let page: Arc<str> = page.into();
+        state.page = Some((state.version, Arc::clone(&page)));
+        page
+    }
+
+    /// Writes the public families.
+    pub(super) fn write_metrics(&self, metrics: &mut Metrics) {
+        let state = self.state();
+        let LiveHeading { heading, version, .. } = &self.0.heading;
+        let (job, number) = (heading.job.as_str(), version.to_string());
+        metrics.family("discreet_build_info", MetricKind::Gauge, "Public. The version of discreet.");
+        metrics.sample("discreet_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
+        metrics.family(
+            "discreet_job_info",
+            MetricKind::Gauge,
+            "Public. The job, its version and its account.",
+        );
+        let labels = [("job", job), ("version", &number), ("account", &heading.account)];
+        metrics.sample("discreet_job_info", &labels, 1.0);
+        let name = "discreet_windows_settled_total";
+        metrics.family(
+            name,
+            MetricKind::Counter,
+            "Public. Windows that have left since the start, by outcome.",
+        );
+        for ((release, outcome), count) in &state.settled {
+            metrics.sample(name, &[("release", release), ("outcome", outcome)], *count as f64);
+        }
+        let name = "discreet_window_end_timestamp_seconds";
+        metrics.family(name, MetricKind::Gauge, "Public. The end of the newest window that has left.");
+        for (release, end) in &state.newest {
+            metrics.sample(name, &[("release", release)], *end as f64 / 1e6);
+        }
+        let name = "discreet_budget_spent_ratio";
+        metrics.family(
+            name,
+            MetricKind::Gauge,
+            "Public. The spent part of the cap; the larger, of two parameters.",
+        );
+        for (account, status) in &state.budget {
+            if let Some(part) = spent_part(&status.spent, &status.cap) {
+                metrics.sample(name, &[("account", account)], part);
+            }
+        }
+        for (name, help, cap) in [
+            ("discreet_budget_spent", "Public. The spent amount, by privacy parameter.", false),
+            ("discreet_budget_cap", "Public. The cap of the account, by privacy parameter.", true),
+        ] {
+            metrics.family(name, MetricKind::Gauge, help);
+            for (account, status) in &state.budget {
+                for (parameter, amount) in parameters(if cap { &status.cap } else { &status.spent }) {
+                    metrics.sample(name, &[("account", account), ("parameter", parameter)], amount);
+                }
+            }
+        }
+        let name = "discreet_budget_forecast_end_timestamp_seconds";
+        let help = "Public. The start of the first window that will be refused, if all releases go on; absent if none will.";
+        metrics.family(name, MetricKind::Gauge, help);
+        for (account, status) in &state.budget {
+            if let Outlook::Refused { window, .. } = status.forecast.outlook() {
+                metrics.sample(name, &[("account", account)], window.start() as f64 / 1e6);
+            }
+        }
+        drop(state);
+        self.write_alerts(metrics, "discreet_alerts_total", "Public", Audience::Public);
+    }
+
+    pub(super) fn write_alerts(&self, metrics: &mut Metrics, name: &str, whose: &str, audience: Audience) {
+        let help = format!("{whose}. Alerts that were raised since the start, by kind.");
+        metrics.family(name, MetricKind::Counter, &help);
+        for (kind, _) in Alert::KINDS.iter().filter(|(_, of)| *of == audience) {
+            metrics.sample(name, &[("alert", kind)], self.0.alerts.count(kind) as f64);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, PublicState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for LiveRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LiveRun({} changes)", self.version())
+    }
+}
+
+impl PublicState {
+    /// Keeps a window, and drops the oldest of its release, or of all, beyond the bounds.
+    fn keep(&mut self, window: LeftWindow) {
+        self.bytes += window.lines.len();
+        let count = self.counts.entry(window.release.clone()).or_default();
+        *count += 1;
+        let of_release = (*count > KEPT_WINDOWS).then(|| window.release.clone());
+        self.windows.push_back(window);
+        if let Some(release) = of_release
+            && let Some(oldest) = self.windows.iter().position(|window| window.release == release)
+        {
+            self.drop_at(oldest);
+        }
+        while self.bytes > KEPT_BYTES && self.windows.len() > 1 {
+            self.drop_at(0);
+        }
+    }
+
+    fn drop_at(&mut self, at: usize) {
+        let Some(dropped) = self.windows.remove(at) else { return };
+        self.bytes -= dropped.lines.len();
+        if let Some(count) = self.counts.get_mut(&dropped.release) {
+            *count -= 1;
+        }
+        self.dropped = true;
+    }
+}
+
+/// The parameters of an amount.
+fn parameters(amount: &PrivacyCost) -> Vec<(&'static str, f64)> {
+    match amount {
+        PrivacyCost::Pure { epsilon } => vec![("epsilon", epsilon.to_float_up())],
+        PrivacyCost::Approximate { epsilon, delta } => {
+            vec![("epsilon", epsilon.to_float_up()), ("delta", delta.to_float_up())]
+        }
+        PrivacyCost::Zcdp { rho, delta, .. } => {
+            vec![("rho", rho.to_float_up()), ("delta", delta.to_float_up())]
+        }
+        PrivacyCost::Renyi(_) => Vec::new(),
+        PrivacyCost::Gaussian { mu_squared } => vec![("mu_squared", mu_squared.to_float_up())],
+    }
+}
+
+/// The spent part of a cap: of several parameters, the largest. `None` where the two are in different
+/// currencies, or in one without parameters.
+fn spent_part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
+    let (spent, cap) = (parameters(spent), parameters(cap));
+    let alike = spent.len() == cap.len() && spent.iter().zip(&cap).all(|(a, b)| a.0 == b.0);
+    let parts = spent.iter().zip(&cap).filter(|(_, (_, cap))| *cap > 0.0).map(|(spent, cap)| spent.1 / cap.1);
+    parts.reduce(f64::max).filter(|part| alike && part.is_finite())
+}
+
+/// The script of the live page: it loads the page anew at each change, and keeps open tables open.
+pub(super) const SCRIPT: &str = r#""use strict";
+const at = id => document.getElementById(id);
+let shown = at("live").dataset.version, busy = false, again = false;
+async function refresh() {
+  if (busy) { again = true; return; }
+  busy = true;
+  try {
+    const answer = await fetch("/", { cache: "no-store" });
+    if (answer.ok) {
+      const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const open = [...document.querySelectorAll("details")].map(part => part.open);
+      document.querySelector("main").replaceWith(next.querySelector("main"));
+      document.querySelectorAll("details").forEach((part, index) => { part.open = !!open[index]; });
+      at("settled").textContent = next.getElementById("settled").textContent;
+      shown = next.getElementById("live").dataset.version;
+      title();
+    }
+  } catch (gone) { at("state").textContent = "disconnected"; }
+  busy = false;
+  if (again) { again = false; refresh(); }
+}
+const job = document.title;
+function title() { document.title = at("settled").textContent + " settled: " + job; }
+title();
+const events = new EventSource("/events");
+events.addEventListener("tick", event => { at("state").textContent = "live"; if (event.data !== shown) refresh(); });
+events.onerror = () => { at("state").textContent = "disconnected"; };
+"#;
+
+/// The rules of the bar above the page.
+const BAR: &str = "#live{max-width:1040px;margin:0 auto;padding:14px 28px 0;color:var(--muted);font-size:14px;\
+    display:flex;flex-wrap:wrap;gap:4px 18px}#live b{color:var(--ink);font-variant-numeric:tabular-nums}\
+    #state{color:var(--accent);font-weight:600}#live a{color:var(--accent)}main{padding-top:28px}\
+    @media (max-width:580px){#live{padding:12px 18px 0}}";
+
+/// The page of a report with the script and a bar.
+fn live_page(report: &str, version: u64, settled: u64) -> String {
+    let windows = if settled == 1 { "window" } else { "windows" };
+    let bar = format!(
+        "<div id=\"live\" role=\"status\" data-version=\"{version}\"><span id=\"state\">connecting</span>\
+         <span><b id=\"settled\">{settled}</b> {windows} settled since the start</span>\
+         <span>newest {KEPT_WINDOWS} of each release are shown</span><a href=\"/metrics\">metrics</a></div>"
+    );
+    report
+        .replacen(
+            "style-src 'unsafe-inline'",
+            "style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'",
+            1,
+        )
+        .replacen(
+            "</head>",
+            &format!("<style>{BAR}</style><script src=\"/live.js\" defer></script></head>"),
+            1,
+        )
+        .replacen("<body>", &format!("<body>{bar}"), 1)
+        .replacen("No window was complete.", "No window has settled since the start.", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::{BudgetUnits, Interval};
+    use crate::decimal::Decimal;
+    use crate::ledger::{Forecast, Name};
+
+    fn status(spent: &str) -> BudgetStatus {
+        let epsilon =
+            |text: &str| BudgetUnits::at_least("epsilon", &Decimal::parse("epsilon", text).unwrap());
+        let cost = |text: &str| PrivacyCost::Pure { epsilon: epsilon(text).unwrap() };
+        BudgetStatus {
+            account: Name::new("account", "visits").unwrap(),
+            window: Interval::new(0, 1_000_000).unwrap(),
+            spent: cost(spent),
+            cap: cost("2"),
+            forecast: Arc::new(Forecast::unseen()),
+            order: 0,
+        }
+    }
+
+    fn lines(release: &str, number: usize, value: i64) -> String {
+        let end = format!("2026-11-01T00:{:02}:{:02}Z", number / 60 % 60, number % 60);
+        let head =
+            format!(r#""release":"{release}","window":{{"start":"2026-11-01T00:00:00Z","end":"{end}"}}"#);
+        format!(
+            "{{{head},\"value\":{value},\"interval\":[0,9],\"confidence\":0.9,\"noise\":{{\"kind\":\"laplace\",\"scale\":2}},\
+             \"id\":\"5f\",\"promise\":\"lifetime\"}}\n{{{head},\"closed\":true,\"cells\":1,\"seq\":1,\"chain\":\"ab\"}}"
+        )
+    }
+
+    fn run(alerts: &Alerts) -> LiveRun {
+        let heading =
+            Heading { job: "a \"job\"\n".to_owned(), account: "visits".to_owned(), ..Heading::default() };
+        LiveRun::new(LiveHeading { heading, version: 3, thresholds: vec![5000, 8000] }, alerts.clone())
+    }
+
+    fn metrics(run: &LiveRun) -> String {
+        let mut metrics = Metrics::default();
+        run.write_metrics(&mut metrics);
+        metrics.text()
+    }
+
+    // Refutes a public family that moves with a value, and a threshold that is off or raised twice.
+    #[test]
+    fn public_families_count_windows_and_budget_and_no_value() {
+        let alerts = Alerts::new();
+        let (one, other) = (run(&alerts), run(&Alerts::new()));
+        for (number, spent) in ["0.5", "1", "1.5"].into_iter().enumerate() {
+            one.add(&lines("visits", number, 7), &status(spent));
+            other.add(&lines("visits", number, 7_000_000), &status(spent));
+        }
+        let text = metrics(&one);
+        assert_eq!(text, metrics(&other), "neighbours");
+        assert!(!text.contains("7000000"));
+        assert!(
+            text.contains("discreet_windows_settled_total{release=\"visits\",outcome=\"released\"} 3\n"),
+            "{text}"
+        );
+        assert!(text.contains("discreet_budget_spent_ratio{account=\"visits\"} 0.75\n"), "{text}");
+        assert!(
+            text.contains("discreet_job_info{job=\"a \\\"job\\\"\\n\",version=\"3\",account=\"visits\"} 1\n"),
+            "{text}"
+        );
+        assert!(text.contains("discreet_alerts_total{alert=\"budget\"} 1\n"), "{text}");
+        assert_eq!(alerts.count("budget"), 1);
+        let head =
+            r#""release":"visits","window":{"start":"2026-11-01T00:00:00Z","end":"2026-11-01T00:00:09Z"}"#;
+        for _ in 0..2 {
+            one.add(&format!("{{{head},\"skipped\":true,\"why\":\"input gap\"}}"), &status("1.6"));
+        }
+        assert_eq!((alerts.count("input_gap"), alerts.count("budget")), (1, 2));
+        assert!(metrics(&one).contains("outcome=\"skipped\"} 2\n"));
+    }
+
+    // Refutes memory that grows for as long as a job runs.
+    #[test]
+    fn the_newest_windows_are_kept_and_the_page_says_so() {
+        let run = run(&Alerts::new());
+        for number in 0..KEPT_WINDOWS + 40 {
+            run.add(&lines("often", number, 1_000 + number as i64), &status("1"));
+            if number < 3 {
+                run.add(&lines("seldom", number, 5), &status("1"));
+            }
+        }
+        let state = run.state();
+        let kept = |name: &str| state.windows.iter().filter(|window| window.release == name).count();
+        assert_eq!((kept("often"), kept("seldom")), (KEPT_WINDOWS, 3));
+        assert_eq!(state.bytes, state.windows.iter().map(|window| window.lines.len()).sum::<usize>());
+        drop(state);
+        let page = run.page();
+        assert!(page.contains("at most 500 of each release"));
+        assert!(page.contains(&format!("<b id=\"settled\">{}</b>", KEPT_WINDOWS + 43)));
+        assert!(
+            page.contains("script-src 'self'; connect-src 'self'\"")
+                && page.contains("<script src=\"/live.js\" defer>")
+        );
+        assert!(
+            page.contains("<body><div id=\"live\"") && page.contains("</main>"),
+            "the script finds its places"
+        );
+        assert!(!page.contains("http://") || page.contains("http://www.w3.org"), "nothing is loaded");
+        assert!(Report::is_of(page.as_bytes()));
+    }
+
+    #[test]
+    fn a_reader_waits_for_a_change() {
+        let run = run(&Alerts::new());
+        assert_eq!(run.wait(0, Duration::from_millis(10)), 0);
+        run.add(&lines("visits", 1, 1), &status("1"));
+        assert_eq!(run.wait(0, Duration::from_secs(9)), 1);
+    }
+}

@@ -1,0 +1,246 @@
+//! The addresses of a live run: metrics, health, the live page, and the operator's page.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::live::{LiveRun, SCRIPT};
+use super::metrics::{MetricKind, Metrics};
+use super::report;
+use crate::alert::Audience;
+use crate::http::{
+    AccessToken, EventStream, HttpMethod, HttpRequest, HttpResponse, HttpServer, ServerLimits, ServerSettings,
+};
+
+/// The condition of a running process and its source. It is for the operator alone.
+#[derive(Clone, Debug, Default)]
+pub struct OperatorStatus {
+    /// True once the ledger is open and the input that was there has been read.
+    pub ready: bool,
+    /// The seconds since the time up to which the input is complete, if it ever was.
+    pub lag: Option<f64>,
+    /// The bytes that were read.
+    pub read: u64,
+    /// The lines that could not be read.
+    pub bad: u64,
+    /// The windows that have begun and are not closed.
+    pub open: u64,
+    /// The seconds that the ledger took for the last window.
+    pub ledger: Option<f64>,
+    /// The memory of the process, in bytes.
+    pub memory: Option<u64>,
+}
+
+/// The function that returns the present status.
+pub type OperatorView = Box<dyn Fn() -> OperatorStatus + Send + Sync>;
+
+/// The settings of a server.
+#[derive(Clone, Debug)]
+pub struct WatchSettings {
+    /// The address.
+    pub listen: SocketAddr,
+    /// The text of the token that each request carries, if any.
+    pub token: Option<String>,
+    /// True if what is for the operator alone is served, too.
+    pub operator: bool,
+}
+
+/// A server of a live run, until it is dropped.
+pub struct WatchServer(HttpServer);
+
+impl WatchServer {
+    /// Serves a run from now on.
+    ///
+    /// # Errors
+    ///
+    /// If the address cannot be listened at, or the token is short.
+    pub fn start(settings: WatchSettings, live: LiveRun, view: OperatorView) -> io::Result<WatchServer> {
+        let WatchSettings { listen: address, token, operator } = settings;
+        let token = token.map(|token| AccessToken::new("watch.token", &token)).transpose();
+        let token = token.map_err(|invalid| io::Error::new(io::ErrorKind::InvalidInput, invalid))?;
+        let settings = ServerSettings { address, token, limits: ServerLimits::default(), name: "watch" };
+        let answer = move |request: &HttpRequest| answer(request, &live, &view, operator);
+        HttpServer::start(settings, answer).map(WatchServer)
+    }
+
+    /// Returns the address, with the port that was taken.
+    pub fn address(&self) -> SocketAddr {
+        self.0.address()
+    }
+}
+
+impl fmt::Debug for WatchServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WatchServer({})", self.address())
+    }
+}
+
+fn answer(request: &HttpRequest, live: &LiveRun, view: &OperatorView, operator: bool) -> HttpResponse {
+    if request.method != HttpMethod::Get {
+        return HttpResponse::error(405).with("Allow", "GET, HEAD");
+    }
+    match request.path.as_str() {
+        "/" => HttpResponse::new(200, "text/html; charset=utf-8", live.page().as_bytes())
+            .with("X-Frame-Options", "DENY"),
+        "/live.js" => HttpResponse::new(200, "text/javascript; charset=utf-8", SCRIPT),
+        "/events" => {
+            let live = live.clone();
+            HttpResponse::events(move |events| stream(events, &live))
+        }
+        "/metrics" => {
+            let mut metrics = Metrics::default();
+            live.write_metrics(&mut metrics);
+            if operator {
+                write_operator(&mut metrics, live, &view());
+            }
+            HttpResponse::new(200, Metrics::CONTENT_TYPE, metrics.text())
+        }
+        "/healthz" => HttpResponse::text(200, "alive"),
+        "/readyz" if view().ready => HttpResponse::text(200, "ready"),
+        "/readyz" => HttpResponse::text(503, "not ready: the input that was there is still being read"),
+        "/operator" if operator => HttpResponse::new(200, "text/html; charset=utf-8", operator_page(&view()))
+            .with("X-Frame-Options", "DENY"),
+        "/operator" => HttpResponse::text(404, "set operator = true in [watch] of the job file"),
+        _ => HttpResponse::error(404),
+    }
+}
+
+/// The time between two events, at least.
+const PACE: Duration = Duration::from_secs(1);
+
+/// The number of waits without a change after which a sign of life is sent.
+const QUIET: u32 = 15;
+
+fn stream(events: &mut EventStream<'_>, live: &LiveRun) -> io::Result<()> {
+    let mut version = live.version();
+    events.send("tick", &version.to_string())?;
+    let mut quiet = 0;
+    while !events.is_over() {
+        std::thread::sleep(PACE / 4);
+        let newest = live.wait(version, PACE - PACE / 4);
+        if newest != version {
+            (version, quiet) = (newest, 0);
+            events.send("tick", &version.to_string())?;
+            std::thread::sleep(PACE - PACE / 4);
+        } else {
+            quiet += 1;
+            if quiet % QUIET == 0 {
+                events.beat()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes the families of the operator.
+fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus) {
+    let OperatorStatus { ready, lag, read, bad, open, ledger, memory } = status;
+    let gauge = MetricKind::Gauge;
+    let ready = Some(f64::from(u8::from(*ready)));
+    for (name, kind, help, value) in [
+        ("ready", gauge, "1 once the ledger is open and the input that was there has been read.", ready),
+        ("source_lag_seconds", gauge, "The time since the moment up to which the input is complete.", *lag),
+        ("source_read_bytes_total", MetricKind::Counter, "The bytes that were read.", Some(*read as f64)),
+        (
+            "source_bad_lines_total",
+            MetricKind::Counter,
+            "The lines that could not be read.",
+            Some(*bad as f64),
+        ),
+        ("windows_open", gauge, "The windows that have begun and are not closed.", Some(*open as f64)),
+        ("ledger_window_seconds", gauge, "The time that the ledger took for the last window.", *ledger),
+        ("resident_memory_bytes", gauge, "The memory of the process.", memory.map(|bytes| bytes as f64)),
+    ] {
+        if let Some(value) = value {
+            let name = format!("discreet_operator_{name}");
+            metrics.family(&name, kind, &format!("Operator only. {help}"));
+            metrics.sample(&name, &[], value);
+        }
+    }
+    live.write_alerts(metrics, "discreet_operator_alerts_total", "Operator only", Audience::Operator);
+}
+
+/// The page of the operator, which the browser loads anew every two seconds.
+fn operator_page(status: &OperatorStatus) -> String {
+    let OperatorStatus { ready, lag, read, bad, open, ledger, memory } = status;
+    let seconds = |value: &Option<f64>| value.map_or("unknown".to_owned(), |value| format!("{value:.3} s"));
+    let bytes = |value: u64| format!("{:.1} MB", value as f64 / 1e6);
+    let rows = [
+        ("Ready", if *ready { "yes" } else { "no: the input that was there is still being read" }.to_owned()),
+        ("Lag", seconds(lag)),
+        ("Read", bytes(*read)),
+        ("Lines that cannot be read", bad.to_string()),
+        ("Windows open", open.to_string()),
+        ("Ledger, last window", seconds(ledger)),
+        ("Memory", memory.map_or("unknown".to_owned(), bytes)),
+    ];
+    let rows: String =
+        rows.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).collect();
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>Operator only</title><style>{}</style></head>\
+         <body><main><p class=\"kicker\">Operator only: it may depend on single records, and leaves this machine by nobody's hand</p>\
+         <h1>The run and its source</h1><dl>{rows}</dl></main></body></html>\n",
+        report::style()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    use super::*;
+    use crate::alert::Alerts;
+    use crate::watch::live::LiveHeading;
+
+    fn get(server: &WatchServer, path: &str) -> String {
+        let mut socket = TcpStream::connect(server.address()).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn server(operator: bool, ready: bool) -> WatchServer {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let live = LiveRun::new(LiveHeading::default(), Alerts::new());
+        let view = move || OperatorStatus { ready, read: 4242, lag: Some(0.5), ..OperatorStatus::default() };
+        WatchServer::start(WatchSettings { listen, token: None, operator }, live, Box::new(view)).unwrap()
+    }
+
+    // Refutes operator families that are served unasked.
+    #[test]
+    fn the_operator_is_asked_for_and_the_public_is_apart() {
+        let public = server(false, false);
+        let metrics = get(&public, "/metrics");
+        assert!(metrics.contains("# HELP discreet_windows_settled_total Public. "), "{metrics}");
+        assert!(!metrics.contains("operator") && !metrics.contains("4242"), "{metrics}");
+        assert!(get(&public, "/operator").starts_with("HTTP/1.1 404 "));
+        assert!(get(&public, "/healthz").starts_with("HTTP/1.1 200 "));
+        assert!(get(&public, "/readyz").starts_with("HTTP/1.1 503 "));
+        assert!(get(&public, "/../etc/passwd").starts_with("HTTP/1.1 404 "));
+        let both = server(true, true);
+        let metrics = get(&both, "/metrics");
+        assert!(metrics.contains("\ndiscreet_operator_source_read_bytes_total 4242\n"), "{metrics}");
+        let of_operator = |line: &&str| line.starts_with("# HELP discreet_operator_");
+        assert!(metrics.lines().filter(of_operator).all(|line| line.contains(" Operator only. ")));
+        assert!(get(&both, "/readyz").starts_with("HTTP/1.1 200 "));
+        assert!(get(&both, "/operator").contains("<dt>Lag</dt><dd>0.500 s</dd>"));
+        let page = get(&both, "/");
+        assert!(page.contains("No window has settled") && !page.contains("0.500"), "{page}");
+    }
+
+    #[test]
+    fn a_short_token_is_refused() {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let settings = WatchSettings { listen, token: Some("short".to_owned()), operator: false };
+        let live = LiveRun::new(LiveHeading::default(), Alerts::new());
+        let refused = WatchServer::start(settings, live, Box::new(OperatorStatus::default)).unwrap_err();
+        assert!(refused.to_string().contains("watch.token"), "{refused}");
+    }
+}
