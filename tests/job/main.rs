@@ -21,6 +21,7 @@ mod packed;
 mod peers;
 mod refusals;
 mod replays;
+mod resume;
 mod rivals;
 mod rotation;
 mod same;

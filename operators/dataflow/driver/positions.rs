@@ -223,3 +223,76 @@ pub(crate) fn former_stream(scope: Scope<'_, Time>, positions: &Rc<InputPosition
     });
     input
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn milestone(latest: Time, at: u8) -> Milestone {
+        Milestone { latest, changed: vec![("a".to_owned(), Some(vec![at]))], parts: 1 }
+    }
+
+    fn at(track: &PositionTrack) -> Option<u8> {
+        track.base.get("a").map(|position| position[0])
+    }
+
+    // Refutes a position beyond a record that is needed, and one that stays where nothing is.
+    #[test]
+    fn a_position_moves_on_once_nothing_before_it_is_needed() {
+        let mut track = PositionTrack::default();
+        for (latest, at) in [(10, 1), (30, 2), (20, 3), (40, 4)] {
+            track.add(milestone(latest, at));
+        }
+        track.advance(10);
+        assert_eq!(at(&track), None);
+        track.advance(11);
+        assert_eq!(at(&track), Some(1));
+        track.advance(30);
+        assert_eq!(at(&track), Some(1), "a record of 30 lies before the second");
+        track.advance(31);
+        assert_eq!(at(&track), Some(3), "what is needed no more takes those behind it along");
+        track.add(Milestone { latest: Time::MIN, changed: vec![("a".to_owned(), None)], parts: 1 });
+        track.advance(Time::MAX);
+        assert_eq!(at(&track), None, "the partition is gone");
+    }
+
+    #[test]
+    fn milestones_that_are_joined_are_needed_as_long_as_the_later_one() {
+        let mut track = PositionTrack::default();
+        for number in 0..=KEPT as u8 {
+            track.add(milestone(Time::from(number), number));
+        }
+        assert!(track.pending.len() <= KEPT / 2 + 1);
+        track.advance(1);
+        assert_eq!(at(&track), None, "it is joined with the next");
+        track.advance(2);
+        assert_eq!(at(&track), Some(1));
+        track.advance(Time::MAX);
+        assert_eq!(at(&track), Some(KEPT as u8));
+    }
+
+    // Refutes positions of a part that are written before all parts have theirs, and of an input that two
+    // jobs read.
+    #[test]
+    fn positions_are_written_once_all_parts_and_all_releases_have_some() {
+        let web = Name::new("job", "web").unwrap();
+        let none = |_| Ok::<_, ()>(None);
+        let positions = InputPositions::new(0, true);
+        let [first, second] = [0, 1].map(|_| positions.join(&web, none).unwrap());
+        positions.add(0, Milestone { parts: 2, ..milestone(10, 1) });
+        positions.settled(first, Some(50));
+        assert_eq!(positions.settled(second, Some(60)), None, "a part has reported nothing");
+        positions.add(3, Milestone { parts: 2, ..milestone(55, 7) });
+        assert_eq!(positions.settled(second, None), None, "a release asks for settled windows");
+        let update = positions.settled(second, Some(60)).unwrap();
+        let changed = vec![(0, "a".to_owned(), Some(vec![1]))];
+        assert_eq!(update, ResumeUpdate { input: 0, replaces: true, since: 50, parts: 2, changed });
+        assert_eq!(positions.settled(first, Some(55)), None, "nothing has changed");
+        let update = positions.settled(first, Some(56)).unwrap();
+        assert_eq!((update.replaces, update.changed), (false, vec![(1, "a".to_owned(), Some(vec![7]))]));
+        positions.add(0, Milestone { parts: 2, ..milestone(57, 2) });
+        positions.join(&Name::new("job", "shop").unwrap(), none).unwrap();
+        positions.settled(first, Some(Time::MAX));
+        assert_eq!(positions.settled(2, Some(Time::MAX)), None);
+    }
+}

@@ -69,8 +69,8 @@ impl Job {
     /// Runs the job until it is stopped, its source is gone, or its last window is released.
     ///
     /// Windows close by the clock: each is released at its end, its lateness and the slack after it, or at
-    /// the next whole slack if it was not ready. A job that is started again reads its input anew; earlier
-    /// releases stay as they were.
+    /// the next whole slack if it was not ready. A job that is started again reads what its open windows need;
+    /// earlier releases stay as they were.
     ///
     /// # Errors
     ///
