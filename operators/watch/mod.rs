@@ -3,4 +3,4 @@
 
 mod report;
 
-pub use report::{Heading, Report};
+pub use report::{Heading, ReleaseNotes, Report};
