@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::observers::OutputArgs;
+use super::service::ServiceManager;
 use super::{Done, INTERNAL_FAULT, Refusal, observers};
 
 #[derive(Debug, Args)]
@@ -32,7 +33,16 @@ impl RunArgs {
             report.map(|path| observers::RunReport::new(path, &job, false, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let mut live = Live::default();
-        handle_signals(&live.stop, Some((live.vitals.clone(), live.reopen.clone())))?;
+        let manager = ServiceManager::find()?.map(Arc::new);
+        let heard =
+            RunSignals { vitals: live.vitals.clone(), reopen: live.reopen.clone(), manager: manager.clone() };
+        handle_signals(&live.stop, Some(heard))?;
+        if let Some(manager) = manager.clone() {
+            let (vitals, stop) = (live.vitals.clone(), live.stop.clone());
+            let report = move || manager.report(&vitals, &stop);
+            let spawned = std::thread::Builder::new().name("manager".into()).spawn(report);
+            spawned.map_err(|error| Refusal::new(format!("a thread: {error}")))?;
+        }
         live.workers = workers;
         live.processes = processes;
         live.out = out;
@@ -45,6 +55,9 @@ impl RunArgs {
             notice: Some(notice()),
         };
         let finished = job.run(live);
+        if let Some(manager) = manager {
+            manager.say("STOPPING=1");
+        }
         // The report is written even if the run failed: it shows lines that have left.
         if let Some(page) = page {
             page.lock().unwrap_or_else(PoisonError::into_inner).write()?;
@@ -193,10 +206,25 @@ pub(crate) fn survive_file_limits() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
+/// The parts of a live run that signals reach.
+pub(crate) struct RunSignals {
+    vitals: Vitals,
+    reopen: Reopen,
+    manager: Option<Arc<ServiceManager>>,
+}
+
+impl RunSignals {
+    fn say(&self, message: &str) {
+        if let Some(manager) = &self.manager {
+            manager.say(message);
+        }
+    }
+}
+
 /// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; on a second such signal the process ends
 /// at once. SIGHUP stops no run, since a closed terminal does not concern it: a live run reopens its output
 /// on SIGHUP. On SIGUSR1 it prints its vitals to standard error.
-pub(crate) fn handle_signals(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Result<(), Refusal> {
+pub(crate) fn handle_signals(stop: &Stop, live: Option<RunSignals>) -> Result<(), Refusal> {
     let refuse = |error: std::io::Error| Refusal::new(format!("signals: {error}"));
     let mut heard = vec![SIGTERM, SIGINT, SIGHUP];
     heard.extend(live.is_some().then_some(SIGUSR1));
@@ -208,13 +236,20 @@ pub(crate) fn handle_signals(stop: &Stop, live: Option<(Vitals, Reopen)>) -> Res
         let mut asked = false;
         for signal in signals.forever() {
             match (signal, &live) {
-                (SIGUSR1, Some((vitals, _))) => _ = writeln!(std::io::stderr(), "operator only: {vitals}"),
-                (SIGHUP, Some((_, reopen))) => reopen.ask(),
+                (SIGUSR1, Some(live)) => _ = writeln!(std::io::stderr(), "operator only: {}", live.vitals),
+                (SIGHUP, Some(live)) => {
+                    live.say("RELOADING=1");
+                    live.reopen.ask();
+                    live.say("READY=1");
+                }
                 (SIGHUP, None) => {}
                 // A second signal asks for an end without delay.
                 _ if asked => std::process::exit(128 + signal),
                 _ => {
                     asked = true;
+                    if let Some(live) = &live {
+                        live.say("STOPPING=1");
+                    }
                     stop.stop();
                 }
             }

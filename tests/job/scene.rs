@@ -1,6 +1,7 @@
 //! A directory with a job in it, and processes that run the job.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -41,12 +42,22 @@ impl Scene {
     }
 
     pub(crate) fn start_reading(&self, arguments: &[&str], input: Stdio) -> Life {
+        self.start_with(&[], arguments, input)
+    }
+
+    /// Starts a process with these variables in its environment.
+    pub(crate) fn start_in(&self, environment: &[(&str, OsString)], arguments: &[&str]) -> Life {
+        self.start_with(environment, arguments, Stdio::null())
+    }
+
+    fn start_with(&self, environment: &[(&str, OsString)], arguments: &[&str], input: Stdio) -> Life {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         // Files, so that a process never waits for a reader of its output.
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let (out, err) = (self.at(&format!(".out-{count}")), self.at(&format!(".err-{count}")));
         let child = Command::new(env!("CARGO_BIN_EXE_discreet"))
             .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .current_dir(&*self.0)
             .stdin(input)
             .stdout(File::create(&out).unwrap())

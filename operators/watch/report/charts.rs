@@ -108,7 +108,8 @@ pub(super) fn errors(errors: &Errors, width: f64) -> Option<Drawing> {
     drawing.title = "What the bound left out beside what the noise added".to_owned();
     drawing.description =
         format!("The bound left out {bound_said} of a number on average, the noise added {noise_said}.");
-    let right = width - room(&[bound_said.clone(), noise_said.clone()], 7.2, 30.0);
+    // Room for the mark of a demonstration, too.
+    let right = width - room(&[bound_said.clone(), noise_said.clone()], 7.2, 30.0) - 46.0;
     let across = Scale::new((0.0, bound.max(noise).max(f64::MIN_POSITIVE)), (140.0, right));
     let bars = [
         ("left out by the bound", bound, bound_said, "plain"),

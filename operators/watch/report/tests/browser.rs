@@ -56,7 +56,7 @@ impl Drop for Browser {
 /// A script that sends the measures of its page to the window around it: the number of pictures that are shown
 /// with a size, and of those that are not shown; the page's width and the width available; the colour of its
 /// ground; how far a text or an element reaches beyond the window; the smallest letters of a picture, in
-/// tenths of a pixel; and the right end of the rightmost picture.
+/// tenths of a pixel; the right end of the rightmost picture; and the largest letters.
 const MEASURE: &str = "<script>addEventListener('load',()=>{const d=document.documentElement,all=[...document.querySelectorAll('svg')],\
     shown=all.filter(s=>s.getClientRects().length),size=s=>s.getBoundingClientRect(),\
     seen=shown.filter(s=>size(s).width>100&&size(s).height>10).length,\
@@ -64,9 +64,10 @@ const MEASURE: &str = "<script>addEventListener('load',()=>{const d=document.doc
     over=Math.max(0,...texts.map(t=>Math.max(size(t).right-d.clientWidth,-size(t).left)),\
     ...[...document.querySelectorAll('.panels,.wide,.beside,.legend,.after')].map(e=>e.scrollWidth-e.clientWidth)),\
     least=Math.min(...texts.map(t=>parseFloat(getComputedStyle(t).fontSize)*t.ownerSVGElement.getScreenCTM().a)),\
-    right=Math.max(0,...shown.map(s=>size(s).right));\
+    right=Math.max(0,...shown.map(s=>size(s).right)),\
+    most=Math.max(...texts.map(t=>parseFloat(getComputedStyle(t).fontSize)*t.ownerSVGElement.getScreenCTM().a));\
     parent.postMessage([seen,all.length-shown.length,d.scrollWidth,d.clientWidth,getComputedStyle(document.body).backgroundColor,\
-    Math.ceil(over),Math.floor(least*10),Math.round(right)].join(';'),'*')})</script>";
+    Math.ceil(over),Math.floor(least*10),Math.round(right),Math.ceil(most*10)].join(';'),'*')})</script>";
 
 // Refutes a page that a browser cannot parse, pictures without a size, a page that is wider than its window, a
 // picture of which a part is cut, letters that are too small to be read, and a wide window that is half empty.
@@ -97,7 +98,7 @@ fn a_browser_shows_every_picture_within_its_window() {
             let page = String::from_utf8(browser.run(&file, &options)).unwrap();
             let title = page.split_once("<title>").unwrap().1.split_once("</title>").unwrap().0;
             let measured: Vec<&str> = title.split(';').collect();
-            let [seen, hidden, wide, room, colour, over, letters, right] = measured[..] else {
+            let [seen, hidden, wide, room, colour, over, letters, right, most] = measured[..] else {
                 panic!("{name} was not measured: {title}")
             };
             let number = |text: &str| text.parse::<i64>().unwrap();
@@ -105,7 +106,7 @@ fn a_browser_shows_every_picture_within_its_window() {
             assert_eq!(number(seen) + number(hidden), all, "{at}");
             assert!(number(seen) * 2 >= all && number(seen) > 0, "{at}");
             assert!(number(wide) <= number(room) && number(over) <= 0, "{at}");
-            assert!(number(letters) >= 88, "{at}");
+            assert!(number(letters) >= 88 && number(most) <= 210, "{at}");
             assert!(number(right) * 10 >= number(room) * 9, "{at}");
             assert_eq!(colour, ground, "{at}");
         }
