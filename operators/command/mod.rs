@@ -4,12 +4,14 @@
 mod calibrate;
 mod check;
 mod ledger;
+mod manual;
 mod means;
 mod observers;
 mod price;
 mod ranks;
 mod run;
 mod running;
+mod service;
 mod shape;
 mod synth;
 mod values;
@@ -71,6 +73,10 @@ pub(crate) enum Command {
     },
     /// Generate a realistic event log of any size, from a seed
     Synth(synth::SynthArgs),
+    /// Print the completions of this command for a shell
+    Completions(manual::CompletionsArgs),
+    /// Print the manual page of this command
+    Man(manual::ManArgs),
 }
 
 impl Command {
@@ -99,6 +105,8 @@ impl Command {
             Command::Price(price) => price.run().map(Done::Page),
             Command::Ledger { command } => command.run().map(Done::Page),
             Command::Synth(synth) => synth.run().map(Done::Page),
+            Command::Completions(completions) => Ok(Done::Page(completions.run())),
+            Command::Man(man) => man.run().map(Done::Page),
         };
         let (written, code) = match answer {
             Ok(Done::Page(page)) => (io::stdout().lock().write_all(page.as_bytes()), 0),

@@ -1,5 +1,6 @@
 //! The output of a run for people: a report when it is over, and a progress bar on a terminal.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -7,10 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
+use discreet::accounting::Promise;
 use discreet::job::config::RecordFormat;
+use discreet::job::plan::{Planned, PlannedKeys};
 use discreet::job::{Job, Progress, ReleaseListener, Survey};
 use discreet::time::in_words;
-use discreet::watch::{Heading, Report};
+use discreet::watch::{Heading, ReleaseNotes, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Refusal;
@@ -170,7 +173,32 @@ pub(super) fn heading(job: &Job, demo: bool) -> Heading {
         budget: account.cap().to_string(),
         made: format!("{:.0}", jiff::Timestamp::now()),
         demo,
+        releases: notes(job),
     }
+}
+
+/// What the plan says about each release, for readers of a report; nothing where there is no plan, as in a
+/// demonstration that finds its windows in the data.
+fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
+    let Ok(plan) = job.plan() else { return BTreeMap::new() };
+    // Elsewhere a person cannot be bound to some of the windows of a span.
+    let windows_bindable = matches!(job.account().promise(), Promise::Lifetime | Promise::Windows(_));
+    let units = if plan.unit == "record" { "records" } else { "people" };
+    let note = |planned: Planned| {
+        let empty = match planned.keys {
+            PlannedKeys::Discovered { threshold } => Some(format!(
+                "The plan says that a key is released once about {threshold} {units} have it: no key had that many. List \
+                 the keys, or give the release a larger share or longer windows."
+            )),
+            _ => None,
+        };
+        let ones = planned.moves.iter().all(|moves| moves.l0 == 1.0 && moves.linf == 1.0);
+        let least = ones && (planned.paid_together <= 1 || !windows_bindable);
+        let longest = planned.windows.every == "all" || planned.windows.count == Some(1);
+        let least_bound = plan.unit == "record" || least;
+        (planned.name, ReleaseNotes { empty, least_bound, longest })
+    };
+    plan.releases.into_iter().map(note).collect()
 }
 
 /// A listener that adds the lines that have left to a report.

@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::observers::OutputArgs;
+use super::service::ServiceManager;
 use super::watching::RunWatch;
 use super::{Done, INTERNAL_FAULT, Refusal, observers};
 
@@ -33,8 +34,20 @@ impl RunArgs {
             report.map(|path| observers::RunReport::new(path, &job, false, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
         let mut live = Live::default();
-        let heard = (live.vitals.clone(), live.reopen.clone(), live.clock_word.clone());
+        let manager = ServiceManager::find()?.map(Arc::new);
+        let heard = RunSignals {
+            vitals: live.vitals.clone(),
+            reopen: live.reopen.clone(),
+            clock_word: live.clock_word.clone(),
+            manager: manager.clone(),
+        };
         handle_signals(&live.stop, Some(heard))?;
+        if let Some(manager) = manager.clone() {
+            let (vitals, stop) = (live.vitals.clone(), live.stop.clone());
+            let report = move || manager.report(&vitals, &stop);
+            let spawned = std::thread::Builder::new().name("manager".into()).spawn(report);
+            spawned.map_err(|error| Refusal::new(format!("a thread: {error}")))?;
+        }
         let watch = RunWatch::start(&job, &live.vitals, processes.as_ref(), page.clone())?;
         live.workers = workers;
         live.processes = processes;
@@ -48,6 +61,9 @@ impl RunArgs {
             notice: Some(notice()),
         };
         let finished = job.run(live);
+        if let Some(manager) = manager {
+            manager.say("STOPPING=1");
+        }
         // The report is written even if the run failed: it shows lines that have left.
         let report = page.is_some().then(|| watch.live().report());
         // From here on, nothing else writes it.
@@ -206,10 +222,26 @@ pub(crate) fn survive_file_limits() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
+/// The parts of a live run that signals reach.
+pub(crate) struct RunSignals {
+    vitals: Vitals,
+    reopen: Reopen,
+    clock_word: ClockWord,
+    manager: Option<Arc<ServiceManager>>,
+}
+
+impl RunSignals {
+    fn say(&self, message: &str) {
+        if let Some(manager) = &self.manager {
+            manager.say(message);
+        }
+    }
+}
+
 /// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; on a second such signal the process ends
 /// at once. SIGHUP stops no run, since a closed terminal does not concern it: a live run reopens its output
 /// on SIGHUP. On SIGUSR1 it prints its vitals to standard error, and on SIGUSR2 it believes the clock.
-pub(crate) fn handle_signals(stop: &Stop, live: Option<(Vitals, Reopen, ClockWord)>) -> Result<(), Refusal> {
+pub(crate) fn handle_signals(stop: &Stop, live: Option<RunSignals>) -> Result<(), Refusal> {
     let refuse = |error: std::io::Error| Refusal::new(format!("signals: {error}"));
     let mut heard = vec![SIGTERM, SIGINT, SIGHUP];
     if live.is_some() {
@@ -223,14 +255,21 @@ pub(crate) fn handle_signals(stop: &Stop, live: Option<(Vitals, Reopen, ClockWor
         let mut asked = false;
         for signal in signals.forever() {
             match (signal, &live) {
-                (SIGUSR1, Some((vitals, ..))) => _ = writeln!(std::io::stderr(), "operator only: {vitals}"),
-                (SIGUSR2, Some((_, _, word))) => word.say(),
-                (SIGHUP, Some((_, reopen, _))) => reopen.ask(),
+                (SIGUSR1, Some(live)) => _ = writeln!(std::io::stderr(), "operator only: {}", live.vitals),
+                (SIGUSR2, Some(live)) => live.clock_word.say(),
+                (SIGHUP, Some(live)) => {
+                    live.say("RELOADING=1");
+                    live.reopen.ask();
+                    live.say("READY=1");
+                }
                 (SIGHUP, None) => {}
                 // A second signal asks for an end without delay.
                 _ if asked => std::process::exit(128 + signal),
                 _ => {
                     asked = true;
+                    if let Some(live) = &live {
+                        live.say("STOPPING=1");
+                    }
                     stop.stop();
                 }
             }

@@ -7,5 +7,5 @@ mod report;
 mod serve;
 
 pub use live::{KEPT_WINDOWS, LiveHeading, LiveRun};
-pub use report::{Heading, Report};
+pub use report::{Heading, ReleaseNotes, Report};
 pub use serve::{OperatorStatus, OperatorView, WatchServer, WatchSettings};

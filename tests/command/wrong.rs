@@ -97,3 +97,35 @@ fn every_subcommand_says_how_it_is_used() {
         assert!(code == 0 && error.is_empty() && page.contains("Usage: discreet "), "{words:?}: {page}");
     }
 }
+
+/// Refutes completions that lack a subcommand or do not parse, and a page that is none or lacks an option.
+#[test]
+fn shells_and_man_know_the_command() {
+    for (shell, own) in
+        [("bash", "complete -F"), ("zsh", "#compdef discreet"), ("fish", "complete -c discreet")]
+    {
+        let (code, script, error) = discreet(&["completions", shell]);
+        assert!(code == 0 && error.is_empty() && script.contains(own), "{shell}: {error}");
+        for word in ["replay", "calibrate", "forecast", "workers"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        let path = std::env::temp_dir().join(format!("discreet-{}-completions.{shell}", std::process::id()));
+        std::fs::write(&path, &script).unwrap();
+        match std::process::Command::new(shell).arg("-n").arg(&path).status() {
+            Ok(status) => assert!(status.success(), "{shell}"),
+            Err(_) => println!("skipped: no {shell}: its completions are not parsed"),
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+    assert_eq!(discreet(&["completions", "cmd"]).0, 2);
+    let (code, page, _) = discreet(&["man"]);
+    assert!(code == 0 && page.contains(".TH discreet 1") && page.contains("Exit codes"), "{page}");
+    let place = std::env::temp_dir().join(format!("discreet-man-{}", std::process::id()));
+    let place = place.to_str().unwrap();
+    assert_eq!(discreet(&["man", "--out", place]).0, 78, "a directory that is not there");
+    std::fs::create_dir(place).unwrap();
+    assert_eq!(discreet(&["man", "--out", place]).0, 0);
+    let read = |name: &str| std::fs::read_to_string(format!("{place}/{name}.1")).unwrap();
+    assert!(read("discreet-run").contains("report") && read("discreet-ledger-init").contains("config"));
+    std::fs::remove_dir_all(place).unwrap();
+}

@@ -26,6 +26,7 @@ mod rivals;
 mod rotation;
 mod same;
 mod scene;
+mod service;
 mod signals;
 mod totals;
 mod watch;

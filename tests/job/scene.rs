@@ -1,6 +1,7 @@
 //! A directory with a job in it, and processes that run the job.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -41,13 +42,18 @@ impl Scene {
     }
 
     pub(crate) fn start_reading(&self, arguments: &[&str], input: Stdio) -> Life {
-        self.start_under(&[], arguments, input)
+        self.start_under::<&str>(&[], arguments, input)
     }
 
     /// Starts a process with these variables in its environment.
-    pub(crate) fn start_under(
+    pub(crate) fn start_in(&self, environment: &[(&str, OsString)], arguments: &[&str]) -> Life {
+        self.start_under(environment, arguments, Stdio::null())
+    }
+
+    /// Starts a process with these variables in its environment, and this input.
+    pub(crate) fn start_under<V: AsRef<std::ffi::OsStr>>(
         &self,
-        environment: &[(&str, PathBuf)],
+        environment: &[(&str, V)],
         arguments: &[&str],
         input: Stdio,
     ) -> Life {

@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{fmt, mem};
 
@@ -185,6 +186,8 @@ impl Connections {
 struct WorkerRun {
     feeds: Feeds,
     shared: Arc<ProcessShared>,
+    /// The number of its turns, for observers of the run.
+    turns: Arc<AtomicU64>,
     /// True if all inputs were closed, and every dataflow has ended.
     is_over: bool,
 }
@@ -193,13 +196,15 @@ impl WorkerRun {
     fn new(engine: &Engine, shared: Arc<ProcessShared>) -> WorkerRun {
         let context = Context::new(Arc::clone(&shared));
         let feeds = Feeds::new(context, engine.index(), engine.peers());
-        WorkerRun { feeds, shared, is_over: false }
+        let turns = shared.worker();
+        WorkerRun { feeds, shared, turns, is_over: false }
     }
 
     fn drive(&mut self, engine: &mut Engine) -> Result<(), RunError> {
         // Created last, so that in a step it answers after the other dataflows have taken their input.
         let mut pace = ReadPace::new(engine);
         while !self.shared.has_failed() {
+            self.turns.fetch_add(1, Ordering::Relaxed);
             if self.shared.is_stopped() {
                 self.drain(engine);
                 return Ok(());
@@ -241,6 +246,7 @@ impl WorkerRun {
     fn close(&mut self, engine: &mut Engine) {
         self.feeds.pumps.clear();
         while engine.has_dataflows() && !self.shared.has_failed() {
+            self.turns.fetch_add(1, Ordering::Relaxed);
             // A run that was asked to stop does not wait for processes that have left.
             if self.shared.is_stopped() {
                 return self.drain(engine);
@@ -255,6 +261,7 @@ impl WorkerRun {
     fn drain(&self, engine: &mut Engine) {
         let mut waited = None;
         while !self.shared.has_failed() {
+            self.turns.fetch_add(1, Ordering::Relaxed);
             engine.step_or_park(Some(NAP));
             if self.shared.awaited() == 0 {
                 let since = *waited.get_or_insert_with(Instant::now);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::failure::{Finished, RunError};
 use super::gaps::InputGaps;
@@ -19,7 +19,11 @@ use crate::time::Time;
 /// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read,
 /// requests that the gate has are answered, and nothing that is incomplete is sealed.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    asked: Arc<AtomicBool>,
+    /// The turns of each worker of this process, while it runs.
+    turns: Arc<Mutex<Vec<Weak<AtomicU64>>>>,
+}
 
 impl Stop {
     /// Creates a switch that is off.
@@ -29,12 +33,27 @@ impl Stop {
 
     /// Asks the run to stop.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.asked.store(true, Ordering::SeqCst);
     }
 
     /// Returns true if the run was asked to stop.
     pub fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// Returns each worker of this process that runs at present, with the number of its turns so far: one
+    /// that does not grow within seconds belongs to a worker that hangs. It says nothing of the records.
+    pub fn turns(&self) -> Vec<(usize, u64)> {
+        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = turns.iter().enumerate();
+        running.filter_map(|(at, turns)| Some((at, turns.upgrade()?.load(Ordering::Relaxed)))).collect()
+    }
+
+    /// Adds a worker, which counts its turns for as long as it runs.
+    pub(crate) fn worker(&self) -> Arc<AtomicU64> {
+        let own = Arc::default();
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&own));
+        own
     }
 }
 
@@ -84,6 +103,10 @@ impl ProcessShared {
 
     pub(crate) fn take_failure(&self) -> Option<RunError> {
         lock(&self.failure).take()
+    }
+
+    pub(crate) fn worker(&self) -> Arc<AtomicU64> {
+        self.stop.worker()
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

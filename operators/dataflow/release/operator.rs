@@ -231,8 +231,8 @@ struct ReleaseSequencer<S: WindowStatistic> {
 /// Returns the number of a release among those of its input, the end of the last window that a former run has
 /// settled, and the number of the first window to request.
 ///
-/// Where records are read again from resume positions, a release that has no row begins with the first window
-/// of which all records are read.
+/// Where records are read again from resume positions, no window is requested of which not all records are
+/// read: a release that is new, or was left out for some time, begins with the first one.
 fn resumed(
     title: &Title,
     schedule: &Schedule,
@@ -247,8 +247,10 @@ fn resumed(
     let frontier = handle.last_row(&title.name, &title.version)?;
     let first = match (positions.since(), frontier) {
         (None, _) => 0,
-        (Some(_), Some(end)) => schedule.first_ending_after(end),
-        (Some(since), None) => schedule.first_starting_at(since),
+        // One that was left out for some time goes on there too: records of windows before are not read.
+        (Some(since), end) => {
+            schedule.first_starting_at(since).max(end.map_or(0, |end| schedule.first_ending_after(end)))
+        }
     };
     Ok((need, frontier, first))
 }

@@ -24,6 +24,58 @@ impl Source for Fails {
     }
 }
 
+/// A source that does not return for a while.
+struct Hangs(Arc<AtomicBool>);
+
+impl Source for Hangs {
+    type Record = (Time, i64);
+
+    fn pull(&mut self, _: &mut Vec<(Time, i64)>) -> Result<Pulled, SourceError> {
+        while self.0.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Pulled::Idle)
+    }
+}
+
+// Refutes turns that are counted for a worker that hangs, and a worker that waits for records and looks as if it
+// hung.
+#[test]
+fn a_worker_that_hangs_has_no_turns() {
+    let (stop, hangs) = (Stop::new(), Arc::new(AtomicBool::new(true)));
+    let (seen, held) = (stop.clone(), Arc::clone(&hangs));
+    let watching = thread::spawn(move || {
+        let moved = |seen: &Stop| {
+            let before = seen.turns();
+            thread::sleep(Duration::from_millis(300));
+            let after = seen.turns();
+            after.iter().filter(|worker| !before.contains(worker)).count()
+        };
+        while seen.turns().len() < 2 || seen.turns().iter().any(|(_, turns)| *turns == 0) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let one = moved(&seen);
+        held.store(false, Ordering::SeqCst);
+        let both = (0..100).any(|_| moved(&seen) == 2);
+        seen.stop();
+        (one, both)
+    });
+    let config = Config::threads(2).unwrap().stopped_by(&stop);
+    let ended = execute(config, move |worker, feeds| {
+        let hangs = if worker.index() == 1 { Arc::clone(&hangs) } else { Arc::default() };
+        worker.dataflow(|scope| {
+            let records = feeds.stream(scope, Hangs(hangs));
+            let ears = Ears::default();
+            let plan = StatisticSchedule::new(title("visits"), tens(Some(40)), Counts);
+            ears.listen(records, &tens(Some(40)), plan, Vec::new(), usize::MAX);
+        });
+        Ok(())
+    });
+    let (one, both) = watching.join().unwrap();
+    assert!(ended.is_ok());
+    assert_eq!((one, both), (1, true));
+}
+
 #[test]
 fn a_source_that_errs_completes_nothing() {
     for (gone, code) in [(SourceError::lost("a.csv"), 69), (SourceError::refused("a.csv:7:1"), 65)] {

@@ -109,6 +109,21 @@ impl Vitals {
         known.released += 1;
     }
 
+    /// Returns true once the ledger is open and the input is connected.
+    pub fn is_connected(&self) -> bool {
+        self.lock().progress.is_some()
+    }
+
+    /// The part of the vitals that is public, as one line: it depends on the clock and on what has left.
+    pub fn public(&self) -> String {
+        let known = self.lock();
+        let spent = match &known.budget_status {
+            Some(BudgetStatus { spent, cap, .. }) => format!("spent {spent} of {cap}"),
+            None => "nothing spent since it began".to_owned(),
+        };
+        format!("{} windows open, {} released, {spent}", known.open(SystemClock.now()), known.released)
+    }
+
     fn lock(&self) -> MutexGuard<'_, KnownVitals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,10 +1,12 @@
 //! The part of the report about its budget: the spending window by window, the forecast, and the errors of
 //! values.
 
+use super::ReleaseNotes;
 use super::charts::Off;
 use super::draw::{Drawing, Scale, counted, dated, grouped, percent, said, spanned};
 use super::model::{BudgetHistory, Model, ReportedWindow, WindowOutcome};
 use super::timeline::ruler;
+use crate::accounting::Interval;
 use crate::ledger::Outlook;
 use crate::release_line::CellLine;
 
@@ -13,21 +15,74 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 24.0;
 
-/// A chart of the spent part of the cap over time; `None` if no status was added.
+/// The horizontal axis of the burn-down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BurnDownAxis {
+    /// The time of the windows.
+    Time,
+    /// The order in which the windows left: over time the chart would show as spent early what windows of
+    /// the same time cost later.
+    Order,
+}
+
+/// The steps of a burn-down: where each begins and ends, and the spent part of the cap after it.
+pub(super) fn steps(budget: &BudgetHistory) -> (BurnDownAxis, Vec<(i64, i64, f64)>) {
+    let spent = &budget.spent;
+    let in_order = spent.windows(2).all(|pair| pair[0].0.end() <= pair[1].0.end());
+    if in_order {
+        return (BurnDownAxis::Time, by_end(spent.iter().copied(), f64::max));
+    }
+    // Where nothing is ever given back, each window has its own cost at its own time, whenever it left.
+    if spent.windows(2).all(|pair| pair[0].1 <= pair[1].1) {
+        let mut before = 0.0;
+        let mut costs: Vec<(Interval, f64)> = Vec::with_capacity(spent.len());
+        for (window, part) in spent {
+            costs.push((*window, part - before));
+            before = *part;
+        }
+        costs.sort_by_key(|(window, _)| window.end());
+        let mut steps = by_end(costs.into_iter(), |a, b| a + b);
+        let mut sum = 0.0;
+        for (_, _, part) in &mut steps {
+            sum += *part;
+            *part = sum;
+        }
+        return (BurnDownAxis::Time, steps);
+    }
+    let step = |(at, (_, part)): (usize, &(Interval, f64))| (at as i64, at as i64 + 1, *part);
+    (BurnDownAxis::Order, spent.iter().enumerate().map(step).collect())
+}
+
+/// One step for all windows with the same end, which are neighbours.
+fn by_end(windows: impl Iterator<Item = (Interval, f64)>, both: fn(f64, f64) -> f64) -> Vec<(i64, i64, f64)> {
+    let mut steps: Vec<(i64, i64, f64)> = Vec::new();
+    for (window, part) in windows {
+        match steps.last_mut() {
+            Some((start, end, kept)) if *end == window.end() => {
+                (*start, *kept) = ((*start).min(window.start()), both(*kept, part));
+            }
+            _ => steps.push((window.start(), window.end(), part)),
+        }
+    }
+    steps
+}
+
+/// A chart of the spent part of the cap; `None` if no status was added.
 pub(super) fn chart(budget: &BudgetHistory, (width, height): (f64, f64)) -> Option<Drawing> {
-    let start = budget.spent.values().map(|(start, _)| *start).min()?;
-    let (end, (_, newest)) = budget.spent.last_key_value()?;
-    let span = (start, (*end).max(start.saturating_add(1)));
-    let most = budget.spent.values().map(|(_, part)| *part).fold(1.0, f64::max);
+    let (axis, spent) = steps(budget);
+    let start = spent.iter().map(|(start, ..)| *start).min()?;
+    let (_, end, newest) = *spent.last()?;
+    let span = (start, end.max(start.saturating_add(1)));
+    let most = spent.iter().map(|(_, _, part)| *part).fold(1.0, f64::max);
     let (across, base) = ((LEFT, width - RIGHT), height - BOTTOM);
     let up = Scale::new((0.0, most), (base, TOP));
     let after = |time: i64| (i128::from(time) - i128::from(start)) as f64;
     let along = Scale::new((0.0, after(span.1)), across);
 
-    let spent = percent(*newest);
+    let said = percent(newest);
     let mut drawing = Drawing { width, height, title: "The budget".to_owned(), ..Drawing::default() };
     let windows = counted(budget.spent.len(), "window");
-    drawing.description = format!("After {windows}, {spent} of the cap is spent.");
+    drawing.description = format!("After {windows}, {said} of the cap is spent.");
     for part in [0.25, 0.5, 0.75] {
         drawing.line("grid", [across.0, up.at(part), across.1, up.at(part)]);
     }
@@ -35,28 +90,55 @@ pub(super) fn chart(budget: &BudgetHistory, (width, height): (f64, f64)) -> Opti
         drawing.text("tick end", LEFT - 7.0, up.at(part) + 3.8, &percent(part));
     }
     // The cost of a window is drawn over all of the window's time.
-    let mut steps = vec![(across.0, base)];
-    for (end, (start, part)) in &budget.spent {
-        let (before, reached) = steps.last().map_or((across.0, base), |(x, y)| (*x, *y));
+    let mut line = vec![(across.0, base)];
+    for (start, end, part) in &spent {
+        let (before, reached) = line.last().map_or((across.0, base), |(x, y)| (*x, *y));
         let from = along.at(after(*start)).max(before);
-        steps.extend([
-            (from, reached),
-            (from, up.at(*part)),
-            (along.at(after(*end)).max(from), up.at(*part)),
-        ]);
+        line.extend([(from, reached), (from, up.at(*part)), (along.at(after(*end)).max(from), up.at(*part))]);
     }
-    let last = steps.last().copied().unwrap_or((across.1, base));
-    let area = steps.iter().copied().chain([(across.1, last.1), (across.1, base)]);
-    drawing.path("band", area, true);
-    drawing.path("value", steps.into_iter(), false);
+    let last = line.last().copied().unwrap_or((across.1, base));
+    // An area that is full from its start would be a block that shows nothing.
+    if !paid_at_once(&spent) {
+        let area = line.iter().copied().chain([(across.1, last.1), (across.1, base)]);
+        drawing.path("band", area, true);
+    }
+    drawing.path("value", line.into_iter(), false);
     drawing.dot("dot", last.0, last.1, 3.0);
     drawing.line("cap", [across.0, up.at(1.0), across.1, up.at(1.0)]);
     drawing.text("note", LEFT + 2.0, up.at(1.0) - 6.0, "the cap");
-    let label = if last.1 < base - 30.0 { base - 9.0 } else { last.1 - 9.0 };
-    drawing.text("number end", last.0 - 5.0, label, &format!("{spent} spent"));
+    // Below the line's end where the cap is near, and above it elsewhere.
+    let label = if last.1 - TOP < 24.0 { last.1 + 17.0 } else { last.1 - 9.0 };
+    drawing.text("number end", last.0 - 5.0, label, &format!("{said} spent"));
     drawing.line("axis", [across.0, base, across.1, base]);
-    ruler(&mut drawing, span, across, base);
+    match axis {
+        BurnDownAxis::Time => ruler(&mut drawing, span, across, base),
+        BurnDownAxis::Order => {
+            let middle = f64::midpoint(across.0, across.1);
+            drawing.text(
+                "tick middle",
+                middle,
+                base + 16.0,
+                &format!("{windows}, in the order in which they left"),
+            );
+        }
+    }
     Some(drawing)
+}
+
+/// Returns true if the first of several steps cost as much as all of them.
+fn paid_at_once(steps: &[(i64, i64, f64)]) -> bool {
+    match steps {
+        [(_, _, first), .., (_, _, last)] => *first > 0.0 && last <= first,
+        _ => false,
+    }
+}
+
+/// The reason for a burn-down that does not burn down, in words.
+pub(super) fn once(budget: &BudgetHistory) -> Option<String> {
+    let paid = paid_at_once(&steps(budget).1);
+    paid.then(|| {
+        "All of it was paid with the first window: totals over windows are paid for once.".to_owned()
+    })
 }
 
 /// The forecast at the present pace, in words.
@@ -125,6 +207,8 @@ pub(super) struct Errors {
     pub(super) bound: ErrorMean,
     /// The mean difference between the tally and the released value, from noise.
     pub(super) noise: ErrorMean,
+    /// The mean magnitude of the exact values.
+    pub(super) size: ErrorMean,
     /// The number of intervals that contain their tally.
     pub(super) held: u64,
     /// The rank errors of values that have such a bound instead of an interval.
@@ -156,6 +240,9 @@ const LOOKED_AT: usize = 100_000;
 /// The largest magnitude of a number in a chart: beyond it, differences could overflow to infinity.
 const FINITE: f64 = 1e300;
 
+/// The part of a number below which an error is not worth a remedy.
+const SMALL: f64 = 0.02;
+
 impl Errors {
     pub(super) fn take(&mut self, cell: &CellLine<'_>) {
         let Some(value) = finite(cell.value) else { return };
@@ -173,27 +260,53 @@ impl Errors {
         self.noise.add((value - tally).abs());
         if let Some(truth) = finite(cell.truth) {
             self.bound.add((truth - tally).abs());
+            self.size.add(truth.abs());
         }
         self.held += u64::from(holds(cell.low, cell.tally, cell.high));
     }
 
-    /// Compares the errors of contribution bounding and noise, and recommends a change of the bound or the
-    /// budget.
-    pub(super) fn advice(&self) -> Option<String> {
+    /// An error as a part of the mean number; `None` if there is no number but zero.
+    pub(super) fn part(&self, error: f64) -> Option<f64> {
+        self.size.value().filter(|size| *size > 0.0).map(|size| error / size)
+    }
+
+    /// Compares the errors of contribution bounding and noise with each other and with the numbers, and
+    /// recommends a change of the bound or the budget where one is possible and worth it.
+    pub(super) fn advice(&self, notes: &ReleaseNotes) -> Option<String> {
         let (bound, noise) = (self.bound.value()?, self.noise.value()?);
+        let of = self
+            .size
+            .value()
+            .map_or(String::new(), |size| format!(", where a number is {} on average", said(size)));
         let (bound_said, noise_said) = (said(bound), said(noise));
-        Some(if bound > 2.0 * noise {
+        let small = |error: f64| self.part(error).is_some_and(|part| part < SMALL);
+        Some(if small(bound) && small(noise) {
             format!(
-                "The bound leaves out more than the noise adds, {bound_said} against {noise_said}: a larger bound lets \
+                "Both are small: the bound leaves out {bound_said} and the noise adds {noise_said}{of}. There is little to gain."
+            )
+        } else if bound > 2.0 * noise {
+            format!(
+                "The bound leaves out more than the noise adds, {bound_said} against {noise_said}{of}: a larger bound lets \
                  each person count for more, and asks for more noise."
             )
         } else if noise > 2.0 * bound {
+            let mut remedies = Vec::new();
+            remedies.extend((!notes.least_bound).then_some("a smaller bound"));
+            remedies.extend((!notes.longest).then_some("longer windows"));
+            remedies.push("a larger share or budget");
+            let last = remedies.pop().unwrap_or_default();
+            let remedies = match remedies.is_empty() {
+                true => last.to_owned(),
+                false => format!("{} or {last}", remedies.join(", ")),
+            };
+            let least = if notes.least_bound { " No bound is smaller." } else { "" };
             format!(
-                "The noise adds more than the bound leaves out, {noise_said} against {bound_said}: try a smaller bound, \
-                 longer windows or a larger budget."
+                "The noise adds more than the bound leaves out, {noise_said} against {bound_said}{of}: try {remedies}.{least}"
             )
         } else {
-            "Bound and noise take about as much, so the bound suits this budget.".to_owned()
+            format!(
+                "Bound and noise take about as much, {bound_said} and {noise_said}{of}: the bound suits this budget."
+            )
         })
     }
 

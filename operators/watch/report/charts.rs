@@ -13,9 +13,14 @@ const ROW: f64 = 25.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 26.0;
 
+/// The room of an exact value below its bar, and of a name above it.
+const EXACT: f64 = 15.0;
+const NAME: f64 = 17.0;
+
 /// A chart of the keys of a release's only window: a bar from zero to each value, with a whisker for its
-/// interval. Also returns the number of keys that are not shown.
-pub(super) fn window(series: &ReleaseSeries, width: f64) -> (Drawing, usize) {
+/// interval. An exact value has a line of its own below the bar: each number stands beside its own mark. In a
+/// slim picture names stand above the bars. Also returns the number of keys that are not shown.
+pub(super) fn window(series: &ReleaseSeries, width: f64, slim: bool) -> (Drawing, usize) {
     let first = |track: &'_ Track| track.points.first().copied();
     let mut bars: Vec<(&Track, ChartPoint)> =
         series.tracks.iter().filter_map(|track| Some((track, first(track)?))).collect();
@@ -25,27 +30,37 @@ pub(super) fn window(series: &ReleaseSeries, width: f64) -> (Drawing, usize) {
     let hidden = bars.len().saturating_sub(BARS);
     bars.truncate(BARS);
 
+    let most = if slim { (width / 7.4) as usize } else { 32 };
     let names: Vec<String> =
-        bars.iter().map(|(track, _)| short(&track.name().unwrap_or_else(|| named(None)), 32)).collect();
-    let values: Vec<String> = bars.iter().map(|(_, point)| said(point.value)).collect();
-    let left = room(&names, 6.9, 72.0);
-    let right = width - room(&values, 7.2, 30.0);
-    let height = TOP + ROW * bars.len() as f64 + BOTTOM;
+        bars.iter().map(|(track, _)| short(&track.name().unwrap_or_else(|| named(None)), most)).collect();
+    let numbers_said: Vec<String> =
+        bars.iter().flat_map(|(_, point)| [Some(point.value), point.truth]).flatten().map(said).collect();
+    let exact = bars.iter().any(|(_, point)| point.truth.is_some());
+    let left = if slim { 3.0 } else { room(&names, 6.9, 72.0) };
+    let right = width - room(&numbers_said, 7.2, 30.0);
+    let above = if slim { NAME } else { 0.0 };
+    let row = ROW + above + if exact { EXACT } else { 0.0 };
+    let height = TOP + row * bars.len() as f64 + BOTTOM;
     let mut drawing = Drawing { width, height, title: series.name.clone(), ..Drawing::default() };
 
     let all = bars.iter().flat_map(|(_, point)| point.numbers());
-    let range = numbers(all.clone(), ((right - left) / 80.0) as usize, true).tight(all);
+    let range = numbers(all, ((right - left) / 80.0) as usize, true);
     let across = Scale::new(range.ends, (left, right));
     for (value, label) in &range.ticks {
         let class = if *value == 0.0 { "zero" } else { "grid" };
         drawing.line(class, [across.at(*value), TOP, across.at(*value), height - BOTTOM + 2.0]);
-        drawing.text("tick middle", across.at(*value), height - 8.0, label);
+        // A label at the edge of a slim picture begins there.
+        let class = if across.at(*value) < 8.0 { "tick" } else { "tick middle" };
+        drawing.text(class, across.at(*value), height - 8.0, label);
     }
-    for (at, (((_, point), name), value)) in bars.iter().zip(&names).zip(&values).enumerate() {
-        let middle = TOP + ROW * (at as f64 + 0.5);
+    for (at, ((_, point), name)) in bars.iter().zip(&names).enumerate() {
+        let top = TOP + row * at as f64;
+        let middle = top + above + ROW * 0.5;
         bar(&mut drawing, point, across, middle);
-        drawing.text("label end", left - 10.0, middle + 4.2, name);
-        drawing.text("number end", width - 2.0, middle + 4.2, value);
+        match slim {
+            true => drawing.text("label", 0.0, top + 13.0, name),
+            false => drawing.text("label end", left - 10.0, middle + 4.2, name),
+        }
     }
     let largest = bars.iter().zip(&names).map(|((_, point), name)| format!("{name} {}", said(point.value)));
     let largest: Vec<String> = largest.take(5).collect();
@@ -64,10 +79,14 @@ fn bar(drawing: &mut Drawing, point: &ChartPoint, across: Scale, middle: f64) {
             drawing.line("reach", [end, middle - 3.5, end, middle + 3.5]);
         }
     }
-    if let Some(truth) = point.truth.map(|truth| across.at(truth)) {
+    let ends = point.interval.map_or(value, |(_, high)| across.at(high));
+    drawing.text("number", ends.max(value).max(zero) + 7.0, middle + 4.2, &said(point.value));
+    if let Some(exact) = point.truth {
+        let (truth, middle) = (across.at(exact), middle + EXACT);
         let diamond =
             [(truth, middle - 5.0), (truth + 4.5, middle), (truth, middle + 5.0), (truth - 4.5, middle)];
         drawing.path("mark", diamond.into_iter(), true);
+        drawing.text("exact", truth + 10.0, middle + 4.2, &said(exact));
     }
 }
 
@@ -76,26 +95,32 @@ fn room(texts: &[String], letter: f64, least: f64) -> f64 {
     (widest as f64).mul_add(letter, 16.0).max(least)
 }
 
-/// A chart for a demonstration: the mean error of contribution bounding beside that of the noise.
+/// A chart for a demonstration: the mean error of contribution bounding beside that of the noise, each with
+/// its part of the mean number.
 pub(super) fn errors(errors: &Errors, width: f64) -> Option<Drawing> {
     let (bound, noise) = (errors.bound.value()?, errors.noise.value()?);
     let mut drawing = Drawing { width, height: 64.0, ..Drawing::default() };
-    let (bound_said, noise_said) = (said(bound), said(noise));
+    let with_part = |error: f64| match errors.part(error) {
+        Some(part) => format!("{} ({})", said(error), percent(part)),
+        None => said(error),
+    };
+    let (bound_said, noise_said) = (with_part(bound), with_part(noise));
     drawing.title = "What the bound left out beside what the noise added".to_owned();
     drawing.description =
         format!("The bound left out {bound_said} of a number on average, the noise added {noise_said}.");
-    let right = width - room(&[bound_said.clone(), noise_said.clone()], 7.2, 30.0) - 50.0;
-    let across = Scale::new((0.0, bound.max(noise).max(f64::MIN_POSITIVE)), (150.0, right));
+    // Room for the mark of a demonstration, too.
+    let right = width - room(&[bound_said.clone(), noise_said.clone()], 7.2, 30.0) - 46.0;
+    let across = Scale::new((0.0, bound.max(noise).max(f64::MIN_POSITIVE)), (140.0, right));
     let bars = [
         ("left out by the bound", bound, bound_said, "plain"),
         ("added by the noise", noise, noise_said, "bar"),
     ];
     for (at, (name, value, said, class)) in bars.into_iter().enumerate() {
         let middle = 18.0 + 28.0 * at as f64;
-        drawing.text("label end", 140.0, middle + 4.2, name);
-        drawing.rectangle(class, [150.0, middle - 7.0, across.at(value) - 150.0, 14.0]);
-        drawing.line("zero", [150.0, middle - 11.0, 150.0, middle + 11.0]);
-        drawing.text("number", across.at(value) + 8.0, middle + 4.2, &said);
+        drawing.text("label end", 132.0, middle + 4.2, name);
+        drawing.rectangle(class, [140.0, middle - 7.0, across.at(value) - 140.0, 14.0]);
+        drawing.line("zero", [140.0, middle - 11.0, 140.0, middle + 11.0]);
+        drawing.text("exact", across.at(value) + 8.0, middle + 4.2, &said);
     }
     Some(drawing)
 }
@@ -194,23 +219,28 @@ impl Off {
 
 // The legend of a chart, and the mark of a demonstration.
 
-/// The shapes of a release's chart with their meaning: lines for several windows, bars for one.
-pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool) -> Drawing {
+/// The shapes of a release's chart with their meaning, in lines of at most this width: lines for several
+/// windows, bars for one.
+pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool, width: f64) -> Drawing {
     let confidence = series.laws.first().and_then(|laws| laws.confidence.parse::<f64>().ok());
     let interval = confidence.map_or("interval".to_owned(), |part| format!("{} interval", percent(part)));
     // A release whose bounds are all of ranks has no interval to draw.
     let bounded = series.laws.is_empty() || series.laws.iter().any(|laws| laws.ranked.is_none());
-    let mut drawing = Drawing {
-        width: 620.0,
-        height: 24.0,
-        title: "What the shapes mean".to_owned(),
-        ..Drawing::default()
-    };
-    let mut x = 0.0;
-    let mut entry = |drawing: &mut Drawing, text: &str, sample: &dyn Fn(&mut Drawing, f64)| {
-        sample(drawing, x);
+    let mut drawing =
+        Drawing { width: 0.0, height: 24.0, title: "What the shapes mean".to_owned(), ..Drawing::default() };
+    let (mut x, mut y) = (0.0, 0.0);
+    let mut entry = |whole: &mut Drawing, text: &str, sample: &dyn Fn(&mut Drawing, f64)| {
+        let needed = text.chars().count() as f64 * 7.2 + 34.0;
+        if x > 0.0 && x + needed > width {
+            (x, y) = (0.0, y + 24.0);
+        }
+        let mut drawing = Drawing::default();
+        sample(&mut drawing, x);
         drawing.text("sub", x + 34.0, 16.0, text);
-        x += text.chars().count() as f64 * 6.7 + 62.0;
+        whole.body += &drawing.placed(0.0, y);
+        whole.width = whole.width.max(x + needed);
+        whole.height = y + 24.0;
+        x += needed + 22.0;
     };
     if over_time {
         entry(&mut drawing, "as published", &|drawing, x| {

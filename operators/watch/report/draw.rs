@@ -16,11 +16,11 @@ pub(super) struct Drawing {
 }
 
 impl Drawing {
-    /// The drawing as an SVG element of a page; `id` must be unique on the page.
-    pub(super) fn framed(&self, id: usize) -> String {
+    /// The drawing as an SVG element of a page, of this class; `id` must be unique on the page.
+    pub(super) fn framed(&self, id: usize, class: &str) -> String {
         let Drawing { width, height, title, description, body } = self;
         format!(
-            "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"t{id} d{id}\">\
+            "<svg class=\"chart{class}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"t{id} d{id}\">\
              <title id=\"t{id}\">{}</title><desc id=\"d{id}\">{}</desc>{body}</svg>",
             px(*width),
             px(*height),
@@ -196,22 +196,6 @@ pub(super) struct Scale {
     to: f64,
 }
 
-impl AxisRange {
-    /// Cuts the range to these values and zero, with a margin of 1.5%.
-    pub(super) fn tight(mut self, values: impl Iterator<Item = f64>) -> AxisRange {
-        let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
-        let (low, high) = values.fold((0.0, 0.0), wider);
-        let room = (high - low) * 0.015;
-        if room > 0.0 && room.is_finite() {
-            let low = if low < 0.0 { low - room } else { low };
-            let high = if high > 0.0 { high + room } else { high };
-            self.ends = (self.ends.0.max(low), self.ends.1.min(high));
-            self.ticks.retain(|(value, _)| (self.ends.0..=self.ends.1).contains(value));
-        }
-        self
-    }
-}
-
 impl Scale {
     /// Makes the scale that maps `low` to `from`, and `high` to `to`.
     pub(super) fn new((low, high): (f64, f64), (from, to): (f64, f64)) -> Scale {
@@ -227,23 +211,27 @@ impl Scale {
     }
 }
 
-/// The range of an axis, which ends at ticks.
+/// The range of an axis, and the ticks within it.
 #[derive(Clone, Debug)]
 pub(super) struct AxisRange {
     pub(super) ends: (f64, f64),
     pub(super) ticks: Vec<(f64, String)>,
 }
 
-/// A range that contains all values, and zero if it is near or `zero` is set, with about `most` ticks.
+/// The room of an axis beyond its values, as a part of its length; none beyond zero.
+const ROOM: f64 = 0.03;
+
+/// A range that contains all values, and zero if the least of them is below a quarter of the largest or
+/// `zero` is set, with about `most` ticks. It ends near the values, so that they fill the picture.
 pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool) -> AxisRange {
     let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
     let (low, high) =
         values.filter(|value| value.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), wider);
     let (mut low, mut high) = if low <= high { (low, high) } else { (0.0, 1.0) };
-    if zero || (low > 0.0 && low < 0.75 * high) {
+    if zero || (low > 0.0 && low < 0.25 * high) {
         low = low.min(0.0);
     }
-    if zero || (high < 0.0 && high > 0.75 * low) {
+    if zero || (high < 0.0 && high > 0.25 * low) {
         high = high.max(0.0);
     }
     let size = low.abs().max(high.abs());
@@ -252,11 +240,13 @@ pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool
         (low, high) = if low >= 0.0 && size <= 1.0 { (0.0, 1.0) } else { (low - room, high + room) };
     }
     let step = nice((high - low) / most.max(1) as f64);
-    let (first, last) = ((low / step).floor(), (high / step).ceil());
-    let ends = (first * step, last * step);
+    let room = (high - low) * ROOM;
+    let beyond = |end: f64, room: f64| if end == 0.0 || !room.is_finite() { end } else { end + room };
+    let ends = (beyond(low, -room), beyond(high, room));
+    let (first, last) = ((ends.0 / step).ceil(), (ends.1 / step).floor());
     let largest = ends.0.abs().max(ends.1.abs());
     // Rounding could yield more ticks: they are limited to about twice `most`.
-    let count = (last - first).clamp(1.0, 2.0 * most as f64 + 2.0) as i32;
+    let count = (last - first).clamp(0.0, 2.0 * most as f64 + 2.0) as i32;
     let tick = |index: i32| {
         let value = (first + f64::from(index)) * step;
         (value, label(value, step, largest))

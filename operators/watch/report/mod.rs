@@ -14,6 +14,8 @@ mod page;
 mod tests;
 mod timeline;
 
+use std::collections::BTreeMap;
+
 use model::Model;
 
 use crate::gate::BudgetStatus;
@@ -39,6 +41,19 @@ pub struct Heading {
     pub made: String,
     /// True for a demonstration, which shows exact values: its report is not private.
     pub demo: bool,
+    /// What the plan of the job says about its releases, by their names.
+    pub releases: BTreeMap<String, ReleaseNotes>,
+}
+
+/// What the plan of a job says about a release: all of it is known before there is data.
+#[derive(Clone, Debug, Default)]
+pub struct ReleaseNotes {
+    /// The reason for which windows may come without a number, in a sentence.
+    pub empty: Option<String>,
+    /// True if no contribution bound is smaller.
+    pub least_bound: bool,
+    /// True if no windows are longer: the only one holds everything.
+    pub longest: bool,
 }
 
 /// A report, to which windows are added one after another.

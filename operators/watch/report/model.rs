@@ -4,12 +4,12 @@
 //! The numbers are floats, since they become places on a picture. They are all released, or of a
 //! demonstration.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::budget::{Errors, finite};
 use super::draw::{counted, named};
-use crate::accounting::PrivacyCost;
+use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Forecast, Name};
 use crate::release_line::{CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says};
 use crate::time::at;
@@ -24,8 +24,8 @@ pub(super) struct Model {
 /// The spending of a budget, and its newest status.
 #[derive(Debug, Default)]
 pub(super) struct BudgetHistory {
-    /// For each end of a window, the earliest start of a window with this end, and the spent part of the cap.
-    pub(super) spent: BTreeMap<i64, (i64, f64)>,
+    /// The window of each status and the spent part of the cap, in the order in which the windows left.
+    pub(super) spent: Vec<(Interval, f64)>,
     pub(super) newest: Option<(Name, PrivacyCost, PrivacyCost)>,
     pub(super) forecast: Option<Arc<Forecast>>,
 }
@@ -156,10 +156,8 @@ impl Model {
 
     /// Adds the status of a budget at a window.
     pub(super) fn spend(&mut self, budget_status: &crate::gate::BudgetStatus) {
-        let (start, end) = (budget_status.window.start(), budget_status.window.end());
         if let Some(part) = part(&budget_status.spent, &budget_status.cap) {
-            let kept = self.budget.spent.entry(end).or_insert((start, part));
-            *kept = (kept.0.min(start), kept.1.max(part));
+            self.budget.spent.push((budget_status.window, part));
         }
         self.budget.newest =
             Some((budget_status.account.clone(), budget_status.spent.clone(), budget_status.cap.clone()));

@@ -4,17 +4,20 @@
 use std::collections::BTreeSet;
 
 use super::charts::{legend, promised, small_badge};
-use super::draw::{Drawing, counted, dated, escape, grouped, said, spanned};
+use super::draw::{Drawing, counted, dated, escape, grouped, px, said, spanned};
 use super::model::{Model, ReleaseSeries};
 use super::timeline::Timeline;
 use super::timeline::panels;
 use super::{Heading, budget, charts, mark};
 
-/// The width at which pictures are drawn; browsers scale them.
-const WIDTH: f64 = 984.0;
+/// The width at which pictures are drawn for wide windows; browsers scale them.
+const WIDTH: f64 = 1144.0;
 
-/// The width of a picture without another one beside it.
-const ALONE: f64 = 760.0;
+/// The width of their other form, for windows in which the letters of the wide one would be too small.
+const SLIM: f64 = 364.0;
+
+/// The width of a picture with words beside it.
+const BESIDE: f64 = 540.0;
 
 /// A page as it is being written.
 struct HtmlPage<'a> {
@@ -49,7 +52,7 @@ pub(super) fn page(heading: &Heading, model: &Model) -> String {
 
 impl HtmlPage<'_> {
     fn head(&mut self) {
-        let Heading { job, promise, account, budget, made, demo } = self.heading;
+        let Heading { job, promise, account, budget, made, demo, .. } = self.heading;
         let (job, style, mark) = (escape(job), page_style(), mark(self.heading));
         let title = if *demo { format!("DEMO: {job}") } else { job.clone() };
         self.text += &format!(
@@ -98,7 +101,8 @@ impl HtmlPage<'_> {
             escape(&total)
         );
         if series.tracks.is_empty() {
-            self.text += "<p>There is no number to draw.</p>";
+            self.text +=
+                &format!("<p>There is no number to draw. {}</p>", escape(&self.without_number(series)));
         } else {
             self.chart(series);
         }
@@ -116,9 +120,8 @@ impl HtmlPage<'_> {
 
     fn chart(&mut self, series: &ReleaseSeries) {
         let over_time = series.windows.len() > 1;
-        self.text += "<div class=\"legend\">";
-        self.draw(&legend(series, self.heading.demo, over_time));
-        self.text += "</div>";
+        let demo = self.heading.demo;
+        self.both("legend", |width, _| Some(legend(series, demo, over_time, width)), [620.0, SLIM], false);
         if let Some(words) = promised(series) {
             self.text += &format!("<p>{}</p>", escape(&words));
         }
@@ -149,49 +152,102 @@ impl HtmlPage<'_> {
     }
 
     fn over_time(&mut self, series: &ReleaseSeries) -> usize {
-        let width = if series.tracks.len() == 1 { ALONE } else { WIDTH };
-        let (mut panels, columns, hidden) = panels(&Timeline::new(series), width);
+        let timeline = Timeline::new(series);
+        let (mut wide, columns, hidden) = panels(&timeline, WIDTH, 3);
         let class = ["one", "two", "three"].get(columns - 1).unwrap_or(&"three");
-        self.text += &format!("<div class=\"panels {class}\">");
-        for panel in &mut panels {
+        // Three beside each other are as wide as a slim one already.
+        let slim = if columns < 3 { Some(panels(&timeline, SLIM, 1).0) } else { None };
+        let form = if slim.is_some() { " full" } else { "" };
+        self.text += &format!("<div class=\"panels {class}{form}\">");
+        for panel in &mut wide {
             self.mark(panel);
             self.draw(panel);
         }
         self.text += "</div>";
+        if let Some(mut slim) = slim {
+            self.text += "<div class=\"panels one slim\">";
+            for panel in &mut slim {
+                self.mark(panel);
+                self.draw(panel);
+            }
+            self.text += "</div>";
+        }
         hidden
     }
 
     fn bars(&mut self, series: &ReleaseSeries) -> usize {
-        let (mut bars, hidden) = charts::window(series, ALONE);
-        if self.heading.demo {
-            let y = bars.height - 20.0;
-            small_badge(&mut bars, 42.0, y);
-            bars.title.insert_str(0, "DEMO: ");
-        }
-        self.text += "<div class=\"wide\">";
-        self.draw(&bars);
-        self.text += "</div>";
-        hidden
+        let demo = self.heading.demo;
+        let bars = |width: f64, slim: bool| {
+            let mut bars = charts::window(series, width, slim).0;
+            if demo {
+                // Below the bars, whose numbers may reach to the edge: the axis has no label there.
+                bars.height += 18.0;
+                let (right, y) = (bars.width, bars.height - 18.0);
+                small_badge(&mut bars, right, y);
+                bars.title.insert_str(0, "DEMO: ");
+            }
+            Some(bars)
+        };
+        self.both("wide", bars, [WIDTH, SLIM], false);
+        charts::window(series, WIDTH, false).1
     }
 
     fn errors(&mut self, series: &ReleaseSeries) {
         let errors = &series.errors;
-        if self.heading.demo
-            && let Some(mut drawing) = charts::errors(errors, 560.0)
-        {
-            self.text += "<div class=\"beside\"><h3>What the bound left out beside what the noise added, on average</h3>";
-            self.mark(&mut drawing);
-            self.draw(&drawing);
-            self.text += "</div>";
+        let notes = self.heading.releases.get(&series.name).cloned().unwrap_or_default();
+        let shows = self.heading.demo && errors.bound.value().is_some() && errors.noise.value().is_some();
+        if shows {
+            self.text += "<div class=\"after\"><div>\
+                <h3>What the bound left out beside what the noise added, on average</h3>";
+            self.both("beside", |width, _| charts::errors(errors, width), [BESIDE, SLIM], true);
+            self.text += "</div><div>";
         }
         let words = if self.heading.demo {
             let confidence = series.laws.first().map(|laws| laws.confidence.as_str());
-            vec![errors.advice(), errors.share(confidence), errors.off.share(confidence)]
+            vec![errors.advice(&notes), errors.share(confidence), errors.off.share(confidence)]
         } else {
             vec![errors.reach()]
         };
         for words in words.into_iter().flatten() {
             self.text += &format!("<p>{}</p>", escape(&words));
+        }
+        if shows {
+            self.text += "</div></div>";
+        }
+    }
+
+    /// The reason for which a release has no number, in a sentence.
+    fn without_number(&self, series: &ReleaseSeries) -> String {
+        let released = series.windows.iter().any(|window| window.outcome.word() == "released");
+        if !released {
+            return "No window has an answer, for the reasons below.".to_owned();
+        }
+        let planned = self.heading.releases.get(&series.name).and_then(|notes| notes.empty.clone());
+        planned.unwrap_or_else(|| "No window had enough for one.".to_owned())
+    }
+
+    /// Draws a picture in a form for wide windows and one for narrow ones; a browser shows one of them.
+    fn both(
+        &mut self,
+        class: &str,
+        drawing: impl Fn(f64, bool) -> Option<Drawing>,
+        widths: [f64; 2],
+        mark: bool,
+    ) {
+        for (width, slim) in widths.into_iter().zip([false, true]) {
+            let Some(mut drawing) = drawing(width, slim) else { continue };
+            if mark {
+                self.mark(&mut drawing);
+            }
+            // The legend is not wider than its words.
+            let most = if drawing.width < width {
+                format!(" style=\"max-width:{}px\"", px(drawing.width))
+            } else {
+                String::new()
+            };
+            self.text += &format!("<div class=\"{class} {}\"{most}>", if slim { "slim" } else { "full" });
+            self.draw(&drawing);
+            self.text += "</div>";
         }
     }
 
@@ -233,8 +289,7 @@ impl HtmlPage<'_> {
 
     fn budget(&mut self, model: &Model) {
         let gone = budget::gone(model);
-        let chart = budget::chart(&model.budget, (ALONE, 200.0));
-        if gone.is_empty() && chart.is_none() && model.budget.newest.is_none() {
+        if gone.is_empty() && model.budget.spent.is_empty() && model.budget.newest.is_none() {
             return;
         }
         self.text += "<section><h2>The budget</h2>";
@@ -246,11 +301,9 @@ impl HtmlPage<'_> {
                 escape(&cap.to_string())
             );
         }
-        if let Some(mut chart) = chart {
-            self.text += "<div class=\"wide\">";
-            self.mark(&mut chart);
-            self.draw(&chart);
-            self.text += "</div>";
+        self.both("wide", |width, _| budget::chart(&model.budget, (width, 220.0)), [WIDTH, SLIM], true);
+        if let Some(once) = budget::once(&model.budget) {
+            self.text += &format!("<p>{}</p>", escape(&once));
         }
         if let Some(outlook) = budget::outlook(&model.budget) {
             self.text += &format!("<p>{}</p>", escape(&outlook));
@@ -291,7 +344,7 @@ impl HtmlPage<'_> {
             }
         }
         let laws = || model.releases.iter().flat_map(|series| &series.laws);
-        self.text += "</tbody></table></div>";
+        self.text += "</tbody></table></div><div class=\"notes\">";
         if laws().any(|laws| laws.ranked.is_some()) {
             self.text += "<p>Where a place among people is promised, an interval says where the answers end that are \
                 possible, and no more. The scale of an exponential draw is in people: an answer that is so many of them \
@@ -302,18 +355,18 @@ impl HtmlPage<'_> {
                 its cost is that of all of its windows, and its scale is the largest that a total has.</p>";
         }
         if laws().all(|laws| laws.ranked.is_some()) {
-            self.text += "</section>";
+            self.text += "</div></section>";
             return;
         }
         self.text += "<p>An interval says how far the noise reaches: the exact number after the \
             bound lies in it at least as often as its confidence says. It says nothing of what the bound left out, and \
             each number has its own: of many intervals, some miss. The scale is about the standard deviation of \
-            Gaussian noise, and about the mean distance from zero of Laplace noise.</p></section>";
+            Gaussian noise, and about the mean distance from zero of Laplace noise.</p></div></section>";
     }
 
     fn draw(&mut self, drawing: &Drawing) {
         self.pictures += 1;
-        self.text += &drawing.framed(self.pictures);
+        self.text += &drawing.framed(self.pictures, "");
     }
 
     /// Marks a picture of a demonstration as one.
@@ -376,7 +429,7 @@ pub(super) const FONTS: &str =
 pub(super) fn pictures(palette: &Palette) -> String {
     let Palette { ground, ink, muted, rule, edge, accent, band } = palette;
     format!(
-        "text{{fill:{ink}}}.tick,.note,.number{{fill:{muted}}}\
+        "text{{fill:{ink}}}.tick,.note,.exact{{fill:{muted}}}.number{{fill:{accent}}}\
          .grid{{stroke:{rule}}}.zero,.axis{{stroke:{edge}}}\
          .band{{fill:{accent};fill-opacity:{band}}}.bar{{fill:{accent};fill-opacity:{band}}}\
          .plain{{fill:{muted};fill-opacity:.28}}\
@@ -389,7 +442,7 @@ pub(super) fn pictures(palette: &Palette) -> String {
 
 /// The rules that both schemes share.
 pub(super) const SHAPES: &str = ".chart text{font-size:11px;font-variant-numeric:tabular-nums}\
-    .chart .name{font-size:13px;font-weight:600}.chart .label{font-size:12px}.chart .number{font-size:12px}\
+    .chart .name{font-size:13px;font-weight:600}.chart .label{font-size:12px}.chart .number,.chart .exact{font-size:12px}\
     .chart .title{font-size:20px;font-weight:600}.chart .sub{font-size:13px}\
     .end{text-anchor:end}.middle{text-anchor:middle}\
     .grid,.zero,.axis,.cap{stroke-width:1}.cap{stroke-dasharray:2 3}\
@@ -416,21 +469,21 @@ pub(super) fn page_style() -> String {
 
 const PAGE: &str = "*{box-sizing:border-box}\
     body{margin:0;background:var(--ground);color:var(--ink);font-size:16px;line-height:1.55;overflow-wrap:anywhere}\
-    main{max-width:1040px;margin:0 auto;padding:48px 28px 72px}\
+    main{max-width:1200px;margin:0 auto;padding:48px 28px 72px}\
     h1{font-size:34px;line-height:1.15;margin:0 0 18px;letter-spacing:-.015em;font-weight:650}\
     h2{font-size:21px;margin:0 0 4px;letter-spacing:-.005em;font-weight:650}\
     h3{font-size:14px;margin:0 0 8px;font-weight:600}\
     p{margin:0 0 10px;max-width:72ch}.kicker,.sub{color:var(--muted);font-size:14px}.kicker{margin:0 0 6px}\
-    .promise{font-size:19px;line-height:1.45;max-width:60ch;margin:0 0 22px}\
+    .promise{font-size:19px;line-height:1.45;max-width:none;margin:0 0 22px}\
     .demo{border:2px solid #1b1f24;background:#ffd43b;color:#1b1f24;padding:14px 18px;margin:0 0 24px;border-radius:6px}\
     .demo strong{display:block;font-size:20px;letter-spacing:.12em}\
     dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(170px,1fr));gap:14px 28px;margin:0}\
     dt{color:var(--muted);font-size:13px}dd{margin:0;font-size:15px}\
     section{margin-top:44px;padding-top:28px;border-top:1px solid var(--rule)}\
-    .chart{display:block;width:100%;height:auto;overflow:visible}.legend{max-width:620px;margin:10px 0 16px}\
+    .chart{display:block;width:100%;height:auto;overflow:visible}.legend{margin:10px 0 16px}.slim,.panels.slim{display:none}.after{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 44px;margin:22px 0 6px}.notes{columns:2;column-gap:44px;margin-top:16px}.notes p{break-inside:avoid}\
     .panels{display:grid;gap:26px 30px;grid-template-columns:repeat(3,minmax(0,1fr));margin:6px 0 18px}\
-    .panels.two{grid-template-columns:repeat(2,minmax(0,1fr))}.panels.one{grid-template-columns:minmax(0,1fr);max-width:760px}\
-    .wide{margin:6px 0 18px;max-width:760px}.beside{margin:22px 0 14px;max-width:560px}\
+    .panels.two{grid-template-columns:repeat(2,minmax(0,1fr))}.panels.one{grid-template-columns:minmax(0,1fr)}\
+    .wide{margin:6px 0 18px}.beside{margin:0 0 14px}\
     .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;margin:10px 0}\
     th,td{text-align:left;padding:5px 18px 5px 0;border-bottom:1px solid var(--rule);vertical-align:top}\
     th{color:var(--muted);font-weight:500;white-space:nowrap}td.number{text-align:right;white-space:nowrap}\
@@ -438,6 +491,7 @@ const PAGE: &str = "*{box-sizing:border-box}\
     details{margin-top:16px}summary{cursor:pointer;color:var(--accent);font-size:14px}\
     ul{margin:0 0 12px;padding-left:20px;max-width:80ch}\
     footer{margin-top:44px;padding-top:18px;border-top:1px solid var(--rule);color:var(--muted);font-size:13px}\
-    @media (max-width:860px){.panels{grid-template-columns:repeat(2,minmax(0,1fr))}}\
-    @media (max-width:580px){main{padding:28px 18px 48px}.panels,.panels.two{grid-template-columns:minmax(0,1fr)}h1{font-size:27px}.wide,.beside,.legend,.panels.one{overflow-x:auto}.wide .chart,.panels.one .chart{min-width:560px}.beside .chart,.legend .chart{min-width:490px}}\
+    @media (max-width:860px){.panels{grid-template-columns:repeat(2,minmax(0,1fr))}.full,.panels.full{display:none}.slim{display:block}.panels.slim{display:grid}\
+    .slim{max-width:560px}.after{grid-template-columns:minmax(0,1fr)}.notes{columns:1}}\
+    @media (max-width:580px){main{padding:28px 18px 48px}.panels{grid-template-columns:minmax(0,1fr)}h1{font-size:27px}}\
     @media print{main{padding:0;max-width:none}.chart,.demo,tr{break-inside:avoid}section{break-before:auto}summary{display:none}}";

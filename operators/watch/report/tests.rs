@@ -7,6 +7,7 @@ mod running;
 mod samples;
 mod words;
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use pictures::between;
@@ -64,6 +65,7 @@ fn no_text_ends_its_element() {
             budget: hostile.into(),
             made: hostile.into(),
             demo: true,
+            releases: BTreeMap::new(),
         });
         for span in months(windows) {
             let cell =
@@ -214,6 +216,82 @@ fn a_demo_says_which_takes_more() {
     assert!(demo(95, 120).contains("The bound leaves out more than the noise adds, 25 against 5"));
     assert!(demo(88, 90).contains("The noise adds more than the bound leaves out, 12 against 2"));
     assert!(demo(90, 100).contains("about as much"));
+}
+
+// Refutes advice that is impossible: a bound below 1, or windows that are longer than all; and advice to mend an
+// error that is small beside the number.
+#[test]
+fn advice_is_possible_and_worth_it() {
+    let demo = |value: i32, tally: i32, truth: i32, notes: ReleaseNotes| {
+        let mut heading = heading(true);
+        heading.releases.insert("a".into(), notes);
+        let mut report = Report::new(heading);
+        let reach = [(value - 10).to_string(), (value + 10).to_string()];
+        let exact = Some([tally.to_string(), truth.to_string()]);
+        let cell = Cell { key: None, value: value.to_string(), reach, exact };
+        report.add(&line_of("a", months(1)[0], &[cell], GAUSSIAN), None);
+        report.html()
+    };
+    let notes = |least_bound, longest| ReleaseNotes { empty: None, least_bound, longest };
+    let remedies = |notes| {
+        let html = demo(100, 88, 90, notes);
+        between(&html, ": try ", "</p>")[0].to_owned()
+    };
+    assert_eq!(remedies(notes(false, false)), "a smaller bound, longer windows or a larger share or budget.");
+    assert_eq!(
+        remedies(notes(true, false)),
+        "longer windows or a larger share or budget. No bound is smaller."
+    );
+    assert_eq!(remedies(notes(true, true)), "a larger share or budget. No bound is smaller.");
+    for (value, tally, truth) in [(100_012, 100_000, 100_000), (100_000, 100_000, 100_900)] {
+        let html = demo(value, tally, truth, notes(false, false));
+        assert!(html.contains("Both are small") && !html.contains(": try "), "{html}");
+    }
+    assert!(demo(100, 90, 100, notes(false, false)).contains("10 (10%)"));
+}
+
+// Refutes a release without a number and without the reason that its plan knew.
+#[test]
+fn a_release_without_a_number_says_why() {
+    let mut heading = heading(false);
+    let words = "a key is released once about 900 people have it";
+    heading
+        .releases
+        .insert("a".into(), ReleaseNotes { empty: Some(words.into()), ..ReleaseNotes::default() });
+    let mut report = Report::new(heading);
+    report.add(&line_of("a", months(1)[0], &[], GAUSSIAN), None);
+    assert!(report.html().contains(words));
+    report.add(&refused("b", months(1)[0]), None);
+    let html = report.html();
+    assert!(
+        html.contains("There is no number to draw. No window has an answer, for the reasons below."),
+        "{html}"
+    );
+}
+
+// Refutes a burn-down that shows as spent at the first window what later windows cost: one release had left for
+// all months before the other began.
+#[test]
+fn a_burn_down_takes_each_cost_at_its_time() {
+    let mut report = Report::new(heading(false));
+    for (at, span) in months(4).into_iter().chain(months(4)).enumerate() {
+        report.add("", Some(&budget_status(span, 0.1 * (at + 1) as f64)));
+    }
+    let (axis, steps) = budget::steps(&report.model.budget);
+    let parts: Vec<i64> = steps.iter().map(|(_, _, part)| (part * 100.0).round() as i64).collect();
+    assert_eq!((axis, parts), (budget::BurnDownAxis::Time, vec![20, 40, 60, 80]));
+    // Where spans give back, the order alone says what was spent when.
+    let mut report = Report::new(heading(false));
+    for (at, span) in months(4).into_iter().chain(months(4)).enumerate() {
+        report.add("", Some(&budget_status(span, if at < 4 { 0.5 } else { 0.2 })));
+    }
+    assert_eq!(budget::steps(&report.model.budget).0, budget::BurnDownAxis::Order);
+    assert!(report.html().contains("8 windows, in the order in which they left"));
+    // What is paid for once is said, and not drawn as a block.
+    let mut report = Report::new(heading(false));
+    months(4).into_iter().for_each(|span| report.add("", Some(&budget_status(span, 1.0))));
+    let html = report.html();
+    assert!(html.contains("paid with the first window") && !html.contains("class=\"band\""), "{html}");
 }
 
 // Refutes words with another time than the ledger's forecast.

@@ -81,7 +81,7 @@ impl<'a> Timeline<'a> {
 
     /// The range of the value axis of a panel.
     fn range(track: &Track) -> AxisRange {
-        numbers(track.points.iter().flat_map(ChartPoint::numbers), 4, false)
+        numbers(track.points.iter().flat_map(ChartPoint::numbers), 5, false)
     }
 
     /// The room for the widest labels among these panels: with the same margin, their time axes are aligned.
@@ -285,13 +285,13 @@ pub(super) fn columns(panels: usize) -> usize {
     }
 }
 
-/// The panels of a release for a page of this width, the number of columns, and the number of keys that are
-/// not shown.
-pub(super) fn panels(timeline: &Timeline<'_>, width: f64) -> (Vec<Drawing>, usize, usize) {
+/// The panels of a release for a page of this width with at most so many columns, the number of columns, and
+/// the number of keys that are not shown.
+pub(super) fn panels(timeline: &Timeline<'_>, width: f64, most: usize) -> (Vec<Drawing>, usize, usize) {
     let (tracks, hidden) = timeline.shown();
-    let columns = columns(tracks.len());
+    let columns = columns(tracks.len()).min(most);
     let width = (width - GAP * (columns - 1) as f64) / columns as f64;
-    let size = (width, if columns == 1 { 280.0 } else { 190.0 });
+    let size = (width, if columns == 1 && most > 1 { 300.0 } else { 190.0 });
     let left = Timeline::margin(&tracks);
     (tracks.iter().map(|track| timeline.panel(track, left, size)).collect(), columns, hidden)
 }
@@ -330,7 +330,7 @@ fn release(whole: &mut Drawing, heading: &Heading, series: &ReleaseSeries, y: f6
     whole.description += &format!("{}, {windows}. ", series.name);
     let over_time = series.windows.len() > 1;
     let head = y + 12.0;
-    whole.body += &legend(series, heading.demo, over_time).placed(EDGE, y + 26.0);
+    whole.body += &legend(series, heading.demo, over_time, WIDTH).placed(EDGE, y + 26.0);
     let mut y = y + 68.0;
     if let Some(words) = promised(series) {
         whole.text("sub", EDGE, y, &short(&words, 130));
@@ -339,7 +339,7 @@ fn release(whole: &mut Drawing, heading: &Heading, series: &ReleaseSeries, y: f6
     }
     let inner = WIDTH - 2.0 * EDGE;
     let hidden = if over_time {
-        let (panels, columns, hidden) = panels(&Timeline::new(series), inner);
+        let (panels, columns, hidden) = panels(&Timeline::new(series), inner, 3);
         for (at, panel) in panels.iter().enumerate() {
             let (column, row) = ((at % columns) as f64, (at / columns) as f64);
             whole.body += &panel.placed(EDGE + column * (panel.width + GAP), y + row * (panel.height + 20.0));
@@ -348,7 +348,7 @@ fn release(whole: &mut Drawing, heading: &Heading, series: &ReleaseSeries, y: f6
         y += rows * panels.first().map_or(0.0, |panel| panel.height + 20.0);
         hidden
     } else {
-        let (bars, hidden) = charts::window(series, inner);
+        let (bars, hidden) = charts::window(series, inner, false);
         whole.body += &bars.placed(EDGE, y);
         y += bars.height + 12.0;
         hidden

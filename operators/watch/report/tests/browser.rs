@@ -53,15 +53,24 @@ impl Drop for Browser {
     }
 }
 
-/// A script that writes into the page's title the number of pictures with a size, the page's width and the
-/// width available.
-const MEASURE: &str = "<script>addEventListener('load',()=>{const seen=[...document.querySelectorAll('svg')]\
-    .filter(s=>s.getBoundingClientRect().width>100&&s.getBoundingClientRect().height>10).length;\
-    const d=document.documentElement;document.title=[seen,d.scrollWidth,d.clientWidth,\
-    getComputedStyle(document.body).backgroundColor].join(';')})</script>";
+/// A script that sends the measures of its page to the window around it: the number of pictures that are shown
+/// with a size, and of those that are not shown; the page's width and the width available; the colour of its
+/// ground; how far a text or an element reaches beyond the window; the smallest letters of a picture, in
+/// tenths of a pixel; the right end of the rightmost picture; and the largest letters.
+const MEASURE: &str = "<script>addEventListener('load',()=>{const d=document.documentElement,all=[...document.querySelectorAll('svg')],\
+    shown=all.filter(s=>s.getClientRects().length),size=s=>s.getBoundingClientRect(),\
+    seen=shown.filter(s=>size(s).width>100&&size(s).height>10).length,\
+    texts=shown.flatMap(s=>[...s.querySelectorAll('text')]),\
+    over=Math.max(0,...texts.map(t=>Math.max(size(t).right-d.clientWidth,-size(t).left)),\
+    ...[...document.querySelectorAll('.panels,.wide,.beside,.legend,.after')].map(e=>e.scrollWidth-e.clientWidth)),\
+    least=Math.min(...texts.map(t=>parseFloat(getComputedStyle(t).fontSize)*t.ownerSVGElement.getScreenCTM().a)),\
+    right=Math.max(0,...shown.map(s=>size(s).right)),\
+    most=Math.max(...texts.map(t=>parseFloat(getComputedStyle(t).fontSize)*t.ownerSVGElement.getScreenCTM().a));\
+    parent.postMessage([seen,all.length-shown.length,d.scrollWidth,d.clientWidth,getComputedStyle(document.body).backgroundColor,\
+    Math.ceil(over),Math.floor(least*10),Math.round(right),Math.ceil(most*10)].join(';'),'*')})</script>";
 
-// Refutes a page that a browser cannot parse, pictures without a size, and a page that is wider than its
-// window.
+// Refutes a page that a browser cannot parse, pictures without a size, a page that is wider than its window, a
+// picture of which a part is cut, letters that are too small to be read, and a wide window that is half empty.
 #[test]
 fn a_browser_shows_every_picture_within_its_window() {
     let Some(browser) = Browser::find("window") else { return };
@@ -70,23 +79,36 @@ fn a_browser_shows_every_picture_within_its_window() {
         // The copy is without the page's policy, which would forbid the measuring script.
         let (head, rest) = html.split_once("<meta http-equiv").unwrap();
         let copy = format!("{head}{MEASURE}{}", rest.split_once('>').unwrap().1);
-        let file = browser.place.join(format!("{name}.html"));
-        fs::write(&file, copy).unwrap();
-        for (size, scheme, ground) in
-            [("1100,900", "1", "rgb(255, 255, 255)"), ("500,900", "0", "rgb(18, 22, 27)")]
-        {
-            let (window, scheme) =
-                (format!("--window-size={size}"), format!("--blink-settings=preferredColorScheme={scheme}"));
-            let page = String::from_utf8(browser.run(&file, &["--dump-dom", &window, &scheme])).unwrap();
+        fs::write(browser.place.join(format!("{name}.html")), copy).unwrap();
+        for (width, scheme, ground) in [
+            (1200, "1", "rgb(255, 255, 255)"),
+            (700, "1", "rgb(255, 255, 255)"),
+            (400, "0", "rgb(18, 22, 27)"),
+        ] {
+            // A browser's own window is never as narrow as that of a telephone.
+            let frame = format!(
+                "<!doctype html><title></title><body style=\"margin:0\"><script>onmessage=e=>document.title=e.data</script>\
+                 <iframe src=\"{name}.html\" style=\"border:0;width:{width}px;height:900px\"></iframe>"
+            );
+            let file = browser.place.join(format!("{name}-{width}.html"));
+            fs::write(&file, frame).unwrap();
+            let scheme = format!("--blink-settings=preferredColorScheme={scheme}");
+            let options =
+                ["--dump-dom", "--window-size=1300,1000", "--allow-file-access-from-files", &scheme];
+            let page = String::from_utf8(browser.run(&file, &options)).unwrap();
             let title = page.split_once("<title>").unwrap().1.split_once("</title>").unwrap().0;
             let measured: Vec<&str> = title.split(';').collect();
-            let [seen, wide, room, colour] = measured[..] else { panic!("{name} was not measured: {title}") };
-            assert_eq!(seen.parse::<usize>().unwrap(), html.matches("<svg").count(), "{name} at {size}");
-            assert!(
-                wide.parse::<u32>().unwrap() <= room.parse().unwrap(),
-                "{name} at {size} is {wide} of {room} wide"
-            );
-            assert_eq!(colour, ground, "{name} at {size}");
+            let [seen, hidden, wide, room, colour, over, letters, right, most] = measured[..] else {
+                panic!("{name} was not measured: {title}")
+            };
+            let number = |text: &str| text.parse::<i64>().unwrap();
+            let (at, all) = (format!("{name} at {width}: {title}"), html.matches("<svg").count() as i64);
+            assert_eq!(number(seen) + number(hidden), all, "{at}");
+            assert!(number(seen) * 2 >= all && number(seen) > 0, "{at}");
+            assert!(number(wide) <= number(room) && number(over) <= 0, "{at}");
+            assert!(number(letters) >= 80 && number(most) <= 210, "{at}");
+            assert!(number(right) * 10 >= number(room) * 9, "{at}");
+            assert_eq!(colour, ground, "{at}");
         }
     }
 }

@@ -74,7 +74,7 @@ fn a_bar_shows_its_number() {
         &line_of("visits", months(1)[0], &[cell("a", 50), cell("b", 200), cell("c", -100)], GAUSSIAN),
         None,
     );
-    let picture = charts::window(&report.model.releases[0], 700.0).0.body;
+    let picture = charts::window(&report.model.releases[0], 700.0, false).0.body;
     let widths: Vec<f64> = between(&picture, "<rect class=\"bar\"", "/>")
         .iter()
         .map(|bar| between(bar, "width=\"", "\"")[0].parse().unwrap())
@@ -84,6 +84,62 @@ fn a_bar_shows_its_number() {
     for whisker in between(&picture, "<line class=\"reach\"", "/>").iter().step_by(3) {
         let end = |name: &str| between(whisker, name, "\"")[0].parse::<f64>().unwrap();
         assert!((end("x2=\"") - end("x1=\"") - 50.0 * unit).abs() < 0.03, "{whisker}");
+    }
+}
+
+// Refutes a number that stands nearer to another mark than to its own: the exact value lies just behind the end
+// of the bar, at its end, and before it.
+#[test]
+fn a_number_stands_beside_its_own_mark() {
+    for (truth, slim) in [(112, false), (103, false), (60, false), (112, true), (131, true)] {
+        let mut report = Report::new(heading(true));
+        let cell = |key, value: i32, truth: i32| Cell {
+            key: Some(key),
+            value: value.to_string(),
+            reach: [(value - 9).to_string(), (value + 9).to_string()],
+            exact: Some([value.to_string(), truth.to_string()]),
+        };
+        report.add(
+            &line_of("visits", months(1)[0], &[cell("a", 300, 280), cell("b", 100, truth)], GAUSSIAN),
+            None,
+        );
+        let width = if slim { 364.0 } else { 700.0 };
+        let picture = charts::window(&report.model.releases[0], width, slim).0.body;
+        let place =
+            |text: &str| ["x=\"", "y=\""].map(|name| between(text, name, "\"")[0].parse::<f64>().unwrap());
+        let texts = |class: &str| {
+            let found = between(&picture, &format!("<text class=\"{class}\""), "</text>");
+            found.into_iter().map(place).collect::<Vec<_>>()
+        };
+        let whiskers: Vec<[f64; 2]> = between(&picture, "<line class=\"reach\"", "/>")
+            .iter()
+            .step_by(3)
+            .map(|line| {
+                [
+                    between(line, "x2=\"", "\"")[0].parse().unwrap(),
+                    between(line, "y2=\"", "\"")[0].parse().unwrap(),
+                ]
+            })
+            .collect();
+        let marks: Vec<[f64; 2]> = between(&picture, "<path class=\"mark\" d=\"", "\"")
+            .iter()
+            .map(|path| {
+                let points = points(path);
+                [points[0].0, points[1].1]
+            })
+            .collect();
+        let (published, exact) = (texts("number"), texts("exact"));
+        assert_eq!((published.len(), exact.len()), (2, 2));
+        // The middle of a letter is 4.2 above its base.
+        let apart = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).hypot(a[1] - 4.2 - b[1]);
+        for at in 0..2 {
+            assert!(
+                apart(published[at], whiskers[at]) < apart(published[at], marks[at]),
+                "{truth}: {picture}"
+            );
+            assert!(apart(exact[at], marks[at]) < apart(exact[at], whiskers[at]), "{truth}: {picture}");
+            assert!(published[at][0] > whiskers[at][0] && exact[at][0] > marks[at][0]);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sample releases of jobs, the same in every run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::accounting::{Interval, PrivacyCost};
@@ -19,6 +20,7 @@ pub(super) fn heading(demo: bool) -> Heading {
         budget: "epsilon 1, delta 1e-6".to_owned(),
         made: "2026-11-21 23:50 UTC".to_owned(),
         demo,
+        releases: BTreeMap::new(),
     }
 }
 

@@ -50,7 +50,15 @@ proptest! {
         let slack = (high - low) * 1e-9;
         prop_assert!(low < high && low.is_finite() && high.is_finite());
         prop_assert!(values.iter().all(|value| low - slack <= *value && *value <= high + slack), "{:?}", range);
-        prop_assert!(range.ticks.len() <= 10);
+        prop_assert!((1..=10).contains(&range.ticks.len()), "{:?}", range);
+        prop_assert!(range.ticks.iter().all(|(tick, _)| low - slack <= *tick && *tick <= high + slack), "{:?}", range);
+        // Values fill most of their axis, unless they are all alike.
+        let least = values.iter().copied().fold(if zero { 0.0 } else { f64::INFINITY }, f64::min);
+        let most = values.iter().copied().fold(if zero { 0.0 } else { f64::NEG_INFINITY }, f64::max);
+        let size = least.abs().max(most.abs());
+        if most - least > size * 1e-8 {
+            prop_assert!(high - low <= 1.5 * (most - least), "{:?}", range);
+        }
         for pair in range.ticks.windows(2) {
             prop_assert!(pair[0].0 < pair[1].0 && pair[0].1 != pair[1].1, "{:?}", range.ticks);
         }
