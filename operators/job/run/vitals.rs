@@ -122,7 +122,9 @@ fn start_line(job: &Job, late: Option<Span>, offers: &[ReleasePlan], now: Time) 
         };
     let input = match job.source.records.place() {
         Some(SourcePlace::Stdin) => "standard input is read from now on",
-        Some(SourcePlace::Files(_)) => "the input is read from its start",
+        Some(SourcePlace::Files(_)) => {
+            "the input is read from where its open windows need it, at first from its start"
+        }
         None => "the records are synthetic",
     };
     format!(
