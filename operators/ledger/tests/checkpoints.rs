@@ -53,9 +53,9 @@ fn rows_before_a_checkpoint_are_not_read_and_rows_after_it_are(at: ScratchPlace)
     for promise in promises() {
         let scratch = at.scratch();
         history(&scratch, promise, 9, 5);
-        let mut from = opened(&scratch);
+        let from = opened(&scratch);
         assert!(!from.is_whole(), "it did not begin at the checkpoint");
-        let mut whole = Ledger::open(scratch.ledger()).unwrap();
+        let whole = Ledger::open(scratch.ledger()).unwrap();
         assert!(whole.is_whole());
         let (from, whole) = (from.proof().clone(), whole.proof().clone());
         assert_eq!((from.sequence, from.last, from.releases), (whole.sequence, whole.last, whole.releases));
@@ -165,6 +165,8 @@ fn a_charge_that_reads_older_entries_waits_for_a_verification_of_the_whole(at: S
         let release = ReleaseId { name: name("other"), ..other.release.clone() };
         ledger.seal(&claim, &[Sealing { release: release.clone(), ..other.clone() }]).unwrap();
         assert!(ledger.is_whole(), "an old entry was believed");
+        // No checkpoint is made of it, and nothing is in doubt.
+        assert_eq!(ledger.checkpoint().unwrap_err().kind(), LedgerErrorKind::Busy);
         // Such a charge after the checkpoint leads to a verification of the whole, and not to a doubt.
         drop((ledger, claim));
         let mut ledger = opened(&scratch);
@@ -238,6 +240,12 @@ fn the_past_takes_constant_memory(at: ScratchPlace) {
         kept.push(ledger.proof().due.entries());
     }
     assert!(kept.iter().all(|kept| *kept <= 1_100), "{kept:?}");
+    // An entry among those that were dropped, and that no row charged.
+    let forged =
+        "INSERT INTO balance SELECT account, reach, 5, 15, spent, partial FROM balance WHERE place = 20";
+    scratch.edit(forged, false).unwrap();
+    assert_eq!(ledger.verify().unwrap_err().kind(), LedgerErrorKind::Doubt);
+    assert!(Ledger::verify_beside(&scratch.ledger(), &mut || true).is_err());
 }
 
 // Refutes a doubt about a ledger that is written to while it is verified.
