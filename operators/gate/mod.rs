@@ -5,7 +5,8 @@
 //! # The path
 //!
 //! ```text
-//! open     check the library, its settings, the file, every link of the chain, every account; take the fence
+//! open     check the library, its settings, the file, every link of the chain and every account since the newest
+//!          checkpoint, or all of them; take the fence. The links before it are checked while the gate runs
 //! look up  is there a row under this release's name? then its line is the answer, whatever the request says;
 //!          if there is none, but one of a later window in this version, the window is skipped
 //! draw     once, from a fresh seed; nothing that follows may fail because of the drawn value

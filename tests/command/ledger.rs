@@ -240,3 +240,46 @@ fn a_ledger_in_doubt_is_repaired_on_purpose_only() {
     assert_eq!(discreet(&["ledger", "verify", text]).0, 0);
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }
+
+// Refutes a checkpoint that a verification of the command does not leave, and a command that needs the key.
+#[test]
+fn a_large_ledger_is_verified_whole_and_shown_from_its_checkpoint() {
+    use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
+    use discreet::ledger::{Digest, Ledger, LedgerKey, Name, ReleaseId};
+
+    let path = ledger("checkpointed");
+    let mut laid = Ledger::open(&path).unwrap();
+    let job = Name::new("job", "web").unwrap();
+    let claim = laid.claim(&job).unwrap();
+    let row = |window: i64| {
+        let release = ReleaseId {
+            account: Name::new("account", "visits").unwrap(),
+            job: job.clone(),
+            version: Digest::of(b"version 2"),
+            name: Name::new("release", "by_path").unwrap(),
+            window: Interval::new(10 * window, 10 * window + 10).unwrap(),
+            part: None,
+        };
+        let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(1e-6).unwrap());
+        (release, cost, "line".to_owned())
+    };
+    let rows: Vec<_> = (1..10_100).map(row).collect();
+    laid.lay_down_for_benches_of_the_library_itself(&claim, &rows).unwrap();
+    drop((laid, claim));
+
+    let key = LedgerKey::open(LedgerKey::beside(&path)).unwrap();
+    let is_whole = || Ledger::open_with_key(&path, &key).unwrap().is_whole();
+    assert!(is_whole(), "there is no checkpoint yet");
+    let text = path.to_str().unwrap();
+    let (code, page, _) = discreet(&["ledger", "verify", text]);
+    assert!(code == 0 && page.contains("10101 rows"), "{page}");
+    assert!(!is_whole(), "verifying left no checkpoint");
+    let shown = json(&["ledger", "show", text, "--json"]);
+    assert_eq!(shown["rows"], 10_101);
+    assert_eq!(shown["accounts"]["visits"]["releases"], 10_100);
+
+    // Without the key the command verifies everything, and says the same.
+    std::fs::rename(LedgerKey::beside(&path), path.with_extension("elsewhere")).unwrap();
+    assert_eq!(json(&["ledger", "show", text, "--json"]), shown);
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}

@@ -165,6 +165,8 @@ fn a_charge_that_reads_older_entries_waits_for_a_verification_of_the_whole(at: S
         let release = ReleaseId { name: name("other"), ..other.release.clone() };
         ledger.seal(&claim, &[Sealing { release: release.clone(), ..other.clone() }]).unwrap();
         assert!(ledger.is_whole(), "an old entry was believed");
+        // No checkpoint is made of it, and nothing is in doubt.
+        assert_eq!(ledger.checkpoint().unwrap_err().kind(), LedgerErrorKind::Busy);
         // Such a charge after the checkpoint leads to a verification of the whole, and not to a doubt.
         drop((ledger, claim));
         let mut ledger = opened(&scratch);
@@ -238,6 +240,12 @@ fn the_past_takes_constant_memory(at: ScratchPlace) {
         kept.push(ledger.proof().due.entries());
     }
     assert!(kept.iter().all(|kept| *kept <= 1_100), "{kept:?}");
+    // An entry among those that were dropped, and that no row charged.
+    let forged =
+        "INSERT INTO balance SELECT account, reach, 5, 15, spent, partial FROM balance WHERE place = 20";
+    scratch.edit(forged, false).unwrap();
+    assert_eq!(ledger.verify().unwrap_err().kind(), LedgerErrorKind::Doubt);
+    assert!(Ledger::verify_beside(&scratch.ledger(), &mut || true).is_err());
 }
 
 // Refutes a doubt about a ledger that is written to while it is verified.
