@@ -19,7 +19,7 @@ enum Place {
 
 use Place::{Boot, Free, Locked};
 
-const POINTS: [(&str, Place); 28] = [
+const POINTS: [(&str, Place); 30] = [
     ("boot-before-fence", Boot),
     ("after-fence", Boot),
     ("mid-chain-verify", Boot),
@@ -48,6 +48,8 @@ const POINTS: [(&str, Place); 28] = [
     ("during-amendment", Locked),
     ("during-tombstone", Locked),
     ("shutdown", Free),
+    ("before-checkpoint", Free),
+    ("after-checkpoint", Free),
 ];
 
 const ACTS: [&str; 3] = ["abort", "error", "stop"];
