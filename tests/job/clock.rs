@@ -80,13 +80,13 @@ impl Machine {
     /// The start of the last released window, by its time.
     fn last(&self) -> i64 {
         let text = self.scene.read("releases.jsonl");
-        let lines = text.lines().filter(|line| line.contains("\"closed\":true"));
+        let mut lines = text.lines().filter(|line| line.contains("\"closed\":true"));
         let start = |line: &str| {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
             let start: jiff::Timestamp = line["window"]["start"].as_str().unwrap().parse().unwrap();
             start.as_microsecond()
         };
-        lines.last().map_or(0, start)
+        lines.next_back().map_or(0, start)
     }
 
     /// Waits until the window that contains the present of the clock is released.
