@@ -206,6 +206,10 @@ impl Watcher {
             Some(took) if took > SLOW => self.alerts.raise(Alert::SlowLedger),
             _ => self.alerts.clear(&Alert::SlowLedger),
         }
+        match signs.clock_held {
+            true => self.alerts.raise(Alert::ClockHeld),
+            false => self.alerts.clear(&Alert::ClockHeld),
+        }
     }
 }
 
@@ -282,6 +286,15 @@ mod tests {
             signs
         };
         let counts = || ["behind", "source_stalled", "slow_ledger"].map(|kind| alerts.count(kind));
+        let held = |is_held| {
+            let mut signs = VitalSigns::default();
+            signs.clock_held = is_held;
+            signs
+        };
+        for is_held in [false, true, true, false, true] {
+            watcher.look(&held(is_held), now);
+        }
+        assert_eq!(alerts.count("clock_held"), 2, "once for each hold");
         let after = |seconds| now + Duration::from_secs(seconds);
         watcher.look(&signs(None, 100), after(59));
         assert_eq!(counts(), [0, 0, 0]);

@@ -52,6 +52,8 @@ pub struct VitalSigns {
     pub released: u64,
     /// The time that the ledger took for the last window.
     pub ledger: Option<Duration>,
+    /// True while windows wait because the clock was set.
+    pub clock_held: bool,
 }
 
 impl Vitals {
@@ -74,6 +76,7 @@ impl Vitals {
             open: known.open(now),
             released: known.released,
             ledger: known.ledger,
+            clock_held: known.clock.as_ref().is_some_and(|clock| clock.believed().is_held),
         }
     }
 
