@@ -88,7 +88,7 @@ pub(super) fn store(store: &mut dyn Store, key: &CheckpointKey, chain: &Chain) -
     let mut transaction = Transaction::begin(store)?;
     let values = [SqlValue::Number(chain.sequence), SqlValue::Bytes(&content), SqlValue::Bytes(mac.bytes())];
     transaction.store().execute(
-        "INSERT INTO checkpoint VALUES (1, ?1, ?2, ?3) ON CONFLICT (only) DO UPDATE
+        "INSERT INTO checkpoint VALUES (1, ?1, ?2, ?3) ON CONFLICT (\"only\") DO UPDATE
          SET sequence = excluded.sequence, content = excluded.content, mac = excluded.mac",
         &values,
     )?;

@@ -90,8 +90,7 @@
 //! ```sql
 //! GRANT USAGE ON SCHEMA visits TO job;
 //! GRANT SELECT ON ALL TABLES IN SCHEMA visits TO job;
-//! GRANT INSERT ON visits.release, visits.balance, visits.settled, visits.state, visits.noted, visits.position, visits.fence,
-//!   visits.agreed, visits.key_check, visits.checkpoint TO job;
+//! GRANT INSERT ON visits.release, visits.balance, visits.settled, visits.state, visits.noted, visits.position, visits.fence, visits.agreed, visits.key_check, visits.checkpoint TO job;
 //! GRANT UPDATE (sequence, chain) ON visits.head TO job;
 //! GRANT UPDATE (generation) ON visits.fence TO job;
 //! GRANT UPDATE (spent, partial) ON visits.balance TO job;

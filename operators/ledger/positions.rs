@@ -96,7 +96,7 @@ impl Ledger {
         let newest = "SELECT max(ends) FROM (
                         SELECT max(window_end) AS ends FROM release
                         WHERE job = ?1 AND name = ?2 AND version = ?3 AND part IS NULL
-                        UNION ALL SELECT until FROM settled WHERE job = ?1 AND name = ?2 AND version = ?3) AS both";
+                        UNION ALL SELECT until FROM settled WHERE job = ?1 AND name = ?2 AND version = ?3) AS known";
         let values =
             [SqlValue::Text(job.as_str()), SqlValue::Text(name.as_str()), SqlValue::Bytes(version.bytes())];
         Ok(first(self.store(), newest, &values, |row| row.number(0))?.flatten())

@@ -103,10 +103,13 @@ fn nothing_is_made_of_a_wrong_job_file_or_path() {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
     let (code, error) = init(&ledger, &config);
     assert!(code == 78 && error.contains("chmod 600"), "{error}");
-    std::fs::remove_file(&key).unwrap();
+    let kept = jobs.path("kept.key");
+    std::fs::rename(&key, &kept).unwrap();
     let (code, error) = init(&ledger, &config);
     assert!(code == 78 && error.contains("bring back the copy"), "{error}");
     assert!(!std::path::Path::new(&key).exists(), "a second key was made for one ledger");
+    std::fs::rename(&kept, &key).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
     std::fs::write(&ledger, vec![7; 5000]).unwrap();
     assert_eq!(init(&ledger, &config).0, 74);
 }

@@ -75,6 +75,8 @@ fn a_restart_reads_what_open_windows_need_and_releases_every_window() {
     let old: String =
         (0..200_000).map(|at| line(format!("old-{at}"), from - 1_000 * SECOND, "old")).collect();
     log.append(&old);
+    // One record from the year 9999 holds no position.
+    log.append(&line("far", 253_370_764_800 * SECOND, "old"));
     let megabytes = old.len() as f64 / 1e6;
     for (number, end) in [Signal::KILL, Signal::KILL, Signal::TERM].into_iter().enumerate() {
         let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);

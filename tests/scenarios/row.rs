@@ -376,7 +376,7 @@ fn job(row: &Row, ends: &[i64]) -> JobText {
         job.text("job.from", &moment(ends[0])).text("job.until", &moment(ends[ends.len() - 1]));
     }
     if others {
-        job.text("job.slack", "100ms").text("job.clock_hold", "2m");
+        job.text("job.slack", "100ms").text("job.clock_hold", "2m").text("source.ahead", "2 days");
     }
     source(&mut job, row);
     let [_, user, ..] = row.fields();

@@ -44,6 +44,8 @@ struct PositionTrack {
     pending: VecDeque<Pending>,
     /// The partitions of `base` that have changed since they were written.
     unwritten: BTreeSet<String>,
+    /// True once some milestone was passed. Until then the positions of the former run hold.
+    is_based: bool,
 }
 
 struct Pending {
@@ -74,6 +76,7 @@ impl PositionTrack {
     /// Moves on to the last position before which no record is needed at or after this time.
     fn advance(&mut self, needed: Time) {
         while self.pending.front().is_some_and(|first| first.latest < needed) {
+            self.is_based = true;
             for (partition, position) in self.pending.pop_front().into_iter().flat_map(|first| first.changed)
             {
                 match position {
@@ -189,9 +192,12 @@ impl InputPositions {
         }
         let since = state.needs.iter().copied().min().flatten()?;
         let State { tracks, is_written, parts, .. } = &mut *state;
+        tracks.values_mut().for_each(|track| track.advance(since));
+        if !tracks.values().all(|track| track.is_based) {
+            return None;
+        }
         let mut changed = Vec::new();
         for (part, track) in tracks.values_mut().enumerate() {
-            track.advance(since);
             let unwritten = std::mem::take(&mut track.unwritten);
             changed.extend(unwritten.into_iter().map(|partition| {
                 let position = track.base.get(&partition).cloned();
@@ -282,10 +288,12 @@ mod tests {
         positions.add(0, Milestone { parts: 2, ..milestone(10, 1) });
         positions.settled(first, Some(50));
         assert_eq!(positions.settled(second, Some(60)), None, "a part has reported nothing");
+        positions.add(3, Milestone { parts: 2, ..milestone(49, 6) });
         positions.add(3, Milestone { parts: 2, ..milestone(55, 7) });
         assert_eq!(positions.settled(second, None), None, "a release asks for settled windows");
+        assert_eq!(positions.settled(second, Some(49)), None, "the positions of the former run hold");
         let update = positions.settled(second, Some(60)).unwrap();
-        let changed = vec![(0, "a".to_owned(), Some(vec![1]))];
+        let changed = vec![(0, "a".to_owned(), Some(vec![1])), (1, "a".to_owned(), Some(vec![6]))];
         assert_eq!(update, ResumeUpdate { input: 0, replaces: true, since: 50, parts: 2, changed });
         assert_eq!(positions.settled(first, Some(55)), None, "nothing has changed");
         let update = positions.settled(first, Some(56)).unwrap();

@@ -51,8 +51,8 @@ pub trait Source: 'static {
         Ok(())
     }
 
-    /// Returns the place reached behind all records given so far, if it is another than before. Called after
-    /// each pull.
+    /// Returns the place reached behind all records given so far, if it is another than before. The first one
+    /// after a [resume](Source::resume) names every partition of this part. Called after each pull.
     fn milestone(&mut self) -> Option<Milestone> {
         None
     }

@@ -54,6 +54,8 @@ fn a_worker_that_hangs_has_no_turns() {
         while seen.turns().len() < 2 || seen.turns().iter().any(|(_, turns)| *turns == 0) {
             thread::sleep(Duration::from_millis(1));
         }
+        // The first turns come before the source is pulled.
+        moved(&seen);
         let one = moved(&seen);
         held.store(false, Ordering::SeqCst);
         let both = (0..100).any(|_| moved(&seen) == 2);

@@ -74,7 +74,8 @@ fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
     writeln!(f, "zone = {}", text(source.zone.name()))?;
     writeln!(f, "order = \"{}\"", if source.order == RecordOrder::Any { "any" } else { "sorted" })?;
     let late = source.late.map_or("0s".to_owned(), |late| in_words(late.as_microseconds().unsigned_abs()));
-    writeln!(f, "late = \"{late}\"\nbad = {{ lines = {} }}", source.bad_lines)?;
+    let ahead = in_words(source.ahead.as_microseconds().unsigned_abs());
+    writeln!(f, "late = \"{late}\"\nahead = \"{ahead}\"\nbad = {{ lines = {} }}", source.bad_lines)?;
     optional(
         f,
         "fields",

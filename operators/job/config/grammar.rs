@@ -92,6 +92,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     field("source.zone", "the name of a time zone"),
     words("source.order", &["any", "sorted"]),
     field("source.late", SPAN),
+    field("source.ahead", SPAN),
     table("source.bad"),
     whole("source.bad.lines"),
     table("source.id"),

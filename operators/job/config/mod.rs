@@ -38,7 +38,7 @@ pub use number::{BudgetShare, ConfigNumber, QuantileFraction};
 pub use privacy::ResourceLimits;
 pub use privacy::{BudgetSpec, Missing, Privacy, Protected};
 pub use release::{BoundSpec, CostSpec, PriceSpec, ReleaseSpec};
-pub(in crate::job) use source::SYNTHETIC_FIELDS;
+pub(in crate::job) use source::{AHEAD, SYNTHETIC_FIELDS};
 pub use source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
 pub use span::TimeFormat;
 pub use watch::WatchSpec;

@@ -24,6 +24,9 @@ pub struct SourceSpec {
     pub order: RecordOrder,
     /// The allowed lateness: the time after its end for which a window takes records; `None` for no lateness.
     pub late: Option<Span>,
+    /// The time by which a record of a live run may lie ahead of the watermark; one that lies further ahead is
+    /// dropped.
+    pub ahead: Span,
     /// The most unreadable lines before the source is refused.
     pub bad_lines: u64,
     /// The field of the record id; records with the same id count once.
@@ -125,7 +128,10 @@ pub(super) const COMBINED_FIELDS: [&str; 9] =
 pub(in crate::job) const SYNTHETIC_FIELDS: [&str; 4] = ["user", "key", "value", "time"];
 
 const TYPES: [&str; 4] = ["csv", "jsonl", "combined", "synthetic"];
-const COMMON: [&str; 6] = ["time", "zone", "order", "late", "bad", "id"];
+const COMMON: [&str; 7] = ["time", "zone", "order", "late", "ahead", "bad", "id"];
+
+/// The time by which records may lie ahead, where nothing is said.
+pub(in crate::job) const AHEAD: i64 = 86_400_000_000;
 
 pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
     // The fields depend on the type, so it is read first.
@@ -134,18 +140,18 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
     let fields = match kind {
         Some("synthetic") => node.fields(
             &["type", "people", "rows", "keys"],
-            &["skew", "seed", "time", "zone", "order", "late", "bad", "id"],
+            &["skew", "seed", "time", "zone", "order", "late", "ahead", "bad", "id"],
         ),
         Some("jsonl") => {
-            node.fields(&["type", "path"], &["time", "zone", "order", "late", "bad", "id", "fields"])
+            node.fields(&["type", "path"], &["time", "zone", "order", "late", "ahead", "bad", "id", "fields"])
         }
         Some(_) => node.fields(&["type", "path"], &COMMON),
         // The type itself is missing or misspelt: the fields of any type are accepted.
         None => node.fields(
             &["type"],
             &[
-                "path", "people", "rows", "keys", "skew", "seed", "time", "zone", "order", "late", "bad",
-                "id", "fields",
+                "path", "people", "rows", "keys", "skew", "seed", "time", "zone", "order", "late", "ahead",
+                "bad", "id", "fields",
             ],
         ),
     }?;
@@ -171,6 +177,11 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
     let order = fields
         .read("order", |node| node.one_of(&[("any", RecordOrder::Any), ("sorted", RecordOrder::Sorted)]));
     let late = fields.read("late", late);
+    let ahead = fields.read("ahead", |node| node.accept_words(fixed(node.text()?), &unit_words(&[])));
+    let ahead = match ahead {
+        Some(ahead) => ahead,
+        None => Span::microseconds(AHEAD).ok()?,
+    };
     let bad_lines = fields.read("bad", |node| {
         node.fields(&["lines"], &[])?.read("lines", |node| node.whole(0, i64::MAX as u64))
     });
@@ -189,6 +200,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         zone,
         order: order.unwrap_or(RecordOrder::Any),
         late: late.flatten(),
+        ahead,
         bad_lines: bad_lines.unwrap_or(0),
         id,
         fields: declared,

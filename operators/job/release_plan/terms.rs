@@ -12,10 +12,11 @@ use super::ReleasePlan;
 use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::config::{
-    BoundSpec, Job, KeysSpec, PriceSpec, ReleaseSpec, RunningSpec, SourceSpec, TimeField, cost_fields,
+    AHEAD, BoundSpec, Job, KeysSpec, PriceSpec, ReleaseSpec, RunningSpec, SourceSpec, TimeField, cost_fields,
 };
 use crate::job::statistics::CellKey;
 use crate::ledger::{Charge, Ledger, VersionTerms};
+use crate::time::in_words;
 
 /// Returns the fields that the pipeline does not bind, and the words of the file for those that it does.
 pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> VersionTerms {
@@ -89,7 +90,7 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
     // The place of the records and the way of reading a file of them change no record: `path`, `order`,
     // `bad`. The parameters of synthetic records stand for their place. Lateness is bound by the pipeline.
     // The declaration of fields changes no record.
-    let SourceSpec { records, time, zone, order: _, late: _, bad_lines: _, id, fields: _ } = source;
+    let SourceSpec { records, time, zone, order: _, late: _, ahead, bad_lines: _, id, fields: _ } = source;
     let terms = terms.binding("source.type", format!("\"{}\"", records.word()));
     let terms = match time {
         Some(TimeField { field, format }) => terms
@@ -98,6 +99,11 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
         None => terms,
     };
     let terms = terms.binding("source.zone", format!("{:?}", zone.name()));
+    // It is bound where it is stated otherwise, so that versions from before it hold.
+    let terms = match ahead.as_microseconds() {
+        AHEAD => terms,
+        _ => terms.binding("source.ahead", format!("{:?}", in_words(ahead.as_microseconds().unsigned_abs()))),
+    };
     match id {
         Some(id) => terms.binding("source.id.field", format!("{id:?}")),
         None => terms,

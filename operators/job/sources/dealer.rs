@@ -37,6 +37,8 @@ pub(super) struct LineChunk {
     pub(super) number: u64,
     /// The file, and the number of its first line, where places are reported.
     pub(super) place: Option<(Arc<str>, u64)>,
+    /// The latest time of a record that counts.
+    pub(super) latest: Time,
 }
 
 /// The error of the reading thread once no worker takes chunks any more.
@@ -60,6 +62,8 @@ pub(super) struct Dealer {
     /// The file, and the number of the next line.
     place: Option<(Arc<str>, u64)>,
     given: u64,
+    /// The latest time of a record that counts: the end of time, but for an input that is followed.
+    pub(super) latest: Time,
     /// Buffers of pieces that belong to other processes.
     kept: Vec<Vec<u8>>,
 }
@@ -74,7 +78,7 @@ impl Dealer {
         (alone, with_places): (bool, bool),
         crew: Crew,
     ) -> Dealer {
-        let (place, given, kept) = (None, 0, Vec::new());
+        let (place, given, latest, kept) = (None, 0, Time::MAX, Vec::new());
         Dealer {
             workers,
             spare,
@@ -86,6 +90,7 @@ impl Dealer {
             with_places,
             place,
             given,
+            latest,
             kept,
         }
     }
@@ -127,8 +132,8 @@ impl Dealer {
         if piece.lines.is_empty() {
             return Ok(());
         }
-        let (columns, number) = (columns.cloned(), self.given);
-        let chunk = LineChunk { lines: piece.lines, quotes: piece.quotes, columns, number, place };
+        let (columns, number, latest) = (columns.cloned(), self.given, self.latest);
+        let chunk = LineChunk { lines: piece.lines, quotes: piece.quotes, columns, number, place, latest };
         self.given += 1;
         worker.send(DealerMessage::Chunk(chunk)).map_err(|_| DealerGone)
     }

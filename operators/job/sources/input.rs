@@ -24,6 +24,7 @@ use super::wanted::{CellLayout, FieldRequirements};
 use crate::dataflow::{Clock, Peers, SourceError};
 use crate::invalid::found_by;
 use crate::job::config::{Protected, RecordFormat, SYNTHETIC_FIELDS, SourcePlace, SourceSpec};
+use crate::time::Span;
 
 /// The end of an input: it has one, or it is followed.
 #[derive(Clone)]
@@ -235,6 +236,7 @@ pub(super) fn open_in(
             .map(|others| InputAgreement::new(others, crew.process, crew.processes)),
         survey: Arc::clone(&wanted.survey),
         milestones: Arc::clone(&milestones),
+        ahead: source.ahead,
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
         SourceError::lost(fault.place())
@@ -267,6 +269,7 @@ struct InputReader {
     accord: Option<InputAgreement>,
     survey: Arc<Survey>,
     milestones: Arc<Milestones>,
+    ahead: Span,
 }
 
 impl InputReader {
@@ -282,6 +285,7 @@ impl InputReader {
             accord,
             survey,
             milestones,
+            ahead,
         } = self;
         let ended = match (pace, place) {
             (InputPace::Bounded, SourcePlace::Files(_)) => {
@@ -289,16 +293,16 @@ impl InputReader {
             }
             (InputPace::Bounded, SourcePlace::Stdin) => read_input(&texture, &mut dealer, &progress),
             (InputPace::Follow(clock), SourcePlace::Files(path)) if stream => {
-                follow_pipe(&path, &texture, &mut dealer, (clock, &milestones), &progress)
+                follow_pipe(&path, &texture, &mut dealer, (clock, &milestones, ahead), &progress)
             }
             (InputPace::Follow(clock), SourcePlace::Files(path)) => follow_files(
                 FollowedPath::new(&path, &texture, accord, survey),
                 &mut dealer,
-                (clock, &milestones),
+                (clock, &milestones, ahead),
                 &progress,
             ),
             (InputPace::Follow(clock), SourcePlace::Stdin) => {
-                follow_input(&texture, &mut dealer, (clock, &milestones), &progress)
+                follow_input(&texture, &mut dealer, (clock, &milestones, ahead), &progress)
             }
         };
         if let Err(ReadStop::Gone(gone)) = ended {

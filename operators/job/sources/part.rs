@@ -124,6 +124,8 @@ struct Current {
     number: u64,
     /// The file, and the number of the line at `at`, where places are reported.
     place: Option<(Arc<str>, u64)>,
+    /// The latest time of a record that counts.
+    latest: Time,
     /// The time of the line before, which may be in an earlier chunk.
     before: Option<Time>,
     last: Option<Time>,
@@ -222,11 +224,12 @@ impl Lines {
     }
 
     fn begin(&mut self, chunk: LineChunk) {
-        let LineChunk { lines, quotes, columns, number, place } = chunk;
+        let LineChunk { lines, quotes, columns, number, place, latest } = chunk;
         if let Some(columns) = columns {
             self.format = LineFormat::Csv(columns);
         }
-        self.current = Some(Current { lines, at: 0, quotes, number, place, before: self.latest, last: None });
+        let (before, last) = (self.latest, None);
+        self.current = Some(Current { lines, at: 0, quotes, number, place, latest, before, last });
     }
 
     /// The state of the part while there is more.
@@ -298,6 +301,10 @@ impl ChunkReader<'_> {
                 if self.survey.wants_names() && matches!(self.format, LineFormat::Jsonl(_)) {
                     self.survey.name_fields(line);
                 }
+            }
+            // By a public rule: one record from the year 9999 would pin the resume position.
+            if said.is_some_and(|time| time > current.latest) {
+                continue;
             }
             let before = batch.len();
             let made = time.and_then(|time| self.maker.records(line, self.cells, time, batch));

@@ -109,6 +109,13 @@ impl Hash {
         Hash { hasher: blake3::Hasher::new(), length: 0 }
     }
 
+    /// Creates the hash of the bytes behind a position; its length counts those before, too.
+    pub(super) fn resumed(position: u64) -> Hash {
+        let mut hash = Hash { length: position, ..Hash::new() };
+        hash.hasher.update(&position.to_le_bytes());
+        hash
+    }
+
     pub(super) fn add(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
         self.length += bytes.len() as u64;

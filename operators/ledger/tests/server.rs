@@ -296,7 +296,7 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     let grants =
         page.lines().filter_map(|line| line.strip_prefix("//! ")).filter(|line| line.starts_with("GRANT"));
     let grants: Vec<&str> = grants.collect();
-    assert_eq!(grants.len(), 9);
+    assert_eq!(grants.len(), 12);
     let role = format!("job_of_{}", scratch.name());
     let grants = grants.join("\n").replace("visits", scratch.name()).replace("TO job", &format!("TO {role}"));
     // The settings of a role have no effect.

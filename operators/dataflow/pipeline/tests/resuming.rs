@@ -134,6 +134,7 @@ impl Source for Reader {
     }
 
     fn resume(&mut self, former: Vec<Positions>) -> Result<(), SourceError> {
+        self.moved.extend(self.at.keys());
         for (name, position) in former.into_iter().flatten() {
             let partition: usize = name.parse().unwrap();
             let (index, declared) = position.split_first_chunk::<8>().unwrap();

@@ -36,6 +36,7 @@ fn every_field_is_written() {
         time = { field = "a \"quoted\\ field", format = "unix-ms", zone = "Europe/Berlin" }
         order = "sorted"
         late = "5m"
+        ahead = "2h"
         bad = { lines = 3 }
         id = { field = "é\u0007\u007f" }
         [privacy]

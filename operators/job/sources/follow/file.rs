@@ -155,6 +155,8 @@ impl FollowedFile {
         text: ReaderText,
         (facts, is_packed): (&Metadata, bool),
     ) {
+        // All processes go on at the same place.
+        self.hash = self.hash.take().map(|_| Hash::resumed(content.length()));
         (self.content, self.has_lines, self.text) = (content, has_lines, text);
         if is_packed {
             (self.packed, self.packed_at) = (Some((facts.len(), Instant::now())), position::changed(facts));

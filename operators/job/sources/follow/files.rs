@@ -60,6 +60,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) generations: BTreeMap<String, u64>,
     /// The positions that were last reported.
     pub(super) reported: BTreeMap<String, FilePosition>,
+    /// True once positions were reported by this run.
+    pub(super) has_reported: bool,
     pub(super) accord: Option<InputAgreement>,
     survey: Arc<Survey>,
     /// The time since which there is no file, and if that was reported.
@@ -100,6 +102,7 @@ impl<'a> FollowedPath<'a> {
             undecided: BTreeMap::new(),
             generations: BTreeMap::new(),
             reported: BTreeMap::new(),
+            has_reported: false,
             accord,
             survey,
             missed: None,

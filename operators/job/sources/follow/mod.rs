@@ -24,6 +24,7 @@ use super::dealer::{Dealer, Progress};
 use super::milestones::Milestones;
 use super::reader::{ReadStop, ReaderText};
 use crate::dataflow::Clock;
+use crate::time::Span;
 use watch::Watch;
 
 /// The interval at which files are checked for more data.
@@ -36,11 +37,12 @@ const SETTLED: u32 = 60;
 pub(super) fn follow_files(
     mut files: FollowedPath<'_>,
     dealer: &mut Dealer,
-    (clock, milestones): (Arc<dyn Clock>, &Milestones),
+    (clock, milestones, ahead): (Arc<dyn Clock>, &Milestones, Span),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let former = milestones.former(dealer)?;
     let mut watch = Watch::new(clock);
+    dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
     if !files.resume(former, dealer, progress)? {
         // What is gone cannot be read again.
         while watch.connected(dealer)?.is_none() {
@@ -52,6 +54,7 @@ pub(super) fn follow_files(
         dealer.wait()?;
         let round = Instant::now();
         let now = watch.now();
+        dealer.latest = now.saturating_add(ahead.as_microseconds());
         let complete = files.read(dealer, progress)?;
         let now = files.agree(now, dealer, progress)?;
         if complete {

@@ -163,7 +163,11 @@ impl FollowedPath<'_> {
         }
         let gone = self.reported.keys().filter(|name| !all.contains_key(*name));
         let mut changed: ChangedPositions = gone.map(|name| (name.clone(), None)).collect();
-        let news = all.iter().filter(|(name, position)| self.reported.get(*name) != Some(position));
+        // The first time, all of them.
+        let of_former = !std::mem::replace(&mut self.has_reported, true);
+        let is_new =
+            |name: &String, position: &FilePosition| of_former || self.reported.get(name) != Some(position);
+        let news = all.iter().filter(|(name, position)| is_new(name, position));
         changed.extend(news.map(|(name, position)| (name.clone(), Some(position.write()))));
         self.reported = all;
         changed

@@ -17,6 +17,7 @@ use crate::dataflow::{Clock, SourceError};
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::milestones::Milestones;
 use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, read_some, unreadable};
+use crate::time::Span;
 
 /// The time for which an input that has ended waits for the signal that the job is to end as well. Ending a
 /// pipeline ends all of its processes, and the order in which they notice is chance.
@@ -26,7 +27,7 @@ const END_GRACE: Duration = Duration::from_millis(500);
 pub(in crate::job::sources) fn follow_input(
     texture: &TextFormat,
     dealer: &mut Dealer,
-    clock: (Arc<dyn Clock>, &Milestones),
+    clock: (Arc<dyn Clock>, &Milestones, Span),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let input =
@@ -39,7 +40,7 @@ pub(in crate::job::sources) fn follow_pipe(
     path: &Path,
     texture: &TextFormat,
     dealer: &mut Dealer,
-    clock: (Arc<dyn Clock>, &Milestones),
+    clock: (Arc<dyn Clock>, &Milestones, Span),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let pipe = File::open(path).map_err(|error| unreadable(dealer.fault.place(), &error))?;
@@ -52,12 +53,12 @@ fn follow_stream(
     reopens: bool,
     texture: &TextFormat,
     dealer: &mut Dealer,
-    clock: (Arc<dyn Clock>, &Milestones),
+    clock: (Arc<dyn Clock>, &Milestones, Span),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let place = dealer.fault.place().to_owned();
     let lost = |error: io::Error| unreadable(&place, &error);
-    let (clock, milestones) = clock;
+    let (clock, milestones, ahead) = clock;
     // Where it was cannot be gone to again, so what came before this moment is a gap.
     milestones.former(dealer)?;
     let mut watch = Watch::new(clock);
@@ -66,6 +67,7 @@ fn follow_stream(
         dealer.wait()?;
         // The clock is read first: data that is found after it may have come later.
         let now = watch.connected(dealer)?;
+        dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
         let there = rustix::io::ioctl_fionread(&stream).map_err(|error| lost(error.into()))?;
         let ended = there == 0 && is_ready(&stream, Duration::ZERO).map_err(lost)?;
         let mut rest = (&mut stream).take(if ended { 1 } else { there });
@@ -180,7 +182,7 @@ mod tests {
                 false,
                 &texture,
                 &mut dealer,
-                (Arc::new(SystemClock), &milestones),
+                (Arc::new(SystemClock), &milestones, Span::microseconds(1_000_000).unwrap()),
                 &progress,
             ) {
                 Err(ReadStop::Gone(gone)) => dealer.fault.fail(gone),

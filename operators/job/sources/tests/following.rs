@@ -56,7 +56,7 @@ impl Followed {
             sizes(64),
             &source.0,
             &source.1,
-            wanted(vec![group(None, None)], false),
+            wanted(vec![group(None, None)], source.0.time.is_some()),
             pace,
             threads(workers),
             Brake::new(),
@@ -168,6 +168,23 @@ fn what_is_appended_is_given_before_its_time_is_declared() {
     assert_eq!(followed.settle(), Ok(1_003));
     place.append("c.csv", "\"\n");
     assert_eq!(followed.settle(), Ok(1_004));
+}
+
+// Refutes a record from far ahead that is counted, and holds a resume position for ever.
+#[test]
+fn records_far_ahead_are_dropped() {
+    let place = Place::new("ahead");
+    let now = SystemClock.now() / 1_000_000;
+    place.write("a.csv", format!("user,time\nada,{now}\nbob,{}\ncid,{}\n", now + 80_000, now + 90_000));
+    let source = csv(&place.path("a.csv"), "time = { field = \"time\", format = \"unix\" }");
+    let mut followed = Followed::new(&source, &Arc::default(), 2);
+    followed.settle().unwrap();
+    followed.found.sort();
+    let mut expected = [id(b"ada"), id(b"bob")];
+    expected.sort();
+    let mut people: Vec<Id> = followed.found.iter().map(|given| given.person).collect();
+    people.sort();
+    assert_eq!(people, expected);
 }
 
 // Refutes processes that give a line twice, or not at all, because they looked at different moments.
