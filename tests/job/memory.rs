@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::jobs::{HEADER, SECOND, exact, line};
-use crate::scene::{Life, Printed, Scene, moment, now, until};
+use crate::scene::{Life, Printed, Scene, after_start, moment, now, until};
 use crate::size;
 
 /// A job of one worker that reads as fast as it can holds 60 MB or so, of which 10 are its program.
@@ -137,7 +137,7 @@ fn what_does_not_fit_ends_the_job() {
     });
     let said = life.end();
     assert_eq!(said.code, Some(70), "{said:?}");
-    assert!(said.err.starts_with("error: limits.memory: "), "{said:?}");
+    assert!(after_start(&said.err).starts_with("error: limits.memory: "), "{said:?}");
     assert_eq!((scene.read("releases.jsonl").as_str(), said.out.as_str()), ("", ""));
     assert_eq!(scene.charged("job.ledger").0, 0, "a window was sealed that is not over");
     assert!(writer.join().unwrap().0 > 0);

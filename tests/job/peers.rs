@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::cluster::{set, start, start_as};
 use crate::jobs::{SECOND, exact, log, tallies};
-use crate::scene::{Life, Printed, Scene, now, until};
+use crate::scene::{Life, Printed, Scene, after_start, now, until};
 
 /// A job whose windows start now, and the log of the first four.
 fn begun() -> Scene {
@@ -105,7 +105,7 @@ fn a_process_that_does_not_answer_is_named_and_waited_for() {
     let before = scene.read("releases.jsonl");
     second.signal(Signal::CONT);
     until("it is back", || first.said().1.contains("answers again"));
-    let (_, err) = first.said();
+    let err = after_start(&first.said().1);
     let name = "operator only: process 1 (127.0.0.1:";
     assert!(err.lines().count() == 2 && err.lines().all(|line| line.starts_with(name)), "{err}");
     until("another window is released", || scene.read("releases.jsonl").len() > before.len());

@@ -175,6 +175,11 @@ impl Drop for Life {
     }
 }
 
+/// The standard error of a run without the line that says that it has started.
+pub(crate) fn after_start(err: &str) -> String {
+    err.split_inclusive('\n').filter(|line| !line.starts_with("started: ")).collect()
+}
+
 /// Waits until a condition holds.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();

@@ -80,10 +80,11 @@ impl Vitals {
         }
     }
 
-    /// Returns the first line of the run, once its ledger is open: the job, its account, the next window, and
-    /// where its input is read.
+    /// Returns the first line of the run, once its ledger and its input are open: the job, its account, the next
+    /// window, and where its input is read.
     pub fn start_line(&self) -> Option<String> {
-        self.lock().start.clone()
+        let known = self.lock();
+        known.start.clone().filter(|_| known.progress.is_some())
     }
 
     pub(super) fn begins(
