@@ -101,6 +101,7 @@ impl Scenario {
     /// Writes the files of the scenario.
     pub(crate) fn write(&self, directory: &Directory) {
         directory.write("job.toml", self.job.to_string());
+        directory.write("a.token", "a-token-of-a-scenario\n");
         directory.write("keys.txt", KEYS.join("\n") + "\n");
         if self.is_synthetic() {
             return;
