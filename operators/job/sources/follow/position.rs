@@ -190,10 +190,11 @@ impl FollowedPath<'_> {
             let generation = super::files::generation_of(&name) + 1;
             let known = self.generations.entry(base_of(&name).to_owned()).or_default();
             *known = generation.max(*known);
-            match self.find(&position, &there, progress)? {
+            let base = self.base(&name, &position.path);
+            match self.find(&position, &base, &there, progress)? {
                 Some(found) => {
-                    if found.file.path != position.path && !position.is_done {
-                        rotated.insert(position.path.clone(), changed(&found.facts));
+                    if found.file.path != base && !position.is_done {
+                        rotated.insert(base, changed(&found.facts));
                     }
                     self.go_on(name, &position, found, dealer)?;
                 }
@@ -207,16 +208,27 @@ impl FollowedPath<'_> {
         Ok(is_whole)
     }
 
+    /// Returns the path that a file had before it was rotated, from its name and the path where it was last.
+    fn base(&self, name: &str, path: &Path) -> PathBuf {
+        match Path::new(base_of(name)).file_name() {
+            Some(name) => path.with_file_name(name),
+            None => self.path.to_owned(),
+        }
+    }
+
     /// Finds the content of a position, in a file that no other position has.
     fn find(
         &self,
         position: &FilePosition,
+        base: &Path,
         there: &[PathBuf],
         progress: &Arc<Progress>,
     ) -> Result<Option<Found>, SourceError> {
-        let own = std::iter::once(&position.path);
-        let siblings = siblings_of(&position.path);
-        for path in own.chain(there.iter().filter(|path| **path != position.path)).chain(&siblings) {
+        // Where it was last, it may have been packed; from where it was first, it may have been rotated on.
+        let siblings = [siblings_of(&position.path), siblings_of(base)].concat();
+        let own = [&*position.path, base].into_iter();
+        let others = there.iter().chain(&siblings).map(PathBuf::as_path);
+        for path in own.chain(others) {
             match found(position, path, progress) {
                 Ok(Some(found)) if !self.has(found.file.id) => return Ok(Some(found)),
                 Ok(_) => {}
