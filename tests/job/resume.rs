@@ -103,7 +103,8 @@ fn a_restart_reads_what_open_windows_need_and_releases_every_window() {
     }
     let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
     let last = log.written.keys().map(|(start, _)| start.clone()).max().unwrap();
-    let closed = |line: &str| line.contains(&last) && line.contains("\"closed\":true");
+    let closed =
+        |line: &str| line.contains(&format!("\"start\":\"{last}")) && line.contains("\"closed\":true");
     until("the last window is released", || scene.read("releases.jsonl").lines().any(closed));
     life.signal(Signal::TERM);
     assert_eq!(life.end().code, Some(0));
