@@ -5,7 +5,7 @@
 //! of it, packed ones included. A file that is found nowhere is gone with what was not read of it: an input
 //! gap.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -182,24 +182,41 @@ impl FollowedPath<'_> {
     ) -> Result<bool, ReadStop> {
         let mut positions = joined(former, FilePosition::read, |position| position.offset);
         self.reported = positions.iter().cloned().collect();
-        // Files that still grow choose first.
-        positions.sort_by_key(|(_, position)| position.is_done);
+        // Files that still grow choose first, and of these the one of which most was read.
+        positions.sort_by_key(|(_, position)| (position.is_done, std::cmp::Reverse(position.offset)));
         let there = present(self.path)?;
         let (mut is_whole, mut rotated) = (true, BTreeMap::new());
+        // By the path of a log: the last change of what was found of it, and those that had no line yet.
+        let (mut newest, mut empty) = (BTreeMap::<PathBuf, u64>::new(), BTreeSet::new());
         for (name, position) in positions {
             let generation = super::files::generation_of(&name) + 1;
             let known = self.generations.entry(base_of(&name).to_owned()).or_default();
             *known = generation.max(*known);
             let base = self.base(&name, &position.path);
+            // Any other file may begin like one without a line.
+            if !position.has_lines {
+                if !position.is_done {
+                    empty.insert(base);
+                }
+                continue;
+            }
             match self.find(&position, &base, &there, progress)? {
                 Some(found) => {
+                    let known = newest.entry(base.clone()).or_default();
+                    *known = changed(&found.facts).max(*known);
                     if found.file.path != base && !position.is_done {
                         rotated.insert(base, changed(&found.facts));
                     }
                     self.go_on(name, &position, found, dealer)?;
                 }
-                // A file without a line has lost none.
-                None => is_whole &= position.is_done || !position.has_lines,
+                None => is_whole &= position.is_done,
+            }
+        }
+        for path in empty {
+            // It may have got lines, and another name, while nobody read.
+            match newest.get(&path) {
+                Some(since) => _ = rotated.entry(path).or_insert(*since),
+                None => is_whole &= siblings_of(&path).is_empty(),
             }
         }
         for (path, since) in rotated {

@@ -544,6 +544,41 @@ fn a_file_that_is_gone_at_a_restart_is_a_gap() {
     }
 }
 
+// Refutes the position of a file without a line that takes another file, which then begins anew.
+#[test]
+fn a_file_without_a_line_holds_no_place_of_another() {
+    let mut log = Log::new("empty-at-restart");
+    log.write(50);
+    let mut followed = log.follow("a.log");
+    followed.settle().unwrap();
+    for _ in 0..2 {
+        log.rename();
+        log.reopen();
+        followed.settle().unwrap();
+    }
+    log.remove("a.log.1");
+    log.write(1);
+    followed.checkpoint().unwrap();
+    let positions = followed.positions.clone();
+    drop(followed);
+    log.write(1);
+    let mut followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+    assert_eq!((followed.settle().unwrap(), followed.gaps.len()), (1, 0));
+
+    // It gets lines, and another name, while nobody reads.
+    log.rename();
+    log.reopen();
+    followed.checkpoint().unwrap();
+    let positions = followed.positions.clone();
+    drop(followed);
+    log.write(3);
+    log.rename();
+    log.reopen();
+    log.write(2);
+    let mut followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+    assert_eq!((followed.settle().unwrap(), followed.gaps.len()), (5, 0));
+}
+
 // Refutes columns that are looked for at the position, where no line names them.
 #[test]
 fn the_columns_of_a_file_are_known_at_a_position() {
