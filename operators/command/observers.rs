@@ -113,7 +113,7 @@ impl RunReport {
     }
 
     /// Writes the report, unless the path has come to hold something else, such as the lines of this run.
-    /// Who reads the path finds the old report or the new one, and none in between.
+    /// A reader of the path finds the old report or the new one, and none in between.
     pub(crate) fn rewrite(&self) -> Result<(), Refusal> {
         replaceable(&self.path, self.demo)?;
         let text = match self.form {
@@ -177,7 +177,7 @@ pub(super) fn heading(job: &Job, demo: bool) -> Heading {
     }
 }
 
-/// What the plan says about each release, for readers of a report; nothing where there is no plan, as in a
+/// The words of the plan about each release, for a report; nothing where there is no plan, as in a
 /// demonstration that finds its windows in the data.
 fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
     let Ok(plan) = job.plan() else { return BTreeMap::new() };

@@ -231,7 +231,7 @@ struct ReleaseSequencer<S: WindowStatistic> {
 /// Returns the number of a release among those of its input, the end of the last window that a former run has
 /// settled, and the number of the first window to request.
 ///
-/// Where records are read again from resume positions, no window is requested of which not all records are
+/// After a start from resume positions, no window is requested of which not all records are
 /// read: a release that is new, or was left out for some time, begins with the first one.
 fn resumed(
     title: &Title,

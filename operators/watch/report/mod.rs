@@ -41,11 +41,11 @@ pub struct Heading {
     pub made: String,
     /// True for a demonstration, which shows exact values: its report is not private.
     pub demo: bool,
-    /// What the plan of the job says about its releases, by their names.
+    /// The words of the plan about the releases of the job, by their names.
     pub releases: BTreeMap<String, ReleaseNotes>,
 }
 
-/// What the plan of a job says about a release: all of it is known before there is data.
+/// The words of a plan about a release: all of them are known before there is data.
 #[derive(Clone, Debug, Default)]
 pub struct ReleaseNotes {
     /// The reason for which windows may come without a number, in a sentence.
