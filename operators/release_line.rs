@@ -55,6 +55,8 @@ pub(crate) struct CellLine<'a> {
     pub(crate) high: Option<&'a str>,
     /// True if there were too few people for an answer.
     pub(crate) insufficient: bool,
+    /// The number that the interval holds, unless it is the exact one: `bounded`.
+    pub(crate) interval_of: Option<Cow<'a, str>>,
     /// The windows that the cell covers, unless it is the line's own: `so far`, `last 7`.
     pub(crate) total: Option<Cow<'a, str>>,
     pub(crate) confidence: &'a str,
@@ -189,6 +191,8 @@ struct LineFields<'a> {
     interval: Option<[Option<&'a RawValue>; 2]>,
     insufficient: Option<bool>,
     #[serde(borrow)]
+    interval_of: Option<Cow<'a, str>>,
+    #[serde(borrow)]
     total: Option<Cow<'a, str>>,
     #[serde(borrow)]
     confidence: Option<&'a RawValue>,
@@ -263,6 +267,7 @@ impl<'a> LineFields<'a> {
             low: number(low),
             high: number(high),
             insufficient: self.insufficient.unwrap_or(false),
+            interval_of: self.interval_of,
             total: self.total,
             confidence: self.confidence?.get(),
             noise,

@@ -218,6 +218,9 @@ pub(super) struct EstimateFormat {
     pub(super) each: EstimatesPerKey,
     /// Of which windows, where not of the line's own.
     pub(super) of: Option<Arc<str>>,
+    /// True if a contribution bound or a range may leave records or parts of values out of the number that
+    /// the interval holds.
+    pub(super) bounded: bool,
 }
 
 impl EstimateFormat {

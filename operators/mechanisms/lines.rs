@@ -53,7 +53,7 @@ pub trait ReleaseLines {
 /// A line is
 ///
 /// ```text
-/// {"release":"visits","window":{..},"key":"/","value":1234,"interval":[1216,1252],"confidence":0.9,"noise":{"kind":"gaussian","scale":10.9},"id":"5f..","promise":".."}
+/// {"release":"visits","window":{..},"key":"/","value":1234,"interval":[1216,1252],"interval_of":"bounded","confidence":0.9,"noise":{"kind":"gaussian","scale":10.9},"id":"5f..","promise":".."}
 /// ```
 ///
 /// in this order, without spaces. An end of an interval that is `null` is open: nothing is promised on that
@@ -65,7 +65,9 @@ pub trait ReleaseLines {
 /// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above
 /// the least of an unbiased mean ([`Noised::over_bound`]). A running total says `"total":"so far"` or
 /// `"total":"last 24"` before its confidence, and by which strategy it is noised. A stable mean says
-/// `"grid"`, the step in which it is released. Whole numbers are written with all of their digits, also where
+/// `"grid"`, the step in which it is released. `"interval_of":"bounded"` says that the interval holds the number
+/// after the contribution bound and the range, which may have left something out; without it they leave nothing
+/// out. Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
 ///
 /// What a window's lines have in common is written once, and copied. Beyond the text itself a cell allocates
@@ -191,6 +193,9 @@ fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<
     let mut text = Vec::new();
     if let Some(of) = &answer.format.of {
         field(&mut text, "total", &**of);
+    }
+    if answer.format.bounded {
+        field(&mut text, "interval_of", "bounded");
     }
     field(&mut text, "confidence", &answer.format.confidence);
     match noise {

@@ -107,6 +107,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
             confidence,
             each: numbers.each(),
             of: None,
+            bounded: stated.is_bounded(),
         },
         reaches: numbers.reaches(stated.point),
         numbers,

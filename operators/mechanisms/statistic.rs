@@ -70,6 +70,19 @@ pub(super) struct KeyedStatistic<'a, K> {
     pub(super) also: Option<Digest>,
 }
 
+impl<K: Key> KeyedStatistic<'_, K> {
+    /// Returns true if the bound or the range may leave something of the data out of the statistic.
+    pub(super) fn is_bounded(&self) -> bool {
+        let all_keys = self.keys.listed().is_some_and(|keys| keys.len() as u64 <= self.limits.keys());
+        let whole = match self.limits.unit() {
+            // A record is of one key.
+            PrivacyUnit::Record => true,
+            PrivacyUnit::Person => self.measure == "people" && all_keys,
+        };
+        !whole || self.range.is_some() || self.limits.windows().is_some()
+    }
+}
+
 impl<K: Key> Total<K> {
     /// Creates the number of records of each key, at most `per_key` of one person. A histogram is this, with
     /// the buckets of [`Edges`](super::Edges) for keys.

@@ -277,17 +277,20 @@ fn a_table_states_the_promise_about_ranks() {
     assert_eq!(table[1].len(), table::width(false));
 }
 
-// Refutes a total over windows that a table prints as the value of one.
+// Refutes a total over windows that a table prints as the value of one, and an interval that is taken for one of
+// the exact number.
 #[test]
 fn a_table_states_the_windows_of_a_total() {
     let plain = cell(r#"{"start":null,"end":null}"#, "/", "3");
     let total = plain
-        .replace("\"confidence\"", "\"total\":\"last 7\",\"confidence\"")
+        .replace("\"confidence\"", "\"interval_of\":\"bounded\",\"total\":\"last 7\",\"confidence\"")
         .replace("\"scale\":10.9", "\"scale\":10.9,\"over_bound\":1.02,\"strategy\":\"square-root\"");
-    for (line, said) in [(&total, ("last 7", "square-root", "gaussian")), (&plain, ("", "", "gaussian"))] {
+    let said = [(&total, ("last 7", "square-root", "bounded")), (&plain, ("", "", ""))];
+    for (line, said) in said {
         let table = table_of([table::header(false), table::record(line, false).unwrap()].concat().as_bytes());
         let of = |name: &str| table[1][table[0].iter().position(|column| column == name).unwrap()].as_str();
-        assert_eq!((of("total"), of("strategy"), of("noise")), said);
+        assert_eq!((of("total"), of("strategy"), of("interval_of")), said);
+        assert_eq!(of("noise"), "gaussian");
         assert_eq!(table[1].len(), table::width(false));
     }
 }

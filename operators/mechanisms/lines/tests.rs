@@ -21,7 +21,14 @@ fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>, point: DecimalPoint
     let cells = cells.into_iter().map(|(key, numbers)| (key, estimate(numbers))).collect();
     Answer {
         cells,
-        format: EstimateFormat { noise, point, confidence: 0.9, each: EstimatesPerKey::One, of: None },
+        format: EstimateFormat {
+            noise,
+            point,
+            confidence: 0.9,
+            each: EstimatesPerKey::One,
+            of: None,
+            bounded: false,
+        },
         room: None,
     }
 }
@@ -41,6 +48,14 @@ fn a_line_is_written_as_the_page_says() {
         format!(r#"{before},"key":"/about","value":-2,"interval":[-20,16],{after}"#),
     ];
     assert_eq!(released, expected.join("\n"));
+}
+
+#[test]
+fn an_interval_of_a_bounded_number_says_so() {
+    let mut cut = counts(vec![((), [1216, 1234, 1252])]);
+    cut.format.bounded = true;
+    let line = cut.lines(&HEAD);
+    assert!(line.contains(r#""interval":[1216,1252],"interval_of":"bounded","confidence":0.9"#), "{line}");
 }
 
 #[test]

@@ -108,6 +108,7 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
                 confidence,
                 each: EstimatesPerKey::One,
                 of: Some(statistic.span().to_string().into()),
+                bounded: stated.is_bounded(),
             },
             widths: IntervalWidths::new(&running, confidence)?,
             cost: Spend::Rho(rho).cost_with(

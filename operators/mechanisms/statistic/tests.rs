@@ -51,6 +51,22 @@ fn a_record_is_one_cell_by_one_or_by_the_range() {
     assert_eq!(norms(&mean.sensitivity()), (2, 5, 7, 29));
 }
 
+// Refutes a line whose interval is said to hold the truth where a bound or a range cut it.
+#[test]
+fn only_what_no_bound_can_lower_is_unbounded() {
+    let bounded = |total: Result<Total<u32>, Invalid>| total.unwrap().stated().is_bounded();
+    let record = ContributionBound::RECORD;
+    assert!(bounded(Total::count(limits(8, 10), keys())), "records beyond 10 a key");
+    assert!(bounded(Total::people(limits(7, 1), keys())), "seven of eight keys");
+    assert!(!bounded(Total::people(limits(8, 1), keys())), "all keys");
+    assert!(bounded(Total::people(limits(8, 1), Keys::discover(1e-9))), "any number of keys");
+    let twelve = Bound::keys(8).windows(12).checked().unwrap();
+    assert!(bounded(Total::people(twelve, keys())), "twelve windows");
+    assert!(!bounded(Total::count(record, keys())), "each record counts");
+    assert!(!bounded(Total::count(record, Keys::discover(1e-9))), "each record counts");
+    assert!(bounded(Total::sum(range(0, 5), record, keys())), "values beyond 5");
+}
+
 #[test]
 fn a_sensitivity_beyond_128_bits_is_refused() {
     let everything = range(i64::MIN, i64::MAX);

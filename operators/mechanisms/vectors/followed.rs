@@ -276,6 +276,7 @@ impl<K: Key> Prepared for FollowedMeans<K> {
             confidence: self.confidence,
             each: EstimatesPerKey::OfKeys(Arc::clone(&self.coordinates)),
             of: None,
+            bounded: true,
         };
         Drawn { answer: Answer { cells, format, room: None }, state: Some(to_bytes(&left)) }
     }

@@ -181,6 +181,7 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
                 confidence: 0.0,
                 each: EstimatesPerKey::Coordinates(Arc::clone(&vectors.coordinates)),
                 of: None,
+                bounded: false,
             },
             parameters: self.parameters(people, vectors),
             extent: vectors.extent.clone(),
