@@ -241,3 +241,84 @@ fn a_restart_releases_what_a_run_without_one_does() {
         assert!(skipped < expected.len(), "seed {seed}: nothing is released");
     }
 }
+
+/// A log that loses a stretch while the first window is open, and breaks once that is released.
+struct LosesOnce {
+    /// The number of entries that were given: a record, the gap, the end of the first window, the end.
+    next: u64,
+    moved: bool,
+    latest: Time,
+    recorder: Recorder,
+    breaks: bool,
+}
+
+impl Source for LosesOnce {
+    type Record = Event;
+
+    fn pull(&mut self, batch: &mut Vec<Event>) -> Result<Pulled, SourceError> {
+        if self.next == 3 && self.breaks {
+            return match self.recorder.answered() {
+                0 => Ok(Pulled::Idle),
+                _ => Err(SourceError::lost("the log")),
+            };
+        }
+        self.next += 1;
+        self.moved = true;
+        Ok(match self.next {
+            1 => {
+                batch.push((1, 1, 1, 5, 1));
+                self.latest = 5;
+                Pulled::More
+            }
+            2 => Pulled::Gap(12, 28),
+            3 => Pulled::Complete(11),
+            4 => Pulled::Complete(60),
+            _ => Pulled::End,
+        })
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn resume(&mut self, former: Vec<Positions>) -> Result<(), SourceError> {
+        if let Some(position) = former.first().and_then(|part| part.get("log")) {
+            self.next = u64::from_le_bytes(position.as_slice().try_into().unwrap());
+        }
+        Ok(())
+    }
+
+    fn milestone(&mut self) -> Option<Milestone> {
+        let changed = vec![("log".to_owned(), Some(self.next.to_le_bytes().to_vec()))];
+        let latest = std::mem::replace(&mut self.latest, Time::MIN);
+        std::mem::take(&mut self.moved).then_some(Milestone { latest, changed, parts: 1 })
+    }
+}
+
+// Refutes a resume position behind a gap whose windows are open: the next run would answer them.
+#[test]
+fn a_gap_is_found_again_while_its_windows_are_open() {
+    let recorder = Recorder::new(PrivacyUnit::Person);
+    for breaks in [true, false] {
+        let gate = recorder.clone();
+        let ended = execute(Config::threads(1).unwrap(), move |worker, feeds| {
+            let (moved, latest) = (false, Time::MIN);
+            let log = LosesOnce { next: 0, moved, latest, recorder: gate.clone(), breaks };
+            worker.dataflow(|scope| {
+                let schedule = Schedule::tumbling(span(10), 0, Some(50)).unwrap();
+                feeds
+                    .stream(scope, log)
+                    .protect(|event: &Event| event.0)
+                    .identified_by(|event: &Event| event.4)
+                    .scheduled(schedule, |event: &Event| event.3)
+                    .bound(Bound::keys(2).per_key(3))
+                    .count_by(|event: &Event| event.1, Keys::public([1]))
+                    .release_at(&gate, "tens", Exactly(Gaussian::rho(0.01)));
+            });
+            Ok(())
+        });
+        assert_eq!(ended.is_ok(), !breaks);
+    }
+    let starts = tallies(&recorder).into_keys().map(|(_, start)| start);
+    assert_eq!(starts.collect::<Vec<_>>(), [0, 30, 40], "two windows overlap the gap");
+}
