@@ -1,11 +1,14 @@
-//! The time and the memory of a restart beside the number of rows in the ledger.
+//! The time and the memory of a restart beside the number of rows in the ledger, and beside the size of the input.
 //!
 //! A ledger is laid down in large transactions through the library's own code, with the rows that a job would
 //! have sealed and delivered: an account under `any 30` windows, four statistics. At each size a process of its own opens
 //! the gate of its job, as a restart does, from the checkpoint that the last run left; its peak memory is what
 //! the kernel reports. `DISCREET_RESTART_ROWS` gives the sizes, `1000,10000,100000` by default; `10000000` are
 //! laid down in minutes. `DISCREET_RESTART_WHOLE=1` also times a verification from the first row.
+//! `DISCREET_RESTART_MEGABYTES` gives the sizes of the log ([`input`]), `10,100` by default.
 #![allow(clippy::print_stdout)]
+
+mod input;
 
 use std::error::Error;
 use std::fs;
@@ -29,17 +32,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         return open(Path::new(ledger));
     }
-    let sizes = std::env::var("DISCREET_RESTART_ROWS").unwrap_or_else(|_| "1000,10000,100000".to_owned());
-    let mut sizes: Vec<i64> = sizes.split(',').map(str::parse).collect::<Result<_, _>>()?;
-    sizes.sort_unstable();
+    let sizes = |name: &str, default: &str| -> Result<Vec<u64>, Box<dyn Error>> {
+        let sizes = std::env::var(name).unwrap_or_else(|_| default.to_owned());
+        let mut sizes: Vec<u64> = sizes.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        sizes.sort_unstable();
+        Ok(sizes)
+    };
+    let rows = sizes("DISCREET_RESTART_ROWS", "1000,10000,100000")?;
+    let megabytes = sizes("DISCREET_RESTART_MEGABYTES", "10,100")?;
     let directory = std::env::temp_dir().join(format!("discreet-restart-{}", std::process::id()));
     fs::create_dir_all(&directory)?;
-    let outcome = measure(&directory, &sizes);
+    let outcome = measure(&directory, &rows).and_then(|()| input::measure(&directory, &megabytes));
     fs::remove_dir_all(&directory)?;
     outcome
 }
 
-fn measure(directory: &Path, sizes: &[i64]) -> Result<(), Box<dyn Error>> {
+fn measure(directory: &Path, sizes: &[u64]) -> Result<(), Box<dyn Error>> {
     let path = directory.join("visits.ledger");
     let mut ledger = Ledger::create(&path)?;
     let account = AccountSpec::new(
@@ -53,7 +61,7 @@ fn measure(directory: &Path, sizes: &[i64]) -> Result<(), Box<dyn Error>> {
     let mut laid = 0;
     for size in sizes {
         let start = Instant::now();
-        let windows = size / STATISTICS.len() as i64;
+        let windows = (size / STATISTICS.len() as u64) as i64;
         let rows = lay_down(&path, laid, windows)?;
         let rate = rows as f64 / start.elapsed().as_secs_f64();
         println!("{size} rows: laid down, {rate:.0} a second; {} MB", fs::metadata(&path)?.len() >> 20);
