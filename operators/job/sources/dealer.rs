@@ -22,6 +22,8 @@ pub(super) enum DealerMessage {
     /// All data that was present at this time has been dealt; with the number of the positions behind it,
     /// where they are others than before.
     Mark(Time, Option<u64>),
+    /// The number of the positions behind all data that has been dealt.
+    Position(u64),
     /// The source was not connected between these times, and cannot be read again.
     Gap(Time, Time),
     End,

@@ -296,9 +296,9 @@ impl InputReader {
                 follow_pipe(&path, &texture, &mut dealer, (clock, &milestones, ahead), &progress)
             }
             (InputPace::Follow(clock), SourcePlace::Files(path)) => follow_files(
-                FollowedPath::new(&path, &texture, accord, survey),
+                FollowedPath::new(&path, &texture, accord, &milestones, survey),
                 &mut dealer,
-                (clock, &milestones, ahead),
+                (clock, ahead),
                 &progress,
             ),
             (InputPace::Follow(clock), SourcePlace::Stdin) => {

@@ -204,12 +204,10 @@ impl Lines {
                 _ if self.ended => return Ok(Pulled::End),
                 Ok(DealerMessage::Chunk(chunk)) => self.begin(chunk),
                 Ok(DealerMessage::Mark(time, milestone)) => {
-                    if let Some(number) = milestone {
-                        let latest = std::mem::replace(&mut self.since_milestone, Time::MIN);
-                        self.handle.milestones.reach(number, latest);
-                    }
+                    milestone.into_iter().for_each(|number| self.reach(number));
                     return Ok(Pulled::Complete(time));
                 }
+                Ok(DealerMessage::Position(number)) => self.reach(number),
                 Ok(DealerMessage::Gap(start, end)) => return Ok(Pulled::Gap(start, end)),
                 Ok(DealerMessage::End) => self.ended = true,
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.pulled()),
@@ -221,6 +219,12 @@ impl Lines {
                 }
             }
         }
+    }
+
+    /// Reports that all lines before these positions were given.
+    fn reach(&mut self, number: u64) {
+        let latest = std::mem::replace(&mut self.since_milestone, Time::MIN);
+        self.handle.milestones.reach(number, latest);
     }
 
     fn begin(&mut self, chunk: LineChunk) {

@@ -25,8 +25,9 @@ use super::{POLL_INTERVAL, SETTLED};
 use crate::dataflow::SourceError;
 use crate::job::sources::accord::{Behind, FileReport, InputAgreement, ProcessReport};
 use crate::job::sources::bytes::Packing;
-use crate::job::sources::dealer::{Dealer, Progress};
+use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
 use crate::job::sources::input::files;
+use crate::job::sources::milestones::Milestones;
 use crate::job::sources::reader::{ReadStop, TextFormat, unreadable};
 use crate::job::sources::survey::Survey;
 use crate::time::Time;
@@ -40,6 +41,10 @@ const REMEMBERED: usize = 64;
 
 /// The time after which a source without a file is reported.
 const MISSED: Duration = Duration::from_secs(10);
+
+/// The number of chunks of one file after which its position is reported, so that a restart within a backlog reads
+/// little of it again.
+const REPORTED: u64 = 64;
 
 /// What separates a name from the number of its generation; no path within another has it.
 const GENERATION: &str = "//";
@@ -63,6 +68,7 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// True once positions were reported by this run.
     pub(super) has_reported: bool,
     pub(super) accord: Option<InputAgreement>,
+    pub(super) milestones: &'a Milestones,
     survey: Arc<Survey>,
     /// The time since which there is no file, and if that was reported.
     missed: Option<(Instant, bool)>,
@@ -91,6 +97,7 @@ impl<'a> FollowedPath<'a> {
         path: &'a Path,
         format: &'a TextFormat,
         accord: Option<InputAgreement>,
+        milestones: &'a Milestones,
         survey: Arc<Survey>,
     ) -> FollowedPath<'a> {
         FollowedPath {
@@ -104,6 +111,7 @@ impl<'a> FollowedPath<'a> {
             reported: BTreeMap::new(),
             has_reported: false,
             accord,
+            milestones,
             survey,
             missed: None,
         }
@@ -123,7 +131,8 @@ impl<'a> FollowedPath<'a> {
         Ok(complete)
     }
 
-    /// Reads a file as far as it goes, or up to a position; returns false while it is incomplete.
+    /// Reads a file as far as it goes, or up to a position, and reports positions on the way; returns false while
+    /// it is incomplete.
     fn read_file(
         &mut self,
         name: &str,
@@ -131,14 +140,23 @@ impl<'a> FollowedPath<'a> {
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<bool, ReadStop> {
-        let Some(file) = self.known.get_mut(name) else { return Ok(true) };
-        match file.catch_up(until, dealer, progress)? {
-            Caught::Up => Ok(true),
-            Caught::Torn => Ok(false),
-            Caught::Replaced => {
-                self.renew(name, dealer)?;
-                // Its new content is read in the next round.
-                Ok(false)
+        let some = REPORTED * self.format.sizes.chunk as u64;
+        loop {
+            let Some(file) = self.known.get_mut(name) else { return Ok(true) };
+            let step = file.content.length().saturating_add(some).min(until);
+            match file.catch_up(step, dealer, progress)? {
+                Caught::Up if step < until && file.content.length() >= step => {
+                    let positions = self.changed_positions();
+                    let number = self.milestones.register(positions);
+                    dealer.broadcast(|| DealerMessage::Position(number))?;
+                }
+                Caught::Up => return Ok(true),
+                Caught::Torn => return Ok(false),
+                Caught::Replaced => {
+                    self.renew(name, dealer)?;
+                    // Its new content is read in the next round.
+                    return Ok(false);
+                }
             }
         }
     }

@@ -21,7 +21,6 @@ pub(super) use files::FollowedPath;
 pub(super) use stream::{follow_input, follow_pipe};
 
 use super::dealer::{Dealer, Progress};
-use super::milestones::Milestones;
 use super::reader::{ReadStop, ReaderText};
 use crate::dataflow::Clock;
 use crate::time::Span;
@@ -37,9 +36,10 @@ const SETTLED: u32 = 60;
 pub(super) fn follow_files(
     mut files: FollowedPath<'_>,
     dealer: &mut Dealer,
-    (clock, milestones, ahead): (Arc<dyn Clock>, &Milestones, Span),
+    (clock, ahead): (Arc<dyn Clock>, Span),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
+    let milestones = files.milestones;
     let former = milestones.former(dealer)?;
     let mut watch = Watch::new(clock);
     dealer.latest = watch.now().saturating_add(ahead.as_microseconds());

@@ -187,6 +187,43 @@ fn records_far_ahead_are_dropped() {
     assert_eq!(people, expected);
 }
 
+// Refutes a backlog that a restart reads from its start, and a position in its middle that is off by a line or
+// states too early a time.
+#[test]
+fn a_backlog_has_positions_in_its_middle() {
+    let place = Place::new("backlog");
+    let first = SystemClock.now() / 1_000_000 - 5_000;
+    let lines: String = (0..2_000).map(|number| format!("p{number},{}\n", first + number)).collect();
+    place.write("a.csv", format!("user,time\n{lines}"));
+    let source = csv(&place.path("a.csv"), "time = { field = \"time\", format = \"unix\" }");
+    let mut followed = Followed::new(&source, &Arc::default(), 2);
+    let mut milestones = Vec::new();
+    while followed.complete.contains(&i64::MIN) {
+        for (part, complete) in followed.parts.iter_mut().zip(&mut followed.complete) {
+            if let Pulled::Complete(time) = part.pull(&mut followed.found).unwrap() {
+                *complete = time;
+            }
+            milestones.extend(part.milestone());
+        }
+    }
+    // A step is of 64 chunks of 64 bytes.
+    assert!(milestones.len() >= lines.len() / 4_096, "{}", milestones.len());
+    let (mut positions, mut latest) = (Positions::new(), i64::MIN);
+    for milestone in milestones {
+        latest = latest.max(milestone.latest);
+        positions.extend(milestone.changed.into_iter().filter_map(|(name, at)| Some((name, at?))));
+        let mut resumed = Followed::resumed(&source, &Arc::default(), 1, positions.clone());
+        let before = (latest / 1_000_000 - first + 1) as usize;
+        assert_eq!(resumed.settle(), Ok(2_000 - before));
+        let mut people: Vec<Id> = resumed.found.iter().map(|given| given.person).collect();
+        let mut expected: Vec<Id> =
+            (before..2_000).map(|number| id(format!("p{number}").as_bytes())).collect();
+        people.sort();
+        expected.sort();
+        assert_eq!(people, expected);
+    }
+}
+
 // Refutes processes that give a line twice, or not at all, because they looked at different moments.
 #[test]
 fn processes_share_what_is_appended() {
