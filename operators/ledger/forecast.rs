@@ -336,6 +336,35 @@ impl Ledger {
         Ok(pacing)
     }
 
+    /// For each account with rows among the newest ones: the newest of them, the amount that counts against it
+    /// and the cap, and the forecast.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger cannot be read.
+    pub(crate) fn budget_statuses(
+        &mut self,
+        pacing: &Pacing,
+        accounts: &[AccountSpec],
+    ) -> Result<Vec<(Row, (PrivacyCost, PrivacyCost), Forecast)>, LedgerError> {
+        let since = self.head()?.0 - NEWEST;
+        let mut statuses = Vec::new();
+        for AccountSpec { name, .. } in accounts {
+            let values = [SqlValue::Number(since), SqlValue::Text(name.as_str())];
+            let mut newest = None;
+            let newest_of = rows!("WHERE sequence > ?1 AND account = ?2 ORDER BY sequence DESC LIMIT 1");
+            self.store().read(newest_of, &values, &mut |columns| {
+                newest = Some(read_row(columns)?);
+                Ok(())
+            })?;
+            let Some(row) = newest else { continue };
+            let spent = self.spent(name, row.charged())?;
+            let forecast = self.outlook(pacing, &row)?;
+            statuses.push((row, spent, forecast));
+        }
+        Ok(statuses)
+    }
+
     /// Forecasts up to a thousand windows as [`forecast`](Ledger::forecast) does, from the paces at a row
     /// that was just written.
     pub(crate) fn outlook(&mut self, pacing: &Pacing, row: &Row) -> Result<Forecast, LedgerError> {

@@ -57,6 +57,8 @@ struct PublicState {
     settled: BTreeMap<(String, &'static str), u64>,
     newest: BTreeMap<String, i64>,
     budget: BTreeMap<String, BudgetStatus>,
+    /// The budget that the windows before the first one that is kept have left.
+    before: Option<BudgetStatus>,
     page: Option<(u64, Arc<str>)>,
 }
 
@@ -105,13 +107,8 @@ impl LiveRun {
             }
             release = Some(name);
         }
-        let account = status.account.as_str().to_owned();
-        if let Some(part) = spent_part(&status.spent, &status.cap) {
-            let reached = |threshold: &&u32| part >= f64::from(**threshold) / 1e4;
-            let budget = |threshold: &u32| Alert::Budget { account: account.clone(), threshold: *threshold };
-            raised.extend(self.0.heading.thresholds.iter().filter(reached).map(budget));
-        }
-        state.budget.insert(account, status.clone());
+        raised.extend(self.reached(status));
+        state.budget.insert(status.account.as_str().to_owned(), status.clone());
         if let Some(release) = release {
             state.keep(LeftWindow { release, lines: lines.to_owned(), status: status.clone() });
         }
@@ -119,6 +116,29 @@ impl LiveRun {
         drop(state);
         self.0.changed.notify_all();
         raised.into_iter().for_each(|alert| self.0.alerts.raise(alert));
+    }
+
+    /// Begins with the status of the budget in the ledger, before a window has left.
+    pub fn begin(&self, status: &BudgetStatus) {
+        let mut state = self.state();
+        if !state.budget.is_empty() {
+            return;
+        }
+        state.budget.insert(status.account.as_str().to_owned(), status.clone());
+        state.before = Some(status.clone());
+        state.version += 1;
+        drop(state);
+        self.0.changed.notify_all();
+        self.reached(status).into_iter().for_each(|alert| self.0.alerts.raise(alert));
+    }
+
+    /// The alerts for the parts of the budget that are spent.
+    fn reached(&self, status: &BudgetStatus) -> Vec<Alert> {
+        let Some(part) = spent_part(&status.spent, &status.cap) else { return Vec::new() };
+        let reached = |threshold: &&u32| part >= f64::from(**threshold) / 1e4;
+        let account = status.account.as_str();
+        let budget = |threshold: &u32| Alert::Budget { account: account.to_owned(), threshold: *threshold };
+        self.0.heading.thresholds.iter().filter(reached).map(budget).collect()
     }
 
     /// Returns the number of changes so far.
@@ -146,6 +166,9 @@ impl LiveRun {
             heading.made += &format!(", of the newest windows, at most {KEPT_WINDOWS} of each release");
         }
         let mut report = Report::new(heading);
+        if let Some(before) = &state.before {
+            report.begin(before);
+        }
         for window in &state.windows {
             report.add(&window.lines, Some(&window.status));
         }
@@ -269,6 +292,11 @@ impl PublicState {
     fn drop_at(&mut self, at: usize) {
         let Some(dropped) = self.windows.remove(at) else { return };
         self.bytes -= dropped.lines.len();
+        // Of several releases, what is dropped first need not be what left first.
+        let later = |before: &BudgetStatus| before.order <= dropped.status.order;
+        if self.before.as_ref().is_none_or(later) {
+            self.before = Some(dropped.status.clone());
+        }
         if let Some(count) = self.counts.get_mut(&dropped.release) {
             *count -= 1;
         }
@@ -432,6 +460,22 @@ mod tests {
         }
         assert_eq!((alerts.count("input_gap"), alerts.count("budget")), (1, 2));
         assert!(metrics(&one).contains("outcome=\"skipped\"} 2\n"));
+    }
+
+    // Refutes a budget that is unknown after a restart until a window leaves, and one that goes back to it.
+    #[test]
+    fn the_budget_of_the_ledger_is_there_from_the_start() {
+        let alerts = Alerts::new();
+        let run = run(&alerts);
+        assert!(!metrics(&run).contains("discreet_budget_spent_ratio{"));
+        run.begin(&status("1"));
+        let spent = |part: &str| format!("discreet_budget_spent_ratio{{account=\"visits\"}} {part}\n");
+        assert!(metrics(&run).contains(&spent("0.5")), "{}", metrics(&run));
+        assert_eq!((run.version(), alerts.count("budget")), (1, 1));
+        assert!(run.report().html().contains("1 of epsilon 2 is spent"), "{}", run.report().html());
+        run.add(&lines("visits", 1, 7), &status("1.5"));
+        run.begin(&status("1"));
+        assert!(metrics(&run).contains(&spent("0.75")));
     }
 
     // Refutes memory that grows for as long as a job runs.

@@ -69,6 +69,11 @@ impl Report {
         Report { heading, model: Model::default() }
     }
 
+    /// Begins with the status of the budget that windows before the first one have left.
+    pub fn begin(&mut self, budget_status: &BudgetStatus) {
+        self.model.begin(budget_status);
+    }
+
     /// Adds the lines of a window, separated by `\n` (its cells and the line that closes it, or its one
     /// line), and the status of its budget. Lines that are not of a release are skipped.
     pub fn add(&mut self, lines: &str, budget_status: Option<&BudgetStatus>) {

@@ -26,6 +26,8 @@ pub(super) struct Model {
 pub(super) struct BudgetHistory {
     /// The window of each status and the spent part of the cap, in the order in which the windows left.
     pub(super) spent: Vec<(Interval, f64)>,
+    /// The part that was spent before the first of them.
+    pub(super) before: f64,
     pub(super) newest: Option<(Name, PrivacyCost, PrivacyCost)>,
     pub(super) forecast: Option<Arc<Forecast>>,
 }
@@ -154,11 +156,21 @@ impl Model {
         }
     }
 
+    /// Begins with the status of a budget, of windows that are not shown.
+    pub(super) fn begin(&mut self, budget_status: &crate::gate::BudgetStatus) {
+        self.budget.before = part(&budget_status.spent, &budget_status.cap).unwrap_or(0.0);
+        self.outlook(budget_status);
+    }
+
     /// Adds the status of a budget at a window.
     pub(super) fn spend(&mut self, budget_status: &crate::gate::BudgetStatus) {
         if let Some(part) = part(&budget_status.spent, &budget_status.cap) {
             self.budget.spent.push((budget_status.window, part));
         }
+        self.outlook(budget_status);
+    }
+
+    fn outlook(&mut self, budget_status: &crate::gate::BudgetStatus) {
         self.budget.newest =
             Some((budget_status.account.clone(), budget_status.spent.clone(), budget_status.cap.clone()));
         self.budget.forecast = Some(Arc::clone(&budget_status.forecast));
