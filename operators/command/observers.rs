@@ -16,8 +16,8 @@ use discreet::time::in_words;
 use discreet::watch::{Heading, ReleaseNotes, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Refusal;
 use super::values::path;
+use super::{Refusal, log};
 
 /// The outputs of a run, and its number of threads.
 #[derive(Debug, Args)]
@@ -68,13 +68,11 @@ impl ReportPath {
 /// found only by a run, which spends budget.
 pub(crate) fn warn_of_undeclared(job: &Job, config: &Path) {
     if matches!(job.source.records, RecordFormat::Jsonl(_)) && job.source.fields.is_none() {
-        // A closed standard error does not stop the run.
-        let _ = writeln!(
-            std::io::stderr(),
+        log::note(&format!(
             "note: source.fields: found nothing, so a misspelt field is refused nowhere, and empty windows spend the budget; \
              declare the fields, with `discreet check {} --sample 1000 --write-fields`",
             config.display()
-        );
+        ));
     }
 }
 
@@ -139,7 +137,7 @@ impl RunReport {
         self.rewrite()?;
         let path = self.path.display();
         // Announced, since the page is easily missed behind many lines.
-        let _ = writeln!(std::io::stderr(), "wrote {path}");
+        log::note(&format!("wrote {path}"));
         Ok(())
     }
 }
@@ -237,7 +235,7 @@ pub(crate) fn bar() -> Option<Box<dyn FnOnce(Arc<Progress>) + Send>> {
 
 /// Prints a warning for the person who runs the job; the run goes on.
 pub(crate) fn warn(warning: &str) {
-    let _ = writeln!(std::io::stderr(), "warning: {warning}");
+    log::warn(warning);
 }
 
 /// Prints the survey of a demonstration's fields.
@@ -247,6 +245,6 @@ pub(crate) fn show_survey(survey: &Survey) {
 
 /// Ends the process as a crash would, which is safe at any moment.
 pub(crate) fn end_at_once(why: String, code: u8) {
-    let _ = writeln!(std::io::stderr(), "error: {why}");
+    log::error(&why);
     std::process::exit(code.into());
 }

@@ -2,7 +2,6 @@
 //! report that is rewritten while it runs.
 
 use std::collections::VecDeque;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command as Program, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,9 +16,9 @@ use discreet::job::config::WatchSpec;
 use discreet::job::{Job, Processes, ReleaseListener, VitalSigns, Vitals};
 use discreet::watch::{LiveHeading, LiveRun, OperatorStatus, WatchServer, WatchSettings};
 
-use super::Refusal;
 use super::observers::{RunReport, heading};
 use super::service::WorkerTurns;
+use super::{Refusal, log};
 
 /// The time between two looks at the run.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -60,12 +59,10 @@ impl RunWatch {
         let live = LiveRun::new(live, alerts.clone());
         let commands = if exec.is_empty() { None } else { Some(AlertCommand::start(exec, job)?) };
         alerts.listen(move |alert| {
-            let whose = if alert.audience() == Audience::Operator { "operator only: " } else { "" };
-            say(&format!("{whose}alert: {alert}"));
             if let Some(commands) = &commands
                 && commands.try_send(alert.clone()).is_err()
             {
-                say("operator only: watch.exec: 16 alerts wait for their command already; this one has none");
+                log::operator("watch.exec: 16 alerts wait for their command already; this one has none");
             }
         });
         let (rate, turns) =
@@ -73,9 +70,7 @@ impl RunWatch {
         let first = processes.is_none_or(|processes| processes.process == 0);
         let server = match listen {
             Some(_) if !first => {
-                say(
-                    "operator only: watch: this process serves nothing; process 0 does, which holds the ledger",
-                );
+                log::operator("watch: this process serves nothing; process 0 does, which holds the ledger");
                 None
             }
             Some(address) => {
@@ -96,7 +91,7 @@ impl RunWatch {
                          free port"
                     )),
                 })?;
-                say(&format!("operator only: watch: http://{}/", server.address()));
+                log::operator(&format!("watch: http://{}/", server.address()));
                 Some(server)
             }
             None => None,
@@ -208,11 +203,6 @@ fn operator_status(
     }
 }
 
-/// Prints a line for the person who runs the job. A closed standard error does not stop the run.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
-
 /// The thread that looks at the run.
 struct Watcher {
     live: LiveRun,
@@ -231,10 +221,9 @@ impl Watcher {
         let (mut started, mut status, mut written) = (false, Instant::now(), (0, Instant::now()));
         while !self.over.load(Ordering::SeqCst) {
             std::thread::sleep(GLANCE);
-            if !started && let Some(line) = self.vitals.start_line() {
+            if !started && self.vitals.is_connected() {
                 started = true;
                 self.moved.2 = Instant::now();
-                say(&format!("started: {line}"));
                 if let Some(status) = self.vitals.budget_status() {
                     self.live.begin(&status);
                 }
@@ -247,7 +236,7 @@ impl Watcher {
             }
             if started && status.elapsed() >= STATUS {
                 status = Instant::now();
-                say(&format!("operator only: {}", self.vitals));
+                log::operator(&self.vitals.to_string());
             }
             let version = self.live.version();
             if let Some(report) = &self.report
@@ -258,7 +247,7 @@ impl Watcher {
                 let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
                 report.show(self.live.report());
                 if let Err(refusal) = report.rewrite() {
-                    say(&format!("operator only: {refusal}"));
+                    log::operator(&format!("{refusal}"));
                 }
             }
         }
@@ -304,7 +293,7 @@ impl AlertCommand {
     fn serve(&self, inbox: &Receiver<Alert>) {
         for alert in inbox {
             if let Err(why) = self.run(&alert) {
-                say(&format!("operator only: watch.exec: {why}"));
+                log::operator(&format!("watch.exec: {why}"));
             }
         }
     }

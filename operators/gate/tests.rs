@@ -102,7 +102,7 @@ everywhere! {
     what_can_never_be_counted_is_refused_before_it_is_drawn
     a_panicking_mechanism_ends_the_gate_and_releases_nothing
     a_halted_gate_seals_nothing_that_comes_after
-    the_budget_at_the_start_is_that_of_rows_that_have_left,
+    the_budget_at_the_start_is_that_of_rows_that_have_left
     a_release_states_the_balance_of_its_account
 }
 

@@ -95,8 +95,9 @@ fn answer(request: &HttpRequest, live: &LiveRun, view: &OperatorView, operator: 
         return HttpResponse::error(405).with("Allow", "GET, HEAD");
     }
     match request.path.as_str() {
-        "/" => HttpResponse::new(200, "text/html; charset=utf-8", live.page().as_bytes())
-            .with("X-Frame-Options", "DENY"),
+        "/" => {
+            HttpResponse::new(200, "text/html; charset=utf-8", live.page()).with("X-Frame-Options", "DENY")
+        }
         "/live.js" => HttpResponse::new(200, "text/javascript; charset=utf-8", SCRIPT),
         "/events" => {
             let live = live.clone();
@@ -131,14 +132,16 @@ const QUIET: u32 = 15;
 
 fn stream(events: &mut EventStream<'_>, live: &LiveRun) -> io::Result<()> {
     let mut version = live.version();
-    events.send("tick", &version.to_string())?;
+    events.send("tick", &live.mark_of(version))?;
     let mut quiet = 0;
     while !events.is_over() {
         std::thread::sleep(PACE / 4);
         let newest = live.wait(version, PACE - PACE / 4);
         if newest != version {
-            (version, quiet) = (newest, 0);
-            events.send("tick", &version.to_string())?;
+            let change;
+            (version, change) = live.change(version);
+            quiet = 0;
+            events.send("change", &change)?;
             std::thread::sleep(PACE - PACE / 4);
         } else {
             quiet += 1;

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::alert::event;
 use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SystemClock};
 use crate::gate::{BudgetStatus, WrittenSince};
 use crate::job::release_plan::ReleasePlan;
@@ -123,6 +124,9 @@ impl Vitals {
         let mut known = self.lock();
         progress.counts_late_records(known.schedules.clone(), known.late);
         known.progress = Some(progress);
+        if let Some(start) = &known.start {
+            tracing::info!(target: event::PUBLIC, "started: {start}");
+        }
     }
 
     pub(super) fn released(&self, budget_status: &BudgetStatus, ledger: Option<Duration>) {

@@ -17,6 +17,7 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use model::Model;
+pub(super) use page::PagePart;
 
 use crate::gate::BudgetStatus;
 
@@ -69,6 +70,11 @@ impl Report {
         Report { heading, model: Model::default() }
     }
 
+    /// Makes an empty report whose tables show this number of the newest rows.
+    pub(super) fn of_newest(heading: Heading, rows: usize) -> Report {
+        Report { heading, model: Model { newest_rows: Some(rows), ..Model::default() } }
+    }
+
     /// Begins with the status of the budget that windows before the first one have left.
     pub fn begin(&mut self, budget_status: &BudgetStatus) {
         self.model.begin(budget_status);
@@ -91,6 +97,16 @@ impl Report {
     /// Returns true if the text begins as the report of a demonstration does.
     pub fn is_of_demo(text: &[u8]) -> bool {
         begins_with(text, DEMO_MARK)
+    }
+
+    /// The parts of the page, in their order.
+    pub(super) fn parts(&self) -> Vec<PagePart> {
+        page::parts(&self.heading, &self.model)
+    }
+
+    /// The page of these parts.
+    pub(super) fn framed(&self, parts: &[PagePart]) -> String {
+        page::framed(&self.heading, parts)
     }
 
     /// The page, in HTML.
