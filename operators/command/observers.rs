@@ -182,7 +182,7 @@ fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
     // Elsewhere a person cannot be bound to some of the windows of a span.
     let windows_bindable = matches!(job.account().promise(), Promise::Lifetime | Promise::Windows(_));
     let units = if plan.unit == "record" { "records" } else { "people" };
-    let note = |planned: Planned| {
+    let note = |(place, planned): (usize, Planned)| {
         let empty = match planned.keys {
             PlannedKeys::Discovered { threshold } => Some(format!(
                 "The plan says that a key is released once about {threshold} {units} have it: no key had that many. List \
@@ -194,9 +194,9 @@ fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
         let least = ones && (planned.paid_together <= 1 || !windows_bindable);
         let longest = planned.windows.every == "all" || planned.windows.count == Some(1);
         let least_bound = plan.unit == "record" || least;
-        (planned.name, ReleaseNotes { empty, least_bound, longest })
+        (planned.name, ReleaseNotes { place, empty, least_bound, longest })
     };
-    plan.releases.into_iter().map(note).collect()
+    plan.releases.into_iter().enumerate().map(note).collect()
 }
 
 /// A listener that adds the lines that have left to a report.

@@ -444,7 +444,7 @@ events.onerror = () => { at("state").textContent = "disconnected"; };
 "#;
 
 /// The rules of the bar above the page.
-const BAR: &str = "#live{max-width:1040px;margin:0 auto;padding:14px 28px 0;color:var(--muted);font-size:14px;\
+const BAR: &str = "#live{max-width:1200px;margin:0 auto;padding:14px 28px 0;color:var(--muted);font-size:14px;\
     display:flex;flex-wrap:wrap;gap:4px 18px}#live b{color:var(--ink);font-variant-numeric:tabular-nums}\
     #state{color:var(--accent);font-weight:600}#live a{color:var(--accent)}main{padding-top:28px}\
     @media (max-width:580px){#live{padding:12px 18px 0}}";

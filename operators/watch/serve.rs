@@ -226,7 +226,10 @@ fn operator_page(status: &OperatorStatus) -> String {
         ("Late records", status.late.to_string()),
         ("Records too far ahead", status.ahead.to_string()),
         ("Lines that cannot be read", status.bad.to_string()),
-        ("A restart reads back", seconds(status.position_age)),
+        (
+            "A restart reads back",
+            status.position_age.map_or("not written yet".to_owned(), |age| format!("{age:.3} s")),
+        ),
         ("Windows open", status.open.to_string()),
         ("Rows written", status.rows.to_string()),
         ("Ledger, last window", seconds(status.ledger)),
@@ -239,7 +242,7 @@ fn operator_page(status: &OperatorStatus) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\"><title>Operator only</title><style>{}</style></head>\
-         <body><main><p class=\"kicker\">Operator only: it may depend on single records, and leaves this machine by nobody's hand</p>\
+         <body><main><p class=\"kicker\">Operator only: it may depend on single records, and is not for publication</p>\
          <h1>The run and its source</h1><dl>{rows}</dl></main></body></html>\n",
         report::style()
     )

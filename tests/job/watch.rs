@@ -123,6 +123,39 @@ fn metrics_are_read_by_prometheus_and_one_person_changes_no_public_family() {
     assert!(seen[0].0.len() > 8, "{:?}", seen[0].0);
 }
 
+// Refutes a budget that is unknown after a restart until a window leaves, which may take an hour.
+#[test]
+fn the_budget_is_in_the_metrics_and_on_the_page_after_a_restart() {
+    let scene = Scene::new("watch");
+    // Two windows have ended, and the next one does in half an hour.
+    let job = exact((now() / SECOND - 9_000) * SECOND, None).replace("every = \"1s\"", "every = \"3600s\"");
+    scene.write("job.toml", job + WATCH);
+    scene.write("visits.csv", HEADER.to_owned() + &line("someone", now(), "a"));
+    scene.init();
+    let arguments = ["run", "job.toml", "--out", "releases.jsonl"];
+    let budget = |address: &str| -> Vec<String> {
+        let (_, metrics) = get(address, "/metrics");
+        let of_budget = |line: &&str| line.starts_with("discreet_budget_");
+        metrics.lines().filter(of_budget).map(str::to_owned).collect()
+    };
+    let life = scene.start(&arguments);
+    let first = address(&life);
+    until("two windows have settled", || settled(&first) == 2);
+    let spent = budget(&first);
+    assert_eq!(spent.len(), 4, "{spent:?}");
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+    let life = scene.start(&arguments);
+    let second = address(&life);
+    until("the budget is known", || !budget(&second).is_empty());
+    assert_eq!((budget(&second), settled(&second)), (spent, 0));
+    let (_, page) = get(&second, "/");
+    assert!(page.contains("visits: epsilon 40 of epsilon 480 is spent"), "{page}");
+    assert!(page.contains("At this pace 22 more windows fit"), "{page}");
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+}
+
 /// A page in a browser that is asked over a pair of pipes; the browser is ended when this is dropped.
 struct Browser {
     child: Child,

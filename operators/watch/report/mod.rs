@@ -49,6 +49,8 @@ pub struct Heading {
 /// The words of a plan about a release: all of them are known before there is data.
 #[derive(Clone, Debug, Default)]
 pub struct ReleaseNotes {
+    /// The place of the release in the job.
+    pub place: usize,
     /// The reason for which windows may come without a number, in a sentence.
     pub empty: Option<String>,
     /// True if no contribution bound is smaller.
@@ -83,7 +85,14 @@ impl Report {
     /// Adds the lines of a window, separated by `\n` (its cells and the line that closes it, or its one
     /// line), and the status of its budget. Lines that are not of a release are skipped.
     pub fn add(&mut self, lines: &str, budget_status: Option<&BudgetStatus>) {
+        let known = self.model.releases.len();
         lines.split('\n').for_each(|line| self.model.take(line));
+        if self.model.releases.len() > known {
+            // In the order of the job, whichever window left first.
+            let planned = &self.heading.releases;
+            let place = |name: &str| planned.get(name).map_or(usize::MAX, |notes| notes.place);
+            self.model.releases.sort_by_key(|series| place(&series.name));
+        }
         if let Some(budget_status) = budget_status {
             self.model.spend(budget_status);
         }

@@ -522,7 +522,7 @@ const PAGE: &str = "*{box-sizing:border-box}\
     dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(170px,1fr));gap:14px 28px;margin:0}\
     dt{color:var(--muted);font-size:13px}dd{margin:0;font-size:15px}\
     section{margin-top:44px;padding-top:28px;border-top:1px solid var(--rule)}\
-    .chart{display:block;width:100%;height:auto;overflow:visible}.legend{margin:10px 0 16px}.slim,.panels.slim{display:none}.after{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 44px;margin:22px 0 6px}.notes{columns:2;column-gap:44px;margin-top:16px}.notes p{break-inside:avoid}\
+    .chart{display:block;width:100%;height:auto;overflow:visible}.legend{margin:10px 0 16px}.slim,.panels.slim{display:none}.after{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 44px;margin:22px 0 6px}.notes{columns:2;column-gap:44px;margin-top:16px}.notes p{break-inside:avoid}.notes p:only-child{column-span:all;max-width:none}\
     .panels{display:grid;gap:26px 30px;grid-template-columns:repeat(3,minmax(0,1fr));margin:6px 0 18px}\
     .panels.two{grid-template-columns:repeat(2,minmax(0,1fr))}.panels.one{grid-template-columns:minmax(0,1fr)}\
     .wide{margin:6px 0 18px}.beside{margin:0 0 14px}\
