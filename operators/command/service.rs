@@ -70,7 +70,7 @@ impl ServiceManager {
             }
             if let Some(watchdog) = self.watchdog
                 && turns.begun.elapsed() >= watchdog / 2
-                && turns.have_all(stop, Instant::now())
+                && turns.have_all(stop.turns(), Instant::now())
             {
                 self.say("WATCHDOG=1");
             }
@@ -91,8 +91,7 @@ impl WorkerTurns {
     }
 
     /// Returns true if each worker has had a turn since the last look that returned true.
-    fn have_all(&mut self, stop: &Stop, now: Instant) -> bool {
-        let turns = stop.turns();
+    fn have_all(&mut self, turns: Vec<(usize, u64)>, now: Instant) -> bool {
         let all = all_turned(&self.turns, &turns);
         if all {
             (self.turns, self.begun) = (turns, now);
@@ -101,8 +100,8 @@ impl WorkerTurns {
     }
 
     /// Returns true unless some worker has had no turn for [`HANG`].
-    pub(crate) fn are_alive(&mut self, stop: &Stop, now: Instant) -> bool {
-        self.have_all(stop, now) || now.duration_since(self.begun) < HANG
+    pub(crate) fn are_alive(&mut self, turns: Vec<(usize, u64)>, now: Instant) -> bool {
+        self.have_all(turns, now) || now.duration_since(self.begun) < HANG
     }
 }
 
@@ -141,11 +140,14 @@ mod tests {
     // Refutes a run that is healthy for ever, and one that is not before its workers have begun.
     #[test]
     fn a_worker_without_a_turn_for_a_minute_is_not_alive() {
-        let (stop, mut turns) = (Stop::new(), WorkerTurns::new());
-        let after = |seconds| Instant::now() + Duration::from_secs(seconds);
-        assert!(turns.are_alive(&stop, after(100)));
-        turns.turns = vec![(0, 7)];
-        turns.begun = after(100);
-        assert!(turns.are_alive(&stop, after(500)), "it has ended");
+        let mut turns = WorkerTurns::new();
+        let begun = turns.begun;
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        assert!(turns.are_alive(Vec::new(), after(100)), "none has begun");
+        assert!(turns.are_alive(vec![(0, 1), (1, 1)], after(200)));
+        assert!(turns.are_alive(vec![(0, 9), (1, 1)], after(259)));
+        assert!(!turns.are_alive(vec![(0, 99), (1, 1)], after(260)), "one of two hangs");
+        assert!(turns.are_alive(vec![(0, 100), (1, 2)], after(900)), "it goes on");
+        assert!(turns.are_alive(vec![(0, 101)], after(1000)), "one has ended");
     }
 }

@@ -80,7 +80,7 @@ impl RunWatch {
                     (vitals.clone(), Arc::clone(&rate), stop.clone(), Arc::clone(&turns));
                 let view = move || {
                     let rate = lock(&rate).by_second();
-                    let alive = lock(&turns).are_alive(&stop, Instant::now());
+                    let alive = lock(&turns).are_alive(stop.turns(), Instant::now());
                     operator_status(&view.signs(), (rate, alive, stop.is_stopped()))
                 };
                 let started = WatchServer::start(settings, live.clone(), Box::new(view));
@@ -231,7 +231,7 @@ impl Watcher {
             if started {
                 let (signs, now) = (self.vitals.signs(), Instant::now());
                 lock(&self.rate).add(signs.records.records, now);
-                lock(&self.turns.0).are_alive(&self.turns.1, now);
+                lock(&self.turns.0).are_alive(self.turns.1.turns(), now);
                 self.look(&signs, now);
             }
             if started && status.elapsed() >= STATUS {

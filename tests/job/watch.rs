@@ -123,12 +123,13 @@ fn metrics_are_read_by_prometheus_and_one_person_changes_no_public_family() {
     assert!(seen[0].0.len() > 8, "{:?}", seen[0].0);
 }
 
-// Refutes a budget that is unknown after a restart until a window leaves, which may take an hour.
+// Refutes a budget that is unknown after a restart until a window leaves, which may take a day.
 #[test]
 fn the_budget_is_in_the_metrics_and_on_the_page_after_a_restart() {
     let scene = Scene::new("watch");
-    // Two windows have ended, and the next one does in half an hour.
-    let job = exact((now() / SECOND - 9_000) * SECOND, None).replace("every = \"1s\"", "every = \"3600s\"");
+    // Two days have ended, and the next window leaves at midnight.
+    const DAY: i64 = 86_400 * SECOND;
+    let job = exact((now() / DAY - 2) * DAY, None).replace("every = \"1s\"", "every = \"1 day\"");
     scene.write("job.toml", job + WATCH);
     scene.write("visits.csv", HEADER.to_owned() + &line("someone", now(), "a"));
     scene.init();
