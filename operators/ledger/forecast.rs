@@ -282,6 +282,9 @@ fn common(one: u128, other: u128) -> Option<u128> {
 
 // The pace at which each statistic spends its budget, computed from the rows of a ledger.
 
+/// A row, the amount that counts against its account and the cap, and the forecast.
+pub(crate) type RowStatus = (Row, (PrivacyCost, PrivacyCost), Forecast);
+
 /// The number of newest rows from which [`Ledger::pacing`] computes the pace of each statistic.
 const NEWEST: i64 = 10_000;
 
@@ -346,7 +349,7 @@ impl Ledger {
         &mut self,
         pacing: &Pacing,
         accounts: &[AccountSpec],
-    ) -> Result<Vec<(Row, (PrivacyCost, PrivacyCost), Forecast)>, LedgerError> {
+    ) -> Result<Vec<RowStatus>, LedgerError> {
         let since = self.head()?.0 - NEWEST;
         let mut statuses = Vec::new();
         for AccountSpec { name, .. } in accounts {
