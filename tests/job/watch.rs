@@ -149,7 +149,8 @@ fn the_budget_is_in_the_metrics_and_on_the_page_after_a_restart() {
     let life = scene.start(&arguments);
     let second = address(&life);
     until("the budget is known", || !budget(&second).is_empty());
-    assert_eq!((budget(&second), settled(&second)), (spent, 0));
+    assert_eq!(budget(&second), spent);
+    assert!(settled(&second) <= 2, "no other window has left");
     let (_, page) = get(&second, "/");
     assert!(page.contains("visits: epsilon 40 of epsilon 480 is spent"), "{page}");
     assert!(page.contains("At this pace 22 more windows fit"), "{page}");
