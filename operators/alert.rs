@@ -48,6 +48,14 @@ pub enum Audience {
     Operator,
 }
 
+/// The targets of the library's events (`tracing`), by audience. The library installs no subscriber.
+pub mod event {
+    /// The target of events that follow from what was released.
+    pub const PUBLIC: &str = "discreet::public";
+    /// The target of events that may depend on single records: for the person who runs the job alone.
+    pub const OPERATOR: &str = "discreet::operator";
+}
+
 impl Alert {
     /// The kinds of alerts, each with its audience.
     pub const KINDS: [(&'static str, Audience); 7] = [
@@ -140,6 +148,14 @@ impl Alerts {
         *raised.counts.entry(alert.kind()).or_default() += 1;
         let listener = raised.listener.clone();
         drop(raised);
+        match alert.audience() {
+            Audience::Public => {
+                tracing::warn!(target: event::PUBLIC, alert = alert.kind(), "alert: {alert}");
+            }
+            Audience::Operator => {
+                tracing::warn!(target: event::OPERATOR, alert = alert.kind(), "alert: {alert}");
+            }
+        }
         if let Some(listener) = listener {
             listener(&alert);
         }

@@ -4,6 +4,7 @@
 mod calibrate;
 mod check;
 mod ledger;
+mod log;
 mod manual;
 mod means;
 mod observers;
@@ -83,6 +84,7 @@ impl Command {
     /// Parses the arguments, runs the command, and returns the exit code. A refused value has the message and
     /// the exit code of a refused parameter; another mistake of usage has those of clap.
     pub(crate) fn main() -> ExitCode {
+        log::install();
         match Command::try_parse() {
             Ok(command) => command.run(),
             Err(error) => match error.source().and_then(|source| source.downcast_ref::<Refusal>()) {
@@ -112,7 +114,8 @@ impl Command {
             Ok(Done::Page(page)) => (io::stdout().lock().write_all(page.as_bytes()), 0),
             // Standard output is reserved for the lines of releases.
             Ok(Done::Ran { finished, code, json }) => {
-                let outcome = if json { outcome_json(&finished) } else { finished.to_string() };
+                let outcome =
+                    if json || log::is_json() { outcome_json(&finished) } else { finished.to_string() };
                 if let Some(warning) = lost_windows_warning(finished.lost()) {
                     observers::warn(&warning);
                 }
@@ -216,7 +219,8 @@ impl Refusal {
 
     /// Prints the message, and returns the exit code.
     fn finish(&self) -> ExitCode {
-        finish(writeln!(io::stderr(), "error: {self}"), self.code)
+        log::error(&self.to_string());
+        finish(Ok(()), self.code)
     }
 
     /// Refuses a file that cannot be read, and names the error.

@@ -16,8 +16,8 @@ use discreet::time::in_words;
 use discreet::watch::{Heading, ReleaseNotes, Report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Refusal;
 use super::values::path;
+use super::{Refusal, log};
 
 /// The outputs of a run, and its number of threads.
 #[derive(Debug, Args)]
@@ -68,13 +68,11 @@ impl ReportPath {
 /// found only by a run, which spends budget.
 pub(crate) fn warn_of_undeclared(job: &Job, config: &Path) {
     if matches!(job.source.records, RecordFormat::Jsonl(_)) && job.source.fields.is_none() {
-        // A closed standard error does not stop the run.
-        let _ = writeln!(
-            std::io::stderr(),
+        log::note(&format!(
             "note: source.fields: found nothing, so a misspelt field is refused nowhere, and empty windows spend the budget; \
              declare the fields, with `discreet check {} --sample 1000 --write-fields`",
             config.display()
-        );
+        ));
     }
 }
 
@@ -139,7 +137,7 @@ impl RunReport {
         self.rewrite()?;
         let path = self.path.display();
         // Announced, since the page is easily missed behind many lines.
-        let _ = writeln!(std::io::stderr(), "wrote {path}");
+        log::note(&format!("wrote {path}"));
         Ok(())
     }
 }
@@ -184,7 +182,7 @@ fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
     // Elsewhere a person cannot be bound to some of the windows of a span.
     let windows_bindable = matches!(job.account().promise(), Promise::Lifetime | Promise::Windows(_));
     let units = if plan.unit == "record" { "records" } else { "people" };
-    let note = |planned: Planned| {
+    let note = |(place, planned): (usize, Planned)| {
         let empty = match planned.keys {
             PlannedKeys::Discovered { threshold } => Some(format!(
                 "The plan says that a key is released once about {threshold} {units} have it: no key had that many. List \
@@ -196,9 +194,9 @@ fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
         let least = ones && (planned.paid_together <= 1 || !windows_bindable);
         let longest = planned.windows.every == "all" || planned.windows.count == Some(1);
         let least_bound = plan.unit == "record" || least;
-        (planned.name, ReleaseNotes { empty, least_bound, longest })
+        (planned.name, ReleaseNotes { place, empty, least_bound, longest })
     };
-    plan.releases.into_iter().map(note).collect()
+    plan.releases.into_iter().enumerate().map(note).collect()
 }
 
 /// A listener that adds the lines that have left to a report.
@@ -237,7 +235,7 @@ pub(crate) fn bar() -> Option<Box<dyn FnOnce(Arc<Progress>) + Send>> {
 
 /// Prints a warning for the person who runs the job; the run goes on.
 pub(crate) fn warn(warning: &str) {
-    let _ = writeln!(std::io::stderr(), "warning: {warning}");
+    log::warn(warning);
 }
 
 /// Prints the survey of a demonstration's fields.
@@ -247,6 +245,6 @@ pub(crate) fn show_survey(survey: &Survey) {
 
 /// Ends the process as a crash would, which is safe at any moment.
 pub(crate) fn end_at_once(why: String, code: u8) {
-    let _ = writeln!(std::io::stderr(), "error: {why}");
+    log::error(&why);
     std::process::exit(code.into());
 }

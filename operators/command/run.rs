@@ -1,6 +1,5 @@
 //! `discreet run` and `discreet replay`: a job over a live stream, or over an input that ends.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +12,7 @@ use signal_hook::iterator::Signals;
 use super::observers::OutputArgs;
 use super::service::ServiceManager;
 use super::watching::RunWatch;
-use super::{Done, INTERNAL_FAULT, Refusal, observers};
+use super::{Done, INTERNAL_FAULT, Refusal, log, observers};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -28,6 +27,7 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     pub(crate) fn run(self) -> Result<Done, Refusal> {
         let (job, processes) = self.cluster.with(|| Ok(Job::open(&self.config)?))?;
+        log::set(job.log);
         observers::warn_of_undeclared(&job, &self.config);
         let OutputArgs { out, report, workers, json } = self.output;
         let page =
@@ -40,6 +40,7 @@ impl RunArgs {
             reopen: live.reopen.clone(),
             clock_word: live.clock_word.clone(),
             manager: manager.clone(),
+            config: self.config.clone(),
         };
         handle_signals(&live.stop, Some(heard))?;
         if let Some(manager) = manager.clone() {
@@ -48,7 +49,7 @@ impl RunArgs {
             let spawned = std::thread::Builder::new().name("manager".into()).spawn(report);
             spawned.map_err(|error| Refusal::new(format!("a thread: {error}")))?;
         }
-        let watch = RunWatch::start(&job, &live.vitals, processes.as_ref(), page.clone())?;
+        let watch = RunWatch::start(&job, (&live.vitals, &live.stop), processes.as_ref(), page.clone())?;
         live.workers = workers;
         live.processes = processes;
         live.out = out;
@@ -107,11 +108,11 @@ impl ReplayArgs {
             Ok(job)
         };
         let (job, processes) = self.cluster.with(open)?;
+        log::set(job.log);
         observers::warn_of_undeclared(&job, &self.config);
         if job.watch.listen.is_some() || !job.watch.exec.is_empty() {
             let note = "note: watch: it is for `discreet run`; a replay serves no pages and raises no alerts";
-            // A closed standard error does not stop the run.
-            let _ = writeln!(std::io::stderr(), "{note}");
+            log::note(note);
         }
         let OutputArgs { out, report, workers, json } = self.output;
         let page = report
@@ -202,8 +203,7 @@ impl ClusterArgs {
 
 /// Reports a process that has not come or does not answer to the person who runs the job.
 pub(crate) fn notice() -> OperatorNotice {
-    // A closed standard error does not stop the run.
-    Arc::new(|text: &str| _ = writeln!(std::io::stderr(), "operator only: {text}"))
+    Arc::new(log::operator)
 }
 
 fn hosts(path: &Path) -> Result<Vec<String>, Refusal> {
@@ -228,9 +228,20 @@ pub(crate) struct RunSignals {
     reopen: Reopen,
     clock_word: ClockWord,
     manager: Option<Arc<ServiceManager>>,
+    config: PathBuf,
 }
 
 impl RunSignals {
+    /// Reads `[log]` of the job file again. Nothing else of it is taken.
+    fn read_log(&self) {
+        match Job::open(&self.config) {
+            Ok(job) => log::set(job.log),
+            Err(_) => log::warn(
+                "log: the job file has mistakes now, so the log stays as it is; `discreet check` names them",
+            ),
+        }
+    }
+
     fn say(&self, message: &str) {
         if let Some(manager) = &self.manager {
             manager.say(message);
@@ -240,7 +251,7 @@ impl RunSignals {
 
 /// Stops a run on SIGTERM or SIGINT: nothing incomplete is sealed; on a second such signal the process ends
 /// at once. SIGHUP stops no run, since a closed terminal does not concern it: a live run reopens its output
-/// on SIGHUP. On SIGUSR1 it prints its vitals to standard error, and on SIGUSR2 it believes the clock.
+/// on SIGHUP, and reads `[log]` again. On SIGUSR1 it prints its vitals to standard error, and on SIGUSR2 it believes the clock.
 pub(crate) fn handle_signals(stop: &Stop, live: Option<RunSignals>) -> Result<(), Refusal> {
     let refuse = |error: std::io::Error| Refusal::new(format!("signals: {error}"));
     let mut heard = vec![SIGTERM, SIGINT, SIGHUP];
@@ -255,11 +266,12 @@ pub(crate) fn handle_signals(stop: &Stop, live: Option<RunSignals>) -> Result<()
         let mut asked = false;
         for signal in signals.forever() {
             match (signal, &live) {
-                (SIGUSR1, Some(live)) => _ = writeln!(std::io::stderr(), "operator only: {}", live.vitals),
+                (SIGUSR1, Some(live)) => log::answer(&live.vitals.to_string()),
                 (SIGUSR2, Some(live)) => live.clock_word.say(),
                 (SIGHUP, Some(live)) => {
                     live.say("RELOADING=1");
                     live.reopen.ask();
+                    live.read_log();
                     live.say("READY=1");
                 }
                 (SIGHUP, None) => {}

@@ -18,6 +18,9 @@ use super::Refusal;
 /// The interval at which the run is looked at.
 const GLANCE: Duration = Duration::from_millis(100);
 
+/// The time without a turn after which a worker hangs: half of `WatchdogSec=` in `config/discreet@.service`.
+const HANG: Duration = Duration::from_secs(60);
+
 /// The interval of status messages.
 const STATUS: Duration = Duration::from_secs(10);
 
@@ -54,7 +57,7 @@ impl ServiceManager {
     /// Reports a run from its start on, until the process ends: `READY=1` once its input is connected, its
     /// status, and the signs of life of its workers.
     pub(crate) fn report(&self, vitals: &Vitals, stop: &Stop) {
-        let (mut ready, mut turns, mut begun, mut told) = (false, Vec::new(), Instant::now(), None);
+        let (mut ready, mut turns, mut told) = (false, WorkerTurns::new(), None);
         loop {
             std::thread::sleep(self.watchdog.map_or(GLANCE, |watchdog| GLANCE.min(watchdog / 4)));
             if !ready && vitals.is_connected() {
@@ -66,15 +69,39 @@ impl ServiceManager {
                 self.say(&format!("STATUS={}", vitals.public()));
             }
             if let Some(watchdog) = self.watchdog
-                && begun.elapsed() >= watchdog / 2
+                && turns.begun.elapsed() >= watchdog / 2
+                && turns.have_all(stop.turns(), Instant::now())
             {
-                let now = stop.turns();
-                if all_turned(&turns, &now) {
-                    (turns, begun) = (now, Instant::now());
-                    self.say("WATCHDOG=1");
-                }
+                self.say("WATCHDOG=1");
             }
         }
+    }
+}
+
+/// The turns that workers have had, by which a worker that hangs is noticed.
+pub(crate) struct WorkerTurns {
+    turns: Vec<(usize, u64)>,
+    /// The time of the last look by which all had had one.
+    begun: Instant,
+}
+
+impl WorkerTurns {
+    pub(crate) fn new() -> WorkerTurns {
+        WorkerTurns { turns: Vec::new(), begun: Instant::now() }
+    }
+
+    /// Returns true if each worker has had a turn since the last look that returned true.
+    fn have_all(&mut self, turns: Vec<(usize, u64)>, now: Instant) -> bool {
+        let all = all_turned(&self.turns, &turns);
+        if all {
+            (self.turns, self.begun) = (turns, now);
+        }
+        all
+    }
+
+    /// Returns true unless some worker has had no turn for [`HANG`].
+    pub(crate) fn are_alive(&mut self, turns: Vec<(usize, u64)>, now: Instant) -> bool {
+        self.have_all(turns, now) || now.duration_since(self.begun) < HANG
     }
 }
 
@@ -108,5 +135,19 @@ mod tests {
         assert!(!all_turned(&[(0, 1), (1, 1)], &[(0, 2), (1, 1)]));
         assert!(all_turned(&[(0, 1), (1, 1)], &[(0, 2)]));
         assert!(all_turned(&[(0, 1)], &[]));
+    }
+
+    // Refutes a run that is healthy for ever, and one that is not before its workers have begun.
+    #[test]
+    fn a_worker_without_a_turn_for_a_minute_is_not_alive() {
+        let mut turns = WorkerTurns::new();
+        let begun = turns.begun;
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        assert!(turns.are_alive(Vec::new(), after(100)), "none has begun");
+        assert!(turns.are_alive(vec![(0, 1), (1, 1)], after(200)));
+        assert!(turns.are_alive(vec![(0, 9), (1, 1)], after(259)));
+        assert!(!turns.are_alive(vec![(0, 99), (1, 1)], after(260)), "one of two hangs");
+        assert!(turns.are_alive(vec![(0, 100), (1, 2)], after(900)), "it goes on");
+        assert!(turns.are_alive(vec![(0, 101)], after(1000)), "one has ended");
     }
 }

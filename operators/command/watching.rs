@@ -1,22 +1,24 @@
 //! The watch over a live run: its server, its alerts and the command for them, its status line, and the
 //! report that is rewritten while it runs.
 
-use std::io::Write;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::process::{Command as Program, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use discreet::alert::{Alert, Alerts, Audience};
+use discreet::dataflow::Stop;
 use discreet::job::config::WatchSpec;
 use discreet::job::{Job, Processes, ReleaseListener, VitalSigns, Vitals};
 use discreet::watch::{LiveHeading, LiveRun, OperatorStatus, WatchServer, WatchSettings};
 
-use super::Refusal;
 use super::observers::{RunReport, heading};
+use super::service::WorkerTurns;
+use super::{Refusal, log};
 
 /// The time between two looks at the run.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -45,7 +47,7 @@ impl RunWatch {
     /// Begins to watch a run, before it begins. A process without the ledger serves nothing.
     pub(crate) fn start(
         job: &Job,
-        vitals: &Vitals,
+        (vitals, stop): (&Vitals, &Stop),
         processes: Option<&Processes>,
         report: Option<Arc<Mutex<RunReport>>>,
     ) -> Result<RunWatch, Refusal> {
@@ -57,27 +59,30 @@ impl RunWatch {
         let live = LiveRun::new(live, alerts.clone());
         let commands = if exec.is_empty() { None } else { Some(AlertCommand::start(exec, job)?) };
         alerts.listen(move |alert| {
-            let whose = if alert.audience() == Audience::Operator { "operator only: " } else { "" };
-            say(&format!("{whose}alert: {alert}"));
             if let Some(commands) = &commands
                 && commands.try_send(alert.clone()).is_err()
             {
-                say("operator only: watch.exec: 16 alerts wait for their command already; this one has none");
+                log::operator("watch.exec: 16 alerts wait for their command already; this one has none");
             }
         });
+        let (rate, turns) =
+            (Arc::new(Mutex::new(RecordRate::default())), Arc::new(Mutex::new(WorkerTurns::new())));
         let first = processes.is_none_or(|processes| processes.process == 0);
         let server = match listen {
             Some(_) if !first => {
-                say(
-                    "operator only: watch: this process serves nothing; process 0 does, which holds the ledger",
-                );
+                log::operator("watch: this process serves nothing; process 0 does, which holds the ledger");
                 None
             }
             Some(address) => {
                 let token = token.as_deref().map(read_token).transpose()?;
                 let settings = WatchSettings { listen: *address, token, operator: *operator };
-                let view = vitals.clone();
-                let view = move || operator_status(&view.signs());
+                let (view, rate, stop, turns) =
+                    (vitals.clone(), Arc::clone(&rate), stop.clone(), Arc::clone(&turns));
+                let view = move || {
+                    let rate = lock(&rate).by_second();
+                    let alive = lock(&turns).are_alive(stop.turns(), Instant::now());
+                    operator_status(&view.signs(), (rate, alive, stop.is_stopped()))
+                };
                 let started = WatchServer::start(settings, live.clone(), Box::new(view));
                 let server = started.map_err(|error| match error.kind() {
                     std::io::ErrorKind::InvalidInput => Refusal::new(error.to_string()),
@@ -86,7 +91,7 @@ impl RunWatch {
                          free port"
                     )),
                 })?;
-                say(&format!("operator only: watch: http://{}/", server.address()));
+                log::operator(&format!("watch: http://{}/", server.address()));
                 Some(server)
             }
             None => None,
@@ -98,6 +103,8 @@ impl RunWatch {
             alerts,
             report,
             over: Arc::clone(&over),
+            rate,
+            turns: (turns, stop.clone()),
             moved: (None, 0, Instant::now()),
         };
         let thread = std::thread::Builder::new().name("watch".into()).spawn(move || watcher.watch());
@@ -131,9 +138,62 @@ fn read_token(path: &Path) -> Result<String, Refusal> {
     std::fs::read_to_string(path).map_err(|error| Refusal::unreadable("watch.token.file", path, &error))
 }
 
-fn operator_status(signs: &VitalSigns) -> OperatorStatus {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The records of the last seconds.
+#[derive(Debug, Default)]
+struct RecordRate(VecDeque<(Instant, u64)>);
+
+impl RecordRate {
+    /// The time over which the rate is taken.
+    const OVER: Duration = Duration::from_secs(10);
+
+    /// Adds the number of records that were read by this time.
+    fn add(&mut self, records: u64, now: Instant) {
+        self.0.push_back((now, records));
+        while self.0.get(1).is_some_and(|(second, _)| now.duration_since(*second) >= Self::OVER) {
+            self.0.pop_front();
+        }
+    }
+
+    /// Returns the records of a second; `None` before there is a second to count.
+    fn by_second(&self) -> Option<f64> {
+        let ((since, before), (now, records)) = (self.0.front()?, self.0.back()?);
+        let seconds = now.duration_since(*since).as_secs_f64();
+        (seconds >= 1.0).then(|| records.saturating_sub(*before) as f64 / seconds)
+    }
+}
+
+/// The reason for which no window can leave at present.
+fn waits(signs: &VitalSigns, is_stopped: bool) -> Option<&'static str> {
+    if is_stopped {
+        Some("the run drains")
+    } else if !signs.begun {
+        Some("the ledger is being opened")
+    } else if signs.caught_up.is_none() {
+        Some("the input that was there is still being read")
+    } else if signs.clock_held {
+        Some("the clock is in doubt")
+    } else {
+        None
+    }
+}
+
+fn operator_status(
+    signs: &VitalSigns,
+    (rate, alive, is_stopped): (Option<f64>, bool, bool),
+) -> OperatorStatus {
     OperatorStatus {
-        ready: signs.begun && signs.caught_up.is_some(),
+        alive,
+        waits: waits(signs, is_stopped),
+        records: signs.records.records,
+        rate,
+        late: signs.records.late,
+        ahead: signs.records.ahead,
+        position_age: signs.position_age,
+        rows: signs.rows,
         lag: signs.lag,
         read: signs.read,
         bad: signs.bad,
@@ -143,11 +203,6 @@ fn operator_status(signs: &VitalSigns) -> OperatorStatus {
     }
 }
 
-/// Prints a line for the person who runs the job. A closed standard error does not stop the run.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
-
 /// The thread that looks at the run.
 struct Watcher {
     live: LiveRun,
@@ -155,6 +210,8 @@ struct Watcher {
     alerts: Alerts,
     report: Option<Arc<Mutex<RunReport>>>,
     over: Arc<AtomicBool>,
+    rate: Arc<Mutex<RecordRate>>,
+    turns: (Arc<Mutex<WorkerTurns>>, Stop),
     /// The watermark, the bytes that were read, and the time since which the watermark stands.
     moved: (Option<i64>, u64, Instant),
 }
@@ -164,17 +221,22 @@ impl Watcher {
         let (mut started, mut status, mut written) = (false, Instant::now(), (0, Instant::now()));
         while !self.over.load(Ordering::SeqCst) {
             std::thread::sleep(GLANCE);
-            if !started && let Some(line) = self.vitals.start_line() {
+            if !started && self.vitals.is_connected() {
                 started = true;
                 self.moved.2 = Instant::now();
-                say(&format!("started: {line}"));
+                if let Some(status) = self.vitals.budget_status() {
+                    self.live.begin(&status);
+                }
             }
             if started {
-                self.look(&self.vitals.signs(), Instant::now());
+                let (signs, now) = (self.vitals.signs(), Instant::now());
+                lock(&self.rate).add(signs.records.records, now);
+                lock(&self.turns.0).are_alive(self.turns.1.turns(), now);
+                self.look(&signs, now);
             }
             if started && status.elapsed() >= STATUS {
                 status = Instant::now();
-                say(&format!("operator only: {}", self.vitals));
+                log::operator(&self.vitals.to_string());
             }
             let version = self.live.version();
             if let Some(report) = &self.report
@@ -185,7 +247,7 @@ impl Watcher {
                 let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
                 report.show(self.live.report());
                 if let Err(refusal) = report.rewrite() {
-                    say(&format!("operator only: {refusal}"));
+                    log::operator(&format!("{refusal}"));
                 }
             }
         }
@@ -231,7 +293,7 @@ impl AlertCommand {
     fn serve(&self, inbox: &Receiver<Alert>) {
         for alert in inbox {
             if let Err(why) = self.run(&alert) {
-                say(&format!("operator only: watch.exec: {why}"));
+                log::operator(&format!("watch.exec: {why}"));
             }
         }
     }
@@ -277,9 +339,18 @@ mod tests {
         let (alerts, now) = (Alerts::new(), Instant::now());
         let live = LiveRun::new(LiveHeading::default(), alerts.clone());
         let over = Arc::new(AtomicBool::new(false));
-        let moved = (None, 0, now);
-        let mut watcher =
-            Watcher { live, vitals: Vitals::new(), alerts: alerts.clone(), report: None, over, moved };
+        let (moved, rate) = ((None, 0, now), Arc::default());
+        let turns = (Arc::new(Mutex::new(WorkerTurns::new())), Stop::new());
+        let mut watcher = Watcher {
+            live,
+            vitals: Vitals::new(),
+            alerts: alerts.clone(),
+            report: None,
+            over,
+            moved,
+            rate,
+            turns,
+        };
         let signs = |caught_up, read| {
             let mut signs = VitalSigns::default();
             (signs.caught_up, signs.read, signs.ledger) = (caught_up, read, Some(Duration::from_millis(3)));
@@ -311,6 +382,34 @@ mod tests {
         slow.ledger = Some(Duration::from_millis(1001));
         watcher.look(&slow, after(201));
         assert_eq!(counts(), [1, 1, 1]);
+    }
+
+    // Refutes a run that is ready before it can release, and one that stays ready while it cannot.
+    #[test]
+    fn a_run_is_ready_while_windows_can_leave() {
+        let mut signs = VitalSigns::default();
+        assert_eq!(waits(&signs, false), Some("the ledger is being opened"));
+        signs.begun = true;
+        assert_eq!(waits(&signs, false), Some("the input that was there is still being read"));
+        signs.caught_up = Some(1);
+        assert_eq!(waits(&signs, false), None);
+        assert_eq!(waits(&signs, true), Some("the run drains"));
+        signs.clock_held = true;
+        assert_eq!(waits(&signs, false), Some("the clock is in doubt"));
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_ten_seconds() {
+        let (mut rate, now) = (RecordRate::default(), Instant::now());
+        rate.add(1_000, now);
+        assert_eq!(rate.by_second(), None);
+        for second in 1..=20 {
+            rate.add(1_000 + 50 * second.min(10), now + Duration::from_secs(second));
+        }
+        assert_eq!(rate.by_second(), Some(0.0), "nothing in the last ten");
+        assert_eq!(rate.0.len(), 11);
+        rate.add(1_750, now + Duration::from_secs(21));
+        assert_eq!(rate.by_second(), Some(25.0));
     }
 
     // Refutes a shell, and a command that is not told what happened.

@@ -11,8 +11,8 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 
 use super::opening;
 use super::opening::Opening;
-use super::positions::{ResumePositions, ResumeUpdate};
-use super::request::{GateEvent, HaltReason, ReleaseRequest, SkipReason};
+use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
+use super::request::{BudgetStatus, GateEvent, HaltReason, ReleaseRequest, SkipReason};
 use super::state::{HandleRequest, Memory};
 use super::thread::{GateMessage, Halted};
 use crate::accounting::PrivacyUnit;
@@ -34,6 +34,9 @@ pub struct Gate {
     thread: Option<JoinHandle<()>>,
     halted: Halted,
     settled: Option<Time>,
+    /// The status of each account when the ledger was opened.
+    budgets: Vec<BudgetStatus>,
+    written_since: WrittenSince,
 }
 
 impl Gate {
@@ -56,7 +59,20 @@ impl Gate {
         let (job, key) = (Name::new("job", job)?, LedgerKey::open(key)?);
         let (accounts, halted) = (Vec::new(), Halted::default());
         let (messages, thread, settled) = (None, None, None);
-        Ok(Gate { job, version: 1, key, accounts, person: None, messages, thread, halted, settled })
+        let (budgets, written_since) = Default::default();
+        Ok(Gate {
+            job,
+            version: 1,
+            key,
+            accounts,
+            person: None,
+            messages,
+            thread,
+            halted,
+            settled,
+            budgets,
+            written_since,
+        })
     }
 
     /// Sets the version of the job, 1 by default; handles that are opened from now on are of this version,
@@ -81,12 +97,41 @@ impl Gate {
         (thread, halted): (JoinHandle<()>, Halted),
     ) -> Gate {
         let (messages, thread) = (Some(messages), Some(thread));
-        Gate { job, version, key, accounts, person, messages, thread, halted, settled: None }
+        let (settled, budgets, written_since) = Default::default();
+        Gate {
+            job,
+            version,
+            key,
+            accounts,
+            person,
+            messages,
+            thread,
+            halted,
+            settled,
+            budgets,
+            written_since,
+        }
     }
 
     pub(super) fn settled_until(mut self, settled: Option<Time>) -> Gate {
         self.settled = settled;
         self
+    }
+
+    pub(super) fn observed(mut self, budgets: Vec<BudgetStatus>, written_since: WrittenSince) -> Gate {
+        (self.budgets, self.written_since) = (budgets, written_since);
+        self
+    }
+
+    /// Returns the status of an account as it was when the ledger was opened; `None` if nothing of it was
+    /// released, or if rows wait for delivery, which bring their own.
+    pub fn budget_at_start(&self, account: &Name) -> Option<&BudgetStatus> {
+        self.budgets.iter().find(|status| status.account == *account)
+    }
+
+    /// Returns the time since which a restart reads again, as it is written.
+    pub(crate) fn written_since(&self) -> WrittenSince {
+        self.written_since.clone()
     }
 
     /// Returns the latest end of a window of this job that was settled when the ledger was opened, in any

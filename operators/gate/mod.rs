@@ -130,6 +130,7 @@ pub use handle::{Gate, GateHandle};
 pub use opening::Opening;
 #[cfg(feature = "cli")]
 pub(crate) use opening::compare;
+pub(crate) use positions::WrittenSince;
 pub use positions::{Positions, ResumePositions, ResumeUpdate};
 pub use request::{BudgetStatus, DrawResult, GateEvent, Noted, ReleaseRequest, Sealable};
 pub use request::{HaltReason, SkipReason};

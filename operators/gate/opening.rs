@@ -1,12 +1,14 @@
 //! The opening of a gate: every check that must pass before the first window is requested.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Sender, unbounded};
 
 use super::core::{Core, Delivery, Uncertainty};
 use super::handle::Gate;
+use super::request::BudgetStatus;
 use super::state::StateCipher;
 use super::thread::{Driver, GateMessage};
 use crate::accounting::PrivacyUnit;
@@ -199,13 +201,25 @@ impl Opening {
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
         let latest = settled.values().copied().max();
         let accounts = ledger.accounts()?;
+        // What waits has not left yet: its status is published with its lines, and not before.
+        let budgets =
+            if waiting.is_empty() { ledger.budget_statuses(&pacing, &accounts)? } else { Vec::new() };
+        let budgets = budgets.into_iter().map(|(row, (spent, cap), forecast)| BudgetStatus {
+            account: row.release().account.clone(),
+            window: row.release().window,
+            spent,
+            cap,
+            forecast: Arc::new(forecast),
+            order: 0,
+        });
+        let budgets = budgets.collect();
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };
         let cipher = StateCipher::new(&key, *ledger.name());
         let core = Core::new(self.delivery, uncertainty);
         let (messages, inbox) = unbounded();
         let whole = ledger.is_whole();
         let mut driver = Driver::new(ledger, claim, cipher, journal, core, (pacing, settled));
-        let halted = driver.halted();
+        let (halted, written_since) = (driver.halted(), driver.written_since());
         let effects = driver.opened(waiting, lacking.is_some());
         if let Some(trouble) = lacking {
             return Err(trouble);
@@ -218,7 +232,7 @@ impl Opening {
         }
         let gate =
             Gate::new((self.job, self.version), key, (accounts, self.person), messages, (thread, halted));
-        Ok(gate.settled_until(latest))
+        Ok(gate.settled_until(latest).observed(budgets, written_since))
     }
 }
 

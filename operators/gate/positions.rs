@@ -5,6 +5,7 @@
 //! is encrypted like the state of mechanisms.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::state::StateCipher;
 use crate::canonical::{Canonical, Digest};
@@ -37,6 +38,21 @@ pub struct ResumeUpdate {
     pub parts: usize,
     /// The changed positions by part and partition; `None` where a partition is gone.
     pub changed: Vec<(usize, String, Option<Vec<u8>>)>,
+}
+
+/// The time since which a restart reads again, by the resume positions that were written last. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WrittenSince(Arc<Mutex<Option<Time>>>);
+
+impl WrittenSince {
+    /// Returns the time; `None` until positions have been written.
+    pub(crate) fn get(&self) -> Option<Time> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set(&self, since: Time) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(since);
+    }
 }
 
 /// The first byte of what is encrypted: the time and the number of parts, or the position of one partition.

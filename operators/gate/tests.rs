@@ -102,6 +102,7 @@ everywhere! {
     what_can_never_be_counted_is_refused_before_it_is_drawn
     a_panicking_mechanism_ends_the_gate_and_releases_nothing
     a_halted_gate_seals_nothing_that_comes_after
+    the_budget_at_the_start_is_that_of_rows_that_have_left
     a_release_states_the_balance_of_its_account
 }
 
@@ -299,4 +300,25 @@ fn a_release_states_the_balance_of_its_account(at: ScratchPlace) {
             (left, budget_status.forecast.last_closes().is_some())
         );
     }
+}
+
+// Refutes a budget that is unknown after a restart, and one that says what a row costs before its lines leave.
+fn the_budget_at_the_start_is_that_of_rows_that_have_left(at: ScratchPlace) {
+    let scratch = scratch(at, 3);
+    let (draws, visits) = (Arc::default(), name_of("visits"));
+    let (gate, handle) = open(&scratch);
+    assert!(gate.budget_at_start(&visits).is_none(), "nothing was released");
+    (0..2).for_each(|window| handle.submit(request(window, &draws)).unwrap());
+    let rows: Vec<Row> = (0..2).map(|_| row(&handle)).collect();
+    handle.delivered(&rows[0]);
+    drop((gate, handle));
+    let (gate, handle) = open(&scratch);
+    assert!(gate.budget_at_start(&visits).is_none(), "a row waits");
+    handle.delivered(&row(&handle));
+    drop((gate, handle));
+    let (gate, _handle) = open(&scratch);
+    let status = gate.budget_at_start(&visits).unwrap();
+    assert_eq!(status.spent, PrivacyCost::zcdp(2.0 * COST).unwrap());
+    assert_eq!(status.cap, PrivacyCost::zcdp(3.0 * COST).unwrap());
+    assert_eq!((status.window, status.forecast.windows()), (release(1).window, 1));
 }

@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::core::{Core, Effect, Event, RowRecord};
 use super::handle::{Listener, Listeners};
-use super::positions::{ResumePositions, ResumeUpdate};
+use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
 use super::request::{
     GateEvent, Halt, HaltReason, HandedRelease, ReleaseRequest, Sealable, SkipReason, Turns,
 };
@@ -92,6 +92,9 @@ pub(super) struct Driver {
     settled: HashMap<(Name, Digest), Time>,
     /// The changes of resume positions that no commit has written for certain, by input.
     positions: BTreeMap<i64, PositionUpdate>,
+    /// The time since which a restart reads again, by these changes.
+    since: Option<Time>,
+    written_since: WrittenSince,
     /// The pace at which budgets are being spent.
     pacing: Pacing,
     /// The newest error of the ledger, until an operation succeeds again.
@@ -120,6 +123,8 @@ impl Driver {
             listeners: Listeners::default(),
             settled,
             positions: BTreeMap::new(),
+            since: None,
+            written_since: WrittenSince::default(),
             pacing,
             cause: None,
             halted: Halted::default(),
@@ -128,6 +133,10 @@ impl Driver {
 
     pub(super) fn halted(&self) -> Halted {
         Arc::clone(&self.halted)
+    }
+
+    pub(super) fn written_since(&self) -> WrittenSince {
+        self.written_since.clone()
     }
 
     /// Takes the first step, before the thread begins.

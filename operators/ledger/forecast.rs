@@ -282,6 +282,9 @@ fn common(one: u128, other: u128) -> Option<u128> {
 
 // The pace at which each statistic spends its budget, computed from the rows of a ledger.
 
+/// A row, the amount that counts against its account and the cap, and the forecast.
+pub(crate) type RowStatus = (Row, (PrivacyCost, PrivacyCost), Forecast);
+
 /// The number of newest rows from which [`Ledger::pacing`] computes the pace of each statistic.
 const NEWEST: i64 = 10_000;
 
@@ -334,6 +337,35 @@ impl Ledger {
             Ok(())
         })?;
         Ok(pacing)
+    }
+
+    /// For each account with rows among the newest ones: the newest of them, the amount that counts against it
+    /// and the cap, and the forecast.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger cannot be read.
+    pub(crate) fn budget_statuses(
+        &mut self,
+        pacing: &Pacing,
+        accounts: &[AccountSpec],
+    ) -> Result<Vec<RowStatus>, LedgerError> {
+        let since = self.head()?.0 - NEWEST;
+        let mut statuses = Vec::new();
+        for AccountSpec { name, .. } in accounts {
+            let values = [SqlValue::Number(since), SqlValue::Text(name.as_str())];
+            let mut newest = None;
+            let newest_of = rows!("WHERE sequence > ?1 AND account = ?2 ORDER BY sequence DESC LIMIT 1");
+            self.store().read(newest_of, &values, &mut |columns| {
+                newest = Some(read_row(columns)?);
+                Ok(())
+            })?;
+            let Some(row) = newest else { continue };
+            let spent = self.spent(name, row.charged())?;
+            let forecast = self.outlook(pacing, &row)?;
+            statuses.push((row, spent, forecast));
+        }
+        Ok(statuses)
     }
 
     /// Forecasts up to a thousand windows as [`forecast`](Ledger::forecast) does, from the paces at a row

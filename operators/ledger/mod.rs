@@ -150,6 +150,7 @@ pub use forecast::{Forecast, Outlook, Pace};
 pub use key::LedgerKey;
 pub use name::Name;
 pub use positions::PositionUpdate;
+pub(crate) use records::status_word;
 pub use repair::{AcceptedLoss, Repaired};
 pub use rows::{Amendment, Charge, ReleaseId, ReleaseStatus, Repair, Row};
 pub use rows::{Note, State};

@@ -8,8 +8,10 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::metrics::{MetricKind, Metrics};
-use super::report::{Heading, Report};
+use super::report::{Heading, PagePart, Report};
 use crate::accounting::PrivacyCost;
 use crate::alert::{Alert, Alerts, Audience};
 use crate::gate::BudgetStatus;
@@ -19,6 +21,9 @@ use crate::time::at;
 
 /// The most windows of each release that are kept.
 pub const KEPT_WINDOWS: usize = 500;
+
+/// The rows of each table on the live page.
+const LIVE_ROWS: usize = 100;
 
 /// The most bytes of lines that are kept, of all releases together.
 const KEPT_BYTES: usize = 16 << 20;
@@ -39,6 +44,8 @@ pub struct LiveHeading {
 pub struct LiveRun(Arc<SharedRun>);
 
 struct SharedRun {
+    /// The time at which the run began, by which its pages are known.
+    instance: i64,
     heading: LiveHeading,
     alerts: Alerts,
     state: Mutex<PublicState>,
@@ -57,7 +64,20 @@ struct PublicState {
     settled: BTreeMap<(String, &'static str), u64>,
     newest: BTreeMap<String, i64>,
     budget: BTreeMap<String, BudgetStatus>,
-    page: Option<(u64, Arc<str>)>,
+    /// The budget that the windows before the first one that is kept have left.
+    before: Option<BudgetStatus>,
+    drawn: Option<Arc<DrawnPage>>,
+}
+
+/// The page at a number of changes.
+struct DrawnPage {
+    version: u64,
+    settled: u64,
+    /// The page without parts.
+    frame: Report,
+    parts: Vec<PagePart>,
+    /// The number of changes since which each part is as it is.
+    since: Vec<u64>,
 }
 
 struct LeftWindow {
@@ -70,7 +90,8 @@ impl LiveRun {
     /// Makes the state of a run that has released nothing.
     pub fn new(heading: LiveHeading, alerts: Alerts) -> LiveRun {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        LiveRun(Arc::new(SharedRun { heading, alerts, state, changed }))
+        let instance = jiff::Timestamp::now().as_microsecond();
+        LiveRun(Arc::new(SharedRun { instance, heading, alerts, state, changed }))
     }
 
     /// Adds the lines of a window that have left, with the status of its budget.
@@ -105,13 +126,8 @@ impl LiveRun {
             }
             release = Some(name);
         }
-        let account = status.account.as_str().to_owned();
-        if let Some(part) = spent_part(&status.spent, &status.cap) {
-            let reached = |threshold: &&u32| part >= f64::from(**threshold) / 1e4;
-            let budget = |threshold: &u32| Alert::Budget { account: account.clone(), threshold: *threshold };
-            raised.extend(self.0.heading.thresholds.iter().filter(reached).map(budget));
-        }
-        state.budget.insert(account, status.clone());
+        raised.extend(self.reached(status));
+        state.budget.insert(status.account.as_str().to_owned(), status.clone());
         if let Some(release) = release {
             state.keep(LeftWindow { release, lines: lines.to_owned(), status: status.clone() });
         }
@@ -119,6 +135,29 @@ impl LiveRun {
         drop(state);
         self.0.changed.notify_all();
         raised.into_iter().for_each(|alert| self.0.alerts.raise(alert));
+    }
+
+    /// Begins with the status of the budget in the ledger, before a window has left.
+    pub fn begin(&self, status: &BudgetStatus) {
+        let mut state = self.state();
+        if !state.budget.is_empty() {
+            return;
+        }
+        state.budget.insert(status.account.as_str().to_owned(), status.clone());
+        state.before = Some(status.clone());
+        state.version += 1;
+        drop(state);
+        self.0.changed.notify_all();
+        self.reached(status).into_iter().for_each(|alert| self.0.alerts.raise(alert));
+    }
+
+    /// The alerts for the parts of the budget that are spent.
+    fn reached(&self, status: &BudgetStatus) -> Vec<Alert> {
+        let Some(part) = spent_part(&status.spent, &status.cap) else { return Vec::new() };
+        let reached = |threshold: &&u32| part >= f64::from(**threshold) / 1e4;
+        let account = status.account.as_str();
+        let budget = |threshold: &u32| Alert::Budget { account: account.to_owned(), threshold: *threshold };
+        self.0.heading.thresholds.iter().filter(reached).map(budget).collect()
     }
 
     /// Returns the number of changes so far.
@@ -136,35 +175,74 @@ impl LiveRun {
 
     /// Returns the report of the windows that are kept.
     pub fn report(&self) -> Report {
-        self.report_of(&self.state())
+        self.report_of(&self.state(), Report::new)
     }
 
-    fn report_of(&self, state: &PublicState) -> Report {
+    fn report_of(&self, state: &PublicState, empty: impl FnOnce(Heading) -> Report) -> Report {
         let mut heading = self.0.heading.heading.clone();
         heading.made = format!("{:.0}", jiff::Timestamp::now());
         if state.dropped {
             heading.made += &format!(", of the newest windows, at most {KEPT_WINDOWS} of each release");
         }
-        let mut report = Report::new(heading);
+        let mut report = empty(heading);
+        if let Some(before) = &state.before {
+            report.begin(before);
+        }
         for window in &state.windows {
             report.add(&window.lines, Some(&window.status));
         }
         report
     }
 
-    /// The page of the newest windows, which loads itself anew when more have left.
-    pub(super) fn page(&self) -> Arc<str> {
+    /// The page of the newest windows, which changes as more leave.
+    pub(super) fn page(&self) -> String {
+        let drawn = self.drawn();
+        live_page(&drawn.frame.framed(&drawn.parts), &self.mark_of(drawn.version), drawn.settled)
+    }
+
+    /// The mark of a page at a number of changes. Another run has another mark.
+    pub(super) fn mark_of(&self, version: u64) -> String {
+        format!("{}-{version}", self.0.instance)
+    }
+
+    /// The parts of the page that differ from the page at `version`, as one JSON object, and the number of changes
+    /// that it leads to.
+    pub(super) fn change(&self, version: u64) -> (u64, String) {
+        let drawn = self.drawn();
+        let order: Vec<&str> = drawn.parts.iter().map(|(name, _)| name.as_str()).collect();
+        let changed = drawn.parts.iter().zip(&drawn.since).filter(|(_, since)| **since > version);
+        let parts: BTreeMap<&str, &str> =
+            changed.map(|((name, text), _)| (name.as_str(), text.as_str())).collect();
+        let change = json!({
+            "from": self.mark_of(version),
+            "to": self.mark_of(drawn.version),
+            "settled": drawn.settled,
+            "order": order,
+            "parts": parts,
+        });
+        (drawn.version, change.to_string())
+    }
+
+    /// Draws the page, once for each number of changes.
+    fn drawn(&self) -> Arc<DrawnPage> {
         let mut state = self.state();
-        if let Some((version, page)) = &state.page
-            && *version == state.version
-        {
-            return Arc::clone(page);
+        let former = state.drawn.take();
+        if let Some(drawn) = former.as_ref().filter(|drawn| drawn.version == state.version) {
+            state.drawn = former.clone();
+            return Arc::clone(drawn);
         }
-        let settled: u64 = state.settled.values().sum();
-        let page = live_page(&self.report_of(&state).html(), state.version, settled);
-        let page: Arc<str> = page.into();
-        state.page = Some((state.version, Arc::clone(&page)));
-        page
+        let frame = self.report_of(&state, |heading| Report::of_newest(heading, LIVE_ROWS));
+        let (parts, version) = (frame.parts(), state.version);
+        let since = |part: &PagePart| {
+            let former = former.as_ref()?;
+            let at = former.parts.iter().position(|old| old == part)?;
+            former.since.get(at).copied()
+        };
+        let since = parts.iter().map(|part| since(part).unwrap_or(version)).collect();
+        let settled = state.settled.values().sum();
+        let drawn = Arc::new(DrawnPage { version, settled, frame, parts, since });
+        state.drawn = Some(Arc::clone(&drawn));
+        drawn
     }
 
     /// Writes the public families.
@@ -269,6 +347,11 @@ impl PublicState {
     fn drop_at(&mut self, at: usize) {
         let Some(dropped) = self.windows.remove(at) else { return };
         self.bytes -= dropped.lines.len();
+        // Of several releases, what is dropped first need not be what left first.
+        let later = |before: &BudgetStatus| before.order <= dropped.status.order;
+        if self.before.as_ref().is_none_or(later) {
+            self.before = Some(dropped.status.clone());
+        }
         if let Some(count) = self.counts.get_mut(&dropped.release) {
             *count -= 1;
         }
@@ -300,47 +383,77 @@ fn spent_part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
     parts.reduce(f64::max).filter(|part| alike && part.is_finite())
 }
 
-/// The script of the live page: it loads the page anew at each change, and keeps open tables open.
+/// The script of the live page. Each change brings the parts of the page that are new, which take the place of
+/// the former ones; tables that are open stay open. Where changes were missed, as after a connection that was
+/// lost, the page is fetched whole.
 pub(super) const SCRIPT: &str = r#""use strict";
 const at = id => document.getElementById(id);
-let shown = at("live").dataset.version, busy = false, again = false;
+const job = document.title;
+const number = mark => Number(mark.split("-")[1]);
+const run = mark => mark.split("-")[0];
+let shown = at("live").dataset.mark, busy = false, again = false;
+function title() { document.title = at("settled").textContent + " settled: " + job; }
+function named(parts) { return new Map([...parts].map(part => [part.dataset.part, part])); }
+function show(order, fresh, settled, mark) {
+  const main = document.querySelector("main"), former = named(main.children);
+  let here = main.firstElementChild;
+  for (const name of order) {
+    const old = former.get(name), next = fresh.get(name) || old;
+    if (old && next !== old) {
+      const open = [...old.querySelectorAll("details")].map(part => part.open);
+      next.querySelectorAll("details").forEach((part, index) => { part.open = !!open[index]; });
+      if (here === old) here = next;
+      old.replaceWith(next);
+    }
+    if (here === next) here = here.nextElementSibling; else main.insertBefore(next, here);
+  }
+  while (here) { const gone = here; here = here.nextElementSibling; gone.remove(); }
+  at("settled").textContent = settled;
+  shown = mark;
+  title();
+}
+function parsed(text) { return new DOMParser().parseFromString(text, "text/html"); }
 async function refresh() {
   if (busy) { again = true; return; }
   busy = true;
   try {
     const answer = await fetch("/", { cache: "no-store" });
     if (answer.ok) {
-      const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const open = [...document.querySelectorAll("details")].map(part => part.open);
-      document.querySelector("main").replaceWith(next.querySelector("main"));
-      document.querySelectorAll("details").forEach((part, index) => { part.open = !!open[index]; });
-      at("settled").textContent = next.getElementById("settled").textContent;
-      shown = next.getElementById("live").dataset.version;
-      title();
+      const next = parsed(await answer.text()), mark = next.getElementById("live").dataset.mark;
+      if (run(mark) !== run(shown) || number(mark) > number(shown)) {
+        const parts = named(next.querySelector("main").children);
+        show([...parts.keys()], parts, next.getElementById("settled").textContent, mark);
+      }
     }
   } catch (gone) { at("state").textContent = "disconnected"; }
   busy = false;
   if (again) { again = false; refresh(); }
 }
-const job = document.title;
-function title() { document.title = at("settled").textContent + " settled: " + job; }
+function change(event) {
+  const { from, to, settled, order, parts } = JSON.parse(event.data);
+  if (run(to) === run(shown) && number(to) <= number(shown)) return;
+  if (run(from) !== run(shown) || number(from) > number(shown)) { refresh(); return; }
+  const fresh = Object.entries(parts).map(([name, text]) => [name, parsed(text).body.firstElementChild]);
+  show(order, new Map(fresh), settled, to);
+}
 title();
 const events = new EventSource("/events");
 events.addEventListener("tick", event => { at("state").textContent = "live"; if (event.data !== shown) refresh(); });
+events.addEventListener("change", change);
 events.onerror = () => { at("state").textContent = "disconnected"; };
 "#;
 
 /// The rules of the bar above the page.
-const BAR: &str = "#live{max-width:1040px;margin:0 auto;padding:14px 28px 0;color:var(--muted);font-size:14px;\
+const BAR: &str = "#live{max-width:1200px;margin:0 auto;padding:14px 28px 0;color:var(--muted);font-size:14px;\
     display:flex;flex-wrap:wrap;gap:4px 18px}#live b{color:var(--ink);font-variant-numeric:tabular-nums}\
     #state{color:var(--accent);font-weight:600}#live a{color:var(--accent)}main{padding-top:28px}\
     @media (max-width:580px){#live{padding:12px 18px 0}}";
 
 /// The page of a report with the script and a bar.
-fn live_page(report: &str, version: u64, settled: u64) -> String {
+fn live_page(report: &str, mark: &str, settled: u64) -> String {
     let windows = if settled == 1 { "window" } else { "windows" };
     let bar = format!(
-        "<div id=\"live\" role=\"status\" data-version=\"{version}\"><span id=\"state\">connecting</span>\
+        "<div id=\"live\" role=\"status\" data-mark=\"{mark}\"><span id=\"state\">connecting</span>\
          <span><b id=\"settled\">{settled}</b> {windows} settled since the start</span>\
          <span>newest {KEPT_WINDOWS} of each release are shown</span><a href=\"/metrics\">metrics</a></div>"
     );
@@ -434,6 +547,50 @@ mod tests {
         assert!(metrics(&one).contains("outcome=\"skipped\"} 2\n"));
     }
 
+    // Refutes a budget that is unknown after a restart until a window leaves, and one that goes back to it.
+    #[test]
+    fn the_budget_of_the_ledger_is_there_from_the_start() {
+        let alerts = Alerts::new();
+        let run = run(&alerts);
+        assert!(!metrics(&run).contains("discreet_budget_spent_ratio{"));
+        run.begin(&status("1"));
+        let spent = |part: &str| format!("discreet_budget_spent_ratio{{account=\"visits\"}} {part}\n");
+        assert!(metrics(&run).contains(&spent("0.5")), "{}", metrics(&run));
+        assert_eq!((run.version(), alerts.count("budget")), (1, 1));
+        assert!(run.report().html().contains("1 of epsilon 2 is spent"), "{}", run.report().html());
+        run.add(&lines("visits", 1, 7), &status("1.5"));
+        run.begin(&status("1"));
+        assert!(metrics(&run).contains(&spent("0.75")));
+    }
+
+    // Refutes a change that lacks a part, one that repeats what the page has, and one that differs from the page.
+    #[test]
+    fn a_change_brings_the_parts_that_the_page_does_not_have() {
+        let run = run(&Alerts::new());
+        run.add(&lines("often", 1, 7), &status("0.1"));
+        run.add(&lines("seldom", 1, 8), &status("0.2"));
+        let first = run.page();
+        assert!(first.contains(&format!("data-mark=\"{}\"", run.mark_of(2))), "{first}");
+        run.add(&lines("often", 2, 1234), &status("0.3"));
+        let (version, change) = run.change(2);
+        let change: serde_json::Value = serde_json::from_str(&change).unwrap();
+        assert_eq!((version, change["settled"].as_u64()), (3, Some(3)));
+        assert_eq!(change["from"], run.mark_of(2));
+        assert_eq!(change["to"], run.mark_of(3));
+        let parts = change["parts"].as_object().unwrap();
+        assert!(parts["release often"].as_str().unwrap().contains(">1234</td>"), "{change}");
+        assert!(parts["budget"].as_str().unwrap().contains("0.3 of"), "{change}");
+        assert!(!parts.contains_key("release seldom") && !parts.contains_key("noise"), "{change}");
+        let page = run.page();
+        for part in parts.values() {
+            assert!(page.contains(part.as_str().unwrap()), "{page}");
+        }
+        let order: Vec<&str> =
+            change["order"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        assert_eq!(order, ["heading", "release often", "release seldom", "budget", "noise", "made"]);
+        assert!(run.change(3).1.contains("\"parts\":{}"), "nothing is new");
+    }
+
     // Refutes memory that grows for as long as a job runs.
     #[test]
     fn the_newest_windows_are_kept_and_the_page_says_so() {
@@ -460,6 +617,8 @@ mod tests {
             page.contains("<body><div id=\"live\"") && page.contains("</main>"),
             "the script finds its places"
         );
+        assert_eq!(page.matches("<tr>").count(), 1 + LIVE_ROWS + 1 + 3 + 1 + 2);
+        assert!(page.contains(">1539<") && !page.contains("<td class=\"number\">1040<"), "the newest rows");
         assert!(!page.contains("http://") || page.contains("http://www.w3.org"), "nothing is loaded");
         assert!(Report::is_of(page.as_bytes()));
     }

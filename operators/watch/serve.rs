@@ -16,14 +16,28 @@ use crate::http::{
 /// The condition of a running process and its source. It is for the operator alone.
 #[derive(Clone, Debug, Default)]
 pub struct OperatorStatus {
-    /// True once the ledger is open and the input that was there has been read.
-    pub ready: bool,
+    /// True unless a worker has stopped to take turns.
+    pub alive: bool,
+    /// The reason for which no window can leave at present, if there is one.
+    pub waits: Option<&'static str>,
     /// The seconds since the time up to which the input is complete, if it ever was.
     pub lag: Option<f64>,
     /// The bytes that were read.
     pub read: u64,
+    /// The records that were read.
+    pub records: u64,
+    /// The records that were read in a second, over the last seconds.
+    pub rate: Option<f64>,
+    /// The records that came after each window that could hold them was closed.
+    pub late: u64,
+    /// The records that were dropped, since they lie too far ahead of the clock.
+    pub ahead: u64,
     /// The lines that could not be read.
     pub bad: u64,
+    /// The seconds since the time from which a restart reads again, once that is written.
+    pub position_age: Option<f64>,
+    /// The rows that were written to the ledger.
+    pub rows: u64,
     /// The windows that have begun and are not closed.
     pub open: u64,
     /// The seconds that the ledger took for the last window.
@@ -81,8 +95,9 @@ fn answer(request: &HttpRequest, live: &LiveRun, view: &OperatorView, operator: 
         return HttpResponse::error(405).with("Allow", "GET, HEAD");
     }
     match request.path.as_str() {
-        "/" => HttpResponse::new(200, "text/html; charset=utf-8", live.page().as_bytes())
-            .with("X-Frame-Options", "DENY"),
+        "/" => {
+            HttpResponse::new(200, "text/html; charset=utf-8", live.page()).with("X-Frame-Options", "DENY")
+        }
         "/live.js" => HttpResponse::new(200, "text/javascript; charset=utf-8", SCRIPT),
         "/events" => {
             let live = live.clone();
@@ -96,9 +111,12 @@ fn answer(request: &HttpRequest, live: &LiveRun, view: &OperatorView, operator: 
             }
             HttpResponse::new(200, Metrics::CONTENT_TYPE, metrics.text())
         }
-        "/healthz" => HttpResponse::text(200, "alive"),
-        "/readyz" if view().ready => HttpResponse::text(200, "ready"),
-        "/readyz" => HttpResponse::text(503, "not ready: the input that was there is still being read"),
+        "/healthz" if view().alive => HttpResponse::text(200, "alive"),
+        "/healthz" => HttpResponse::text(503, "not alive: a worker takes no turns"),
+        "/readyz" => match view().waits {
+            None => HttpResponse::text(200, "ready"),
+            Some(why) => HttpResponse::text(503, &format!("not ready: {why}")),
+        },
         "/operator" if operator => HttpResponse::new(200, "text/html; charset=utf-8", operator_page(&view()))
             .with("X-Frame-Options", "DENY"),
         "/operator" => HttpResponse::text(404, "set operator = true in [watch] of the job file"),
@@ -114,14 +132,16 @@ const QUIET: u32 = 15;
 
 fn stream(events: &mut EventStream<'_>, live: &LiveRun) -> io::Result<()> {
     let mut version = live.version();
-    events.send("tick", &version.to_string())?;
+    events.send("tick", &live.mark_of(version))?;
     let mut quiet = 0;
     while !events.is_over() {
         std::thread::sleep(PACE / 4);
         let newest = live.wait(version, PACE - PACE / 4);
         if newest != version {
-            (version, quiet) = (newest, 0);
-            events.send("tick", &version.to_string())?;
+            let change;
+            (version, change) = live.change(version);
+            quiet = 0;
+            events.send("change", &change)?;
             std::thread::sleep(PACE - PACE / 4);
         } else {
             quiet += 1;
@@ -135,22 +155,53 @@ fn stream(events: &mut EventStream<'_>, live: &LiveRun) -> io::Result<()> {
 
 /// Writes the families of the operator.
 fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus) {
-    let OperatorStatus { ready, lag, read, bad, open, ledger, memory } = status;
-    let gauge = MetricKind::Gauge;
-    let ready = Some(f64::from(u8::from(*ready)));
+    let (gauge, counter) = (MetricKind::Gauge, MetricKind::Counter);
+    let truth = |is_so: bool| Some(f64::from(u8::from(is_so)));
+    let count = |number: u64| Some(number as f64);
     for (name, kind, help, value) in [
-        ("ready", gauge, "1 once the ledger is open and the input that was there has been read.", ready),
-        ("source_lag_seconds", gauge, "The time since the moment up to which the input is complete.", *lag),
-        ("source_read_bytes_total", MetricKind::Counter, "The bytes that were read.", Some(*read as f64)),
+        ("alive", gauge, "1 unless a worker has stopped to take turns.", truth(status.alive)),
+        ("ready", gauge, "1 while windows can leave.", truth(status.waits.is_none())),
         (
-            "source_bad_lines_total",
-            MetricKind::Counter,
-            "The lines that could not be read.",
-            Some(*bad as f64),
+            "source_lag_seconds",
+            gauge,
+            "The time since the moment up to which the input is complete.",
+            status.lag,
         ),
-        ("windows_open", gauge, "The windows that have begun and are not closed.", Some(*open as f64)),
-        ("ledger_window_seconds", gauge, "The time that the ledger took for the last window.", *ledger),
-        ("resident_memory_bytes", gauge, "The memory of the process.", memory.map(|bytes| bytes as f64)),
+        ("source_read_bytes_total", counter, "The bytes that were read.", count(status.read)),
+        ("source_records_total", counter, "The records that were read.", count(status.records)),
+        (
+            "source_late_records_total",
+            counter,
+            "The records that came after each window that could hold them was closed.",
+            count(status.late),
+        ),
+        (
+            "source_ahead_records_total",
+            counter,
+            "The records that were dropped, since they lie further ahead of the clock than source.ahead.",
+            count(status.ahead),
+        ),
+        ("source_bad_lines_total", counter, "The lines that could not be read.", count(status.bad)),
+        (
+            "source_position_age_seconds",
+            gauge,
+            "The time since the moment from which a restart reads the input again.",
+            status.position_age,
+        ),
+        ("windows_open", gauge, "The windows that have begun and are not closed.", count(status.open)),
+        (
+            "ledger_rows_written_total",
+            counter,
+            "The rows that were written to the ledger.",
+            count(status.rows),
+        ),
+        ("ledger_window_seconds", gauge, "The time that the ledger took for the last window.", status.ledger),
+        (
+            "resident_memory_bytes",
+            gauge,
+            "The memory of the process.",
+            status.memory.map(|bytes| bytes as f64),
+        ),
     ] {
         if let Some(value) = value {
             let name = format!("discreet_operator_{name}");
@@ -163,17 +214,26 @@ fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus
 
 /// The page of the operator, which the browser loads anew every two seconds.
 fn operator_page(status: &OperatorStatus) -> String {
-    let OperatorStatus { ready, lag, read, bad, open, ledger, memory } = status;
-    let seconds = |value: &Option<f64>| value.map_or("unknown".to_owned(), |value| format!("{value:.3} s"));
+    let seconds = |value: Option<f64>| value.map_or("unknown".to_owned(), |value| format!("{value:.3} s"));
     let bytes = |value: u64| format!("{:.1} MB", value as f64 / 1e6);
+    let rate = status.rate.map_or(String::new(), |rate| format!(", {rate:.0} a second"));
     let rows = [
-        ("Ready", if *ready { "yes" } else { "no: the input that was there is still being read" }.to_owned()),
-        ("Lag", seconds(lag)),
-        ("Read", bytes(*read)),
-        ("Lines that cannot be read", bad.to_string()),
-        ("Windows open", open.to_string()),
-        ("Ledger, last window", seconds(ledger)),
-        ("Memory", memory.map_or("unknown".to_owned(), bytes)),
+        ("Alive", if status.alive { "yes" } else { "no: a worker takes no turns" }.to_owned()),
+        ("Ready", status.waits.map_or("yes".to_owned(), |why| format!("no: {why}"))),
+        ("Lag", seconds(status.lag)),
+        ("Read", bytes(status.read)),
+        ("Records", format!("{}{rate}", status.records)),
+        ("Late records", status.late.to_string()),
+        ("Records too far ahead", status.ahead.to_string()),
+        ("Lines that cannot be read", status.bad.to_string()),
+        (
+            "A restart reads back",
+            status.position_age.map_or("not written yet".to_owned(), |age| format!("{age:.3} s")),
+        ),
+        ("Windows open", status.open.to_string()),
+        ("Rows written", status.rows.to_string()),
+        ("Ledger, last window", seconds(status.ledger)),
+        ("Memory", status.memory.map_or("unknown".to_owned(), bytes)),
     ];
     let rows: String =
         rows.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).collect();
@@ -182,7 +242,7 @@ fn operator_page(status: &OperatorStatus) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\"><title>Operator only</title><style>{}</style></head>\
-         <body><main><p class=\"kicker\">Operator only: it may depend on single records, and leaves this machine by nobody's hand</p>\
+         <body><main><p class=\"kicker\">Operator only: it may depend on single records, and is not for publication</p>\
          <h1>The run and its source</h1><dl>{rows}</dl></main></body></html>\n",
         report::style()
     )
@@ -209,7 +269,15 @@ mod tests {
     fn server(operator: bool, ready: bool) -> WatchServer {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let live = LiveRun::new(LiveHeading::default(), Alerts::new());
-        let view = move || OperatorStatus { ready, read: 4242, lag: Some(0.5), ..OperatorStatus::default() };
+        let waits = (!ready).then_some("the input that was there is still being read");
+        let view = move || OperatorStatus {
+            alive: ready,
+            waits,
+            read: 4242,
+            late: 77,
+            lag: Some(0.5),
+            ..OperatorStatus::default()
+        };
         WatchServer::start(WatchSettings { listen, token: None, operator }, live, Box::new(view)).unwrap()
     }
 
@@ -221,14 +289,20 @@ mod tests {
         assert!(metrics.contains("# HELP discreet_windows_settled_total Public. "), "{metrics}");
         assert!(!metrics.contains("operator") && !metrics.contains("4242"), "{metrics}");
         assert!(get(&public, "/operator").starts_with("HTTP/1.1 404 "));
-        assert!(get(&public, "/healthz").starts_with("HTTP/1.1 200 "));
-        assert!(get(&public, "/readyz").starts_with("HTTP/1.1 503 "));
+        assert!(get(&public, "/healthz").starts_with("HTTP/1.1 503 "));
+        let not_ready = get(&public, "/readyz");
+        assert!(
+            not_ready.starts_with("HTTP/1.1 503 ") && not_ready.contains("still being read"),
+            "{not_ready}"
+        );
         assert!(get(&public, "/../etc/passwd").starts_with("HTTP/1.1 404 "));
         let both = server(true, true);
         let metrics = get(&both, "/metrics");
         assert!(metrics.contains("\ndiscreet_operator_source_read_bytes_total 4242\n"), "{metrics}");
         let of_operator = |line: &&str| line.starts_with("# HELP discreet_operator_");
         assert!(metrics.lines().filter(of_operator).all(|line| line.contains(" Operator only. ")));
+        assert!(metrics.contains("\ndiscreet_operator_source_late_records_total 77\n"), "{metrics}");
+        assert!(get(&both, "/healthz").starts_with("HTTP/1.1 200 "));
         assert!(get(&both, "/readyz").starts_with("HTTP/1.1 200 "));
         assert!(get(&both, "/operator").contains("<dt>Lag</dt><dd>0.500 s</dd>"));
         let page = get(&both, "/");

@@ -225,6 +225,8 @@ const COMMON: &[(&str, &str)] = &[
     ("watch.token.file", "\"watch.token\""),
     ("watch.exec", "[\"true\"]"),
     ("watch.budget", "[0.5]"),
+    ("log.format", "\"text\""),
+    ("log.level", "\"info\""),
     ("release.name", "\"visits_by_day\""),
     ("release.every", "\"1 day\""),
 ];
@@ -498,6 +500,8 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("watch.token.file", "another", "\"other.token\""),
     edit("watch.exec", "another", "[\"false\"]"),
     edit("watch.budget", "another", "[0.25, 0.75]"),
+    edit("log.format", "another", "\"json\""),
+    edit("log.level", "another", "\"warn\""),
     edit("release.name", "another", "\"clicks_by_day\""),
     edit("release.version", "the next", "2").on(&["count", "people", "sum", "running", "last", "whole"]),
     edit("release.version", "that of the job, stated", "1").on(STATING),

@@ -5,13 +5,15 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::jobs::{HEADER, SECOND, exact, line};
-use crate::scene::{Life, Scene, now, until};
+use crate::scene::{Life, PATIENCE, Scene, now, until};
 
 const WATCH: &str = "\n[watch]\nlisten = \"127.0.0.1:0\"\noperator = true\n";
 
@@ -91,6 +93,12 @@ fn metrics_are_read_by_prometheus_and_one_person_changes_no_public_family() {
         assert_eq!(get(&address, "/healthz").0, 200);
         let (_, metrics) = get(&address, "/metrics");
         assert!(metrics.contains("# HELP discreet_operator_source_lag_seconds Operator only. "), "{metrics}");
+        let records = 40 + u64::from(!more.is_empty());
+        for (name, value) in [("source_records_total", records), ("source_late_records_total", 0)] {
+            assert!(metrics.contains(&format!("\ndiscreet_operator_{name} {value}\n")), "{metrics}");
+        }
+        let written = metrics.split("\ndiscreet_operator_ledger_rows_written_total ").nth(1).unwrap();
+        assert!(written.lines().next().unwrap().parse::<u64>().unwrap() >= 2, "{metrics}");
         let pages = ["/", "/operator", "/live.js"].map(|path| get(&address, path).1).concat();
         assert!(
             !metrics.contains("s3cr3t") && !pages.contains("s3cr3t") && !life.said().1.contains("s3cr3t")
@@ -110,60 +118,230 @@ fn metrics_are_read_by_prometheus_and_one_person_changes_no_public_family() {
         assert_eq!(said.err.lines().filter(starts).count(), 1, "{}", said.err);
     }
     assert_eq!(seen[0].0, seen[1].0, "{}\n{}", seen[0].1, seen[1].1);
+    let counted = |metrics: &str| metrics.contains("discreet_operator_source_records_total 41");
+    assert_eq!(seen.iter().map(|(_, metrics)| counted(metrics)).collect::<Vec<_>>(), [false, true]);
     assert!(seen[0].0.len() > 8, "{:?}", seen[0].0);
 }
 
-/// A browser in the background, ended when this is dropped.
-struct Browser(Child);
+// Refutes a budget that is unknown after a restart until a window leaves, which may take a day.
+#[test]
+fn the_budget_is_in_the_metrics_and_on_the_page_after_a_restart() {
+    let scene = Scene::new("watch");
+    // Two days have ended, and the next window leaves at midnight.
+    const DAY: i64 = 86_400 * SECOND;
+    let job = exact((now() / DAY - 2) * DAY, None).replace("every = \"1s\"", "every = \"1 day\"");
+    scene.write("job.toml", job + WATCH);
+    scene.write("visits.csv", HEADER.to_owned() + &line("someone", now(), "a"));
+    scene.init();
+    let arguments = ["run", "job.toml", "--out", "releases.jsonl"];
+    let budget = |address: &str| -> Vec<String> {
+        let (_, metrics) = get(address, "/metrics");
+        let of_budget = |line: &&str| line.starts_with("discreet_budget_");
+        metrics.lines().filter(of_budget).map(str::to_owned).collect()
+    };
+    let life = scene.start(&arguments);
+    let first = address(&life);
+    until("two windows have settled", || settled(&first) == 2);
+    let spent = budget(&first);
+    assert_eq!(spent.len(), 4, "{spent:?}");
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+    let life = scene.start(&arguments);
+    let second = address(&life);
+    until("the budget is known", || !budget(&second).is_empty());
+    assert_eq!(budget(&second), spent);
+    assert!(settled(&second) <= 2, "no other window has left");
+    let (_, page) = get(&second, "/");
+    assert!(page.contains("visits: epsilon 40 of epsilon 480 is spent"), "{page}");
+    assert!(page.contains("At this pace 22 more windows fit"), "{page}");
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+}
 
-impl Drop for Browser {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+/// A page in a browser that is asked over a pair of pipes; the browser is ended when this is dropped.
+struct Browser {
+    child: Child,
+    to: File,
+    from: Receiver<Value>,
+    asked: u64,
+    session: Option<String>,
+}
+
+impl Browser {
+    /// Opens a page; `None` where there is no browser.
+    fn open(scene: &Scene, page: &str) -> Option<Browser> {
+        Command::new("chromium").arg("--version").stdout(Stdio::null()).status().ok()?;
+        let pipes = ["browser.to", "browser.from"].map(|name| scene.at(name));
+        assert!(Command::new("mkfifo").args(&pipes).status().unwrap().success());
+        // Open at both ends, so that none waits for the other.
+        let [to, mut from] =
+            [0, 1].map(|at| File::options().read(true).write(true).open(&pipes[at]).unwrap());
+        let child = Command::new("sh")
+            .args(["-c", "exec \"$@\" 3<>\"$0\" 4<>browser.from", "browser.to", "chromium", "--headless"])
+            .args([
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--remote-debugging-pipe",
+            ])
+            .arg(format!("--user-data-dir={}", scene.at("browser").display()))
+            .current_dir(scene.at("."))
+            .stdout(Stdio::null())
+            .stderr(File::create(scene.at("browser.err")).unwrap())
+            .spawn()
+            .unwrap();
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            let mut held = Vec::new();
+            let mut room = [0; 1 << 16];
+            while let Ok(read @ 1..) = from.read(&mut room) {
+                held.extend_from_slice(&room[..read]);
+                while let Some(end) = held.iter().position(|byte| *byte == 0) {
+                    let message: Vec<u8> = held.drain(..=end).collect();
+                    if sender.send(serde_json::from_slice(&message[..end]).unwrap()).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        let mut browser = Browser { child, to, from: receiver, asked: 0, session: None };
+        let target = browser.ask("Target.createTarget", json!({ "url": page }))["targetId"].clone();
+        let attached = browser.ask("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
+        browser.session = attached["sessionId"].as_str().map(str::to_owned);
+        Some(browser)
+    }
+
+    fn ask(&mut self, method: &str, parameters: Value) -> Value {
+        self.asked += 1;
+        let mut request = json!({ "id": self.asked, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            request["sessionId"] = json!(session);
+        }
+        self.to.write_all(format!("{request}\0").as_bytes()).unwrap();
+        loop {
+            let mut answer = self.from.recv_timeout(PATIENCE).unwrap();
+            if answer["id"] == self.asked {
+                assert!(answer.get("error").is_none(), "{method}: {answer}");
+                return answer["result"].take();
+            }
+        }
+    }
+
+    /// The page as it is shown.
+    fn shown(&mut self) -> ShownPage {
+        let script = r#"JSON.stringify({
+            mark: window.shown || (typeof shown === "undefined" ? "" : shown),
+            state: document.getElementById("state")?.textContent ?? "",
+            settled: document.getElementById("settled")?.textContent ?? "",
+            title: document.title,
+            budget: document.querySelector('[data-part="budget"] .sub')?.textContent ?? "",
+            rows: [...document.querySelectorAll('[data-part^="release "] tbody tr')]
+                .map(row => [...row.children].map(cell => cell.textContent)),
+            fetched: performance.getEntriesByType("resource").filter(entry => entry.initiatorType === "fetch").length,
+            pictures: document.querySelectorAll('[data-part^="release "] svg').length,
+        })"#;
+        let answer = self.ask("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }));
+        let text = answer["result"]["value"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        serde_json::from_str(text).unwrap()
     }
 }
 
-// Refutes a page that shows what was there when it was loaded, for ever, and one whose script is refused by the
-// browser. The page has the number of settled windows in its title, which a browser shows its debugger.
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a browser shows of the live page.
+#[derive(Debug, Deserialize)]
+struct ShownPage {
+    mark: String,
+    state: String,
+    settled: String,
+    title: String,
+    budget: String,
+    rows: Vec<Vec<String>>,
+    fetched: u64,
+    pictures: u64,
+}
+
+impl ShownPage {
+    fn settled(&self) -> u64 {
+        self.settled.parse().unwrap_or(0)
+    }
+}
+
+/// The cells of the output, each as the live page shows it.
+fn released(scene: &Scene) -> BTreeSet<Vec<String>> {
+    let mut cells = BTreeSet::new();
+    for line in scene.read("releases.jsonl").lines() {
+        // The last line may be half written.
+        let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
+        if line.get("value").is_some() {
+            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let window = &line["window"];
+            let interval = &line["interval"];
+            let cell =
+                [&window["start"], &window["end"], &line["key"], &line["value"], &interval[0], &interval[1]];
+            cells.insert(cell.map(text).to_vec());
+        }
+    }
+    cells
+}
+
+// Refutes a page that shows what was there when it was loaded, for ever; numbers that are not those of the
+// output; a script that the browser refuses, or that loads the page anew at each window; and a page that stays
+// with a run that is no more.
 #[test]
 fn the_live_page_changes_in_a_browser_as_windows_settle() {
     let scene = scene("", WATCH);
-    let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+    let arguments = ["run", "job.toml", "--out", "releases.jsonl"];
+    let life = scene.start(&arguments);
     let address = address(&life);
     until("a window has settled", || settled(&address) >= 1);
-    let said = scene.at("browser.err");
-    let options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];
-    let browser = Command::new("chromium")
-        .args(options)
-        .arg("--remote-debugging-port=0")
-        .arg(format!("--user-data-dir={}", scene.at("browser").display()))
-        .arg(format!("http://{address}/"))
-        .stdout(Stdio::null())
-        .stderr(File::create(&said).unwrap())
-        .spawn();
-    let Ok(browser) = browser else {
+    let Some(mut browser) = Browser::open(&scene, &format!("http://{address}/")) else {
         println!("skipped: the live page in a browser: there is no chromium (apt-get install chromium)");
         return;
     };
-    let _browser = Browser(browser);
-    let mut debugger = String::new();
-    until("the browser listens", || {
-        let said = scene.read("browser.err");
-        let found = said.split("DevTools listening on ws://").nth(1).and_then(|rest| rest.split('/').next());
-        debugger = found.unwrap_or_default().to_owned();
-        !debugger.is_empty()
+    let mut first = browser.shown();
+    until("the browser shows the page", || {
+        first = browser.shown();
+        first.state == "live" && !first.rows.is_empty() && first.pictures > 0
     });
-    let shown = || -> Option<u64> {
-        let (_, pages) = get(&debugger, "/json/list");
-        let pages: Value = serde_json::from_str(&pages).unwrap();
-        let title =
-            pages.as_array()?.iter().find(|page| page["type"] == "page")?["title"].as_str()?.to_owned();
-        title.split_once(" settled").and_then(|(number, _)| number.parse().ok())
-    };
-    until("the browser shows the page", || shown().is_some());
-    let first = shown().unwrap();
-    until("the browser shows more windows", || shown().is_some_and(|later| later >= first + 2));
-    assert!(first >= 1 && settled(&address) >= shown().unwrap());
+    let mut later = browser.shown();
+    until("the browser shows more windows", || {
+        later = browser.shown();
+        later.settled() >= first.settled() + 3
+    });
+    assert!(!later.rows.is_empty() && later.rows.last() != first.rows.last(), "{first:?}\n{later:?}");
+    assert_ne!(later.budget, first.budget);
+    assert!(
+        later.budget.starts_with("visits: epsilon ") && later.budget.contains(" of epsilon 480 is spent")
+    );
+    assert!(later.title.starts_with(&format!("{} settled: visits", later.settled)), "{later:?}");
+    // One is lawful: the page may be older than the stream.
+    assert!(later.fetched <= 1, "{later:?}");
+    let output = released(&scene);
+    for row in first.rows.iter().chain(&later.rows) {
+        assert!(output.contains(row), "{row:?} is shown, and was not released: {output:?}");
+    }
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+    // The next run at this address: the browser comes back by itself, and takes its page whole.
+    scene.write("job.toml", scene.read("job.toml").replace("127.0.0.1:0", &address));
+    let life = scene.start(&arguments);
+    let run = |page: &ShownPage| page.mark.split('-').next().unwrap().to_owned();
+    let mut last = browser.shown();
+    until("the browser shows the next run", || {
+        last = browser.shown();
+        run(&last) != run(&later) && last.state == "live" && last.settled() >= 2
+    });
+    assert!(last.fetched > later.fetched, "{last:?}");
+    let output = released(&scene);
+    assert!(!last.rows.is_empty() && last.rows.iter().all(|row| output.contains(row)), "{last:?}");
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
 }
 
 // Refutes a report that appears at the end alone, one that is seen half written, and an alert that is raised at
@@ -189,6 +367,59 @@ fn the_report_is_rewritten_and_an_alert_runs_its_command_once() {
     let said = life.end();
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("wrote report.html"), "{}", said.err);
+}
+
+// Refutes a log whose lines are no JSON, one that says more or less than its level, a level that is read once,
+// and an answer that the level hides.
+#[test]
+fn the_log_is_of_json_and_its_level_is_read_again() {
+    let scene = scene("", "");
+    let job = scene.read("job.toml");
+    let level = |level: &str| {
+        scene.write("job.toml", format!("{job}\n[log]\nformat = \"json\"\nlevel = \"{level}\"\n"))
+    };
+    level("info");
+    let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+    let lines = |said: &str| -> Vec<Value> {
+        let whole = said.rfind('\n').map_or("", |end| &said[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{said}"))).collect()
+    };
+    let message = |line: &Value| line["message"].as_str().unwrap_or_default().to_owned();
+    let count = |life: &Life, words: &str| {
+        lines(&life.said().1).iter().filter(|line| message(line).contains(words)).count()
+    };
+    until("it has begun", || count(&life, "started: job visits") == 1);
+    until("it releases", || scene.read("releases.jsonl").contains("closed"));
+    for line in lines(&life.said().1) {
+        let [time, level, audience] =
+            ["time", "level", "audience"].map(|name| line[name].as_str().unwrap().to_owned());
+        assert!(time.ends_with('Z') && ["info", "warn"].contains(&level.as_str()), "{line}");
+        let is_public = message(&line).starts_with("started: ");
+        assert_eq!(audience, if is_public { "public" } else { "operator" }, "{line}");
+    }
+    assert_eq!(count(&life, "a window has left"), 0);
+    level("debug");
+    life.signal(Signal::HUP);
+    until("windows are logged", || count(&life, "a window has left") >= 1);
+    let said = lines(&life.said().1);
+    let left = said.iter().find(|line| message(line) == "a window has left").unwrap();
+    assert_eq!((&left["release"], &left["status"]), (&json!("visits_by_page"), &json!("sealed")));
+    assert!(left["window_end"].as_i64().is_some_and(|end| end % SECOND == 0), "{left}");
+    level("error");
+    life.signal(Signal::HUP);
+    until("nothing is logged any more", || {
+        let before = life.said().1.len();
+        std::thread::sleep(Duration::from_millis(2500));
+        life.said().1.len() == before
+    });
+    scene.write("job.toml", "[job");
+    life.signal(Signal::HUP);
+    life.signal(Signal::USR1);
+    until("it answers", || count(&life, " windows open, ") == 1);
+    life.signal(Signal::TERM);
+    let said = life.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(lines(&said.err).last().unwrap()["stopped"], json!(true), "{}", said.err);
 }
 
 // Refutes an address that others reach without a token, and an option that does nothing.

@@ -403,6 +403,7 @@ fn job(row: &Row, ends: &[i64]) -> JobText {
         job.text("privacy.key", "a.key").text("privacy.anchor", "anchor").text("limits.memory", "8 GB");
         job.text("watch.listen", "127.0.0.1:0").set("watch.operator", "true").set("watch.budget", "[0.5, 1]");
         job.text("watch.token.file", "a.token").set("watch.exec", "[\"true\"]");
+        job.text("log.format", "text").text("log.level", "info");
     }
     release(&mut job, row);
     beside(&mut job, row);

@@ -89,6 +89,9 @@ impl Driver {
                 self.cause = None;
                 // After another outcome they are written again: to repeat them changes nothing.
                 self.positions.clear();
+                if let Some(since) = self.since.take() {
+                    self.written_since.set(since);
+                }
                 let newest = rows.iter().map(Row::sequence).max().unwrap_or(0);
                 let doubt = self.ledger.checkpoint_after(newest).err().map(|doubt| self.doubted(&doubt));
                 let committed = |(id, record)| Event::Committed(id, CommitOutcome::Recorded(record));
@@ -181,11 +184,13 @@ impl Driver {
     /// Keeps a change of the resume positions for the next commit.
     fn resume(&mut self, update: &ResumeUpdate) {
         // Without randomness nothing is drawn either, so nothing is settled that this could forget.
+        let since = update.since;
         let Some(update) = self.cipher.encrypt_positions(self.claim.job(), update) else { return };
         self.positions
             .entry(update.input)
             .or_insert_with(|| PositionUpdate { input: update.input, ..PositionUpdate::default() })
             .add(update);
+        self.since = Some(since);
     }
 
     /// Answers with the resume positions that a former run has left.

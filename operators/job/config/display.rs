@@ -7,6 +7,7 @@ use std::fmt;
 use std::fmt::{Display, Formatter};
 use std::path::Path;
 
+use super::log::{LogFormat, LogLevel, LogSpec};
 use super::privacy::{Missing, Protected};
 use super::release::{CostSpec, PriceSpec, ReleaseSpec};
 use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
@@ -28,6 +29,7 @@ impl Display for Job {
             writeln!(f, "[limits]\nmemory = \"{memory} B\"\n")?;
         }
         watch(f, &self.watch)?;
+        log(f, self.log)?;
         for (index, each) in self.releases.iter().enumerate() {
             if index > 0 {
                 writeln!(f)?;
@@ -50,6 +52,13 @@ fn watch(f: &mut Formatter<'_>, watch: &WatchSpec) -> fmt::Result {
     let words: Vec<String> = exec.iter().map(|word| text(word)).collect();
     optional(f, "exec", (!words.is_empty()).then(|| format!("[{}]", words.join(", "))))?;
     writeln!(f)
+}
+
+fn log(f: &mut Formatter<'_>, log: LogSpec) -> fmt::Result {
+    let LogSpec { format, level } = log;
+    let format = LogFormat::ALL.iter().find(|(_, other)| *other == format).map_or("text", |(word, _)| word);
+    let level = LogLevel::ALL.iter().find(|(_, other)| *other == level).map_or("info", |(word, _)| word);
+    writeln!(f, "[log]\nformat = \"{format}\"\nlevel = \"{level}\"\n")
 }
 
 fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {

@@ -12,6 +12,7 @@ mod cross_checks;
 mod display;
 mod every;
 mod grammar;
+mod log;
 mod mistake;
 mod node;
 mod number;
@@ -33,6 +34,7 @@ pub use every::RunningSpec;
 pub use every::{CalendarUnit, Every};
 pub use grammar::declare_fields;
 pub use grammar::{JOB_FIELDS, JobField};
+pub use log::{LogFormat, LogLevel, LogSpec};
 pub use mistake::{Mistake, MistakeKind, Mistakes};
 pub use number::{BudgetShare, ConfigNumber, QuantileFraction};
 pub use privacy::ResourceLimits;
@@ -83,6 +85,8 @@ pub struct Job {
     pub limits: ResourceLimits,
     /// The metrics, the live page and the alerts of a live run.
     pub watch: WatchSpec,
+    /// The log of the command.
+    pub log: LogSpec,
     /// The releases; at least one.
     pub releases: Vec<ReleaseSpec>,
     pub(in crate::job) account: AccountSpec,
@@ -193,13 +197,15 @@ impl Job {
 }
 
 fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&Path, &Path)) -> Option<Job> {
-    let root = TableNode::root(page, table, &["job", "source", "privacy", "release"], &["limits", "watch"]);
+    let root =
+        TableNode::root(page, table, &["job", "source", "privacy", "release"], &["limits", "watch", "log"]);
     let heading = root.read("job", heading);
     let source = root.read("source", |node| source::read(node, beside));
     let privacy = root.read("privacy", |node| privacy::read(node, beside));
     let limits = root.read("limits", privacy::read_limits).unwrap_or_default();
     let watch = root.read("watch", |node| watch::read_watch(node, beside)).unwrap_or_default();
     let releases = root.read("release", |node| releases(&node, beside));
+    let log = root.read("log", log::read_log).unwrap_or_default();
     let (JobHeading { name, version, from, until, slack, clock_hold }, source, privacy, releases) =
         (heading?, source?, privacy?, releases?);
     // Two tables are compared only if both are valid by themselves.
@@ -220,6 +226,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         privacy,
         limits,
         watch,
+        log,
         releases,
         account,
         file,

@@ -35,6 +35,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         releases: _,
         account: _,
         watch: _,
+        log: _,
         file: _,
     } = job;
     let ReleaseSpec { name: _, version: _, every, over, running, statistic, bound, noise, price } = release;

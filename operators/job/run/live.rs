@@ -8,9 +8,11 @@ use super::vitals::uses;
 use super::*;
 use std::sync::OnceLock;
 
+use crate::alert::event;
 use crate::dataflow::{Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError};
 use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
+use crate::ledger::status_word;
 use crate::time::{Span, Time, in_words};
 
 /// The settings of a live run.
@@ -86,7 +88,7 @@ impl Job {
         let _ = clock_word.0.set(Arc::clone(&clock));
         let clock: Arc<dyn Clock> = clock;
         let rotation = out.map(|path| Rotation { reopen, path, notice });
-        vitals.begins(self, self.source.late, &offers, (Arc::clone(&clock), gate.settled()));
+        vitals.begins(self, self.source.late, &offers, (Arc::clone(&clock), &gate));
         let on_release = with_vitals(on_release, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = PublicationSchedule::OnTime {
@@ -167,6 +169,14 @@ fn with_vitals(
 ) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
         vitals.released(release.budget_status(), release.took());
+        let row = release.row();
+        tracing::debug!(
+            target: event::PUBLIC,
+            release = row.release().name.as_str(),
+            window_end = row.release().window.end(),
+            status = %status_word(row.status()),
+            "a window has left"
+        );
         if let Some(on_release) = &mut on_release {
             on_release(&release.to_string(), release.budget_status());
         }

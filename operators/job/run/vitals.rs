@@ -8,10 +8,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::alert::event;
 use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SystemClock};
-use crate::gate::BudgetStatus;
+use crate::gate::{BudgetStatus, WrittenSince};
 use crate::job::release_plan::ReleasePlan;
-use crate::job::sources::{Brake, Progress, SourcePart, Survey, SurveyedKind, Use};
+use crate::job::sources::{Brake, Progress, RecordCounts, SourcePart, Survey, SurveyedKind, Use};
 use crate::time::{Span, Time, in_utc};
 
 /// The condition of a live job: prints as one line.
@@ -28,6 +29,9 @@ struct KnownVitals {
     ledger: Option<Duration>,
     budget_status: Option<BudgetStatus>,
     released: u64,
+    /// The rows that were written since the start.
+    rows: u64,
+    written_since: WrittenSince,
     /// The first line of the run.
     start: Option<String>,
 }
@@ -54,6 +58,12 @@ pub struct VitalSigns {
     pub ledger: Option<Duration>,
     /// True while windows wait because the clock was set.
     pub clock_held: bool,
+    /// The rows that were written to the ledger since the start.
+    pub rows: u64,
+    /// The records that were read since the start.
+    pub records: RecordCounts,
+    /// The seconds since the time from which a restart reads again; `None` until that is written.
+    pub position_age: Option<f64>,
 }
 
 impl Vitals {
@@ -76,6 +86,12 @@ impl Vitals {
             open: known.open(now),
             released: known.released,
             ledger: known.ledger,
+            rows: known.rows,
+            records: known.progress.as_ref().map_or_else(RecordCounts::default, |progress| progress.counts()),
+            position_age: known
+                .written_since
+                .get()
+                .map(|since| now.saturating_sub(since).max(0) as f64 / 1e6),
             clock_held: known.clock.as_ref().is_some_and(|clock| clock.believed().is_held),
         }
     }
@@ -92,10 +108,12 @@ impl Vitals {
         job: &Job,
         late: Option<Span>,
         offers: &[ReleasePlan],
-        (clock, settled): (Arc<dyn Clock>, Option<Time>),
+        (clock, gate): (Arc<dyn Clock>, &Gate),
     ) {
-        let start = start_line(job, late, offers, (clock.now(), settled));
+        let start = start_line(job, late, offers, (clock.now(), gate.settled()));
         let mut known = self.lock();
+        known.budget_status = gate.budget_at_start(job.account().name()).cloned();
+        known.written_since = gate.written_since();
         known.clock = Some(clock);
         known.start = Some(start);
         known.late = late.map_or(0, Span::as_microseconds);
@@ -103,14 +121,25 @@ impl Vitals {
     }
 
     pub(super) fn reads(&self, progress: Arc<Progress>) {
-        self.lock().progress = Some(progress);
+        let mut known = self.lock();
+        progress.counts_late_records(known.schedules.clone(), known.late);
+        known.progress = Some(progress);
+        if let Some(start) = &known.start {
+            tracing::info!(target: event::PUBLIC, "started: {start}");
+        }
     }
 
     pub(super) fn released(&self, budget_status: &BudgetStatus, ledger: Option<Duration>) {
         let mut known = self.lock();
         known.budget_status = Some(budget_status.clone());
         known.ledger = ledger.or(known.ledger);
+        known.rows += u64::from(ledger.is_some());
         known.released += 1;
+    }
+
+    /// Returns the newest status of the budget: that of the ledger at the start, until a window leaves.
+    pub fn budget_status(&self) -> Option<BudgetStatus> {
+        self.lock().budget_status.clone()
     }
 
     /// Returns true once the ledger is open and the input is connected.

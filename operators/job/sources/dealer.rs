@@ -1,5 +1,6 @@
 //! The distribution of chunks from the reading thread to the workers.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use memchr::memchr_iter;
 use super::cutter::Piece;
 use super::input::Crew;
 use super::lines::CsvColumns;
-use crate::dataflow::SourceError;
+use crate::dataflow::{Schedule, SourceError};
 use crate::time::Time;
 
 /// The number of messages that may wait for a worker before the reading waits.
@@ -205,6 +206,22 @@ pub struct Progress {
     caught_up: OnceLock<AtomicI64>,
     /// The count of lines that cannot be read.
     fault: OnceLock<Arc<SourceFault>>,
+    records: AtomicU64,
+    late: AtomicU64,
+    ahead: AtomicU64,
+    /// The windows of the releases, and the time that they stay open after their end.
+    windows: OnceLock<(Vec<Schedule>, Time)>,
+}
+
+/// Counts of records that were read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordCounts {
+    /// The records that were read and are not too far ahead.
+    pub records: u64,
+    /// Of these, the records that came after each window that could hold them was closed.
+    pub late: u64,
+    /// The records that were dropped, since they lie further ahead of the clock than `ahead`.
+    pub ahead: u64,
 }
 
 impl Progress {
@@ -235,6 +252,42 @@ impl Progress {
     /// Sets the count of lines that cannot be read; the first one stays.
     pub(super) fn counts_bad_lines(&self, fault: &Arc<SourceFault>) {
         let _ = self.fault.set(Arc::clone(fault));
+    }
+
+    /// Returns the counts of records so far.
+    pub fn counts(&self) -> RecordCounts {
+        let [records, late, ahead] =
+            [&self.records, &self.late, &self.ahead].map(|count| count.load(Ordering::Relaxed));
+        RecordCounts { records, late, ahead }
+    }
+
+    pub(super) fn count(&self, counts: RecordCounts) {
+        let RecordCounts { records, late, ahead } = counts;
+        for (count, more) in [(&self.records, records), (&self.late, late), (&self.ahead, ahead)] {
+            count.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets the windows after whose end a record is late; the first ones stay.
+    pub(crate) fn counts_late_records(&self, schedules: Vec<Schedule>, late: Time) {
+        let _ = self.windows.set((schedules, late));
+    }
+
+    /// Returns the times at which a record is late, once the input is complete up to `declared`: those before
+    /// every open window, and since the first one.
+    pub(super) fn late_times(&self, declared: Time) -> Range<Time> {
+        let Some((schedules, late)) = self.windows.get() else { return 0..0 };
+        let of = |schedule: &Schedule| -> Option<Range<Time>> {
+            let open = schedule.first_ending_after(declared.saturating_sub(*late));
+            let first = if schedule.is_bounded() { schedule.window(0)?.start() } else { Time::MIN };
+            let end = match schedule.window(open) {
+                Some(window) if !schedule.is_bounded() || open < schedule.count() => window.start(),
+                _ => schedule.window(open.checked_sub(1)?)?.end(),
+            };
+            Some(first..end)
+        };
+        let times = schedules.iter().map(|schedule| of(schedule).unwrap_or(0..0));
+        times.reduce(|one, other| one.start.min(other.start)..one.end.min(other.end)).unwrap_or(0..0)
     }
 
     pub(super) fn add(&self, bytes: u64) {
@@ -318,6 +371,27 @@ impl SourceFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
+
+    // Refutes a record of an open window that counts as late, and one of a closed window that does not.
+    #[test]
+    fn a_record_is_late_once_every_window_that_could_hold_it_is_closed() {
+        let progress = Progress::default();
+        assert!(progress.late_times(1_000).is_empty());
+        let tumbling = Schedule::tumbling(Span::microseconds(10), 0, Some(100)).unwrap();
+        progress.counts_late_records(vec![tumbling.clone()], 5);
+        assert!(progress.late_times(14).is_empty(), "the first window is open for its lateness");
+        assert_eq!(progress.late_times(15), 0..10);
+        assert_eq!(progress.late_times(34), 0..20);
+        assert_eq!(progress.late_times(1_000), 0..100, "and no record behind the last window");
+        let both = Progress::default();
+        both.counts_late_records(
+            vec![tumbling, Schedule::tumbling(Span::microseconds(50), 0, Some(100)).unwrap()],
+            0,
+        );
+        assert!(both.late_times(49).is_empty());
+        assert_eq!(both.late_times(60), 0..50, "the longer window is open");
+    }
 
     // Refutes a limit that is one line off, on either side.
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::dealer::RecordCounts;
 use super::identity::PersonIdentity;
 use super::identity::Texts;
 use super::lines::Bad;
@@ -196,6 +197,7 @@ impl Made {
             self.last = Some(row.time);
             self.next += 1;
             self.handle.progress.add(1);
+            self.handle.progress.count(RecordCounts { records: 1, ..RecordCounts::default() });
             if self.next.is_multiple_of(BLOCK) {
                 self.next += BLOCK * (self.workers.max(1) - 1);
             }

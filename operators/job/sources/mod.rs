@@ -43,7 +43,7 @@ mod times;
 mod wanted;
 
 pub(crate) use dealer::Brake;
-pub use dealer::Progress;
+pub use dealer::{Progress, RecordCounts};
 pub(crate) use identity::{Id, PersonIdentity};
 pub(crate) use input::{ClusterCrew, Crew, InputPace, SourceInput, open};
 pub(crate) use maker::{MISSING, SourceRecord};

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use memchr::memchr_iter;
 
 use super::cutter::without_end;
-use super::dealer::{Brake, DealerMessage, LineChunk, Progress, SourceFault};
+use super::dealer::{Brake, DealerMessage, LineChunk, Progress, RecordCounts, SourceFault};
 use super::identity::PersonIdentity;
 use super::lines::{Bad, LineFormat};
 use super::maker::{Made, Maker, SourceRecord};
@@ -114,6 +115,8 @@ pub(super) struct Lines {
     ended: bool,
     /// The latest time of a line since the last milestone.
     since_milestone: Time,
+    /// The times at which a record is late.
+    late: Range<Time>,
 }
 
 /// The chunk that is being read.
@@ -153,6 +156,7 @@ impl Lines {
             longest,
             ended: false,
             since_milestone: Time::MIN,
+            late: 0..0,
         }
     }
 
@@ -174,6 +178,7 @@ impl Lines {
             if let Some(current) = &mut self.current {
                 let (fault, order) =
                     (&*self.handle.fault, self.handle.plan.sorted.then_some(&*self.handle.order));
+                let mut counts = RecordCounts::default();
                 let reading = ChunkReader {
                     format: &self.format,
                     maker: &mut self.handle.maker,
@@ -184,8 +189,11 @@ impl Lines {
                     fields: &self.handle.plan.fields,
                     longest: self.longest,
                     latest: &mut self.since_milestone,
+                    late: &self.late,
+                    counts: &mut counts,
                 };
                 let whole = reading.read(current, batch, enough, &mut lines);
+                self.handle.progress.count(counts);
                 self.handle.fault.check()?;
                 if !whole {
                     return Ok(self.pulled());
@@ -204,6 +212,7 @@ impl Lines {
                 _ if self.ended => return Ok(Pulled::End),
                 Ok(DealerMessage::Chunk(chunk)) => self.begin(chunk),
                 Ok(DealerMessage::Mark(time, milestone)) => {
+                    self.late = self.handle.progress.late_times(time);
                     milestone.into_iter().for_each(|number| self.reach(number));
                     return Ok(Pulled::Complete(time));
                 }
@@ -260,6 +269,8 @@ struct ChunkReader<'a> {
     longest: usize,
     /// The latest time of all lines; the end of time, where they have none.
     latest: &'a mut Time,
+    late: &'a Range<Time>,
+    counts: &'a mut RecordCounts,
 }
 
 impl ChunkReader<'_> {
@@ -308,6 +319,7 @@ impl ChunkReader<'_> {
             }
             // By a public rule: one record from the year 9999 would pin the resume position.
             if said.is_some_and(|time| time > current.latest) {
+                self.counts.ahead += 1;
                 continue;
             }
             let before = batch.len();
@@ -318,6 +330,8 @@ impl ChunkReader<'_> {
                 continue;
             }
             let time = said;
+            self.counts.records += 1;
+            self.counts.late += u64::from(time.is_some_and(|time| self.late.contains(&time)));
             *self.latest = time.unwrap_or(Time::MAX).max(*self.latest);
             if let Some(time) = time {
                 self.survey.record_time(time);

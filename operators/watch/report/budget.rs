@@ -34,7 +34,7 @@ pub(super) fn steps(budget: &BudgetHistory) -> (BurnDownAxis, Vec<(i64, i64, f64
     }
     // Where nothing is ever given back, each window has its own cost at its own time, whenever it left.
     if spent.windows(2).all(|pair| pair[0].1 <= pair[1].1) {
-        let mut before = 0.0;
+        let mut before = budget.before;
         let mut costs: Vec<(Interval, f64)> = Vec::with_capacity(spent.len());
         for (window, part) in spent {
             costs.push((*window, part - before));
@@ -42,7 +42,7 @@ pub(super) fn steps(budget: &BudgetHistory) -> (BurnDownAxis, Vec<(i64, i64, f64
         }
         costs.sort_by_key(|(window, _)| window.end());
         let mut steps = by_end(costs.into_iter(), |a, b| a + b);
-        let mut sum = 0.0;
+        let mut sum = budget.before;
         for (_, _, part) in &mut steps {
             sum += *part;
             *part = sum;
@@ -90,7 +90,7 @@ pub(super) fn chart(budget: &BudgetHistory, (width, height): (f64, f64)) -> Opti
         drawing.text("tick end", LEFT - 7.0, up.at(part) + 3.8, &percent(part));
     }
     // The cost of a window is drawn over all of the window's time.
-    let mut line = vec![(across.0, base)];
+    let mut line = vec![(across.0, up.at(budget.before))];
     for (start, end, part) in &spent {
         let (before, reached) = line.last().map_or((across.0, base), |(x, y)| (*x, *y));
         let from = along.at(after(*start)).max(before);
@@ -98,8 +98,9 @@ pub(super) fn chart(budget: &BudgetHistory, (width, height): (f64, f64)) -> Opti
     }
     let last = line.last().copied().unwrap_or((across.1, base));
     // An area that is full from its start would be a block that shows nothing.
-    if !paid_at_once(&spent) {
-        let area = line.iter().copied().chain([(across.1, last.1), (across.1, base)]);
+    if !paid_at_once(&spent, budget.before) {
+        let ends = [(across.1, last.1), (across.1, base), (across.0, base)];
+        let area = line.iter().copied().chain(ends);
         drawing.path("band", area, true);
     }
     drawing.path("value", line.into_iter(), false);
@@ -126,16 +127,16 @@ pub(super) fn chart(budget: &BudgetHistory, (width, height): (f64, f64)) -> Opti
 }
 
 /// Returns true if the first of several steps cost as much as all of them.
-fn paid_at_once(steps: &[(i64, i64, f64)]) -> bool {
+fn paid_at_once(steps: &[(i64, i64, f64)], before: f64) -> bool {
     match steps {
-        [(_, _, first), .., (_, _, last)] => *first > 0.0 && last <= first,
+        [(_, _, first), .., (_, _, last)] => before == 0.0 && *first > 0.0 && last <= first,
         _ => false,
     }
 }
 
 /// The reason for a burn-down that does not burn down, in words.
 pub(super) fn once(budget: &BudgetHistory) -> Option<String> {
-    let paid = paid_at_once(&steps(budget).1);
+    let paid = paid_at_once(&steps(budget).1, budget.before);
     paid.then(|| {
         "All of it was paid with the first window: totals over windows are paid for once.".to_owned()
     })

@@ -17,6 +17,7 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use model::Model;
+pub(super) use page::PagePart;
 
 use crate::gate::BudgetStatus;
 
@@ -48,6 +49,8 @@ pub struct Heading {
 /// The words of a plan about a release: all of them are known before there is data.
 #[derive(Clone, Debug, Default)]
 pub struct ReleaseNotes {
+    /// The place of the release in the job.
+    pub place: usize,
     /// The reason for which windows may come without a number, in a sentence.
     pub empty: Option<String>,
     /// True if no contribution bound is smaller.
@@ -69,10 +72,27 @@ impl Report {
         Report { heading, model: Model::default() }
     }
 
+    /// Makes an empty report whose tables show this number of the newest rows.
+    pub(super) fn of_newest(heading: Heading, rows: usize) -> Report {
+        Report { heading, model: Model { newest_rows: Some(rows), ..Model::default() } }
+    }
+
+    /// Begins with the status of the budget that windows before the first one have left.
+    pub fn begin(&mut self, budget_status: &BudgetStatus) {
+        self.model.begin(budget_status);
+    }
+
     /// Adds the lines of a window, separated by `\n` (its cells and the line that closes it, or its one
     /// line), and the status of its budget. Lines that are not of a release are skipped.
     pub fn add(&mut self, lines: &str, budget_status: Option<&BudgetStatus>) {
+        let known = self.model.releases.len();
         lines.split('\n').for_each(|line| self.model.take(line));
+        if self.model.releases.len() > known {
+            // In the order of the job, whichever window left first.
+            let planned = &self.heading.releases;
+            let place = |name: &str| planned.get(name).map_or(usize::MAX, |notes| notes.place);
+            self.model.releases.sort_by_key(|series| place(&series.name));
+        }
         if let Some(budget_status) = budget_status {
             self.model.spend(budget_status);
         }
@@ -86,6 +106,16 @@ impl Report {
     /// Returns true if the text begins as the report of a demonstration does.
     pub fn is_of_demo(text: &[u8]) -> bool {
         begins_with(text, DEMO_MARK)
+    }
+
+    /// The parts of the page, in their order.
+    pub(super) fn parts(&self) -> Vec<PagePart> {
+        page::parts(&self.heading, &self.model)
+    }
+
+    /// The page of these parts.
+    pub(super) fn framed(&self, parts: &[PagePart]) -> String {
+        page::framed(&self.heading, parts)
     }
 
     /// The page, in HTML.

@@ -4,7 +4,7 @@
 //! The numbers are floats, since they become places on a picture. They are all released, or of a
 //! demonstration.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::budget::{Errors, finite};
@@ -19,6 +19,8 @@ use crate::time::at;
 pub(super) struct Model {
     pub(super) releases: Vec<ReleaseSeries>,
     pub(super) budget: BudgetHistory,
+    /// The number of rows of each table, if the newest are kept, and not the first.
+    pub(super) newest_rows: Option<usize>,
 }
 
 /// The spending of a budget, and its newest status.
@@ -26,6 +28,8 @@ pub(super) struct Model {
 pub(super) struct BudgetHistory {
     /// The window of each status and the spent part of the cap, in the order in which the windows left.
     pub(super) spent: Vec<(Interval, f64)>,
+    /// The part that was spent before the first of them.
+    pub(super) before: f64,
     pub(super) newest: Option<(Name, PrivacyCost, PrivacyCost)>,
     pub(super) forecast: Option<Arc<Forecast>>,
 }
@@ -38,7 +42,9 @@ pub(super) struct ReleaseSeries {
     pub(super) tracks: Vec<Track>,
     /// Each distinct set of noise distributions, with its confidence and promise.
     pub(super) laws: Vec<NoiseNotes>,
-    pub(super) rows: Vec<TableRow>,
+    pub(super) rows: VecDeque<TableRow>,
+    /// The number of rows, if the newest are kept, and not the first.
+    pub(super) newest: Option<usize>,
     /// The number of lines beyond the rows of the table.
     pub(super) omitted: u64,
     pub(super) errors: Errors,
@@ -145,8 +151,8 @@ impl Model {
         let Some(line) = ReleaseLine::read(line) else { return };
         let place = self.releases.iter().position(|series| *series.name == *line.release);
         let place = place.unwrap_or_else(|| {
-            self.releases
-                .push(ReleaseSeries { name: line.release.clone().into_owned(), ..ReleaseSeries::default() });
+            let (name, newest) = (line.release.clone().into_owned(), self.newest_rows);
+            self.releases.push(ReleaseSeries { name, newest, ..ReleaseSeries::default() });
             self.releases.len() - 1
         });
         if let Some(series) = self.releases.get_mut(place) {
@@ -154,11 +160,21 @@ impl Model {
         }
     }
 
+    /// Begins with the status of a budget, of windows that are not shown.
+    pub(super) fn begin(&mut self, budget_status: &crate::gate::BudgetStatus) {
+        self.budget.before = part(&budget_status.spent, &budget_status.cap).unwrap_or(0.0);
+        self.outlook(budget_status);
+    }
+
     /// Adds the status of a budget at a window.
     pub(super) fn spend(&mut self, budget_status: &crate::gate::BudgetStatus) {
         if let Some(part) = part(&budget_status.spent, &budget_status.cap) {
             self.budget.spent.push((budget_status.window, part));
         }
+        self.outlook(budget_status);
+    }
+
+    fn outlook(&mut self, budget_status: &crate::gate::BudgetStatus) {
         self.budget.newest =
             Some((budget_status.account.clone(), budget_status.spent.clone(), budget_status.cap.clone()));
         self.budget.forecast = Some(Arc::clone(&budget_status.forecast));
@@ -226,6 +242,10 @@ impl ReleaseSeries {
             self.laws.push(laws);
         }
         let key = cell.key.as_ref().map(|key| key.text().to_owned());
+        if self.newest.is_some_and(|most| self.rows.len() >= most) {
+            self.rows.pop_front();
+            self.omitted += 1;
+        }
         if self.rows.len() < ROWS {
             let texts = [cell.q, cell.value, cell.low, cell.high, cell.tally, cell.truth, cell.off];
             let [q, value, low, mut high, tally, truth, off] =
@@ -234,7 +254,7 @@ impl ReleaseSeries {
                 high.push_str(OPEN);
             }
             let ([start, end], key) = (ends(window), key.clone().unwrap_or_default());
-            self.rows.push([start, end, key, q, value, low, high, tally, truth, off]);
+            self.rows.push_back([start, end, key, q, value, low, high, tally, truth, off]);
         } else {
             self.omitted += 1;
         }

@@ -27,32 +27,54 @@ struct HtmlPage<'a> {
     pictures: usize,
 }
 
+/// A part of a page, which may be replaced by itself: its name, and its text.
+pub(in crate::watch) type PagePart = (String, String);
+
+/// The number of pictures of a part, at most, so that each has its own id in a page.
+const PICTURES: usize = 1_000;
+
 /// The page of all releases.
 pub(super) fn page(heading: &Heading, model: &Model) -> String {
+    framed(heading, &parts(heading, model))
+}
+
+/// The page of these parts.
+pub(super) fn framed(heading: &Heading, parts: &[PagePart]) -> String {
     let mut page = HtmlPage { heading, text: String::new(), pictures: 0 };
     page.head();
-    if model.releases.is_empty() {
-        page.text += "<section><h2>Nothing was released</h2><p>No window was complete.</p></section>";
-    }
-    model.releases.iter().for_each(|series| page.release(series));
-    page.budget(model);
-    page.noise(model);
-    page.text += &format!(
-        "<footer><p>Made {} by discreet {}. {}</p></footer></main></body></html>\n",
-        escape(&heading.made),
-        env!("CARGO_PKG_VERSION"),
-        if heading.demo {
-            "A demo: not for publication."
-        } else {
-            "Everything on this page had been released before."
+    parts.iter().for_each(|(_, text)| page.text += text);
+    page.text + "</main></body></html>\n"
+}
+
+/// The parts of the page, in their order.
+pub(super) fn parts(heading: &Heading, model: &Model) -> Vec<PagePart> {
+    let mut parts = Vec::new();
+    let mut add = |name: String, write: &dyn Fn(&mut HtmlPage<'_>)| {
+        let mut page = HtmlPage { heading, text: String::new(), pictures: parts.len() * PICTURES };
+        write(&mut page);
+        if !page.text.is_empty() {
+            let text = format!("<div data-part=\"{}\">{}</div>", escape(&name), page.text);
+            parts.push((name, text));
         }
-    );
-    page.text
+    };
+    add("heading".to_owned(), &|page| page.header());
+    if model.releases.is_empty() {
+        add("nothing".to_owned(), &|page| {
+            page.text += "<section><h2>Nothing was released</h2><p>No window was complete.</p></section>";
+        });
+    }
+    for series in &model.releases {
+        add(format!("release {}", series.name), &|page| page.release(series));
+    }
+    add("budget".to_owned(), &|page| page.budget(model));
+    add("noise".to_owned(), &|page| page.noise(model));
+    add("made".to_owned(), &|page| page.footer());
+    parts
 }
 
 impl HtmlPage<'_> {
     fn head(&mut self) {
-        let Heading { job, promise, account, budget, made, demo, .. } = self.heading;
+        let Heading { job, demo, .. } = self.heading;
         let (job, style, mark) = (escape(job), page_style(), mark(self.heading));
         let title = if *demo { format!("DEMO: {job}") } else { job.clone() };
         self.text += &format!(
@@ -61,8 +83,14 @@ impl HtmlPage<'_> {
              <meta name=\"generator\" content=\"{mark}\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><style>{style}</style></head>\
-             <body><main><header><p class=\"kicker\">What was released, and what it cost</p><h1>{job}</h1>"
+             <body><main>"
         );
+    }
+
+    fn header(&mut self) {
+        let Heading { job, promise, account, budget, made, demo, .. } = self.heading;
+        let kicker = "<p class=\"kicker\">What was released, and what it cost</p>";
+        self.text += &format!("<header>{kicker}<h1>{}</h1>", escape(job));
         if *demo {
             self.text += "<div class=\"demo\" role=\"note\"><strong>DEMO</strong>Nothing on this page is private. It \
                 shows the truth beside what would be published, and its budget is thrown away. Do not publish it.</div>";
@@ -72,6 +100,19 @@ impl HtmlPage<'_> {
             self.text += &format!("<div><dt>{name}</dt><dd>{}</dd></div>", escape(value));
         }
         self.text += "</dl></header>";
+    }
+
+    fn footer(&mut self) {
+        self.text += &format!(
+            "<footer><p>Made {} by discreet {}. {}</p></footer>",
+            escape(&self.heading.made),
+            env!("CARGO_PKG_VERSION"),
+            if self.heading.demo {
+                "A demo: not for publication."
+            } else {
+                "Everything on this page had been released before."
+            }
+        );
     }
 
     fn release(&mut self, series: &ReleaseSeries) {
@@ -282,7 +323,8 @@ impl HtmlPage<'_> {
         self.text += "</tbody></table></div>";
         if series.omitted > 0 {
             let omitted = grouped(&series.omitted.to_string());
-            self.text += &format!("<p class=\"sub\">{omitted} more are in the file of releases.</p>");
+            let more = if series.newest.is_some() { "older ones" } else { "more" };
+            self.text += &format!("<p class=\"sub\">{omitted} {more} are in the file of releases.</p>");
         }
         self.text += "</details>";
     }
@@ -480,7 +522,7 @@ const PAGE: &str = "*{box-sizing:border-box}\
     dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(170px,1fr));gap:14px 28px;margin:0}\
     dt{color:var(--muted);font-size:13px}dd{margin:0;font-size:15px}\
     section{margin-top:44px;padding-top:28px;border-top:1px solid var(--rule)}\
-    .chart{display:block;width:100%;height:auto;overflow:visible}.legend{margin:10px 0 16px}.slim,.panels.slim{display:none}.after{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 44px;margin:22px 0 6px}.notes{columns:2;column-gap:44px;margin-top:16px}.notes p{break-inside:avoid}\
+    .chart{display:block;width:100%;height:auto;overflow:visible}.legend{margin:10px 0 16px}.slim,.panels.slim{display:none}.after{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 44px;margin:22px 0 6px}.notes{columns:2;column-gap:44px;margin-top:16px}.notes p{break-inside:avoid}.notes p:only-child{column-span:all;max-width:none}\
     .panels{display:grid;gap:26px 30px;grid-template-columns:repeat(3,minmax(0,1fr));margin:6px 0 18px}\
     .panels.two{grid-template-columns:repeat(2,minmax(0,1fr))}.panels.one{grid-template-columns:minmax(0,1fr)}\
     .wide{margin:6px 0 18px}.beside{margin:0 0 14px}\

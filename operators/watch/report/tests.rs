@@ -126,6 +126,22 @@ fn text_and_lines_stand_out_from_their_ground() {
     assert!(contrast("#1b1f24", "#ffd43b") >= 4.5);
 }
 
+// Refutes releases in the order in which their first windows happened to leave.
+#[test]
+fn releases_are_shown_in_the_order_of_the_job() {
+    let mut heading = heading(false);
+    for (place, name) in ["zebra", "ant"].into_iter().enumerate() {
+        heading.releases.insert(name.into(), ReleaseNotes { place, ..ReleaseNotes::default() });
+    }
+    let mut report = Report::new(heading);
+    for name in ["unplanned", "ant", "zebra"] {
+        report.add(&format!(r#"{{"release":"{name}","window":{{}},"skipped":true}}"#), None);
+    }
+    let html = report.html();
+    let at = |name: &str| html.find(&format!("<h2>{name}</h2>")).unwrap();
+    assert!(at("zebra") < at("ant") && at("ant") < at("unplanned"));
+}
+
 #[test]
 fn little_is_shown_as_little() {
     let empty = Report::new(heading(false));
@@ -232,7 +248,7 @@ fn advice_is_possible_and_worth_it() {
         report.add(&line_of("a", months(1)[0], &[cell], GAUSSIAN), None);
         report.html()
     };
-    let notes = |least_bound, longest| ReleaseNotes { empty: None, least_bound, longest };
+    let notes = |least_bound, longest| ReleaseNotes { least_bound, longest, ..ReleaseNotes::default() };
     let remedies = |notes| {
         let html = demo(100, 88, 90, notes);
         between(&html, ": try ", "</p>")[0].to_owned()
