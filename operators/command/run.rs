@@ -29,7 +29,7 @@ impl RunArgs {
     pub(crate) fn run(self) -> Result<Done, Refusal> {
         let (job, processes) = self.cluster.with(|| Ok(Job::open(&self.config)?))?;
         observers::warn_of_undeclared(&job, &self.config);
-        let OutputArgs { out, report, workers, json } = self.output;
+        let OutputArgs { out, without_archived, report, workers, json } = self.output;
         let page =
             report.map(|path| observers::RunReport::new(path, &job, false, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
@@ -52,6 +52,7 @@ impl RunArgs {
         live.workers = workers;
         live.processes = processes;
         live.out = out;
+        live.without_archived = without_archived;
         live.onlooker = RunObserver {
             released: Some(watch.listener()),
             reading: None,
@@ -113,7 +114,7 @@ impl ReplayArgs {
             // A closed standard error does not stop the run.
             let _ = writeln!(std::io::stderr(), "{note}");
         }
-        let OutputArgs { out, report, workers, json } = self.output;
+        let OutputArgs { out, without_archived, report, workers, json } = self.output;
         let page = report
             .map(|path| observers::RunReport::new(path, &job, self.demo, out.as_deref()))
             .transpose()?;
@@ -125,6 +126,7 @@ impl ReplayArgs {
         replay.processes = processes;
         replay.demo = self.demo;
         replay.out = out;
+        replay.without_archived = without_archived;
         replay.stop = stop;
         replay.onlooker = RunObserver {
             released: page.clone().map(observers::report_listener),

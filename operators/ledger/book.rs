@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::anchor::{Anchor, Published};
+use super::archive::{self, barred};
 use super::charge::{charged, fetch, keep, last_repair, payer, unknown_account};
 use super::checkpoint::{self, CheckpointKey};
 use super::error::{LedgerError, LedgerErrorKind};
@@ -23,7 +24,7 @@ use crate::canonical::Digest;
 use crate::time::Time;
 
 /// The version of the table format. A ledger of another version is refused.
-const FORMAT: i64 = 12;
+const FORMAT: i64 = 13;
 
 /// An open ledger.
 ///
@@ -152,7 +153,7 @@ impl Ledger {
         let own = key.check_value(&self.name);
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
-        let bind = "INSERT INTO key_check VALUES (1, ?1) ON CONFLICT DO NOTHING";
+        let bind = "INSERT INTO key_check VALUES (1, ?1, 1) ON CONFLICT DO NOTHING";
         tables.execute(bind, &[SqlValue::Bytes(own.bytes())])?;
         let held = first(tables, HELD_KEY, &[], |row| digest(row, 0))?;
         transaction.commit()?;
@@ -375,7 +376,8 @@ impl Ledger {
     pub fn row_count(&mut self) -> Result<u64, LedgerError> {
         let count =
             "SELECT (SELECT count(*) FROM release WHERE sequence > ?1) + (SELECT count(*) FROM account)
-                     + (SELECT count(*) FROM amendment) + (SELECT count(*) FROM repair)";
+                     + (SELECT count(*) FROM amendment) + (SELECT count(*) FROM repair)
+                     + (SELECT count(*) FROM archive) + (SELECT count(*) FROM rekey)";
         let proven = [SqlValue::Number(self.proof.sequence)];
         let count = first(&mut *self.store, count, &proven, |row| number(row, 0))?.unwrap_or(0);
         Ok((self.proof.releases + count).unsigned_abs())
@@ -535,10 +537,14 @@ impl Ledger {
         claim.still_stands(tables)?;
         failpoint::reached("after-fence-check", LedgerErrorKind::Unknown)?;
         let start = head(tables)?;
+        let floor = archive::floor(tables)?;
         let (mut sequence, mut chain) = start;
         for sealing in batch {
             if find(tables, &sealing.release)?.is_some() {
                 continue;
+            }
+            if archive::may_hold(floor, &sealing.release) {
+                return Err(barred(&sealing.release));
             }
             let mut row = charged(tables, claim, sealing)?;
             sequence += 1;
