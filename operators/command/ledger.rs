@@ -18,6 +18,7 @@ use super::{Refusal, counted};
 mod archive;
 mod forecast;
 mod init;
+mod rekey;
 
 /// The commands of a ledger.
 #[derive(Debug, clap::Subcommand)]
@@ -39,6 +40,8 @@ pub(crate) enum LedgerCommand {
     Lines(archive::LinesArgs),
     /// Raise the cap of an account, and record who did it and why
     Amend(AmendArgs),
+    /// Change the key of the ledger: everything that it encrypts or authenticates is made anew
+    Rekey(rekey::RekeyArgs),
     /// Repair a ledger in doubt: releases are lost, budget is not
     Repair(RepairArgs),
 }
@@ -105,6 +108,7 @@ impl LedgerCommand {
                 Ok(format!("copied to {}\n", export.to.display()))
             }
             LedgerCommand::Amend(amend) => amend.run(),
+            LedgerCommand::Rekey(rekey) => rekey.run(),
             LedgerCommand::Repair(repair) => repair.run(),
         }
     }

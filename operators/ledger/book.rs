@@ -54,7 +54,8 @@ fn same_key(held: Option<Digest>, own: Digest) -> Result<bool, LedgerError> {
         None => Ok(false),
         Some(held) if held == own => Ok(true),
         Some(_) => Err(LedgerError::refused(
-            "key: it is the key of another ledger; give the one that this ledger was first used with",
+            "key: it is the key of another ledger, or one that `ledger rekey` has replaced; give the one that this ledger is bound \
+             to, or, where a `ledger rekey` was cut off, run it again",
         )),
     }
 }

@@ -151,6 +151,8 @@ pub use error::{LedgerError, LedgerErrorKind};
 pub(crate) use forecast::Pacing;
 pub use forecast::{Forecast, Outlook, Pace};
 pub use key::LedgerKey;
+pub(crate) use key::is_given_by_service;
+pub(crate) use key_change::SealedPlace;
 pub use name::Name;
 pub use positions::PositionUpdate;
 pub use repair::{AcceptedLoss, Repaired};
