@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::error::LedgerError;
-use super::place::{beside, sync_name};
+use super::place::{beside, remove, sync_name};
 use crate::canonical::Digest;
 
 /// The secret key of a ledger. Erased from memory when it is dropped, and never printed.
@@ -58,8 +58,11 @@ impl LedgerKey {
     pub(crate) fn succeed(&self, path: &Path, mode: u32) -> Result<LedgerKey, LedgerError> {
         let key = LedgerKey { own: *drawn()?, first: self.first };
         let bytes = Zeroizing::new([key.own, key.first].concat());
-        write(path, &bytes, mode)
-            .map_err(|error| LedgerError::refused(format!("key {}: {error}", path.display())))?;
+        let refuse = |error| LedgerError::refused(format!("key {}: {error}", path.display()));
+        // A crash must not leave a part of a key under this name.
+        let part = beside(path, ".part");
+        remove(&part).and_then(|()| write(&part, &bytes, mode)).map_err(refuse)?;
+        fs::rename(&part, path).and_then(|()| sync_name(path)).map_err(refuse)?;
         Ok(key)
     }
 
