@@ -54,6 +54,10 @@
 //! `ledger/checkpoint.rs` argues what is noticed when. The one change that a ledger cannot detect by
 //! itself is an older copy of itself put in its place; an [`Anchor`] outside of it can.
 //!
+//! The rows of windows that are long over may leave for an [`Archive`]: then a verification of the ledger begins
+//! at the newest one, and each archive is verified by itself. The page of `ledger/archive.rs` argues why no
+//! decision changes.
+//!
 //! Beside the chain the ledger keeps mutable records: fences, the state of mechanisms, the delivery of lines;
 //! and the parameters with which each version of a job began ([`Ledger::agree`]), which are bookkeeping and
 //! no link of the chain.
@@ -84,7 +88,7 @@
 //!   `log_parameter_max_length` is 0) must be accessible only to people who may see secrets.
 //! * **Threads.** Use the ledger from an ordinary thread: inside an asynchronous runtime its driver panics.
 //!
-//! The role that creates a ledger owns it. A job needs no more rights than these, which let it neither raise
+//! The role that creates a ledger owns it, and alone archives its rows and changes its key. A job needs no more rights than these, which let it neither raise
 //! a cap nor state an account:
 //!
 //! ```sql
