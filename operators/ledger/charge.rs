@@ -6,12 +6,13 @@ use std::ops::RangeInclusive;
 
 use super::account::AccountSpec;
 use super::archive;
-use super::book::{Claim, Ledger, Sealing};
+use super::book::Ledger;
 use super::error::{LedgerError, LedgerErrorKind};
 use super::name::Name;
 use super::records::encode;
 use super::records::{amended_account, digest, find, number, read_entry};
 use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
+use super::seal::{Claim, Sealing};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
 use super::{failpoint, rows};
 use crate::accounting::{Account, BudgetExceeded, EntryKey, Fetched, Interval, Prices, PrivacyCost};

@@ -129,11 +129,13 @@ pub(crate) mod place;
 mod positions;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod proof;
 mod records;
 mod repair;
 pub(crate) mod rows;
 #[cfg(test)]
 pub(crate) mod scratch;
+mod seal;
 mod sqlite;
 mod store;
 #[cfg(test)]
@@ -149,7 +151,6 @@ pub use anchor::{Anchor, Published};
 pub use anchor::{AnchorEntry, Journal};
 pub use archive::{Archive, ArchiveOrder, Archived};
 pub use book::Ledger;
-pub use book::{Claim, Sealing};
 pub use charge::Shortfall;
 pub use error::{LedgerError, LedgerErrorKind};
 pub(crate) use forecast::Pacing;
@@ -162,3 +163,4 @@ pub use positions::PositionUpdate;
 pub use repair::{AcceptedLoss, Repaired};
 pub use rows::{Amendment, Charge, ReleaseId, ReleaseStatus, Repair, Row};
 pub use rows::{Note, State};
+pub use seal::{Claim, Sealing};
