@@ -333,7 +333,7 @@ fn an_edit_around_an_archive_is_found(at: ScratchPlace) {
     archive(&scratch, "one", 50);
     let bytes = std::fs::read(path(&scratch, "one")).unwrap();
     let hash = Archive::verify(&path(&scratch, "one")).unwrap().hash;
-    let step = size(7, 1) as usize;
+    let step = size(7, 1);
     for at in (0..bytes.len()).step_by(step) {
         let mut edited = bytes.clone();
         edited[at] ^= 0x10;
