@@ -87,7 +87,7 @@ fn measure(directory: &Path, sizes: &[u64]) -> Result<(), Box<dyn Error>> {
 }
 
 /// Archives the older half of the windows of a copy, and verifies the archive by itself.
-fn archive(directory: &Path, path: &Path, size: i64, windows: i64) -> Result<(), Box<dyn Error>> {
+fn archive(directory: &Path, path: &Path, size: u64, windows: i64) -> Result<(), Box<dyn Error>> {
     let (copy, out) = (directory.join("copy.ledger"), directory.join("half.archive"));
     let key = LedgerKey::open(LedgerKey::beside(path))?;
     Ledger::open_with_key(path, &key)?.export(&copy)?;

@@ -104,11 +104,11 @@ impl VerifyArgs {
         }
         // Opening a ledger without its key verifies all of it.
         let mut ledger = Ledger::open(&self.ledger)?;
-        if let Some(key) = (LedgerArg { ledger: self.ledger }).key() {
-            if ledger.is_bound(&key).unwrap_or(false) {
-                ledger.bind(&key)?;
-                ledger.checkpoint()?;
-            }
+        if let Some(key) = (LedgerArg { ledger: self.ledger }).key()
+            && ledger.is_bound(&key).unwrap_or(false)
+        {
+            ledger.bind(&key)?;
+            ledger.checkpoint()?;
         }
         let (rows, (_, chain), archived) = (ledger.row_count()?, ledger.head()?, ledger.archived()?);
         let mut page = format!(
