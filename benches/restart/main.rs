@@ -4,7 +4,8 @@
 //! have sealed and delivered: an account under `any 30` windows, four statistics. At each size a process of its own opens
 //! the gate of its job, as a restart does, from the checkpoint that the last run left; its peak memory is what
 //! the kernel reports. `DISCREET_RESTART_ROWS` gives the sizes, `1000,10000,100000` by default; `10000000` are
-//! laid down in minutes. `DISCREET_RESTART_WHOLE=1` also times a verification from the first row.
+//! laid down in minutes. `DISCREET_RESTART_WHOLE=1` also times a verification from the first row, and
+//! `DISCREET_RESTART_ARCHIVE=1` the archiving of the older half of a copy, and the verification of the archive.
 //! `DISCREET_RESTART_MEGABYTES` gives the sizes of the log ([`input`]), `10,100` by default.
 #![allow(clippy::print_stdout)]
 
@@ -18,7 +19,9 @@ use std::time::Instant;
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, Promise, ReleaseCost};
 use discreet::gate::Opening;
-use discreet::ledger::{AccountSpec, Claim, Digest, Ledger, LedgerKey, Name, ReleaseId};
+use discreet::ledger::{
+    AccountSpec, Archive, ArchiveOrder, Claim, Digest, Ledger, LedgerKey, Name, ReleaseId,
+};
 
 /// The windows that are sealed in one transaction.
 const GROUP: i64 = 12_500;
@@ -76,6 +79,32 @@ fn measure(directory: &Path, sizes: &[u64]) -> Result<(), Box<dyn Error>> {
             drop(Ledger::open(&path)?);
             println!("figure restart.whole_{size} {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
         }
+        if std::env::var_os("DISCREET_RESTART_ARCHIVE").is_some() {
+            archive(directory, &path, *size, windows)?;
+        }
+    }
+    Ok(())
+}
+
+/// Archives the older half of the windows of a copy, and verifies the archive by itself.
+fn archive(directory: &Path, path: &Path, size: u64, windows: i64) -> Result<(), Box<dyn Error>> {
+    let (copy, out) = (directory.join("copy.ledger"), directory.join("half.archive"));
+    let key = LedgerKey::open(LedgerKey::beside(path))?;
+    Ledger::open_with_key(path, &key)?.export(&copy)?;
+    let before = 5 * windows;
+    let order = ArchiveOrder { to: &out, before, now: 10 * windows, key: &key, retired: &[], shrinks: true };
+    let start = Instant::now();
+    let archived = Ledger::archive(&copy, &order)?;
+    println!("figure restart.archive_{size} {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+    println!("{} rows removed; {} MB remain", archived.removed, fs::metadata(&copy)?.len() >> 20);
+    println!("figure restart.archived_{size} {} kB", fs::metadata(&out)?.len() >> 10);
+    let start = Instant::now();
+    let verified = Archive::verify(&out)?;
+    assert_eq!(verified.until, archived.until);
+    println!("figure restart.archive_verified_{size} {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+    drop(Ledger::open(&copy)?);
+    for path in [&copy, &out] {
+        fs::remove_file(path)?;
     }
     Ok(())
 }

@@ -15,8 +15,10 @@ use serde_json::{Map, Value, json};
 use super::values::{account, decimal};
 use super::{Refusal, counted};
 
+mod archive;
 mod forecast;
 mod init;
+mod rekey;
 
 /// The commands of a ledger.
 #[derive(Debug, clap::Subcommand)]
@@ -27,12 +29,19 @@ pub(crate) enum LedgerCommand {
     Show(ShowArgs),
     /// Print how many more windows the budget allows at the present pace, and when the last of them closes
     Forecast(forecast::ForecastArgs),
-    /// Recompute the chain of rows and every account from the first row on
-    Verify(LedgerArg),
+    /// Recompute the chain of rows and every account from the first row, or the newest archive, on; or verify
+    /// an archive by itself
+    Verify(archive::VerifyArgs),
     /// Copy the ledger, as of one commit, to a new file
     Export(ExportArgs),
+    /// Move the rows of windows that ended before a time to a file that is verified by itself
+    Archive(archive::ArchiveArgs),
+    /// Print the lines of the releases in an archive
+    Lines(archive::LinesArgs),
     /// Raise the cap of an account, and record who did it and why
     Amend(AmendArgs),
+    /// Change the key of the ledger: everything that it encrypts or authenticates is made anew
+    Rekey(rekey::RekeyArgs),
     /// Repair a ledger in doubt: releases are lost, budget is not
     Repair(RepairArgs),
 }
@@ -91,22 +100,15 @@ impl LedgerCommand {
             LedgerCommand::Init(init) => init.run(),
             LedgerCommand::Show(show) => show.run(),
             LedgerCommand::Forecast(forecast) => forecast.run(),
-            LedgerCommand::Verify(at) => {
-                // Opening a ledger without its key verifies all of it.
-                let mut ledger = Ledger::open(&at.ledger)?;
-                if let Some(key) = at.key().filter(|key| ledger.is_bound(key).unwrap_or(false)) {
-                    ledger.bind(&key)?;
-                    ledger.checkpoint()?;
-                }
-                let (rows, (_, chain)) = (ledger.row_count()?, ledger.head()?);
-                let rows = counted(rows, "row");
-                Ok(format!("sound: {rows}; every account is the sum of its rows\nchain  {chain}\n"))
-            }
+            LedgerCommand::Verify(verify) => verify.run(),
+            LedgerCommand::Archive(archive) => archive.run(),
+            LedgerCommand::Lines(lines) => lines.run(),
             LedgerCommand::Export(export) => {
                 export.at.open()?.export(&export.to)?;
                 Ok(format!("copied to {}\n", export.to.display()))
             }
             LedgerCommand::Amend(amend) => amend.run(),
+            LedgerCommand::Rekey(rekey) => rekey.run(),
             LedgerCommand::Repair(repair) => repair.run(),
         }
     }
@@ -272,9 +274,7 @@ impl RepairArgs {
                 anchors.extend(Journal::read(path)?);
             }
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.ok().and_then(|now| i64::try_from(now.as_micros()).ok());
-        let now = now.ok_or_else(|| Refusal::new("clock: found a time before 1970; set the clock"))?;
+        let now = now()?;
         let loss = AcceptedLoss { reason: &self.reason, now, anchors: &anchors, published: &published };
         let repaired = Ledger::repair(&self.ledger, &loss)?;
         let torn = repaired.torn.as_ref().map(|path| path.display().to_string());
@@ -298,6 +298,13 @@ impl RepairArgs {
         page.extend(torn.map(|path| format!("the torn ledger is kept as {path}\n")));
         Ok(page)
     }
+}
+
+/// The present, in microseconds since 1970.
+fn now() -> Result<i64, Refusal> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.ok().and_then(|now| i64::try_from(now.as_micros()).ok());
+    now.ok_or_else(|| Refusal::new("clock: found a time before 1970; set the clock"))
 }
 
 /// Returns true if the path is named as a file of releases and is empty: a run that ended early leaves one.

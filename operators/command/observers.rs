@@ -26,6 +26,9 @@ pub(crate) struct OutputArgs {
     /// for -, standard output
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
+    /// Begin a new file of --out without the rows that are in archives of the ledger
+    #[arg(long)]
+    pub(crate) without_archived: bool,
     /// Write a report of the run: a page (.html), or its charts alone (.svg)
     #[arg(long, value_parser = path(ReportPath::new))]
     pub(crate) report: Option<ReportPath>,

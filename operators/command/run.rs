@@ -29,7 +29,7 @@ impl RunArgs {
         let (job, processes) = self.cluster.with(|| Ok(Job::open(&self.config)?))?;
         log::set(job.log);
         observers::warn_of_undeclared(&job, &self.config);
-        let OutputArgs { out, report, workers, json } = self.output;
+        let OutputArgs { out, without_archived, report, workers, json } = self.output;
         let page =
             report.map(|path| observers::RunReport::new(path, &job, false, out.as_deref())).transpose()?;
         let page = page.map(|page| Arc::new(Mutex::new(page)));
@@ -53,6 +53,7 @@ impl RunArgs {
         live.workers = workers;
         live.processes = processes;
         live.out = out;
+        live.without_archived = without_archived;
         live.onlooker = RunObserver {
             released: Some(watch.listener()),
             reading: None,
@@ -114,7 +115,7 @@ impl ReplayArgs {
             let note = "note: watch: it is for `discreet run`; a replay serves no pages and raises no alerts";
             log::note(note);
         }
-        let OutputArgs { out, report, workers, json } = self.output;
+        let OutputArgs { out, without_archived, report, workers, json } = self.output;
         let page = report
             .map(|path| observers::RunReport::new(path, &job, self.demo, out.as_deref()))
             .transpose()?;
@@ -126,6 +127,7 @@ impl ReplayArgs {
         replay.processes = processes;
         replay.demo = self.demo;
         replay.out = out;
+        replay.without_archived = without_archived;
         replay.stop = stop;
         replay.onlooker = RunObserver {
             released: page.clone().map(observers::report_listener),

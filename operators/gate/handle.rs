@@ -474,7 +474,7 @@ impl Listeners {
         let mut held = std::mem::take(&mut self.held);
         held.sort_by_key(|(_, event)| match event {
             GateEvent::Row(row, _) | GateEvent::Withheld(row) => row.sequence(),
-            GateEvent::Absent(_) | GateEvent::Halted(_) => i64::MAX,
+            GateEvent::Absent(_) | GateEvent::Archived(_) | GateEvent::Halted(_) => i64::MAX,
         });
         held.into_iter().for_each(|(name, event)| self.notify(name, event));
     }

@@ -119,6 +119,7 @@ mod handle;
 mod model;
 mod opening;
 mod positions;
+mod rekey;
 mod request;
 mod state;
 #[cfg(test)]
@@ -132,6 +133,7 @@ pub use opening::Opening;
 pub(crate) use opening::compare;
 pub(crate) use positions::WrittenSince;
 pub use positions::{Positions, ResumePositions, ResumeUpdate};
+pub use rekey::{Rekeyed, rekey};
 pub use request::{BudgetStatus, DrawResult, GateEvent, Noted, ReleaseRequest, Sealable};
 pub use request::{HaltReason, SkipReason};
 pub use state::Memory;

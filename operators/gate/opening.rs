@@ -199,6 +199,7 @@ impl Opening {
         ledger.checkpoint_at_end()?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
+        let archived = ledger.archived()?;
         let latest = settled.values().copied().max();
         let accounts = ledger.accounts()?;
         // What waits has not left yet: its status is published with its lines, and not before.
@@ -218,7 +219,8 @@ impl Opening {
         let core = Core::new(self.delivery, uncertainty);
         let (messages, inbox) = unbounded();
         let whole = ledger.is_whole();
-        let mut driver = Driver::new(ledger, claim, cipher, journal, core, (pacing, settled));
+        let archived = archived.map(|(_, floor)| floor);
+        let mut driver = Driver::new(ledger, claim, cipher, journal, core, (pacing, settled, archived));
         let (halted, written_since) = (driver.halted(), driver.written_since());
         let effects = driver.opened(waiting, lacking.is_some());
         if let Some(trouble) = lacking {

@@ -109,6 +109,9 @@ pub enum GateEvent {
     /// The ledger has no row under this name, and none is in progress: the release that was
     /// [sought](super::GateHandle::seek) was never made.
     Absent(Digest),
+    /// The row of a release, if it has one, is in an archive of the ledger: its line has left before, or never
+    /// will. Nothing is drawn for it.
+    Archived(Box<ReleaseId>),
     /// The gate halts: this process releases nothing more.
     Halted(HaltReason),
 }
@@ -153,7 +156,7 @@ pub(super) enum HandedRelease {
 }
 
 impl HandedRelease {
-    fn release(&self) -> &ReleaseId {
+    pub(super) fn release(&self) -> &ReleaseId {
         match self {
             HandedRelease::Wanted(request) => &request.release,
             HandedRelease::Skipped(release, _) => release,

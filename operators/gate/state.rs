@@ -43,7 +43,7 @@ impl StateCipher {
         let version = after + 1;
         let held = self.encrypted(&place(&self.ledger, of, version), state)?;
         let noted = |note: &Noted| {
-            let held = self.encrypted(&place_of_note(&self.ledger, of, note.place), &note.text)?;
+            let held = self.encrypt_note(of, note.place, &note.text)?;
             Some(Note { place: note.place, since: note.since, held })
         };
         let note = match note {
@@ -67,6 +67,11 @@ impl StateCipher {
         held: &[u8],
     ) -> Option<Zeroizing<Vec<u8>>> {
         self.decrypted(&place_of_note(&self.ledger, of, at), held)
+    }
+
+    /// Encrypts a note for this place; `None` if there is no randomness.
+    pub(super) fn encrypt_note(&self, of: StatisticRef<'_>, at: i64, clear: &[u8]) -> Option<Vec<u8>> {
+        self.encrypted(&place_of_note(&self.ledger, of, at), clear)
     }
 
     /// Encrypts a resume position of an input of a job.

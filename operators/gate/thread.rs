@@ -90,6 +90,8 @@ pub(super) struct Driver {
     /// The settled frontier of each release: the time up to which its windows are settled, by release and
     /// version.
     settled: HashMap<(Name, Digest), Time>,
+    /// The floor of the ledger's archives, which stays while a job runs.
+    archived: Option<Time>,
     /// The changes of resume positions that no commit has written for certain, by input.
     positions: BTreeMap<i64, PositionUpdate>,
     /// The time since which a restart reads again, by these changes.
@@ -109,7 +111,7 @@ impl Driver {
         cipher: StateCipher,
         journal: Option<Journal>,
         core: Core<Digest, String>,
-        (pacing, settled): (Pacing, HashMap<(Name, Digest), Time>),
+        (pacing, settled, archived): (Pacing, HashMap<(Name, Digest), Time>, Option<Time>),
     ) -> Driver {
         Driver {
             ledger,
@@ -122,6 +124,7 @@ impl Driver {
             rows: HashMap::new(),
             listeners: Listeners::default(),
             settled,
+            archived,
             positions: BTreeMap::new(),
             since: None,
             written_since: WrittenSince::default(),
@@ -205,6 +208,18 @@ impl Driver {
         while effects.is_empty() && !self.turns.is_empty() {
             places.clear();
             for handed in self.turns.next() {
+                match self.is_archived(handed.release()) {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        let release = Box::new(handed.release().clone());
+                        self.listeners.notify(release.name.clone(), GateEvent::Archived(release));
+                        continue;
+                    }
+                    Err(trouble) => {
+                        let doubted = self.doubted(&trouble);
+                        return self.step(doubted);
+                    }
+                }
                 let event = match handed {
                     HandedRelease::Wanted(request) => self.wanted(request),
                     HandedRelease::Skipped(release, why) => self.skipped(release, why),
@@ -214,6 +229,16 @@ impl Driver {
             }
         }
         effects
+    }
+
+    /// Returns true if the release has no row, and may have one in an archive.
+    fn is_archived(&mut self, release: &ReleaseId) -> Result<bool, LedgerError> {
+        let passed =
+            release.part.is_none() && self.archived.is_some_and(|floor| release.window.end() <= floor);
+        if !passed || self.core.holds(&release.id()) {
+            return Ok(false);
+        }
+        request::ask(&mut self.ledger, &self.claim, |ledger| ledger.look_up(release)).map(|row| row.is_none())
     }
 
     /// Carries out effects, until none is left that does not wait for another party. Effects that can share a

@@ -12,13 +12,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 
-use super::book::Claim;
 use super::book::Ledger;
 use super::charge::{keeper, last_repair};
 use super::error::LedgerError;
 use super::name::Name;
 use super::records::encode;
 use super::records::{digest, name, number};
+use super::seal::Claim;
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
 use crate::accounting::ReleaseCost;
 use crate::canonical::{Canonical, Digest};

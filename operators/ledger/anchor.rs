@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use super::archive;
 use super::charge::last_repair;
 use super::error::LedgerError;
 use super::name::Name;
@@ -65,7 +66,8 @@ pub(super) fn published(
         first(store, "SELECT sequence FROM release WHERE window_start = ?1 AND id = ?2", &values, |row| {
             number(row, 0)
         })?;
-    let is_lost = last_repair(store)?.is_some_and(|(_, floor)| start < floor);
+    let is_lost = last_repair(store)?.is_some_and(|(_, floor)| start < floor)
+        || archive::floor(store)?.is_some_and(|(_, floor)| end <= floor);
     if sealed.is_some() || is_lost {
         return Ok(());
     }
@@ -88,11 +90,17 @@ pub(super) fn held(store: &mut dyn Store, ledger: &Digest, anchor: &Anchor) -> R
     let found = first(
         store,
         "SELECT chain FROM release WHERE sequence = ?1 UNION SELECT chain FROM account WHERE sequence = ?1
-         UNION SELECT chain FROM amendment WHERE sequence = ?1 UNION SELECT chain FROM repair WHERE sequence = ?1",
+         UNION SELECT chain FROM amendment WHERE sequence = ?1 UNION SELECT chain FROM repair WHERE sequence = ?1
+         UNION SELECT chain FROM archive WHERE sequence = ?1 UNION SELECT chain FROM rekey WHERE sequence = ?1",
         &[SqlValue::Number(anchor.sequence)],
         |row| digest(row, 0),
     )?;
     if found == Some(anchor.chain) {
+        return Ok(());
+    }
+    // A ledger that has archived the row is not behind it.
+    let archived = archive::floor(store)?;
+    if found.is_none() && archived.is_some_and(|(until, _)| anchor.sequence <= until) {
         return Ok(());
     }
     let repairs = all(store, "SELECT * FROM repair", &[], read_repair)?;

@@ -1,29 +1,25 @@
-//! An open ledger and its operations, over either database: creation, verification, claims, sealing and
-//! reads.
+//! An open ledger over either database: its creation, its opening, its key, and reads.
 
 use std::fs;
-use std::fs::File;
 use std::path::Path;
 
 use super::anchor::{Anchor, Published};
-use super::charge::{charged, fetch, keep, last_repair, payer, unknown_account};
+use super::charge::last_repair;
 use super::checkpoint::{self, CheckpointKey};
 use super::error::{LedgerError, LedgerErrorKind};
 use super::key::LedgerKey;
 use super::name::Name;
-use super::positions::PositionUpdate;
-use super::records::{advance, amended_account, digest, find, head, number, read_row, rows, write};
-use super::rows::State;
-use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
+use super::proof::unsound;
+use super::records::{digest, find, head, number, read_row, rows};
+use super::rows::{ReleaseId, Row, State};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
-use super::verify::{Chain, verify, verify_beside};
-use super::{anchor, failpoint, place, repair, rows};
-use crate::accounting::{Interval, ReleaseCost};
+use super::verify::Chain;
+use super::{anchor, place, rows};
 use crate::canonical::Digest;
 use crate::time::Time;
 
 /// The version of the table format. A ledger of another version is refused.
-const FORMAT: i64 = 12;
+const FORMAT: i64 = 13;
 
 /// An open ledger.
 ///
@@ -32,16 +28,16 @@ const FORMAT: i64 = 12;
 /// must not yield a fresh budget.
 #[derive(Debug)]
 pub struct Ledger {
-    store: Box<dyn Store>,
-    name: Digest,
+    pub(super) store: Box<dyn Store>,
+    pub(super) name: Digest,
     /// All that is proven, as of the last verification or checkpoint.
-    proof: Chain,
+    pub(super) proof: Chain,
     /// True if this process has verified the rows from the first one on.
-    whole: bool,
+    pub(super) whole: bool,
     /// The key of checkpoints, once the ledger is known to be bound to the key that it is derived from.
-    key: Option<CheckpointKey>,
+    pub(super) key: Option<CheckpointKey>,
     /// The last row of the stored checkpoint, if it is one that this process relied on or has made.
-    stored: Option<i64>,
+    pub(super) stored: Option<i64>,
 }
 
 const HELD_KEY: &str = "SELECT mac FROM key_check";
@@ -53,7 +49,8 @@ fn same_key(held: Option<Digest>, own: Digest) -> Result<bool, LedgerError> {
         None => Ok(false),
         Some(held) if held == own => Ok(true),
         Some(_) => Err(LedgerError::refused(
-            "key: it is the key of another ledger; give the one that this ledger was first used with",
+            "key: it is the key of another ledger, or one that `ledger rekey` has replaced; give the one that this ledger is bound \
+             to, or, where a `ledger rekey` was cut off, run it again",
         )),
     }
 }
@@ -152,7 +149,7 @@ impl Ledger {
         let own = key.check_value(&self.name);
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let tables = transaction.store();
-        let bind = "INSERT INTO key_check VALUES (1, ?1) ON CONFLICT DO NOTHING";
+        let bind = "INSERT INTO key_check VALUES (1, ?1, 1) ON CONFLICT DO NOTHING";
         tables.execute(bind, &[SqlValue::Bytes(own.bytes())])?;
         let held = first(tables, HELD_KEY, &[], |row| digest(row, 0))?;
         transaction.commit()?;
@@ -217,127 +214,6 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Verifies the rows since the stored checkpoint; returns false if there is none to begin from.
-    fn extends_checkpoint(&mut self, small: i64) -> Result<bool, LedgerError> {
-        let Some(key) = &self.key else { return Ok(false) };
-        let mut snapshot = Transaction::snapshot(&mut *self.store)?;
-        let store = snapshot.store();
-        if head(store)?.0 <= small {
-            return Ok(false);
-        }
-        let Some(mut chain) = checkpoint::find(store, key, &self.name)? else { return Ok(false) };
-        let stored = chain.sequence;
-        chain.extend(store)?;
-        chain.prune();
-        (self.proof, self.stored) = (chain, Some(stored));
-        Ok(true)
-    }
-
-    /// Returns true if this process has verified the ledger from its first row on, and false if it began at a
-    /// checkpoint.
-    pub fn is_whole(&self) -> bool {
-        self.whole
-    }
-
-    /// Records that another connection has verified the ledger from its first row on.
-    pub(crate) fn was_verified(&mut self) {
-        self.whole = true;
-    }
-
-    /// Stores a checkpoint of all that is verified, after verifying the rows since the last one. Does nothing
-    /// without the key ([`bind`](Ledger::bind)), and nothing where no row is new.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerErrorKind::Doubt`] if the ledger does not add up any more; other kinds if the checkpoint was
-    /// not stored.
-    pub fn checkpoint(&mut self) -> Result<(), LedgerError> {
-        if self.key.is_none() {
-            return Ok(());
-        }
-        let mut chain = self.proof.clone();
-        chain.extend(Transaction::snapshot(&mut *self.store)?.store())?;
-        chain.prune();
-        self.proof = chain;
-        let Some(key) = self.key.as_ref().filter(|_| self.stored != Some(self.proof.sequence)) else {
-            return Ok(());
-        };
-        failpoint::reached("before-checkpoint", LedgerErrorKind::Busy)?;
-        checkpoint::store(&mut *self.store, key, &self.proof)?;
-        failpoint::reached("after-checkpoint", LedgerErrorKind::Busy)?;
-        self.stored = Some(self.proof.sequence);
-        Ok(())
-    }
-
-    /// Stores a [checkpoint](Ledger::checkpoint) once there are enough rows since the last one that it costs
-    /// next to nothing beside them. An error other than doubt is no reason to stop: the next one may succeed.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerErrorKind::Doubt`] if the ledger does not add up any more.
-    pub(crate) fn checkpoint_after(&mut self, sequence: i64) -> Result<(), LedgerError> {
-        let since = sequence - self.proof.sequence;
-        if since < checkpoint::INTERVAL || since < 4 * self.proof.due.entries() as i64 {
-            return Ok(());
-        }
-        self.checkpoint_at_end()
-    }
-
-    /// Stores a [checkpoint](Ledger::checkpoint) at the end of a process, or at its beginning.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerErrorKind::Doubt`] if the ledger does not add up any more.
-    pub(crate) fn checkpoint_at_end(&mut self) -> Result<(), LedgerError> {
-        match self.checkpoint() {
-            Err(trouble) if trouble.kind() != LedgerErrorKind::Doubt => Ok(()),
-            stored => stored,
-        }
-    }
-
-    /// Verifies the ledger at a place from its first row on, over a connection of its own, beside the process
-    /// that writes to it. Returns false if `go_on` does, or if too much was written meanwhile to tell.
-    ///
-    /// # Errors
-    ///
-    /// As [`verify`](Ledger::verify).
-    pub(crate) fn verify_beside(place: &Path, go_on: &mut dyn FnMut() -> bool) -> Result<bool, LedgerError> {
-        let verified = verify_beside(&mut *place::open(place)?, go_on);
-        verified.map_err(|trouble| unsound(trouble, place))
-    }
-
-    /// Verifies everything, if deciding these charges would take more than what is proven: entries of an
-    /// account that are older than those of a checkpoint, or a reservation that it does not hold.
-    fn prove_for(&mut self, batch: &[Sealing]) -> Result<(), LedgerError> {
-        if self.whole {
-            return Ok(());
-        }
-        let mut proven = true;
-        for Sealing { release, charge, .. } in batch {
-            let time = match charge {
-                None => continue,
-                Some(Charge::Cost(_)) => release.window,
-                Some(Charge::Once { life, .. }) => {
-                    let paid = payer(&mut *self.store, release, *life)?;
-                    let Some((sequence, id)) = paid else {
-                        proven &= self.proof.due.reads(&release.account, *life);
-                        continue;
-                    };
-                    let payer =
-                        (release.account.clone(), release.job.clone(), release.name.clone(), release.version);
-                    let known = self.proof.due.reserved.get(&payer);
-                    let known = known.is_some_and(|known| {
-                        known.iter().any(|known| (known.id, known.sequence) == (id, sequence))
-                    });
-                    proven &= known || sequence > self.proof.sequence;
-                    continue;
-                }
-            };
-            proven &= self.proof.due.reads(&release.account, time);
-        }
-        if proven { Ok(()) } else { self.verify() }
-    }
-
     pub(super) fn store(&mut self) -> &mut dyn Store {
         &mut *self.store
     }
@@ -375,7 +251,8 @@ impl Ledger {
     pub fn row_count(&mut self) -> Result<u64, LedgerError> {
         let count =
             "SELECT (SELECT count(*) FROM release WHERE sequence > ?1) + (SELECT count(*) FROM account)
-                     + (SELECT count(*) FROM amendment) + (SELECT count(*) FROM repair)";
+                     + (SELECT count(*) FROM amendment) + (SELECT count(*) FROM repair)
+                     + (SELECT count(*) FROM archive) + (SELECT count(*) FROM rekey)";
         let proven = [SqlValue::Number(self.proof.sequence)];
         let count = first(&mut *self.store, count, &proven, |row| number(row, 0))?.unwrap_or(0);
         Ok((self.proof.releases + count).unsigned_abs())
@@ -396,18 +273,6 @@ impl Ledger {
         Ok(last_repair(&mut *self.store)?.map(|(_, floor)| floor))
     }
 
-    /// Recomputes the chain and every account from the rows, and compares them with the stored ones.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerErrorKind::Doubt`], with a message that names the difference.
-    pub fn verify(&mut self) -> Result<(), LedgerError> {
-        let mut proof = verify(&mut *self.store)?;
-        proof.prune();
-        (self.proof, self.whole) = (proof, true);
-        Ok(())
-    }
-
     /// Checks that the ledger holds the row of an anchor, as an older copy of the ledger would not.
     ///
     /// # Errors
@@ -421,32 +286,6 @@ impl Ledger {
     /// Checks that the ledger holds a row that a file of releases records.
     pub(crate) fn holds_published(&mut self, published: &Published) -> Result<(), LedgerError> {
         anchor::published(&mut *self.store, &self.name, published)
-    }
-
-    /// Claims a job for this process by raising its fence: a process that claimed it before can seal nothing
-    /// more.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerErrorKind::Fenced`] if a process of this job is running, [`LedgerErrorKind::Refused`] for the
-    /// name that repairs charge under.
-    pub fn claim(&mut self, job: &Name) -> Result<Claim, LedgerError> {
-        if job.as_str() == repair::JOB {
-            return Err(LedgerError::refused(format!(
-                "job {job}: the name of what repairs charge; take another"
-            )));
-        }
-        let lock = self.store.exclude(job)?;
-        failpoint::reached("boot-before-fence", LedgerErrorKind::Busy)?;
-        let mut transaction = Transaction::begin(&mut *self.store)?;
-        let raise = "INSERT INTO fence VALUES (?1, 1)
-                     ON CONFLICT (job) DO UPDATE SET generation = fence.generation + 1 RETURNING generation";
-        let values = [SqlValue::Text(job.as_str())];
-        let generation = first(transaction.store(), raise, &values, |row| number(row, 0))?;
-        let generation = generation.ok_or_else(|| LedgerError::doubt("ledger: a fence has no generation"))?;
-        transaction.commit()?;
-        failpoint::reached("after-fence", LedgerErrorKind::Unknown)?;
-        Ok(Claim::new(job.clone(), generation, lock))
     }
 
     /// The row of this release, if the ledger has one.
@@ -500,159 +339,6 @@ impl Ledger {
         all(snapshot.store(), rows!("WHERE job = ?1 ORDER BY sequence"), &values, read_row)
     }
 
-    /// Writes a batch of releases in one durable commit, and returns their rows as they are then read, in the
-    /// same order.
-    ///
-    /// A release that has a row keeps it, whatever the batch says. A release that does not fit the budget of
-    /// its account is written as refused, at no cost. After an error no row is known to be written; after
-    /// [`LedgerErrorKind::Unknown`] no row is known not to be.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerErrorKind::Fenced`] if a later process has the claim, [`LedgerErrorKind::Refused`] for an
-    /// unknown account or a cost that it cannot count, [`LedgerErrorKind::Busy`] if another writer did not
-    /// end in time, and the other kinds as [`LedgerErrorKind`] defines them.
-    pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, LedgerError> {
-        self.seal_with(claim, batch, &[])
-    }
-
-    /// Writes a batch of releases as [`seal`](Ledger::seal) does, and in the same commit the resume positions
-    /// of the job's inputs.
-    ///
-    /// # Errors
-    ///
-    /// As [`seal`](Ledger::seal).
-    pub fn seal_with(
-        &mut self,
-        claim: &Claim,
-        batch: &[Sealing],
-        positions: &[PositionUpdate],
-    ) -> Result<Vec<Row>, LedgerError> {
-        self.prove_for(batch)?;
-        let mut transaction = Transaction::begin(&mut *self.store)?;
-        let tables = transaction.store();
-        failpoint::reached("after-begin", LedgerErrorKind::Busy)?;
-        claim.still_stands(tables)?;
-        failpoint::reached("after-fence-check", LedgerErrorKind::Unknown)?;
-        let start = head(tables)?;
-        let (mut sequence, mut chain) = start;
-        for sealing in batch {
-            if find(tables, &sealing.release)?.is_some() {
-                continue;
-            }
-            let mut row = charged(tables, claim, sealing)?;
-            sequence += 1;
-            row.sequence = sequence;
-            row.chain = row.chained(&chain);
-            chain = row.chain;
-            write(tables, &row)?;
-            settle(tables, &row)?;
-            failpoint::reached("after-insert", LedgerErrorKind::Unknown)?;
-            if row.status != ReleaseStatus::Sealed {
-                failpoint::reached("during-tombstone", LedgerErrorKind::Unknown)?;
-            }
-        }
-        if (sequence, chain) != start {
-            advance(tables, sequence, &chain)?;
-        }
-        positions.iter().try_for_each(|update| update.write(tables, &claim.job))?;
-        failpoint::reached("before-commit", LedgerErrorKind::Unknown)?;
-        transaction.commit()?;
-        failpoint::reached("after-commit-before-ack", LedgerErrorKind::Unknown)?;
-        let mut snapshot = Transaction::snapshot(&mut *self.store)?;
-        batch
-            .iter()
-            .map(|sealing| {
-                let row = find(snapshot.store(), &sealing.release)?;
-                row.ok_or_else(|| LedgerError::doubt("a row that was committed cannot be read"))
-            })
-            .collect()
-    }
-
-    /// Writes sealed and delivered rows in one transaction, charged whether they fit or not, and none of them
-    /// looked up: the past of a large ledger, for benches of this library itself. All are of one account.
-    #[doc(hidden)]
-    pub fn lay_down_for_benches_of_the_library_itself(
-        &mut self,
-        claim: &Claim,
-        rows: &[(ReleaseId, ReleaseCost, String)],
-    ) -> Result<(), LedgerError> {
-        let Some(((first, ..), (last, ..))) = rows.first().zip(rows.last()) else { return Ok(()) };
-        let mut transaction = Transaction::begin(&mut *self.store)?;
-        let tables = transaction.store();
-        claim.still_stands(tables)?;
-        let account =
-            amended_account(tables, &first.account)?.ok_or_else(|| unknown_account(&first.account))?;
-        let time = Interval::new(first.window.start(), last.window.end())?;
-        let mut balance = fetch(tables, &account, time)?;
-        let before = balance.entries();
-        let (start, mut chain) = head(tables)?;
-        let mut sequence = start;
-        for (release, cost, line) in rows {
-            let prices = balance.asked(release.window, cost)?;
-            balance.add(release.window, &prices)?;
-            sequence += 1;
-            let mut row = Row {
-                sequence,
-                release: release.clone(),
-                generation: claim.generation(),
-                status: ReleaseStatus::Sealed,
-                partial: (prices.partial != prices.whole).then_some(prices.partial),
-                cost: Some(prices.whole),
-                life: None,
-                prepaid: None,
-                state: None,
-                line: line.clone(),
-                delivered: true,
-                chain: Digest::NONE,
-            };
-            row.chain = row.chained(&chain);
-            chain = row.chain;
-            write(tables, &row)?;
-            settle(tables, &row)?;
-        }
-        keep(tables, &account.name, &before, &balance.entries())?;
-        tables.execute("UPDATE release SET delivered = 1 WHERE sequence > ?1", &[SqlValue::Number(start)])?;
-        advance(tables, sequence, &chain)?;
-        transaction.commit()
-    }
-
-    /// Reads the rows of these releases over a new connection, after a commit whose outcome is unknown. The
-    /// read waits until that commit has either taken place or been undone, so that the absence of a row is
-    /// final too.
-    ///
-    /// # Errors
-    ///
-    /// As [`seal`](Ledger::seal).
-    pub fn recover(
-        &mut self,
-        claim: &Claim,
-        releases: &[ReleaseId],
-    ) -> Result<Vec<Option<Row>>, LedgerError> {
-        self.store.reconnect()?;
-        let mut transaction = Transaction::begin(&mut *self.store)?;
-        let tables = transaction.store();
-        claim.still_stands(tables)?;
-        releases.iter().map(|release| find(tables, release)).collect()
-    }
-
-    /// Marks rows as delivered, for lines that have left or are about to; returns for each whether it was not
-    /// marked before. It needs no claim: a mark never changes what is released or charged.
-    ///
-    /// # Errors
-    ///
-    /// If the rows cannot be written; then none is marked.
-    pub fn mark(&mut self, rows: &[Row]) -> Result<Vec<bool>, LedgerError> {
-        let mut transaction = Transaction::begin(&mut *self.store)?;
-        let mut news = Vec::with_capacity(rows.len());
-        for row in rows {
-            let mark = "UPDATE release SET delivered = 1 WHERE sequence = ?1 AND delivered = 0";
-            news.push(transaction.store().execute(mark, &[SqlValue::Number(row.sequence)])? == 1);
-        }
-        transaction.commit()?;
-        Ok(news)
-    }
-
     /// Copies one committed state of the ledger to a new file.
     ///
     /// # Errors
@@ -661,86 +347,4 @@ impl Ledger {
     pub fn export(&mut self, to: impl AsRef<Path>) -> Result<(), LedgerError> {
         self.store.export(to.as_ref())
     }
-}
-
-/// Moves the settled frontier of a release up to the window of a row that settles it: one row each, whatever
-/// the number of windows.
-fn settle(store: &mut dyn Store, row: &Row) -> Result<(), LedgerError> {
-    let ReleaseId { job, name, version, window, part, .. } = &row.release;
-    if part.is_some() || row.status == ReleaseStatus::Skipped {
-        return Ok(());
-    }
-    let values = [
-        SqlValue::Text(job.as_str()),
-        SqlValue::Text(name.as_str()),
-        SqlValue::Bytes(version.bytes()),
-        SqlValue::Number(window.end()),
-    ];
-    let raise = "INSERT INTO settled VALUES (?1, ?2, ?3, ?4) ON CONFLICT (job, name, version)
-                 DO UPDATE SET until = excluded.until WHERE settled.until < excluded.until";
-    store.execute(raise, &values).map(drop)
-}
-
-/// Adds the path and the remedy to an error of verification.
-fn unsound(trouble: LedgerError, place: &Path) -> LedgerError {
-    let trouble = trouble.about("ledger", place);
-    if trouble.kind() != LedgerErrorKind::Doubt || trouble.to_string().contains("repair") {
-        return trouble;
-    }
-    LedgerError::doubt(format!("{trouble}; bring back the newest copy, or see `discreet ledger repair`"))
-}
-
-// A job's right to write to a ledger, and the entry that it writes for each release.
-
-/// A job's right to seal, until a later process claims the job.
-#[derive(Debug)]
-pub struct Claim {
-    job: Name,
-    generation: i64,
-    /// Held for as long as the claim lives, so that a second process fails at once and not at its first seal.
-    _lock: Option<File>,
-}
-
-impl Claim {
-    pub(super) fn new(job: Name, generation: i64, lock: Option<File>) -> Claim {
-        Claim { job, generation, _lock: lock }
-    }
-
-    /// The job.
-    pub(crate) fn job(&self) -> &Name {
-        &self.job
-    }
-
-    /// The fencing token: the number of claims of this job so far, this one included.
-    pub fn generation(&self) -> i64 {
-        self.generation
-    }
-
-    /// Checks that no later process has claimed the job. Inside a transaction the result holds until its end.
-    pub(super) fn still_stands(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
-        let values = [SqlValue::Text(self.job.as_str())];
-        let generation =
-            first(store, "SELECT generation FROM fence WHERE job = ?1", &values, |row| number(row, 0))?;
-        if generation == Some(self.generation) {
-            return Ok(());
-        }
-        let message = format!("job {}: a later process has taken over", self.job);
-        Err(LedgerError::new(LedgerErrorKind::Fenced, message))
-    }
-}
-
-/// An entry to seal: one release with its charge, status, line and state.
-#[derive(Clone, Debug)]
-pub struct Sealing {
-    /// The release.
-    pub release: ReleaseId,
-    /// The charge for the release. A skipped release costs nothing; every other release needs a charge.
-    pub charge: Option<Charge>,
-    /// The status to give the release if it fits the budget.
-    pub status: ReleaseStatus,
-    /// The line that may leave once the release is sealed.
-    pub line: String,
-    /// The state that the mechanism keeps for the next release, if it keeps any; written only if this release
-    /// is sealed.
-    pub state: Option<State>,
 }

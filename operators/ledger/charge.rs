@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use super::account::AccountSpec;
-use super::book::{Claim, Ledger, Sealing};
+use super::archive;
+use super::book::Ledger;
 use super::error::{LedgerError, LedgerErrorKind};
 use super::name::Name;
 use super::records::encode;
 use super::records::{amended_account, digest, find, number, read_entry};
 use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
+use super::seal::{Claim, Sealing};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
 use super::{failpoint, rows};
 use crate::accounting::{Account, BudgetExceeded, EntryKey, Fetched, Interval, Prices, PrivacyCost};
@@ -60,6 +62,13 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         }
         row.prepaid = payer(store, release, *life)?.map(|(_, id)| id);
         row.life = if row.prepaid.is_none() { Some(*life) } else { None };
+    }
+    if row.prepaid.is_none() && archive::bars_charge(store, account.promise, release, charge)? {
+        // What was spent for that time may be in an archive.
+        row.status = ReleaseStatus::Lost;
+        row.life = None;
+        row.line = release.lost_to_archive();
+        return Ok(row);
     }
     if row.prepaid.is_none() {
         spend(store, &account, charge, &mut row)?;
@@ -303,8 +312,9 @@ impl Ledger {
         let mut paid = BTreeSet::new();
         let mut new: BTreeMap<Name, u64> = BTreeMap::new();
         let mut found: Vec<Shortfall> = Vec::new();
+        let floor = archive::floor(store)?;
         for (release, charge) in asked {
-            if find(store, &release)?.is_some() {
+            if find(store, &release)?.is_some() || archive::may_hold(floor, &release) {
                 continue;
             }
             *new.entry(release.name.clone()).or_default() += 1;
@@ -316,6 +326,9 @@ impl Ledger {
                 }
                 time = *life;
                 paid.insert(key);
+            }
+            if archive::bars(floor, account.promise, time) {
+                continue;
             }
             match balance.charge(time, charge.cost()) {
                 Ok(()) => {}

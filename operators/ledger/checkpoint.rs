@@ -119,23 +119,23 @@ pub(super) fn find(
 
 const TITLE: &[u8] = b"discreet checkpoint 1";
 
-struct Writer(Vec<u8>);
+pub(super) struct Writer(pub(super) Vec<u8>);
 
 impl Writer {
-    fn number(&mut self, number: i64) {
+    pub(super) fn number(&mut self, number: i64) {
         self.0.extend(number.to_be_bytes());
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as i64);
         self.0.extend(bytes);
     }
 
-    fn name(&mut self, name: &Name) {
+    pub(super) fn name(&mut self, name: &Name) {
         self.bytes(name.as_str().as_bytes());
     }
 
-    fn interval(&mut self, interval: Interval) {
+    pub(super) fn interval(&mut self, interval: Interval) {
         self.number(interval.start());
         self.number(interval.end());
     }
@@ -144,38 +144,42 @@ impl Writer {
         self.bytes(&encode(amount).unwrap_or_default());
     }
 
-    fn list<T>(&mut self, items: impl ExactSizeIterator<Item = T>, mut each: impl FnMut(&mut Writer, T)) {
+    pub(super) fn list<T>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = T>,
+        mut each: impl FnMut(&mut Writer, T),
+    ) {
         self.number(items.len() as i64);
         items.for_each(|item| each(self, item));
     }
 }
 
 /// Reads what a [`Writer`] wrote; `None` where it is anything else.
-struct Reader<'a>(&'a [u8]);
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn number(&mut self) -> Option<i64> {
+    pub(super) fn number(&mut self) -> Option<i64> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(i64::from_be_bytes(*bytes))
     }
 
-    fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.number()?).ok()?;
         let (bytes, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(bytes)
     }
 
-    fn digest(&mut self) -> Option<Digest> {
+    pub(super) fn digest(&mut self) -> Option<Digest> {
         self.bytes()?.try_into().ok().map(Digest)
     }
 
-    fn name(&mut self) -> Option<Name> {
+    pub(super) fn name(&mut self) -> Option<Name> {
         Name::new("name", std::str::from_utf8(self.bytes()?).ok()?).ok()
     }
 
-    fn interval(&mut self) -> Option<Interval> {
+    pub(super) fn interval(&mut self) -> Option<Interval> {
         Interval::new(self.number()?, self.number()?).ok()
     }
 
@@ -183,12 +187,12 @@ impl<'a> Reader<'a> {
         decode(self.bytes()?)
     }
 
-    fn list<T>(&mut self, mut each: impl FnMut(&mut Reader<'a>) -> Option<T>) -> Option<Vec<T>> {
+    pub(super) fn list<T>(&mut self, mut each: impl FnMut(&mut Reader<'a>) -> Option<T>) -> Option<Vec<T>> {
         (0..self.number()?).map(|_| each(self)).collect()
     }
 }
 
-fn written(chain: &Chain) -> Vec<u8> {
+pub(super) fn written(chain: &Chain) -> Vec<u8> {
     let Chain { ledger, sequence, last, releases, statements, due, below: _ } = chain;
     let mut content = Writer(Vec::new());
     content.bytes(TITLE);
@@ -238,7 +242,7 @@ fn written(chain: &Chain) -> Vec<u8> {
     content.0
 }
 
-fn read_back(content: &[u8], stated: &[AccountSpec]) -> Option<Chain> {
+pub(super) fn read_back(content: &[u8], stated: &[AccountSpec]) -> Option<Chain> {
     let mut from = Reader(content);
     if from.bytes()? != TITLE {
         return None;

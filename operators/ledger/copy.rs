@@ -17,10 +17,10 @@ use ColumnKind::{Bytes, Number, Text};
 type CopiedTable = (&'static str, &'static str, &'static [ColumnKind]);
 
 /// All tables, in an order in which no row comes before one that it references.
-const TABLES: [CopiedTable; 15] = [
+const TABLES: [CopiedTable; 17] = [
     ("SELECT * FROM meta", "INSERT INTO meta VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
     ("SELECT * FROM head", "INSERT INTO head VALUES (?1, ?2, ?3)", &[Number, Number, Bytes]),
-    ("SELECT * FROM key_check", "INSERT INTO key_check VALUES (?1, ?2)", &[Number, Bytes]),
+    ("SELECT * FROM key_check", "INSERT INTO key_check VALUES (?1, ?2, ?3)", &[Number, Bytes, Number]),
     ("SELECT * FROM fence", "INSERT INTO fence VALUES (?1, ?2)", &[Text, Number]),
     (
         "SELECT * FROM account",
@@ -45,6 +45,12 @@ const TABLES: [CopiedTable; 15] = [
         "INSERT INTO repair VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         &[Number, Number, Number, Text, Bytes, Bytes],
     ),
+    (
+        "SELECT * FROM archive",
+        "INSERT INTO archive VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        &[Number, Number, Number, Bytes, Bytes, Bytes, Bytes, Bytes, Bytes],
+    ),
+    ("SELECT * FROM rekey", "INSERT INTO rekey VALUES (?1, ?2, ?3, ?4)", &[Number, Bytes, Bytes, Bytes]),
     ("SELECT * FROM state", "INSERT INTO state VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
     ("SELECT * FROM noted", "INSERT INTO noted VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
     ("SELECT * FROM position", "INSERT INTO position VALUES (?1, ?2, ?3, ?4)", &[Text, Number, Bytes, Bytes]),

@@ -54,6 +54,10 @@
 //! `ledger/checkpoint.rs` argues what is noticed when. The one change that a ledger cannot detect by
 //! itself is an older copy of itself put in its place; an [`Anchor`] outside of it can.
 //!
+//! The rows of windows that are long over may leave for an [`Archive`]: then a verification of the ledger begins
+//! at the newest one, and each archive is verified by itself. The page of `ledger/archive.rs` argues why no
+//! decision changes.
+//!
 //! Beside the chain the ledger keeps mutable records: fences, the state of mechanisms, the delivery of lines;
 //! and the parameters with which each version of a job began ([`Ledger::agree`]), which are bookkeeping and
 //! no link of the chain.
@@ -84,7 +88,7 @@
 //!   `log_parameter_max_length` is 0) must be accessible only to people who may see secrets.
 //! * **Threads.** Use the ledger from an ordinary thread: inside an asynchronous runtime its driver panics.
 //!
-//! The role that creates a ledger owns it. A job needs no more rights than these, which let it neither raise
+//! The role that creates a ledger owns it, and alone archives its rows and changes its key. A job needs no more rights than these, which let it neither raise
 //! a cap nor state an account:
 //!
 //! ```sql
@@ -105,6 +109,7 @@
 mod account;
 mod agreement;
 mod anchor;
+mod archive;
 mod book;
 mod charge;
 mod checkpoint;
@@ -118,16 +123,19 @@ pub(crate) mod failpoint;
 pub mod failpoint;
 mod forecast;
 mod key;
+mod key_change;
 mod name;
 pub(crate) mod place;
 mod positions;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod proof;
 mod records;
 mod repair;
 pub(crate) mod rows;
 #[cfg(test)]
 pub(crate) mod scratch;
+mod seal;
 mod sqlite;
 mod store;
 #[cfg(test)]
@@ -141,16 +149,19 @@ pub use agreement::VersionTerms;
 pub(crate) use anchor::in_the_making;
 pub use anchor::{Anchor, Published};
 pub use anchor::{AnchorEntry, Journal};
+pub use archive::{Archive, ArchiveOrder, Archived};
 pub use book::Ledger;
-pub use book::{Claim, Sealing};
 pub use charge::Shortfall;
 pub use error::{LedgerError, LedgerErrorKind};
 pub(crate) use forecast::Pacing;
 pub use forecast::{Forecast, Outlook, Pace};
 pub use key::LedgerKey;
+pub(crate) use key::is_given_by_service;
+pub(crate) use key_change::SealedPlace;
 pub use name::Name;
 pub use positions::PositionUpdate;
 pub(crate) use records::status_word;
 pub use repair::{AcceptedLoss, Repaired};
 pub use rows::{Amendment, Charge, ReleaseId, ReleaseStatus, Repair, Row};
 pub use rows::{Note, State};
+pub use seal::{Claim, Sealing};

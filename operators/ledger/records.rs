@@ -106,7 +106,7 @@ pub(super) fn write_repair(
 /// The query for all columns of releases, in the order that [`read_row`] reads; the argument follows `FROM
 /// release`.
 macro_rules! rows {
-    ($rest:literal) => {
+    ($rest:expr) => {
         concat!(
             "SELECT sequence, account, job, version, name, window_start, window_end, generation, status, cost, ",
             "life_start, life_end, prepaid, state, line, delivered, chain, part, id, partial FROM release ",

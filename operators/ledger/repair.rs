@@ -23,7 +23,7 @@ use super::rows::{ReleaseId, ReleaseStatus, Repair, Row};
 use super::sqlite::Sqlite;
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
 use super::verify::Chain;
-use super::{agreement, anchor, place};
+use super::{agreement, anchor, archive, key_change, place};
 use crate::accounting::{EntryKey, Interval, Prices, PrivacyCost, Promise};
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
@@ -277,11 +277,17 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repa
     let meta = |row: &dyn SqlRow| Ok((number(row, 0)?, digest(row, 1)?));
     let meta = first(torn, "SELECT format, ledger FROM meta", &[], meta).map_err(unreadable)?;
     let (format, ledger) = meta.ok_or_else(|| unreadable(LedgerError::doubt("ledger: it has no name")))?;
-    let mut chain = Chain::of(ledger);
+    let mut chain = Chain::begin(torn).map_err(unreadable)?;
+    let (from, former) = (chain.sequence, chain.releases);
     // An error ends the proven part of the chain, and is no failure of the repair.
     let _ = chain.follow(torn, i64::MAX, i64::MAX);
     let sound = chain.sequence;
-    let debts = debts(torn, &chain).map_err(unreadable)?;
+    // Rows that an archive has carried come first, and were compared with its hash of them.
+    let carried = [SqlValue::Number(from)];
+    let carried =
+        first(torn, "SELECT count(*) FROM release WHERE sequence <= ?1", &carried, |row| number(row, 0));
+    let proven = carried.map_err(unreadable)?.unwrap_or(0) + chain.releases - former;
+    let debts = debts(torn, &chain, proven).map_err(unreadable)?;
 
     let mut store = Sqlite::create(fresh)?;
     let mut transaction = Transaction::begin(&mut store)?;
@@ -295,7 +301,7 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repa
     copy_statements(torn, tables, sound)?;
     // By count and not up to a sequence number: where a number is torn, a row may stand among others that it
     // does not follow.
-    let proven = [SqlValue::Number(chain.releases)];
+    let proven = [SqlValue::Number(proven)];
     let read = torn.read(rows!("ORDER BY sequence LIMIT ?1"), &proven, &mut |columns| {
         let row = read_row(columns)?;
         write(tables, &row)?;
@@ -322,9 +328,12 @@ fn copy(torn: &mut Sqlite, fresh: &Path, loss: &AcceptedLoss<'_>) -> Result<Repa
         tables.execute("INSERT INTO fence VALUES (?1, ?2)", &values)?;
     }
     // If it cannot be read, the next gate binds its key.
-    let check = first(torn, "SELECT mac FROM key_check", &[], |row| digest(row, 0)).unwrap_or_default();
-    if let Some(check) = check {
-        tables.execute("INSERT INTO key_check VALUES (1, ?1)", &[SqlValue::Bytes(check.bytes())])?;
+    let check = first(torn, "SELECT mac, generation FROM key_check", &[], |row| {
+        Ok((digest(row, 0)?, number(row, 1)?))
+    });
+    if let Some((check, generation)) = check.unwrap_or_default() {
+        let values = [SqlValue::Bytes(check.bytes()), SqlValue::Number(generation)];
+        tables.execute("INSERT INTO key_check VALUES (1, ?1, ?2)", &values)?;
     }
     agreement::rescue(torn, tables)?;
     transaction.commit()?;
@@ -351,6 +360,12 @@ fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Res
     {
         write_amendment(tables, &amendment, &chain)?;
     }
+    archive::copy(torn, tables, sound).map_err(unreadable)?;
+    for (change, chain) in key_change::all_changes(torn).map_err(unreadable)? {
+        if change.sequence <= sound {
+            change.write(tables, &chain)?;
+        }
+    }
     for (repair, chain) in
         all(torn, "SELECT * FROM repair WHERE sequence <= ?1", &until, read_repair).map_err(unreadable)?
     {
@@ -360,7 +375,7 @@ fn copy_statements(torn: &mut Sqlite, tables: &mut dyn Store, sound: i64) -> Res
 }
 
 /// The spending that the torn ledger records beyond the part that its chain proves.
-fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, LedgerError> {
+fn debts(torn: &mut Sqlite, chain: &Chain, proven: i64) -> Result<Vec<Debt>, LedgerError> {
     let mut accounts = chain.due.accounts.clone();
     let mut debts = Vec::new();
     let unproven = |name: &Name| {
@@ -369,7 +384,7 @@ fn debts(torn: &mut Sqlite, chain: &Chain) -> Result<Vec<Debt>, LedgerError> {
         LedgerError::doubt(message)
     };
     let mut rest: Vec<Row> = Vec::new();
-    let proven = [SqlValue::Number(chain.releases)];
+    let proven = [SqlValue::Number(proven)];
     // An error ends the rows that can be read.
     let _ = torn.read(rows!("ORDER BY sequence LIMIT -1 OFFSET ?1"), &proven, &mut |columns| {
         rest.push(read_row(columns)?);

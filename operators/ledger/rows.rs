@@ -62,6 +62,11 @@ impl ReleaseId {
         format!("{{{},\"skipped\":true,\"why\":\"input gap\"}}", head(self))
     }
 
+    /// The tombstone of a window whose charge would count before the floor of the ledger's archives.
+    pub(crate) fn lost_to_archive(&self) -> String {
+        format!("{{{},\"lost\":true,\"why\":\"{ARCHIVED}\"}}", head(self))
+    }
+
     /// The tombstone of a window that starts before a repair: a value that was released for it earlier holds.
     pub(crate) fn lost_to_repair(&self) -> String {
         lost_to_repair(self)
@@ -405,6 +410,10 @@ pub(super) fn tombstone(release: &ReleaseId, status: &str) -> String {
 /// The reason in the line of a window that a repair lost. The ledger cannot determine whether the window was
 /// released before; a reader of both lines can.
 const REPAIRED: &str = "starts before a repair of the ledger; a value that was released for it earlier holds";
+
+/// The reason in the line of a window that an archive lost.
+const ARCHIVED: &str =
+    "is charged for a time before the floor of the ledger's archives, and was never released";
 
 /// The line of a release that starts before a repair and has no row.
 pub(super) fn lost_to_repair(release: &ReleaseId) -> String {

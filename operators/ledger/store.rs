@@ -49,6 +49,9 @@ pub(super) trait Store: fmt::Debug + Send {
     /// Copies one committed state of the ledger to a new file.
     fn export(&mut self, to: &Path) -> Result<(), LedgerError>;
 
+    /// Gives the space of removed rows back: to the disk, or on a server to rows to come.
+    fn shrink(&mut self) -> Result<(), LedgerError>;
+
     /// Returns true if the database is reached over a connection to a server.
     fn is_remote(&self) -> bool;
 

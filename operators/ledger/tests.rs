@@ -1,6 +1,7 @@
 //! Tests of the ledger's promises against rivals, zombies, typos, and a slow account that adds up all
 //! charges.
 
+mod archives;
 mod checkpoints;
 mod lines;
 mod names;

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::account::AccountSpec;
+use super::archive::{self, ArchiveRecord};
 use super::error::{LedgerError, LedgerErrorKind};
+use super::key_change::{self, KeyChange};
 use super::name::Name;
 use super::records::{
     ID, digest, encode, head, name, number, read_amendment, read_entry, read_repair, read_row, read_stated,
@@ -20,12 +22,12 @@ use crate::time::Time;
 /// The number of rows that are read in one go, between two looks at what is finished.
 const CHUNK: i64 = 20_000;
 
-/// Recomputes the chain, the accounts, the frontiers and the hashes of states from all rows, and compares
-/// them with the stored ones.
+/// Recomputes the chain, the accounts, the frontiers and the hashes of states from all rows since the newest
+/// archive, and compares them with the stored ones.
 pub(super) fn verify(store: &mut dyn Store) -> Result<Chain, LedgerError> {
     store.check()?;
     let mut snapshot = Transaction::snapshot(store)?;
-    let mut chain = Chain::of(ledger_name(snapshot.store())?);
+    let mut chain = Chain::begin(snapshot.store())?;
     chain.extend(snapshot.store())?;
     Ok(chain)
 }
@@ -41,7 +43,7 @@ pub(super) fn verify_beside(
 ) -> Result<bool, LedgerError> {
     store.check()?;
     let mut snapshot = Transaction::snapshot(store)?;
-    let mut chain = Chain::of(ledger_name(snapshot.store())?);
+    let mut chain = Chain::begin(snapshot.store())?;
     let (start, _) = head(snapshot.store())?;
     drop(snapshot);
     loop {
@@ -61,7 +63,7 @@ pub(super) fn verify_beside(
     if chain.below { Ok(false) } else { compared.map(|()| true) }
 }
 
-fn ledger_name(store: &mut dyn Store) -> Result<Digest, LedgerError> {
+pub(super) fn ledger_name(store: &mut dyn Store) -> Result<Digest, LedgerError> {
     let ledger = first(store, "SELECT ledger FROM meta", &[], |row| digest(row, 0))?;
     ledger.ok_or_else(|| LedgerError::doubt("ledger: it has no name"))
 }
@@ -191,11 +193,24 @@ fn holds(floors: &BTreeMap<(Name, i64), i64>, account: &Name, promise: Promise, 
 }
 
 /// A row of the chain that is no release.
-enum Statement {
+#[derive(Clone, Debug)]
+pub(super) enum Statement {
     Account(AccountSpec),
     Amendment(Amendment),
     Repair(Repair),
+    Archive(ArchiveRecord),
+    KeyChange(KeyChange),
 }
+
+/// A row of the chain, as a verification visits it.
+pub(super) enum Link<'a> {
+    Release(&'a Row),
+    /// A statement with its sequence number and the hash that its row holds.
+    Statement(i64, &'a Statement, &'a Digest),
+}
+
+/// Receives each row of the chain in order.
+pub(super) type Visit<'a> = dyn FnMut(Link<'_>) -> Result<(), LedgerError> + 'a;
 
 impl Statement {
     fn chained(&self, previous: &Digest, sequence: i64) -> Digest {
@@ -205,6 +220,8 @@ impl Statement {
             }
             Statement::Amendment(amendment) => amendment.chained(previous),
             Statement::Repair(repair) => repair.chained(previous),
+            Statement::Archive(archive) => archive.chained(previous),
+            Statement::KeyChange(change) => change.chained(previous),
         }
     }
 }
@@ -228,6 +245,16 @@ fn statements(store: &mut dyn Store) -> Result<Statements, LedgerError> {
     let mut list = all(store, "SELECT * FROM account", &[], account)?;
     list.extend(all(store, "SELECT * FROM amendment", &[], amendment)?);
     list.extend(all(store, "SELECT * FROM repair", &[], repair)?);
+    list.extend(
+        archive::all_records(store)?
+            .into_iter()
+            .map(|(archive, held)| (archive.sequence, (Statement::Archive(archive), held))),
+    );
+    list.extend(
+        key_change::all_changes(store)?
+            .into_iter()
+            .map(|(change, held)| (change.sequence, (Statement::KeyChange(change), held))),
+    );
     let mut statements = Statements::new();
     for (sequence, statement) in list {
         if statements.insert(sequence, statement).is_some() {
@@ -268,10 +295,28 @@ impl Chain {
         }
     }
 
+    /// The chain at the end of the newest archive, or one without a row. Inside a transaction.
+    pub(super) fn begin(store: &mut dyn Store) -> Result<Chain, LedgerError> {
+        let ledger = ledger_name(store)?;
+        match archive::newest(store)? {
+            Some(newest) => archive::end_of(store, ledger, &newest),
+            None => Ok(Chain::of(ledger)),
+        }
+    }
+
     /// Reads the rest of the ledger, and compares everything that is stored with it. Inside a transaction.
     pub(super) fn extend(&mut self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        self.extend_with(store, &mut |_| Ok(()))
+    }
+
+    /// Extends the chain as [`extend`](Chain::extend) does, and visits each row that it reads.
+    pub(super) fn extend_with(
+        &mut self,
+        store: &mut dyn Store,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), LedgerError> {
         self.is_in(store)?;
-        while !self.follow(store, i64::MAX, CHUNK)? {
+        while !self.follow_with(store, i64::MAX, CHUNK, visit)? {
             self.settle(store)?;
         }
         if head(store)? != (self.sequence, self.last) {
@@ -294,12 +339,18 @@ impl Chain {
     /// Checks that the ledger holds the last row of the proven part.
     fn is_in(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
         let held = "SELECT chain FROM release WHERE sequence = ?1 UNION SELECT chain FROM account WHERE sequence = ?1
-             UNION SELECT chain FROM amendment WHERE sequence = ?1 UNION SELECT chain FROM repair WHERE sequence = ?1";
+             UNION SELECT chain FROM amendment WHERE sequence = ?1 UNION SELECT chain FROM repair WHERE sequence = ?1
+             UNION SELECT chain FROM archive WHERE sequence = ?1 UNION SELECT chain FROM rekey WHERE sequence = ?1";
         let held = all(store, held, &[SqlValue::Number(self.sequence)], |row| digest(row, 0))?;
         if self.sequence == 0 || held == [self.last] {
             return Ok(());
         }
-        Err(LedgerError::doubt(format!("ledger: row {} is missing or was edited", self.sequence)))
+        match archive::newest(store)? {
+            // The statement of the archive is the next row, and its hash covers this one.
+            Some(newest) if newest.record.until == self.sequence => Ok(()),
+            Some(newest) if newest.record.until > self.sequence => Err(archive::meanwhile()),
+            _ => Err(LedgerError::doubt(format!("ledger: row {} is missing or was edited", self.sequence))),
+        }
     }
 
     /// Reads rows in their order up to a sequence number, at most this many releases. Returns true once there
@@ -309,6 +360,16 @@ impl Chain {
         store: &mut dyn Store,
         until: i64,
         most: i64,
+    ) -> Result<bool, LedgerError> {
+        self.follow_with(store, until, most, &mut |_| Ok(()))
+    }
+
+    fn follow_with(
+        &mut self,
+        store: &mut dyn Store,
+        until: i64,
+        most: i64,
+        visit: &mut Visit<'_>,
     ) -> Result<bool, LedgerError> {
         let statements = statements(store)?;
         // Of a chain without a row everything follows, also what is numbered as nothing is.
@@ -330,8 +391,9 @@ impl Chain {
             let row = read_row(columns)?;
             read += 1;
             failpoint::reached("mid-chain-verify", LedgerErrorKind::Unknown)?;
-            while let Some(statement) = statements.next_if(|(sequence, _)| *sequence < row.sequence) {
-                self.state(statement)?;
+            while let Some((sequence, statement)) = statements.next_if(|(next, _)| *next < row.sequence) {
+                visit(Link::Statement(sequence, &statement.0, &statement.1))?;
+                self.state((sequence, statement))?;
             }
             if row.release.id() != digest(columns, ID)? {
                 return Err(LedgerError::doubt(format!(
@@ -339,16 +401,25 @@ impl Chain {
                     row.sequence
                 )));
             }
-            self.link(row.sequence, row.chain, |previous| row.chained(previous))?;
-            self.releases += 1;
-            self.below |= !self.due.after(row)?;
-            Ok(())
+            visit(Link::Release(&row))?;
+            self.release(row)
         })?;
         if read == most {
             return Ok(false);
         }
-        statements.try_for_each(|statement| self.state(statement))?;
+        statements.try_for_each(|(sequence, statement)| {
+            visit(Link::Statement(sequence, &statement.0, &statement.1))?;
+            self.state((sequence, statement))
+        })?;
         Ok(true)
+    }
+
+    /// Adds the next row, a release.
+    pub(super) fn release(&mut self, row: Row) -> Result<(), LedgerError> {
+        self.link(row.sequence, row.chain, |previous| row.chained(previous))?;
+        self.releases += 1;
+        self.below |= !self.due.after(row)?;
+        Ok(())
     }
 
     fn link(
@@ -367,7 +438,8 @@ impl Chain {
         Ok(())
     }
 
-    fn state(
+    /// Adds the next row, a statement with the hash that its row holds.
+    pub(super) fn state(
         &mut self,
         (sequence, (statement, held)): (i64, (Statement, Digest)),
     ) -> Result<(), LedgerError> {
@@ -379,6 +451,12 @@ impl Chain {
             }
             self.sequence = repair.sequence - 1;
             self.due.states.clear();
+        }
+        if let Statement::Archive(record) = &statement {
+            archive::passed(self, record)?;
+        }
+        if let Statement::KeyChange(change) = &statement {
+            change.replace(&mut self.due.states)?;
         }
         self.link(sequence, held, |previous| statement.chained(previous, sequence))?;
         self.statements = with_statement(&self.statements, &statement, sequence, &held);

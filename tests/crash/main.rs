@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod injected;
+mod kept;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod matrix;
@@ -38,6 +39,15 @@ fn no_crash_anywhere_costs_more_than_time() {
 fn no_failing_system_call_costs_more_than_time() {
     let _turn = turn();
     injected::every_call();
+}
+
+/// Refutes: a kill while rows are archived loses one, or one while the key is changed leaves a ledger that no
+/// key opens.
+#[test]
+fn no_crash_while_archiving_or_changing_the_key_loses_a_row_or_the_key() {
+    let _turn = turn();
+    kept::archiving();
+    kept::changing_the_key();
 }
 
 /// Refutes: a line is released while its commit is only in the memory of the machine, which a power cut

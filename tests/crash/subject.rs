@@ -163,7 +163,7 @@ impl Driver {
                         handle.delivered(&row);
                     }
                     // The ledger has it as delivered.
-                    GateEvent::Withheld(_) | GateEvent::Absent(_) => {}
+                    GateEvent::Withheld(_) | GateEvent::Absent(_) | GateEvent::Archived(_) => {}
                     GateEvent::Halted(HaltReason::Ended) => {
                         gone = true;
                         break;

@@ -120,7 +120,7 @@ fn the_child() {
                     let row = match printed {
                         GateEvent::Row(row, _) => row,
                         GateEvent::Halted(doubt) => return println!("\nhalted {doubt:?}"),
-                        GateEvent::Withheld(_) | GateEvent::Absent(_) => continue,
+                        GateEvent::Withheld(_) | GateEvent::Absent(_) | GateEvent::Archived(_) => continue,
                     };
                     if row.status() == ReleaseStatus::Sealed {
                         println!("\nsaid {} {}", row.release().window.start(), row.line());

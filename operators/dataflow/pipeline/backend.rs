@@ -72,7 +72,7 @@ impl StatisticBackend for AtGate<'_> {
     }
 
     fn secret(&self) -> Zeroizing<[u8; 32]> {
-        self.0.key().derive(CHOICE)
+        self.0.key().derive_for_ids(CHOICE)
     }
 
     fn account(&self, named: Option<&str>, unit: PrivacyUnit) -> Result<AccountSpec, LedgerError> {

@@ -329,6 +329,10 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
                     self.asked.remove(&row.release().id());
                     self.queue.withhold(row.release().id());
                 }
+                Some(GateEvent::Archived(release)) => {
+                    self.asked.remove(&release.id());
+                    self.queue.withhold(release.id());
+                }
                 Some(GateEvent::Row(row, budget_status)) => {
                     let release = row.release().clone();
                     let took = self.asked.remove(&release.id()).map(|since| since.elapsed());

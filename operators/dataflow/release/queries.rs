@@ -214,6 +214,11 @@ impl<A: QueryAnswering> QuerySequencer<A> {
                     let id = row.release().id();
                     self.settle(id, QueryAction::Drop(id));
                 }
+                // Several answers over a window stay in the ledger; this is for a window that has one.
+                Some(GateEvent::Archived(release)) => {
+                    let id = release.id();
+                    self.settle(id, QueryAction::Drop(id));
+                }
                 Some(GateEvent::Row(row, budget_status)) => {
                     let id = row.release().id();
                     let took = match self.stages.get(&id) {

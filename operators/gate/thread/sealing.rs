@@ -285,6 +285,13 @@ impl Driver {
                 let asked = PendingRequest { release, charge: None, sealable: None, state: None, skip: None };
                 Some(Event::Wanted(self.keep(asked)))
             }
+            Ok(None)
+                if self.archived.is_some_and(|floor| release.window.end() <= floor)
+                    && release.part.is_none() =>
+            {
+                self.listeners.notify(release.name.clone(), GateEvent::Archived(Box::new(release)));
+                None
+            }
             Ok(None) => {
                 self.listeners.notify(release.name, GateEvent::Absent(id));
                 None

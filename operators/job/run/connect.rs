@@ -190,9 +190,19 @@ impl Job {
     }
 
     /// Opens the job's ledger for a sink.
-    fn open_gate(&self, mut sink: Option<&mut Sink>) -> Result<Gate, RunError> {
+    fn open_gate(&self, mut sink: Option<&mut Sink>, without_archived: bool) -> Result<Gate, RunError> {
         let privacy = &self.privacy;
-        let ledger = self.ledger()?;
+        let mut ledger = self.ledger()?;
+        let archived = ledger.archived()?.filter(|_| !without_archived);
+        if let (Some((until, floor)), true) = (archived, sink.as_deref().is_some_and(Sink::is_new)) {
+            return Err(RunError::configuration(format!(
+                "--out: it is new, and would lack rows up to {until} of the ledger, of windows that end by {}: they are in \
+                 archives; print them with `discreet ledger lines ARCHIVE --job {}`, and give --without-archived to go on \
+                 without them, or give the former file",
+                in_utc(floor),
+                self.name
+            )));
+        }
         if let Some(sink) = &mut sink {
             sink.of_ledger(ledger.name()).map_err(of_out)?;
         }
@@ -254,9 +264,14 @@ impl Job {
     }
 
     /// The gate of a process: the first holds the ledger.
-    pub(super) fn gate_of(&self, crew: Crew, sink: Option<&mut Sink>) -> Result<Gate, RunError> {
+    pub(super) fn gate_of(
+        &self,
+        crew: Crew,
+        sink: Option<&mut Sink>,
+        without_archived: bool,
+    ) -> Result<Gate, RunError> {
         match crew.process {
-            0 => self.open_gate(sink),
+            0 => self.open_gate(sink, without_archived),
             _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
         }
     }

@@ -31,7 +31,7 @@ pub(crate) struct Demo {
 impl Demo {
     pub(crate) fn new(offers: usize, gate: &Gate) -> Demo {
         let exact = (0..offers).map(|_| ExactNumbers::default()).collect();
-        Demo { secret: *gate.key().derive(crate::dataflow::CHOICE), exact }
+        Demo { secret: *gate.key().derive_for_ids(crate::dataflow::CHOICE), exact }
     }
 
     /// The collector of the exact cells of a release plan.

@@ -25,6 +25,8 @@ pub struct Live {
     pub processes: Option<Processes>,
     /// The file that lines are written to; standard output where it is `None`.
     pub out: Option<PathBuf>,
+    /// True if a new file of lines may lack the rows that are in archives of the ledger.
+    pub without_archived: bool,
     /// The switch that stops the run.
     pub stop: Stop,
     /// The switch that makes the run go on in a new file of the output's name, where the old one was moved
@@ -42,7 +44,17 @@ impl Default for Live {
     fn default() -> Live {
         let (stop, onlooker, vitals) = (Stop::new(), RunObserver::default(), Vitals::new());
         let (reopen, clock_word) = (Reopen::new(), ClockWord::new());
-        Live { workers: 1, processes: None, out: None, stop, reopen, clock_word, onlooker, vitals }
+        Live {
+            workers: 1,
+            processes: None,
+            out: None,
+            without_archived: false,
+            stop,
+            reopen,
+            clock_word,
+            onlooker,
+            vitals,
+        }
     }
 }
 
@@ -78,11 +90,14 @@ impl Job {
     ///
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn run(&self, live: Live) -> Result<Finished, RunError> {
-        let Live { workers, processes, out, stop, reopen, clock_word, onlooker, vitals } = live;
+        let Live { workers, processes, out, without_archived, stop, reopen, clock_word, onlooker, vitals } =
+            live;
         let RunObserver { released: on_release, reading, ending, notice, warning, surveyed: _ } = onlooker;
         let others = processes.as_ref();
-        let (horizon, crew, sink, offers, gate, config) =
-            announced(others, self.prepared(workers, others, (out.as_deref(), &stop, notice.clone())))?;
+        let (horizon, crew, sink, offers, gate, config) = announced(
+            others,
+            self.prepared(workers, others, ((out.as_deref(), without_archived), &stop, notice.clone())),
+        )?;
         let clock = Arc::new(self.clock(gate.settled(), notice.clone()));
         // Nobody else sets it.
         let _ = clock_word.0.set(Arc::clone(&clock));
@@ -143,7 +158,7 @@ impl Job {
         &self,
         workers: usize,
         processes: Option<&Processes>,
-        (out, stop, notice): (Option<&Path>, &Stop, Option<OperatorNotice>),
+        ((out, without_archived), stop, notice): ((Option<&Path>, bool), &Stop, Option<OperatorNotice>),
     ) -> Result<Prepared, RunError> {
         let horizon = self.horizon();
         if !self.is_timed() && horizon.until.is_none() {
@@ -156,7 +171,7 @@ impl Job {
         // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, false, wait)?) } else { None };
-        let gate = self.gate_of(crew, sink.as_mut())?;
+        let gate = self.gate_of(crew, sink.as_mut(), without_archived)?;
         let config = self.crewed(workers, processes, (&offers, gate.key()), ("run", notice))?;
         Ok((horizon, crew, sink, offers, gate, config))
     }

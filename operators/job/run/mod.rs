@@ -156,7 +156,7 @@ impl JobRun<'_> {
         let bundles = group_releases(&offers);
         let wanted = FieldRequirements {
             groups: bundles.iter().map(|bundle| bundle.source_fields()).collect(),
-            secret: *gate.key().derive(NAMES),
+            secret: *gate.key().derive_for_ids(NAMES),
             // A single window over everything has ends, too, where the file states them.
             time: job.is_timed() || horizon.from.is_some() || horizon.until.is_some(),
             span: horizon.from.zip(horizon.until),

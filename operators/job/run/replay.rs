@@ -21,6 +21,8 @@ pub struct Replay {
     pub demo: bool,
     /// The file that lines are written to; standard output where it is `None`.
     pub out: Option<PathBuf>,
+    /// True if a new file of lines may lack the rows that are in archives of the ledger.
+    pub without_archived: bool,
     /// The switch that stops it before its end.
     pub stop: Stop,
     /// The observer of the run.
@@ -30,7 +32,15 @@ pub struct Replay {
 impl Default for Replay {
     fn default() -> Replay {
         let (stop, onlooker) = (Stop::new(), RunObserver::default());
-        Replay { workers: 1, processes: None, demo: false, out: None, stop, onlooker }
+        Replay {
+            workers: 1,
+            processes: None,
+            demo: false,
+            out: None,
+            without_archived: false,
+            stop,
+            onlooker,
+        }
     }
 }
 
@@ -58,10 +68,15 @@ impl Job {
     ///
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, RunError> {
-        let Replay { workers, processes, demo, out, stop, onlooker } = replay;
+        let Replay { workers, processes, demo, out, without_archived, stop, onlooker } = replay;
         let RunObserver { released: on_release, reading, ending, notice, warning, surveyed } = onlooker;
         let others = processes.as_ref();
-        let prepared = self.prepare_replay(workers, others, demo, (out.as_deref(), &stop, notice.clone()));
+        let prepared = self.prepare_replay(
+            workers,
+            others,
+            demo,
+            ((out.as_deref(), without_archived), &stop, notice.clone()),
+        );
         let PreparedReplay { horizon, crew, sink, offers, gate, config, thrown_away } =
             announced(others, prepared)?;
         let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
@@ -106,7 +121,7 @@ impl Job {
         workers: usize,
         processes: Option<&Processes>,
         demo: bool,
-        (out, stop, notice): (Option<&Path>, &Stop, Option<OperatorNotice>),
+        ((out, without_archived), stop, notice): ((Option<&Path>, bool), &Stop, Option<OperatorNotice>),
     ) -> Result<PreparedReplay, RunError> {
         let crew = self.crew(workers, processes)?;
         let horizon = self.replayed(demo, crew.processes)?;
@@ -116,7 +131,7 @@ impl Job {
         let mut sink = if crew.process == 0 { Some(sink(self, out, demo, wait)?) } else { None };
         let thrown_away = demo.then(|| TemporaryLedger::make(self)).transpose()?;
         let gate = match &thrown_away {
-            None => self.gate_of(crew, sink.as_mut())?,
+            None => self.gate_of(crew, sink.as_mut(), without_archived)?,
             Some(thrown_away) => thrown_away.open(self, crew)?,
         };
         let kind = if demo { "demo" } else { "replay" };

@@ -18,7 +18,8 @@ pub(super) const TABLES: &str = r#"
 CREATE TABLE server (timeline BIGINT PRIMARY KEY, system TEXT NOT NULL);
 CREATE TABLE meta ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), format BIGINT NOT NULL, ledger BYTEA NOT NULL);
 CREATE TABLE head ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), sequence BIGINT NOT NULL, chain BYTEA NOT NULL);
-CREATE TABLE key_check ("only" BIGINT PRIMARY KEY CHECK ("only" = 1), mac BYTEA NOT NULL);
+CREATE TABLE key_check (
+  "only" BIGINT PRIMARY KEY CHECK ("only" = 1), mac BYTEA NOT NULL, generation BIGINT NOT NULL);
 CREATE TABLE fence (job TEXT COLLATE "C" PRIMARY KEY, generation BIGINT NOT NULL);
 CREATE TABLE account (
   name TEXT COLLATE "C" PRIMARY KEY, sequence BIGINT NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
@@ -40,6 +41,10 @@ CREATE TABLE amendment (
 CREATE TABLE repair (
   sequence BIGINT PRIMARY KEY, sound BIGINT NOT NULL, floor BIGINT NOT NULL, reason TEXT NOT NULL,
   given_up BYTEA NOT NULL, chain BYTEA NOT NULL);
+CREATE TABLE archive (
+  sequence BIGINT PRIMARY KEY, until BIGINT NOT NULL, floor BIGINT NOT NULL, file BYTEA NOT NULL,
+  former BYTEA NOT NULL, state BYTEA NOT NULL, carried BYTEA NOT NULL, content BYTEA NOT NULL, chain BYTEA NOT NULL);
+CREATE TABLE rekey (sequence BIGINT PRIMARY KEY, mac BYTEA NOT NULL, states BYTEA NOT NULL, chain BYTEA NOT NULL);
 CREATE TABLE state (
   job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, held BYTEA NOT NULL,
   PRIMARY KEY (job, name));
@@ -66,7 +71,7 @@ CREATE TRIGGER server_stays BEFORE UPDATE ON server FOR EACH ROW EXECUTE FUNCTIO
 CREATE TRIGGER server_kept BEFORE DELETE ON server FOR EACH ROW EXECUTE FUNCTION refuse('a history stays');
 CREATE TRIGGER meta_stays BEFORE UPDATE ON meta FOR EACH ROW EXECUTE FUNCTION refuse('a ledger keeps its name');
 CREATE TRIGGER meta_kept BEFORE DELETE ON meta FOR EACH ROW EXECUTE FUNCTION refuse('a ledger keeps its name');
-CREATE TRIGGER key_check_stays BEFORE UPDATE ON key_check FOR EACH ROW
+CREATE TRIGGER key_check_moves_on BEFORE UPDATE ON key_check FOR EACH ROW WHEN (new.generation <> old.generation + 1)
   EXECUTE FUNCTION refuse('a ledger keeps its key');
 CREATE TRIGGER key_check_kept BEFORE DELETE ON key_check FOR EACH ROW
   EXECUTE FUNCTION refuse('a ledger keeps its key');
@@ -84,12 +89,22 @@ CREATE TRIGGER release_stays BEFORE UPDATE OF
   ON release FOR EACH ROW EXECUTE FUNCTION refuse('a release is written once');
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release FOR EACH ROW
   WHEN (new.delivered < old.delivered) EXECUTE FUNCTION refuse('a delivery is not taken back');
-CREATE TRIGGER release_kept BEFORE DELETE ON release FOR EACH ROW
-  EXECUTE FUNCTION refuse('a release is written once');
+CREATE FUNCTION archived() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF old.sequence > (SELECT COALESCE(max(until), 0) FROM archive) THEN RAISE EXCEPTION 'a release is written once'; END IF;
+  RETURN old; END $$;
+CREATE FUNCTION archived_before() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF NOT EXISTS (SELECT 1 FROM archive) THEN RAISE EXCEPTION 'what is spent is never given back'; END IF;
+  RETURN old; END $$;
+CREATE TRIGGER release_kept BEFORE DELETE ON release FOR EACH ROW EXECUTE FUNCTION archived();
 CREATE TRIGGER amendment_stays BEFORE UPDATE ON amendment FOR EACH ROW EXECUTE FUNCTION refuse('an amendment stays');
 CREATE TRIGGER amendment_kept BEFORE DELETE ON amendment FOR EACH ROW EXECUTE FUNCTION refuse('an amendment stays');
 CREATE TRIGGER repair_stays BEFORE UPDATE ON repair FOR EACH ROW EXECUTE FUNCTION refuse('a repair stays');
 CREATE TRIGGER repair_kept BEFORE DELETE ON repair FOR EACH ROW EXECUTE FUNCTION refuse('a repair stays');
+CREATE TRIGGER archive_stays BEFORE UPDATE OF sequence, until, floor, file, former, state, carried, chain
+  ON archive FOR EACH ROW EXECUTE FUNCTION refuse('an archive stays');
+CREATE TRIGGER archive_kept BEFORE DELETE ON archive FOR EACH ROW EXECUTE FUNCTION refuse('an archive stays');
+CREATE TRIGGER rekey_stays BEFORE UPDATE ON rekey FOR EACH ROW EXECUTE FUNCTION refuse('a rekey stays');
+CREATE TRIGGER rekey_kept BEFORE DELETE ON rekey FOR EACH ROW EXECUTE FUNCTION refuse('a rekey stays');
 CREATE TRIGGER state_moves_on BEFORE UPDATE ON state FOR EACH ROW WHEN (new.version <> old.version + 1)
   EXECUTE FUNCTION refuse('a state only moves on');
 CREATE TRIGGER noted_stays BEFORE UPDATE ON noted FOR EACH ROW EXECUTE FUNCTION refuse('a note is written once');
@@ -97,8 +112,7 @@ CREATE TRIGGER balance_grows BEFORE UPDATE ON balance FOR EACH ROW
   WHEN (new.spent < old.spent OR new.partial < old.partial OR new.account <> old.account OR new.reach <> old.reach
     OR new.place <> old.place OR new.until <> old.until)
   EXECUTE FUNCTION refuse('what is spent is never given back');
-CREATE TRIGGER balance_kept BEFORE DELETE ON balance FOR EACH ROW
-  EXECUTE FUNCTION refuse('what is spent is never given back');
+CREATE TRIGGER balance_kept BEFORE DELETE ON balance FOR EACH ROW EXECUTE FUNCTION archived_before();
 CREATE TRIGGER settled_rises BEFORE UPDATE ON settled FOR EACH ROW
   WHEN (new.until <= old.until OR new.job <> old.job OR new.name <> old.name OR new.version <> old.version)
   EXECUTE FUNCTION refuse('a frontier only rises');
@@ -114,6 +128,8 @@ CREATE TRIGGER account_full BEFORE TRUNCATE ON account EXECUTE FUNCTION refuse('
 CREATE TRIGGER release_full BEFORE TRUNCATE ON release EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER amendment_full BEFORE TRUNCATE ON amendment EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER repair_full BEFORE TRUNCATE ON repair EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER archive_full BEFORE TRUNCATE ON archive EXECUTE FUNCTION refuse('no table is emptied');
+CREATE TRIGGER rekey_full BEFORE TRUNCATE ON rekey EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER state_full BEFORE TRUNCATE ON state EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER noted_full BEFORE TRUNCATE ON noted EXECUTE FUNCTION refuse('no table is emptied');
 CREATE TRIGGER position_full BEFORE TRUNCATE ON position EXECUTE FUNCTION refuse('no table is emptied');
@@ -129,7 +145,7 @@ CREATE TRIGGER agreed_full BEFORE TRUNCATE ON agreed EXECUTE FUNCTION refuse('no
 /// Every index whose gaps would change a decision of a ledger, as the columns that only a scan of it gives in
 /// order. A release that its index misses would be drawn again, an account would be lost, a fence would not
 /// stop a zombie, a version would not be held to its terms.
-const INDEXES: [(&str, &str); 10] = [
+const INDEXES: [(&str, &str); 12] = [
     ("release", "window_start, id"),
     ("release", "sequence"),
     ("balance", "account, reach, place, until"),
@@ -138,6 +154,8 @@ const INDEXES: [(&str, &str); 10] = [
     ("account", "name"),
     ("amendment", "sequence"),
     ("repair", "sequence"),
+    ("archive", "sequence"),
+    ("rekey", "sequence"),
     ("agreed", "job, version, name"),
     ("settled", "job, name, version"),
 ];

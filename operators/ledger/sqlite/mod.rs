@@ -186,6 +186,12 @@ impl Store for Sqlite {
         Ok(())
     }
 
+    fn shrink(&mut self) -> Result<(), LedgerError> {
+        self.file.is_in_place(&self.log)?;
+        let shrink = "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)";
+        self.connection.execute_batch(shrink).map_err(|error| self.failed(error))
+    }
+
     fn is_remote(&self) -> bool {
         false
     }

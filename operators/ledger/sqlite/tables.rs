@@ -16,7 +16,8 @@ use super::super::error::{LedgerError, LedgerErrorKind};
 pub(super) const TABLES: &str = "
 CREATE TABLE meta (only INTEGER PRIMARY KEY CHECK (only = 1), format INTEGER NOT NULL, ledger BLOB NOT NULL) STRICT;
 CREATE TABLE head (only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
-CREATE TABLE key_check (only INTEGER PRIMARY KEY CHECK (only = 1), mac BLOB NOT NULL) STRICT;
+CREATE TABLE key_check (
+  only INTEGER PRIMARY KEY CHECK (only = 1), mac BLOB NOT NULL, generation INTEGER NOT NULL) STRICT;
 CREATE TABLE fence (job TEXT PRIMARY KEY, generation INTEGER NOT NULL) STRICT;
 CREATE TABLE account (
   name TEXT PRIMARY KEY, sequence INTEGER NOT NULL UNIQUE, unit TEXT NOT NULL, relation TEXT NOT NULL,
@@ -38,6 +39,10 @@ CREATE TABLE amendment (
 CREATE TABLE repair (
   sequence INTEGER PRIMARY KEY, sound INTEGER NOT NULL, floor INTEGER NOT NULL, reason TEXT NOT NULL,
   given_up BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE archive (
+  sequence INTEGER PRIMARY KEY, until INTEGER NOT NULL, floor INTEGER NOT NULL, file BLOB NOT NULL,
+  former BLOB NOT NULL, state BLOB NOT NULL, carried BLOB NOT NULL, content BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE rekey (sequence INTEGER PRIMARY KEY, mac BLOB NOT NULL, states BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE state (
   job TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, held BLOB NOT NULL,
   PRIMARY KEY (job, name)) STRICT, WITHOUT ROWID;
@@ -59,7 +64,8 @@ CREATE TABLE settled (
 CREATE TABLE checkpoint (
   only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, content BLOB NOT NULL, mac BLOB NOT NULL) STRICT;
 CREATE TRIGGER meta_stays BEFORE UPDATE ON meta BEGIN SELECT raise(ABORT, 'a ledger keeps its name'); END;
-CREATE TRIGGER key_check_stays BEFORE UPDATE ON key_check BEGIN SELECT raise(ABORT, 'a ledger keeps its key'); END;
+CREATE TRIGGER key_check_moves_on BEFORE UPDATE ON key_check WHEN new.generation <> old.generation + 1
+  BEGIN SELECT raise(ABORT, 'a ledger keeps its key'); END;
 CREATE TRIGGER key_check_kept BEFORE DELETE ON key_check BEGIN SELECT raise(ABORT, 'a ledger keeps its key'); END;
 CREATE TRIGGER head_grows BEFORE UPDATE ON head WHEN new.sequence <= old.sequence
   BEGIN SELECT raise(ABORT, 'the chain only grows'); END;
@@ -73,17 +79,25 @@ CREATE TRIGGER release_stays BEFORE UPDATE OF
   ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
 CREATE TRIGGER release_delivered BEFORE UPDATE OF delivered ON release WHEN new.delivered < old.delivered
   BEGIN SELECT raise(ABORT, 'a delivery is not taken back'); END;
-CREATE TRIGGER release_kept BEFORE DELETE ON release BEGIN SELECT raise(ABORT, 'a release is written once'); END;
+CREATE TRIGGER release_kept BEFORE DELETE ON release
+  WHEN old.sequence > (SELECT COALESCE(max(until), 0) FROM archive)
+  BEGIN SELECT raise(ABORT, 'a release is written once'); END;
 CREATE TRIGGER amendment_stays BEFORE UPDATE ON amendment BEGIN SELECT raise(ABORT, 'an amendment stays'); END;
 CREATE TRIGGER amendment_kept BEFORE DELETE ON amendment BEGIN SELECT raise(ABORT, 'an amendment stays'); END;
 CREATE TRIGGER repair_stays BEFORE UPDATE ON repair BEGIN SELECT raise(ABORT, 'a repair stays'); END;
 CREATE TRIGGER repair_kept BEFORE DELETE ON repair BEGIN SELECT raise(ABORT, 'a repair stays'); END;
+CREATE TRIGGER archive_stays BEFORE UPDATE OF sequence, until, floor, file, former, state, carried, chain ON archive
+  BEGIN SELECT raise(ABORT, 'an archive stays'); END;
+CREATE TRIGGER archive_kept BEFORE DELETE ON archive BEGIN SELECT raise(ABORT, 'an archive stays'); END;
+CREATE TRIGGER rekey_stays BEFORE UPDATE ON rekey BEGIN SELECT raise(ABORT, 'a rekey stays'); END;
+CREATE TRIGGER rekey_kept BEFORE DELETE ON rekey BEGIN SELECT raise(ABORT, 'a rekey stays'); END;
 CREATE TRIGGER state_moves_on BEFORE UPDATE ON state WHEN new.version <> old.version + 1
   BEGIN SELECT raise(ABORT, 'a state only moves on'); END;
 CREATE TRIGGER noted_stays BEFORE UPDATE ON noted BEGIN SELECT raise(ABORT, 'a note is written once'); END;
 CREATE TRIGGER balance_grows BEFORE UPDATE ON balance WHEN new.spent < old.spent OR new.partial < old.partial
   BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
-CREATE TRIGGER balance_kept BEFORE DELETE ON balance BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
+CREATE TRIGGER balance_kept BEFORE DELETE ON balance WHEN NOT EXISTS (SELECT 1 FROM archive)
+  BEGIN SELECT raise(ABORT, 'what is spent is never given back'); END;
 CREATE TRIGGER settled_rises BEFORE UPDATE ON settled WHEN new.until <= old.until
   BEGIN SELECT raise(ABORT, 'a frontier only rises'); END;
 CREATE TRIGGER settled_kept BEFORE DELETE ON settled BEGIN SELECT raise(ABORT, 'a frontier only rises'); END;
