@@ -218,7 +218,7 @@ mod tests;
 mod windows;
 
 pub use driver::{
-    All, BATCH, Config, External, FailureKind, Fed, Feeds, Finished, Milestone, Pulled, RunError, Source,
+    All, BATCH, Config, External, FailureKind, Fed, Feeds, Finished, Milestone, Pulled, RunError, Source, WrittenPosition,
     SourceError, Stop, Worker, WorkerDeclaration, announce_end, execute,
 };
 #[cfg(feature = "cli")]

@@ -8,7 +8,7 @@ use super::vitals::uses;
 use super::*;
 use std::sync::OnceLock;
 
-use crate::dataflow::{Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError};
+use crate::dataflow::{Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, WrittenPosition};
 use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
 use crate::time::{Span, Time, in_words};
@@ -209,6 +209,10 @@ impl<S: Source> Source for Ending<S> {
 
     fn milestone(&mut self) -> Option<Milestone> {
         self.source.milestone()
+    }
+
+    fn written(&mut self, positions: Vec<WrittenPosition>) {
+        self.source.written(positions);
     }
 }
 

@@ -10,6 +10,7 @@ use memchr::memchr_iter;
 use super::cutter::Piece;
 use super::input::Crew;
 use super::lines::CsvColumns;
+use super::receiver::ReceivedCounts;
 use crate::dataflow::SourceError;
 use crate::time::Time;
 
@@ -205,6 +206,8 @@ pub struct Progress {
     caught_up: OnceLock<AtomicI64>,
     /// The count of lines that cannot be read.
     fault: OnceLock<Arc<SourceFault>>,
+    /// The numbers of its receiver.
+    received: OnceLock<Arc<ReceivedCounts>>,
 }
 
 impl Progress {
@@ -235,6 +238,16 @@ impl Progress {
     /// Sets the count of lines that cannot be read; the first one stays.
     pub(super) fn counts_bad_lines(&self, fault: &Arc<SourceFault>) {
         let _ = self.fault.set(Arc::clone(fault));
+    }
+
+    /// Begins the numbers of a receiver.
+    pub(super) fn receives(&self) -> Arc<ReceivedCounts> {
+        Arc::clone(self.received.get_or_init(Arc::default))
+    }
+
+    /// The numbers of the receiver, if the input has one.
+    pub(crate) fn received(&self) -> Option<&ReceivedCounts> {
+        self.received.get().map(Arc::as_ref)
     }
 
     pub(super) fn add(&self, bytes: u64) {

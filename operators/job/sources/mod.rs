@@ -35,6 +35,8 @@ mod milestones;
 mod number;
 mod part;
 mod reader;
+mod receiver;
+mod spool;
 mod survey;
 mod synthetic;
 #[cfg(test)]
