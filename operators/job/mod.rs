@@ -92,5 +92,5 @@ pub use run::{
     Surveyed, VitalSigns, Vitals,
 };
 pub use sinks::published;
-pub use sources::{Progress, Survey, SyntheticLog, SyntheticRow, Warn};
+pub use sources::{Progress, ReceiverSigns, Survey, SyntheticLog, SyntheticRow, Warn};
 pub use unfit::UnfitJob;

@@ -30,6 +30,23 @@ pub struct OperatorStatus {
     pub ledger: Option<f64>,
     /// The memory of the process, in bytes.
     pub memory: Option<u64>,
+    /// What was received over HTTP, if the source receives.
+    pub received: Option<ReceivedBatches>,
+}
+
+/// What a source has received over HTTP since the start of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceivedBatches {
+    /// The batches that were taken.
+    pub batches: u64,
+    /// The batches that were there already.
+    pub repeated: u64,
+    /// The records of the batches that were taken.
+    pub records: u64,
+    /// The requests that were refused.
+    pub refused: u64,
+    /// The bytes that the spool holds.
+    pub held: u64,
 }
 
 /// The function that returns the present status.
@@ -135,8 +152,10 @@ fn stream(events: &mut EventStream<'_>, live: &LiveRun) -> io::Result<()> {
 
 /// Writes the families of the operator.
 fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus) {
-    let OperatorStatus { ready, lag, read, bad, open, ledger, memory } = status;
-    let gauge = MetricKind::Gauge;
+    let OperatorStatus { ready, lag, read, bad, open, ledger, memory, received } = status;
+    let (gauge, counter) = (MetricKind::Gauge, MetricKind::Counter);
+    let of_receiver =
+        |number: fn(&ReceivedBatches) -> u64| received.as_ref().map(|received| number(received) as f64);
     let ready = Some(f64::from(u8::from(*ready)));
     for (name, kind, help, value) in [
         ("ready", gauge, "1 once the ledger is open and the input that was there has been read.", ready),
@@ -151,6 +170,26 @@ fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus
         ("windows_open", gauge, "The windows that have begun and are not closed.", Some(*open as f64)),
         ("ledger_window_seconds", gauge, "The time that the ledger took for the last window.", *ledger),
         ("resident_memory_bytes", gauge, "The memory of the process.", memory.map(|bytes| bytes as f64)),
+        ("received_batches_total", counter, "The batches that were taken.", of_receiver(|all| all.batches)),
+        (
+            "received_repeated_total",
+            counter,
+            "The batches that were there already.",
+            of_receiver(|all| all.repeated),
+        ),
+        (
+            "received_records_total",
+            counter,
+            "The records of the batches that were taken.",
+            of_receiver(|all| all.records),
+        ),
+        (
+            "received_refused_total",
+            counter,
+            "The requests that were refused.",
+            of_receiver(|all| all.refused),
+        ),
+        ("spool_bytes", gauge, "The bytes that the spool holds.", of_receiver(|all| all.held)),
     ] {
         if let Some(value) = value {
             let name = format!("discreet_operator_{name}");
@@ -163,10 +202,10 @@ fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus
 
 /// The page of the operator, which the browser loads anew every two seconds.
 fn operator_page(status: &OperatorStatus) -> String {
-    let OperatorStatus { ready, lag, read, bad, open, ledger, memory } = status;
+    let OperatorStatus { ready, lag, read, bad, open, ledger, memory, received } = status;
     let seconds = |value: &Option<f64>| value.map_or("unknown".to_owned(), |value| format!("{value:.3} s"));
     let bytes = |value: u64| format!("{:.1} MB", value as f64 / 1e6);
-    let rows = [
+    let mut rows = vec![
         ("Ready", if *ready { "yes" } else { "no: the input that was there is still being read" }.to_owned()),
         ("Lag", seconds(lag)),
         ("Read", bytes(*read)),
@@ -175,6 +214,10 @@ fn operator_page(status: &OperatorStatus) -> String {
         ("Ledger, last window", seconds(ledger)),
         ("Memory", memory.map_or("unknown".to_owned(), bytes)),
     ];
+    if let Some(ReceivedBatches { batches, repeated, records, refused, held }) = received {
+        let taken = format!("{batches} taken, {repeated} there already, {refused} refused");
+        rows.extend([("Batches", taken), ("Records received", records.to_string()), ("Spool", bytes(*held))]);
+    }
     let rows: String =
         rows.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).collect();
     format!(

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -24,8 +25,16 @@ struct Sender {
     people: u64,
 }
 
+/// A batch: its id, its lines, and the window and page of each.
+struct Batch {
+    id: String,
+    body: String,
+    about: Vec<(String, String)>,
+}
+
 impl Sender {
-    /// `http` are the further fields of `source.http`.
+    /// `http` are the further fields of `source.http`; windows close 4 seconds late, so that a batch can be
+    /// sent again after a kill.
     fn new(http: &str) -> Sender {
         let scene = Scene::new("http");
         // A free port; nobody else takes it at once.
@@ -33,7 +42,6 @@ impl Sender {
         let from = now() / SECOND * SECOND - SECOND;
         let source = format!("type = \"jsonl\"\nhttp = {{ listen = \"127.0.0.1:{port}\"{http} }}");
         let job = exact(from, None).replace("type = \"csv\"", &source).replace("visits.csv", "spool");
-        // Time for a batch to be sent again after a kill.
         let job =
             job.replace("late = \"500ms\"", "late = \"4s\"").replace("\"lifetime\"", "\"each 10 seconds\"");
         scene.write("job.toml", job);
@@ -41,13 +49,17 @@ impl Sender {
         Sender { scene, port, kept: BTreeMap::new(), people: 0 }
     }
 
+    fn listens(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    }
+
     fn start(&self) -> Life {
         let life = self.scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
-        until("it listens", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+        until("it listens", || self.listens());
         life
     }
 
-    /// Sends a request; returns the status, or `None` where nobody answers.
+    /// Sends a request; returns the status and the response, or `None` where nobody answers.
     fn request(&self, head: &str, body: &[u8]) -> Option<(u16, String)> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         let head = format!(
@@ -55,7 +67,8 @@ impl Sender {
             body.len()
         );
         socket.write_all(head.as_bytes()).ok()?;
-        socket.write_all(body).ok()?;
+        // A response may come before the whole body was sent.
+        let _ = socket.write_all(body);
         let mut response = String::new();
         socket.read_to_string(&mut response).ok()?;
         let status = response.split(' ').nth(1)?.parse().ok()?;
@@ -68,8 +81,8 @@ impl Sender {
         self.request(&head, body).map(|(status, _)| status)
     }
 
-    /// A batch of the present, and its lines by window and page.
-    fn batch(&mut self) -> (String, String, Vec<(String, String)>) {
+    /// A batch of the present.
+    fn batch(&mut self) -> Batch {
         let (mut body, mut about) = (String::new(), Vec::new());
         for _ in 0..20 {
             let (time, page) = (now(), PAGES[(self.people % 3) as usize]);
@@ -81,83 +94,95 @@ impl Sender {
             about.push((moment(time / SECOND * SECOND), page.to_owned()));
             self.people += 1;
         }
-        (format!("batch-{}", self.people), body, about)
+        Batch { id: format!("batch-{}", self.people), body, about }
     }
 
-    fn keep(&mut self, about: Vec<(String, String)>) {
-        about.into_iter().for_each(|line| *self.kept.entry(line).or_default() += 1);
+    fn send(&self, batch: &Batch) -> Option<u16> {
+        self.post(&batch.id, batch.body.as_bytes())
     }
 
-    /// Compares all released windows with the lines that were acknowledged.
-    fn compare(&self) -> i64 {
-        let printed = Printed::of(&self.scene.read("releases.jsonl"));
-        let mut sum = 0;
-        for ((start, page), value) in tallies(&printed.values()) {
-            let kept = self.kept.get(&(start.clone(), page.clone())).copied().unwrap_or_default();
-            assert_eq!(value, kept, "{start} {page}");
-            sum += value;
+    fn keep(&mut self, batch: &Batch) {
+        batch.about.iter().cloned().for_each(|line| *self.kept.entry(line).or_default() += 1);
+    }
+
+    /// Waits until each window up to the present is released, ends the run, and compares every released window
+    /// with the lines that were acknowledged; returns the number of released records.
+    fn finish(&self, life: Life) -> i64 {
+        let last = now() / SECOND * SECOND;
+        let start = format!("\"start\":\"{}\"", moment(last));
+        until("the present window is released", || {
+            self.scene.read("releases.jsonl").lines().any(|line| line.contains(&start))
+        });
+        life.signal(Signal::TERM);
+        let said = life.end();
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let lines = self.scene.read("releases.jsonl");
+        assert!(!lines.contains("input gap") && !said.err.contains("p1"), "{lines} {said:?}");
+        self.scene.verify("job.ledger");
+        let found = tallies(&Printed::of(&lines).values());
+        for (at, kept) in &self.kept {
+            assert_eq!(found.get(at), Some(kept), "{at:?}\n{lines}");
         }
+        let sum = found.values().sum();
+        assert_eq!(sum, self.kept.values().sum::<i64>(), "records that nobody has sent");
         sum
     }
 
-    /// Waits until all windows up to the present are released.
-    fn released(&self) {
-        let last = moment(now() / SECOND * SECOND);
-        let closed = |line: &str| line.contains(&last) && line.contains("\"closed\":true");
-        until("the present window is released", || self.scene.read("releases.jsonl").lines().any(closed));
+    /// The segments that are there.
+    fn segments(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.scene.at("spool")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut segments: Vec<String> = names.filter(|name| name.ends_with(".jsonl")).collect();
+        segments.sort();
+        segments
     }
 }
 
 // Refutes a batch that is acknowledged and lost, or counted twice, when the run is killed at once and the
-// sender, which may not have heard, sends again; and an input gap while nobody listens.
+// sender, which may not have heard, sends again; a torn end that is counted; and an input gap while nobody
+// listens.
 #[test]
 fn what_was_acknowledged_is_counted_once_whatever_kills_the_run() {
     let mut sender = Sender::new("");
     let mut life = sender.start();
     for kill in 0..4 {
         for _ in 0..5 {
-            let (id, body, about) = sender.batch();
-            assert_eq!(sender.post(&id, body.as_bytes()), Some(200));
-            sender.keep(about);
-            assert_eq!(sender.post(&id, body.as_bytes()), Some(200), "again");
+            let batch = sender.batch();
+            assert_eq!(sender.send(&batch), Some(200));
+            sender.keep(&batch);
+            assert_eq!(sender.send(&batch), Some(200), "again");
             thread::sleep(Duration::from_millis(50));
         }
-        let (id, body, about) = sender.batch();
-        assert_eq!(sender.post(&id, body.as_bytes()), Some(200));
-        sender.keep(about);
+        let batch = sender.batch();
+        assert_eq!(sender.send(&batch), Some(200));
+        sender.keep(&batch);
         life.kill();
-        assert_eq!(sender.post(&id, body.as_bytes()), None, "nobody listens");
+        assert_eq!(sender.send(&batch), None, "nobody listens");
         if kill == 2 {
             // A batch that was written in part, and that nobody has acknowledged.
-            let segment = sender.scene.at("spool/00000001.jsonl");
-            let torn =
-                [fs::read(&segment).unwrap().as_slice(), body.as_bytes(), b"{\"person\":\"tor"].concat();
-            fs::write(&segment, torn).unwrap();
+            let segment = sender.scene.at("spool").join(sender.segments().last().unwrap());
+            let torn = [fs::read(&segment).unwrap(), batch.body.replace("\"p", "\"q").into()].concat();
+            fs::write(&segment, &torn[..torn.len() - 9]).unwrap();
         }
         life = sender.start();
-        assert_eq!(sender.post(&id, body.as_bytes()), Some(200), "its id is known");
+        assert_eq!(sender.send(&batch), Some(200), "its id is known");
     }
-    sender.released();
-    life.signal(Signal::TERM);
-    assert_eq!(life.end().code, Some(0));
-    assert_eq!(sender.compare(), 4 * 6 * 20);
-    assert!(!sender.scene.read("releases.jsonl").contains("input gap"));
-    sender.scene.verify("job.ledger");
+    assert_eq!(sender.finish(life), 4 * 6 * 20);
     // The spool is read like a log.
-    assert_eq!(sender.scene.run(&["check", "job.toml", "--connect"]).code, Some(0));
-    let sample = sender.scene.run(&["check", "job.toml", "--sample", "1000"]);
-    assert!(sample.code == Some(0) && sample.out.contains("480"), "{sample:?}");
+    sender.scene.done(&["check", "job.toml", "--connect"]);
+    let sample = sender.scene.done(&["check", "job.toml", "--sample", "1000"]);
+    assert!(sample.out.contains("480"), "{sample:?}");
 }
 
-// Refutes a bound that is passed, a request that is not refused, one that ends the run, and an answer from
-// which a sender learns more than it sent.
+// Refutes a request that is not refused, one that ends the run or leaves something in the spool, and an answer
+// from which a sender learns more than it sent.
 #[test]
 fn a_sender_is_refused_as_the_page_says() {
-    let mut sender = Sender::new(", batch = \"2 kB\", hold = \"4 kB\", token = \"token\"");
+    let mut sender = Sender::new(", batch = \"2 kB\", token = { file = \"token\" }");
     sender.scene.write("token", TOKEN);
     let mut life = sender.start();
-    let (id, body, about) = sender.batch();
-    assert!((1_000..1_900).contains(&body.len()));
+    let batch = sender.batch();
+    let id = batch.id.clone();
     let post = |fields: &str| format!("POST /batches HTTP/1.1\r\nIdempotency-Key: {id}{fields}");
     let bearer = format!("\r\nAuthorization: Bearer {TOKEN}");
     for (head, status) in [
@@ -169,47 +194,94 @@ fn a_sender_is_refused_as_the_page_says() {
         (post(&format!("-{}{bearer}", "x".repeat(255))), 400),
         (post(&format!("\r\nContent-Encoding: gzip{bearer}")), 415),
         (post(&format!("\r\nOrigin: http://evil.example{bearer}")), 403),
+        (post(&format!("\r\nTransfer-Encoding: chunked{bearer}")), 400),
     ] {
-        let (found, response) = sender.request(&head, body.as_bytes()).unwrap();
+        let (found, response) = sender.request(&head, batch.body.as_bytes()).unwrap();
         assert_eq!(found, status, "{head}: {response}");
         assert!(!response.contains("person") && !response.contains(&id), "{response}");
     }
     assert_eq!(sender.post("large", &[b'\n'; 2_001]), Some(413));
+    for bad in
+        ["{\"person\":\"s3cr3t\"", "[1]", "\"s3cr3t\"", "s3cr3t", "{\"a\":1} {\"a\":2}", "{\"a\":\u{7}}"]
+    {
+        let body = format!("{}{bad}\n", &batch.body[..batch.body.find('\n').unwrap() + 1]);
+        let (found, response) = sender.request(&post(&bearer), body.as_bytes()).unwrap();
+        assert!(found == 400 && !response.contains("s3cr3t"), "{bad}: {response}");
+    }
+    // A client that goes away in the middle of a body.
+    let mut broken = TcpStream::connect(("127.0.0.1", sender.port)).unwrap();
+    let head =
+        format!("{}\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n\r\n", post(&bearer), batch.body.len());
+    broken.write_all(&[head.as_bytes(), &batch.body.as_bytes()[..300]].concat()).unwrap();
+    drop(broken);
     assert_eq!(sender.scene.read("spool/00000001.jsonl"), "", "nothing was kept");
-    assert_eq!(sender.post(&id, body.as_bytes()), Some(200));
-    sender.keep(about);
-    assert_eq!(sender.post(&id, b"other bytes\n"), Some(422));
-    // Until the spool is full; then a batch that is there is acknowledged, and another one is not.
-    let (other, more, about) = sender.batch();
-    assert_eq!(sender.post(&other, more.as_bytes()), Some(200));
-    sender.keep(about);
-    let (third, most, _) = sender.batch();
-    let head = format!("POST /batches HTTP/1.1\r\nIdempotency-Key: {third}{bearer}");
-    let (status, response) = sender.request(&head, most.as_bytes()).unwrap();
-    assert!(status == 429 && response.contains("Retry-After: "), "{response}");
-    assert_eq!(sender.post(&other, more.as_bytes()), Some(200));
-    sender.released();
+    assert_eq!(sender.send(&batch), Some(200));
+    sender.keep(&batch);
+    assert_eq!(sender.post(&id, b"{}\n"), Some(422));
     assert!(!life.has_ended());
-    life.signal(Signal::TERM);
-    assert_eq!(life.end().code, Some(0));
-    assert_eq!(sender.compare(), 2 * 20);
+    assert_eq!(sender.finish(life), 20);
     // Beyond this machine, a token is required.
-    let open =
-        sender.scene.read("job.toml").replace("127.0.0.1:", "0.0.0.0:").replace(", token = \"token\"", "");
+    let job = sender.scene.read("job.toml");
+    let open = job.replace("127.0.0.1:", "0.0.0.0:").replace(", token = { file = \"token\" }", "");
     sender.scene.write("open.toml", open);
     let said = sender.scene.run(&["check", "open.toml"]);
-    assert!(said.code == Some(78) && said.err.contains("a token beside it"), "{said:?}");
+    assert!(said.code == Some(78) && said.err.contains("source.http.token"), "{said:?}");
     sender.scene.write("hosts", "127.0.0.1:1\n127.0.0.1:2\n");
     let said = sender.scene.run(&["run", "job.toml", "--hosts", "hosts", "-n", "2", "-p", "0"]);
     assert!(said.code == Some(78) && said.err.contains("source.http: "), "{said:?}");
+    // A token that nobody has written.
+    fs::remove_file(sender.scene.at("token")).unwrap();
+    let said = sender.scene.run(&["run", "job.toml", "--out", "releases.jsonl"]);
+    assert!(said.code != Some(0) && said.err.contains("no such file"), "{said:?}");
 }
 
-// Refutes batches of two senders that are torn or counted twice.
+// Refutes a bound that is passed, a full spool that loses a batch, one that stays full, a segment that is kept
+// though no restart needs it, and one that is removed and then missed by a restart.
+#[test]
+fn a_full_spool_refuses_until_windows_are_released_and_segments_go() {
+    let mut sender = Sender::new(", batch = \"2 kB\", hold = \"6 kB\"");
+    let mut life = sender.start();
+    let (mut refused, mut batches, since) = (0, 0, Instant::now());
+    // Some 24 kB, in an order of time that the spool's bound slows down.
+    while batches < 16 {
+        let batch = sender.batch();
+        let head = format!("POST /batches HTTP/1.1\r\nIdempotency-Key: {}", batch.id);
+        let (status, response) = sender.request(&head, batch.body.as_bytes()).unwrap();
+        match status {
+            200 => {
+                (batches, _) = (batches + 1, sender.keep(&batch));
+                if batches == 8 {
+                    life.kill();
+                    life = sender.start();
+                    assert_eq!(sender.send(&batch), Some(200), "its id is known");
+                }
+            }
+            429 => {
+                refused += 1;
+                assert!(response.contains("Retry-After: 5\r\n"), "{response}");
+                thread::sleep(Duration::from_millis(100));
+            }
+            _ => panic!("{response}"),
+        }
+        assert!(since.elapsed() < Duration::from_secs(90), "{batches} batches, {refused} refused");
+        let sizes = sender.segments();
+        let sizes = sizes.iter().map(|name| sender.scene.read(&format!("spool/{name}")).len());
+        assert!(sizes.sum::<usize>() <= 6_000);
+    }
+    assert!(refused >= 3, "{refused}");
+    assert_eq!(sender.finish(life), 16 * 20);
+    let segments = sender.segments();
+    assert!(segments[0] != "00000001.jsonl" && segments.len() <= 6, "{segments:?}");
+}
+
+// Refutes a batch that is torn, lost, or counted twice where several senders share a run of several threads,
+// and where both send the same batch.
 #[test]
 fn two_senders_share_a_run() {
     let mut sender = Sender::new("");
-    let life = sender.start();
-    let batches: Vec<_> = (0..40).map(|_| sender.batch()).collect();
+    let life = sender.scene.start(&["run", "job.toml", "--out", "releases.jsonl", "-w", "2"]);
+    until("it listens", || sender.listens());
+    let batches: Vec<Batch> = (0..40).map(|_| sender.batch()).collect();
     let shared = &sender;
     thread::scope(|scope| {
         for order in [0, 1] {
@@ -217,15 +289,101 @@ fn two_senders_share_a_run() {
             scope.spawn(move || {
                 for at in 0..batches.len() {
                     let at = if order == 0 { at } else { batches.len() - 1 - at };
-                    let (id, body, _) = &batches[at];
-                    assert_eq!(shared.post(id, body.as_bytes()), Some(200));
+                    // At the same moment, one of the two may be asked to send it again.
+                    let mut status = shared.send(&batches[at]);
+                    while status == Some(503) {
+                        status = shared.send(&batches[at]);
+                    }
+                    assert_eq!(status, Some(200));
                 }
             });
         }
     });
-    batches.into_iter().for_each(|(_, _, about)| sender.keep(about));
-    sender.released();
-    life.signal(Signal::TERM);
-    assert_eq!(life.end().code, Some(0));
-    assert_eq!(sender.compare(), 40 * 20);
+    batches.iter().for_each(|batch| sender.keep(batch));
+    assert_eq!(sender.finish(life), 40 * 20);
+}
+
+// Refutes a window that an idle receiver leaves open, numbers that the public sees, and ones that do not count.
+#[test]
+fn an_idle_receiver_closes_windows_and_its_operator_sees_numbers() {
+    let mut sender = Sender::new("");
+    let job = sender.scene.read("job.toml").replace("late = \"4s\"", "late = \"500ms\"");
+    sender.scene.write("job.toml", job + "\n[watch]\nlisten = \"127.0.0.1:0\"\noperator = true\n");
+    let life = sender.start();
+    let batch = sender.batch();
+    assert_eq!(sender.send(&batch), Some(200));
+    sender.keep(&batch);
+    assert_eq!(sender.send(&batch), Some(200));
+    assert_eq!(sender.post("", b"{}"), Some(400));
+    let mut address = String::new();
+    until("it serves", || {
+        let said = life.said().1;
+        let found = said.split("watch: http://").nth(1).and_then(|rest| rest.split('/').next());
+        address = found.unwrap_or_default().to_owned();
+        !address.is_empty()
+    });
+    let get = |path: &str| {
+        let mut socket = TcpStream::connect(&address).unwrap();
+        write!(socket, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).unwrap();
+        response
+    };
+    let metrics = get("/metrics");
+    for (name, value) in [("batches", 1), ("repeated", 1), ("records", 20), ("refused", 1)] {
+        let sample = format!("\ndiscreet_operator_received_{name}_total {value}\n");
+        assert!(metrics.contains(&sample), "{sample} {metrics}");
+    }
+    assert!(
+        metrics.contains(&format!("\ndiscreet_operator_spool_bytes {}\n", batch.body.len() + 40)),
+        "{metrics}"
+    );
+    assert!(get("/operator").contains("<dt>Batches</dt><dd>1 taken, 1 there already, 1 refused</dd>"));
+    // Nothing more comes.
+    let after = Printed::of(&sender.scene.read("releases.jsonl")).values().len();
+    until("two more windows", || {
+        Printed::of(&sender.scene.read("releases.jsonl")).values().len() >= after + 6
+    });
+    assert_eq!(sender.finish(life), 20);
+}
+
+// Refutes a disk without room at which a batch is acknowledged, one that is lost by it, and a run that ends by
+// it. The disk is a bound on the size of files.
+#[test]
+fn a_full_disk_refuses_and_loses_nothing() {
+    let mut sender = Sender::new(", batch = \"2 MB\"");
+    let command = format!(
+        "trap '' XFSZ; ulimit -f 2048; exec {} run job.toml --out releases.jsonl",
+        env!("CARGO_BIN_EXE_discreet")
+    );
+    let mut child = Command::new("sh")
+        .args(["-c", &command])
+        .current_dir(sender.scene.at(""))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("it listens", || sender.listens());
+    let batch = sender.batch();
+    assert_eq!(sender.send(&batch), Some(200));
+    sender.keep(&batch);
+    // 1.2 MB of records that no window counts, twice, in files of at most 1 or 2 MB.
+    let much = "{\"person\":\"q\",\"time\":\"1\",\"page\":\"z\"}\n".repeat(31_000);
+    let statuses: Vec<_> =
+        (0..3).map(|number| sender.post(&format!("much-{number}"), much.as_bytes())).collect();
+    assert!(statuses.contains(&Some(507)), "{statuses:?}");
+    let kept = 1 + statuses.iter().filter(|status| **status == Some(200)).count();
+    let last = sender.batch();
+    assert_eq!(sender.send(&last), Some(200), "there is room for a small one");
+    sender.keep(&last);
+    assert!(child.try_wait().unwrap().is_none(), "the run goes on");
+    let ids = fs::metadata(sender.scene.at("spool/ids/00000001")).unwrap().len();
+    assert_eq!(ids, 40 * (kept as u64 + 1));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let life = sender.start();
+    assert_eq!(sender.send(&batch), Some(200));
+    assert_eq!(sender.post("much-2", much.as_bytes()), Some(200), "there is room now");
+    assert_eq!(sender.finish(life), 2 * 20);
 }

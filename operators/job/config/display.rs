@@ -85,7 +85,8 @@ fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
             .map(|fields| list(&fields.iter().map(|field| text(field)).collect::<Vec<_>>())),
     )?;
     if let Some(HttpSpec { listen, token, batch, hold }) = &source.http {
-        let token = token.as_ref().map(|token| format!(", token = {{ file = {} }}", path(token))).unwrap_or_default();
+        let token =
+            token.as_ref().map(|token| format!(", token = {{ file = {} }}", path(token))).unwrap_or_default();
         writeln!(f, "http = {{ listen = \"{listen}\"{token}, batch = \"{batch} B\", hold = \"{hold} B\" }}")?;
     }
     optional(f, "id", source.id.as_ref().map(|id| format!("{{ field = {} }}", text(id))))?;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::mistake::MistakeDetail;
 use super::node::{ConfigNode, TableNode};
-use super::watch::{check_token, read_address, read_token_file};
 use super::number::ConfigNumber;
 use super::span::TimeFormat;
 use super::span::{SIZE_WORDS, bytes, fixed, unit_words};
+use super::watch::{check_token, read_address, read_token_file};
 use crate::job::MistakeKind;
 use crate::time::{Span, Zone};
 
@@ -160,9 +160,10 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
             &["type", "people", "rows", "keys"],
             &["skew", "seed", "time", "zone", "order", "late", "ahead", "bad", "id"],
         ),
-        Some("jsonl") => {
-            node.fields(&["type", "path"], &["time", "zone", "order", "late", "ahead", "bad", "id", "fields", "http"])
-        }
+        Some("jsonl") => node.fields(
+            &["type", "path"],
+            &["time", "zone", "order", "late", "ahead", "bad", "id", "fields", "http"],
+        ),
         Some(_) => node.fields(&["type", "path"], &COMMON),
         // The type itself is missing or misspelt: the fields of any type are accepted.
         None => node.fields(

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::number::BudgetShare;
 use super::node::TableNode;
+use super::number::BudgetShare;
 use super::{ConfigNode, MistakeDetail, MistakeKind};
 use crate::decimal::Decimal;
 
@@ -68,8 +68,7 @@ pub(super) fn read_watch(node: ConfigNode<'_>, beside: &Path) -> Option<WatchSpe
     if let Some(address) = listen {
         check_token(&fields, address, token.as_deref(), "127.0.0.1:9464")?;
     } else if operator || token.is_some() {
-        let remedy =
-            "listen = \"127.0.0.1:9464\", or leave out operator and token: without an address nothing is served";
+        let remedy = "listen = \"127.0.0.1:9464\", or leave out operator and token: without an address nothing is served";
         return fields.refuse("listen", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy));
     }
     Some(WatchSpec { listen, operator, token, exec, budget })

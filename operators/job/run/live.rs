@@ -8,7 +8,9 @@ use super::vitals::uses;
 use super::*;
 use std::sync::OnceLock;
 
-use crate::dataflow::{Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, WrittenPosition};
+use crate::dataflow::{
+    Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, WrittenPosition,
+};
 use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
 use crate::time::{Span, Time, in_words};

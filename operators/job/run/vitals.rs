@@ -11,7 +11,7 @@ use super::*;
 use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SystemClock};
 use crate::gate::BudgetStatus;
 use crate::job::release_plan::ReleasePlan;
-use crate::job::sources::{Brake, Progress, SourcePart, Survey, SurveyedKind, Use};
+use crate::job::sources::{Brake, Progress, ReceiverSigns, SourcePart, Survey, SurveyedKind, Use};
 use crate::time::{Span, Time, in_utc};
 
 /// The condition of a live job: prints as one line.
@@ -54,6 +54,8 @@ pub struct VitalSigns {
     pub ledger: Option<Duration>,
     /// True while windows wait because the clock was set.
     pub clock_held: bool,
+    /// What a receiver over HTTP has received, if the source has one.
+    pub received: Option<ReceiverSigns>,
 }
 
 impl Vitals {
@@ -76,6 +78,7 @@ impl Vitals {
             open: known.open(now),
             released: known.released,
             ledger: known.ledger,
+            received: known.progress.as_ref().and_then(|progress| progress.received()),
             clock_held: known.clock.as_ref().is_some_and(|clock| clock.believed().is_held),
         }
     }

@@ -10,7 +10,7 @@ use memchr::memchr_iter;
 use super::cutter::Piece;
 use super::input::Crew;
 use super::lines::CsvColumns;
-use super::receiver::ReceivedCounts;
+use super::receiver::{ReceivedCounts, ReceiverSigns};
 use crate::dataflow::SourceError;
 use crate::time::Time;
 
@@ -246,8 +246,8 @@ impl Progress {
     }
 
     /// The numbers of the receiver, if the input has one.
-    pub(crate) fn received(&self) -> Option<&ReceivedCounts> {
-        self.received.get().map(Arc::as_ref)
+    pub(crate) fn received(&self) -> Option<ReceiverSigns> {
+        self.received.get().map(|counts| counts.read())
     }
 
     pub(super) fn add(&self, bytes: u64) {

@@ -51,6 +51,7 @@ pub(crate) use input::{ClusterCrew, Crew, InputPace, SourceInput, open};
 pub(crate) use maker::{MISSING, SourceRecord};
 pub(crate) use number::steps;
 pub(crate) use part::SourcePart;
+pub use receiver::ReceiverSigns;
 pub use survey::{Survey, Warn};
 pub(crate) use survey::{SurveyedKind, Use};
 pub use synthetic::{SyntheticLog, SyntheticRow};

@@ -53,6 +53,31 @@ pub(crate) struct ReceivedCounts {
     pub(crate) held: AtomicU64,
 }
 
+/// The vital signs of a receiver over HTTP, since the start of the run.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct ReceiverSigns {
+    /// The batches that were taken.
+    pub batches: u64,
+    /// The batches that were there already.
+    pub repeated: u64,
+    /// The records of the batches that were taken.
+    pub records: u64,
+    /// The batches that were refused.
+    pub refused: u64,
+    /// The bytes that the spool holds.
+    pub held: u64,
+}
+
+impl ReceivedCounts {
+    pub(super) fn read(&self) -> ReceiverSigns {
+        let [batches, repeated, records, refused, held] =
+            [&self.batches, &self.repeated, &self.records, &self.refused, &self.held]
+                .map(|count| count.load(Ordering::Relaxed));
+        ReceiverSigns { batches, repeated, records, refused, held }
+    }
+}
+
 /// A receiver whose spool is open, and that does not listen yet.
 pub(super) struct BatchReceiver {
     spool: Arc<Spool>,
@@ -183,7 +208,8 @@ fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn check_lines(body: &[u8]) -> Result<(), HttpResponse> {
     for line in lines(body) {
         let is_object = line.trim_ascii_start().starts_with(b"{");
-        if !is_object || line.len() > Sizes::USUAL.line || serde_json::from_slice::<IgnoredAny>(line).is_err() {
+        if !is_object || line.len() > Sizes::USUAL.line || serde_json::from_slice::<IgnoredAny>(line).is_err()
+        {
             let why = "found a line that is no JSON object, or is too long; send one object on each line, and mend \
                        the batch: nothing of it is kept\n";
             return Err(HttpResponse::text(400, why));

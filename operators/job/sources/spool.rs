@@ -293,7 +293,11 @@ impl Spool {
         }
         if let Some(known) = open.known.get(&id) {
             let is_it = known.bytes == bytes;
-            return if is_it { Ok((known.number, SpooledBatch::Repeated)) } else { Err(SpoolRefusal::OtherBatch) };
+            return if is_it {
+                Ok((known.number, SpooledBatch::Repeated))
+            } else {
+                Err(SpoolRefusal::OtherBatch)
+            };
         }
         let failed = |error: &io::Error| match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
@@ -337,8 +341,7 @@ impl Spool {
 
     fn is_long(&self, open: &OpenSpool) -> bool {
         let OpenSpool { segment, .. } = open;
-        segment.length >= self.bounds.segment
-            || segment.batches >= (self.bounds.remembered / BATCHES).max(1)
+        segment.length >= self.bounds.segment || segment.batches >= (self.bounds.remembered / BATCHES).max(1)
     }
 
     /// Closes the open segment if it has batches and is due, and opens the next one. The former segment is
@@ -542,7 +545,9 @@ mod tests {
     fn text(place: &Place) -> String {
         let mut all = numbers(&place.path("spool"), ".jsonl").unwrap();
         all.sort_unstable();
-        all.iter().map(|number| fs::read_to_string(lines_path(&place.path("spool"), *number)).unwrap()).collect()
+        all.iter()
+            .map(|number| fs::read_to_string(lines_path(&place.path("spool"), *number)).unwrap())
+            .collect()
     }
 
     // Refutes a batch that is written twice, an id that is forgotten with its process, one that stands for
@@ -679,7 +684,10 @@ mod tests {
                 scope.spawn(move || {
                     for number in 0..20 {
                         let body = format!("{sender} {number}\n").repeat(3);
-                        assert_eq!(spool.add(&format!("{sender}-{number}"), body.as_bytes()), Ok(SpooledBatch::New));
+                        assert_eq!(
+                            spool.add(&format!("{sender}-{number}"), body.as_bytes()),
+                            Ok(SpooledBatch::New)
+                        );
                     }
                 });
             }

@@ -49,7 +49,11 @@ impl SpoolPosition {
         let (segment, rest) = rest.split_first_chunk()?;
         let (offset, tail) = rest.split_first_chunk()?;
         let tail = Digest(tail.try_into().ok()?);
-        Some(SpoolPosition { segment: u64::from_le_bytes(*segment), offset: u64::from_le_bytes(*offset), tail })
+        Some(SpoolPosition {
+            segment: u64::from_le_bytes(*segment),
+            offset: u64::from_le_bytes(*offset),
+            tail,
+        })
     }
 
     /// The position at an offset of a segment.
@@ -196,7 +200,9 @@ impl SpoolReader<'_> {
     /// The position behind everything that was dealt. A batch ends with a line, and so does what was read.
     fn position(&self) -> Result<SpoolPosition, SourceError> {
         match self.reported {
-            Some(reported) if (reported.segment, reported.offset) == (self.segment, self.offset) => Ok(reported),
+            Some(reported) if (reported.segment, reported.offset) == (self.segment, self.offset) => {
+                Ok(reported)
+            }
             _ => SpoolPosition::at(self.spool, self.segment, self.offset),
         }
     }
@@ -224,7 +230,7 @@ mod tests {
             let place = Place::new(&format!("spooled-{name}"));
             let spool = Spool::open(&place.path("spool"), bounds).unwrap();
             for number in 0..batches {
-                spool.add(&number.to_string(), format!("{name} {number:0300}\n").as_bytes()).unwrap();
+                spool.add(&number.to_string(), format!("{number:0300} {name}\n").as_bytes()).unwrap();
             }
             (place, spool)
         };
