@@ -387,3 +387,103 @@ fn a_full_disk_refuses_and_loses_nothing() {
     assert_eq!(sender.post("much-2", much.as_bytes()), Some(200), "there is room now");
     assert_eq!(sender.finish(life), 2 * 20);
 }
+
+// Refutes a page whose commands do not work as they stand there.
+#[test]
+fn the_example_receives_by_the_command_on_its_page() {
+    let page = include_str!("../../config/http.toml");
+    let scene = Scene::new("http-example");
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let at = |text: &str| text.replace("127.0.0.1:8080", &format!("127.0.0.1:{port}"));
+    fs::create_dir(scene.at("state")).unwrap();
+    fs::create_dir(scene.at("config")).unwrap();
+    scene.write("config/http.toml", at(page));
+    let commands: Vec<String> = page.lines().filter_map(|line| line.strip_prefix("#   ")).map(at).collect();
+    let [init, run, post] = &commands[..] else { panic!("{commands:?}") };
+    let words = |command: &str| -> Vec<String> { command.split(' ').skip(1).map(str::to_owned).collect() };
+    // The paths of a job file are beside it.
+    fs::create_dir(scene.at("config/state")).unwrap();
+    let [init, run] = [init, run].map(|command| words(&command.replace("state/", "config/state/")));
+    scene.done(&init.iter().map(String::as_str).collect::<Vec<_>>());
+    let life = scene.start(&run.iter().map(String::as_str).collect::<Vec<_>>());
+    until("it says where it receives", || {
+        life.said().1.contains(&format!("batches are received at http://127.0.0.1:{port}/batches"))
+    });
+    let said = Command::new("sh").args(["-c", post]).output().unwrap();
+    if said.status.code() == Some(127) {
+        println!("skipped: curl: no such command (apt-get install curl)");
+    } else {
+        assert_eq!(said.stdout, b"kept\n", "{said:?}");
+    }
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+}
+
+// Measures the records a second that are received, beside the same records as a file that is followed.
+#[test]
+#[ignore = "a measurement: cargo test --release --test job http::received -- --ignored --nocapture"]
+fn received_records_a_second() {
+    const BATCHES: u64 = 200;
+    const RECORDS: u64 = 2_000;
+    let batch = |number: u64| -> String {
+        let line = |at: u64| {
+            format!("{{\"person\":\"p{}\",\"time\":\"1.5\",\"page\":\"a\"}}\n", number * RECORDS + at)
+        };
+        (0..RECORDS).map(line).collect()
+    };
+    let batches: Vec<String> = (0..BATCHES).map(batch).collect();
+    let bytes: usize = batches.iter().map(String::len).sum();
+    let sender = Sender::new("");
+    let life = sender.start();
+    let read = |life: &Life, asked: &mut usize| {
+        *asked += 1;
+        life.signal(Signal::USR1);
+        until("it answers", || life.said().1.matches("operator only: lag ").count() == *asked);
+        let said = life.said().1;
+        let line = said.lines().rfind(|line| line.contains("MB read")).unwrap().to_owned();
+        let before = line.split(" MB read").next().unwrap().to_owned();
+        before.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let wait = |life: &Life| {
+        let mut asked = 0;
+        while read(life, &mut asked) < bytes as f64 / 1e6 - 0.1 {
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    for senders in [1, 4] {
+        let since = Instant::now();
+        thread::scope(|scope| {
+            for part in 0..senders {
+                let (sender, batches) = (&sender, &batches);
+                scope.spawn(move || {
+                    for number in (part..batches.len()).step_by(senders) {
+                        let id = format!("{senders}-{number}");
+                        assert_eq!(sender.post(&id, batches[number].as_bytes()), Some(200));
+                    }
+                });
+            }
+        });
+        let rate = (BATCHES * RECORDS) as f64 / since.elapsed().as_secs_f64();
+        println!("{senders} senders: {rate:.0} records/s acknowledged, in batches of {RECORDS}");
+    }
+    life.signal(Signal::TERM);
+    life.end();
+    let log = Sender::new("");
+    let job = log.scene.read("job.toml");
+    let from = job.find("http = ").unwrap();
+    let end = from + job[from..].find('\n').unwrap();
+    log.scene.write(
+        "job.toml",
+        format!("{}{}", &job[..from], &job[end + 1..]).replace("\"spool\"", "\"log.jsonl\""),
+    );
+    log.scene.write("log.jsonl", "");
+    let life = log.scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+    until("it has begun", || life.said().1.contains("started: "));
+    let since = Instant::now();
+    log.scene.write("log.jsonl", batches.concat());
+    wait(&life);
+    let rate = (BATCHES * RECORDS) as f64 / since.elapsed().as_secs_f64();
+    println!("the same records as a file that is followed: {rate:.0} records/s read");
+    life.signal(Signal::TERM);
+    life.end();
+}

@@ -269,13 +269,7 @@ fn http(node: &ConfigNode<'_>, beside: &Path) -> Option<HttpSpec> {
     if hold < batch.saturating_add(HELD_BESIDE) {
         return node.conflict("a spool that holds no batch", "a larger hold, or a smaller batch");
     }
-    let listen = fields.read("listen", |node| {
-        let listen = read_address(&node, EXAMPLE)?;
-        if listen.port() == 0 {
-            return node.refuse("port 0, which is another one at each start", "the port that senders know");
-        }
-        Some(listen)
-    });
+    let listen = fields.read("listen", |node| read_address(&node, EXAMPLE));
     let token = read_token_file(&fields, beside)?;
     check_token(&fields, listen?, token.as_deref(), EXAMPLE)?;
     Some(HttpSpec { listen: listen?, token, batch, hold })

@@ -153,6 +153,11 @@ impl Job {
         }
         let offers = self.release_plans(horizon)?;
         let crew = self.crew(workers, processes)?;
+        if crew.processes > 1 && self.source.http.is_some() {
+            let message = "source.http: found a receiver for several processes, of which one alone has the spool; run one \
+                           process, with -w for more threads";
+            return Err(RunError::configuration(message));
+        }
         // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, false, wait)?) } else { None };

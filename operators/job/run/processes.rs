@@ -45,10 +45,6 @@ impl Job {
                            standard inputs nobody can say that they are the same";
             return Err(RunError::configuration(message));
         }
-        if crew.processes > 1 && self.source.http.is_some() {
-            let message = "source.http: found a receiver for several processes; run one process, with -w for more threads";
-            return Err(RunError::configuration(message));
-        }
         Ok(crew)
     }
 

@@ -87,7 +87,10 @@ impl Vitals {
     /// window, and where its input is read.
     pub fn start_line(&self) -> Option<String> {
         let known = self.lock();
-        known.start.clone().filter(|_| known.progress.is_some())
+        let (start, progress) = (known.start.clone()?, known.progress.as_ref()?);
+        let address = progress.received().and_then(|received| received.address);
+        let received = address.map(|address| format!("; batches are received at http://{address}/batches"));
+        Some(start + &received.unwrap_or_default())
     }
 
     pub(super) fn begins(

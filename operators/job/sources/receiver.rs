@@ -10,9 +10,10 @@
 
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::de::IgnoredAny;
 
@@ -51,6 +52,7 @@ pub(crate) struct ReceivedCounts {
     pub(crate) refused: AtomicU64,
     /// The bytes that the spool holds.
     pub(crate) held: AtomicU64,
+    address: OnceLock<SocketAddr>,
 }
 
 /// The vital signs of a receiver over HTTP, since the start of the run.
@@ -67,6 +69,8 @@ pub struct ReceiverSigns {
     pub refused: u64,
     /// The bytes that the spool holds.
     pub held: u64,
+    /// The address at which batches are received.
+    pub address: Option<SocketAddr>,
 }
 
 impl ReceivedCounts {
@@ -74,7 +78,7 @@ impl ReceivedCounts {
         let [batches, repeated, records, refused, held] =
             [&self.batches, &self.repeated, &self.records, &self.refused, &self.held]
                 .map(|count| count.load(Ordering::Relaxed));
-        ReceiverSigns { batches, repeated, records, refused, held }
+        ReceiverSigns { batches, repeated, records, refused, held, address: self.address.get().copied() }
     }
 }
 
@@ -125,6 +129,7 @@ impl BatchReceiver {
     ) -> Result<(Arc<Spool>, HttpServer), SourceError> {
         let (spool, address) = (Arc::clone(&self.spool), self.settings.address);
         let (fault, counts) = (Arc::clone(fault), progress.receives());
+        let shown = Arc::clone(&counts);
         counts.held.store(spool.held(), Ordering::Relaxed);
         let handler = move |request: &HttpRequest| {
             let response = received(&self.spool, &counts, request);
@@ -139,6 +144,7 @@ impl BatchReceiver {
             let why = format!("found {}; give an address that is free", found_by(&error));
             SourceError::lost(format!("source.http.listen: {address}")).because(why)
         })?;
+        let _ = shown.address.set(server.address());
         Ok((spool, server))
     }
 }

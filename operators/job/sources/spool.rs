@@ -598,6 +598,17 @@ mod tests {
         }
     }
 
+    // Refutes a batch that is read though a crash may still lose it.
+    #[test]
+    fn nothing_is_read_before_it_is_durable() {
+        let place = Place::new("spool-durable");
+        let spool = open(&place, BOUNDS);
+        let (number, status) = spool.write("one", b"x").unwrap();
+        assert_eq!((spool.extent(1).unwrap().length, status), (0, SpooledBatch::New));
+        spool.sync(number).unwrap();
+        assert_eq!(spool.extent(1).unwrap().length, 2);
+    }
+
     // Refutes a bound that is passed, a spool that stays full, a segment that is removed while it is needed, and
     // an id that is forgotten with its lines.
     #[test]
