@@ -30,11 +30,11 @@ pub struct OperatorStatus {
     pub ledger: Option<f64>,
     /// The memory of the process, in bytes.
     pub memory: Option<u64>,
-    /// What was received over HTTP, if the source receives.
+    /// The numbers of the receiver over HTTP, if the source has one.
     pub received: Option<ReceivedBatches>,
 }
 
-/// What a source has received over HTTP since the start of the run.
+/// The numbers of a receiver over HTTP since the start of the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceivedBatches {
     /// The batches that were taken.

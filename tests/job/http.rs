@@ -105,8 +105,8 @@ impl Sender {
         batch.about.iter().cloned().for_each(|line| *self.kept.entry(line).or_default() += 1);
     }
 
-    /// Waits until each window up to the present is released, ends the run, and compares every released window
-    /// with the lines that were acknowledged; returns the number of released records.
+    /// Waits until each window up to the present is released, ends the run, and compares every released
+    /// window with the lines that were acknowledged; returns the number of released records.
     fn finish(&self, life: Life) -> i64 {
         let last = now() / SECOND * SECOND;
         let start = format!("\"start\":\"{}\"", moment(last));
@@ -174,8 +174,8 @@ fn what_was_acknowledged_is_counted_once_whatever_kills_the_run() {
     assert!(sample.out.contains("480"), "{sample:?}");
 }
 
-// Refutes a request that is not refused, one that ends the run or leaves something in the spool, and an answer
-// from which a sender learns more than it sent.
+// Refutes a request that is not refused, one that ends the run or leaves something in the spool, and an
+// answer from which a sender learns more than it sent.
 #[test]
 fn a_sender_is_refused_as_the_page_says() {
     let mut sender = Sender::new(", batch = \"2 kB\", token = { file = \"token\" }");
@@ -235,8 +235,8 @@ fn a_sender_is_refused_as_the_page_says() {
     assert!(said.code != Some(0) && said.err.contains("no such file"), "{said:?}");
 }
 
-// Refutes a bound that is passed, a full spool that loses a batch, one that stays full, a segment that is kept
-// though no restart needs it, and one that is removed and then missed by a restart.
+// Refutes a bound that is passed, a full spool that loses a batch, one that stays full, a segment that is
+// kept though no restart needs it, and one that is removed and then missed by a restart.
 #[test]
 fn a_full_spool_refuses_until_windows_are_released_and_segments_go() {
     let mut sender = Sender::new(", batch = \"2 kB\", hold = \"6 kB\"");
@@ -303,7 +303,8 @@ fn two_senders_share_a_run() {
     assert_eq!(sender.finish(life), 40 * 20);
 }
 
-// Refutes a window that an idle receiver leaves open, numbers that the public sees, and ones that do not count.
+// Refutes a window that an idle receiver leaves open, numbers that the public sees, and ones that do not
+// count.
 #[test]
 fn an_idle_receiver_closes_windows_and_its_operator_sees_numbers() {
     let mut sender = Sender::new("");
@@ -347,8 +348,8 @@ fn an_idle_receiver_closes_windows_and_its_operator_sees_numbers() {
     assert_eq!(sender.finish(life), 20);
 }
 
-// Refutes a disk without room at which a batch is acknowledged, one that is lost by it, and a run that ends by
-// it. The disk is a bound on the size of files.
+// Refutes a disk without room at which a batch is acknowledged, one that is lost by it, and a run that ends
+// by it. The disk is a bound on the size of files.
 #[test]
 fn a_full_disk_refuses_and_loses_nothing() {
     let mut sender = Sender::new(", batch = \"2 MB\"");
@@ -486,4 +487,25 @@ fn received_records_a_second() {
     println!("the same records as a file that is followed: {rate:.0} records/s read");
     life.signal(Signal::TERM);
     life.end();
+}
+
+// Refutes windows that are answered from a part of their records where the spool was lost.
+#[test]
+fn a_spool_that_is_lost_is_an_input_gap() {
+    let mut sender = Sender::new("");
+    let life = sender.start();
+    let batch = sender.batch();
+    assert_eq!(sender.send(&batch), Some(200));
+    sender.keep(&batch);
+    thread::sleep(Duration::from_millis(2_500));
+    assert_eq!(sender.finish(life), 20);
+    fs::remove_dir_all(sender.scene.at("spool")).unwrap();
+    let life = sender.start();
+    assert_eq!(sender.send(&batch), Some(200), "nothing is known of it");
+    until("open windows are skipped", || {
+        sender.scene.read("releases.jsonl").contains("\"why\":\"input gap\"")
+    });
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+    sender.scene.verify("job.ledger");
 }

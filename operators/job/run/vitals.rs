@@ -54,7 +54,7 @@ pub struct VitalSigns {
     pub ledger: Option<Duration>,
     /// True while windows wait because the clock was set.
     pub clock_held: bool,
-    /// What a receiver over HTTP has received, if the source has one.
+    /// The numbers of the receiver over HTTP, if the source has one.
     pub received: Option<ReceiverSigns>,
 }
 

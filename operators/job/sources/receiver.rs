@@ -168,23 +168,23 @@ fn received(spool: &Spool, counts: &ReceivedCounts, request: &HttpRequest) -> Ht
             return response;
         }
     }
-    HttpResponse::text(200, "kept\n")
+    HttpResponse::text(200, "kept")
 }
 
 fn batch_id(request: &HttpRequest) -> Result<&str, HttpResponse> {
     if request.path != "/batches" || request.query.is_some() {
-        return Err(HttpResponse::text(404, "found another path; send batches to /batches\n"));
+        return Err(HttpResponse::text(404, "found another path; send batches to /batches"));
     }
     if request.method != HttpMethod::Post {
-        return Err(HttpResponse::text(405, "found no POST; send batches by POST\n").with("Allow", "POST"));
+        return Err(HttpResponse::text(405, "found no POST; send batches by POST").with("Allow", "POST"));
     }
     let coding = request.fields.get("content-encoding");
     if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
-        return Err(HttpResponse::text(415, "Content-Encoding: found one; send the lines as they are\n"));
+        return Err(HttpResponse::text(415, "Content-Encoding: found one; send the lines as they are"));
     }
     let id = request.fields.get("idempotency-key").unwrap_or_default();
     if id.is_empty() || id.len() > LONGEST_ID {
-        let why = "Idempotency-Key: found none of 1 to 255 bytes; give the id of the batch, the same each time it is sent\n";
+        let why = "Idempotency-Key: found none of 1 to 255 bytes; give the id of the batch, the same each time it is sent";
         return Err(HttpResponse::text(400, why));
     }
     Ok(id)
@@ -193,14 +193,14 @@ fn batch_id(request: &HttpRequest) -> Result<&str, HttpResponse> {
 fn refused(refusal: &SpoolRefusal) -> HttpResponse {
     let later = |status, why| HttpResponse::text(status, why).with("Retry-After", RETRY_AFTER);
     match refusal {
-        SpoolRefusal::Full => later(429, "the spool is full; send the batch again later\n"),
+        SpoolRefusal::Full => later(429, "the spool is full; send the batch again later"),
         SpoolRefusal::OtherBatch => HttpResponse::text(
             422,
-            "Idempotency-Key: found that of another batch; give each batch an id of its own\n",
+            "Idempotency-Key: found that of another batch; give each batch an id of its own",
         ),
-        SpoolRefusal::NoRoom => later(507, "the disk is full; send the batch again later\n"),
+        SpoolRefusal::NoRoom => later(507, "the disk is full; send the batch again later"),
         SpoolRefusal::Unwritten | SpoolRefusal::Broken => {
-            later(503, "the batch could not be written; send it again later\n")
+            later(503, "the batch could not be written; send it again later")
         }
     }
 }
@@ -210,14 +210,15 @@ fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
 }
 
-/// Refuses a batch with a line that no run could read: it would be counted as a bad line, again at each start.
+/// Refuses a batch with a line that no run could read: it would be counted as a bad line, again at each
+/// start.
 fn check_lines(body: &[u8]) -> Result<(), HttpResponse> {
     for line in lines(body) {
         let is_object = line.trim_ascii_start().starts_with(b"{");
         if !is_object || line.len() > Sizes::USUAL.line || serde_json::from_slice::<IgnoredAny>(line).is_err()
         {
             let why = "found a line that is no JSON object, or is too long; send one object on each line, and mend \
-                       the batch: nothing of it is kept\n";
+                       the batch: nothing of it is kept";
             return Err(HttpResponse::text(400, why));
         }
     }

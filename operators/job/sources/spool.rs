@@ -1,13 +1,13 @@
 //! The spool: batches of lines that were received, durable before they are acknowledged.
 //!
 //! A spool is a directory. Its segments, `00000001.jsonl` and so on, hold the lines and nothing else, so that
-//! they are read as any log is. Beside them `ids` holds, for each segment, one record for each batch: the hash
-//! of its id, the hash of its bytes, and the place where it ends.
+//! they are read as any log is. Beside them `ids` holds, for each segment, one record for each batch: the
+//! hash of its id, the hash of its bytes, and the place where it ends.
 //!
 //! * **A batch is acknowledged once both files are synced.** Batches that arrive while a sync runs share the
 //!   next one. Nothing is read before it is synced: what is read and what is acknowledged are the same.
-//! * **A batch that is repeated is acknowledged again and not written again.** The same id with other bytes is
-//!   refused. Ids outlive the lines: the newest [`REMEMBERED`] ones are known, or those of the newest
+//! * **A batch that is repeated is acknowledged again and not written again.** The same id with other bytes
+//!   is refused. Ids outlive the lines: the newest [`REMEMBERED`] ones are known, or those of the newest
 //!   [`SEGMENTS`] segments if these are fewer.
 //! * **A segment is removed** once the ledger holds a resume position behind it. Until then it counts towards
 //!   the bound of the spool, at which batches are refused.
@@ -235,7 +235,9 @@ impl Spool {
     ///
     /// If the next one cannot be opened; the spool is as it was.
     pub(super) fn close_older(&self, age: Duration) -> io::Result<()> {
-        self.close_if(|open| open.segment.since.elapsed() >= age)
+        let is_due = |open: &OpenSpool| open.segment.batches > 0 && open.segment.since.elapsed() >= age;
+        // Without waiting for a sync, as long as there is nothing to do.
+        if is_due(&lock_of(&self.open)) { self.close_if(is_due) } else { Ok(()) }
     }
 
     /// Removes the closed segments before this one, which no restart needs.
@@ -366,8 +368,8 @@ impl Spool {
         Ok(())
     }
 
-    /// Ends the writing after a sync that has failed. What it has lost cannot be known, and the next one would
-    /// not report it; so what was not acknowledged is cut off.
+    /// Ends the writing after a sync that has failed. What it has lost cannot be known, and the next one
+    /// would not report it; so what was not acknowledged is cut off.
     fn fail(&self, open: &mut OpenSpool) {
         open.is_broken = true;
         let _ = open.segment.lines.set_len(open.durable);
@@ -569,8 +571,8 @@ mod tests {
         }
     }
 
-    // Refutes an acknowledged batch that a crash loses, and bytes of one that was not acknowledged and stay, at
-    // every byte of either file at which a crash may cut it.
+    // Refutes an acknowledged batch that a crash loses, and bytes of one that was not acknowledged and stay,
+    // at every byte of either file at which a crash may cut it.
     #[test]
     fn what_a_crash_leaves_is_cut_to_whole_batches() {
         let place = Place::new("spool-crash");
@@ -609,8 +611,8 @@ mod tests {
         assert_eq!(spool.extent(1).unwrap().length, 2);
     }
 
-    // Refutes a bound that is passed, a spool that stays full, a segment that is removed while it is needed, and
-    // an id that is forgotten with its lines.
+    // Refutes a bound that is passed, a spool that stays full, a segment that is removed while it is needed,
+    // and an id that is forgotten with its lines.
     #[test]
     fn a_full_spool_takes_batches_again_once_segments_are_removed() {
         let place = Place::new("spool-full");

@@ -1,7 +1,7 @@
 //! The reading of a spool: segment after segment, and in each one as far as it is durable.
 //!
-//! A sender that hears no acknowledgement keeps its batch, and sends it again. So nothing is lost while no run
-//! receives, and no input gap arises from that. One arises where the spool does not hold what the resume
+//! A sender that hears no acknowledgement keeps its batch, and sends it again. So nothing is lost while no
+//! run receives, and no input gap arises from that. One arises where the spool does not hold what the resume
 //! position names: its directory was removed, or is an older copy.
 
 use std::fs::File;
@@ -152,6 +152,12 @@ impl SpoolReader<'_> {
             }
             if !extent.is_closed {
                 return Ok(());
+            }
+            // A segment that was put there by hand may end within a line.
+            if let Some((_, text)) = &mut self.open
+                && let Some(piece) = text.cutter.finish(|| dealer.room())
+            {
+                dealer.deal(piece, first_turn(&self.segment.to_string()), None)?;
             }
             (self.segment, self.offset, self.open) = (self.segment + 1, 0, None);
         }
