@@ -233,7 +233,7 @@ mod tests {
     fn a_position_is_known_by_what_lies_before_it() {
         let bounds = SpoolBounds { segment: 500, hold: 1 << 20, remembered: REMEMBERED };
         let fill = |name: &str, batches: u64| {
-            let place = Place::new(&format!("spooled-{name}"));
+            let place = Place::new(&format!("spooled-{name}-{batches}"));
             let spool = Spool::open(&place.path("spool"), bounds).unwrap();
             for number in 0..batches {
                 spool.add(&number.to_string(), format!("{number:0300} {name}\n").as_bytes()).unwrap();
