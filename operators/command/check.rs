@@ -118,7 +118,9 @@ impl CheckArgs {
 /// Checks the ledger, its key and the source at the places that the file names.
 fn connect(job: &Job, out: Option<&Path>) -> Result<Connected, Refusal> {
     let connected = job.connect(out)?;
-    job.source.records.place().map_or(Ok(()), source)?;
+    // The first run makes a spool.
+    let place = job.source.records.place().filter(|_| job.source.http.is_none());
+    place.map_or(Ok(()), source)?;
     Ok(connected)
 }
 

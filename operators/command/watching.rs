@@ -14,7 +14,7 @@ use discreet::alert::{Alert, Alerts, Audience};
 use discreet::dataflow::Stop;
 use discreet::job::config::WatchSpec;
 use discreet::job::{Job, Processes, ReleaseListener, VitalSigns, Vitals};
-use discreet::watch::{LiveHeading, LiveRun, OperatorStatus, WatchServer, WatchSettings};
+use discreet::watch::{LiveHeading, LiveRun, OperatorStatus, ReceivedBatches, WatchServer, WatchSettings};
 
 use super::observers::{RunReport, heading};
 use super::service::WorkerTurns;
@@ -200,6 +200,13 @@ fn operator_status(
         open: signs.open,
         ledger: signs.ledger.map(|took| took.as_secs_f64()),
         memory: memory_stats::memory_stats().map(|stats| stats.physical_mem as u64),
+        received: signs.received.map(|received| ReceivedBatches {
+            batches: received.batches,
+            repeated: received.repeated,
+            records: received.records,
+            refused: received.refused,
+            held: received.held,
+        }),
     }
 }
 

@@ -219,7 +219,7 @@ mod windows;
 
 pub use driver::{
     All, BATCH, Config, External, FailureKind, Fed, Feeds, Finished, Milestone, Pulled, RunError, Source,
-    SourceError, Stop, Worker, WorkerDeclaration, announce_end, execute,
+    SourceError, Stop, Worker, WorkerDeclaration, WrittenPosition, announce_end, execute,
 };
 #[cfg(feature = "cli")]
 pub(crate) use driver::{Joined, Peers};

@@ -14,7 +14,7 @@ use super::opening::Opening;
 use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
 use super::request::{BudgetStatus, GateEvent, HaltReason, ReleaseRequest, SkipReason};
 use super::state::{HandleRequest, Memory};
-use super::thread::{GateMessage, Halted};
+use super::thread::{GateMessage, Halted, WrittenNotice};
 use crate::accounting::PrivacyUnit;
 use crate::ledger::{AccountSpec, Digest, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms};
 use crate::time::Time;
@@ -367,9 +367,10 @@ impl GateHandle {
     }
 
     /// Writes resume positions with the next rows. Everything that an unsettled window may need must lie
-    /// behind them.
-    pub fn keep_positions(&self, update: ResumeUpdate) {
-        self.send(GateMessage::Resume(update));
+    /// behind them. `written` is called once they are in the ledger, by the gate's thread: then a restart needs
+    /// nothing before them.
+    pub fn keep_positions(&self, update: ResumeUpdate, written: Box<dyn FnOnce() + Send>) {
+        self.send(GateMessage::Resume(update, WrittenNotice(written)));
     }
 
     /// Waits for the answer of the gate's thread; `None` for a gate elsewhere.

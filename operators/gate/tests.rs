@@ -104,6 +104,7 @@ everywhere! {
     a_halted_gate_seals_nothing_that_comes_after
     the_budget_at_the_start_is_that_of_rows_that_have_left
     a_release_states_the_balance_of_its_account
+    positions_are_reported_once_they_are_written
 }
 
 fn a_window_is_drawn_once_however_often_it_is_asked_for(at: ScratchPlace) {
@@ -281,6 +282,37 @@ fn a_halted_gate_seals_nothing_that_comes_after(at: ScratchPlace) {
     drop(gate);
     assert!(matches!(handle.hear(), Some(GateEvent::Halted(HaltReason::Ended))));
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap().nothing());
+}
+
+// Refutes a source that lets go of what a restart still needs.
+fn positions_are_reported_once_they_are_written(at: ScratchPlace) {
+    let scratch = scratch(at, 10);
+    let draws = Arc::default();
+    let (gate, handle) = open(&scratch);
+    let update = |at: u8, replaces| {
+        let changed = vec![(0, "a.log".to_owned(), Some(vec![at]))];
+        ResumeUpdate { input: 0, replaces, since: 5, parts: 1, changed }
+    };
+    let written = Arc::new(AtomicU32::new(0));
+    let keep = |number, replaces| {
+        let written = Arc::clone(&written);
+        handle.keep_positions(
+            update(number, replaces),
+            Box::new(move || _ = written.fetch_add(1, Ordering::SeqCst)),
+        );
+    };
+    keep(1, true);
+    keep(2, false);
+    assert_eq!(handle.resume_positions(0).unwrap(), None);
+    assert_eq!(written.load(Ordering::SeqCst), 0, "no row was written since");
+    handle.submit(request(0, &draws)).unwrap();
+    row(&handle);
+    assert_eq!(written.load(Ordering::SeqCst), 2);
+    let held = handle.resume_positions(0).unwrap().unwrap();
+    assert_eq!(held.parts[0].get("a.log"), Some(&vec![2]));
+    keep(3, false);
+    drop((gate, handle));
+    assert_eq!(written.load(Ordering::SeqCst), 2);
 }
 
 fn a_release_states_the_balance_of_its_account(at: ScratchPlace) {

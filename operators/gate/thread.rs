@@ -32,8 +32,8 @@ pub(super) enum GateMessage {
     Sought(ReleaseId),
     Skipped(ReleaseId, SkipReason),
     Delivered(Digest),
-    /// A change of the resume positions, to be written with the next rows.
-    Resume(ResumeUpdate),
+    /// A change of the resume positions, to be written with the next rows, and a notice for the time after that.
+    Resume(ResumeUpdate, WrittenNotice),
     /// A request for the resume positions that a former run has left of an input.
     Positions(i64, Sender<PositionsReply>),
     /// A request for the end of the last window of a release that has a row.
@@ -50,6 +50,11 @@ pub(super) enum GateMessage {
     /// Finish the pending requests, and end.
     Close,
 }
+
+/// A function that the gate's thread calls once resume positions are written for certain.
+pub(super) struct WrittenNotice(pub(super) Box<dyn FnOnce() + Send>);
+
+redacted!(WrittenNotice);
 
 /// The state of the statistic of a new handle, or the reason for which it gets no handle.
 pub(super) type MemoryReply = Result<Option<Memory>, LedgerError>;
@@ -97,6 +102,8 @@ pub(super) struct Driver {
     /// The time since which a restart reads again, by these changes.
     since: Option<Time>,
     written_since: WrittenSince,
+    /// The notices of these changes.
+    notices: Vec<WrittenNotice>,
     /// The pace at which budgets are being spent.
     pacing: Pacing,
     /// The newest error of the ledger, until an operation succeeds again.
@@ -128,6 +135,7 @@ impl Driver {
             positions: BTreeMap::new(),
             since: None,
             written_since: WrittenSince::default(),
+            notices: Vec::new(),
             pacing,
             cause: None,
             halted: Halted::default(),

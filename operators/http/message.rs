@@ -20,7 +20,6 @@ pub(crate) enum HttpMethod {
 
 /// A complete request.
 #[derive(Debug)]
-#[allow(dead_code, reason = "a server of pages alone needs neither queries, nor fields, nor bodies")]
 pub(crate) struct HttpRequest {
     pub(crate) method: HttpMethod,
     /// The path, as it was sent: it begins with a slash, and no percent sign in it is decoded.
@@ -331,6 +330,7 @@ fn reason(status: u16) -> &'static str {
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",
+        507 => "Insufficient Storage",
         _ if status < 400 => "Status",
         _ => "Error",
     }

@@ -92,5 +92,5 @@ pub use run::{
     Surveyed, VitalSigns, Vitals,
 };
 pub use sinks::published;
-pub use sources::{Progress, RecordCounts, Survey, SyntheticLog, SyntheticRow, Warn};
+pub use sources::{Progress, ReceiverSigns, RecordCounts, Survey, SyntheticLog, SyntheticRow, Warn};
 pub use unfit::UnfitJob;

@@ -8,4 +8,4 @@ mod serve;
 
 pub use live::{KEPT_WINDOWS, LiveHeading, LiveRun};
 pub use report::{Heading, ReleaseNotes, Report};
-pub use serve::{OperatorStatus, OperatorView, WatchServer, WatchSettings};
+pub use serve::{OperatorStatus, OperatorView, ReceivedBatches, WatchServer, WatchSettings};

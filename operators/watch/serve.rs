@@ -44,6 +44,23 @@ pub struct OperatorStatus {
     pub ledger: Option<f64>,
     /// The memory of the process, in bytes.
     pub memory: Option<u64>,
+    /// The numbers of the receiver over HTTP, if the source has one.
+    pub received: Option<ReceivedBatches>,
+}
+
+/// The numbers of a receiver over HTTP since the start of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceivedBatches {
+    /// The batches that were taken.
+    pub batches: u64,
+    /// The batches that were there already.
+    pub repeated: u64,
+    /// The records of the batches that were taken.
+    pub records: u64,
+    /// The requests that were refused.
+    pub refused: u64,
+    /// The bytes that the spool holds.
+    pub held: u64,
 }
 
 /// The function that returns the present status.
@@ -158,6 +175,9 @@ fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus
     let (gauge, counter) = (MetricKind::Gauge, MetricKind::Counter);
     let truth = |is_so: bool| Some(f64::from(u8::from(is_so)));
     let count = |number: u64| Some(number as f64);
+    let of_receiver = |number: fn(&ReceivedBatches) -> u64| {
+        status.received.as_ref().map(|received| number(received) as f64)
+    };
     for (name, kind, help, value) in [
         ("alive", gauge, "1 unless a worker has stopped to take turns.", truth(status.alive)),
         ("ready", gauge, "1 while windows can leave.", truth(status.waits.is_none())),
@@ -202,6 +222,26 @@ fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus
             "The memory of the process.",
             status.memory.map(|bytes| bytes as f64),
         ),
+        ("received_batches_total", counter, "The batches that were taken.", of_receiver(|all| all.batches)),
+        (
+            "received_repeated_total",
+            counter,
+            "The batches that were there already.",
+            of_receiver(|all| all.repeated),
+        ),
+        (
+            "received_records_total",
+            counter,
+            "The records of the batches that were taken.",
+            of_receiver(|all| all.records),
+        ),
+        (
+            "received_refused_total",
+            counter,
+            "The requests that were refused.",
+            of_receiver(|all| all.refused),
+        ),
+        ("spool_bytes", gauge, "The bytes that the spool holds.", of_receiver(|all| all.held)),
     ] {
         if let Some(value) = value {
             let name = format!("discreet_operator_{name}");
@@ -217,7 +257,7 @@ fn operator_page(status: &OperatorStatus) -> String {
     let seconds = |value: Option<f64>| value.map_or("unknown".to_owned(), |value| format!("{value:.3} s"));
     let bytes = |value: u64| format!("{:.1} MB", value as f64 / 1e6);
     let rate = status.rate.map_or(String::new(), |rate| format!(", {rate:.0} a second"));
-    let rows = [
+    let mut rows = vec![
         ("Alive", if status.alive { "yes" } else { "no: a worker takes no turns" }.to_owned()),
         ("Ready", status.waits.map_or("yes".to_owned(), |why| format!("no: {why}"))),
         ("Lag", seconds(status.lag)),
@@ -235,6 +275,10 @@ fn operator_page(status: &OperatorStatus) -> String {
         ("Ledger, last window", seconds(status.ledger)),
         ("Memory", status.memory.map_or("unknown".to_owned(), bytes)),
     ];
+    if let Some(ReceivedBatches { batches, repeated, records, refused, held }) = &status.received {
+        let taken = format!("{batches} taken, {repeated} there already, {refused} refused");
+        rows.extend([("Batches", taken), ("Records received", records.to_string()), ("Spool", bytes(*held))]);
+    }
     let rows: String =
         rows.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).collect();
     format!(

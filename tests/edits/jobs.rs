@@ -395,8 +395,14 @@ pub(crate) fn all() -> Vec<Job> {
             ("privacy.person.missing", None),
             ("privacy.unit", Some("\"record\"")),
         ]),
-        Job::new("lines", &[("release.people", "{}"), gaussian, ("release.cost.rho", "0.01")])
-            .but(&[("source.type", Some("\"jsonl\"")), ("source.path", Some("\"visits.json\""))]),
+        Job::new("lines", &[("release.people", "{}"), gaussian, ("release.cost.rho", "0.01")]).but(&[
+            ("source.type", Some("\"jsonl\"")),
+            ("source.path", Some("\"visits.json\"")),
+            ("source.http.listen", Some("\"127.0.0.1:0\"")),
+            ("source.http.token.file", Some("\"watch.token\"")),
+            ("source.http.batch", Some("\"1 MB\"")),
+            ("source.http.hold", Some("\"1 GB\"")),
+        ]),
         Job::new("made up", &[("release.people", "{}"), gaussian, ("release.cost.rho", "0.01")]).but(&[
             ("source.type", Some("\"synthetic\"")),
             ("source.path", None),
@@ -465,6 +471,10 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("source.bad.lines", "another", "20"),
     edit("source.id.field", "another", "\"other_id\""),
     edit("source.id.field", "left out", "").left_out(),
+    edit("source.http.listen", "another", "\"127.0.0.2:0\""),
+    edit("source.http.token.file", "another", "\"other.token\""),
+    edit("source.http.batch", "another", "\"2 MB\""),
+    edit("source.http.hold", "another", "\"2 GB\""),
     edit("source.fields", "declared", "[\"who\", \"time\", \"id\"]").on(&["lines"]),
     edit("privacy.person.field", "another", "\"other_who\"")
         .on_jobs(Job::reads_people_from_csv)

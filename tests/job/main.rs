@@ -11,6 +11,7 @@ mod evolves;
 mod exits;
 mod fields;
 mod gaps;
+mod http;
 mod jobs;
 mod killed;
 #[path = "../kit/mod.rs"]

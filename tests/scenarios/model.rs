@@ -10,8 +10,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("mode", &["demo", "replay", "run"]),
     ("source", &["csv", "jsonl", "combined", "synthetic"]),
     // The delivery of the records: a file by its compression, two files by a glob, standard input by `path =
-    // "-"`, or `--from`.
-    ("place", &["plain", "gz", "bz2", "zst", "glob", "stdin", "from", "made up"]),
+    // "-"`, `--from`, or the spool of a receiver over HTTP.
+    ("place", &["plain", "gz", "bz2", "zst", "glob", "stdin", "from", "spool", "made up"]),
     ("format", &["no", "unix", "unix-ms", "rfc3339", "clf", "pattern"]),
     ("zone", &["no", "source", "time"]),
     ("order", &["no", "any", "sorted"]),
@@ -68,13 +68,18 @@ const WRITTEN: &[&str] = &["csv", "jsonl", "combined"];
 pub(crate) const RULES: &[Rule] = &[
     // Sources.
     Rule(
-        &[("source", &["synthetic"]), ("place", &["plain", "gz", "bz2", "zst", "glob", "stdin", "from"])],
+        &[
+            ("source", &["synthetic"]),
+            ("place", &["plain", "gz", "bz2", "zst", "glob", "stdin", "from", "spool"]),
+        ],
         Senseless,
     ),
     Rule(&[("source", WRITTEN), ("place", &["made up"])], Senseless),
     Rule(&[("source", &["csv", "jsonl", "synthetic"]), ("format", &["no"]), ("zone", &["time"])], Senseless),
     Rule(&[("source", &["csv", "jsonl"]), ("format", &["no"]), ("every", TIMED)], Check("source")),
     Rule(&[("mode", &["run"]), ("place", &["from"])], Senseless),
+    Rule(&[("source", &["csv", "combined"]), ("place", &["spool"])], Check("source.http")),
+    Rule(&[("mode", &["run"]), ("place", &["spool"]), ("processes", &["2"])], Senseless),
     Rule(&[("source", &["csv", "combined", "synthetic"]), ("fields", &["declared"])], Check("source.fields")),
     // Without a log, a synthetic source spans a day, which is 86,400 windows of a second.
     Rule(&[("source", &["synthetic"]), ("horizon", &["no"]), ("every", &["second"])], Senseless),

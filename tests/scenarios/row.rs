@@ -120,6 +120,9 @@ impl Scenario {
             directory.write("log-1.txt", log(&self.events[..half]));
             directory.write("log-2.txt", log(&self.events[half..]));
         } else {
+            if place == "spool" {
+                std::fs::create_dir(directory.join("spool")).unwrap();
+            }
             directory.write(&self.file(), pack(place, log(&self.events).as_bytes()));
         }
     }
@@ -128,6 +131,8 @@ impl Scenario {
     pub(crate) fn file(&self) -> String {
         match self.row.value("place") {
             "glob" => "log-*.txt".to_owned(),
+            // A segment before the first one, that no run has open.
+            "spool" => "spool/00000000.jsonl".to_owned(),
             packed @ ("gz" | "bz2" | "zst") => format!("log.txt.{packed}"),
             _ => "log.txt".to_owned(),
         }
@@ -463,12 +468,17 @@ fn source(job: &mut JobText, row: &Row) {
             "stdin" => "-",
             "glob" => "log-*.txt",
             "from" => "absent.txt",
+            "spool" => "spool",
             "gz" => "log.txt.gz",
             "bz2" => "log.txt.bz2",
             "zst" => "log.txt.zst",
             _ => "log.txt",
         };
         job.text("source.path", path);
+        if path == "spool" {
+            job.text("source.http.listen", "127.0.0.1:0").text("source.http.token.file", "a.token");
+            job.text("source.http.batch", "2 MB").text("source.http.hold", "2 GB");
+        }
     }
     let zone = |wanted: &str| row.is("zone", &[wanted]).then(|| quoted("Europe/Berlin"));
     let format = match row.value("format") {

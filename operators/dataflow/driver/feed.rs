@@ -174,6 +174,10 @@ impl<S: Source> Tap<S> {
     }
 
     fn pull(&mut self) -> Result<Turn, RunError> {
+        let written = self.positions.take_written();
+        if !written.is_empty() {
+            self.source.written(written);
+        }
         let pulled = self.source.pull(&mut self.batch)?;
         let moved = !self.batch.is_empty();
         self.input.send_batch(&mut self.batch);

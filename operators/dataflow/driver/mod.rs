@@ -22,7 +22,7 @@ pub use feed::{Fed, Feeds};
 pub(super) use gaps::InputGaps;
 #[cfg(feature = "cli")]
 pub(crate) use peers::Peers;
-pub use positions::Milestone;
+pub use positions::{Milestone, WrittenPosition};
 pub use run::Worker;
 pub use run::execute;
 pub use shared::Stop;

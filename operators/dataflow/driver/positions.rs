@@ -11,6 +11,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +99,13 @@ pub(crate) struct InputPositions {
     /// The positions that a former run has left, once they have arrived here.
     arrived: RefCell<Option<Vec<Positions>>>,
     state: RefCell<State>,
+    /// The positions that the ledger holds since the source was last notified.
+    written: Arc<Mutex<Vec<WrittenPosition>>>,
 }
+
+/// A position that the ledger holds: the part, the partition, and the position, `None` for a partition that is
+/// gone.
+pub type WrittenPosition = (usize, String, Option<Vec<u8>>);
 
 #[derive(Default)]
 struct State {
@@ -124,7 +131,13 @@ impl State {
 
 impl InputPositions {
     pub(crate) fn new(number: i64, resumes: bool) -> Rc<InputPositions> {
-        Rc::new(InputPositions { number, resumes, arrived: RefCell::default(), state: RefCell::default() })
+        Rc::new(InputPositions {
+            number,
+            resumes,
+            arrived: RefCell::default(),
+            state: RefCell::default(),
+            written: Arc::default(),
+        })
     }
 
     /// Returns true if windows that a former run has settled are not requested again.
@@ -171,6 +184,17 @@ impl InputPositions {
     /// Takes the positions from which this worker's source begins, once they have arrived.
     pub(crate) fn arrived(&self) -> Option<Vec<Positions>> {
         self.arrived.borrow_mut().take()
+    }
+
+    /// Returns the function to call once this update is in the ledger.
+    pub(crate) fn written_notice(&self, update: &ResumeUpdate) -> Box<dyn FnOnce() + Send> {
+        let (written, changed) = (Arc::clone(&self.written), update.changed.clone());
+        Box::new(move || written.lock().unwrap_or_else(PoisonError::into_inner).extend(changed))
+    }
+
+    /// Takes the positions that the ledger holds since the last call, in their order.
+    pub(crate) fn take_written(&self) -> Vec<WrittenPosition> {
+        std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Adds a milestone of a part.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use super::positions::Milestone;
+use super::positions::{Milestone, WrittenPosition};
 use crate::gate::Positions;
 use crate::ledger::Name;
 use crate::time::Time;
@@ -55,6 +55,12 @@ pub trait Source: 'static {
     /// after a [resume](Source::resume) names every partition of this part. Called after each pull.
     fn milestone(&mut self) -> Option<Milestone> {
         None
+    }
+
+    /// Receives positions that the ledger holds from now on, of any part: what lies before them is needed by no
+    /// restart. Called for the part of the first worker, before a pull.
+    fn written(&mut self, positions: Vec<WrittenPosition>) {
+        drop(positions);
     }
 }
 

@@ -298,7 +298,8 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
             // Before more is submitted: the positions are of what is settled by now.
             let needed = self.queue.needed_since(self.frontier);
             if let Some(update) = self.context.positions.settled(self.need, needed) {
-                lock(&self.handle).keep_positions(update);
+                let written = self.context.positions.written_notice(&update);
+                lock(&self.handle).keep_positions(update, written);
             }
             // A window whose gaps are not all known yet is not complete.
             self.submit(complete.map(|complete| complete.min(self.context.gaps.complete())));
@@ -463,8 +464,8 @@ pub(crate) trait ReleaseBackend: Send {
     fn last_row(&self, name: &Name, version: &Digest) -> Result<Option<Time>, LedgerError>;
     /// Returns the resume positions that a former run has left of an input.
     fn resume_positions(&self, input: i64) -> Result<Option<ResumePositions>, LedgerError>;
-    /// Writes resume positions with the next rows.
-    fn keep_positions(&self, update: ResumeUpdate);
+    /// Writes resume positions with the next rows, and calls `written` after that.
+    fn keep_positions(&self, update: ResumeUpdate, written: Box<dyn FnOnce() + Send>);
     /// Returns the error for which the gate stopped, after the event of its halt.
     fn why(&self, reason: HaltReason) -> LedgerError {
         reason.into()
@@ -500,8 +501,8 @@ impl ReleaseBackend for gate::GateHandle {
         gate::GateHandle::resume_positions(self, input)
     }
 
-    fn keep_positions(&self, update: ResumeUpdate) {
-        gate::GateHandle::keep_positions(self, update);
+    fn keep_positions(&self, update: ResumeUpdate, written: Box<dyn FnOnce() + Send>) {
+        gate::GateHandle::keep_positions(self, update, written);
     }
 
     fn why(&self, reason: HaltReason) -> LedgerError {

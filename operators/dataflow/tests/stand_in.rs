@@ -135,5 +135,5 @@ impl ReleaseBackend for StandIn {
         Ok(None)
     }
 
-    fn keep_positions(&self, _: ResumeUpdate) {}
+    fn keep_positions(&self, _: ResumeUpdate, _: Box<dyn FnOnce() + Send>) {}
 }

@@ -2,7 +2,7 @@
 
 use crossbeam_channel::Sender;
 
-use super::{Driver, GateMessage, MemoryReply, PendingRequest, PositionsReply};
+use super::{Driver, GateMessage, MemoryReply, PendingRequest, PositionsReply, WrittenNotice};
 use crate::gate::core::{CommitOutcome, Delivery, Event};
 use crate::gate::handle::Listener;
 use crate::gate::positions::ResumeUpdate;
@@ -92,6 +92,7 @@ impl Driver {
                 if let Some(since) = self.since.take() {
                     self.written_since.set(since);
                 }
+                self.notices.drain(..).for_each(|WrittenNotice(notice)| notice());
                 let newest = rows.iter().map(Row::sequence).max().unwrap_or(0);
                 let doubt = self.ledger.checkpoint_after(newest).err().map(|doubt| self.doubted(&doubt));
                 let committed = |(id, record)| Event::Committed(id, CommitOutcome::Recorded(record));
@@ -149,8 +150,8 @@ impl Driver {
             }
             GateMessage::Sought(release) => self.sought(release),
             GateMessage::Delivered(id) => Some(Event::Delivered(id)),
-            GateMessage::Resume(update) => {
-                self.resume(&update);
+            GateMessage::Resume(update, notice) => {
+                self.resume(&update, notice);
                 None
             }
             GateMessage::Positions(input, answer) => self.held_positions(input, &answer),
@@ -182,10 +183,11 @@ impl Driver {
     }
 
     /// Keeps a change of the resume positions for the next commit.
-    fn resume(&mut self, update: &ResumeUpdate) {
+    fn resume(&mut self, update: &ResumeUpdate, notice: WrittenNotice) {
         // Without randomness nothing is drawn either, so nothing is settled that this could forget.
         let since = update.since;
         let Some(update) = self.cipher.encrypt_positions(self.claim.job(), update) else { return };
+        self.notices.push(notice);
         self.positions
             .entry(update.input)
             .or_insert_with(|| PositionUpdate { input: update.input, ..PositionUpdate::default() })

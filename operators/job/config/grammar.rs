@@ -63,6 +63,7 @@ const fn keys(path: &'static str) -> JobField {
 const RANGE: &str = "a list of two numbers";
 const MOMENT: &str = "a time with its zone";
 const SPAN: &str = "a length of time";
+const SIZE: &str = "a size such as \"2 GB\"";
 
 /// Every field of a job file, table by table.
 pub const JOB_FIELDS: &[JobField] = &[
@@ -98,6 +99,12 @@ pub const JOB_FIELDS: &[JobField] = &[
     table("source.id"),
     text("source.id.field"),
     field("source.fields", "a list of texts"),
+    table("source.http"),
+    field("source.http.listen", "an address and a port"),
+    table("source.http.token"),
+    field("source.http.token.file", "a path"),
+    field("source.http.batch", SIZE),
+    field("source.http.hold", SIZE),
     table("privacy"),
     table("privacy.person"),
     text("privacy.person.field"),
@@ -118,7 +125,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     field("privacy.key", "a path"),
     field("privacy.anchor", "a path"),
     table("limits"),
-    field("limits.memory", "a size such as \"2 GB\""),
+    field("limits.memory", SIZE),
     table("watch"),
     field("watch.listen", "an address and a port"),
     field("watch.operator", "true or false"),

@@ -41,7 +41,7 @@ pub use privacy::ResourceLimits;
 pub use privacy::{BudgetSpec, Missing, Privacy, Protected};
 pub use release::{BoundSpec, CostSpec, PriceSpec, ReleaseSpec};
 pub(in crate::job) use source::{AHEAD, SYNTHETIC_FIELDS};
-pub use source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
+pub use source::{HttpSpec, RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
 pub use span::TimeFormat;
 pub use watch::WatchSpec;
 

@@ -1,12 +1,14 @@
 //! `[source]`: the source of the records, and the meaning of their fields.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::mistake::MistakeDetail;
 use super::node::{ConfigNode, TableNode};
 use super::number::ConfigNumber;
 use super::span::TimeFormat;
-use super::span::{fixed, unit_words};
+use super::span::{SIZE_WORDS, bytes, fixed, unit_words};
+use super::watch::{check_token, read_address, read_token_file};
 use crate::job::MistakeKind;
 use crate::time::{Span, Zone};
 
@@ -33,6 +35,8 @@ pub struct SourceSpec {
     pub id: Option<String>,
     /// The fields of lines of JSON, if the file declares them: each a name, or the path to it with dots.
     pub fields: Option<Vec<String>>,
+    /// The receiver of records over HTTP, if a live run has one; the place is its spool.
+    pub http: Option<HttpSpec>,
 }
 
 /// The format of the records.
@@ -83,6 +87,20 @@ pub enum SourcePlace {
     Stdin,
     /// The files of this path, which may hold `*`; relative paths are joined to the job file's directory.
     Files(PathBuf),
+}
+
+/// The receiver of records over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct HttpSpec {
+    /// The address at which a live run listens.
+    pub listen: SocketAddr,
+    /// The file whose first line each request must carry, if the address has one.
+    pub token: Option<PathBuf>,
+    /// The most bytes of a batch.
+    pub batch: u64,
+    /// The most bytes that the spool holds.
+    pub hold: u64,
 }
 
 /// The parameters of synthetic records. Their fields are user, key, value and time.
@@ -142,16 +160,17 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
             &["type", "people", "rows", "keys"],
             &["skew", "seed", "time", "zone", "order", "late", "ahead", "bad", "id"],
         ),
-        Some("jsonl") => {
-            node.fields(&["type", "path"], &["time", "zone", "order", "late", "ahead", "bad", "id", "fields"])
-        }
+        Some("jsonl") => node.fields(
+            &["type", "path"],
+            &["time", "zone", "order", "late", "ahead", "bad", "id", "fields", "http"],
+        ),
         Some(_) => node.fields(&["type", "path"], &COMMON),
         // The type itself is missing or misspelt: the fields of any type are accepted.
         None => node.fields(
             &["type"],
             &[
                 "path", "people", "rows", "keys", "skew", "seed", "time", "zone", "order", "late", "ahead",
-                "bad", "id", "fields",
+                "bad", "id", "fields", "http",
             ],
         ),
     }?;
@@ -194,6 +213,14 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         }
         nodes.iter().map(ConfigNode::non_empty_text).collect::<Option<Vec<String>>>()
     });
+    let http = fields.read("http", |node| {
+        if let Some(SourcePlace::Files(path)) = records.as_ref().and_then(RecordFormat::place)
+            && !path.to_string_lossy().contains(['*', '?', '['])
+        {
+            return http(&node, beside);
+        }
+        node.conflict("a path that is no directory", "the directory of the spool in source.path")
+    });
     Some(SourceSpec {
         records: records?,
         time,
@@ -204,12 +231,48 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         bad_lines: bad_lines.unwrap_or(0),
         id,
         fields: declared,
+        http,
     })
 }
 
 fn place(fields: &TableNode<'_>, beside: &Path) -> Option<SourcePlace> {
     let path = fields.read("path", |node| node.non_empty_text())?;
     Some(if path == "-" { SourcePlace::Stdin } else { SourcePlace::Files(beside.join(path)) })
+}
+
+/// An address to listen at.
+const EXAMPLE: &str = "127.0.0.1:8080";
+
+/// The default of the most bytes of a batch.
+const BATCH_BYTES: u64 = 1_000_000;
+
+/// The default of the most bytes of a spool.
+const HOLD_BYTES: u64 = 1_000_000_000;
+
+/// The bytes that the spool may hold beside those of a batch.
+const HELD_BESIDE: u64 = 100;
+
+/// The most bytes that a batch may be allowed to have: each connection holds one in memory.
+const MOST_BATCH_BYTES: u64 = 16_000_000;
+
+fn http(node: &ConfigNode<'_>, beside: &Path) -> Option<HttpSpec> {
+    let fields = node.fields(&["listen"], &["token", "batch", "hold"])?;
+    let size = |name, default| match fields.node(name) {
+        Some(node) => node.accept_words(bytes(node.text()?), &SIZE_WORDS),
+        None => Some(default),
+    };
+    let (batch, hold) = (size("batch", BATCH_BYTES)?, size("hold", HOLD_BYTES)?);
+    if let Some(node) = fields.node("batch").filter(|_| batch > MOST_BATCH_BYTES) {
+        return node.refuse("a size that is too large", "a size of at most 16 MB");
+    }
+    // A batch has up to a line end and a record beside it.
+    if hold < batch.saturating_add(HELD_BESIDE) {
+        return node.conflict("a spool that holds no batch", "a larger hold, or a smaller batch");
+    }
+    let listen = fields.read("listen", |node| read_address(&node, EXAMPLE));
+    let token = read_token_file(&fields, beside)?;
+    check_token(&fields, listen?, token.as_deref(), EXAMPLE)?;
+    Some(HttpSpec { listen: listen?, token, batch, hold })
 }
 
 fn synthetic(fields: &TableNode<'_>) -> Option<Synthetic> {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use super::node::TableNode;
 use super::number::BudgetShare;
 use super::{ConfigNode, MistakeDetail, MistakeKind};
 use crate::decimal::Decimal;
@@ -37,21 +38,9 @@ pub(super) fn read_watch(node: ConfigNode<'_>, beside: &Path) -> Option<WatchSpe
     let fields = node.fields(&[], &["listen", "operator", "token", "exec", "budget"])?;
     let listen = match fields.node("listen") {
         None => None,
-        Some(node) => match node.text()?.parse::<SocketAddr>() {
-            Ok(address) => Some(address),
-            Err(_) => {
-                let remedy = "an address and a port, such as \"127.0.0.1:9464\"";
-                return node.refuse("a text that is no address", remedy);
-            }
-        },
+        Some(node) => Some(read_address(&node, "127.0.0.1:9464")?),
     };
-    let token = match fields.node("token") {
-        None => None,
-        Some(node) => {
-            let table = node.fields(&["file"], &[])?;
-            Some(beside.join(table.node("file")?.non_empty_text()?))
-        }
-    };
+    let token = read_token_file(&fields, beside)?;
     let operator = match fields.node("operator") {
         Some(node) => node.boolean()?,
         None => false,
@@ -76,17 +65,50 @@ pub(super) fn read_watch(node: ConfigNode<'_>, beside: &Path) -> Option<WatchSpe
     };
     budget.sort();
     budget.dedup();
-    match listen {
-        Some(address) if !address.ip().is_loopback() && token.is_none() => {
-            let remedy = "token = { file = \"..\" }, since others can reach this address; or an address of this machine \
-                          alone, such as \"127.0.0.1:9464\"";
-            return fields.refuse("token", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy));
-        }
-        None if operator || token.is_some() => {
-            let remedy = "listen = \"127.0.0.1:9464\", or leave out operator and token: without an address nothing is served";
-            return fields.refuse("listen", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy));
-        }
-        _ => {}
+    if let Some(address) = listen {
+        check_token(&fields, address, token.as_deref(), "127.0.0.1:9464")?;
+    } else if operator || token.is_some() {
+        let remedy = "listen = \"127.0.0.1:9464\", or leave out operator and token: without an address nothing is served";
+        return fields.refuse("listen", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy));
     }
     Some(WatchSpec { listen, operator, token, exec, budget })
+}
+
+/// Reads an address to listen at; `example` is one.
+pub(super) fn read_address(node: &ConfigNode<'_>, example: &str) -> Option<SocketAddr> {
+    match node.text()?.parse::<SocketAddr>() {
+        Ok(address) => Some(address),
+        Err(_) => {
+            let remedy = format!("an address and a port, such as \"{example}\"");
+            node.refuse("a text that is no address", remedy)
+        }
+    }
+}
+
+/// Reads the file with the token of a server, if the table has one.
+pub(super) fn read_token_file(fields: &TableNode<'_>, beside: &Path) -> Option<Option<PathBuf>> {
+    match fields.node("token") {
+        None => Some(None),
+        Some(node) => {
+            let table = node.fields(&["file"], &[])?;
+            Some(Some(beside.join(table.node("file")?.non_empty_text()?)))
+        }
+    }
+}
+
+/// Refuses an address that others can reach without a token beside it.
+pub(super) fn check_token(
+    fields: &TableNode<'_>,
+    address: SocketAddr,
+    token: Option<&Path>,
+    example: &str,
+) -> Option<()> {
+    if address.ip().is_loopback() || token.is_some() {
+        return Some(());
+    }
+    let remedy = format!(
+        "token = {{ file = \"..\" }}, since others can reach this address; or an address of this machine alone, such \
+         as \"{example}\""
+    );
+    fields.refuse("token", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy))
 }

@@ -91,7 +91,8 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
     // The place of the records and the way of reading a file of them change no record: `path`, `order`,
     // `bad`. The parameters of synthetic records stand for their place. Lateness is bound by the pipeline.
     // The declaration of fields changes no record.
-    let SourceSpec { records, time, zone, order: _, late: _, ahead, bad_lines: _, id, fields: _ } = source;
+    let SourceSpec { records, time, zone, order: _, late: _, ahead, bad_lines: _, id, fields: _, http: _ } =
+        source;
     let terms = terms.binding("source.type", format!("\"{}\"", records.word()));
     let terms = match time {
         Some(TimeField { field, format }) => terms

@@ -9,7 +9,9 @@ use super::*;
 use std::sync::OnceLock;
 
 use crate::alert::event;
-use crate::dataflow::{Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError};
+use crate::dataflow::{
+    Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, WrittenPosition,
+};
 use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
 use crate::ledger::status_word;
@@ -168,6 +170,11 @@ impl Job {
         }
         let offers = self.release_plans(horizon)?;
         let crew = self.crew(workers, processes)?;
+        if crew.processes > 1 && self.source.http.is_some() {
+            let message = "source.http: found a receiver for several processes, of which one alone has the spool; run one \
+                           process, with -w for more threads";
+            return Err(RunError::configuration(message));
+        }
         // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, false, wait)?) } else { None };
@@ -234,6 +241,10 @@ impl<S: Source> Source for Ending<S> {
 
     fn milestone(&mut self) -> Option<Milestone> {
         self.source.milestone()
+    }
+
+    fn written(&mut self, positions: Vec<WrittenPosition>) {
+        self.source.written(positions);
     }
 }
 

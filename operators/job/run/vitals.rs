@@ -12,7 +12,9 @@ use crate::alert::event;
 use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SystemClock};
 use crate::gate::{BudgetStatus, WrittenSince};
 use crate::job::release_plan::ReleasePlan;
-use crate::job::sources::{Brake, Progress, RecordCounts, SourcePart, Survey, SurveyedKind, Use};
+use crate::job::sources::{
+    Brake, Progress, ReceiverSigns, RecordCounts, SourcePart, Survey, SurveyedKind, Use,
+};
 use crate::time::{Span, Time, in_utc};
 
 /// The condition of a live job: prints as one line.
@@ -64,6 +66,8 @@ pub struct VitalSigns {
     pub records: RecordCounts,
     /// The seconds since the time from which a restart reads again; `None` until that is written.
     pub position_age: Option<f64>,
+    /// The numbers of the receiver over HTTP, if the source has one.
+    pub received: Option<ReceiverSigns>,
 }
 
 impl Vitals {
@@ -92,6 +96,7 @@ impl Vitals {
                 .written_since
                 .get()
                 .map(|since| now.saturating_sub(since).max(0) as f64 / 1e6),
+            received: known.progress.as_ref().and_then(|progress| progress.received()),
             clock_held: known.clock.as_ref().is_some_and(|clock| clock.believed().is_held),
         }
     }
@@ -100,7 +105,10 @@ impl Vitals {
     /// window, and where its input is read.
     pub fn start_line(&self) -> Option<String> {
         let known = self.lock();
-        known.start.clone().filter(|_| known.progress.is_some())
+        let (start, progress) = (known.start.clone()?, known.progress.as_ref()?);
+        let address = progress.received().and_then(|received| received.address);
+        let received = address.map(|address| format!("; batches are received at http://{address}/batches"));
+        Some(start + &received.unwrap_or_default())
     }
 
     pub(super) fn begins(

@@ -11,6 +11,7 @@ use memchr::memchr_iter;
 use super::cutter::Piece;
 use super::input::Crew;
 use super::lines::CsvColumns;
+use super::receiver::{ReceivedCounts, ReceiverSigns};
 use crate::dataflow::{Schedule, SourceError};
 use crate::time::Time;
 
@@ -211,6 +212,8 @@ pub struct Progress {
     ahead: AtomicU64,
     /// The windows of the releases, and the time that they stay open after their end.
     windows: OnceLock<(Vec<Schedule>, Time)>,
+    /// The numbers of its receiver.
+    received: OnceLock<Arc<ReceivedCounts>>,
 }
 
 /// Counts of records that were read.
@@ -288,6 +291,16 @@ impl Progress {
         };
         let times = schedules.iter().map(|schedule| of(schedule).unwrap_or(0..0));
         times.reduce(|one, other| one.start.min(other.start)..one.end.min(other.end)).unwrap_or(0..0)
+    }
+
+    /// Begins the numbers of a receiver.
+    pub(super) fn receives(&self) -> Arc<ReceivedCounts> {
+        Arc::clone(self.received.get_or_init(Arc::default))
+    }
+
+    /// The numbers of the receiver, if the input has one.
+    pub(crate) fn received(&self) -> Option<ReceiverSigns> {
+        self.received.get().map(|counts| counts.read())
     }
 
     pub(super) fn add(&self, bytes: u64) {

@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::accord::{ClusterLinks, InputAgreement};
 use super::cutter::Sizes;
 use super::dealer::{Brake, Dealer, DealerMessage, Progress, SourceFault, WAITING};
-use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe};
+use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe, follow_spool};
 use super::identity::PersonIdentity;
 use super::lines::{Combined, CsvColumns, LineFormat, WantedNames};
 use super::maker::Made;
@@ -18,10 +18,13 @@ use super::milestones::Milestones;
 use super::part::Chunks;
 use super::part::{Lines, PartContext, SourcePart};
 use super::reader::{ReadStop, TextFormat, read_all, read_input};
+use super::receiver::BatchReceiver;
+use super::spool::Spool;
 use super::survey::Survey;
 use super::synthetic::SyntheticLog;
 use super::wanted::{CellLayout, FieldRequirements};
 use crate::dataflow::{Clock, Peers, SourceError};
+use crate::http::HttpServer;
 use crate::invalid::found_by;
 use crate::job::config::{Protected, RecordFormat, SYNTHETIC_FIELDS, SourcePlace, SourceSpec};
 use crate::time::Span;
@@ -184,7 +187,15 @@ pub(super) fn open_in(
         RecordFormat::Jsonl(place) => (place, LineFormat::Jsonl(WantedNames::new(&plan.fields))),
         RecordFormat::Combined(place) => (place, LineFormat::Combined(Combined::new(&plan.fields))),
     };
+    let receiver = match (&source.http, place, &pace) {
+        (Some(http), SourcePlace::Files(spool), InputPace::Follow(_)) => {
+            Some(BatchReceiver::open(spool, http)?)
+        }
+        _ => None,
+    };
     let files = match place {
+        // It may have no segment yet.
+        SourcePlace::Files(_) if receiver.is_some() => Vec::new(),
         SourcePlace::Files(path) => some_files(path)?,
         SourcePlace::Stdin => Vec::new(),
     };
@@ -237,6 +248,7 @@ pub(super) fn open_in(
         survey: Arc::clone(&wanted.survey),
         milestones: Arc::clone(&milestones),
         ahead: source.ahead,
+        received: receiver.map(|receiver| receiver.listen(&fault, &progress)).transpose()?,
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
         SourceError::lost(fault.place())
@@ -270,6 +282,8 @@ struct InputReader {
     survey: Arc<Survey>,
     milestones: Arc<Milestones>,
     ahead: Span,
+    /// The spool that is read, and the server that fills it for as long as it is.
+    received: Option<(Arc<Spool>, HttpServer)>,
 }
 
 impl InputReader {
@@ -286,8 +300,14 @@ impl InputReader {
             survey,
             milestones,
             ahead,
+            received,
         } = self;
         let ended = match (pace, place) {
+            (InputPace::Follow(clock), SourcePlace::Files(_)) if received.is_some() => {
+                received.as_ref().map_or(Ok(()), |(spool, _)| {
+                    follow_spool(spool, &texture, &mut dealer, (clock, &milestones, ahead), &progress)
+                })
+            }
             (InputPace::Bounded, SourcePlace::Files(_)) => {
                 read_all(&files, &texture, &mut dealer, &progress, accord)
             }

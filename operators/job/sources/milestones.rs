@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::dealer::{Dealer, DealerGone};
-use crate::dataflow::Milestone;
+use crate::dataflow::{Milestone, WrittenPosition};
 use crate::gate::Positions;
 use crate::time::Time;
 
@@ -34,6 +34,8 @@ struct MilestoneState {
     /// The milestones that not every worker has come to, in order, with the number of those that have.
     pending: VecDeque<(u64, usize, Milestone)>,
     complete: VecDeque<Milestone>,
+    /// The newest positions that the ledger holds, of partitions that are there.
+    written: Positions,
 }
 
 impl Milestones {
@@ -86,6 +88,22 @@ impl Milestones {
     /// Takes the next complete milestone.
     pub(super) fn take(&self) -> Option<Milestone> {
         self.lock().complete.pop_front()
+    }
+
+    /// Records positions that the ledger holds.
+    pub(super) fn set_written(&self, positions: Vec<WrittenPosition>) {
+        let mut state = self.lock();
+        for (_, partition, position) in positions {
+            match position {
+                Some(position) => _ = state.written.insert(partition, position),
+                None => _ = state.written.remove(&partition),
+            }
+        }
+    }
+
+    /// Takes the newest position of a partition that the ledger holds, if it is another than before.
+    pub(super) fn take_written(&self, partition: &str) -> Option<Vec<u8>> {
+        self.lock().written.remove(partition)
     }
 
     fn lock(&self) -> MutexGuard<'_, MilestoneState> {

@@ -35,6 +35,8 @@ mod milestones;
 mod number;
 mod part;
 mod reader;
+mod receiver;
+mod spool;
 mod survey;
 mod synthetic;
 #[cfg(test)]
@@ -49,6 +51,7 @@ pub(crate) use input::{ClusterCrew, Crew, InputPace, SourceInput, open};
 pub(crate) use maker::{MISSING, SourceRecord};
 pub(crate) use number::steps;
 pub(crate) use part::SourcePart;
+pub use receiver::ReceiverSigns;
 pub use survey::{Survey, Warn};
 pub(crate) use survey::{SurveyedKind, Use};
 pub use synthetic::{SyntheticLog, SyntheticRow};

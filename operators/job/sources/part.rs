@@ -16,7 +16,7 @@ use super::maker::{Made, Maker, SourceRecord};
 use super::milestones::Milestones;
 use super::survey::Survey;
 use super::wanted::{CellLayout, LineCells};
-use crate::dataflow::{BATCH, Milestone, Pulled, Source, SourceError};
+use crate::dataflow::{BATCH, Milestone, Pulled, Source, SourceError, WrittenPosition};
 use crate::gate::Positions;
 use crate::time::Time;
 
@@ -79,6 +79,12 @@ impl<P: PersonIdentity, I: PersonIdentity> Source for SourcePart<P, I> {
             PartSource::Nothing => None,
             PartSource::Lines(lines) => lines.milestone(),
             PartSource::Made(made) => made.milestone(),
+        }
+    }
+
+    fn written(&mut self, positions: Vec<WrittenPosition>) {
+        if let PartSource::Lines(lines) = &mut self.from {
+            lines.handle.milestones.set_written(positions);
         }
     }
 }

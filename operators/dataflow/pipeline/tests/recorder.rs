@@ -314,7 +314,7 @@ impl ReleaseBackend for Recording {
         Ok(self.recorder.resume.lock().unwrap().written.clone())
     }
 
-    fn keep_positions(&self, update: ResumeUpdate) {
+    fn keep_positions(&self, update: ResumeUpdate, _: Box<dyn FnOnce() + Send>) {
         self.recorder.resume.lock().unwrap().pending.push(update);
     }
 }

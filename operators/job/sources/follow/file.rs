@@ -390,7 +390,7 @@ impl From<ReadStop> for PlainError {
     }
 }
 
-fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize> {
+pub(super) fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize> {
     loop {
         match file.read_at(room, at) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -11,6 +11,7 @@ mod content;
 mod file;
 mod files;
 mod position;
+mod spooled;
 mod stream;
 mod watch;
 
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(super) use files::FollowedPath;
+pub(super) use spooled::follow_spool;
 pub(super) use stream::{follow_input, follow_pipe};
 
 use super::dealer::{Dealer, Progress};

@@ -1,0 +1,257 @@
+//! The reading of a spool: segment after segment, and in each one as far as it is durable.
+//!
+//! A sender that hears no acknowledgement keeps its batch, and sends it again. So nothing is lost while no
+//! run receives, and no input gap arises from that. One arises where the spool does not hold what the resume
+//! position names: its directory was removed, or is an older copy.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::watch::Watch;
+use super::{POLL_INTERVAL, deal};
+use crate::canonical::Digest;
+use crate::dataflow::{Clock, SourceError};
+use crate::job::sources::dealer::{Dealer, Progress, first_turn};
+use crate::job::sources::milestones::{ChangedPositions, Milestones, joined};
+use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, unreadable};
+use crate::job::sources::spool::{AGE, Spool};
+use crate::time::Span;
+
+/// The name of the one partition of a spool.
+const PARTITION: &str = "spool";
+
+/// The first byte of a position.
+const FORMAT: u8 = 1;
+
+/// The most bytes before a position by which its content is known again.
+const TAIL: u64 = 256;
+
+/// The position in a spool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SpoolPosition {
+    segment: u64,
+    offset: u64,
+    /// The hash of the last bytes before it.
+    tail: Digest,
+}
+
+impl SpoolPosition {
+    fn write(&self) -> Vec<u8> {
+        let numbers = [self.segment.to_le_bytes(), self.offset.to_le_bytes()].concat();
+        [&[FORMAT][..], &numbers, self.tail.bytes()].concat()
+    }
+
+    fn read(bytes: &[u8]) -> Option<SpoolPosition> {
+        let ([FORMAT], rest) = bytes.split_first_chunk()? else { return None };
+        let (segment, rest) = rest.split_first_chunk()?;
+        let (offset, tail) = rest.split_first_chunk()?;
+        let tail = Digest(tail.try_into().ok()?);
+        Some(SpoolPosition {
+            segment: u64::from_le_bytes(*segment),
+            offset: u64::from_le_bytes(*offset),
+            tail,
+        })
+    }
+
+    /// The position at an offset of a segment.
+    fn at(spool: &Spool, segment: u64, offset: u64) -> Result<SpoolPosition, SourceError> {
+        let length = offset.min(TAIL);
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+        if length > 0 {
+            let path = spool.path(segment);
+            File::open(&path)
+                .and_then(|file| file.read_exact_at(&mut bytes, offset - length))
+                .map_err(|error| unreadable(&path.display().to_string(), &error))?;
+        }
+        Ok(SpoolPosition { segment, offset, tail: Digest::of(&bytes) })
+    }
+
+    /// Returns true if the spool holds everything behind it.
+    fn is_in(self, spool: &Spool) -> Result<bool, SourceError> {
+        match spool.extent(self.segment) {
+            Some(extent) if extent.length >= self.offset => {
+                Ok(SpoolPosition::at(spool, self.segment, self.offset)? == self)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// A spool, with the position that was reached in it.
+struct SpoolReader<'a> {
+    spool: &'a Spool,
+    format: &'a TextFormat,
+    segment: u64,
+    offset: u64,
+    open: Option<(File, ReaderText)>,
+    reported: Option<SpoolPosition>,
+}
+
+/// Reads what a spool holds, and then the batches that are added, until no worker wants more.
+pub(in crate::job::sources) fn follow_spool(
+    spool: &Spool,
+    format: &TextFormat,
+    dealer: &mut Dealer,
+    (clock, milestones, ahead): (Arc<dyn Clock>, &Milestones, Span),
+    progress: &Arc<Progress>,
+) -> Result<(), ReadStop> {
+    let former = joined(milestones.former(dealer)?, SpoolPosition::read, |position| position.offset);
+    let former = former.into_iter().find(|(name, _)| name == PARTITION).map(|(_, position)| position);
+    let mut watch = Watch::new(clock);
+    dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
+    let (segment, offset, is_whole) = match former {
+        Some(position) if position.is_in(spool)? => (position.segment, position.offset, true),
+        Some(_) => (spool.first(), 0, false),
+        // What was removed was read by a run that this ledger knows nothing of.
+        None => (spool.first(), 0, spool.first() <= 1),
+    };
+    if !is_whole {
+        while watch.connected(dealer)?.is_none() {
+            dealer.wait()?;
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+    let mut reader = SpoolReader { spool, format, segment, offset, open: None, reported: None };
+    // The position itself is in the ledger.
+    let mut needed = former.filter(|_| is_whole).map(|position| position.segment);
+    loop {
+        dealer.wait()?;
+        let round = Instant::now();
+        // The clock is read first: what is acknowledged by then is read now.
+        let now = watch.now();
+        dealer.latest = now.saturating_add(ahead.as_microseconds());
+        reader.read(dealer, progress)?;
+        let position = reader.position()?;
+        watch.mark(now, dealer, progress, (milestones, || reader.changed(position)))?;
+        let written = milestones.take_written(PARTITION);
+        needed = needed.max(written.and_then(|bytes| SpoolPosition::read(&bytes)).map(|at| at.segment));
+        // A disk that is full or fails is met again at the next batch, and its sender is notified.
+        let _ = spool.close_older(AGE);
+        if let Some(needed) = needed {
+            let _ = spool.remove_before(needed);
+        }
+        std::thread::sleep(POLL_INTERVAL.saturating_sub(round.elapsed()));
+    }
+}
+
+impl SpoolReader<'_> {
+    /// Reads everything that is durable.
+    fn read(&mut self, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<(), ReadStop> {
+        loop {
+            let path = self.spool.path(self.segment);
+            let place = path.display().to_string();
+            let Some(extent) = self.spool.extent(self.segment) else {
+                let why = "it was removed while it was being read; leave the directory of the spool alone";
+                return Err(SourceError::lost(place).because(why).into());
+            };
+            if self.offset < extent.length {
+                self.read_to(extent.length, &place, dealer, progress)?;
+            }
+            if !extent.is_closed {
+                return Ok(());
+            }
+            // A segment that was put there by hand may end within a line.
+            if let Some((_, text)) = &mut self.open
+                && let Some(piece) = text.cutter.finish(|| dealer.room())
+            {
+                dealer.deal(piece, first_turn(&self.segment.to_string()), None)?;
+            }
+            (self.segment, self.offset, self.open) = (self.segment + 1, 0, None);
+        }
+    }
+
+    /// Reads the open segment up to a place at which a batch ends.
+    fn read_to(
+        &mut self,
+        end: u64,
+        place: &str,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<(), ReadStop> {
+        let lost = |error: io::Error| unreadable(place, &error);
+        let (file, text) = match &mut self.open {
+            Some(open) => open,
+            none => {
+                let file = File::open(place).map_err(lost)?;
+                dealer.begin(place, 0);
+                none.insert((file, ReaderText::resumed(self.format, None, self.offset)))
+            }
+        };
+        let turn = first_turn(&self.segment.to_string());
+        while self.offset < end {
+            dealer.wait()?;
+            let left = usize::try_from(end - self.offset).unwrap_or(usize::MAX);
+            let read = text.cutter.fill(|room| {
+                let most = left.min(room.len());
+                super::file::read_at(file, room.get_mut(..most).unwrap_or_default(), self.offset)
+            });
+            let read = read.map_err(lost)?;
+            if read == 0 {
+                let why = "it was cut while it was being read; leave the directory of the spool alone";
+                return Err(SourceError::lost(place).because(why).into());
+            }
+            progress.add(read as u64);
+            self.offset += read as u64;
+            // A segment may begin with a byte order mark.
+            if text.begin(place, self.offset >= end)? {
+                deal(text, turn, self.offset >= end, dealer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The position behind everything that was dealt. A batch ends with a line, and so does what was read.
+    fn position(&self) -> Result<SpoolPosition, SourceError> {
+        match self.reported {
+            Some(reported) if (reported.segment, reported.offset) == (self.segment, self.offset) => {
+                Ok(reported)
+            }
+            _ => SpoolPosition::at(self.spool, self.segment, self.offset),
+        }
+    }
+
+    fn changed(&mut self, position: SpoolPosition) -> ChangedPositions {
+        if self.reported.replace(position) == Some(position) {
+            return Vec::new();
+        }
+        vec![(PARTITION.to_owned(), Some(position.write()))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::job::sources::spool::{REMEMBERED, SpoolBounds};
+    use crate::job::sources::tests::Place;
+
+    // Refutes a position that is taken for that of another spool, of an older copy, or of a removed segment.
+    #[test]
+    fn a_position_is_known_by_what_lies_before_it() {
+        let bounds = SpoolBounds { segment: 500, hold: 1 << 20, remembered: REMEMBERED };
+        let fill = |name: &str, batches: u64| {
+            let place = Place::new(&format!("spooled-{name}-{batches}"));
+            let spool = Spool::open(&place.path("spool"), bounds).unwrap();
+            for number in 0..batches {
+                spool.add(&number.to_string(), format!("{number:0300} {name}\n").as_bytes()).unwrap();
+            }
+            (place, spool)
+        };
+        let (_place, spool) = fill("a", 3);
+        let length = spool.extent(1).unwrap().length;
+        let position = SpoolPosition::at(&spool, 1, length).unwrap();
+        assert_eq!(SpoolPosition::read(&position.write()), Some(position));
+        assert!(position.is_in(&spool).unwrap());
+        let later = SpoolPosition::at(&spool, 2, spool.extent(2).unwrap().length).unwrap();
+        let (_older, copy) = fill("a", 2);
+        assert!(position.is_in(&copy).unwrap() && !later.is_in(&copy).unwrap(), "an older copy");
+        let (_other, other) = fill("b", 2);
+        assert!(!position.is_in(&other).unwrap(), "another spool");
+        spool.remove_before(2).unwrap();
+        assert!(!position.is_in(&spool).unwrap() && later.is_in(&spool).unwrap(), "it was removed");
+        assert_eq!(SpoolPosition::read(b"\x02"), None);
+    }
+}
