@@ -14,7 +14,7 @@ use super::watch::Watch;
 use super::{POLL_INTERVAL, deal};
 use crate::canonical::Digest;
 use crate::dataflow::{Clock, SourceError};
-use crate::job::sources::dealer::{Dealer, Progress, first_turn};
+use crate::job::sources::dealer::{Dealer, DealerMessage, Progress, first_turn};
 use crate::job::sources::milestones::{ChangedPositions, Milestones, joined};
 use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, unreadable};
 use crate::job::sources::spool::{AGE, Spool};
@@ -123,7 +123,7 @@ pub(in crate::job::sources) fn follow_spool(
         // The clock is read first: what is acknowledged by then is read now.
         let now = watch.now();
         dealer.latest = now.saturating_add(ahead.as_microseconds());
-        reader.read(dealer, progress)?;
+        reader.read(dealer, milestones, progress)?;
         let position = reader.position()?;
         watch.mark(now, dealer, progress, (milestones, || reader.changed(position)))?;
         let written = milestones.take_written(PARTITION);
@@ -138,8 +138,13 @@ pub(in crate::job::sources) fn follow_spool(
 }
 
 impl SpoolReader<'_> {
-    /// Reads everything that is durable.
-    fn read(&mut self, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<(), ReadStop> {
+    /// Reads everything that is durable, and reports the position behind each closed segment.
+    fn read(
+        &mut self,
+        dealer: &mut Dealer,
+        milestones: &Milestones,
+        progress: &Arc<Progress>,
+    ) -> Result<(), ReadStop> {
         loop {
             let path = self.spool.path(self.segment);
             let place = path.display().to_string();
@@ -160,6 +165,9 @@ impl SpoolReader<'_> {
                 dealer.deal(piece, first_turn(&self.segment.to_string()), None)?;
             }
             (self.segment, self.offset, self.open) = (self.segment + 1, 0, None);
+            let position = self.position()?;
+            let number = milestones.register(self.changed(position));
+            dealer.broadcast(|| DealerMessage::Position(number))?;
         }
     }
 
@@ -225,6 +233,10 @@ impl SpoolReader<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::dataflow::SystemClock;
+    use crate::job::sources::cutter::Sizes;
+    use crate::job::sources::dealer::{Brake, SourceFault};
+    use crate::job::sources::input::Crew;
     use crate::job::sources::spool::{REMEMBERED, SpoolBounds};
     use crate::job::sources::tests::Place;
 
@@ -253,5 +265,66 @@ mod tests {
         spool.remove_before(2).unwrap();
         assert!(!position.is_in(&spool).unwrap() && later.is_in(&spool).unwrap(), "it was removed");
         assert_eq!(SpoolPosition::read(b"\x02"), None);
+    }
+
+    /// The lines that are given before the first mark, from a position, and each position on the way with the
+    /// number of lines before it.
+    fn read(spool: &Spool, former: Vec<(String, Vec<u8>)>) -> (usize, Vec<(usize, ChangedPositions)>) {
+        let (fault, taken) = (SourceFault::new("spool".into(), 0, false), Arc::new(()));
+        let (sender, messages) = crossbeam_channel::unbounded();
+        let (_spare, back) = crossbeam_channel::bounded(4);
+        let crew = Crew { process: 0, processes: 1, threads: 1 };
+        let (weak, flags) = (Arc::downgrade(&taken), (true, false));
+        let mut dealer = Dealer::new(vec![sender], back, fault, Brake::new(), weak, flags, crew);
+        let milestones = Milestones::new(1, 1);
+        milestones.begin(vec![former.into_iter().collect()]);
+        let format = TextFormat { sizes: Sizes::USUAL, columns: None };
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+                let by = (clock, &milestones, Span::microseconds(1).unwrap());
+                follow_spool(spool, &format, &mut dealer, by, &Progress::of(None))
+            });
+            let (mut lines, mut positions) = (0, Vec::new());
+            for message in &messages {
+                match message {
+                    DealerMessage::Chunk(chunk) => {
+                        lines += chunk.lines.iter().filter(|byte| **byte == b'\n').count();
+                    }
+                    DealerMessage::Position(number) => {
+                        milestones.reach(number, 0);
+                        positions.extend(milestones.take().map(|milestone| (lines, milestone.changed)));
+                    }
+                    DealerMessage::Mark(..) => break,
+                    DealerMessage::Gap(..) => panic!("the spool is whole"),
+                    DealerMessage::End => panic!("a spool has no end"),
+                }
+            }
+            drop((messages, taken));
+            assert!(reading.join().unwrap().is_err(), "no worker wants more");
+            (lines, positions)
+        })
+    }
+
+    // Refutes a spool that a restart reads from its start, and a position between segments that is off by a line.
+    #[test]
+    fn a_backlog_has_a_position_behind_each_segment() {
+        let place = Place::new("spooled-backlog");
+        let bounds = SpoolBounds { segment: 500, hold: 1 << 20, remembered: REMEMBERED };
+        let spool = Spool::open(&place.path("spool"), bounds).unwrap();
+        for number in 0..20 {
+            spool.add(&number.to_string(), format!("{number:0300}\n").repeat(2).as_bytes()).unwrap();
+        }
+        let (lines, positions) = read(&spool, vec![(PARTITION.to_owned(), start(&spool))]);
+        assert_eq!(lines, 40);
+        assert!(positions.len() >= 19, "{}", positions.len());
+        for (before, changed) in positions {
+            let [(name, Some(position))] = &changed[..] else { panic!("{changed:?}") };
+            assert_eq!(read(&spool, vec![(name.clone(), position.clone())]).0, 40 - before);
+        }
+    }
+
+    fn start(spool: &Spool) -> Vec<u8> {
+        SpoolPosition::at(spool, spool.first(), 0).unwrap().write()
     }
 }
