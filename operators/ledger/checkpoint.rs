@@ -47,12 +47,13 @@ use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
 use super::account::AccountSpec;
+use super::due::{Reservation, Sealed};
 use super::error::LedgerError;
 use super::key::LedgerKey;
 use super::name::Name;
 use super::records::{decode, digest, encode, number, read_stated};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first, odd};
-use super::verify::{Chain, Reservation, Sealed};
+use super::verify::Chain;
 use crate::accounting::{Account, EntryKey, Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 

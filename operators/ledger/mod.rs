@@ -115,6 +115,7 @@ mod charge;
 mod checkpoint;
 #[cfg(feature = "postgres")]
 mod copy;
+mod due;
 mod error;
 #[cfg(not(feature = "failpoints"))]
 pub(crate) mod failpoint;

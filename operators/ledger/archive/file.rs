@@ -10,20 +10,21 @@ use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
-use super::super::account::AccountSpec;
-use super::super::checkpoint::{Reader, Writer, read_back, written};
-use super::super::error::LedgerError;
-use super::super::key::LedgerKey;
-use super::super::key_change::KeyChange;
-use super::super::records::{
+use super::ArchiveRecord;
+use super::floor::restrict;
+use crate::accounting::{Adjacency, PrivacyCost};
+use crate::canonical::Digest;
+use crate::ledger::account::AccountSpec;
+use crate::ledger::checkpoint::{Reader, Writer, read_back, written};
+use crate::ledger::error::LedgerError;
+use crate::ledger::key::LedgerKey;
+use crate::ledger::key_change::KeyChange;
+use crate::ledger::records::{
     decode, encode, promise_columns, read_promise, read_relation, read_status, read_unit, relation_column,
     status_word, unit_column,
 };
-use super::super::rows::{Amendment, ReleaseId, Repair, Row};
-use super::super::verify::{Chain, Link, Statement};
-use super::ArchiveRecord;
-use crate::accounting::{Adjacency, PrivacyCost};
-use crate::canonical::Digest;
+use crate::ledger::rows::{Amendment, ReleaseId, Repair, Row};
+use crate::ledger::verify::{Chain, Link, Statement};
 use crate::time::Time;
 
 const TITLE: &[u8] = b"discreet archive 1";
@@ -134,7 +135,7 @@ impl Archive {
             let (kind, body) = from.next().map_err(refuse)?;
             match kind {
                 END => {
-                    super::restrict(&mut chain, floor);
+                    restrict(&mut chain, floor);
                     if written(&chain) != body {
                         return Err(trouble(path, "what it says at its end does not follow from its rows"));
                     }
@@ -152,7 +153,7 @@ impl Archive {
             }
             rows += 1;
             if rows % DROPPED_AFTER == 0 {
-                super::restrict(&mut chain, floor);
+                restrict(&mut chain, floor);
             }
         }
         let content = from.hasher.finalize();
