@@ -399,6 +399,19 @@ pub(super) fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize
     }
 }
 
+/// The files beside a path that have a name that a rotation makes of it.
+pub(super) fn siblings_of(path: &Path) -> Vec<PathBuf> {
+    // A path without a directory lies in the current one.
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else { return Vec::new() };
+    let mut siblings: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|sibling| is_rotated(path, sibling) && sibling.is_file())
+        .collect();
+    siblings.sort();
+    siblings
+}
+
 /// Returns true if `path` is a name that rotation gives to a file named `name`, or to a copy of it:
 /// `access.log.1`, `access.log-20261124.gz`, `access-20261124.log`.
 pub(super) fn is_rotated(name: &Path, path: &Path) -> bool {

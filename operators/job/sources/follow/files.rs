@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::content::Comparison;
-use super::file::{Caught, FileId, FollowedFile, FoundFile, is_rotated};
+use super::file::{Caught, FileId, FollowedFile, FoundFile, is_rotated, siblings_of};
 use super::position::FilePosition;
 use super::{POLL_INTERVAL, SETTLED};
 use crate::dataflow::SourceError;
@@ -367,15 +367,9 @@ fn is_pattern(path: &Path) -> bool {
 
 /// What a copy of this file has behind the position, if there is one beside it.
 fn copy_of(file: &FollowedFile) -> Option<Box<dyn io::Read + Send>> {
-    // A path without a directory lies in the current one.
-    let directory = file.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let siblings = fs::read_dir(directory.unwrap_or(Path::new("."))).ok()?;
-    let siblings = siblings.filter_map(|entry| Some(entry.ok()?.path()));
-    siblings.filter(|path| is_rotated(&file.path, path) && path.is_file()).find_map(|path| {
-        match file.content.compare(&path) {
-            Ok(Comparison::Continues(rest)) => Some(rest),
-            _ => None,
-        }
+    siblings_of(&file.path).into_iter().find_map(|path| match file.content.compare(&path) {
+        Ok(Comparison::Continues(rest)) => Some(rest),
+        _ => None,
     })
 }
 

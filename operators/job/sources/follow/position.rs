@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::content::{Content, prefix};
-use super::file::{FileId, FollowedFile, FoundFile, is_rotated};
+use super::file::{FileId, FollowedFile, FoundFile, siblings_of};
 use super::files::{FollowedPath, base_of, present};
 use crate::canonical::Digest;
 use crate::dataflow::SourceError;
@@ -329,18 +329,6 @@ impl FollowedPath<'_> {
         }
         Ok(())
     }
-}
-
-/// The files beside a path that have a name that a rotation makes of it.
-fn siblings_of(path: &Path) -> Vec<PathBuf> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else { return Vec::new() };
-    let mut siblings: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|sibling| is_rotated(path, sibling) && sibling.is_file())
-        .collect();
-    siblings.sort();
-    siblings
 }
 
 fn is_passing(error: &io::Error) -> bool {
