@@ -211,6 +211,10 @@ mod tests {
     struct Kept(Arc<Mutex<Vec<[String; 2]>>>);
 
     impl Subscriber for Kept {
+        fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+            LineSubscriber.register_callsite(metadata)
+        }
+
         fn enabled(&self, metadata: &Metadata<'_>) -> bool {
             LineSubscriber.enabled(metadata)
         }

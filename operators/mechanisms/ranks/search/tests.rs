@@ -381,7 +381,7 @@ fn ties_and_ends_and_too_few_people() {
         let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
         let line = answer.lines(&head);
         assert!(
-            line.contains(r#""value":0,"interval":[0,null],"insufficient":true,"confidence":0.999999999,"#)
+            line.contains(r#""value":0,"interval":[0,null],"insufficient":true,"interval_of":"bounded","confidence":0.999999999,"#)
         );
         assert!(line.contains(&format!(r#","comparisons":10,"tau":{tau}}}"#)), "{line}");
     }

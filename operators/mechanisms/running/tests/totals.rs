@@ -150,7 +150,7 @@ fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
     };
     let so_far = line(SO_FAR);
     assert!(
-        so_far.contains(r#"],"total":"so far","confidence":0.9,"noise":{"kind":"gaussian","scale":"#),
+        so_far.contains(r#"],"total":"so far","interval_of":"bounded","confidence":0.9,"noise":{"kind":"gaussian","scale":"#),
         "{so_far}"
     );
     assert!(
