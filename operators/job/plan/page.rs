@@ -321,10 +321,14 @@ pub(super) fn restart(job: &Job) -> String {
         Some(SourcePlace::Stdin) => {
             "Standard input is not read again: windows that begin before the restart and are not sealed are skipped, at no cost."
         }
-        None => "All records are generated again.",
+        None => "A run goes on where its open windows begin; a replay generates all records again.",
+        Some(SourcePlace::Files(_)) if job.source.http.is_some() => {
+            "A run goes on in the spool where its open windows begin; a replay reads all of the spool."
+        }
         Some(SourcePlace::Files(_)) => {
-            "All files are read again, from their start; what is no longer there is missing in windows that are not \
-             sealed. A pipe is not read again: such windows are skipped, at no cost."
+            "A run reads on in the files where its open windows begin, and skips, at no cost, those of which the files \
+             are gone. A replay reads all files from their start. A pipe is not read again: windows that begin before \
+             the restart and are not sealed are skipped, at no cost."
         }
     };
     let counters = match job.releases.iter().find_map(|release| release.bound.windows) {

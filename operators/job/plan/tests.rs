@@ -54,6 +54,18 @@ fn the_pages_of_the_configs_are_as_they_were_read() {
     }
 }
 
+// Refutes an example that its reader copies and that is refused.
+#[test]
+fn the_job_files_of_the_pages_are_planned_without_a_warning() {
+    for page in ["README.md", "docs/JOBS.md"] {
+        let text = std::fs::read_to_string(page).unwrap();
+        let (_, block) = text.split_once("```toml\n").unwrap();
+        let (block, _) = block.split_once("```").unwrap();
+        let plan = Job::parse("job.toml", block).unwrap().plan().unwrap();
+        assert_eq!(plan.warnings, [""; 0], "{page}");
+    }
+}
+
 #[test]
 fn the_configs_are_planned_without_a_warning() {
     for path in configs() {
