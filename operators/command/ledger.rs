@@ -36,7 +36,7 @@ pub(crate) enum LedgerCommand {
     Export(ExportArgs),
     /// Move the rows of windows that ended before a time to a file that is verified by itself
     Archive(archive::ArchiveArgs),
-    /// Print the lines of the releases in an archive
+    /// Print the lines of the windows that are in an archive alone
     Lines(archive::LinesArgs),
     /// Raise the cap of an account, and record who did it and why
     Amend(AmendArgs),

@@ -66,8 +66,10 @@ impl RunArgs {
         if let Some(manager) = manager {
             manager.say("STOPPING=1");
         }
-        // The report is written even if the run failed: it shows lines that have left.
+        // The report is written even if the run failed: it shows lines that have left. A start that was refused
+        // leaves an older one as it is.
         let report = page.is_some().then(|| watch.live().report());
+        let report = report.filter(|report| finished.is_ok() || !report.is_empty());
         // From here on, nothing else writes it.
         drop(watch);
         if let (Some(page), Some(report)) = (page, report) {

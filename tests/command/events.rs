@@ -111,6 +111,10 @@ fn a_check_says_whether_the_ledger_has_its_key() {
     for command in [&["check", &job, "--connect"][..], &["replay", &job]] {
         let (code, output, error) = discreet(command);
         assert_eq!((code, output.as_str()), (78, ""), "{command:?}");
-        assert!(error.contains(&format!("key {key}: it is the key of another ledger; give ")), "{error}");
+        assert!(
+            error
+                .contains(&format!("key {key}: it is the key of another ledger, or one that `ledger rekey`")),
+            "{error}"
+        );
     }
 }

@@ -148,11 +148,13 @@ pub(crate) struct LinesArgs {
 impl LinesArgs {
     pub(super) fn run(self) -> Result<String, Refusal> {
         // First all of it is verified: no line of a torn archive leaves.
-        Archive::verify(&self.archive)?;
+        let archive = Archive::verify(&self.archive)?;
         let mut out = std::io::stdout().lock();
         let mut broken = None;
         Archive::releases(&self.archive, &mut |row| {
-            if row.release().job == self.job && broken.is_none() {
+            // A later window has its row in the ledger as well, and a new output its line.
+            let left = row.release().window.end() <= archive.floor;
+            if left && row.release().job == self.job && broken.is_none() {
                 broken = writeln!(out, "{}", row.lines()).err();
             }
             Ok(())

@@ -15,6 +15,7 @@ use crate::dataflow::{
 use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
 use crate::ledger::status_word;
+use crate::time::in_utc;
 use crate::time::{Span, Time, in_words};
 
 /// The settings of a live run.
@@ -195,7 +196,7 @@ fn with_vitals(
         tracing::debug!(
             target: event::PUBLIC,
             release = row.release().name.as_str(),
-            window_end = row.release().window.end(),
+            window_end = %in_utc(row.release().window.end()),
             status = %status_word(row.status()),
             "a window has left"
         );

@@ -180,7 +180,9 @@ fn start_line(
     let account = job.account();
     let closed = now.saturating_sub(late.map_or(0, Span::as_microseconds));
     let next = offers.iter().filter_map(|offer| {
-        let number = offer.schedule.first_ending_after(closed);
+        // A first run settles the windows since `from`, and without it those that are open.
+        let since = settled.or_else(|| job.from.map(|_| Time::MIN)).unwrap_or(closed);
+        let number = offer.schedule.first_ending_after(since);
         let inside = !offer.schedule.is_bounded() || number < offer.schedule.count();
         Some((offer.schedule.window(number).filter(|_| inside)?.end(), offer.name.as_str()))
     });

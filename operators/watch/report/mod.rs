@@ -72,6 +72,11 @@ impl Report {
         Report { heading, model: Model::default() }
     }
 
+    /// Returns true if nothing was added to it.
+    pub fn is_empty(&self) -> bool {
+        self.model.releases.is_empty()
+    }
+
     /// Makes an empty report whose tables show this number of the newest rows.
     pub(super) fn of_newest(heading: Heading, rows: usize) -> Report {
         Report { heading, model: Model { newest_rows: Some(rows), ..Model::default() } }

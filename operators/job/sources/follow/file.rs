@@ -143,8 +143,18 @@ impl FollowedFile {
             tail: (tail.len() as u64, Digest::of(tail)),
             has_lines: self.has_lines,
             is_done,
+            is_settled: is_done,
             packed: is_whole.map(|(length, _)| (length, self.packed_at)),
         })
+    }
+
+    /// Returns true if nothing more is expected of it, though it has a name: it is packed and was read to its end, or
+    /// is a rotated log that has not grown for long.
+    pub(super) fn is_settled(&self, is_rotated: bool) -> bool {
+        match self.packing {
+            Packing::Plain => is_rotated && self.grown.elapsed() > self.patience,
+            _ => self.packed.is_some() && !self.is_torn,
+        }
     }
 
     /// Goes on behind content that a former run has read.

@@ -299,14 +299,15 @@ impl<'a> FollowedPath<'a> {
     fn renew(&mut self, name: &str, dealer: &mut Dealer) -> Result<(), ReadStop> {
         let Some(mut file) = self.known.remove(name) else { return Ok(()) };
         match copy_of(&file) {
-            Some(rest) => file.read_copy(rest, dealer)?,
-            None if file.has_lines => self.survey.warn(&format!(
+            Comparison::Continues(rest) => file.read_copy(rest, dealer)?,
+            Comparison::Other if file.has_lines => self.survey.warn(&format!(
                 "{}: it was cut, and no copy of it lies beside it; lines that were written within the last {} ms \
                  before that are lost",
                 file.path.display(),
                 POLL_INTERVAL.as_millis()
             )),
-            None => {}
+            // The file was read further than it was copied.
+            Comparison::Shorter | Comparison::Other => {}
         }
         let found = file.give_up();
         let base = base_of(name).to_owned();
@@ -365,12 +366,19 @@ fn is_pattern(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
 }
 
-/// What a copy of this file has behind the position, if there is one beside it.
-fn copy_of(file: &FollowedFile) -> Option<Box<dyn io::Read + Send>> {
-    siblings_of(&file.path).into_iter().find_map(|path| match file.content.compare(&path) {
-        Ok(Comparison::Continues(rest)) => Some(rest),
-        _ => None,
-    })
+/// The comparison of what was read of this file with a copy beside it: one that has all of it, or else a plain one
+/// that has a part.
+fn copy_of(file: &FollowedFile) -> Comparison {
+    let mut found = Comparison::Other;
+    for path in siblings_of(&file.path) {
+        match file.content.compare(&path) {
+            Ok(Comparison::Continues(rest)) => return Comparison::Continues(rest),
+            // A packed one may be in the making.
+            Ok(Comparison::Shorter) if Packing::of(&path) == Packing::Plain => found = Comparison::Shorter,
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The name of a file by which all processes know it, wherever it lies for each: what follows the part of the

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::content::{Content, prefix};
-use super::file::{FileId, FollowedFile, FoundFile, siblings_of};
+use super::file::{FileId, FollowedFile, FoundFile, is_rotated, siblings_of};
 use super::files::{FollowedPath, base_of, present};
 use crate::canonical::Digest;
 use crate::dataflow::SourceError;
@@ -35,8 +35,10 @@ pub(super) struct FilePosition {
     pub(super) head: (u64, Digest),
     pub(super) tail: (u64, Digest),
     pub(super) has_lines: bool,
-    /// True if nothing more is expected of it.
+    /// True if it has no name any more.
     pub(super) is_done: bool,
+    /// True if nothing more is expected of it: it may be removed without an input gap.
+    pub(super) is_settled: bool,
     /// The length and the time of the last change of a packed file that was read to its end.
     pub(super) packed: Option<(u64, u64)>,
 }
@@ -46,7 +48,8 @@ const FORMAT: u8 = 1;
 
 impl FilePosition {
     pub(super) fn write(&self) -> Vec<u8> {
-        let mut bytes = vec![FORMAT, u8::from(self.has_lines), u8::from(self.is_done)];
+        let mut bytes = vec![FORMAT, u8::from(self.has_lines)];
+        bytes.push(u8::from(self.is_done) | u8::from(self.is_settled) << 1);
         let (length, changed) = self.packed.unwrap_or_default();
         bytes.push(u8::from(self.packed.is_some()));
         for number in [self.offset, self.head.0, self.tail.0, length, changed] {
@@ -59,7 +62,7 @@ impl FilePosition {
     }
 
     pub(super) fn read(bytes: &[u8]) -> Option<FilePosition> {
-        let ([FORMAT, has_lines, is_done, is_packed], mut rest) = bytes.split_first_chunk()? else {
+        let ([FORMAT, has_lines, ended, is_packed], mut rest) = bytes.split_first_chunk()? else {
             return None;
         };
         let mut number = || -> Option<u64> {
@@ -76,7 +79,8 @@ impl FilePosition {
             head: (head, Digest(*head_hash)),
             tail: (tail, Digest(*tail_hash)),
             has_lines: *has_lines == 1,
-            is_done: *is_done == 1,
+            is_done: ended & 1 == 1,
+            is_settled: ended & 2 == 2,
             packed: (*is_packed == 1).then_some((length, changed)),
         })
     }
@@ -159,7 +163,9 @@ impl FollowedPath<'_> {
         for (name, file) in &self.known {
             // In the middle of a line that is too long the former position holds.
             let position = file.position(false).or_else(|| self.reported.get(name).cloned());
-            all.extend(position.map(|position| (name.clone(), position)));
+            let is_rotated = self.known.values().any(|log| is_rotated(&log.path, &file.path));
+            let is_settled = file.is_settled(is_rotated);
+            all.extend(position.map(|position| (name.clone(), FilePosition { is_settled, ..position })));
         }
         let gone = self.reported.keys().filter(|name| !all.contains_key(*name));
         let mut changed: ChangedPositions = gone.map(|name| (name.clone(), None)).collect();
@@ -209,7 +215,7 @@ impl FollowedPath<'_> {
                     }
                     self.go_on(name, &position, found, dealer)?;
                 }
-                None => is_whole &= position.is_done,
+                None => is_whole &= position.is_done || position.is_settled,
             }
         }
         for path in empty {

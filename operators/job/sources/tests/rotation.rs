@@ -544,6 +544,37 @@ fn a_file_that_is_gone_at_a_restart_is_a_gap() {
     }
 }
 
+// Refutes a gap where the oldest of a log's files is removed, as each rotation does, and none where a log is
+// removed that may have grown.
+#[test]
+fn a_rotated_file_that_was_read_to_its_end_may_go() {
+    let rotated = |name: &str| {
+        let mut log = Log::new(name);
+        log.write(50);
+        log.rename();
+        log.reopen();
+        log.write(20);
+        log
+    };
+    let gaps = |log: &Log, mut followed: Followed| {
+        followed.checkpoint().unwrap();
+        ["a.log.1", "a.log.1.gz"].iter().for_each(|name| log.remove(name));
+        let positions = followed.positions.clone();
+        let mut resumed = Followed::resumed(&log.source("a.log*"), &Arc::default(), 2, positions);
+        assert_eq!(resumed.settle().unwrap(), 0);
+        resumed.gaps.len()
+    };
+    let log = rotated("settled-packed");
+    log.pack("a.log.1");
+    assert_eq!(gaps(&log, log.follow("a.log*")), 0, "packed, and read to its end");
+    let log = rotated("settled-plain");
+    let mut followed = log.follow("a.log*");
+    followed.settle_for(Duration::from_millis(2_500)).unwrap();
+    assert_eq!(gaps(&log, followed), 0, "it has not grown for the patience of 2 s");
+    let log = rotated("not-settled");
+    assert!(gaps(&log, log.follow("a.log*")) > 0, "it may have grown before it was removed");
+}
+
 // Refutes the position of a file without a line that takes another file, which then begins anew.
 #[test]
 fn a_file_without_a_line_holds_no_place_of_another() {
