@@ -23,7 +23,8 @@ use crate::time::Time;
 /// A place that a source has reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Milestone {
-    /// The latest time of the records given since the former milestone; `Time::MIN` if there were none.
+    /// The latest time of the records given since the former milestone; `Time::MIN` if there were none. Then its
+    /// positions hold as soon as the former ones of the same partitions, and new partitions at once.
     pub latest: Time,
     /// The partitions whose position has changed since, each with its position behind all records given;
     /// `None` for a partition that is gone.
@@ -57,6 +58,10 @@ struct Pending {
 impl PositionTrack {
     fn add(&mut self, milestone: Milestone) {
         let Milestone { latest, changed, .. } = milestone;
+        if latest == Time::MIN {
+            changed.into_iter().for_each(|(partition, position)| self.move_on(partition, position));
+            return;
+        }
         match self.pending.back_mut() {
             // Whatever needs the former one reads this one too.
             Some(last) if latest <= last.latest => last.changed.extend(changed),
@@ -74,17 +79,33 @@ impl PositionTrack {
         }
     }
 
+    /// Changes a position to one before which no other record lies: where the former one holds.
+    fn move_on(&mut self, partition: String, position: Option<Vec<u8>>) {
+        let newest = self.pending.iter_mut().rev().find(|pending| pending.changed.contains_key(&partition));
+        match newest {
+            Some(pending) => _ = pending.changed.insert(partition, position),
+            None => {
+                self.is_based = true;
+                self.set(partition, position);
+            }
+        }
+    }
+
+    fn set(&mut self, partition: String, position: Option<Vec<u8>>) {
+        match position {
+            Some(position) => _ = self.base.insert(partition.clone(), position),
+            None => _ = self.base.remove(&partition),
+        }
+        self.unwritten.insert(partition);
+    }
+
     /// Moves on to the last position before which no record is needed at or after this time.
     fn advance(&mut self, needed: Time) {
         while self.pending.front().is_some_and(|first| first.latest < needed) {
             self.is_based = true;
             for (partition, position) in self.pending.pop_front().into_iter().flat_map(|first| first.changed)
             {
-                match position {
-                    Some(position) => _ = self.base.insert(partition.clone(), position),
-                    None => _ = self.base.remove(&partition),
-                }
-                self.unwritten.insert(partition);
+                self.set(partition, position);
             }
         }
     }
@@ -282,8 +303,11 @@ mod tests {
         track.advance(31);
         assert_eq!(at(&track), Some(3), "what is needed no more takes those behind it along");
         track.add(Milestone { latest: Time::MIN, changed: vec![("a".to_owned(), None)], parts: 1 });
+        assert_eq!(at(&track), Some(3), "a record of 40 lies before it");
         track.advance(Time::MAX);
         assert_eq!(at(&track), None, "the partition is gone");
+        track.add(Milestone { latest: Time::MIN, ..milestone(0, 5) });
+        assert_eq!(at(&track), Some(5), "no record lies before it");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(super) enum DealerMessage {
     Mark(Time, Option<u64>),
     /// The number of the positions behind all data that has been dealt.
     Position(u64),
+    /// The number of positions behind data that was dealt before the former ones.
+    Origin(u64),
     /// The source was not connected between these times, and cannot be read again.
     Gap(Time, Time),
     End,

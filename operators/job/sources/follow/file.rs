@@ -139,6 +139,7 @@ impl FollowedFile {
         Some(FilePosition {
             path: self.path.clone(),
             offset: self.content.length() - ahead,
+            is_from_start: false,
             head: (head.len() as u64, Digest::of(head)),
             tail: (tail.len() as u64, Digest::of(tail)),
             has_lines: self.has_lines,

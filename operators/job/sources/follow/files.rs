@@ -67,6 +67,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) reported: BTreeMap<String, FilePosition>,
     /// True once positions were reported by this run.
     pub(super) has_reported: bool,
+    /// The names of files that a restart finds, by a position or by their start.
+    pub(super) sure: BTreeSet<String>,
     pub(super) accord: Option<InputAgreement>,
     pub(super) milestones: &'a Milestones,
     survey: Arc<Survey>,
@@ -110,6 +112,7 @@ impl<'a> FollowedPath<'a> {
             generations: BTreeMap::new(),
             reported: BTreeMap::new(),
             has_reported: false,
+            sure: BTreeSet::new(),
             accord,
             milestones,
             survey,
@@ -146,6 +149,7 @@ impl<'a> FollowedPath<'a> {
             let step = file.content.length().saturating_add(some).min(until);
             match file.catch_up(step, dealer, progress)? {
                 Caught::Up if step < until && file.content.length() >= step => {
+                    self.report_origins(dealer)?;
                     let positions = self.changed_positions();
                     let number = self.milestones.register(positions);
                     dealer.broadcast(|| DealerMessage::Position(number))?;
@@ -159,6 +163,16 @@ impl<'a> FollowedPath<'a> {
                 }
             }
         }
+    }
+
+    /// Reports the positions that are sure before any line that follows.
+    pub(super) fn report_origins(&mut self, dealer: &Dealer) -> Result<(), ReadStop> {
+        let origins = self.origins();
+        if !origins.is_empty() {
+            let number = self.milestones.register(origins);
+            dealer.broadcast(|| DealerMessage::Origin(number))?;
+        }
+        Ok(())
     }
 
     /// Lists the files; returns false if there is none.

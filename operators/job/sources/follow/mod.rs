@@ -60,6 +60,7 @@ pub(super) fn follow_files(
         let complete = files.read(dealer, progress)?;
         let now = files.agree(now, dealer, progress)?;
         if complete {
+            files.report_origins(dealer)?;
             watch.mark(now, dealer, progress, (milestones, || files.changed_positions()))?;
         }
         std::thread::sleep(POLL_INTERVAL.saturating_sub(round.elapsed()));

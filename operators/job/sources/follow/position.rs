@@ -31,6 +31,8 @@ pub(super) struct FilePosition {
     pub(super) path: PathBuf,
     /// The number of bytes before the first line that was not read; of a packed file, unpacked.
     pub(super) offset: u64,
+    /// True if all of it is to be read again: the bytes before the offset only tell it from other files.
+    pub(super) is_from_start: bool,
     /// The length and hash of the first bytes, and of the last ones before the offset.
     pub(super) head: (u64, Digest),
     pub(super) tail: (u64, Digest),
@@ -49,7 +51,8 @@ const FORMAT: u8 = 1;
 impl FilePosition {
     pub(super) fn write(&self) -> Vec<u8> {
         let mut bytes = vec![FORMAT, u8::from(self.has_lines)];
-        bytes.push(u8::from(self.is_done) | u8::from(self.is_settled) << 1);
+        let flags = [self.is_done, self.is_settled, self.is_from_start];
+        bytes.push(flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag)));
         let (length, changed) = self.packed.unwrap_or_default();
         bytes.push(u8::from(self.packed.is_some()));
         for number in [self.offset, self.head.0, self.tail.0, length, changed] {
@@ -61,8 +64,13 @@ impl FilePosition {
         bytes
     }
 
+    /// The number of bytes that are not read again.
+    fn resumed_at(&self) -> u64 {
+        if self.is_from_start { 0 } else { self.offset }
+    }
+
     pub(super) fn read(bytes: &[u8]) -> Option<FilePosition> {
-        let ([FORMAT, has_lines, ended, is_packed], mut rest) = bytes.split_first_chunk()? else {
+        let ([FORMAT, has_lines, flags, is_packed], mut rest) = bytes.split_first_chunk()? else {
             return None;
         };
         let mut number = || -> Option<u64> {
@@ -79,8 +87,9 @@ impl FilePosition {
             head: (head, Digest(*head_hash)),
             tail: (tail, Digest(*tail_hash)),
             has_lines: *has_lines == 1,
-            is_done: ended & 1 == 1,
-            is_settled: ended & 2 == 2,
+            is_done: flags & 1 == 1,
+            is_settled: flags & 2 == 2,
+            is_from_start: flags & 4 == 4,
             packed: (*is_packed == 1).then_some((length, changed)),
         })
     }
@@ -154,6 +163,33 @@ fn found(position: &FilePosition, path: &Path, progress: &Arc<Progress>) -> io::
 }
 
 impl FollowedPath<'_> {
+    /// The positions that are sure without any line: those of the former run, and the starts of files that were new
+    /// since the last call. With them a restart finds every file, or notices that it is gone.
+    pub(super) fn origins(&mut self) -> ChangedPositions {
+        let mut all = ChangedPositions::new();
+        let mut sure = BTreeSet::new();
+        if !self.has_reported && self.sure.is_empty() {
+            for (name, position) in &self.reported {
+                all.push((name.clone(), Some(position.write())));
+                if position.has_lines {
+                    sure.insert(name.clone());
+                }
+            }
+        }
+        let done = self.done.iter().map(|done| (&done.name, &done.file));
+        for (name, file) in self.known.iter().chain(done).filter(|(_, file)| file.has_lines) {
+            if self.sure.contains(name) || sure.contains(name) {
+                sure.insert(name.clone());
+            } else if let Some(position) = file.position(false) {
+                let start = FilePosition { is_from_start: true, is_settled: false, ..position };
+                all.push((name.clone(), Some(start.write())));
+                sure.insert(name.clone());
+            }
+        }
+        self.sure = sure;
+        all
+    }
+
     /// The positions that have changed since the last call.
     pub(super) fn changed_positions(&mut self) -> ChangedPositions {
         let mut all: BTreeMap<String, FilePosition> = BTreeMap::new();
@@ -186,7 +222,7 @@ impl FollowedPath<'_> {
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<bool, ReadStop> {
-        let mut positions = joined(former, FilePosition::read, |position| position.offset);
+        let mut positions = joined(former, FilePosition::read, FilePosition::resumed_at);
         self.reported = positions.iter().cloned().collect();
         // Files that still grow choose first, and of these the one of which most was read.
         positions.sort_by_key(|(_, position)| (position.is_done, std::cmp::Reverse(position.offset)));
@@ -213,7 +249,7 @@ impl FollowedPath<'_> {
                     if found.file.path != base && !position.is_done {
                         rotated.insert(base, changed(&found.facts));
                     }
-                    self.go_on(name, &position, found, dealer)?;
+                    self.go_on(name, &position, found, dealer, progress)?;
                 }
                 None => is_whole &= position.is_done || position.is_settled,
             }
@@ -274,14 +310,23 @@ impl FollowedPath<'_> {
         position: &FilePosition,
         found: Found,
         dealer: &mut Dealer,
+        progress: &Arc<Progress>,
     ) -> Result<(), ReadStop> {
-        let Found { file, content, facts, rest } = found;
+        let Found { file, mut content, facts, mut rest } = found;
         let place = file.path.display().to_string();
         let is_packed = Packing::of(&file.path) != Packing::Plain;
-        let grew = !is_packed && facts.len() > position.offset;
-        let text = resumed_text(&file.path, self.format, position.offset)?;
+        if position.is_from_start {
+            content = Content::default();
+            if is_packed {
+                let lost = |error: io::Error| unreadable(&place, &error);
+                rest = Some(bytes::of_file(&file.path, progress).map_err(lost)?);
+            }
+        }
+        let grew = !is_packed && facts.len() > content.length();
+        let text = resumed_text(&file.path, self.format, content.length())?;
         let mut followed = FollowedFile::new(file, &name, self.format, self.accord.is_some());
-        followed.go_on(content, position.has_lines, text, (&facts, is_packed));
+        let has_lines = position.has_lines && !position.is_from_start;
+        followed.go_on(content, has_lines, text, (&facts, is_packed));
         if let Some(rest) = rest.filter(|_| !position.is_done) {
             followed.read_copy(rest, dealer)?;
         }

@@ -298,6 +298,7 @@ mod tests {
                     DealerMessage::Mark(..) => break,
                     DealerMessage::Gap(..) => panic!("the spool is whole"),
                     DealerMessage::End => panic!("a spool has no end"),
+                    DealerMessage::Origin(_) => panic!("a spool is known by its name"),
                 }
             }
             drop((messages, taken));

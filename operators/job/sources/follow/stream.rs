@@ -214,7 +214,7 @@ mod tests {
                         "{start}"
                     );
                 }
-                DealerMessage::Position(_) => panic!("a pipe has no position"),
+                DealerMessage::Position(_) | DealerMessage::Origin(_) => panic!("a pipe has no position"),
                 DealerMessage::End => panic!("a live source has ended"),
             }
         }

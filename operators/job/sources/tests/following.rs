@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::*;
-use crate::dataflow::{Clock, ClockReading, GuardedClock, SystemClock};
+use crate::dataflow::{Clock, ClockReading, GuardedClock, Milestone, SystemClock};
 use crate::gate::Positions;
 use crate::job::sources::accord::ClusterLinks;
 use crate::time::Span;
@@ -77,10 +77,20 @@ impl Followed {
 
     /// Settles, and takes the resume positions behind everything found.
     pub(super) fn checkpoint(&mut self) -> Result<(), SourceError> {
+        self.take_positions(|_| true)
+    }
+
+    /// Settles, and takes the resume positions that hold while every line is needed.
+    pub(super) fn begin(&mut self) -> Result<(), SourceError> {
+        self.take_positions(|milestone| milestone.latest == i64::MIN)
+    }
+
+    fn take_positions(&mut self, takes: impl Fn(&Milestone) -> bool) -> Result<(), SourceError> {
         // The last lines may be found between two marks.
         self.settle()?;
         self.settle()?;
-        for milestone in self.parts.iter_mut().flat_map(|part| std::iter::from_fn(|| part.milestone())) {
+        let all = self.parts.iter_mut().flat_map(|part| std::iter::from_fn(|| part.milestone()));
+        for milestone in all.filter(takes) {
             assert_eq!(milestone.parts, 1);
             for (name, position) in milestone.changed {
                 match position {
@@ -213,7 +223,7 @@ fn a_backlog_has_positions_in_its_middle() {
         latest = latest.max(milestone.latest);
         positions.extend(milestone.changed.into_iter().filter_map(|(name, at)| Some((name, at?))));
         let mut resumed = Followed::resumed(&source, &Arc::default(), 1, positions.clone());
-        let before = (latest / 1_000_000 - first + 1) as usize;
+        let before = if latest == i64::MIN { 0 } else { (latest / 1_000_000 - first + 1) as usize };
         assert_eq!(resumed.settle(), Ok(2_000 - before));
         let mut people: Vec<Id> = resumed.found.iter().map(|given| given.person).collect();
         let mut expected: Vec<Id> =

@@ -544,6 +544,39 @@ fn a_file_that_is_gone_at_a_restart_is_a_gap() {
     }
 }
 
+// Refutes a restart before any position has moved that reads the present files alone, and one that takes a log
+// that appeared since for read.
+#[test]
+fn a_file_of_which_all_is_needed_is_found_under_any_name() {
+    for (path, packs) in [("a.log", false), ("a.log", true), ("a.log*", false), ("a.log*", true)] {
+        let mut log = Log::new("origins");
+        log.write(50);
+        let mut followed = log.follow(path);
+        followed.begin().unwrap();
+        log.rename();
+        log.reopen();
+        log.write(30);
+        followed.begin().unwrap();
+        let positions = followed.positions.clone();
+        assert_eq!(positions.len(), 2);
+        drop(followed);
+        log.rename();
+        log.reopen();
+        log.write(20);
+        if packs {
+            log.pack("a.log.1");
+            log.pack("a.log.2");
+        }
+        let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions.clone());
+        resumed.begin().unwrap();
+        assert_eq!((resumed.settle().unwrap(), resumed.gaps.len()), (100, 0), "{path}, {packs}");
+        assert_eq!(resumed.positions.len(), 3, "those of the former run, and a new one");
+        log.remove(if packs { "a.log.2.gz" } else { "a.log.2" });
+        let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+        assert_eq!((resumed.settle().unwrap(), resumed.gaps.len() > 0), (50, true), "{path}, {packs}");
+    }
+}
+
 // Refutes a gap where the oldest of a log's files is removed, as each rotation does, and none where a log is
 // removed that may have grown.
 #[test]
