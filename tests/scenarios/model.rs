@@ -34,9 +34,10 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("bound", &["wide", "tight"]),
     ("windows", &["no", "some"]),
     ("horizon", &["stated", "no"]),
-    // `slack`, `clock_hold`, `ahead`, `key`, `anchor`, `memory`, all of `[watch]` and `[log]` and the version of a release together, and
+    // `slack`, `clock_hold`, `ahead`, `key`, `anchor`, `memory`, all of `[watch]` and the version of a release together, and
     // `skew` and `seed` of a synthetic source.
     ("others", &["no", "all"]),
+    ("log", &["no", "text error", "text info", "json warn", "json debug"]),
     // Other releases of the same job: people over everything, and with two of them a quantile too.
     ("beside", &["no", "one", "two"]),
     ("workers", &["1", "2"]),

@@ -408,7 +408,9 @@ fn job(row: &Row, ends: &[i64]) -> JobText {
         job.text("privacy.key", "a.key").text("privacy.anchor", "anchor").text("limits.memory", "8 GB");
         job.text("watch.listen", "127.0.0.1:0").set("watch.operator", "true").set("watch.budget", "[0.5, 1]");
         job.text("watch.token.file", "a.token").set("watch.exec", "[\"true\"]");
-        job.text("log.format", "text").text("log.level", "info");
+    }
+    if let Some((format, level)) = row.value("log").split_once(' ') {
+        job.text("log.format", format).text("log.level", level);
     }
     release(&mut job, row);
     beside(&mut job, row);

@@ -101,16 +101,6 @@ impl Vitals {
         }
     }
 
-    /// Returns the first line of the run, once its ledger and its input are open: the job, its account, the next
-    /// window, and where its input is read.
-    pub fn start_line(&self) -> Option<String> {
-        let known = self.lock();
-        let (start, progress) = (known.start.clone()?, known.progress.as_ref()?);
-        let address = progress.received().and_then(|received| received.address);
-        let received = address.map(|address| format!("; batches are received at http://{address}/batches"));
-        Some(start + &received.unwrap_or_default())
-    }
-
     pub(super) fn begins(
         &self,
         job: &Job,
@@ -131,9 +121,12 @@ impl Vitals {
     pub(super) fn reads(&self, progress: Arc<Progress>) {
         let mut known = self.lock();
         progress.counts_late_records(known.schedules.clone(), known.late);
+        let address = progress.received().and_then(|received| received.address);
         known.progress = Some(progress);
         if let Some(start) = &known.start {
-            tracing::info!(target: event::PUBLIC, "started: {start}");
+            let received =
+                address.map(|address| format!("; batches are received at http://{address}/batches"));
+            tracing::info!(target: event::PUBLIC, "started: {start}{}", received.unwrap_or_default());
         }
     }
 
