@@ -158,6 +158,13 @@ impl Ledger {
             return Err(file::trouble(order.to, "it is of another ledger; give the path of a new file"));
         }
         if let Some(record) = former.as_ref().filter(|record| record.file == found.hash) {
+            if record.floor != order.before {
+                let why = format!(
+                    "it is the archive of this ledger up to {} already; give the path of a new file",
+                    in_utc(record.floor)
+                );
+                return Err(file::trouble(order.to, &why));
+            }
             let (path, until) = (order.to.to_owned(), record.until);
             return Ok(Some(Archived { path, file: found.hash, until, removed: 0 }));
         }

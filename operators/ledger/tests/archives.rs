@@ -364,6 +364,9 @@ fn an_archive_that_was_not_recorded_is_written_again(at: ScratchPlace) {
     assert_eq!(archived.removed, 5);
     // What a crash after the commit leaves is complete.
     assert_eq!(Ledger::archive(&copy, &order).unwrap(), Archived { removed: 0, ..archived });
+    // A later floor needs a file of its own: nothing is archived, and nobody is led to think so.
+    let later = ArchiveOrder { before: 60, ..order };
+    assert!(Ledger::archive(&copy, &later).unwrap_err().to_string().contains("already; give the path"));
     // Neither an earlier archive nor any other file is written over.
     let mut ledger = Ledger::open(&copy).unwrap();
     let claim = ledger.claim(&name("web")).unwrap();
