@@ -11,8 +11,12 @@ use serde_json::Value;
 use crate::judge::Verdict;
 use crate::{SECOND, now};
 
-/// The age of a life from which on its memory is that of a job under way.
-const WARM: Duration = Duration::from_secs(12);
+/// The age of a life from which on its memory is that of a job under way: buffers of each person's place have been as
+/// large as they get.
+const WARM: Duration = Duration::from_secs(60);
+
+/// The least number of samples of a life, five a second, from which its growth is read.
+const SAMPLES: usize = 300;
 
 /// The latency below which a job has caught up after a fault, in microseconds.
 const CAUGHT_UP: i64 = 2 * SECOND;
@@ -28,8 +32,10 @@ pub(crate) struct Measures {
     latencies: Vec<(i64, i64, bool)>,
     /// The begin of the fault that the job has not caught up with.
     fault: Option<i64>,
-    /// Resident bytes of warm lives.
+    /// Resident bytes of the present life, once it is warm.
     memory: Vec<u64>,
+    /// Of each long life, the median of its last third, and how far it is above that of its first, in percent.
+    growths: Vec<(f64, f64)>,
     most_memory: u64,
     sampled: Option<Instant>,
     /// Bytes that the present life wrote, in system calls and to disks; and those of all lives before.
@@ -58,7 +64,7 @@ impl Measures {
         let Some((process, age)) = life else { return };
         if let Some(bytes) = field(&format!("/proc/{process}/status"), "VmRSS:") {
             self.most_memory = self.most_memory.max(bytes * 1_024);
-            if age > WARM {
+            if self.life.0 == process && age > WARM {
                 self.memory.push(bytes * 1_024);
             }
         }
@@ -72,6 +78,12 @@ impl Measures {
     }
 
     fn end_life(&mut self) {
+        let memory = std::mem::take(&mut self.memory);
+        if memory.len() >= SAMPLES {
+            let third = memory.len() / 3;
+            let (early, late) = (median(&memory[..third]), median(&memory[2 * third..]));
+            self.growths.push((late, (late / early - 1.0) * 100.0));
+        }
         for (all, life) in self.written.iter_mut().zip(std::mem::take(&mut self.life.1)) {
             *all += life;
         }
@@ -120,7 +132,7 @@ impl Measures {
         }
     }
 
-    /// Prints the figures; returns the growth of memory in percent, if there are enough samples.
+    /// Prints the figures; returns the median growth of memory within a life, in percent, if one was long enough.
     pub(crate) fn print(&mut self, verdict: &Verdict, lives: usize) -> Option<f64> {
         self.end_life();
         let figure = |name: &str, value: f64, unit: &str| println!("figure soak.{name} {value} {unit}");
@@ -151,20 +163,16 @@ impl Measures {
             figure(&format!("{name}_a_day"), (bytes as f64 / passed * 86_400.0 / 1e6).round(), "MB");
         }
         figure("memory_most", (self.most_memory as f64 / 1e6).round(), "MB");
-        let median = |samples: &[u64]| {
-            let mut samples = samples.to_vec();
-            samples.sort_unstable();
-            samples.get(samples.len() / 2).copied().unwrap_or(0) as f64
-        };
-        let (half, rest) = (self.memory.len() / 2, self.memory.len() - self.memory.len() / 4);
-        if self.memory.len() < 100 {
-            println!("soak: too few samples of a warm life for the growth of memory");
+        if self.growths.is_empty() {
+            println!("soak: no life was long enough for the growth of memory");
             return None;
         }
-        let (early, late) = (median(&self.memory[..half]), median(&self.memory[rest..]));
-        let growth = (late / early - 1.0) * 100.0;
-        figure("memory", (late / 1e6).round(), "MB");
+        self.growths.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+        let (memory, growth) = self.growths[self.growths.len() / 2];
+        figure("memory", (memory / 1e6).round(), "MB");
         figure("memory_growth", (growth * 10.0).round() / 10.0, "%");
+        let (_, most) = self.growths[self.growths.len() - 1];
+        figure("memory_growth_most", (most * 10.0).round() / 10.0, "%");
         Some(growth)
     }
 
@@ -178,6 +186,12 @@ impl Measures {
             }
         }
     }
+}
+
+fn median(samples: &[u64]) -> f64 {
+    let mut samples = samples.to_vec();
+    samples.sort_unstable();
+    samples.get(samples.len() / 2).copied().unwrap_or(0) as f64
 }
 
 /// The number behind a word in a file of `/proc`.
