@@ -218,7 +218,21 @@ fn a_sender_is_refused_as_the_page_says() {
     assert_eq!(sender.send(&batch), Some(200));
     sender.keep(&batch);
     assert_eq!(sender.post(&id, b"{}\n"), Some(422));
+    // What only the reader refuses ends neither this run nor the next.
+    let unreadable = [
+        b"{\"person\":\"s3cr3t\",\"time\":\"soon\",\"page\":\"/\"}\n".to_vec(),
+        b"{\"person\":\"s3cr\xff3t\",\"time\":\"1.5\",\"page\":\"/\"}\n".to_vec(),
+        b"{\"person\":\"a\",\"person\":\"b\",\"time\":\"1.5\",\"page\":\"/\"}\n".to_vec(),
+    ];
+    for (number, body) in unreadable.iter().enumerate() {
+        let status = sender.post(&format!("unreadable-{number}"), body);
+        assert!(matches!(status, Some(200 | 400)), "{status:?}");
+    }
+    thread::sleep(Duration::from_millis(700));
     assert!(!life.has_ended());
+    life.signal(Signal::KILL);
+    life.end();
+    let life = sender.start();
     assert_eq!(sender.finish(life), 20);
     // Beyond this machine, a token is required.
     let job = sender.scene.read("job.toml");

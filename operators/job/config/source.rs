@@ -221,6 +221,8 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         }
         node.conflict("a path that is no directory", "the directory of the spool in source.path")
     });
+    // A sender that was acknowledged does not mend its lines: one of them must not end every start.
+    let bad_by_default = if http.is_some() { i64::MAX as u64 } else { 0 };
     Some(SourceSpec {
         records: records?,
         time,
@@ -228,7 +230,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         order: order.unwrap_or(RecordOrder::Any),
         late: late.flatten(),
         ahead,
-        bad_lines: bad_lines.unwrap_or(0),
+        bad_lines: bad_lines.unwrap_or(bad_by_default),
         id,
         fields: declared,
         http,
