@@ -51,7 +51,7 @@ const DROPPED_AFTER: u64 = 4_096;
 pub struct Archive {
     /// The name of its ledger.
     pub ledger: Digest,
-    /// The hash of the former archive of the ledger; [`Digest::NONE`] for the first one.
+    /// The hash of the former archive of the ledger; all zero for the first one.
     pub former: Digest,
     /// The number of the last row before it.
     pub from: i64,
