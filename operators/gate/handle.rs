@@ -57,22 +57,7 @@ impl Gate {
     /// As [`LedgerKey::open`], and if `job` is no name.
     pub fn elsewhere(job: &str, key: impl AsRef<Path>) -> Result<Gate, LedgerError> {
         let (job, key) = (Name::new("job", job)?, LedgerKey::open(key)?);
-        let (accounts, halted) = (Vec::new(), Halted::default());
-        let (messages, thread, settled) = (None, None, None);
-        let (budgets, written_since) = Default::default();
-        Ok(Gate {
-            job,
-            version: 1,
-            key,
-            accounts,
-            person: None,
-            messages,
-            thread,
-            halted,
-            settled,
-            budgets,
-            written_since,
-        })
+        Ok(Gate::of((job, 1), key, (Vec::new(), None), (None, None), Halted::default()))
     }
 
     /// Sets the version of the job, 1 by default; handles that are opened from now on are of this version,
@@ -96,7 +81,16 @@ impl Gate {
         messages: Sender<GateMessage>,
         (thread, halted): (JoinHandle<()>, Halted),
     ) -> Gate {
-        let (messages, thread) = (Some(messages), Some(thread));
+        Gate::of((job, version), key, (accounts, person), (Some(messages), Some(thread)), halted)
+    }
+
+    fn of(
+        (job, version): (Name, u32),
+        key: LedgerKey,
+        (accounts, person): (Vec<AccountSpec>, Option<String>),
+        (messages, thread): (Option<Sender<GateMessage>>, Option<JoinHandle<()>>),
+        halted: Halted,
+    ) -> Gate {
         let (settled, budgets, written_since) = Default::default();
         Gate {
             job,

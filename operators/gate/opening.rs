@@ -219,7 +219,6 @@ impl Opening {
         let core = Core::new(self.delivery, uncertainty);
         let (messages, inbox) = unbounded();
         let whole = ledger.is_whole();
-        let archived = archived.map(|(_, floor)| floor);
         let mut driver = Driver::new(ledger, claim, cipher, journal, core, (pacing, settled, archived));
         let (halted, written_since) = (driver.halted(), driver.written_since());
         let effects = driver.opened(waiting, lacking.is_some());

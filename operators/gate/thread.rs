@@ -19,7 +19,7 @@ use crate::gate::request;
 use crate::gate::request::BudgetStatus;
 use crate::ledger::{
     Charge, Claim, Digest, Forecast, Journal, Ledger, LedgerError, LedgerErrorKind, Name, Pacing,
-    PositionUpdate, ReleaseId, ReleaseStatus, Row, Sealing, State, failpoint,
+    PositionUpdate, ReleaseId, ReleaseStatus, Row, Sealing, State, failpoint, may_hold,
 };
 use crate::time::Time;
 
@@ -95,8 +95,8 @@ pub(super) struct Driver {
     /// The settled frontier of each release: the time up to which its windows are settled, by release and
     /// version.
     settled: HashMap<(Name, Digest), Time>,
-    /// The floor of the ledger's archives, which stays while a job runs.
-    archived: Option<Time>,
+    /// The last archived row and the floor of the archives, which stay while a job runs.
+    archived: Option<(i64, Time)>,
     /// The changes of resume positions that no commit has written for certain, by input.
     positions: BTreeMap<i64, PositionUpdate>,
     /// The time since which a restart reads again, by these changes.
@@ -118,7 +118,7 @@ impl Driver {
         cipher: StateCipher,
         journal: Option<Journal>,
         core: Core<Digest, String>,
-        (pacing, settled, archived): (Pacing, HashMap<(Name, Digest), Time>, Option<Time>),
+        (pacing, settled, archived): (Pacing, HashMap<(Name, Digest), Time>, Option<(i64, Time)>),
     ) -> Driver {
         Driver {
             ledger,
@@ -241,9 +241,7 @@ impl Driver {
 
     /// Returns true if the release has no row, and may have one in an archive.
     fn is_archived(&mut self, release: &ReleaseId) -> Result<bool, LedgerError> {
-        let passed =
-            release.part.is_none() && self.archived.is_some_and(|floor| release.window.end() <= floor);
-        if !passed || self.core.holds(&release.id()) {
+        if !may_hold(self.archived, release) || self.core.holds(&release.id()) {
             return Ok(false);
         }
         request::ask(&mut self.ledger, &self.claim, |ledger| ledger.look_up(release)).map(|row| row.is_none())

@@ -35,20 +35,22 @@ use super::error::{LedgerError, LedgerErrorKind};
 use super::key::LedgerKey;
 use super::name::Name;
 use super::records::{advance, head, name, number, read_entry, read_stated};
-use super::store::{SqlValue, Transaction, all, first};
-use super::verify::{Chain, reaches};
+use super::store::{SqlValue, Transaction, all};
+use super::verify::Chain;
 use super::{failpoint, place, repair};
 use crate::canonical::Digest;
 use crate::time::{Time, in_utc};
 
+mod fields;
 mod file;
 mod floor;
 mod record;
 
 pub use file::Archive;
 use file::ArchiveWriter;
-pub(super) use floor::{barred, bars, bars_charge, floor, may_hold};
-use floor::{block, least, removable, remove_entries, remove_rows, to_be_carried};
+pub(crate) use floor::may_hold;
+pub(super) use floor::{barred, bars, bars_charge, floor};
+use floor::{removable, remove_entries, remove_rows, to_be_carried};
 use record::state_digest;
 pub(super) use record::{ArchiveRecord, all_records, copy, end_of, meanwhile, newest, passed};
 
@@ -230,13 +232,9 @@ impl Ledger {
                 "SELECT reach, place, until, spent, partial FROM balance WHERE account = ?1 AND reach = ?2
                            AND place >= ?3";
             let Some(account) = chain.due.accounts.get(&name) else { continue };
-            let promise = account.promise();
-            let values = [SqlValue::Text(name.as_str()), SqlValue::Number(block(promise, order.before))];
-            let block = "SELECT max(place) FROM balance WHERE account = ?1 AND reach = 0 AND place <= ?2";
-            let block = first(store, block, &values, |row| row.number(0))?.flatten();
             let mut kept = Vec::new();
-            for reach in reaches(store, &name)? {
-                let least = least(promise, reach, order.before, block).unwrap_or(i64::MIN);
+            for (reach, least) in floor::least_stored(store, &name, account.promise(), order.before)? {
+                let least = least.unwrap_or(i64::MIN);
                 let values =
                     [SqlValue::Text(name.as_str()), SqlValue::Number(reach), SqlValue::Number(least)];
                 kept.extend(all(store, entries, &values, read_entry)?);

@@ -150,6 +150,7 @@ pub use agreement::VersionTerms;
 pub(crate) use anchor::in_the_making;
 pub use anchor::{Anchor, Published};
 pub use anchor::{AnchorEntry, Journal};
+pub(crate) use archive::may_hold;
 pub use archive::{Archive, ArchiveOrder, Archived};
 pub use book::Ledger;
 pub use charge::Shortfall;

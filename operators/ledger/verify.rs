@@ -19,8 +19,9 @@ use super::{failpoint, rows};
 use crate::accounting::{Account, EntryKey, Prices, Promise};
 use crate::canonical::{Canonical, Digest};
 
-/// The number of rows that are read in one go, between two looks at what is finished.
-const CHUNK: i64 = 20_000;
+/// The number of rows that are read in one go, between two looks at what is finished; fewer in tests, which have
+/// several chunks then.
+const CHUNK: i64 = if cfg!(test) { 2_000 } else { 20_000 };
 
 /// Recomputes the chain, the accounts, the frontiers and the hashes of states from all rows since the newest
 /// archive, and compares them with the stored ones.

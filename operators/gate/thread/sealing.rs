@@ -11,6 +11,7 @@ use crate::gate::state::HandleRequest;
 use crate::gate::{request, state};
 use crate::ledger::{
     Digest, Ledger, LedgerErrorKind, PositionUpdate, ReleaseId, ReleaseStatus, Row, Sealing, failpoint,
+    may_hold,
 };
 use crate::noise::NoiseSource;
 
@@ -287,10 +288,7 @@ impl Driver {
                 let asked = PendingRequest { release, charge: None, sealable: None, state: None, skip: None };
                 Some(Event::Wanted(self.keep(asked)))
             }
-            Ok(None)
-                if self.archived.is_some_and(|floor| release.window.end() <= floor)
-                    && release.part.is_none() =>
-            {
+            Ok(None) if may_hold(self.archived, &release) => {
                 self.listeners.notify(release.name.clone(), GateEvent::Archived(Box::new(release)));
                 None
             }

@@ -210,8 +210,8 @@ fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
 }
 
-/// Refuses a batch with a line that no run could read: it would be counted as a bad line, again at each
-/// start.
+/// Refuses a batch with a line that is no object: its sender can mend it. The reader counts what else it cannot
+/// read as bad.
 fn check_lines(body: &[u8]) -> Result<(), HttpResponse> {
     for line in lines(body) {
         let is_object = line.trim_ascii_start().starts_with(b"{");

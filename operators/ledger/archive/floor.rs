@@ -4,6 +4,7 @@ use crate::accounting::{EntryKey, Interval, Promise};
 use crate::canonical::{Canonical, Digest};
 use crate::ledger::error::{LedgerError, LedgerErrorKind};
 use crate::ledger::failpoint;
+use crate::ledger::name::Name;
 use crate::ledger::records::{ID, digest, number, read_row, rows};
 use crate::ledger::rows::{Charge, ReleaseId};
 use crate::ledger::store::{SqlValue, Store, first};
@@ -19,7 +20,7 @@ pub(in crate::ledger) fn floor(store: &mut dyn Store) -> Result<Option<(i64, Tim
 // The entries of accounts that a charge from the floor on may read.
 
 /// The least start of the entries of a reach that are kept; `None` for a promise that keeps all.
-pub(super) fn least(promise: Promise, reach: i64, floor: Time, newest_block: Option<i64>) -> Option<i64> {
+fn least(promise: Promise, reach: i64, floor: Time, newest_block: Option<i64>) -> Option<i64> {
     match promise {
         Promise::Lifetime | Promise::Windows(_) => None,
         // A window of this reach that shares a span with a later one ends within the span before the floor.
@@ -32,7 +33,7 @@ pub(super) fn least(promise: Promise, reach: i64, floor: Time, newest_block: Opt
     }
 }
 
-pub(super) fn block(promise: Promise, floor: Time) -> i64 {
+fn block(promise: Promise, floor: Time) -> i64 {
     let Promise::Each(span) = promise else { return i64::MIN };
     let last = floor.min(i64::MAX - 1);
     Interval::new(last, last + 1).map_or(i64::MIN, |moment| moment.blocks(span).0)
@@ -55,15 +56,26 @@ pub(in crate::ledger) fn restrict(chain: &mut Chain, floor: Time) {
     }
 }
 
+/// The least stored place of the entries of each reach that a charge from the floor on may read; `None` where it may
+/// read all.
+pub(super) fn least_stored(
+    store: &mut dyn Store,
+    name: &Name,
+    promise: Promise,
+    floor: Time,
+) -> Result<Vec<(i64, Option<i64>)>, LedgerError> {
+    let values = [SqlValue::Text(name.as_str()), SqlValue::Number(block(promise, floor))];
+    let newest = "SELECT max(place) FROM balance WHERE account = ?1 AND reach = 0 AND place <= ?2";
+    let newest = first(store, newest, &values, |row| row.number(0))?.flatten();
+    let reaches = reaches(store, name)?.into_iter();
+    Ok(reaches.map(|reach| (reach, least(promise, reach, floor, newest))).collect())
+}
+
 /// Removes the stored entries that no charge from the floor on reads.
 pub(super) fn remove_entries(store: &mut dyn Store, chain: &Chain, floor: Time) -> Result<(), LedgerError> {
     for (name, account) in &chain.due.accounts {
-        let promise = account.promise();
-        let values = [SqlValue::Text(name.as_str()), SqlValue::Number(block(promise, floor))];
-        let newest = "SELECT max(place) FROM balance WHERE account = ?1 AND reach = 0 AND place <= ?2";
-        let newest = first(store, newest, &values, |row| row.number(0))?.flatten();
-        for reach in reaches(store, name)? {
-            let Some(least) = least(promise, reach, floor, newest) else { continue };
+        for (reach, least) in least_stored(store, name, account.promise(), floor)? {
+            let Some(least) = least else { continue };
             let values = [SqlValue::Text(name.as_str()), SqlValue::Number(reach), SqlValue::Number(least)];
             store.execute("DELETE FROM balance WHERE account = ?1 AND reach = ?2 AND place < ?3", &values)?;
         }
@@ -74,7 +86,7 @@ pub(super) fn remove_entries(store: &mut dyn Store, chain: &Chain, floor: Time) 
 // The decisions that an archive changes.
 
 /// Returns true if the row of a release without one may be in an archive: nothing is drawn or written for it.
-pub(in crate::ledger) fn may_hold(floor: Option<(i64, Time)>, release: &ReleaseId) -> bool {
+pub(crate) fn may_hold(floor: Option<(i64, Time)>, release: &ReleaseId) -> bool {
     release.part.is_none() && floor.is_some_and(|(_, floor)| release.window.end() <= floor)
 }
 

@@ -151,9 +151,9 @@ impl FollowedFile {
 
     /// Returns true if nothing more is expected of it, though it has a name: it is packed and was read to its end, or
     /// is a rotated log that has not grown for long.
-    pub(super) fn is_settled(&self, is_rotated: bool) -> bool {
+    pub(super) fn is_settled(&self, is_rotated: impl FnOnce() -> bool) -> bool {
         match self.packing {
-            Packing::Plain => is_rotated && self.grown.elapsed() > self.patience,
+            Packing::Plain => self.grown.elapsed() > self.patience && is_rotated(),
             _ => self.packed.is_some() && !self.is_torn,
         }
     }
@@ -426,21 +426,24 @@ pub(super) fn siblings_of(path: &Path) -> Vec<PathBuf> {
 /// Returns true if `path` is a name that rotation gives to a file named `name`, or to a copy of it:
 /// `access.log.1`, `access.log-20261124.gz`, `access-20261124.log`.
 pub(super) fn is_rotated(name: &Path, path: &Path) -> bool {
-    let text = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let (Some(name), Some(found)) = (text(name), text(path)) else { return false };
-    let begins = |stem: &str| {
-        let rest = found.strip_prefix(stem);
-        rest.is_some_and(|rest| rest.starts_with(['.', '-', '_', '~']))
-    };
-    if begins(&name) {
-        return true;
-    }
-    // The option `extension` of logrotate keeps the ending: `access-20261124.log`.
-    let unpacked = [".gz", ".bz2", ".zst"].iter().find_map(|ending| found.strip_suffix(ending));
-    match name.rsplit_once('.') {
-        Some((stem, ending)) if !stem.is_empty() => {
-            begins(stem) && found != name && unpacked.unwrap_or(&found).ends_with(&format!(".{ending}"))
-        }
+    match (name_of(name), name_of(path)) {
+        (Some(name), Some(found)) => logs_of(&found).any(|log| log == name),
         _ => false,
     }
+}
+
+pub(super) fn name_of(path: &Path) -> Option<String> {
+    path.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// The names of logs to which rotation may give this name.
+pub(super) fn logs_of(found: &str) -> impl Iterator<Item = String> {
+    let unpacked = [".gz", ".bz2", ".zst"].iter().find_map(|ending| found.strip_suffix(ending));
+    let ending = unpacked.unwrap_or(found).rsplit_once('.').map(|(_, ending)| ending);
+    found.match_indices(['.', '-', '_', '~']).filter(|(at, _)| *at > 0).flat_map(move |(at, _)| {
+        let stem = found.get(..at).unwrap_or_default();
+        // The option `extension` of logrotate keeps the ending: `access-20261124.log`.
+        let with_ending = ending.map(|ending| format!("{stem}.{ending}")).filter(|name| name != found);
+        [Some(stem.to_owned()), with_ending].into_iter().flatten()
+    })
 }

@@ -341,7 +341,8 @@ impl<'a> FollowedPath<'a> {
     pub(super) fn remember(&mut self, name: String, file: FollowedFile) {
         self.done.push_back(DoneFile { name, file });
         if self.done.len() > REMEMBERED {
-            self.done.pop_front();
+            let gone = self.done.pop_front();
+            gone.into_iter().for_each(|gone| _ = self.sure.remove(&gone.name));
         }
     }
 

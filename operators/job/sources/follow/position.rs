@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::content::{Content, prefix};
-use super::file::{FileId, FollowedFile, FoundFile, is_rotated, siblings_of};
+use super::file::{FileId, FollowedFile, FoundFile, logs_of, name_of, siblings_of};
 use super::files::{FollowedPath, base_of, present};
 use crate::canonical::Digest;
 use crate::dataflow::SourceError;
@@ -167,26 +167,22 @@ impl FollowedPath<'_> {
     /// since the last call. With them a restart finds every file, or notices that it is gone.
     pub(super) fn origins(&mut self) -> ChangedPositions {
         let mut all = ChangedPositions::new();
-        let mut sure = BTreeSet::new();
         if !self.has_reported && self.sure.is_empty() {
-            for (name, position) in &self.reported {
-                all.push((name.clone(), Some(position.write())));
-                if position.has_lines {
-                    sure.insert(name.clone());
-                }
-            }
+            all.extend(self.reported.iter().map(|(name, position)| (name.clone(), Some(position.write()))));
+            let found = self.reported.iter().filter(|(_, position)| position.has_lines);
+            self.sure.extend(found.map(|(name, _)| name.clone()));
         }
         let done = self.done.iter().map(|done| (&done.name, &done.file));
-        for (name, file) in self.known.iter().chain(done).filter(|(_, file)| file.has_lines) {
-            if self.sure.contains(name) || sure.contains(name) {
-                sure.insert(name.clone());
-            } else if let Some(position) = file.position(false) {
-                let start = FilePosition { is_from_start: true, is_settled: false, ..position };
+        for (name, file) in self.known.iter().chain(done) {
+            if file.has_lines
+                && !self.sure.contains(name)
+                && let Some(position) = file.position(false)
+            {
+                let start = FilePosition { is_from_start: true, ..position };
                 all.push((name.clone(), Some(start.write())));
-                sure.insert(name.clone());
+                self.sure.insert(name.clone());
             }
         }
-        self.sure = sure;
         all
     }
 
@@ -196,11 +192,13 @@ impl FollowedPath<'_> {
         for done in &self.done {
             all.extend(done.file.position(true).map(|position| (done.name.clone(), position)));
         }
+        let names: BTreeSet<String> = self.known.values().filter_map(|file| name_of(&file.path)).collect();
         for (name, file) in &self.known {
             // In the middle of a line that is too long the former position holds.
             let position = file.position(false).or_else(|| self.reported.get(name).cloned());
-            let is_rotated = self.known.values().any(|log| is_rotated(&log.path, &file.path));
-            let is_settled = file.is_settled(is_rotated);
+            let is_settled = file.is_settled(|| {
+                name_of(&file.path).is_some_and(|name| logs_of(&name).any(|log| names.contains(&log)))
+            });
             all.extend(position.map(|position| (name.clone(), FilePosition { is_settled, ..position })));
         }
         let gone = self.reported.keys().filter(|name| !all.contains_key(*name));
