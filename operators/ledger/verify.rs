@@ -208,6 +208,10 @@ impl Chain {
                 "ledger: a window was charged that is older than its checkpoint holds",
             ));
         }
+        // The last rows may have charged for windows whose entries differed until then.
+        if self.due.compared.is_some_and(|compared| compared > 0) {
+            self.settle(store)?;
+        }
         self.accounts_are_the_rows(store)?;
         self.states_are_the_newest(store)?;
         self.frontiers_are_the_rows(store)
