@@ -51,6 +51,9 @@ pub(super) enum GateMessage {
     Close,
 }
 
+/// The time up to which windows are settled, by release and version.
+type SettledFrontiers = HashMap<(Name, Digest), Time>;
+
 /// A function that the gate's thread calls once resume positions are written for certain.
 pub(super) struct WrittenNotice(pub(super) Box<dyn FnOnce() + Send>);
 
@@ -94,7 +97,7 @@ pub(super) struct Driver {
     listeners: Listeners,
     /// The settled frontier of each release: the time up to which its windows are settled, by release and
     /// version.
-    settled: HashMap<(Name, Digest), Time>,
+    settled: SettledFrontiers,
     /// The last archived row and the floor of the archives, which stay while a job runs.
     archived: Option<(i64, Time)>,
     /// The changes of resume positions that no commit has written for certain, by input.
@@ -118,7 +121,7 @@ impl Driver {
         cipher: StateCipher,
         journal: Option<Journal>,
         core: Core<Digest, String>,
-        (pacing, settled, archived): (Pacing, HashMap<(Name, Digest), Time>, Option<(i64, Time)>),
+        (pacing, settled, archived): (Pacing, SettledFrontiers, Option<(i64, Time)>),
     ) -> Driver {
         Driver {
             ledger,
