@@ -330,13 +330,7 @@ fn an_idle_receiver_closes_windows_and_its_operator_sees_numbers() {
     sender.keep(&batch);
     assert_eq!(sender.send(&batch), Some(200));
     assert_eq!(sender.post("", b"{}"), Some(400));
-    let mut address = String::new();
-    until("it serves", || {
-        let said = life.said().1;
-        let found = said.split("watch: http://").nth(1).and_then(|rest| rest.split('/').next());
-        address = found.unwrap_or_default().to_owned();
-        !address.is_empty()
-    });
+    let address = crate::watch::address(&life);
     let get = |path: &str| {
         let mut socket = TcpStream::connect(&address).unwrap();
         write!(socket, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();

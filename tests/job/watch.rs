@@ -28,7 +28,7 @@ fn scene(more: &str, watch: &str) -> Scene {
 }
 
 /// The address that a run serves.
-fn address(life: &Life) -> String {
+pub(crate) fn address(life: &Life) -> String {
     let mut address = String::new();
     until("it serves", || {
         let said = life.said().1;
