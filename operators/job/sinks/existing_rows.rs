@@ -5,23 +5,20 @@
 //! that was not released. So the text after the last whole row is one torn row, or empty. Every line before
 //! it must be valid; a file with an invalid line is not cut, since its origin is unknown.
 //!
-//! Of a large file of JSON only the [end](HeldRows::read_end) is read, and its first row: a year of releases is
-//! not read again for each start. A table is read whole, for a line end in it may lie between quotes.
+//! Of a large file only the [end](HeldRows::read_end) is read, and its first row: a year of releases is not
+//! read again for each start. A line end of a table may lie between quotes: its end is read as if the place
+//! where it begins lay between quotes, and as if it did not, and counts if one of the two gives whole rows.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::{OutputKind, SinkFormat, table, unopened};
-use crate::accounting::Interval;
+use super::{SinkFormat, table, unopened};
 use crate::canonical::{Canonical, Digest};
-use crate::job::paths::resolve_symlinks;
-use crate::ledger::place::could_be_made;
-use crate::ledger::{LedgerError, Name, Published};
+use crate::ledger::LedgerError;
 use crate::release_line::{ReleaseLine, Says};
-use crate::time::moment;
 
 /// The rows that a file holds.
 #[derive(Debug, Default)]
@@ -107,6 +104,16 @@ impl HeldRows {
         demo: bool,
         path: &Path,
     ) -> Result<HeldRows, LedgerError> {
+        HeldRows::read_from(file, (format, format == SinkFormat::Csv), demo, path)
+    }
+
+    /// Reads a file of releases from the beginning of a row on, or from its header on.
+    fn read_from(
+        file: impl BufRead,
+        (format, headed): (SinkFormat, bool),
+        demo: bool,
+        path: &Path,
+    ) -> Result<HeldRows, LedgerError> {
         let mut reader = ReleaseReader::new(file, format);
         let mut held = HeldRows::default();
         let mut open: Option<Unclosed> = None;
@@ -120,7 +127,7 @@ impl HeldRows {
             if !whole.map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))? {
                 break;
             }
-            if format == SinkFormat::Csv && number == 1 {
+            if headed && number == 1 {
                 match reader.line.as_slice() {
                     line if line == table::header(demo).as_bytes() => held.sound = reader.at,
                     line if line == table::header(!demo).as_bytes() => return refuse(1, other(demo)),
@@ -166,7 +173,7 @@ impl HeldRows {
             held.known.extend(name);
             (held.sound, held.rows, open) = (reader.at, held.rows + 1, None);
         }
-        if !reader.is_torn(demo) {
+        if !reader.is_torn(demo, headed) {
             return refuse(reader.number + 1, "found no line of a release");
         }
         held.unclosed = open;
@@ -181,8 +188,8 @@ const END: u64 = 8 << 20;
 pub(super) const END: u64 = 16 << 10;
 
 impl HeldRows {
-    /// Reads the first row and the last ones of a file of releases; a small file, a table, and one whose end
-    /// is no sequence of whole rows, is read whole.
+    /// Reads the first row and the last ones of a file of releases; a small file, and one whose end is no
+    /// sequence of whole rows, is read whole.
     ///
     /// # Errors
     ///
@@ -195,9 +202,17 @@ impl HeldRows {
     ) -> Result<HeldRows, LedgerError> {
         let refuse = |error: io::Error| unopened(path, &error);
         let length = file.metadata().map_err(refuse)?.len();
-        if format == SinkFormat::Json && !demo && length > END {
-            let first = HeldRows::first_row(file, path).map_err(refuse)?;
-            let end = HeldRows::last_rows(file, length - END, path).map_err(refuse)?;
+        if !demo && length > END {
+            let first = HeldRows::first_row(file, format).map_err(refuse)?;
+            let last =
+                |quoted| HeldRows::last_rows(file, (length - END, quoted), format, path).map_err(refuse);
+            let end = match format {
+                SinkFormat::Json => last(false)?,
+                SinkFormat::Csv => match (last(false)?, last(true)?) {
+                    (Some(held), None) | (None, Some(held)) => Some(held),
+                    _ => None,
+                },
+            };
             if let (Some((first, ledger)), Some(mut held)) = (first, end)
                 && (held.ledger.is_none() || ledger.is_none() || held.ledger == ledger)
             {
@@ -213,9 +228,13 @@ impl HeldRows {
     }
 
     /// The position and the ledger of the first row of a file that was sealed.
-    fn first_row(mut file: &File, path: &Path) -> io::Result<Option<(i64, Option<Digest>)>> {
+    fn first_row(mut file: &File, format: SinkFormat) -> io::Result<Option<(i64, Option<Digest>)>> {
         file.seek(SeekFrom::Start(0))?;
-        let mut reader = ReleaseReader::new(BufReader::new(file.take(END)), SinkFormat::of(path));
+        let mut reader = ReleaseReader::new(BufReader::new(file.take(END)), format);
+        if format == SinkFormat::Csv && !(reader.next()? && reader.line() == table::header(false).as_bytes())
+        {
+            return Ok(None);
+        }
         while reader.next()? {
             match reader.heard(false).filter(|heard| !heard.demo).map(|heard| heard.word) {
                 Some(LineKind::Closed(_, sequence, _, ledger)) => return Ok(Some((sequence, ledger))),
@@ -226,12 +245,18 @@ impl HeldRows {
         Ok(None)
     }
 
-    /// The rows after the first one that ends after this place; `None` if there is none that was sealed.
-    fn last_rows(mut file: &File, from: u64, path: &Path) -> io::Result<Option<HeldRows>> {
+    /// The rows after the first one that ends after this place, which lies between quotes or not; `None` if
+    /// there is none that was sealed.
+    fn last_rows(
+        mut file: &File,
+        (from, quoted): (u64, bool),
+        format: SinkFormat,
+        path: &Path,
+    ) -> io::Result<Option<HeldRows>> {
         file.seek(SeekFrom::Start(from))?;
-        let mut reader = ReleaseReader::new(BufReader::new(file), SinkFormat::of(path));
+        let mut reader = ReleaseReader::new(BufReader::new(file), format);
         // The place may lie in the middle of a line, and that line in the middle of a row.
-        reader.next()?;
+        reader.next_from(quoted)?;
         loop {
             if !reader.next()? {
                 return Ok(None);
@@ -244,7 +269,7 @@ impl HeldRows {
         }
         let from = from + reader.at();
         file.seek(SeekFrom::Start(from))?;
-        let held = HeldRows::read(BufReader::new(file), SinkFormat::of(path), false, path);
+        let held = HeldRows::read_from(BufReader::new(file), (format, false), false, path);
         // What is wrong is said by a reading of the whole, with the number of the line.
         let held = held.ok().filter(|held| held.newest.is_some());
         Ok(held.map(|held| HeldRows { sound: from + held.sound, ..held }))
@@ -291,8 +316,13 @@ impl<R: BufRead> ReleaseReader<R> {
 
     /// Reads the next line; returns false if the file ends before the line does.
     pub(super) fn next(&mut self) -> io::Result<bool> {
+        self.next_from(false)
+    }
+
+    /// Reads the rest of a line from a place between quotes, or outside of them.
+    fn next_from(&mut self, quoted: bool) -> io::Result<bool> {
         self.line.clear();
-        let mut quotes = 0;
+        let mut quotes = usize::from(quoted);
         loop {
             let from = self.line.len();
             self.file.read_until(b'\n', &mut self.line)?;
@@ -316,11 +346,11 @@ impl<R: BufRead> ReleaseReader<R> {
 
     /// Returns true if the rest at the end may be the beginning of a line. A machine that lost power may
     /// leave zeros.
-    fn is_torn(&self, demo: bool) -> bool {
+    fn is_torn(&self, demo: bool, headed: bool) -> bool {
         let zeros = self.line.iter().rev().take_while(|byte| **byte == 0).count();
         let line = &self.line[..self.line.len() - zeros];
         match self.format {
-            SinkFormat::Csv if self.at == 0 => table::header(demo).as_bytes().starts_with(line),
+            SinkFormat::Csv if headed && self.at == 0 => table::header(demo).as_bytes().starts_with(line),
             // The header identifies the file.
             SinkFormat::Csv => true,
             SinkFormat::Json => {
@@ -372,127 +402,4 @@ fn heard_record(record: &str, demo: bool) -> Option<ParsedLine> {
         _ => return None,
     };
     Some(ParsedLine { about, word, demo })
-}
-
-// Files of releases as evidence of published rows, for the repair of a ledger that is behind such a file.
-
-/// Reads the rows that a file of releases holds, as lines of JSON or, if its name ends in `.csv`, as a table.
-/// A window that is torn at the end is identified by its first cell.
-///
-/// # Errors
-///
-/// If the file cannot be read, or is no file of releases.
-pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
-    let format = SinkFormat::of(path);
-    let open =
-        || File::open(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
-    // A file that is no file of releases is refused there, with the number of the line.
-    let HeldRows { sound, unclosed, .. } = HeldRows::read(BufReader::new(open()?), format, false, path)?;
-    let mut reader = ReleaseReader::new(BufReader::new(open()?), format);
-    let (mut rows, mut id) = (Vec::new(), None);
-    while reader.at() < sound {
-        reader.next().map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))?;
-        // The header of a table is no row.
-        let Some(heard) = reader.heard(false) else { continue };
-        match heard.word {
-            LineKind::Cell => id = id.or_else(|| id_in(reader.line(), format)),
-            LineKind::Closed(_, sequence, chain, ledger) => {
-                let [release, start, end] = &heard.about;
-                rows.push(Published {
-                    row: Some((sequence, chain)),
-                    release: Name::new("release", release)?,
-                    window: window(start, end)?,
-                    id: id.take(),
-                    ledger,
-                });
-            }
-            LineKind::Alone(_) => {}
-        }
-    }
-    rows.extend(unclosed.as_ref().map(Unclosed::published).transpose()?);
-    Ok(rows)
-}
-
-/// The contents of an output that its ledger must hold: the newest row, and the last window if its closing
-/// line is torn.
-#[derive(Debug, Default)]
-pub(crate) struct Witness {
-    pub(crate) newest: Option<(i64, Digest)>,
-    pub(crate) unclosed: Option<Published>,
-}
-
-impl Witness {
-    /// Returns true if the output has no row: it shows nothing, and a repair could not read it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.newest.is_none() && self.unclosed.is_none()
-    }
-}
-
-/// Reads what a file of releases shows of the ledger of this name.
-///
-/// # Errors
-///
-/// If the file cannot be read, is no file of releases, or is one of another ledger.
-pub(crate) fn witness_in(path: &Path, ledger: &Digest) -> Result<Witness, LedgerError> {
-    let refuse = |error: io::Error| unopened(path, &error);
-    let file = match OutputKind::at(path)? {
-        OutputKind::Nothing => {
-            return could_be_made(&resolve_symlinks(path)).map_err(refuse).map(|()| Witness::default());
-        }
-        OutputKind::Stream => return Ok(Witness::default()),
-        OutputKind::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
-    };
-    let held = HeldRows::read_end(&file, SinkFormat::of(path), false, path)?;
-    of_another(path, held.ledger.as_ref(), ledger)?;
-    Ok(Witness {
-        newest: held.newest,
-        unclosed: held.unclosed.as_ref().map(Unclosed::published).transpose()?,
-    })
-}
-
-/// Refuses a file whose rows are of another ledger.
-pub(super) fn of_another(path: &Path, held: Option<&Digest>, ledger: &Digest) -> Result<(), LedgerError> {
-    if held.is_none_or(|held| held == ledger) {
-        return Ok(());
-    }
-    Err(LedgerError::refused(format!(
-        "{}: it holds releases of another ledger than the job's, and is left as it is; give the path of a new file, or the \
-         ledger that it was written from",
-        path.display()
-    )))
-}
-
-/// Reads a window as lines state it; an empty start or end is the end of time on that side.
-fn window(start: &str, end: &str) -> Result<Interval, LedgerError> {
-    let at = |text: &str, none| if text.is_empty() { Some(none) } else { moment(text) };
-    let ends = at(start, i64::MIN).zip(at(end, i64::MAX));
-    let (start, end) =
-        ends.ok_or_else(|| LedgerError::refused("window: found no moment; give a file of releases"))?;
-    Ok(Interval::new(start, end)?)
-}
-
-impl Unclosed {
-    /// Returns the window, with the id in its first cell.
-    pub(super) fn published(&self) -> Result<Published, LedgerError> {
-        let [release, start, end] = &self.about;
-        Ok(Published {
-            row: None,
-            release: Name::new("release", release)?,
-            window: window(start, end)?,
-            id: id_in(&self.line, self.format),
-            ledger: None,
-        })
-    }
-}
-
-/// Returns the id of the release in a cell.
-fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
-    let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
-    match format {
-        SinkFormat::Json => match ReleaseLine::read(text)?.says {
-            Says::Cell(cell) => Digest::parse(&cell.id),
-            _ => None,
-        },
-        SinkFormat::Csv => Digest::parse(table::fields(text)?.get(table::ID)?),
-    }
 }

@@ -15,6 +15,7 @@
 //!
 //! A pipe or a device, such as `/dev/null`, keeps nothing that could be read back, and receives every row.
 
+mod evidence;
 mod existing_rows;
 mod table;
 
@@ -26,10 +27,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use existing_rows::of_another;
-pub use existing_rows::published;
+use evidence::of_another;
+pub use evidence::published;
+pub(crate) use evidence::{Witness, witness_in};
 use existing_rows::{HeldRows, Unclosed};
-pub(crate) use existing_rows::{Witness, witness_in};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;
@@ -248,6 +249,13 @@ impl Sink {
     /// Returns true if the sink is a file that held no release when it was opened.
     pub(crate) fn is_new(&self) -> bool {
         self.new
+    }
+
+    /// Returns the position after which the file lacks rows that left: that of its newest row, and 0 for a new
+    /// file. `None` if its own rows do not tell, and for a sink that keeps none.
+    pub(crate) fn newest_position(&self) -> Option<i64> {
+        let newest = self.newest.map(|(sequence, _)| sequence);
+        newest.or(self.new.then_some(0)).filter(|_| self.is_file())
     }
 
     /// Switches to the file that has this path now, if it is another one: an operator who moves a file of

@@ -407,45 +407,73 @@ fn two_processes_do_not_write_one_file_and_a_link_leads_to_it() {
     assert!(Sink::file(&link, false).is_ok());
 }
 
-// Refutes a start that reads a year of releases, and one that writes a row of the unread part again.
+// Refutes a start that reads a year of releases, and one that writes a row of the unread part again. Keys
+// with line ends and quotes take several lines of a table.
 #[test]
 fn of_a_large_file_the_end_is_read_and_no_row_is_written_twice() {
+    the_end_is_read("out.jsonl", "/b");
+    the_end_is_read("out.csv", "/b");
+    the_end_is_read("out.csv", "/b\n\"x\", 1\nand\n");
+}
+
+fn the_end_is_read(name: &str, key: &str) {
     let place = Place::new();
-    let path = place.file("out.jsonl");
-    let many: Vec<Row> = (1..400).map(|sequence| sealed(sequence, &[("/", "1234"), ("/b", "5")])).collect();
+    let (path, format) = (place.file(name), SinkFormat::of(Path::new(name)));
+    let many: Vec<Row> = (1..400).map(|sequence| sealed(sequence, &[("/", "1234"), (key, "5")])).collect();
     put(&path, &many);
     let whole = fs::read(&path).unwrap();
     assert!(whole.len() as u64 > 4 * existing_rows::END);
     let file = || File::open(&path).unwrap();
-    let read = HeldRows::read(BufReader::new(file()), SinkFormat::Json, false, &path).unwrap();
     // Wherever the end begins, and wherever the last row is torn.
     for cut in (0..2_000).step_by(37) {
         fs::write(&path, &whole[..whole.len() - cut]).unwrap();
-        let read = HeldRows::read(BufReader::new(file()), SinkFormat::Json, false, &path).unwrap();
-        let end = HeldRows::read_end(&file(), SinkFormat::Json, false, &path).unwrap();
+        let read = HeldRows::read(BufReader::new(file()), format, false, &path).unwrap();
+        let end = HeldRows::read_end(&file(), format, false, &path).unwrap();
         assert_eq!((end.sound, end.newest, end.first), (read.sound, read.newest, read.first), "{cut}");
         assert_eq!(end.unclosed.is_some(), read.unclosed.is_some(), "{cut}");
         assert!(end.rows < read.rows / 2 && end.rows > 10, "{} of {}", end.rows, read.rows);
     }
     fs::write(&path, &whole).unwrap();
-    assert_eq!(read.rows, 399);
 
     // Rows that were delivered, one whose delivery was not recorded, and one that the file lacks.
     let delivered = |row: &Row| Row { delivered: true, ..row.clone() };
     let again: Vec<Row> = many.iter().map(delivered).chain([many[3].clone(), many[397].clone()]).collect();
     assert!(put(&path, &again) == whole, "a row was written twice");
-    let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
-    let lacking = Row { chain: Digest::of(b"another"), ..many[3].clone() };
-    assert_eq!(lines(&put(&path, &[lacking])), lines(&whole) + 3);
+    let lacking = [Row { chain: Digest::of(b"another"), ..many[3].clone() }];
+    let headers = |format| if format == SinkFormat::Csv { table::header(false).len() } else { 0 };
+    let alone = put(&place.file(&format!("alone-{name}")), &lacking);
+    assert_eq!(put(&path, &lacking).len() - whole.len(), alone.len() - headers(format));
 
     // A file whose first row or whose end is something else is read whole, and refused with the line.
-    for (at, line) in [(0, 1), (whole.len() - 300, 0)] {
+    let last = whole.windows(6).rposition(|word| word == b"closed").unwrap();
+    for at in [0, last] {
         let mut other = whole.clone();
-        other[at] = b'x';
+        other[at..at + 6].copy_from_slice(b"------");
         fs::write(&path, &other).unwrap();
         let refused = Sink::file(&path, false).unwrap_err().to_string();
-        assert!(refused.contains("found no line of a release"), "{refused}");
-        assert!(line == 0 || refused.contains("out.jsonl:1:"), "{refused}");
+        assert!(refused.contains("found no "), "{refused}");
+        assert!(at > 0 || refused.contains(":1:"), "{refused}");
+    }
+}
+
+// Refutes rows in the text of a key that are taken for rows of the table.
+#[test]
+fn a_table_whose_keys_are_tables_is_read_whole() {
+    let place = Place::new();
+    let (path, other) = (place.file("out.csv"), place.file("other.csv"));
+    let rows: Vec<Row> = (900..903).map(|sequence| sealed(sequence, &[("/", "7")])).collect();
+    let table = String::from_utf8(put(&other, &rows)).unwrap();
+    let key = format!("\n{}", table.split_once('\n').unwrap().1);
+    let many: Vec<Row> = (1..200).map(|sequence| sealed(sequence, &[(&*key, "5")])).collect();
+    let whole = put(&path, &many);
+    let end = |length: usize| {
+        fs::write(&path, &whole[..length]).unwrap();
+        HeldRows::read_end(&File::open(&path).unwrap(), SinkFormat::Csv, false, &path).unwrap()
+    };
+    for cut in (0..3_000).step_by(41) {
+        let end = end(whole.len() - cut);
+        assert!(end.newest.unwrap().0 < 200, "a row of a key was taken for the newest: {cut}");
+        assert_eq!(end.first, Some(1));
     }
 }
 

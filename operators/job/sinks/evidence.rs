@@ -1,0 +1,138 @@
+//! Files of releases as evidence of published rows: for the start of a run, and for the repair of a ledger that
+//! is behind such a file.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::io::BufReader;
+use std::path::Path;
+
+use super::existing_rows::{HeldRows, LineKind, ReleaseReader, Unclosed};
+use super::{OutputKind, SinkFormat, table, unopened};
+use crate::accounting::Interval;
+use crate::canonical::Digest;
+use crate::job::paths::resolve_symlinks;
+use crate::ledger::place::could_be_made;
+use crate::ledger::{LedgerError, Name, Published};
+use crate::release_line::{ReleaseLine, Says};
+use crate::time::moment;
+
+/// Reads the rows that a file of releases holds, as lines of JSON or, if its name ends in `.csv`, as a table.
+/// A window that is torn at the end is identified by its first cell.
+///
+/// # Errors
+///
+/// If the file cannot be read, or is no file of releases.
+pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
+    let format = SinkFormat::of(path);
+    let open =
+        || File::open(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
+    // A file that is no file of releases is refused there, with the number of the line.
+    let HeldRows { sound, unclosed, .. } = HeldRows::read(BufReader::new(open()?), format, false, path)?;
+    let mut reader = ReleaseReader::new(BufReader::new(open()?), format);
+    let (mut rows, mut id) = (Vec::new(), None);
+    while reader.at() < sound {
+        reader.next().map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))?;
+        // The header of a table is no row.
+        let Some(heard) = reader.heard(false) else { continue };
+        match heard.word {
+            LineKind::Cell => id = id.or_else(|| id_in(reader.line(), format)),
+            LineKind::Closed(_, sequence, chain, ledger) => {
+                let [release, start, end] = &heard.about;
+                rows.push(Published {
+                    row: Some((sequence, chain)),
+                    release: Name::new("release", release)?,
+                    window: window(start, end)?,
+                    id: id.take(),
+                    ledger,
+                });
+            }
+            LineKind::Alone(_) => {}
+        }
+    }
+    rows.extend(unclosed.as_ref().map(Unclosed::published).transpose()?);
+    Ok(rows)
+}
+
+/// The contents of an output that its ledger must hold: the newest row, and the last window if its closing
+/// line is torn.
+#[derive(Debug, Default)]
+pub(crate) struct Witness {
+    pub(crate) newest: Option<(i64, Digest)>,
+    pub(crate) unclosed: Option<Published>,
+}
+
+impl Witness {
+    /// Returns true if the output has no row: it shows nothing, and a repair could not read it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.newest.is_none() && self.unclosed.is_none()
+    }
+}
+
+/// Reads what a file of releases shows of the ledger of this name.
+///
+/// # Errors
+///
+/// If the file cannot be read, is no file of releases, or is one of another ledger.
+pub(crate) fn witness_in(path: &Path, ledger: &Digest) -> Result<Witness, LedgerError> {
+    let refuse = |error: io::Error| unopened(path, &error);
+    let file = match OutputKind::at(path)? {
+        OutputKind::Nothing => {
+            return could_be_made(&resolve_symlinks(path)).map_err(refuse).map(|()| Witness::default());
+        }
+        OutputKind::Stream => return Ok(Witness::default()),
+        OutputKind::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
+    };
+    let held = HeldRows::read_end(&file, SinkFormat::of(path), false, path)?;
+    of_another(path, held.ledger.as_ref(), ledger)?;
+    Ok(Witness {
+        newest: held.newest,
+        unclosed: held.unclosed.as_ref().map(Unclosed::published).transpose()?,
+    })
+}
+
+/// Refuses a file whose rows are of another ledger.
+pub(super) fn of_another(path: &Path, held: Option<&Digest>, ledger: &Digest) -> Result<(), LedgerError> {
+    if held.is_none_or(|held| held == ledger) {
+        return Ok(());
+    }
+    Err(LedgerError::refused(format!(
+        "{}: it holds releases of another ledger than the job's, and is left as it is; give the path of a new file, or the \
+         ledger that it was written from",
+        path.display()
+    )))
+}
+
+/// Reads a window as lines state it; an empty start or end is the end of time on that side.
+fn window(start: &str, end: &str) -> Result<Interval, LedgerError> {
+    let at = |text: &str, none| if text.is_empty() { Some(none) } else { moment(text) };
+    let ends = at(start, i64::MIN).zip(at(end, i64::MAX));
+    let (start, end) =
+        ends.ok_or_else(|| LedgerError::refused("window: found no moment; give a file of releases"))?;
+    Ok(Interval::new(start, end)?)
+}
+
+impl Unclosed {
+    /// Returns the window, with the id in its first cell.
+    pub(super) fn published(&self) -> Result<Published, LedgerError> {
+        let [release, start, end] = &self.about;
+        Ok(Published {
+            row: None,
+            release: Name::new("release", release)?,
+            window: window(start, end)?,
+            id: id_in(&self.line, self.format),
+            ledger: None,
+        })
+    }
+}
+
+/// Returns the id of the release in a cell.
+fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
+    let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
+    match format {
+        SinkFormat::Json => match ReleaseLine::read(text)?.says {
+            Says::Cell(cell) => Digest::parse(&cell.id),
+            _ => None,
+        },
+        SinkFormat::Csv => Digest::parse(table::fields(text)?.get(table::ID)?),
+    }
+}
