@@ -56,6 +56,7 @@ impl RunArgs {
         live.without_archived = without_archived;
         live.onlooker = RunObserver {
             released: Some(watch.listener()),
+            former: Some(watch.former_listener()),
             reading: None,
             warning: Some(Box::new(observers::warn)),
             surveyed: None,
@@ -133,6 +134,7 @@ impl ReplayArgs {
         replay.stop = stop;
         replay.onlooker = RunObserver {
             released: page.clone().map(observers::report_listener),
+            former: None,
             reading: observers::bar(),
             warning: Some(Box::new(observers::warn)),
             surveyed: Some(Box::new(observers::show_survey)),

@@ -118,6 +118,12 @@ impl RunWatch {
         Box::new(move |lines, status| live.add(lines, status))
     }
 
+    /// A listener that shows the lines that left before the run.
+    pub(crate) fn former_listener(&self) -> Box<dyn FnMut(&str) + Send> {
+        let live = self.live.clone();
+        Box::new(move |lines| live.recall(lines))
+    }
+
     /// The public state of the run.
     pub(crate) fn live(&self) -> &LiveRun {
         &self.live

@@ -1,7 +1,6 @@
 //! The interface of the gate: a [`Gate`] for a process, and a [`GateHandle`] for each of its statistics.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 
+use super::listeners::Listener;
 use super::opening;
 use super::opening::Opening;
 use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
@@ -134,6 +134,18 @@ impl Gate {
         self.settled
     }
 
+    /// Returns the rows of the job at positions after this one that were delivered, oldest first: so many at
+    /// most.
+    pub(crate) fn delivered_after(&self, after: i64, most: i64) -> Result<Vec<Row>, LedgerError> {
+        ask((self.messages.as_ref(), &self.halted), |answer| GateMessage::DeliveredRows(after, most, answer))
+            .unwrap_or(Ok(Vec::new()))
+    }
+
+    /// Returns the position of the newest row of the ledger.
+    pub(crate) fn newest_position(&self) -> Result<i64, LedgerError> {
+        ask((self.messages.as_ref(), &self.halted), GateMessage::NewestPosition).unwrap_or(Ok(0))
+    }
+
     /// Returns the name of the job.
     pub fn job(&self) -> &Name {
         &self.job
@@ -209,10 +221,9 @@ impl Gate {
         if let Some(messages) = &messages {
             let requested = HandleRequest { name: name.clone(), version, terms: parameters.into() };
             let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
-            let (answer, answered) = bounded(1);
-            // If the thread has ended or ends, the message is dropped, and the sender of its answer with it.
-            let _ = messages.send(GateMessage::Open(requested, listener, answer));
-            memory = answered.recv().unwrap_or_else(|_| Err(why(&self.halted, HaltReason::Ended)))?;
+            let opened =
+                ask((Some(messages), &self.halted), |answer| GateMessage::Open(requested, listener, answer));
+            memory = opened.transpose()?.flatten();
         }
         let listens = Cell::new(false);
         Ok(GateHandle { accounts, messages, events, memory, listens, halted: Arc::clone(&self.halted) })
@@ -251,38 +262,15 @@ fn why(halted: &Halted, reason: HaltReason) -> LedgerError {
     halted.get().map_or_else(|| reason.into(), LedgerError::from)
 }
 
-/// The listener of one statistic.
-pub(super) struct Listener {
-    outbox: Option<Sender<GateEvent>>,
-    wake: Box<dyn Fn() + Send>,
-}
-
-impl Listener {
-    pub(super) fn notify(&self, event: GateEvent) {
-        if let Some(outbox) = &self.outbox {
-            // The handle may have been dropped.
-            let _ = outbox.send(event);
-        }
-        self.wake();
-    }
-
-    pub(super) fn wake(&self) {
-        (self.wake)();
-    }
-}
-
-/// Wakes the owner of the handle, who then learns that no event will follow.
-impl Drop for Listener {
-    fn drop(&mut self) {
-        self.outbox = None;
-        (self.wake)();
-    }
-}
-
-impl fmt::Debug for Listener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Listener")
-    }
+/// Asks the gate's thread, and waits for its answer; `None` for a gate elsewhere.
+fn ask<T>(
+    (messages, halted): (Option<&Sender<GateMessage>>, &Halted),
+    message: impl FnOnce(Sender<Result<T, LedgerError>>) -> GateMessage,
+) -> Option<Result<T, LedgerError>> {
+    let (answer, answered) = bounded(1);
+    // If the thread has ended or ends, the message is dropped, and the sender of its answer with it.
+    let _ = messages?.send(message(answer));
+    Some(answered.recv().unwrap_or_else(|_| Err(why(halted, HaltReason::Ended))))
 }
 
 /// The handle by which one statistic requests its releases and receives their outcomes.
@@ -347,7 +335,10 @@ impl GateHandle {
     ///
     /// If the ledger cannot be read, which halts the gate.
     pub fn last_row(&self, name: &Name, version: &Digest) -> Result<Option<Time>, LedgerError> {
-        self.ask(|answer| GateMessage::LastRow(name.clone(), *version, answer)).unwrap_or(Ok(None))
+        ask((self.messages.as_ref(), &self.halted), |answer| {
+            GateMessage::LastRow(name.clone(), *version, answer)
+        })
+        .unwrap_or(Ok(None))
     }
 
     /// Returns the resume positions that a former run of the job has left of an input.
@@ -357,7 +348,8 @@ impl GateHandle {
     /// [`LedgerErrorKind::Doubt`](crate::ledger::LedgerErrorKind::Doubt) if the key does not decrypt them,
     /// which halts the gate.
     pub fn resume_positions(&self, input: i64) -> Result<Option<ResumePositions>, LedgerError> {
-        self.ask(|answer| GateMessage::Positions(input, answer)).unwrap_or(Ok(None))
+        ask((self.messages.as_ref(), &self.halted), |answer| GateMessage::Positions(input, answer))
+            .unwrap_or(Ok(None))
     }
 
     /// Writes resume positions with the next rows. Everything that an unsettled window may need must lie
@@ -365,18 +357,6 @@ impl GateHandle {
     /// nothing before them.
     pub fn keep_positions(&self, update: ResumeUpdate, written: Box<dyn FnOnce() + Send>) {
         self.send(GateMessage::Resume(update, WrittenNotice(written)));
-    }
-
-    /// Waits for the answer of the gate's thread; `None` for a gate elsewhere.
-    fn ask<T>(
-        &self,
-        message: impl FnOnce(Sender<Result<T, LedgerError>>) -> GateMessage,
-    ) -> Option<Result<T, LedgerError>> {
-        let messages = self.messages.as_ref()?;
-        let (answer, answered) = bounded(1);
-        // If the thread has ended or ends, the message is dropped, and the sender of its answer with it.
-        let _ = messages.send(message(answer));
-        Some(answered.recv().unwrap_or_else(|_| Err(why(&self.halted, HaltReason::Ended))))
     }
 
     /// Confirms that the line of this row was delivered.
@@ -423,70 +403,5 @@ impl GateHandle {
             // A gate that has halted receives nothing; its handles know.
             let _ = messages.send(message);
         }
-    }
-}
-
-// Routing of events: one handle a statistic, and the events that came while there was none.
-//
-// Handles are opened one after another, and rows of former processes wait for them: all of these rows are
-// given in the order of the ledger once the first handle listens, so that lines that are delivered again come
-// in the order in which they were delivered first.
-
-/// The listeners, by the name of the statistic.
-#[derive(Default)]
-pub(super) struct Listeners {
-    opened_here: HashMap<Name, Listener>,
-    /// The number of rows given to a listener so far.
-    given: u64,
-    unheard: HashMap<Name, Vec<GateEvent>>,
-    /// Events of statistics that have a listener, until the first of them listens.
-    held: Vec<(Name, GateEvent)>,
-    listening: bool,
-}
-
-impl Listeners {
-    /// Registers the listener of a statistic, which first receives the earlier events that are still of
-    /// interest.
-    pub(super) fn add(&mut self, name: Name, listener: Listener, of_interest: impl Fn(&GateEvent) -> bool) {
-        listener.wake();
-        self.opened_here.insert(name.clone(), listener);
-        let before = self.unheard.remove(&name).into_iter().flatten();
-        before.filter(of_interest).for_each(|event| self.notify(name.clone(), event));
-    }
-
-    pub(super) fn notify(&mut self, name: Name, event: GateEvent) {
-        match self.opened_here.get(&name) {
-            Some(listener) if self.listening => listener.notify(numbered(event, &mut self.given)),
-            Some(_) => self.held.push((name, event)),
-            None => self.unheard.entry(name).or_default().push(event),
-        }
-    }
-
-    /// Gives the events that are held for handles, rows in the order of the ledger, and holds nothing from
-    /// now on.
-    pub(super) fn listen(&mut self) {
-        self.listening = true;
-        let mut held = std::mem::take(&mut self.held);
-        held.sort_by_key(|(_, event)| match event {
-            GateEvent::Row(row, _) | GateEvent::Withheld(row) => row.sequence(),
-            GateEvent::Absent(_) | GateEvent::Archived(_) | GateEvent::Halted(_) => i64::MAX,
-        });
-        held.into_iter().for_each(|(name, event)| self.notify(name, event));
-    }
-
-    pub(super) fn halt(&self, reason: HaltReason) {
-        self.opened_here.values().for_each(|listener| listener.notify(GateEvent::Halted(reason)));
-    }
-}
-
-/// Numbers a row, and counts it in `next`; returns any other event unchanged.
-fn numbered(event: GateEvent, next: &mut u64) -> GateEvent {
-    match event {
-        GateEvent::Row(row, mut budget_status) => {
-            budget_status.order = *next;
-            *next += 1;
-            GateEvent::Row(row, budget_status)
-        }
-        other => other,
     }
 }

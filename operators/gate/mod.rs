@@ -115,6 +115,7 @@
 
 mod core;
 mod handle;
+mod listeners;
 #[cfg(test)]
 mod model;
 mod opening;

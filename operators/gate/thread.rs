@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::core::{Core, Effect, Event, RowRecord};
-use super::handle::{Listener, Listeners};
+use super::listeners::{Listener, Listeners};
 use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
 use super::request::{
     GateEvent, Halt, HaltReason, HandedRelease, ReleaseRequest, Sealable, SkipReason, Turns,
@@ -38,6 +38,10 @@ pub(super) enum GateMessage {
     Positions(i64, Sender<PositionsReply>),
     /// A request for the end of the last window of a release that has a row.
     LastRow(Name, Digest, Sender<Result<Option<Time>, LedgerError>>),
+    /// A request for delivered rows at positions after this one: so many at most.
+    DeliveredRows(i64, i64, Sender<Result<Vec<Row>, LedgerError>>),
+    /// A request for the position of the newest row.
+    NewestPosition(Sender<Result<i64, LedgerError>>),
     Open(HandleRequest, Listener, Sender<MemoryReply>),
     /// A handle listens for the first time, and waits until this sender is dropped.
     Listening(Sender<()>),

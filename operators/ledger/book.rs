@@ -339,6 +339,21 @@ impl Ledger {
         all(snapshot.store(), rows!("WHERE job = ?1 ORDER BY sequence"), &values, read_row)
     }
 
+    /// The rows of a job at positions after this one that are marked as delivered, oldest first: so many at
+    /// most.
+    pub(crate) fn delivered_after(
+        &mut self,
+        job: &Name,
+        after: i64,
+        most: i64,
+    ) -> Result<Vec<Row>, LedgerError> {
+        let values = [SqlValue::Text(job.as_str()), SqlValue::Number(after), SqlValue::Number(most)];
+        let mut snapshot = Transaction::snapshot(&mut *self.store)?;
+        let delivered =
+            rows!("WHERE job = ?1 AND delivered = 1 AND sequence > ?2 ORDER BY sequence LIMIT ?3");
+        all(snapshot.store(), delivered, &values, read_row)
+    }
+
     /// Copies one committed state of the ledger to a new file.
     ///
     /// # Errors

@@ -83,7 +83,8 @@ struct DrawnPage {
 struct LeftWindow {
     release: String,
     lines: String,
-    status: BudgetStatus,
+    /// The status of its budget; `None` if it left before the run.
+    status: Option<BudgetStatus>,
 }
 
 impl LiveRun {
@@ -129,12 +130,22 @@ impl LiveRun {
         raised.extend(self.reached(status));
         state.budget.insert(status.account.as_str().to_owned(), status.clone());
         if let Some(release) = release {
-            state.keep(LeftWindow { release, lines: lines.to_owned(), status: status.clone() });
+            state.keep(LeftWindow { release, lines: lines.to_owned(), status: Some(status.clone()) });
         }
         state.version += 1;
         drop(state);
         self.0.changed.notify_all();
         raised.into_iter().for_each(|alert| self.0.alerts.raise(alert));
+    }
+
+    /// Adds the lines of a window that left before the run: to the pages alone, and not to what is counted since
+    /// the start.
+    pub fn recall(&self, lines: &str) {
+        let mut state = self.state();
+        let Some(line) = lines.lines().next_back().and_then(ReleaseLine::read) else { return };
+        let release = line.release.clone().into_owned();
+        state.keep(LeftWindow { release, lines: lines.to_owned(), status: None });
+        state.version += 1;
     }
 
     /// Begins with the status of the budget in the ledger, before a window has left.
@@ -189,7 +200,7 @@ impl LiveRun {
             report.begin(before);
         }
         for window in &state.windows {
-            report.add(&window.lines, Some(&window.status));
+            report.add(&window.lines, window.status.as_ref());
         }
         report
     }
@@ -348,10 +359,8 @@ impl PublicState {
         let Some(dropped) = self.windows.remove(at) else { return };
         self.bytes -= dropped.lines.len();
         // Of several releases, what is dropped first need not be what left first.
-        let later = |before: &BudgetStatus| before.order <= dropped.status.order;
-        if self.before.as_ref().is_none_or(later) {
-            self.before = Some(dropped.status.clone());
-        }
+        let later = |status: &BudgetStatus| self.before.as_ref().is_none_or(|b| b.order <= status.order);
+        self.before = dropped.status.filter(later).or_else(|| self.before.take());
         if let Some(count) = self.counts.get_mut(&dropped.release) {
             *count -= 1;
         }
@@ -561,6 +570,26 @@ mod tests {
         run.add(&lines("visits", 1, 7), &status("1.5"));
         run.begin(&status("1"));
         assert!(metrics(&run).contains(&spent("0.75")));
+    }
+
+    // Refutes a page that forgets at a restart what left before it, or counts it again.
+    #[test]
+    fn what_left_before_is_on_the_page_and_not_among_what_settled() {
+        let alerts = Alerts::new();
+        let run = run(&alerts);
+        run.recall(&lines("visits", 1, 1_234));
+        run.begin(&status("1.8"));
+        run.add(&lines("visits", 2, 4_321), &status("1.9"));
+        let (page, text) = (run.page(), metrics(&run));
+        assert!(page.contains(">1234<") && page.contains(">4321<"), "{page}");
+        assert!(page.contains("<b id=\"settled\">1</b>"), "{page}");
+        assert!(text.contains("{release=\"visits\",outcome=\"released\"} 1\n"), "{text}");
+        assert!(run.report().html().contains("1.9 of epsilon 2 is spent"));
+        for number in 0..KEPT_WINDOWS {
+            run.recall(&lines("visits", number + 3, 5));
+        }
+        assert!(run.report().html().contains("1.9 of epsilon 2 is spent"), "the status went with its window");
+        assert_eq!(alerts.count("input_gap"), 0);
     }
 
     // Refutes a change that lacks a part, one that repeats what the page has, and one that differs from the page.

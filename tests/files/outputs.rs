@@ -151,6 +151,33 @@ fn a_pipe_is_waited_for_until_it_has_a_reader_or_the_run_is_stopped() {
     assert_eq!(lines, scene.read("releases.jsonl"));
 }
 
+// Refutes a new file that lacks windows which left before, one that stays without them after a kill, and a
+// window that is in it twice.
+#[test]
+fn a_new_file_receives_what_left_before_and_the_rest_after_a_kill() {
+    let scene = fresh("outputs-new");
+    scene.done(&["replay", "job.toml", "--out", "first.jsonl"]);
+    let (lines, charged) = (scene.read("first.jsonl"), scene.charged("job.ledger"));
+    let sorted = |name: &str| {
+        let mut lines: Vec<String> = scene.read(name).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    for (command, name) in [("run", "run.jsonl"), ("replay", "replay.jsonl")] {
+        scene.done(&[command, "job.toml", "--out", name]);
+        assert_eq!(scene.read(name), lines, "{command}");
+        // A kill while it was written: a part of its lines, the last of them torn.
+        for rest in [lines.len() / 2, lines.len() - 1, 10] {
+            scene.write(name, &lines[..rest]);
+            scene.done(&[command, "job.toml", "--out", name]);
+            assert_eq!(sorted(name), sorted("first.jsonl"), "{command} {rest}");
+        }
+        scene.done(&[command, "job.toml", "--out", "all.csv"]);
+        assert_eq!(scene.read("all.csv").lines().count(), lines.lines().count() + 1);
+    }
+    assert_eq!(scene.charged("job.ledger"), charged);
+}
+
 // Refutes a report of releases that a demonstration overwrites, and a budget that is spent before two outputs
 // are compared.
 #[test]

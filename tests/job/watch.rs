@@ -154,6 +154,17 @@ fn the_budget_is_in_the_metrics_and_on_the_page_after_a_restart() {
     let (_, page) = get(&second, "/");
     assert!(page.contains("visits: epsilon 40 of epsilon 480 is spent"), "{page}");
     assert!(page.contains("At this pace 22 more windows fit"), "{page}");
+    let released = scene.read("releases.jsonl");
+    for line in released.lines().take(2) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let start = line["window"]["start"].as_str().unwrap();
+        assert!(page.contains(start), "the page lacks a window that left before: {start}\n{page}");
+    }
+    assert_eq!(
+        page.matches("<tr>").count(),
+        1 + 2 * 3 + 2,
+        "three keys of each window, below their heads: {page}"
+    );
     life.signal(Signal::TERM);
     assert_eq!(life.end().code, Some(0));
 }

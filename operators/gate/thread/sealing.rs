@@ -4,14 +4,14 @@ use crossbeam_channel::Sender;
 
 use super::{Driver, GateMessage, MemoryReply, PendingRequest, PositionsReply, WrittenNotice};
 use crate::gate::core::{CommitOutcome, Delivery, Event};
-use crate::gate::handle::Listener;
+use crate::gate::listeners::Listener;
 use crate::gate::positions::ResumeUpdate;
 use crate::gate::request::{GateEvent, HaltReason, HandedRelease, ReleaseRequest, SkipReason};
 use crate::gate::state::HandleRequest;
 use crate::gate::{request, state};
 use crate::ledger::{
-    Digest, Ledger, LedgerErrorKind, PositionUpdate, ReleaseId, ReleaseStatus, Row, Sealing, failpoint,
-    may_hold,
+    Digest, Ledger, LedgerError, LedgerErrorKind, Name, PositionUpdate, ReleaseId, ReleaseStatus, Row,
+    Sealing, failpoint, may_hold,
 };
 use crate::noise::NoiseSource;
 
@@ -157,13 +157,12 @@ impl Driver {
             }
             GateMessage::Positions(input, answer) => self.held_positions(input, &answer),
             GateMessage::LastRow(name, version, answer) => {
-                let last = request::ask(&mut self.ledger, &self.claim, |ledger| {
-                    ledger.last_row(self.claim.job(), &name, &version)
-                });
-                let doubted = last.as_ref().err().map(|trouble| self.doubted(trouble));
-                let _ = answer.send(last);
-                doubted
+                self.answer(&answer, |ledger, job| ledger.last_row(job, &name, &version))
             }
+            GateMessage::DeliveredRows(after, most, answer) => {
+                self.answer(&answer, |ledger, job| ledger.delivered_after(job, after, most))
+            }
+            GateMessage::NewestPosition(answer) => self.answer(&answer, |ledger, _| Ok(ledger.head()?.0)),
             GateMessage::Open(requested, listener, answer) => self.open_handle(requested, listener, &answer),
             GateMessage::Listening(_until_here) => {
                 self.listeners.listen();
@@ -181,6 +180,20 @@ impl Driver {
                 None
             }
         }
+    }
+
+    /// Answers with what the ledger says of the job.
+    fn answer<T>(
+        &mut self,
+        answer: &Sender<Result<T, LedgerError>>,
+        read: impl Fn(&mut Ledger, &Name) -> Result<T, LedgerError>,
+    ) -> Option<Event<Digest, String>> {
+        let job = self.claim.job();
+        let found = request::ask(&mut self.ledger, &self.claim, |ledger| read(ledger, job));
+        let doubted = found.as_ref().err().map(|trouble| self.doubted(trouble));
+        // The caller may have stopped waiting.
+        let _ = answer.send(found);
+        doubted
     }
 
     /// Keeps a change of the resume positions for the next commit.

@@ -222,9 +222,6 @@ impl Job {
         if let Some(window) = witness.unclosed {
             opening = opening.unclosed(window);
         }
-        if sink.is_some_and(Sink::is_new) {
-            opening = opening.releasing_again();
-        }
         Ok(opening.over(ledger)?)
     }
 

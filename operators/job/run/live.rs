@@ -80,6 +80,9 @@ impl ClockWord {
     }
 }
 
+/// The number of former rows for each release that are passed to the observer, of which other jobs may have some.
+const RECALLED: usize = 1_000;
+
 type Prepared = (Horizon, Crew, Option<Sink>, Vec<ReleasePlan>, Gate, Config);
 
 impl Job {
@@ -95,12 +98,17 @@ impl Job {
     pub fn run(&self, live: Live) -> Result<Finished, RunError> {
         let Live { workers, processes, out, without_archived, stop, reopen, clock_word, onlooker, vitals } =
             live;
-        let RunObserver { released: on_release, reading, ending, notice, warning, surveyed: _ } = onlooker;
+        let RunObserver { released: on_release, former, reading, ending, notice, warning, surveyed: _ } =
+            onlooker;
         let others = processes.as_ref();
         let (horizon, crew, sink, offers, gate, config) = announced(
             others,
             self.prepared(workers, others, ((out.as_deref(), without_archived), &stop, notice.clone())),
         )?;
+        if let Some(mut former) = former.filter(|_| !gate.is_elsewhere()) {
+            let most = RECALLED * offers.len();
+            FormerRows::of(self, &offers, &gate)?.newest(most, |row| former(&row.lines()))?;
+        }
         let clock = Arc::new(self.clock(gate.settled(), notice.clone()));
         // Nobody else sets it.
         let _ = clock_word.0.set(Arc::clone(&clock));
@@ -180,6 +188,9 @@ impl Job {
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, false, wait)?) } else { None };
         let gate = self.gate_of(crew, sink.as_mut(), without_archived)?;
+        if let Some(sink) = &mut sink {
+            FormerRows::of(self, &offers, &gate)?.complete(sink, notice.as_ref())?;
+        }
         let config = self.crewed(workers, processes, (&offers, gate.key()), ("run", notice))?;
         Ok((horizon, crew, sink, offers, gate, config))
     }

@@ -6,6 +6,7 @@
 
 mod connect;
 mod demo;
+mod former;
 mod graph;
 mod live;
 mod processes;
@@ -29,6 +30,7 @@ use crate::gate::{BudgetStatus, Gate, Opening};
 use crate::ledger::LedgerError;
 use crate::time::Time;
 use demo::Demo;
+use former::FormerRows;
 use graph::{Graph, RecordFields};
 use live::last_close;
 use publish::{Outlet, PublicationSchedule, Publisher, Rotation};
@@ -48,6 +50,8 @@ pub use vitals::{VitalSigns, Vitals};
 pub struct RunObserver {
     /// Called with all lines of a window once its sink has them, and with the status of its budget.
     pub released: Option<ReleaseListener>,
+    /// Called before reading begins, with all lines of each of the newest windows that left before the run.
+    pub former: Option<Box<dyn FnMut(&str) + Send>>,
     /// Called once, when reading begins.
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
     /// Called with each warning that the operator should read now; a run goes on after it.

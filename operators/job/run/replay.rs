@@ -69,7 +69,8 @@ impl Job {
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, RunError> {
         let Replay { workers, processes, demo, out, without_archived, stop, onlooker } = replay;
-        let RunObserver { released: on_release, reading, ending, notice, warning, surveyed } = onlooker;
+        let RunObserver { released: on_release, former: _, reading, ending, notice, warning, surveyed } =
+            onlooker;
         let others = processes.as_ref();
         let prepared = self.prepare_replay(
             workers,
@@ -134,6 +135,9 @@ impl Job {
             None => self.gate_of(crew, sink.as_mut(), without_archived)?,
             Some(thrown_away) => thrown_away.open(self, crew)?,
         };
+        if let Some(sink) = sink.as_mut().filter(|_| !demo) {
+            FormerRows::of(self, &offers, &gate)?.complete(sink, notice.as_ref())?;
+        }
         let kind = if demo { "demo" } else { "replay" };
         let config = self.crewed(workers, processes, (&offers, gate.key()), (kind, notice))?;
         Ok(PreparedReplay { horizon, crew, sink, offers, gate, config, thrown_away })

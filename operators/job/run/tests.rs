@@ -169,6 +169,35 @@ fn a_second_replay_delivers_the_same_rows_and_draws_nothing() {
     assert_eq!(first.matches("\"closed\":true").count(), 48 + 96);
 }
 
+// Refutes a new file with rows of a former version, one that lacks rows of the releases that the job has, and
+// one that stays as a kill has left it.
+#[test]
+fn a_new_file_receives_the_rows_of_the_versions_that_the_job_has() {
+    let place = Place::new("former");
+    let two = TWO.replace("share = 0.5", "share = 0.25");
+    let first = place.job(&text("lifetime", &two));
+    place.replay(&first, 1, "first.jsonl");
+    let changed = two.replace("count = {}", "version = 2\n    count = {}");
+    let second = place.job(&text("lifetime", &changed));
+    place.replay(&second, 1, "second.jsonl");
+    place.replay(&second, 1, "third.jsonl");
+    let of = |name: &str, release: &str| {
+        let release = format!(r#""release":"{release}""#);
+        let text = place.read(name);
+        text.lines().filter(|line| line.contains(&release)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(of("third.jsonl", "by_page"), of("first.jsonl", "by_page"));
+    assert_eq!(of("third.jsonl", "visits"), of("second.jsonl", "visits"));
+    assert_eq!(of("third.jsonl", "visits").len(), 96);
+    let whole = place.read("third.jsonl");
+    place.replay(&second, 1, "third.jsonl");
+    assert_eq!(place.read("third.jsonl"), whole);
+    // A kill while it was written.
+    fs::write(place.0.join("third.jsonl"), &whole[..whole.len() / 2]).unwrap();
+    place.replay(&second, 1, "third.jsonl");
+    assert_eq!(place.read("third.jsonl"), whole);
+}
+
 fn window() -> crate::accounting::Interval {
     crate::accounting::Interval::new(0, 1).unwrap()
 }
