@@ -9,8 +9,10 @@
 //! ```
 //!
 //! * **Bounds.** Connections, the bytes of a head and of a body, and the time of each are bounded
-//!   ([`ServerLimits`]). A connection beyond the bound gets 503 at once. Streams take at most half of the
-//!   connections, so that a scrape always finds one.
+//!   ([`ServerLimits`]). A request beyond the bound gets 503 at once. Streams take at most half of the
+//!   places of requests, so that a scrape always finds one.
+//! * **Silence takes no place.** A connection counts among those with a request once its head is complete and
+//!   allowed. Those without one are bounded too: for a new one, the one that has waited longest is closed.
 //! * **Readers.** On a loopback address, a request must name a loopback host: otherwise a page of any site
 //!   could read from here, by a name of its own that leads to 127.0.0.1. A request that a page of another
 //!   origin makes a browser send (`Origin`) is refused. With a token, each request carries it: as

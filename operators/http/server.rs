@@ -16,12 +16,16 @@ use super::message::{AccessToken, EventStream, HttpRequest, HttpResponse, Reques
 /// The bounds of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerLimits {
-    /// The most connections at one time; at most half of them are streams.
+    /// The most connections with a request at one time; at most half of them are streams.
     pub(crate) connections: usize,
+    /// The most connections that wait for the head of a request.
+    pub(crate) waiting: usize,
     /// The most bytes of the head of a request.
     pub(crate) head: usize,
     /// The most bytes of the body of a request.
     pub(crate) body: usize,
+    /// The time for the head of the first request to arrive, all of it.
+    pub(crate) first: Duration,
     /// The time for a whole request to arrive, and for a connection to wait for the next one.
     pub(crate) read: Duration,
     /// The time in which a reader must take something of a response.
@@ -32,8 +36,10 @@ impl Default for ServerLimits {
     fn default() -> ServerLimits {
         ServerLimits {
             connections: 32,
+            waiting: 256,
             head: 16 << 10,
             body: 0,
+            first: Duration::from_secs(5),
             read: Duration::from_secs(10),
             write: Duration::from_secs(5),
         }
@@ -73,7 +79,13 @@ struct SharedServer {
 #[derive(Default)]
 struct OpenConnections {
     next: u64,
-    sockets: HashMap<u64, TcpStream>,
+    sockets: HashMap<u64, OpenConnection>,
+}
+
+struct OpenConnection {
+    socket: TcpStream,
+    /// The time since which it waits for the head of a request; `None` while it has one.
+    waits: Option<Instant>,
 }
 
 /// The time between two looks whether the server ends.
@@ -129,15 +141,15 @@ impl Drop for HttpServer {
             let _ = acceptor.join();
         }
         // What a connection waits for fails from now on.
-        for socket in self.shared.open().sockets.values() {
-            let _ = socket.shutdown(Shutdown::Read);
+        for connection in self.shared.open().sockets.values() {
+            let _ = connection.socket.shutdown(Shutdown::Read);
         }
         let began = Instant::now();
         while !self.shared.open().sockets.is_empty() && began.elapsed() < FAREWELL {
             std::thread::sleep(Duration::from_millis(5));
         }
-        for socket in self.shared.open().sockets.values() {
-            let _ = socket.shutdown(Shutdown::Both);
+        for connection in self.shared.open().sockets.values() {
+            let _ = connection.socket.shutdown(Shutdown::Both);
         }
     }
 }
@@ -151,17 +163,22 @@ impl SharedServer {
         self.over.load(Ordering::SeqCst)
     }
 
-    /// Registers a connection; `None` if there are too many.
-    fn admit(self: &Arc<Self>, socket: &TcpStream) -> Option<Admission> {
+    /// Registers a connection. Where too many wait for a head, the one that has waited longest is closed: a
+    /// sender sends its head at once, and nobody keeps it out by sending none.
+    fn admit(self: &Arc<Self>, socket: &TcpStream) -> io::Result<Admission> {
+        let kept = socket.try_clone()?;
         let mut open = self.open();
-        if open.sockets.len() >= self.settings.limits.connections {
-            return None;
+        let waiting = open.sockets.iter().filter_map(|(number, open)| Some((open.waits?, *number)));
+        if waiting.clone().count() >= self.settings.limits.waiting
+            && let Some((_, longest)) = waiting.min()
+            && let Some(closed) = open.sockets.remove(&longest)
+        {
+            let _ = closed.socket.shutdown(Shutdown::Both);
         }
-        let kept = socket.try_clone().ok()?;
         let number = open.next;
         open.next += 1;
-        open.sockets.insert(number, kept);
-        Some(Admission { number, shared: Arc::clone(self) })
+        open.sockets.insert(number, OpenConnection { socket: kept, waits: Some(Instant::now()) });
+        Ok(Admission { number, shared: Arc::clone(self) })
     }
 }
 
@@ -169,6 +186,28 @@ impl SharedServer {
 struct Admission {
     number: u64,
     shared: Arc<SharedServer>,
+}
+
+impl Admission {
+    /// Takes a place among the connections with a request. An `Err` if there are too many, or the connection was
+    /// closed.
+    fn begin(&self) -> Result<(), RequestEnd> {
+        let mut open = self.shared.open();
+        let busy = open.sockets.values().filter(|open| open.waits.is_none()).count();
+        let own = open.sockets.get_mut(&self.number).ok_or(RequestEnd::Gone)?;
+        if busy >= self.shared.settings.limits.connections {
+            return Err(HttpResponse::error(503).with("Retry-After", "1").into());
+        }
+        own.waits = None;
+        Ok(())
+    }
+
+    /// Gives the place back: the connection waits for another request.
+    fn wait(&self) {
+        if let Some(own) = self.shared.open().sockets.get_mut(&self.number) {
+            own.waits = Some(Instant::now());
+        }
+    }
 }
 
 impl Drop for Admission {
@@ -198,27 +237,13 @@ fn accept(listener: &TcpListener, shared: &Arc<SharedServer>) {
         let admitted = shared.admit(&socket);
         let thread = std::thread::Builder::new().name(shared.settings.name.into());
         match admitted {
-            Some(admission) => {
+            Ok(admission) => {
                 // A thread that cannot be made drops the connection, and its place.
                 let _ = thread.spawn(move || Connection::serve(socket, &admission));
             }
-            None => turn_away(socket),
+            // Out of file descriptors.
+            Err(_) => drop(socket),
         }
-    }
-}
-
-/// Answers a connection beyond the bound, without waiting for it.
-fn turn_away(mut socket: TcpStream) {
-    let response = HttpResponse::error(503).with("Retry-After", "1");
-    if socket.set_nonblocking(true).is_ok() {
-        let mut bytes = response.head(false);
-        if let ResponseBody::Whole(body) = &response.body {
-            bytes.extend_from_slice(body);
-        }
-        let _ = socket.write_all(&bytes);
-        let _ = socket.shutdown(Shutdown::Write);
-        // Bytes that stay unread would take the answer back.
-        let _ = socket.read(&mut [0; 4096]);
     }
 }
 
@@ -227,6 +252,7 @@ struct Connection<'s> {
     socket: TcpStream,
     held: Vec<u8>,
     shared: &'s SharedServer,
+    place: &'s Admission,
 }
 
 /// The reason for which a connection ends without another request.
@@ -253,10 +279,11 @@ impl Connection<'_> {
             return;
         }
         let _ = socket.set_nodelay(true);
-        let mut connection = Connection { socket, held: Vec::new(), shared };
+        let mut connection = Connection { socket, held: Vec::new(), shared, place: admission };
+        let mut is_first = true;
         for _ in 0..REQUESTS {
-            match connection.answer() {
-                Ok(true) => {}
+            match connection.answer(std::mem::replace(&mut is_first, false)) {
+                Ok(true) => admission.wait(),
                 Ok(false) | Err(_) => break,
             }
         }
@@ -264,9 +291,11 @@ impl Connection<'_> {
     }
 
     /// Reads and answers one request; returns true if the connection may serve another.
-    fn answer(&mut self) -> io::Result<bool> {
-        let until = Instant::now() + self.shared.settings.limits.read;
-        let (head, body) = match self.request(until) {
+    fn answer(&mut self, is_first: bool) -> io::Result<bool> {
+        let (limits, now) = (&self.shared.settings.limits, Instant::now());
+        let until = now + limits.read;
+        let head_until = if is_first { until.min(now + limits.first) } else { until };
+        let (head, body) = match self.request(head_until, until) {
             Ok(request) => request,
             Err(RequestEnd::Gone) => return Ok(false),
             Err(RequestEnd::Refused(response)) => {
@@ -282,7 +311,7 @@ impl Connection<'_> {
         Ok(keep_alive)
     }
 
-    fn request(&mut self, until: Instant) -> Result<(RequestHead, Vec<u8>), RequestEnd> {
+    fn request(&mut self, head_until: Instant, until: Instant) -> Result<(RequestHead, Vec<u8>), RequestEnd> {
         let ServerSettings { limits, token, address, .. } = &self.shared.settings;
         let (head, length) = loop {
             if let Some(read) = RequestHead::read(&self.held)? {
@@ -291,7 +320,7 @@ impl Connection<'_> {
             if self.held.len() >= limits.head {
                 return Err(HttpResponse::error(431).into());
             }
-            self.read_more(until)?;
+            self.read_more(head_until)?;
         };
         if length > limits.head {
             return Err(HttpResponse::error(431).into());
@@ -299,6 +328,7 @@ impl Connection<'_> {
         head.authorize(address.ip().is_loopback(), token.as_ref())?;
         let size = usize::try_from(head.length).ok().filter(|size| *size <= limits.body);
         let size = size.ok_or_else(|| HttpResponse::error(413))?;
+        self.place.begin()?;
         self.held.drain(..length);
         if head.expects && self.held.len() < size {
             self.socket.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").map_err(|_| RequestEnd::Gone)?;
