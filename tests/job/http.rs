@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -218,16 +219,29 @@ fn a_sender_is_refused_as_the_page_says() {
     assert_eq!(sender.send(&batch), Some(200));
     sender.keep(&batch);
     assert_eq!(sender.post(&id, b"{}\n"), Some(422));
-    // What only the reader refuses ends neither this run nor the next.
-    let unreadable = [
-        b"{\"person\":\"s3cr3t\",\"time\":\"soon\",\"page\":\"/\"}\n".to_vec(),
-        b"{\"person\":\"s3cr\xff3t\",\"time\":\"1.5\",\"page\":\"/\"}\n".to_vec(),
-        b"{\"person\":\"a\",\"person\":\"b\",\"time\":\"1.5\",\"page\":\"/\"}\n".to_vec(),
-    ];
-    for (number, body) in unreadable.iter().enumerate() {
-        let status = sender.post(&format!("unreadable-{number}"), body);
-        assert!(matches!(status, Some(200 | 400)), "{status:?}");
+    // What only a worker could not read is refused as a whole, too, by its line, field and kind.
+    let first = &batch.body[..batch.body.find('\n').unwrap() + 1];
+    let deep = format!("{{\"person\":\"s3cr3t\",\"time\":1.5,\"page\":{}1", "[".repeat(700));
+    for (line, wrong) in [
+        (&b"{\"person\":\"s3cr3t\",\"time\":\"soon\",\"page\":\"/\"}"[..], "field time: found a text"),
+        (b"{\"person\":\"s3cr3t\",\"page\":\"/\"}", "field time: found nothing"),
+        (b"{\"person\":\"s3cr\xff3t\",\"time\":\"1.5\"}", "field person: found bytes that are no UTF-8"),
+        (b"{\"person\":\"s3cr3t\\ud800\",\"time\":\"1.5\"}", "field person: found half of a surrogate pair"),
+        (b"{\"person\":\"a\",\"person\":\"s3cr3t\",\"time\":1}", "field person: found a second value"),
+        (b"{\"person\":[\"s3cr3t\"],\"time\":1}", "field person: found a list"),
+        (b"{\"person\":{\"s3cr3t\":1},\"time\":1}", "field person: found an object"),
+        (deep.as_bytes(), "field page: found no JSON value"),
+        (b"  ", "found no JSON object"),
+    ] {
+        let body = [first.as_bytes(), b"\n", line, b"\n", first.as_bytes()].concat();
+        let (found, response) = sender.request(&post(&bearer).replace(&id, "unreadable"), &body).unwrap();
+        assert!(found == 400 && response.contains(&format!("line 3: {wrong}; give ")), "{response}");
+        assert!(!response.contains("s3cr3t"), "{response}");
     }
+    assert_eq!(sender.scene.read("spool/00000001.jsonl"), batch.body, "nothing of them was kept");
+    // A record that the job file leaves out is none that cannot be read.
+    let left_out = b"{\"time\":\"1.5\",\"page\":\"a\"}\n{\"person\":null,\"time\":1.5}\n";
+    assert_eq!(sender.post("left-out", left_out), Some(200));
     thread::sleep(Duration::from_millis(700));
     assert!(!life.has_ended());
     life.signal(Signal::KILL);
@@ -388,7 +402,7 @@ fn a_full_disk_refuses_and_loses_nothing() {
     sender.keep(&last);
     assert!(child.try_wait().unwrap().is_none(), "the run goes on");
     let ids = fs::metadata(sender.scene.at("spool/ids/00000001")).unwrap().len();
-    assert_eq!(ids, 40 * (kept as u64 + 1));
+    assert_eq!(ids, 40 * (kept as u64 + 2), "a head, and each batch");
     child.kill().unwrap();
     child.wait().unwrap();
     let life = sender.start();
@@ -518,4 +532,128 @@ fn a_spool_that_is_lost_is_an_input_gap() {
     life.signal(Signal::TERM);
     assert_eq!(life.end().code, Some(0));
     sender.scene.verify("job.ledger");
+}
+
+// Refutes a batch that was acknowledged and ends the next runs, once their job reads other lines, and one that is
+// refused though it is there already, by a job that cannot read it.
+#[test]
+fn lines_that_an_edited_job_cannot_read_end_no_run() {
+    let mut sender = Sender::new("");
+    let life = sender.start();
+    let batch = sender.batch();
+    assert_eq!(sender.send(&batch), Some(200));
+    life.kill();
+    let job = sender.scene.read("job.toml");
+    let edited = job.replace("version = 1", "version = 2").replace("\"unix\"", "\"rfc3339\"");
+    assert_ne!(job, edited);
+    sender.scene.write("job.toml", edited);
+    let mut life = sender.start();
+    assert_eq!(sender.send(&batch), Some(200), "it is there, and is not asked for again");
+    let (status, response) =
+        sender.request("POST /batches HTTP/1.1\r\nIdempotency-Key: new", batch.body.as_bytes()).unwrap();
+    assert!(status == 400 && response.contains("line 1: field time: found a text; "), "{response}");
+    thread::sleep(Duration::from_millis(700));
+    assert!(!life.has_ended());
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+}
+
+/// Copies a directory.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
+        if path.is_dir() { copy(&path, &to) } else { _ = fs::copy(&path, &to).unwrap() }
+    }
+}
+
+// Refutes windows that are answered from a part of their records where a hand took the rest away behind the
+// resume position, whatever it took, and though the run is killed once more; and a run that ends by it.
+#[test]
+fn what_a_hand_took_behind_the_position_is_an_input_gap() {
+    type Hand = fn(&Path, &str);
+    let hands: [(&str, Hand); 5] = [
+        ("a middle segment", |spool, _| {
+            fs::remove_file(spool.join("00000002.jsonl")).unwrap();
+            fs::remove_file(spool.join("ids/00000002")).unwrap();
+        }),
+        ("the lines of a middle segment", |spool, _| fs::remove_file(spool.join("00000002.jsonl")).unwrap()),
+        ("the end of the last one", |spool, last| {
+            let file = fs::OpenOptions::new().write(true).open(spool.join(last)).unwrap();
+            file.set_len(file.metadata().unwrap().len() - 50).unwrap();
+        }),
+        ("the last one", |spool, last| {
+            fs::remove_file(spool.join(last)).unwrap();
+            fs::remove_file(spool.join("ids").join(last.strip_suffix(".jsonl").unwrap())).unwrap();
+        }),
+        ("what came after a copy", |spool, _| {
+            fs::remove_dir_all(spool).unwrap();
+            copy(&spool.with_extension("copy"), spool);
+        }),
+    ];
+    thread::scope(|scope| {
+        for (hand, act) in hands {
+            scope.spawn(move || {
+                // A batch is a segment.
+                let mut sender = Sender::new(", batch = \"2 kB\", hold = \"16 kB\"");
+                let life = sender.start();
+                let mut before = Vec::new();
+                for number in 0..4 {
+                    let batch = sender.batch();
+                    assert_eq!(sender.send(&batch), Some(200), "{hand}");
+                    before.extend(batch.about.clone());
+                    if number == 2 {
+                        copy(&sender.scene.at("spool"), &sender.scene.at("spool.copy"));
+                    }
+                }
+                life.kill();
+                act(&sender.scene.at("spool"), sender.segments().last().unwrap());
+                let life = sender.start();
+                thread::sleep(Duration::from_millis(300));
+                life.kill();
+                let life = sender.start();
+                // In a window that begins after the run did.
+                thread::sleep(Duration::from_millis(1_500));
+                let batch = sender.batch();
+                assert_eq!(sender.send(&batch), Some(200), "{hand}");
+                sender.keep(&batch);
+                let start = batch.about.last().unwrap().0.clone();
+                let close = format!("\"start\":\"{start}\"");
+                until("the last window is released", || sender.scene.read("releases.jsonl").contains(&close));
+                life.signal(Signal::TERM);
+                assert_eq!(life.end().code, Some(0), "{hand}");
+                let lines = sender.scene.read("releases.jsonl");
+                sender.scene.verify("job.ledger");
+                let found = tallies(&Printed::of(&lines).values());
+                for at in &before {
+                    assert_eq!(found.get(at), None, "{hand}: {at:?}\n{lines}");
+                    let skipped = |line: &str| line.contains(&at.0) && line.contains("\"why\":\"input gap\"");
+                    assert!(lines.lines().any(skipped), "{hand}: {at:?}\n{lines}");
+                }
+                for (at, kept) in &sender.kept {
+                    assert_eq!(found.get(at), Some(kept), "{hand}: {at:?}\n{lines}");
+                }
+            });
+        }
+    });
+}
+
+// Refutes connections that say nothing and keep a sender out.
+#[test]
+fn silent_connections_keep_no_sender_out() {
+    let mut sender = Sender::new(", token = { file = \"token\" }");
+    sender.scene.write("token", TOKEN);
+    let life = sender.start();
+    let mut silent = Vec::new();
+    for number in 0..400 {
+        let mut socket = TcpStream::connect(("127.0.0.1", sender.port)).unwrap();
+        socket.write_all(b"P").unwrap();
+        silent.push(socket);
+        if number % 40 == 39 {
+            let batch = sender.batch();
+            assert_eq!(sender.send(&batch), Some(200), "beside {} others", number + 1);
+            sender.keep(&batch);
+        }
+    }
+    assert_eq!(sender.finish(life), 10 * 20);
 }

@@ -117,6 +117,7 @@ pub(super) const LONGEST: usize = 4_096;
 
 /// Makes keys of bytes, and caches some, so that one that comes again is copied, or shared where it is long,
 /// and not made anew.
+#[derive(Clone)]
 pub(super) struct Texts {
     slots: Vec<Text>,
 }

@@ -11,6 +11,7 @@ use super::cutter::Sizes;
 use super::dealer::{Brake, Dealer, DealerMessage, Progress, SourceFault, WAITING};
 use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe, follow_spool};
 use super::identity::PersonIdentity;
+use super::line_reader::LineCheck;
 use super::lines::{Combined, CsvColumns, LineFormat, WantedNames};
 use super::maker::Made;
 use super::maker::Maker;
@@ -189,7 +190,9 @@ pub(super) fn open_in(
     };
     let receiver = match (&source.http, place, &pace) {
         (Some(http), SourcePlace::Files(spool), InputPace::Follow(_)) => {
-            Some(BatchReceiver::open(spool, http)?)
+            let maker = Maker::new(plan.clone(), source)?;
+            let check = LineCheck::new(plan.clone(), format.clone(), maker, sizes.line);
+            Some(BatchReceiver::open(spool, http, check)?)
         }
         _ => None,
     };

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::dealer::RecordCounts;
 use super::identity::PersonIdentity;
 use super::identity::Texts;
-use super::lines::Bad;
 use super::number::{steps, trimmed};
 use super::part::PartContext;
 use super::synthetic::{BLOCK, SyntheticLog};
@@ -19,7 +18,12 @@ use crate::job::config::{Missing, SourceSpec};
 use crate::job::text::Text;
 use crate::time::Time;
 
+/// The error for a line with a cell of which no record can be made.
+#[derive(Debug)]
+pub(super) struct BadCell(pub(super) usize);
+
 /// Makes the records of one part.
+#[derive(Clone)]
 pub(super) struct Maker {
     plan: CellLayout,
     times: Option<Times>,
@@ -36,9 +40,9 @@ impl Maker {
 
     /// The time of the event in a line.
     #[inline]
-    pub(super) fn time(&mut self, line: &[u8], cells: &LineCells) -> Result<Option<Time>, Bad> {
+    pub(super) fn time(&mut self, line: &[u8], cells: &LineCells) -> Result<Option<Time>, BadCell> {
         match (self.plan.time, &mut self.times) {
-            (Some(cell), Some(times)) => times.read(cells.get(line, cell)).map(Some).ok_or(Bad),
+            (Some(cell), Some(times)) => times.read(cells.get(line, cell)).map(Some).ok_or(BadCell(cell)),
             _ => Ok(None),
         }
     }
@@ -51,21 +55,21 @@ impl Maker {
         cells: &LineCells,
         time: Option<Time>,
         batch: &mut Vec<SourceRecord<P, I>>,
-    ) -> Result<(), Bad> {
+    ) -> Result<(), BadCell> {
         let secret = &self.plan.secret;
         let person = match self.plan.person {
             None => P::shared(),
-            Some((cell, missing)) => match (cells.id(line, cell).ok_or(Bad)?, missing) {
+            Some((cell, missing)) => match (cells.id(line, cell).ok_or(BadCell(cell))?, missing) {
                 (&[], Missing::Drop) => return Ok(()),
-                (&[], Missing::Reject) => return Err(Bad),
+                (&[], Missing::Reject) => return Err(BadCell(cell)),
                 (&[], Missing::Shared) => P::shared(),
                 (bytes, _) => P::of(bytes, secret),
             },
         };
         let id = match self.plan.id {
             None => I::shared(),
-            Some(cell) => match cells.id(line, cell).ok_or(Bad)? {
-                [] => return Err(Bad),
+            Some(cell) => match cells.id(line, cell).ok_or(BadCell(cell))? {
+                [] => return Err(BadCell(cell)),
                 bytes => I::of(bytes, secret),
             },
         };
@@ -83,7 +87,7 @@ impl Maker {
                         None if trimmed(bytes).is_empty() => MISSING,
                         None => {
                             batch.truncate(before);
-                            return Err(Bad);
+                            return Err(BadCell(*cell));
                         }
                     }
                 }

@@ -29,6 +29,7 @@ mod dealer;
 mod follow;
 mod identity;
 mod input;
+mod line_reader;
 mod lines;
 mod maker;
 mod milestones;

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use memchr::memchr_iter;
 
-use super::cutter::without_end;
 use super::dealer::{Brake, DealerMessage, LineChunk, Progress, RecordCounts, SourceFault};
 use super::identity::PersonIdentity;
-use super::lines::{Bad, LineFormat};
+use super::line_reader::LineReader;
+use super::lines::LineFormat;
 use super::maker::{Made, Maker, SourceRecord};
 use super::milestones::Milestones;
 use super::survey::Survey;
@@ -186,14 +186,16 @@ impl Lines {
                     (&*self.handle.fault, self.handle.plan.sorted.then_some(&*self.handle.order));
                 let mut counts = RecordCounts::default();
                 let reading = ChunkReader {
-                    format: &self.format,
-                    maker: &mut self.handle.maker,
-                    cells: &mut self.cells,
+                    reader: LineReader {
+                        format: &self.format,
+                        maker: &mut self.handle.maker,
+                        cells: &mut self.cells,
+                        longest: self.longest,
+                    },
                     fault,
                     order,
                     survey: &self.handle.survey,
                     fields: &self.handle.plan.fields,
-                    longest: self.longest,
                     latest: &mut self.since_milestone,
                     late: &self.late,
                     counts: &mut counts,
@@ -266,14 +268,11 @@ impl Lines {
 
 /// The parser of a chunk's lines.
 struct ChunkReader<'a> {
-    format: &'a LineFormat,
-    maker: &'a mut Maker,
-    cells: &'a mut LineCells,
+    reader: LineReader<'a>,
     fault: &'a SourceFault,
     order: Option<&'a Chunks>,
     survey: &'a Survey,
     fields: &'a [String],
-    longest: usize,
     /// The latest time of all lines; the end of time, where they have none.
     latest: &'a mut Time,
     late: &'a Range<Time>,
@@ -283,7 +282,7 @@ struct ChunkReader<'a> {
 impl ChunkReader<'_> {
     /// Reads until there is enough; returns true at the end of the chunk.
     fn read<P: PersonIdentity, I: PersonIdentity>(
-        self,
+        mut self,
         current: &mut Current,
         batch: &mut Vec<SourceRecord<P, I>>,
         enough: usize,
@@ -295,9 +294,8 @@ impl ChunkReader<'_> {
             }
             *lines -= 1;
             let rest = current.lines.get(current.at..).unwrap_or_default();
-            let (end, quotes) = self.format.end(rest, current.quotes);
+            let (end, line, quotes) = self.reader.next(rest, current.quotes);
             current.at += end;
-            let line = without_end(rest.get(..end).unwrap_or_default());
             let at = current.place.clone();
             if let Some((_, number)) = &mut current.place {
                 *number += memchr_iter(b'\n', rest.get(..end).unwrap_or_default()).count() as u64;
@@ -305,22 +303,16 @@ impl ChunkReader<'_> {
             if line.is_empty() {
                 continue;
             }
-            self.cells.clear();
-            let found = if line.len() > self.longest {
-                Err(Bad)
-            } else {
-                self.format.read(rest, line.len(), quotes, self.cells)
-            };
-            if found.is_err() {
-                self.survey.unreadable(at, None, self.format.bad());
+            if self.reader.split(rest, line.len(), quotes).is_err() {
+                self.survey.unreadable(at, None, self.reader.format.bad());
                 self.fault.bad(1);
                 continue;
             }
-            let time = self.maker.time(line, self.cells);
+            let time = self.reader.maker.time(line, self.reader.cells);
             let said = time.as_ref().ok().copied().flatten();
             if self.survey.counts() {
-                self.survey.line(line, self.cells, self.fields, said);
-                if self.survey.wants_names() && matches!(self.format, LineFormat::Jsonl(_)) {
+                self.survey.line(line, self.reader.cells, self.fields, said);
+                if self.survey.wants_names() && matches!(self.reader.format, LineFormat::Jsonl(_)) {
                     self.survey.name_fields(line);
                 }
             }
@@ -330,9 +322,10 @@ impl ChunkReader<'_> {
                 continue;
             }
             let before = batch.len();
-            let made = time.and_then(|time| self.maker.records(line, self.cells, time, batch));
+            let LineReader { maker, cells, .. } = &mut self.reader;
+            let made = time.and_then(|time| maker.records(line, cells, time, batch));
             if made.is_err() {
-                self.survey.unreadable(at, Some((line, self.cells, self.fields, said)), "");
+                self.survey.unreadable(at, Some((line, cells, self.fields, said)), "");
                 self.fault.bad(1);
                 continue;
             }

@@ -1,25 +1,23 @@
 //! The receiver: batches of lines over HTTP, into the spool that a live run reads.
 //!
 //! ```text
-//! POST /batches ──▶ token, bounds, JSON ──▶ spool, synced ──▶ 200: it is kept, and counts once
-//!                   400, 401, 413           422, 429, 503, 507: nothing of it is kept
+//! POST /batches ──▶ token, bounds, lines ──▶ spool, synced ──▶ 200: it is kept, and counts once
+//!                   400, 401, 413            422, 429, 503, 507: nothing of it is kept
 //! ```
 //!
 //! An answer depends on the request, on the ids that were sent before, and on the room of the spool. It says
-//! nothing of any record.
+//! nothing of any record: of a line that no worker could read, it has the number, the field and the kind.
 
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde::de::IgnoredAny;
-
-use super::cutter::Sizes;
 use super::dealer::{Progress, SourceFault};
-use super::spool::{REMEMBERED, Spool, SpoolBounds, SpoolRefusal, SpooledBatch};
+use super::line_reader::{LineCheck, UnreadableLine};
+use super::spool::{REMEMBERED, Spool, SpoolBatch, SpoolBounds, SpoolRefusal, SpooledBatch};
 use crate::dataflow::SourceError;
 use crate::http::{
     AccessToken, HttpMethod, HttpRequest, HttpResponse, HttpServer, ServerLimits, ServerSettings,
@@ -86,11 +84,34 @@ impl ReceivedCounts {
 pub(super) struct BatchReceiver {
     spool: Arc<Spool>,
     settings: ServerSettings,
+    checks: LineChecks,
+}
+
+/// The checks of lines, one for each request at a time.
+struct LineChecks {
+    first: LineCheck,
+    spare: Mutex<Vec<LineCheck>>,
+}
+
+impl LineChecks {
+    /// Checks every line of a batch; returns the number of its records.
+    fn check(&self, body: &[u8]) -> Result<u64, UnreadableLine> {
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let check = spare().pop();
+        let mut check = check.unwrap_or_else(|| self.first.clone());
+        let checked = check.check(body);
+        spare().push(check);
+        checked
+    }
 }
 
 impl BatchReceiver {
-    /// Opens the spool.
-    pub(super) fn open(directory: &Path, spec: &HttpSpec) -> Result<BatchReceiver, SourceError> {
+    /// Opens the spool. Of a batch, `check` is to read every line.
+    pub(super) fn open(
+        directory: &Path,
+        spec: &HttpSpec,
+        check: LineCheck,
+    ) -> Result<BatchReceiver, SourceError> {
         let because = |place: &Path, error: &io::Error, remedy: &str| {
             SourceError::lost(place.display().to_string())
                 .because(format!("found {}; {remedy}", found_by(error)))
@@ -118,7 +139,8 @@ impl BatchReceiver {
         let body = usize::try_from(spec.batch).unwrap_or(usize::MAX);
         let limits = ServerLimits { body, ..ServerLimits::default() };
         let settings = ServerSettings { address: spec.listen, token, limits, name: "discreet-http" };
-        Ok(BatchReceiver { spool: Arc::new(spool), settings })
+        let checks = LineChecks { first: check, spare: Mutex::default() };
+        Ok(BatchReceiver { spool: Arc::new(spool), settings, checks })
     }
 
     /// Listens from now on. A spool that is broken ends the source.
@@ -132,7 +154,7 @@ impl BatchReceiver {
         let shown = Arc::clone(&counts);
         counts.held.store(spool.held(), Ordering::Relaxed);
         let handler = move |request: &HttpRequest| {
-            let response = received(&self.spool, &counts, request);
+            let response = received((&self.spool, &self.checks), &counts, request);
             if self.spool.is_broken() {
                 let why = "what was received could not be written to the disk; see to the disk, and start again: \
                            what was acknowledged is there";
@@ -150,19 +172,28 @@ impl BatchReceiver {
 }
 
 /// Answers a request. The answer to a batch that is kept is the same, repeated or not.
-fn received(spool: &Spool, counts: &ReceivedCounts, request: &HttpRequest) -> HttpResponse {
+fn received(
+    (spool, checks): (&Spool, &LineChecks),
+    counts: &ReceivedCounts,
+    request: &HttpRequest,
+) -> HttpResponse {
     let kept = batch_id(request).and_then(|id| {
-        check_lines(&request.body)?;
-        spool.add(id, &request.body).map_err(|refusal| refused(&refusal))
+        let batch = SpoolBatch::new(id, &request.body);
+        // It was checked, perhaps by a former job: to refuse it now would be to ask for it twice.
+        if spool.has(&batch).map_err(|refusal| refused(&refusal))? {
+            return Ok((SpooledBatch::Repeated, 0));
+        }
+        let records = checks.check(&request.body).map_err(|line| unreadable(&line))?;
+        spool.add(&batch).map(|kept| (kept, records)).map_err(|refusal| refused(&refusal))
     });
     let add = |counter: &AtomicU64, number: u64| _ = counter.fetch_add(number, Ordering::Relaxed);
     counts.held.store(spool.held(), Ordering::Relaxed);
     match kept {
-        Ok(SpooledBatch::New) => {
+        Ok((SpooledBatch::New, records)) => {
             add(&counts.batches, 1);
-            add(&counts.records, lines(&request.body).count() as u64);
+            add(&counts.records, records);
         }
-        Ok(SpooledBatch::Repeated) => add(&counts.repeated, 1),
+        Ok((SpooledBatch::Repeated, _)) => add(&counts.repeated, 1),
         Err(response) => {
             add(&counts.refused, 1);
             return response;
@@ -205,22 +236,12 @@ fn refused(refusal: &SpoolRefusal) -> HttpResponse {
     }
 }
 
-/// The lines that are not empty.
-fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
-    body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
-}
-
-/// Refuses a batch with a line that is no object: its sender can mend it. The reader counts what else it cannot
-/// read as bad.
-fn check_lines(body: &[u8]) -> Result<(), HttpResponse> {
-    for line in lines(body) {
-        let is_object = line.trim_ascii_start().starts_with(b"{");
-        if !is_object || line.len() > Sizes::USUAL.line || serde_json::from_slice::<IgnoredAny>(line).is_err()
-        {
-            let why = "found a line that is no JSON object, or is too long; send one object on each line, and mend \
-                       the batch: nothing of it is kept";
-            return Err(HttpResponse::text(400, why));
-        }
-    }
-    Ok(())
+/// Refuses a batch with a line that no worker could read: its sender can mend it.
+fn unreadable(line: &UnreadableLine) -> HttpResponse {
+    let UnreadableLine { number, field, found, wanted } = line;
+    let field = field.as_ref().map_or(String::new(), |field| format!("field {field}: "));
+    let why = format!(
+        "line {number}: {field}found {found}; give {wanted}, and send the batch again: nothing of it is kept"
+    );
+    HttpResponse::text(400, &why)
 }

@@ -73,7 +73,7 @@ pub(super) fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
 type Given = SourceRecord<Id, Id>;
 
 /// A source as a job file states it, and who is protected.
-fn stated(source: &str, person: &str) -> (SourceSpec, Protected) {
+pub(super) fn stated(source: &str, person: &str) -> (SourceSpec, Protected) {
     let text = format!(
         "[job]\nname = \"a\"\nversion = 1\n[source]\n{source}\n[privacy]\n{person}\npromise = \"lifetime\"\n\
          budget = {{ rho = 1 }}\nledger = \"a.ledger\"\naccount = \"a\"\n\
@@ -89,12 +89,12 @@ fn csv(path: &Path, more: &str) -> (SourceSpec, Protected) {
     stated(&format!("type = \"csv\"\npath = {:?}\n{more}", path.to_str().unwrap()), USER)
 }
 
-fn group(key: Option<&str>, value: Option<(&str, i32)>) -> Group {
+pub(super) fn group(key: Option<&str>, value: Option<(&str, i32)>) -> Group {
     let value = value.map(|(field, digits)| NumberField { field: field.into(), digits });
     Group { key: key.map(str::to_owned), value }
 }
 
-fn wanted(groups: Vec<Group>, time: bool) -> FieldRequirements {
+pub(super) fn wanted(groups: Vec<Group>, time: bool) -> FieldRequirements {
     FieldRequirements { groups, secret: [7; 32], time, span: None, survey: Survey::none() }
 }
 

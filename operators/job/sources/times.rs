@@ -10,6 +10,7 @@ use crate::job::config::TimeFormat;
 use crate::time::{LIMIT, Time, Zone, known};
 
 /// Reads the times of one source. It caches the last text: consecutive lines of a log often have the same.
+#[derive(Clone)]
 pub(super) struct Times {
     format: TimeFormat,
     zone: TimeZone,

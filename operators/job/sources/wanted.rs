@@ -103,7 +103,7 @@ impl CellLayout {
 }
 
 /// The cells of one line: ranges of the line, or of a buffer beside it where they cannot be read in place.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct LineCells {
     places: Vec<CellPlace>,
     beside: Vec<u8>,
@@ -157,6 +157,14 @@ impl LineCells {
     /// Returns true if the line has this field.
     pub(super) fn has(&self, cell: usize) -> bool {
         !matches!(self.places.get(cell), None | Some(CellPlace::Absent))
+    }
+
+    /// The bytes of the line before the content of the cell; `None` where it is not read in place.
+    pub(super) fn before<'a>(&self, line: &'a [u8], cell: usize) -> Option<&'a [u8]> {
+        match self.places.get(cell) {
+            Some(CellPlace::Line(from, _)) => line.get(..*from as usize),
+            _ => None,
+        }
     }
 
     /// The content of the cell; empty where there is none.

@@ -1,8 +1,10 @@
 //! The reading of a spool: segment after segment, and in each one as far as it is durable.
 //!
 //! A sender that hears no acknowledgement keeps its batch, and sends it again. So nothing is lost while no
-//! run receives, and no input gap arises from that. One arises where the spool does not hold what the resume
-//! position names: its directory was removed, or is an older copy.
+//! run receives, and no input gap arises from that. One arises where something is missing that was acknowledged:
+//! behind the resume position, before the end that the ledger has from a former run, or before that which the
+//! spool itself has. It lasts from ever to the start of this run, since nobody knows what was there; and every
+//! start comes upon it again, until the ledger has a position behind it.
 
 use std::fs::File;
 use std::io;
@@ -17,13 +19,17 @@ use crate::dataflow::{Clock, SourceError};
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress, first_turn};
 use crate::job::sources::milestones::{ChangedPositions, Milestones, joined};
 use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, unreadable};
-use crate::job::sources::spool::{AGE, Spool};
+use crate::job::sources::spool::{AGE, Spool, SpoolEnd};
 use crate::time::Span;
 
 /// The name of the one partition of a spool.
 const PARTITION: &str = "spool";
 
-/// The first byte of a position.
+/// The name of the partition whose position is the end of what was acknowledged. Nothing is read from there, so
+/// the ledger has it with the next row, whatever windows are open.
+const END: &str = "end";
+
+/// The first byte of a position, and of an end.
 const FORMAT: u8 = 1;
 
 /// The most bytes before a position by which its content is known again.
@@ -69,7 +75,7 @@ impl SpoolPosition {
         Ok(SpoolPosition { segment, offset, tail: Digest::of(&bytes) })
     }
 
-    /// Returns true if the spool holds everything behind it.
+    /// Returns true if the spool has it.
     fn is_in(self, spool: &Spool) -> Result<bool, SourceError> {
         match spool.extent(self.segment) {
             Some(extent) if extent.length >= self.offset => {
@@ -88,6 +94,16 @@ struct SpoolReader<'a> {
     offset: u64,
     open: Option<(File, ReaderText)>,
     reported: Option<SpoolPosition>,
+    /// The end that was last reported.
+    end: Option<SpoolEnd>,
+}
+
+fn write_end(end: &SpoolEnd) -> Vec<u8> {
+    [&[FORMAT][..], &end.write()].concat()
+}
+
+fn read_end(bytes: &[u8]) -> Option<SpoolEnd> {
+    bytes.strip_prefix(&[FORMAT]).and_then(SpoolEnd::read)
 }
 
 /// Reads what a spool holds, and then the batches that are added, until no worker wants more.
@@ -98,23 +114,35 @@ pub(in crate::job::sources) fn follow_spool(
     (clock, milestones, ahead): (Arc<dyn Clock>, &Milestones, Span),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
-    let former = joined(milestones.former(dealer)?, SpoolPosition::read, |position| position.offset);
+    let former = milestones.former(dealer)?;
+    let seen = joined(former, read_end, |end| end.segment).into_iter().find(|(name, _)| name == END);
+    let seen = seen.map(|(_, end)| end);
+    let former = joined(former, SpoolPosition::read, |position| position.offset);
     let former = former.into_iter().find(|(name, _)| name == PARTITION).map(|(_, position)| position);
     let mut watch = Watch::new(clock);
     dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
-    let (segment, offset, is_whole) = match former {
+    let (segment, offset, is_known) = match former {
         Some(position) if position.is_in(spool)? => (position.segment, position.offset, true),
         Some(_) => (spool.first(), 0, false),
         // What was removed was read by a run that this ledger knows nothing of.
-        None => (spool.first(), 0, spool.first() <= 1),
+        None => (1, 0, true),
     };
-    if !is_whole {
+    let lost = |error: io::Error| unreadable(dealer.fault.place(), &error);
+    let is_whole = is_known && spool.is_whole(segment, seen.as_ref()).map_err(lost)?;
+    let mut reader = SpoolReader { spool, format, segment, offset, open: None, reported: None, end: None };
+    if is_whole {
+        // With them a restart finds the spool, or misses what is gone, before any line was read.
+        let start = reader.position()?;
+        reader.end = Some(spool.end());
+        let changed = [reader.changed(start), vec![(END.to_owned(), reader.end.as_ref().map(write_end))]];
+        let number = milestones.register(changed.concat());
+        dealer.broadcast(|| DealerMessage::Origin(number))?;
+    } else {
         while watch.connected(dealer)?.is_none() {
             dealer.wait()?;
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-    let mut reader = SpoolReader { spool, format, segment, offset, open: None, reported: None };
     // The position itself is in the ledger.
     let mut needed = former.filter(|_| is_whole).map(|position| position.segment);
     loop {
@@ -124,6 +152,7 @@ pub(in crate::job::sources) fn follow_spool(
         let now = watch.now();
         dealer.latest = now.saturating_add(ahead.as_microseconds());
         reader.read(dealer, milestones, progress)?;
+        reader.report_end(dealer, milestones)?;
         let position = reader.position()?;
         watch.mark(now, dealer, progress, (milestones, || reader.changed(position)))?;
         let written = milestones.take_written(PARTITION);
@@ -149,20 +178,16 @@ impl SpoolReader<'_> {
             let path = self.spool.path(self.segment);
             let place = path.display().to_string();
             let Some(extent) = self.spool.extent(self.segment) else {
-                let why = "it was removed while it was being read; leave the directory of the spool alone";
-                return Err(SourceError::lost(place).because(why).into());
+                // It was gone at the start, which is an input gap.
+                let Some(next) = self.spool.next(self.segment) else { return Ok(()) };
+                (self.segment, self.offset, self.open) = (next, 0, None);
+                continue;
             };
             if self.offset < extent.length {
                 self.read_to(extent.length, &place, dealer, progress)?;
             }
             if !extent.is_closed {
                 return Ok(());
-            }
-            // A segment that was put there by hand may end within a line.
-            if let Some((_, text)) = &mut self.open
-                && let Some(piece) = text.cutter.finish(|| dealer.room())
-            {
-                dealer.deal(piece, first_turn(&self.segment.to_string()), None)?;
             }
             (self.segment, self.offset, self.open) = (self.segment + 1, 0, None);
             let position = self.position()?;
@@ -221,11 +246,30 @@ impl SpoolReader<'_> {
         }
     }
 
+    /// The changed positions. Behind an input gap, the first ones are with the end, so that the ledger keeps what
+    /// shows the gap for as long as a window over it is open.
     fn changed(&mut self, position: SpoolPosition) -> ChangedPositions {
-        if self.reported.replace(position) == Some(position) {
-            return Vec::new();
+        let mut changed = Vec::new();
+        if self.reported.replace(position) != Some(position) {
+            changed.push((PARTITION.to_owned(), Some(position.write())));
         }
-        vec![(PARTITION.to_owned(), Some(position.write()))]
+        if self.end.is_none() {
+            let end = self.spool.end();
+            self.end = Some(end);
+            changed.push((END.to_owned(), Some(write_end(&end))));
+        }
+        changed
+    }
+
+    /// Reports the end of what was acknowledged, if there is more of it than before.
+    fn report_end(&mut self, dealer: &Dealer, milestones: &Milestones) -> Result<(), ReadStop> {
+        let end = self.spool.end();
+        if self.end.is_some_and(|reported| reported != end) {
+            self.end = Some(end);
+            let number = milestones.register(vec![(END.to_owned(), Some(write_end(&end)))]);
+            dealer.broadcast(|| DealerMessage::Origin(number))?;
+        }
+        Ok(())
     }
 }
 
@@ -237,8 +281,12 @@ mod tests {
     use crate::job::sources::cutter::Sizes;
     use crate::job::sources::dealer::{Brake, SourceFault};
     use crate::job::sources::input::Crew;
-    use crate::job::sources::spool::{REMEMBERED, SpoolBounds};
+    use crate::job::sources::spool::{REMEMBERED, SpoolBatch, SpoolBounds};
     use crate::job::sources::tests::Place;
+
+    fn add(spool: &Spool, number: u64, body: String) {
+        spool.add(&SpoolBatch::new(&number.to_string(), body.as_bytes())).unwrap();
+    }
 
     // Refutes a position that is taken for that of another spool, of an older copy, or of a removed segment.
     #[test]
@@ -248,7 +296,7 @@ mod tests {
             let place = Place::new(&format!("spooled-{name}-{batches}"));
             let spool = Spool::open(&place.path("spool"), bounds).unwrap();
             for number in 0..batches {
-                spool.add(&number.to_string(), format!("{number:0300} {name}\n").as_bytes()).unwrap();
+                add(&spool, number, format!("{number:0300} {name}\n"));
             }
             (place, spool)
         };
@@ -298,7 +346,10 @@ mod tests {
                     DealerMessage::Mark(..) => break,
                     DealerMessage::Gap(..) => panic!("the spool is whole"),
                     DealerMessage::End => panic!("a spool has no end"),
-                    DealerMessage::Origin(_) => panic!("a spool is known by its name"),
+                    DealerMessage::Origin(number) => {
+                        milestones.reach(number, 0);
+                        assert!(milestones.take().is_some_and(|milestone| milestone.changed.len() == 2));
+                    }
                 }
             }
             drop((messages, taken));
@@ -314,7 +365,7 @@ mod tests {
         let bounds = SpoolBounds { segment: 500, hold: 1 << 20, remembered: REMEMBERED };
         let spool = Spool::open(&place.path("spool"), bounds).unwrap();
         for number in 0..20 {
-            spool.add(&number.to_string(), format!("{number:0300}\n").repeat(2).as_bytes()).unwrap();
+            add(&spool, number, format!("{number:0300}\n").repeat(2));
         }
         let (lines, positions) = read(&spool, vec![(PARTITION.to_owned(), start(&spool))]);
         assert_eq!(lines, 40);

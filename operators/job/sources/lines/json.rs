@@ -51,11 +51,25 @@ impl WantedNames {
     }
 
     pub(super) fn read(&self, line: &[u8], cells: &mut LineCells) -> Result<(), Bad> {
+        self.parse(line, cells, &mut SeenCells::default()).map_err(|_| Bad)
+    }
+
+    fn parse(&self, line: &[u8], cells: &mut LineCells, seen: &mut SeenCells) -> serde_json::Result<()> {
         let mut json = serde_json::Deserializer::from_slice(line);
+        json.deserialize_map(JsonObject { level: &self.0, line, cells, seen, depth: 0 })?;
+        json.end()
+    }
+
+    /// The cell for which a line cannot be read, if it is one, and the kind of what stands there.
+    pub(super) fn fault(&self, line: &[u8], cells: &mut LineCells) -> (Option<usize>, &'static str) {
         let mut seen = SeenCells::default();
-        let object = JsonObject { level: &self.0, line, cells, seen: &mut seen, depth: 0 };
-        json.deserialize_map(object).map_err(|_| Bad)?;
-        json.end().map_err(|_| Bad)
+        let _ = self.parse(line, cells, &mut seen);
+        match (seen.at, seen.found) {
+            (Some(cell), Some(found)) => (Some(cell), found),
+            (cell, _) if str::from_utf8(line).is_err() => (cell, "bytes that are no UTF-8"),
+            (Some(cell), None) => (Some(cell), "no JSON value"),
+            (None, _) => (None, "no JSON object"),
+        }
     }
 }
 
@@ -74,6 +88,10 @@ impl Level {
 struct SeenCells {
     top: u64,
     path: u64,
+    /// The cell of the field that is being read.
+    at: Option<usize>,
+    /// The kind of its value, if that is none for a cell.
+    found: Option<&'static str>,
 }
 
 struct JsonObject<'a> {
@@ -97,13 +115,18 @@ impl<'de> Visitor<'de> for JsonObject<'_> {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
+            self.seen.at = entry.cell;
             let value = map.next_value::<&RawValue>()?.get();
-            if let Some(cell) = entry.cell {
-                self.take(cell, value).map_err(A::Error::custom)?;
+            if let Some(cell) = entry.cell
+                && let Err(found) = self.take(cell, value)
+            {
+                self.seen.found = Some(found);
+                return Err(A::Error::custom(found));
             }
             if let Some(inside) = &entry.inside {
                 self.look_inside(inside, value).map_err(A::Error::custom)?;
             }
+            self.seen.at = None;
         }
         Ok(())
     }
@@ -120,7 +143,7 @@ impl JsonObject<'_> {
             _ => (&mut self.seen.path, self.seen.top),
         };
         if *own & bit != 0 || (bit == 0 && has) {
-            return Err("a field twice");
+            return Err("a second value");
         }
         *own |= bit;
         if other & bit != 0 {
@@ -134,7 +157,7 @@ impl JsonObject<'_> {
             b"null" => {}
             [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => self.point(cell, inner),
             [b'"', ..] => {
-                let text: String = serde_json::from_str(value).map_err(|_| "a text that is none")?;
+                let text: String = serde_json::from_str(value).map_err(|_| "half of a surrogate pair")?;
                 self.cells.write(cell, |beside| beside.extend_from_slice(text.as_bytes()));
             }
             _ => {
@@ -166,7 +189,11 @@ impl JsonObject<'_> {
 
 /// Refuses an object and a list.
 fn plain(value: &str) -> Result<(), &'static str> {
-    if value.starts_with(['{', '[']) { Err("no plain value") } else { Ok(()) }
+    match value.as_bytes().first() {
+        Some(b'{') => Err("an object"),
+        Some(b'[') => Err("a list"),
+        _ => Ok(()),
+    }
 }
 
 /// Finds the wanted name that equals a key.
@@ -251,6 +278,29 @@ mod tests {
         assert_eq!(read(&deep), cells(Some("1"), None), "what is not wanted may be deep");
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(read(&deep), None);
+    }
+
+    // Refutes a fault that is reported of another field, or in words that are not those of its kind.
+    #[test]
+    fn a_fault_names_its_field_and_the_kind_of_its_value() {
+        let names = WantedNames::new(&["a".into(), "b.c".into()]);
+        for (line, fault) in [
+            (&br#"{"a":{}}"#[..], (Some(0), "an object")),
+            (br#"{"x":1,"b":{"c":[1]}}"#, (Some(1), "a list")),
+            (br#"{"a":1,"b":2,"a":3}"#, (Some(0), "a second value")),
+            (br#"{"a":"\ud800"}"#, (Some(0), "half of a surrogate pair")),
+            (b"{\"a\":\"\xff\"}", (Some(0), "bytes that are no UTF-8")),
+            (b"{\"x\xff\":1}", (None, "bytes that are no UTF-8")),
+            (br#"{"a":tru}"#, (Some(0), "no JSON value")),
+            (br#"{"a":1,"x":}"#, (None, "no JSON object")),
+            (br#"{"a":1} {}"#, (None, "no JSON object")),
+            (b"[1]", (None, "no JSON object")),
+        ] {
+            let mut cells = LineCells::new(2);
+            assert!(names.read(line, &mut cells).is_err(), "{line:?}");
+            cells.clear();
+            assert_eq!(names.fault(line, &mut cells), fault, "{}", String::from_utf8_lossy(line));
+        }
     }
 
     fn found(name: &str, line: &str) -> Option<Option<String>> {

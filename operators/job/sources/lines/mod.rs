@@ -49,6 +49,14 @@ impl LineFormat {
         }
     }
 
+    /// The cell for which a line cannot be split, if it is one, and the kind of what stands there.
+    pub(super) fn fault(&self, line: &[u8], cells: &mut LineCells) -> (Option<usize>, &'static str) {
+        match self {
+            LineFormat::Jsonl(names) => names.fault(line, cells),
+            LineFormat::Csv(_) | LineFormat::Combined(_) => (None, self.bad()),
+        }
+    }
+
     /// Finds the wanted cells of a line, which is the first `length` of these bytes, without its line end.
     #[inline]
     pub(super) fn read(
