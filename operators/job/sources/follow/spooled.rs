@@ -315,9 +315,19 @@ mod tests {
         assert_eq!(SpoolPosition::read(b"\x02"), None);
     }
 
-    /// The lines that are given before the first mark, from a position, and each position on the way with the
-    /// number of lines before it.
-    fn read(spool: &Spool, former: Vec<(String, Vec<u8>)>) -> (usize, Vec<(usize, ChangedPositions)>) {
+    /// What is given before the first mark, from a position.
+    #[derive(Default)]
+    struct Given {
+        lines: usize,
+        /// Each position on the way, with the number of lines before it.
+        positions: Vec<(usize, ChangedPositions)>,
+        /// The positions that are sure before any line, and those with the mark.
+        origins: Vec<ChangedPositions>,
+        marked: Option<ChangedPositions>,
+        gaps: usize,
+    }
+
+    fn read(spool: &Spool, former: Vec<(String, Vec<u8>)>) -> Given {
         let (fault, taken) = (SourceFault::new("spool".into(), 0, false), Arc::new(()));
         let (sender, messages) = crossbeam_channel::unbounded();
         let (_spare, back) = crossbeam_channel::bounded(4);
@@ -333,29 +343,74 @@ mod tests {
                 let by = (clock, &milestones, Span::microseconds(1).unwrap());
                 follow_spool(spool, &format, &mut dealer, by, &Progress::of(None))
             });
-            let (mut lines, mut positions) = (0, Vec::new());
+            let mut given = Given::default();
+            let reached = |number| {
+                milestones.reach(number, 0);
+                milestones.take().unwrap().changed
+            };
             for message in &messages {
                 match message {
                     DealerMessage::Chunk(chunk) => {
-                        lines += chunk.lines.iter().filter(|byte| **byte == b'\n').count();
+                        given.lines += chunk.lines.iter().filter(|byte| **byte == b'\n').count();
                     }
-                    DealerMessage::Position(number) => {
-                        milestones.reach(number, 0);
-                        positions.extend(milestones.take().map(|milestone| (lines, milestone.changed)));
+                    DealerMessage::Position(number) => given.positions.push((given.lines, reached(number))),
+                    DealerMessage::Origin(number) => given.origins.push(reached(number)),
+                    DealerMessage::Gap(..) => given.gaps += 1,
+                    DealerMessage::Mark(_, number) => {
+                        given.marked = number.map(reached);
+                        break;
                     }
-                    DealerMessage::Mark(..) => break,
-                    DealerMessage::Gap(..) => panic!("the spool is whole"),
                     DealerMessage::End => panic!("a spool has no end"),
-                    DealerMessage::Origin(number) => {
-                        milestones.reach(number, 0);
-                        assert!(milestones.take().is_some_and(|milestone| milestone.changed.len() == 2));
-                    }
                 }
             }
             drop((messages, taken));
             assert!(reading.join().unwrap().is_err(), "no worker wants more");
-            (lines, positions)
+            given
         })
+    }
+
+    /// The names of changed positions.
+    fn names(changed: &ChangedPositions) -> Vec<&str> {
+        let mut names: Vec<&str> = changed.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    // Refutes a run that goes on from its position without a gap where something behind it is missing, or where
+    // the ledger has seen more; positions that hide the gap from the next start before its windows are settled;
+    // and a gap in a whole spool.
+    #[test]
+    fn what_is_missing_behind_a_position_is_a_gap() {
+        let bounds = SpoolBounds { segment: 500, hold: 1 << 20, remembered: REMEMBERED };
+        let [place, other] = ["a", "b"].map(|name| Place::new(&format!("spooled-missing-{name}")));
+        let [spool, further] = [(&place, 6), (&other, 8)].map(|(place, batches)| {
+            let spool = Spool::open(&place.path("spool"), bounds).unwrap();
+            (0..batches).for_each(|number| add(&spool, number, format!("{number:0300}\n").repeat(2)));
+            spool
+        });
+        let here = (PARTITION.to_owned(), start(&spool));
+        let end = |spool: &Spool| (END.to_owned(), write_end(&spool.end()));
+        for former in [vec![], vec![here.clone()], vec![here.clone(), end(&spool)]] {
+            let given = read(&spool, former);
+            assert_eq!((given.lines, given.gaps), (12, 0));
+            assert_eq!(given.origins.iter().map(names).collect::<Vec<_>>(), [["end", "spool"]]);
+        }
+        let is_gap = |spool: &Spool, former: Vec<(String, Vec<u8>)>, lines: usize| {
+            let given = read(spool, former);
+            assert_eq!((given.lines, given.gaps, given.origins.len()), (lines, 1, 0));
+            let first =
+                given.positions.first().map(|(_, changed)| changed).or(given.marked.as_ref()).unwrap();
+            assert_eq!(names(first), ["end", "spool"], "both wait for the windows over the gap");
+        };
+        is_gap(&spool, vec![here.clone(), end(&further)], 12);
+        drop(spool);
+        std::fs::remove_file(place.path("spool").join("00000003.jsonl")).unwrap();
+        let spool = Spool::open(&place.path("spool"), bounds).unwrap();
+        is_gap(&spool, vec![here.clone()], 10);
+        is_gap(&spool, vec![], 10);
+        let behind = SpoolPosition::at(&spool, 4, 0).unwrap();
+        let given = read(&spool, vec![(PARTITION.to_owned(), behind.write()), end(&spool)]);
+        assert_eq!((given.lines, given.gaps), (6, 0), "nothing before it is needed");
     }
 
     // Refutes a spool that a restart reads from its start, and a position between segments that is off by a line.
@@ -367,12 +422,12 @@ mod tests {
         for number in 0..20 {
             add(&spool, number, format!("{number:0300}\n").repeat(2));
         }
-        let (lines, positions) = read(&spool, vec![(PARTITION.to_owned(), start(&spool))]);
-        assert_eq!(lines, 40);
+        let Given { lines, positions, gaps, .. } = read(&spool, vec![(PARTITION.to_owned(), start(&spool))]);
+        assert_eq!((lines, gaps), (40, 0));
         assert!(positions.len() >= 19, "{}", positions.len());
         for (before, changed) in positions {
             let [(name, Some(position))] = &changed[..] else { panic!("{changed:?}") };
-            assert_eq!(read(&spool, vec![(name.clone(), position.clone())]).0, 40 - before);
+            assert_eq!(read(&spool, vec![(name.clone(), position.clone())]).lines, 40 - before);
         }
     }
 
