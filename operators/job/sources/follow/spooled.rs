@@ -411,6 +411,10 @@ mod tests {
         let behind = SpoolPosition::at(&spool, 4, 0).unwrap();
         let given = read(&spool, vec![(PARTITION.to_owned(), behind.write()), end(&spool)]);
         assert_eq!((given.lines, given.gaps), (6, 0), "nothing before it is needed");
+        let alone = Place::new("spooled-missing-alone");
+        let alone = Spool::open(&alone.path("spool"), bounds).unwrap();
+        add(&alone, 0, "x\n".to_owned());
+        is_gap(&alone, vec![(PARTITION.to_owned(), behind.write())], 1);
     }
 
     // Refutes a spool that a restart reads from its start, and a position between segments that is off by a line.

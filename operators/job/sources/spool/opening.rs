@@ -44,8 +44,7 @@ impl Spool {
             let whole = stored.whole_batches(directory, last)?;
             remember(&stored, last, whole);
             let previous = last.checked_sub(1).and_then(|number| closed.get(&number));
-            let reached = end.filter(|end| end.segment <= last);
-            segment = match (reached, stored.link, previous) {
+            segment = match (end, stored.link, previous) {
                 (Some(end), Some(_), _) if end.segment < last || stored.holds(&end, whole) => {
                     Some(SpoolSegment::open(directory, last, &stored, whole)?)
                 }
