@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,25 +17,25 @@ use crate::scene::{Life, Printed, Scene, moment, now, until};
 const TOKEN: &str = "0123456789abcdef";
 
 /// A job that receives its records, and a sender.
-struct Sender {
-    scene: Scene,
-    port: u16,
+pub(crate) struct Sender {
+    pub(crate) scene: Scene,
+    pub(crate) port: u16,
     /// The lines that were acknowledged, by the start of their window and page.
-    kept: BTreeMap<(String, String), i64>,
-    people: u64,
+    pub(crate) kept: BTreeMap<(String, String), i64>,
+    pub(crate) people: u64,
 }
 
 /// A batch: its id, its lines, and the window and page of each.
-struct Batch {
-    id: String,
-    body: String,
-    about: Vec<(String, String)>,
+pub(crate) struct Batch {
+    pub(crate) id: String,
+    pub(crate) body: String,
+    pub(crate) about: Vec<(String, String)>,
 }
 
 impl Sender {
     /// `http` are the further fields of `source.http`; windows close 4 seconds late, so that a batch can be
     /// sent again after a kill.
-    fn new(http: &str) -> Sender {
+    pub(crate) fn new(http: &str) -> Sender {
         let scene = Scene::new("http");
         // A free port; nobody else takes it at once.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -50,18 +49,18 @@ impl Sender {
         Sender { scene, port, kept: BTreeMap::new(), people: 0 }
     }
 
-    fn listens(&self) -> bool {
+    pub(crate) fn listens(&self) -> bool {
         TcpStream::connect(("127.0.0.1", self.port)).is_ok()
     }
 
-    fn start(&self) -> Life {
+    pub(crate) fn start(&self) -> Life {
         let life = self.scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
         until("it listens", || self.listens());
         life
     }
 
     /// Sends a request; returns the status and the response, or `None` where nobody answers.
-    fn request(&self, head: &str, body: &[u8]) -> Option<(u16, String)> {
+    pub(crate) fn request(&self, head: &str, body: &[u8]) -> Option<(u16, String)> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         let head = format!(
             "{head}\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
@@ -76,14 +75,14 @@ impl Sender {
         Some((status, response))
     }
 
-    fn post(&self, id: &str, body: &[u8]) -> Option<u16> {
+    pub(crate) fn post(&self, id: &str, body: &[u8]) -> Option<u16> {
         let head =
             format!("POST /batches HTTP/1.1\r\nIdempotency-Key: {id}\r\nAuthorization: Bearer {TOKEN}");
         self.request(&head, body).map(|(status, _)| status)
     }
 
     /// A batch of the present.
-    fn batch(&mut self) -> Batch {
+    pub(crate) fn batch(&mut self) -> Batch {
         let (mut body, mut about) = (String::new(), Vec::new());
         for _ in 0..20 {
             let (time, page) = (now(), PAGES[(self.people % 3) as usize]);
@@ -98,17 +97,17 @@ impl Sender {
         Batch { id: format!("batch-{}", self.people), body, about }
     }
 
-    fn send(&self, batch: &Batch) -> Option<u16> {
+    pub(crate) fn send(&self, batch: &Batch) -> Option<u16> {
         self.post(&batch.id, batch.body.as_bytes())
     }
 
-    fn keep(&mut self, batch: &Batch) {
+    pub(crate) fn keep(&mut self, batch: &Batch) {
         batch.about.iter().cloned().for_each(|line| *self.kept.entry(line).or_default() += 1);
     }
 
     /// Waits until each window up to the present is released, ends the run, and compares every released
     /// window with the lines that were acknowledged; returns the number of released records.
-    fn finish(&self, life: Life) -> i64 {
+    pub(crate) fn finish(&self, life: Life) -> i64 {
         let last = now() / SECOND * SECOND;
         let start = format!("\"start\":\"{}\"", moment(last));
         until("the present window is released", || {
@@ -130,7 +129,7 @@ impl Sender {
     }
 
     /// The segments that are there.
-    fn segments(&self) -> Vec<String> {
+    pub(crate) fn segments(&self) -> Vec<String> {
         let entries = fs::read_dir(self.scene.at("spool")).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut segments: Vec<String> = names.filter(|name| name.ends_with(".jsonl")).collect();
@@ -370,47 +369,6 @@ fn an_idle_receiver_closes_windows_and_its_operator_sees_numbers() {
     assert_eq!(sender.finish(life), 20);
 }
 
-// Refutes a disk without room at which a batch is acknowledged, one that is lost by it, and a run that ends
-// by it. The disk is a bound on the size of files.
-#[test]
-fn a_full_disk_refuses_and_loses_nothing() {
-    let mut sender = Sender::new(", batch = \"2 MB\"");
-    let command = format!(
-        "trap '' XFSZ; ulimit -f 2048; exec {} run job.toml --out releases.jsonl",
-        env!("CARGO_BIN_EXE_discreet")
-    );
-    let mut child = Command::new("sh")
-        .args(["-c", &command])
-        .current_dir(sender.scene.at(""))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    until("it listens", || sender.listens());
-    let batch = sender.batch();
-    assert_eq!(sender.send(&batch), Some(200));
-    sender.keep(&batch);
-    // 1.2 MB of records that no window counts, twice, in files of at most 1 or 2 MB.
-    let much = "{\"person\":\"q\",\"time\":\"1\",\"page\":\"z\"}\n".repeat(31_000);
-    let statuses: Vec<_> =
-        (0..3).map(|number| sender.post(&format!("much-{number}"), much.as_bytes())).collect();
-    assert!(statuses.contains(&Some(507)), "{statuses:?}");
-    let kept = 1 + statuses.iter().filter(|status| **status == Some(200)).count();
-    let last = sender.batch();
-    assert_eq!(sender.send(&last), Some(200), "there is room for a small one");
-    sender.keep(&last);
-    assert!(child.try_wait().unwrap().is_none(), "the run goes on");
-    let ids = fs::metadata(sender.scene.at("spool/ids/00000001")).unwrap().len();
-    assert_eq!(ids, 40 * (kept as u64 + 2), "a head, and each batch");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let life = sender.start();
-    assert_eq!(sender.send(&batch), Some(200));
-    assert_eq!(sender.post("much-2", much.as_bytes()), Some(200), "there is room now");
-    assert_eq!(sender.finish(life), 2 * 20);
-}
-
 // Refutes a page whose commands do not work as they stand there.
 #[test]
 fn the_example_receives_by_the_command_on_its_page() {
@@ -509,133 +467,6 @@ fn received_records_a_second() {
     println!("the same records as a file that is followed: {rate:.0} records/s read");
     life.signal(Signal::TERM);
     life.end();
-}
-
-// Refutes windows that are answered from a part of their records where the spool was lost.
-#[test]
-fn a_spool_that_is_lost_is_an_input_gap() {
-    let mut sender = Sender::new("");
-    let life = sender.start();
-    let batch = sender.batch();
-    assert_eq!(sender.send(&batch), Some(200));
-    sender.keep(&batch);
-    thread::sleep(Duration::from_millis(2_500));
-    assert_eq!(sender.finish(life), 20);
-    fs::remove_dir_all(sender.scene.at("spool")).unwrap();
-    let life = sender.start();
-    // The same bytes again would be the same spool.
-    let batch = sender.batch();
-    assert_eq!(sender.send(&batch), Some(200));
-    until("open windows are skipped", || {
-        sender.scene.read("releases.jsonl").contains("\"why\":\"input gap\"")
-    });
-    life.signal(Signal::TERM);
-    assert_eq!(life.end().code, Some(0));
-    sender.scene.verify("job.ledger");
-}
-
-// Refutes a batch that was acknowledged and ends the next runs, once their job reads other lines, and one that is
-// refused though it is there already, by a job that cannot read it.
-#[test]
-fn lines_that_an_edited_job_cannot_read_end_no_run() {
-    let mut sender = Sender::new("");
-    let life = sender.start();
-    let batch = sender.batch();
-    assert_eq!(sender.send(&batch), Some(200));
-    life.kill();
-    let job = sender.scene.read("job.toml");
-    let edited = job.replace("version = 1", "version = 2").replace("\"unix\"", "\"rfc3339\"");
-    assert_ne!(job, edited);
-    sender.scene.write("job.toml", edited);
-    let mut life = sender.start();
-    assert_eq!(sender.send(&batch), Some(200), "it is there, and is not asked for again");
-    let (status, response) =
-        sender.request("POST /batches HTTP/1.1\r\nIdempotency-Key: new", batch.body.as_bytes()).unwrap();
-    assert!(status == 400 && response.contains("line 1: field time: found a text; "), "{response}");
-    thread::sleep(Duration::from_millis(700));
-    assert!(!life.has_ended());
-    life.signal(Signal::TERM);
-    assert_eq!(life.end().code, Some(0));
-}
-
-/// Copies a directory.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
-        if path.is_dir() { copy(&path, &to) } else { _ = fs::copy(&path, &to).unwrap() }
-    }
-}
-
-// Refutes windows that are answered from a part of their records where a hand took the rest away behind the
-// resume position, whatever it took, and though the run is killed once more; and a run that ends by it.
-#[test]
-fn what_a_hand_took_behind_the_position_is_an_input_gap() {
-    type Hand = fn(&Path, &str);
-    let hands: [(&str, Hand); 5] = [
-        ("a middle segment", |spool, _| {
-            fs::remove_file(spool.join("00000002.jsonl")).unwrap();
-            fs::remove_file(spool.join("ids/00000002")).unwrap();
-        }),
-        ("the lines of a middle segment", |spool, _| fs::remove_file(spool.join("00000002.jsonl")).unwrap()),
-        ("the end of the last one", |spool, last| {
-            let file = fs::OpenOptions::new().write(true).open(spool.join(last)).unwrap();
-            file.set_len(file.metadata().unwrap().len() - 50).unwrap();
-        }),
-        ("the last one", |spool, last| {
-            fs::remove_file(spool.join(last)).unwrap();
-            fs::remove_file(spool.join("ids").join(last.strip_suffix(".jsonl").unwrap())).unwrap();
-        }),
-        ("what came after a copy", |spool, _| {
-            fs::remove_dir_all(spool).unwrap();
-            copy(&spool.with_extension("copy"), spool);
-        }),
-    ];
-    thread::scope(|scope| {
-        for (hand, act) in hands {
-            scope.spawn(move || {
-                // A batch is a segment.
-                let mut sender = Sender::new(", batch = \"2 kB\", hold = \"16 kB\"");
-                let life = sender.start();
-                let mut before = Vec::new();
-                for number in 0..4 {
-                    let batch = sender.batch();
-                    assert_eq!(sender.send(&batch), Some(200), "{hand}");
-                    before.extend(batch.about.clone());
-                    if number == 2 {
-                        copy(&sender.scene.at("spool"), &sender.scene.at("spool.copy"));
-                    }
-                }
-                life.kill();
-                act(&sender.scene.at("spool"), sender.segments().last().unwrap());
-                let life = sender.start();
-                thread::sleep(Duration::from_millis(300));
-                life.kill();
-                let life = sender.start();
-                // In a window that begins after the run did.
-                thread::sleep(Duration::from_millis(1_500));
-                let batch = sender.batch();
-                assert_eq!(sender.send(&batch), Some(200), "{hand}");
-                sender.keep(&batch);
-                let start = batch.about.last().unwrap().0.clone();
-                let close = format!("\"start\":\"{start}\"");
-                until("the last window is released", || sender.scene.read("releases.jsonl").contains(&close));
-                life.signal(Signal::TERM);
-                assert_eq!(life.end().code, Some(0), "{hand}");
-                let lines = sender.scene.read("releases.jsonl");
-                sender.scene.verify("job.ledger");
-                let found = tallies(&Printed::of(&lines).values());
-                for at in &before {
-                    assert_eq!(found.get(at), None, "{hand}: {at:?}\n{lines}");
-                    let skipped = |line: &str| line.contains(&at.0) && line.contains("\"why\":\"input gap\"");
-                    assert!(lines.lines().any(skipped), "{hand}: {at:?}\n{lines}");
-                }
-                for (at, kept) in &sender.kept {
-                    assert_eq!(found.get(at), Some(kept), "{hand}: {at:?}\n{lines}");
-                }
-            });
-        }
-    });
 }
 
 // Refutes connections that say nothing and keep a sender out.

@@ -29,6 +29,7 @@ mod same;
 mod scene;
 mod service;
 mod signals;
+mod spool;
 mod totals;
 mod watch;
 mod workers;

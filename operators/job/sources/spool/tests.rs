@@ -328,7 +328,7 @@ fn batches_of_many_senders_are_whole() {
                 for number in 0..20 {
                     let body = format!("{sender} {number}\n").repeat(3);
                     assert_eq!(
-                        add(&spool, &format!("{sender}-{number}"), body.as_bytes()),
+                        add(spool, &format!("{sender}-{number}"), body.as_bytes()),
                         Ok(SpooledBatch::New)
                     );
                 }
