@@ -253,6 +253,10 @@ fn a_sender_is_refused_as_the_page_says() {
     sender.scene.write("open.toml", open);
     let said = sender.scene.run(&["check", "open.toml"]);
     assert!(said.code == Some(78) && said.err.contains("source.http.token"), "{said:?}");
+    // Senders keep no order of time.
+    sender.scene.write("sorted.toml", job.replace("http = ", "order = \"sorted\"\nhttp = "));
+    let said = sender.scene.run(&["check", "sorted.toml"]);
+    assert!(said.code == Some(78) && said.err.contains("source.http: "), "{said:?}");
     sender.scene.write("hosts", "127.0.0.1:1\n127.0.0.1:2\n");
     let said = sender.scene.run(&["run", "job.toml", "--hosts", "hosts", "-n", "2", "-p", "0"]);
     assert!(said.code == Some(78) && said.err.contains("source.http: "), "{said:?}");

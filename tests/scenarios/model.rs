@@ -80,6 +80,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("source", &["csv", "jsonl"]), ("format", &["no"]), ("every", TIMED)], Check("source")),
     Rule(&[("mode", &["run"]), ("place", &["from"])], Senseless),
     Rule(&[("source", &["csv", "combined"]), ("place", &["spool"])], Check("source.http")),
+    Rule(&[("place", &["spool"]), ("order", &["sorted"])], Check("source.http")),
     Rule(&[("mode", &["run"]), ("place", &["spool"]), ("processes", &["2"])], Senseless),
     Rule(&[("source", &["csv", "combined", "synthetic"]), ("fields", &["declared"])], Check("source.fields")),
     // Without a log, a synthetic source spans a day, which is 86,400 windows of a second.

@@ -214,6 +214,10 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         nodes.iter().map(ConfigNode::non_empty_text).collect::<Option<Vec<String>>>()
     });
     let http = fields.read("http", |node| {
+        // Senders keep no order among them: a record that was acknowledged would end every start.
+        if order == Some(RecordOrder::Sorted) {
+            return node.conflict("records in order of time", "order = \"any\" in source.order");
+        }
         if let Some(SourcePlace::Files(path)) = records.as_ref().and_then(RecordFormat::place)
             && !path.to_string_lossy().contains(['*', '?', '['])
         {
