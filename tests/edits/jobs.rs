@@ -149,6 +149,10 @@ impl Job {
         self.states("source.type", "\"csv\"")
     }
 
+    fn receives(&self) -> bool {
+        self.has("source.http.listen")
+    }
+
     fn reads_people_from_csv(&self) -> bool {
         self.reads_csv() && self.has("privacy.person.field")
     }
@@ -465,7 +469,8 @@ pub(crate) const EDITS: &[Edit] = &[
         .named("source.zone")
         .with(&[("source.zone", None)]),
     edit("source.zone", "another", "\"Asia/Tokyo\"").named("source.zone"),
-    edit("source.order", "sorted, of records that are", "\"sorted\""),
+    edit("source.order", "sorted, of records that are", "\"sorted\"").on_jobs(|job| !job.receives()),
+    edit("source.order", "sorted, with http", "\"sorted\"").on_jobs(Job::receives).named("source.http"),
     edit("source.late", "another", "\"2h\"").named("late"),
     edit("source.ahead", "another", "\"2 days\"").named("source.ahead"),
     edit("source.bad.lines", "another", "20"),
