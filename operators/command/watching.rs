@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use discreet::alert::{Alert, Alerts, Audience};
 use discreet::dataflow::Stop;
 use discreet::job::config::WatchSpec;
-use discreet::job::{Job, Processes, ReleaseListener, VitalSigns, Vitals};
+use discreet::job::{FormerListener, Job, Processes, ReleaseListener, VitalSigns, Vitals};
 use discreet::watch::{LiveHeading, LiveRun, OperatorStatus, ReceivedBatches, WatchServer, WatchSettings};
 
 use super::observers::{RunReport, heading};
@@ -119,7 +119,7 @@ impl RunWatch {
     }
 
     /// A listener that shows the lines that left before the run.
-    pub(crate) fn former_listener(&self) -> Box<dyn FnMut(&str) + Send> {
+    pub(crate) fn former_listener(&self) -> FormerListener {
         let live = self.live.clone();
         Box::new(move |lines| live.recall(lines))
     }

@@ -88,8 +88,8 @@ mod unfit;
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use plan::Plan;
 pub use run::{
-    ClockWord, Connected, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay, RunObserver,
-    Surveyed, VitalSigns, Vitals,
+    ClockWord, Connected, FormerListener, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay,
+    RunObserver, Surveyed, VitalSigns, Vitals,
 };
 pub use sinks::published;
 pub use sources::{Progress, ReceiverSigns, RecordCounts, Survey, SyntheticLog, SyntheticRow, Warn};

@@ -136,10 +136,13 @@ impl Job {
     /// # Errors
     ///
     /// The refusal with which a run would end, naming the fields that changed.
-    pub fn check_version_terms(&self, ledger: &mut Ledger) -> Result<(), RunError> {
-        for offer in self.release_plans(self.horizon())? {
-            let terms = self.terms(&offer)?;
-            ledger.would_agree(&self.name, offer.version, &offer.name, terms)?;
+    pub(in crate::job) fn check_version_terms(
+        &self,
+        ledger: &mut Ledger,
+        offers: &[ReleasePlan],
+    ) -> Result<(), RunError> {
+        for offer in offers {
+            ledger.would_agree(&self.name, offer.version, &offer.name, self.terms(offer)?)?;
         }
         Ok(())
     }

@@ -90,8 +90,8 @@ impl Job {
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&LedgerKey::open(key)?).map_err(|trouble| trouble.about("key", key))?;
         self.compare_witnesses(&mut ledger, out, published)?;
-        self.check_version_terms(&mut ledger)?;
         let offers = self.release_plans(self.horizon())?;
+        self.check_version_terms(&mut ledger, &offers)?;
         let account = &self.privacy.account;
         let mut asked: Vec<(Released, Charge)> = Vec::new();
         for offer in &offers {
@@ -190,7 +190,12 @@ impl Job {
     }
 
     /// Opens the job's ledger for a sink.
-    fn open_gate(&self, mut sink: Option<&mut Sink>, without_archived: bool) -> Result<Gate, RunError> {
+    fn open_gate(
+        &self,
+        offers: &[ReleasePlan],
+        mut sink: Option<&mut Sink>,
+        without_archived: bool,
+    ) -> Result<Gate, RunError> {
         let privacy = &self.privacy;
         let mut ledger = self.ledger()?;
         let archived = ledger.archived()?.filter(|_| !without_archived);
@@ -206,6 +211,8 @@ impl Job {
         if let Some(sink) = &mut sink {
             sink.of_ledger(ledger.name()).map_err(of_out)?;
         }
+        // Before a file receives anything.
+        self.check_version_terms(&mut ledger, offers)?;
         let sink = sink.as_deref();
         let mut opening =
             Opening::new(&privacy.ledger, self.name.as_str())?.version(self.numbered()).key(&privacy.key);
@@ -264,11 +271,12 @@ impl Job {
     pub(super) fn gate_of(
         &self,
         crew: Crew,
+        offers: &[ReleasePlan],
         sink: Option<&mut Sink>,
         without_archived: bool,
     ) -> Result<Gate, RunError> {
         match crew.process {
-            0 => self.open_gate(sink, without_archived),
+            0 => self.open_gate(offers, sink, without_archived),
             _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
         }
     }

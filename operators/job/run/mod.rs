@@ -51,7 +51,7 @@ pub struct RunObserver {
     /// Called with all lines of a window once its sink has them, and with the status of its budget.
     pub released: Option<ReleaseListener>,
     /// Called before reading begins, with all lines of each of the newest windows that left before the run.
-    pub former: Option<Box<dyn FnMut(&str) + Send>>,
+    pub former: Option<FormerListener>,
     /// Called once, when reading begins.
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
     /// Called with each warning that the operator should read now; a run goes on after it.
@@ -71,6 +71,9 @@ pub type Surveyed = Box<dyn FnOnce(&Survey) + Send>;
 
 /// A function that is called with a window's lines.
 pub type ReleaseListener = Box<dyn FnMut(&str, &BudgetStatus) + Send>;
+
+/// A function that is called with the lines of a window that left before the run.
+pub type FormerListener = Box<dyn FnMut(&str) + Send>;
 
 impl fmt::Debug for RunObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

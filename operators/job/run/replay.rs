@@ -132,7 +132,7 @@ impl Job {
         let mut sink = if crew.process == 0 { Some(sink(self, out, demo, wait)?) } else { None };
         let thrown_away = demo.then(|| TemporaryLedger::make(self)).transpose()?;
         let gate = match &thrown_away {
-            None => self.gate_of(crew, sink.as_mut(), without_archived)?,
+            None => self.gate_of(crew, &offers, sink.as_mut(), without_archived)?,
             Some(thrown_away) => thrown_away.open(self, crew)?,
         };
         if let Some(sink) = sink.as_mut().filter(|_| !demo) {
