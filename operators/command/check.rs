@@ -8,6 +8,7 @@ use discreet::job::config::{JOB_FIELDS, JobField, RecordFormat, SourcePlace, dec
 use discreet::job::{Connected, Job, Survey};
 use serde_json::json;
 
+use super::alert_command::AlertCommand;
 use super::{Refusal, SOURCE_IS_GONE, counted, describe_io_error};
 
 #[derive(Debug, Args)]
@@ -46,6 +47,7 @@ impl CheckArgs {
             let connected = connect(&job, self.out.as_deref())?;
             fits = connected.refused.is_empty();
             warnings.extend(connected.warnings());
+            warnings.extend(AlertCommand::of(&job).and_then(|command| command.warning()));
         }
         let survey = self.sample.map(|most| job.sample(most, self.write_fields)).transpose()?;
         let written = match &survey {

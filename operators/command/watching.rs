@@ -2,20 +2,18 @@
 //! report that is rewritten while it runs.
 
 use std::collections::VecDeque;
-use std::path::Path;
-use std::process::{Command as Program, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
-use discreet::alert::{Alert, Alerts, Audience};
+use discreet::alert::{Alert, Alerts};
 use discreet::dataflow::Stop;
 use discreet::job::config::WatchSpec;
 use discreet::job::{FormerListener, Job, Processes, ReleaseListener, VitalSigns, Vitals};
 use discreet::watch::{LiveHeading, LiveRun, OperatorStatus, ReceivedBatches, WatchServer, WatchSettings};
 
+use super::alert_command::AlertCommand;
 use super::observers::{RunReport, heading};
 use super::service::WorkerTurns;
 use super::{Refusal, log};
@@ -30,10 +28,6 @@ const REWRITE: Duration = Duration::from_secs(5);
 const STALL: Duration = Duration::from_secs(60);
 /// The time that is long for a ledger's window.
 const SLOW: Duration = Duration::from_secs(1);
-/// The time that the command of an alert may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The most alerts that wait for their command.
-const WAITING: usize = 16;
 
 /// The watch over a run, until it is dropped.
 pub(crate) struct RunWatch {
@@ -51,20 +45,21 @@ impl RunWatch {
         processes: Option<&Processes>,
         report: Option<Arc<Mutex<RunReport>>>,
     ) -> Result<RunWatch, Refusal> {
-        let WatchSpec { listen, operator, token, exec, budget, .. } = &job.watch;
+        let WatchSpec { listen, operator, budget, .. } = &job.watch;
         let alerts = Alerts::new();
         // A share is in units of 10^-18, and a threshold in 10^-4.
         let thresholds = budget.iter().map(|part| (part.parts() / 10u64.pow(14)) as u32).collect();
         let live = LiveHeading { heading: heading(job, false), version: job.version, thresholds };
         let live = LiveRun::new(live, alerts.clone());
-        let commands = if exec.is_empty() { None } else { Some(AlertCommand::start(exec, job)?) };
-        alerts.listen(move |alert| {
-            if let Some(commands) = &commands
-                && commands.try_send(alert.clone()).is_err()
-            {
-                log::operator("watch.exec: 16 alerts wait for their command already; this one has none");
-            }
-        });
+        if let Some(command) = AlertCommand::of(job) {
+            command.warning().iter().for_each(|warning| log::operator(warning));
+            let commands = command.start()?;
+            alerts.listen(move |alert| {
+                if commands.try_send(alert.clone()).is_err() {
+                    log::operator("watch.exec: 16 alerts wait for their command already; this one has none");
+                }
+            });
+        }
         let (rate, turns) =
             (Arc::new(Mutex::new(RecordRate::default())), Arc::new(Mutex::new(WorkerTurns::new())));
         let first = processes.is_none_or(|processes| processes.process == 0);
@@ -74,8 +69,8 @@ impl RunWatch {
                 None
             }
             Some(address) => {
-                let token = token.as_deref().map(read_token).transpose()?;
-                let settings = WatchSettings { listen: *address, token, operator: *operator };
+                let settings =
+                    WatchSettings { listen: *address, token: job.watch_token()?, operator: *operator };
                 let (view, rate, stop, turns) =
                     (vitals.clone(), Arc::clone(&rate), stop.clone(), Arc::clone(&turns));
                 let view = move || {
@@ -138,10 +133,6 @@ impl Drop for RunWatch {
         }
         drop(self.server.take());
     }
-}
-
-fn read_token(path: &Path) -> Result<String, Refusal> {
-    std::fs::read_to_string(path).map_err(|error| Refusal::unreadable("watch.token.file", path, &error))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -288,60 +279,6 @@ impl Watcher {
     }
 }
 
-/// The thread that runs the command of alerts, one after another.
-struct AlertCommand {
-    exec: Vec<String>,
-    job: String,
-}
-
-impl AlertCommand {
-    fn start(exec: &[String], job: &Job) -> Result<Sender<Alert>, Refusal> {
-        let command = AlertCommand { exec: exec.to_vec(), job: job.name.to_string() };
-        let (sender, inbox) = bounded(WAITING);
-        let thread = std::thread::Builder::new().name("alerts".into()).spawn(move || command.serve(&inbox));
-        thread.map_err(|error| Refusal::new(format!("threads: {error}")))?;
-        Ok(sender)
-    }
-
-    fn serve(&self, inbox: &Receiver<Alert>) {
-        for alert in inbox {
-            if let Err(why) = self.run(&alert) {
-                log::operator(&format!("watch.exec: {why}"));
-            }
-        }
-    }
-
-    /// Runs the command for an alert, without a shell, and ends it where it takes too long.
-    fn run(&self, alert: &Alert) -> Result<(), String> {
-        let Some((program, arguments)) = self.exec.split_first() else { return Ok(()) };
-        let audience = if alert.audience() == Audience::Operator { "operator" } else { "public" };
-        // Standard output is reserved for the lines of releases.
-        let child = Program::new(program)
-            .args(arguments)
-            .env("DISCREET_ALERT", alert.kind())
-            .env("DISCREET_ALERT_TEXT", alert.to_string())
-            .env("DISCREET_ALERT_AUDIENCE", audience)
-            .env("DISCREET_JOB", &self.job)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn();
-        let mut child = child.map_err(|error| format!("{program} cannot be run ({error})"))?;
-        let until = Instant::now() + PATIENCE;
-        loop {
-            match child.try_wait() {
-                Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => return Err(format!("{program} has failed ({status})")),
-                Ok(None) if Instant::now() < until => std::thread::sleep(GLANCE / 5),
-                _ => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(format!("{program} took more than {} s, and was ended", PATIENCE.as_secs()));
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,24 +360,5 @@ mod tests {
         assert_eq!(rate.0.len(), 11);
         rate.add(1_750, now + Duration::from_secs(21));
         assert_eq!(rate.by_second(), Some(25.0));
-    }
-
-    // Refutes a shell, and a command that is not told what happened.
-    #[test]
-    fn a_command_gets_the_alert_in_its_environment() {
-        let directory = std::env::temp_dir().join(format!("discreet-alert-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        let file = directory.join("said");
-        let script = r#"printf '%s|%s|%s|%s' "$DISCREET_ALERT" "$DISCREET_JOB" "$DISCREET_ALERT_AUDIENCE" "$1" > "$2""#;
-        let words = ["/bin/sh", "-c", script, "x", "$(boom)", file.to_str().unwrap()];
-        let exec = words.map(str::to_owned).to_vec();
-        let command = AlertCommand { exec, job: "visits".to_owned() };
-        command.run(&Alert::Behind).unwrap();
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "behind|visits|operator|$(boom)");
-        std::fs::remove_dir_all(&directory).unwrap();
-        let missing = AlertCommand { exec: vec!["/no/such/program".to_owned()], job: String::new() };
-        assert!(missing.run(&Alert::Behind).unwrap_err().contains("cannot be run"));
-        let failing = AlertCommand { exec: vec!["/bin/false".to_owned()], job: String::new() };
-        assert!(failing.run(&Alert::Behind).unwrap_err().contains("has failed"));
     }
 }

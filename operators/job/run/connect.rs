@@ -1,10 +1,13 @@
 //! The connection of a job to its ledger: one that states the same budget, with its key. A check and a run
 //! inspect it by the same function, so that a job that passes one is not refused by the other.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::gate::compare;
+use crate::http::AccessToken;
+use crate::invalid::found_by;
 use crate::job::config::shell_quoted;
 use crate::job::sinks;
 use crate::ledger::place::directory;
@@ -92,6 +95,8 @@ impl Job {
         self.compare_witnesses(&mut ledger, out, published)?;
         let offers = self.release_plans(self.horizon())?;
         self.check_version_terms(&mut ledger, &offers)?;
+        self.watch_token()?;
+        self.source.http.as_ref().map(sources::access_token).transpose()?;
         let account = &self.privacy.account;
         let mut asked: Vec<(Released, Charge)> = Vec::new();
         for offer in &offers {
@@ -116,6 +121,24 @@ impl Job {
         asked.sort_by_key(|(release, _)| release.window.end());
         let unbound = (!bound).then(|| key.clone());
         Ok(Connected { refused: ledger.shortfalls(account, asked)?, unbound, lost })
+    }
+
+    /// Returns the text of the token that each request to the pages of a run carries, if any.
+    ///
+    /// # Errors
+    ///
+    /// If its file cannot be read, or holds no token.
+    pub fn watch_token(&self) -> Result<Option<String>, RunError> {
+        let Some(path) = &self.watch.token else { return Ok(None) };
+        let text = fs::read_to_string(path).map_err(|error| {
+            let found = found_by(&error);
+            let message =
+                format!("watch.token.file: {}: found {found}; give a file with the token", path.display());
+            RunError::configuration(message)
+        })?;
+        AccessToken::new("watch.token", &text)
+            .map_err(|invalid| RunError::configuration(invalid.to_string()))?;
+        Ok(Some(text))
     }
 
     /// Examines the output of a run.

@@ -106,6 +106,11 @@ impl Cutter {
         (!self.in_long_line).then_some(self.held.len() as u64)
     }
 
+    /// Frees the room beyond the held bytes, which a text that waits for more does not need.
+    pub(super) fn shrink(&mut self) {
+        self.held.shrink_to_fit();
+    }
+
     /// Returns true if nothing is held.
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty()

@@ -53,6 +53,7 @@ pub(crate) use maker::{MISSING, SourceRecord};
 pub(crate) use number::steps;
 pub(crate) use part::SourcePart;
 pub use receiver::ReceiverSigns;
+pub(in crate::job) use receiver::access_token;
 pub use survey::{Survey, Warn};
 pub(crate) use survey::{SurveyedKind, Use};
 pub use synthetic::{SyntheticLog, SyntheticRow};

@@ -112,21 +112,7 @@ impl BatchReceiver {
         spec: &HttpSpec,
         check: LineCheck,
     ) -> Result<BatchReceiver, SourceError> {
-        let because = |place: &Path, error: &io::Error, remedy: &str| {
-            SourceError::lost(place.display().to_string())
-                .because(format!("found {}; {remedy}", found_by(error)))
-        };
-        let token = match &spec.token {
-            Some(path) => {
-                let text = fs::read_to_string(path);
-                let text = text.map_err(|error| because(path, &error, "give a file with the token"))?;
-                let token = AccessToken::new("source.http.token", &text);
-                Some(token.map_err(|invalid| {
-                    SourceError::lost(path.display().to_string()).because(invalid.to_string())
-                })?)
-            }
-            None => None,
-        };
+        let token = access_token(spec)?;
         let segment = (spec.hold / PARTS).clamp(1, SEGMENT);
         let bounds = SpoolBounds { segment, hold: spec.hold, remembered: REMEMBERED };
         let spool = Spool::open(directory, bounds).map_err(|error| {
@@ -134,7 +120,7 @@ impl BatchReceiver {
                 let why = "another run receives into it; end that one, or give a directory of its own";
                 return SourceError::lost(directory.display().to_string()).because(why);
             }
-            because(directory, &error, "give a directory that can be written")
+            lost(directory, &error, "give a directory that can be written")
         })?;
         let body = usize::try_from(spec.batch).unwrap_or(usize::MAX);
         let limits = ServerLimits { body, ..ServerLimits::default() };
@@ -169,6 +155,24 @@ impl BatchReceiver {
         let _ = shown.address.set(server.address());
         Ok((spool, server))
     }
+}
+
+/// Returns the token that each batch carries, if any.
+///
+/// # Errors
+///
+/// If its file cannot be read, or holds no token.
+pub(in crate::job) fn access_token(spec: &HttpSpec) -> Result<Option<AccessToken>, SourceError> {
+    let Some(path) = &spec.token else { return Ok(None) };
+    let text = fs::read_to_string(path).map_err(|error| lost(path, &error, "give a file with the token"))?;
+    let token = AccessToken::new("source.http.token", &text);
+    let token = token
+        .map_err(|invalid| SourceError::lost(path.display().to_string()).because(invalid.to_string()))?;
+    Ok(Some(token))
+}
+
+fn lost(place: &Path, error: &io::Error, remedy: &str) -> SourceError {
+    SourceError::lost(place.display().to_string()).because(format!("found {}; {remedy}", found_by(error)))
 }
 
 /// Answers a request. The answer to a batch that is kept is the same, repeated or not.

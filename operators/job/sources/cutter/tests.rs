@@ -142,3 +142,22 @@ fn a_first_line_is_taken_alone() {
         .unwrap();
     assert!(cutter.first_line(false).is_err());
 }
+
+// Refutes a text that keeps the room of a whole chunk while it waits for its next line.
+#[test]
+fn a_text_that_waits_keeps_what_it_holds_alone() {
+    let sizes = Sizes { chunk: 1 << 10, ..Sizes::USUAL };
+    let mut cutter = Cutter::new(sizes, false);
+    let text = [b"a line\n".repeat(1_000), b"the next".to_vec()].concat();
+    cutter
+        .fill(|room| {
+            room[..text.len()].copy_from_slice(&text);
+            Ok::<_, ()>(text.len())
+        })
+        .unwrap();
+    while cutter.cut(Vec::new).is_some() {}
+    cutter.cut_lines(Vec::new);
+    cutter.shrink();
+    assert_eq!(cutter.held, b"the next");
+    assert!(cutter.held.capacity() < 64);
+}

@@ -224,6 +224,8 @@ impl FollowedFile {
             Packing::Plain => self.read_plain(until, dealer, progress),
             _ => self.read_packed(dealer, progress),
         };
+        // Of many files few are written.
+        self.text.cutter.shrink();
         match caught {
             // It was removed, or renamed a moment ago.
             Err(PlainError::System(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Caught::Up),
