@@ -3,19 +3,22 @@
 //! It is a function of released lines and of the budget status beside them, and changes when lines leave: at
 //! the public time of a window, never at the instant of a commit.
 
+mod families;
+mod page;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use families::spent_part;
+pub(super) use page::SCRIPT;
+use page::live_page;
 use serde_json::json;
 
-use super::metrics::{MetricKind, Metrics};
 use super::report::{Heading, PagePart, Report};
-use crate::accounting::PrivacyCost;
-use crate::alert::{Alert, Alerts, Audience};
+use crate::alert::{Alert, Alerts};
 use crate::gate::BudgetStatus;
-use crate::ledger::Outlook;
 use crate::release_line::{ReleaseLine, Says};
 use crate::time::at;
 
@@ -256,76 +259,6 @@ impl LiveRun {
         drawn
     }
 
-    /// Writes the public families.
-    pub(super) fn write_metrics(&self, metrics: &mut Metrics) {
-        let state = self.state();
-        let LiveHeading { heading, version, .. } = &self.0.heading;
-        let (job, number) = (heading.job.as_str(), version.to_string());
-        metrics.family("discreet_build_info", MetricKind::Gauge, "Public. The version of discreet.");
-        metrics.sample("discreet_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
-        metrics.family(
-            "discreet_job_info",
-            MetricKind::Gauge,
-            "Public. The job, its version and its account.",
-        );
-        let labels = [("job", job), ("version", &number), ("account", &heading.account)];
-        metrics.sample("discreet_job_info", &labels, 1.0);
-        let name = "discreet_windows_settled_total";
-        metrics.family(
-            name,
-            MetricKind::Counter,
-            "Public. Windows that have left since the start, by outcome.",
-        );
-        for ((release, outcome), count) in &state.settled {
-            metrics.sample(name, &[("release", release), ("outcome", outcome)], *count as f64);
-        }
-        let name = "discreet_window_end_timestamp_seconds";
-        metrics.family(name, MetricKind::Gauge, "Public. The end of the newest window that has left.");
-        for (release, end) in &state.newest {
-            metrics.sample(name, &[("release", release)], *end as f64 / 1e6);
-        }
-        let name = "discreet_budget_spent_ratio";
-        metrics.family(
-            name,
-            MetricKind::Gauge,
-            "Public. The spent part of the cap; the larger, of two parameters.",
-        );
-        for (account, status) in &state.budget {
-            if let Some(part) = spent_part(&status.spent, &status.cap) {
-                metrics.sample(name, &[("account", account)], part);
-            }
-        }
-        for (name, help, cap) in [
-            ("discreet_budget_spent", "Public. The spent amount, by privacy parameter.", false),
-            ("discreet_budget_cap", "Public. The cap of the account, by privacy parameter.", true),
-        ] {
-            metrics.family(name, MetricKind::Gauge, help);
-            for (account, status) in &state.budget {
-                for (parameter, amount) in parameters(if cap { &status.cap } else { &status.spent }) {
-                    metrics.sample(name, &[("account", account), ("parameter", parameter)], amount);
-                }
-            }
-        }
-        let name = "discreet_budget_forecast_end_timestamp_seconds";
-        let help = "Public. The start of the first window that will be refused, if all releases go on; absent if none will.";
-        metrics.family(name, MetricKind::Gauge, help);
-        for (account, status) in &state.budget {
-            if let Outlook::Refused { window, .. } = status.forecast.outlook() {
-                metrics.sample(name, &[("account", account)], window.start() as f64 / 1e6);
-            }
-        }
-        drop(state);
-        self.write_alerts(metrics, "discreet_alerts_total", "Public", Audience::Public);
-    }
-
-    pub(super) fn write_alerts(&self, metrics: &mut Metrics, name: &str, whose: &str, audience: Audience) {
-        let help = format!("{whose}. Alerts that were raised since the start, by kind.");
-        metrics.family(name, MetricKind::Counter, &help);
-        for (kind, _) in Alert::KINDS.iter().filter(|(_, of)| *of == audience) {
-            metrics.sample(name, &[("alert", kind)], self.0.alerts.count(kind) as f64);
-        }
-    }
-
     fn state(&self) -> MutexGuard<'_, PublicState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -368,125 +301,13 @@ impl PublicState {
     }
 }
 
-/// The parameters of an amount.
-fn parameters(amount: &PrivacyCost) -> Vec<(&'static str, f64)> {
-    match amount {
-        PrivacyCost::Pure { epsilon } => vec![("epsilon", epsilon.to_float_up())],
-        PrivacyCost::Approximate { epsilon, delta } => {
-            vec![("epsilon", epsilon.to_float_up()), ("delta", delta.to_float_up())]
-        }
-        PrivacyCost::Zcdp { rho, delta, .. } => {
-            vec![("rho", rho.to_float_up()), ("delta", delta.to_float_up())]
-        }
-        PrivacyCost::Renyi(_) => Vec::new(),
-        PrivacyCost::Gaussian { mu_squared } => vec![("mu_squared", mu_squared.to_float_up())],
-    }
-}
-
-/// The spent part of a cap: of several parameters, the largest. `None` where the two are in different
-/// currencies, or in one without parameters.
-fn spent_part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
-    let (spent, cap) = (parameters(spent), parameters(cap));
-    let alike = spent.len() == cap.len() && spent.iter().zip(&cap).all(|(a, b)| a.0 == b.0);
-    let parts = spent.iter().zip(&cap).filter(|(_, (_, cap))| *cap > 0.0).map(|(spent, cap)| spent.1 / cap.1);
-    parts.reduce(f64::max).filter(|part| alike && part.is_finite())
-}
-
-/// The script of the live page. Each change brings the parts of the page that are new, which take the place of
-/// the former ones; tables that are open stay open. Where changes were missed, as after a connection that was
-/// lost, the page is fetched whole.
-pub(super) const SCRIPT: &str = r#""use strict";
-const at = id => document.getElementById(id);
-const job = document.title;
-const number = mark => Number(mark.split("-")[1]);
-const run = mark => mark.split("-")[0];
-let shown = at("live").dataset.mark, busy = false, again = false;
-function title() { document.title = at("settled").textContent + " settled: " + job; }
-function named(parts) { return new Map([...parts].map(part => [part.dataset.part, part])); }
-function show(order, fresh, settled, mark) {
-  const main = document.querySelector("main"), former = named(main.children);
-  let here = main.firstElementChild;
-  for (const name of order) {
-    const old = former.get(name), next = fresh.get(name) || old;
-    if (old && next !== old) {
-      const open = [...old.querySelectorAll("details")].map(part => part.open);
-      next.querySelectorAll("details").forEach((part, index) => { part.open = !!open[index]; });
-      if (here === old) here = next;
-      old.replaceWith(next);
-    }
-    if (here === next) here = here.nextElementSibling; else main.insertBefore(next, here);
-  }
-  while (here) { const gone = here; here = here.nextElementSibling; gone.remove(); }
-  at("settled").textContent = settled;
-  shown = mark;
-  title();
-}
-function parsed(text) { return new DOMParser().parseFromString(text, "text/html"); }
-async function refresh() {
-  if (busy) { again = true; return; }
-  busy = true;
-  try {
-    const answer = await fetch("/", { cache: "no-store" });
-    if (answer.ok) {
-      const next = parsed(await answer.text()), mark = next.getElementById("live").dataset.mark;
-      if (run(mark) !== run(shown) || number(mark) > number(shown)) {
-        const parts = named(next.querySelector("main").children);
-        show([...parts.keys()], parts, next.getElementById("settled").textContent, mark);
-      }
-    }
-  } catch (gone) { at("state").textContent = "disconnected"; }
-  busy = false;
-  if (again) { again = false; refresh(); }
-}
-function change(event) {
-  const { from, to, settled, order, parts } = JSON.parse(event.data);
-  if (run(to) === run(shown) && number(to) <= number(shown)) return;
-  if (run(from) !== run(shown) || number(from) > number(shown)) { refresh(); return; }
-  const fresh = Object.entries(parts).map(([name, text]) => [name, parsed(text).body.firstElementChild]);
-  show(order, new Map(fresh), settled, to);
-}
-title();
-const events = new EventSource("/events");
-events.addEventListener("tick", event => { at("state").textContent = "live"; if (event.data !== shown) refresh(); });
-events.addEventListener("change", change);
-events.onerror = () => { at("state").textContent = "disconnected"; };
-"#;
-
-/// The rules of the bar above the page.
-const BAR: &str = "#live{max-width:1200px;margin:0 auto;padding:14px 28px 0;color:var(--muted);font-size:14px;\
-    display:flex;flex-wrap:wrap;gap:4px 18px}#live b{color:var(--ink);font-variant-numeric:tabular-nums}\
-    #state{color:var(--accent);font-weight:600}#live a{color:var(--accent)}main{padding-top:28px}\
-    @media (max-width:580px){#live{padding:12px 18px 0}}";
-
-/// The page of a report with the script and a bar.
-fn live_page(report: &str, mark: &str, settled: u64) -> String {
-    let windows = if settled == 1 { "window" } else { "windows" };
-    let bar = format!(
-        "<div id=\"live\" role=\"status\" data-mark=\"{mark}\"><span id=\"state\">connecting</span>\
-         <span><b id=\"settled\">{settled}</b> {windows} settled since the start</span>\
-         <span>newest {KEPT_WINDOWS} of each release are shown</span><a href=\"/metrics\">metrics</a></div>"
-    );
-    report
-        .replacen(
-            "style-src 'unsafe-inline'",
-            "style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'",
-            1,
-        )
-        .replacen(
-            "</head>",
-            &format!("<style>{BAR}</style><script src=\"/live.js\" defer></script></head>"),
-            1,
-        )
-        .replacen("<body>", &format!("<body>{bar}"), 1)
-        .replacen("No window was complete.", "No window has settled since the start.", 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::{BudgetUnits, Interval};
+    use crate::accounting::{BudgetUnits, Interval, PrivacyCost};
     use crate::decimal::Decimal;
     use crate::ledger::{Forecast, Name};
+    use crate::watch::metrics::Metrics;
 
     fn status(spent: &str) -> BudgetStatus {
         let epsilon =
