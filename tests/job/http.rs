@@ -264,6 +264,8 @@ fn a_sender_is_refused_as_the_page_says() {
     fs::remove_file(sender.scene.at("token")).unwrap();
     let said = sender.scene.run(&["run", "job.toml", "--out", "releases.jsonl"]);
     assert!(said.code != Some(0) && said.err.contains("no such file"), "{said:?}");
+    let said = sender.scene.done(&["check", "job.toml", "--connect"]);
+    assert!(said.out.contains("no such file") && said.out.contains("`discreet run` is refused"), "{said:?}");
 }
 
 // Refutes a bound that is passed, a full spool that loses a batch, one that stays full, a segment that is

@@ -460,10 +460,20 @@ fn an_address_of_others_needs_a_token_and_a_token_an_address() {
     let arguments = ["run", "job.toml"];
     let said = scene.run(&arguments);
     assert!(said.code == Some(78) && said.err.contains("watch.token.file"), "{said:?}");
+    let said = scene.done(&["check", "job.toml", "--connect"]);
+    assert!(
+        said.out.contains("warning: watch.token.file: ") && said.out.contains("`discreet run` is refused"),
+        "{said:?}"
+    );
     scene.write("token", "short\n");
     let said = scene.run(&arguments);
     assert!(said.code == Some(78) && said.err.contains("watch.token"), "{said:?}");
     scene.write("token", "0123456789abcdef\n");
+    let said = scene.done(&["check", "job.toml", "--connect"]);
+    assert!(!said.out.contains("warning"), "{said:?}");
+    scene.write("missing.toml", format!("{job}\n[watch]\nexec = [\"./no-such-program\"]\n"));
+    let said = scene.done(&["check", "missing.toml", "--connect"]);
+    assert!(said.out.contains("warning: watch.exec: found no program ./no-such-program "), "{said:?}");
     let life = scene.start(&arguments);
     let address = address(&life);
     assert_eq!(get(&address, "/metrics").0, 401);

@@ -33,6 +33,9 @@ pub struct Connected {
     pub unbound: Option<PathBuf>,
     /// The moment of the last repair, where a window of the job starts before it.
     pub lost: Option<Time>,
+    /// The reasons for which a live run is refused that would serve pages or receive batches: their tokens
+    /// cannot be read. A replay needs none.
+    pub without_token: Vec<String>,
 }
 
 impl Connected {
@@ -53,7 +56,8 @@ impl Connected {
                 in_utc(*floor)
             )
         });
-        unbound.chain(lost).chain(self.refused.iter().map(warning)).collect()
+        let without_token = self.without_token.iter().map(|why| format!("{why}; `discreet run` is refused"));
+        unbound.chain(lost).chain(without_token).chain(self.refused.iter().map(warning)).collect()
     }
 }
 
@@ -95,8 +99,6 @@ impl Job {
         self.compare_witnesses(&mut ledger, out, published)?;
         let offers = self.release_plans(self.horizon())?;
         self.check_version_terms(&mut ledger, &offers)?;
-        self.watch_token()?;
-        self.source.http.as_ref().map(sources::access_token).transpose()?;
         let account = &self.privacy.account;
         let mut asked: Vec<(Released, Charge)> = Vec::new();
         for offer in &offers {
@@ -120,7 +122,10 @@ impl Job {
         // In the order in which they would be released.
         asked.sort_by_key(|(release, _)| release.window.end());
         let unbound = (!bound).then(|| key.clone());
-        Ok(Connected { refused: ledger.shortfalls(account, asked)?, unbound, lost })
+        let received = self.source.http.as_ref().map(sources::access_token);
+        let tokens = [self.watch_token().err(), received.and_then(Result::err).map(RunError::from)];
+        let without_token = tokens.iter().flatten().map(ToString::to_string).collect();
+        Ok(Connected { refused: ledger.shortfalls(account, asked)?, unbound, lost, without_token })
     }
 
     /// Returns the text of the token that each request to the pages of a run carries, if any.
