@@ -1,8 +1,11 @@
 //! The whole way from bytes to records, and what its tests share.
 #![allow(clippy::unwrap_used)]
+mod alike;
 mod following;
 mod oracle;
+mod processes;
 mod refusals;
+mod restarts;
 mod rotation;
 mod synthetic;
 

@@ -8,6 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use super::position::ReachedMark;
+use crate::canonical::Digest;
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::Progress;
 use crate::job::sources::reader::read_some;
@@ -17,6 +19,13 @@ const HEAD: usize = 1_024;
 
 /// The number of bytes before the position that are compared.
 const TAIL: usize = 256;
+
+/// The number of first bytes and of bytes before the position by which a file is told from any other one. A shorter
+/// beginning may be that of several files.
+pub(super) const STRONG: u64 = (HEAD + TAIL) as u64;
+
+/// The number of bytes of two files that are compared at once.
+const BLOCK: usize = 64 << 10;
 
 /// The content of a file, as far as it was read.
 #[derive(Clone, Default)]
@@ -51,6 +60,56 @@ impl Content {
         let head = usize::try_from(position).unwrap_or(usize::MAX).min(self.head.len());
         let tail = self.tail.len().saturating_sub(usize::try_from(ahead).unwrap_or(usize::MAX));
         (self.head.get(..head).unwrap_or_default(), self.tail.get(..tail).unwrap_or_default())
+    }
+
+    /// Returns the place up to which it was read.
+    pub(super) fn reached(&self) -> ReachedMark {
+        ReachedMark { offset: self.read, tail: (self.tail.len() as u64, Digest::of(&self.tail)) }
+    }
+
+    /// Returns true if a file, of any packing, has the bytes before a place that was reached.
+    pub(super) fn has_reached(path: &Path, mark: &ReachedMark) -> io::Result<bool> {
+        let (length, hash) = mark.tail;
+        let Some(start) = mark.offset.checked_sub(length).filter(|_| length <= TAIL as u64) else {
+            return Ok(false);
+        };
+        let mut file: Box<dyn Read + Send> = if Packing::of(path) == Packing::Plain {
+            let mut plain = File::open(path)?;
+            plain.seek(SeekFrom::Start(start))?;
+            Box::new(plain)
+        } else {
+            let mut packed = bytes::of_file(path, &Progress::of(None))?;
+            io::copy(&mut (&mut packed).take(start), &mut io::sink())?;
+            packed
+        };
+        let last = prefix(&mut file, usize::try_from(length).unwrap_or(TAIL))?;
+        Ok(last.len() as u64 == length && Digest::of(&last) == hash)
+    }
+
+    /// Returns true if the whole text of one file, of any packing, is the beginning of another's.
+    pub(super) fn begins(short: &Path, long: &Path) -> io::Result<bool> {
+        let mut files =
+            [bytes::of_file(short, &Progress::of(None))?, bytes::of_file(long, &Progress::of(None))?];
+        let [short, long] = &mut files;
+        loop {
+            let part = match prefix(short, BLOCK) {
+                // It may be in the making.
+                Err(error) if is_torn(&error) => return Ok(true),
+                part => part?,
+            };
+            if part.is_empty() {
+                return Ok(true);
+            }
+            if prefix(long, part.len())? != part {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Returns true if two contents have equal first bytes, as far as both were read.
+    pub(super) fn begins_like(&self, other: &Content) -> bool {
+        let length = self.head.len().min(other.head.len());
+        length > 0 && self.head.get(..length) == other.head.get(..length)
     }
 
     /// The number of bytes that were read.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::content::{Comparison, Content};
 use super::position;
-use super::position::FilePosition;
+use super::position::{FileNode, FilePosition};
 use super::{SETTLED, deal};
 use crate::canonical::Digest;
 use crate::job::sources::accord::FileReport;
@@ -36,13 +36,15 @@ pub(super) struct FoundFile {
     pub(super) path: PathBuf,
     pub(super) id: FileId,
     pub(super) length: u64,
+    pub(super) node: FileNode,
     /// The file, open, if it is plain: it may be renamed at once.
     open: Option<File>,
 }
 
 impl FoundFile {
     pub(super) fn new(path: &Path, facts: &Metadata) -> FoundFile {
-        FoundFile { path: path.to_owned(), id: FileId::of(facts), length: facts.len(), open: None }
+        let (id, node) = (FileId::of(facts), FileNode::of(facts));
+        FoundFile { path: path.to_owned(), id, length: facts.len(), node, open: None }
     }
 
     /// Opens it, unless it is packed; returns false if its name is another file's by now.
@@ -76,6 +78,9 @@ pub(super) struct FollowedFile {
     /// The path where it was last.
     pub(super) path: PathBuf,
     pub(super) id: FileId,
+    node: FileNode,
+    /// The length at which it was last compared with the other files, of which it may be a copy.
+    pub(super) compared: u64,
     /// True if it has a name among the files of the source.
     pub(super) is_listed: bool,
     pub(super) content: Content,
@@ -108,11 +113,13 @@ pub(super) struct FollowedFile {
 impl FollowedFile {
     /// `name` is the name by which all processes know it.
     pub(super) fn new(found: FoundFile, name: &str, format: &TextFormat, hashes: bool) -> Self {
-        let FoundFile { path, id, open, .. } = found;
+        let FoundFile { path, id, node, open, .. } = found;
         FollowedFile {
             packing: Packing::of(&path),
             path,
             id,
+            node,
+            compared: 0,
             is_listed: true,
             content: Content::default(),
             has_lines: false,
@@ -146,6 +153,7 @@ impl FollowedFile {
             is_done,
             is_settled: is_done,
             packed: is_whole.map(|(length, _)| (length, self.packed_at)),
+            node: self.node,
         })
     }
 
@@ -177,13 +185,19 @@ impl FollowedFile {
     /// Goes on in another file, which begins with the content of this one.
     pub(super) fn move_to(&mut self, found: FoundFile) {
         (self.path, self.id, self.open, self.packed) = (found.path, found.id, found.open, None);
+        self.node = found.node;
         (self.is_listed, self.packing) = (true, Packing::of(&self.path));
     }
 
     /// Ends it, and returns the file itself, whose new content begins anew.
     pub(super) fn give_up(&mut self) -> FoundFile {
         let length = self.content.length();
-        FoundFile { path: self.path.clone(), id: self.id, length, open: self.open.take() }
+        FoundFile { path: self.path.clone(), id: self.id, length, node: self.node, open: self.open.take() }
+    }
+
+    /// The time of its last change when it was read, in nanoseconds.
+    pub(super) fn changed(&self) -> u64 {
+        self.written.map_or(self.packed_at, position::nanoseconds)
     }
 
     /// Returns true if it is held open.
@@ -410,42 +424,4 @@ pub(super) fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize
             read => return read,
         }
     }
-}
-
-/// The files beside a path that have a name that a rotation makes of it.
-pub(super) fn siblings_of(path: &Path) -> Vec<PathBuf> {
-    // A path without a directory lies in the current one.
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else { return Vec::new() };
-    let mut siblings: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|sibling| is_rotated(path, sibling) && sibling.is_file())
-        .collect();
-    siblings.sort();
-    siblings
-}
-
-/// Returns true if `path` is a name that rotation gives to a file named `name`, or to a copy of it:
-/// `access.log.1`, `access.log-20261124.gz`, `access-20261124.log`.
-pub(super) fn is_rotated(name: &Path, path: &Path) -> bool {
-    match (name_of(name), name_of(path)) {
-        (Some(name), Some(found)) => logs_of(&found).any(|log| log == name),
-        _ => false,
-    }
-}
-
-pub(super) fn name_of(path: &Path) -> Option<String> {
-    path.file_name().map(|name| name.to_string_lossy().into_owned())
-}
-
-/// The names of logs to which rotation may give this name.
-pub(super) fn logs_of(found: &str) -> impl Iterator<Item = String> {
-    let unpacked = [".gz", ".bz2", ".zst"].iter().find_map(|ending| found.strip_suffix(ending));
-    let ending = unpacked.unwrap_or(found).rsplit_once('.').map(|(_, ending)| ending);
-    found.match_indices(['.', '-', '_', '~']).filter(|(at, _)| *at > 0).flat_map(move |(at, _)| {
-        let stem = found.get(..at).unwrap_or_default();
-        // The option `extension` of logrotate keeps the ending: `access-20261124.log`.
-        let with_ending = ending.map(|ending| format!("{stem}.{ending}")).filter(|name| name != found);
-        [Some(stem.to_owned()), with_ending].into_iter().flatten()
-    })
 }

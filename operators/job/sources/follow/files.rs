@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::content::Comparison;
-use super::file::{Caught, FileId, FollowedFile, FoundFile, is_rotated, siblings_of};
+use super::file::{Caught, FileId, FollowedFile, FoundFile};
+use super::names::{is_rotated, siblings_of};
 use super::position::FilePosition;
 use super::{POLL_INTERVAL, SETTLED};
 use crate::dataflow::SourceError;
@@ -69,9 +70,11 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) has_reported: bool,
     /// The names of files that a restart finds, by a position or by their start.
     pub(super) sure: BTreeSet<String>,
+    /// The lengths up to which files were last reported to have been read.
+    pub(super) reached: BTreeMap<String, u64>,
     pub(super) accord: Option<InputAgreement>,
     pub(super) milestones: &'a Milestones,
-    survey: Arc<Survey>,
+    pub(super) survey: Arc<Survey>,
     /// The time since which there is no file, and if that was reported.
     missed: Option<(Instant, bool)>,
 }
@@ -113,6 +116,7 @@ impl<'a> FollowedPath<'a> {
             reported: BTreeMap::new(),
             has_reported: false,
             sure: BTreeSet::new(),
+            reached: BTreeMap::new(),
             accord,
             milestones,
             survey,
@@ -131,12 +135,13 @@ impl<'a> FollowedPath<'a> {
             }
             self.close_some();
         }
+        self.notice_copies();
         Ok(complete)
     }
 
     /// Reads a file as far as it goes, or up to a position, and reports positions on the way; returns false while
     /// it is incomplete.
-    fn read_file(
+    pub(super) fn read_file(
         &mut self,
         name: &str,
         until: u64,
@@ -167,7 +172,8 @@ impl<'a> FollowedPath<'a> {
 
     /// Reports the positions that are sure before any line that follows.
     pub(super) fn report_origins(&mut self, dealer: &Dealer) -> Result<(), ReadStop> {
-        let origins = self.origins();
+        let mut origins = self.origins();
+        origins.extend(self.reached());
         if !origins.is_empty() {
             let number = self.milestones.register(origins);
             dealer.broadcast(|| DealerMessage::Origin(number))?;

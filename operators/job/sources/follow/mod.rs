@@ -8,9 +8,13 @@
 //! Files rotate while they are read ([`files`]), and are told apart by their content ([`content`]).
 
 mod content;
+mod copies;
 mod file;
 mod files;
+mod found;
+mod names;
 mod position;
+mod resume;
 mod spooled;
 mod stream;
 mod watch;

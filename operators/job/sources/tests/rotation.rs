@@ -5,25 +5,25 @@ use std::fs::{File, OpenOptions};
 
 use proptest::prelude::*;
 
-use super::following::{Followed, Settable, turns, two};
+use super::following::{Followed, Settable};
+use super::processes::{turns, two};
 use super::*;
 use crate::dataflow::{Clock as _, SystemClock};
-use crate::gate::Positions;
 
 /// A program that writes a log, and what rotates it.
-struct Log {
-    place: Place,
+pub(super) struct Log {
+    pub(super) place: Place,
     /// The open file of the writer, which goes on in a file that was renamed until it opens the new one.
     open: File,
-    written: u64,
+    pub(super) written: u64,
 }
 
-fn line(number: u64) -> String {
+pub(super) fn line(number: u64) -> String {
     format!("{{\"user\":\"somebody {number}\"}}\n")
 }
 
 impl Log {
-    fn new(name: &str) -> Log {
+    pub(super) fn new(name: &str) -> Log {
         let place = Place::new(name);
         let open = Log::opened(&place);
         Log { place, open, written: 0 }
@@ -33,22 +33,22 @@ impl Log {
         OpenOptions::new().append(true).create(true).open(place.path("a.log")).unwrap()
     }
 
-    fn write(&mut self, lines: u64) {
+    pub(super) fn write(&mut self, lines: u64) {
         let text: String = (self.written..self.written + lines).map(line).collect();
         self.open.write_all(text.as_bytes()).unwrap();
         self.written += lines;
     }
 
-    fn reopen(&mut self) {
+    pub(super) fn reopen(&mut self) {
         self.open = Log::opened(&self.place);
     }
 
-    fn exists(&self, name: &str) -> bool {
+    pub(super) fn exists(&self, name: &str) -> bool {
         self.place.path(name).exists()
     }
 
     /// Renames the older files: `a.log.1` to `a.log.2`, and so on.
-    fn shift(&self) {
+    pub(super) fn shift(&self) {
         for number in (1..9).rev() {
             for packed in ["", ".gz"] {
                 let of = |number: u32| self.place.path(&format!("a.log.{number}{packed}"));
@@ -59,7 +59,7 @@ impl Log {
         }
     }
 
-    fn rename(&self) {
+    pub(super) fn rename(&self) {
         self.shift();
         if self.exists("a.log") {
             fs::rename(self.place.path("a.log"), self.place.path("a.log.1")).unwrap();
@@ -67,7 +67,7 @@ impl Log {
     }
 
     /// Copies the file and cuts it, as `copytruncate` does.
-    fn copy_and_cut(&self) {
+    pub(super) fn copy_and_cut(&self) {
         self.shift();
         if self.exists("a.log") {
             fs::copy(self.place.path("a.log"), self.place.path("a.log.1")).unwrap();
@@ -76,7 +76,7 @@ impl Log {
     }
 
     /// Packs a file and removes it, as `gzip` does.
-    fn pack(&self, name: &str) {
+    pub(super) fn pack(&self, name: &str) {
         if self.exists(name) {
             let bytes = fs::read(self.place.path(name)).unwrap();
             let packed = packed(Packing::Gzip, &bytes);
@@ -90,24 +90,24 @@ impl Log {
         }
     }
 
-    fn remove(&self, name: &str) {
+    pub(super) fn remove(&self, name: &str) {
         if self.exists(name) {
             fs::remove_file(self.place.path(name)).unwrap();
         }
     }
 
-    fn source(&self, path: &str) -> (SourceSpec, Protected) {
+    pub(super) fn source(&self, path: &str) -> (SourceSpec, Protected) {
         let path = self.place.path(path);
         stated(&format!("type = \"jsonl\"\npath = {:?}", path.to_str().unwrap()), USER)
     }
 
     /// Follows it by a pattern or a name, on two workers.
-    fn follow(&self, path: &str) -> Followed {
+    pub(super) fn follow(&self, path: &str) -> Followed {
         Followed::new(&self.source(path), &Arc::<Settable>::default(), 2)
     }
 
     /// Compares what was given with the lines from one number on that were written.
-    fn check(&self, followed: &[Followed]) -> Result<(), String> {
+    pub(super) fn check(&self, followed: &[Followed]) -> Result<(), String> {
         let mut given: BTreeMap<Id, u32> = BTreeMap::new();
         for record in followed.iter().flat_map(|followed| &followed.found) {
             *given.entry(record.person).or_default() += 1;
@@ -122,7 +122,7 @@ impl Log {
     }
 }
 
-const PATHS: [&str; 3] = ["a.log", "a.log*", ""];
+pub(super) const PATHS: [&str; 3] = ["a.log", "a.log*", ""];
 
 // Refutes a reader that leaves a renamed file at once, that reads the new one from the old position, that
 // takes a name that is gone for the end, and that goes on declaring while there is no file.
@@ -317,7 +317,7 @@ fn processes_share_a_log_that_rotates() {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Write(u64),
     Rename,
     Reopen,
@@ -328,7 +328,7 @@ enum Step {
     Look,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (1u64..400).prop_map(Step::Write),
         1 => Just(Step::Rename),
@@ -393,268 +393,4 @@ proptest! {
         let checked = log.check(std::slice::from_ref(&followed));
         prop_assert!(checked.is_ok(), "{checked:?}");
     }
-}
-
-// Restarts.
-
-/// A reader that is killed and started again, with the records that it has found for good.
-struct Restarted<'a> {
-    path: &'a str,
-    running: Option<Followed>,
-    kept: Vec<Given>,
-    positions: Positions,
-    /// The number of records found before the last checkpoint.
-    sure: usize,
-    gaps: usize,
-}
-
-impl Restarted<'_> {
-    /// The running reader, which begins where the last one left its positions.
-    fn up(&mut self, log: &Log) -> &mut Followed {
-        let Restarted { path, running, positions, .. } = self;
-        running.get_or_insert_with(|| {
-            Followed::resumed(&log.source(path), &Arc::default(), 2, positions.clone())
-        })
-    }
-
-    fn checkpoint(&mut self, log: &Log) {
-        self.up(log).checkpoint().unwrap();
-        let Restarted { running, positions, sure, .. } = self;
-        if let Some(running) = running {
-            positions.clone_from(&running.positions);
-            *sure = running.found.len();
-        }
-    }
-
-    fn kill(&mut self) {
-        if let Some(running) = self.running.take() {
-            self.kept.extend(running.found.into_iter().take(self.sure));
-            self.gaps += running.gaps.len();
-            self.sure = 0;
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Life {
-    Step(Step),
-    Checkpoint,
-    Kill,
-}
-
-fn life() -> impl Strategy<Value = Life> {
-    prop_oneof![
-        4 => step().prop_map(Life::Step),
-        1 => Just(Life::Checkpoint),
-        1 => Just(Life::Kill),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::noise::goodness::size(16, 600) as u32))]
-
-    // Refutes a position that is off by a line, a file that a restart does not find again under its new name,
-    // packed or in its copy, and one that came and was renamed while nobody read.
-    #[test]
-    fn every_line_is_given_once_whatever_rotates_between_two_lives(
-        lives in prop::collection::vec(life(), 4..20),
-        path in 0..PATHS.len(),
-    ) {
-        let mut log = Log::new("any-restart");
-        log.write(50);
-        let mut reader = Restarted {
-            path: PATHS[path],
-            running: None,
-            kept: Vec::new(),
-            positions: Positions::new(),
-            sure: 0,
-            gaps: 0,
-        };
-        reader.checkpoint(&log);
-        for life in &lives {
-            // While it runs, the reader sees each file before the next rotation.
-            let settled = |reader: &mut Restarted<'_>| {
-                if let Some(running) = &mut reader.running {
-                    running.settle().unwrap();
-                }
-            };
-            match life {
-                Life::Checkpoint => reader.checkpoint(&log),
-                Life::Kill => reader.kill(),
-                Life::Step(Step::Write(lines)) => log.write(*lines),
-                Life::Step(Step::Reopen) => log.reopen(),
-                Life::Step(Step::Rename) => {
-                    log.reopen();
-                    settled(&mut reader);
-                    log.rename();
-                    log.reopen();
-                }
-                Life::Step(Step::CopyAndCut) => {
-                    log.reopen();
-                    settled(&mut reader);
-                    log.copy_and_cut();
-                }
-                Life::Step(Step::Pack(number)) => {
-                    log.reopen();
-                    settled(&mut reader);
-                    log.pack(&format!("a.log.{number}"));
-                }
-                // A file that is removed before it was read for good is lost.
-                Life::Step(Step::Remove(_)) => {}
-                Life::Step(Step::Settle) => _ = reader.up(&log).settle().unwrap(),
-                Life::Step(Step::Look) => reader.up(&log).settle_for(Duration::from_millis(120)).unwrap(),
-            }
-        }
-        log.reopen();
-        reader.checkpoint(&log);
-        reader.kill();
-        let mut all = log.follow(PATHS[path]);
-        all.found = reader.kept;
-        prop_assert_eq!(log.check(&[all]), Ok(()));
-        prop_assert_eq!(reader.gaps, 0);
-    }
-}
-
-// Refutes a file that is gone with lines that nobody has read, and whose windows are then answered.
-#[test]
-fn a_file_that_is_gone_at_a_restart_is_a_gap() {
-    for path in PATHS {
-        let mut log = Log::new("gone-at-restart");
-        log.write(100);
-        let mut followed = log.follow(path);
-        followed.checkpoint().unwrap();
-        assert!(followed.gaps.is_empty());
-        let positions = followed.positions.clone();
-        drop(followed);
-        log.write(10);
-        log.remove("a.log");
-        log.reopen();
-        log.write(5);
-        let before = SystemClock.now();
-        let mut followed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
-        assert_eq!(followed.settle().unwrap(), 5);
-        let [(start, end), _] = followed.gaps[..] else { panic!("{:?}", followed.gaps) };
-        assert!(start < 0 && end >= before);
-        // The next life knows nothing of the file any more.
-        followed.checkpoint().unwrap();
-        let positions = followed.positions.clone();
-        drop(followed);
-        let mut followed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
-        assert_eq!((followed.settle().unwrap(), followed.gaps.len()), (0, 0));
-    }
-}
-
-// Refutes a restart before any position has moved that reads the present files alone, and one that takes a log
-// that appeared since for read.
-#[test]
-fn a_file_of_which_all_is_needed_is_found_under_any_name() {
-    for (path, packs) in [("a.log", false), ("a.log", true), ("a.log*", false), ("a.log*", true)] {
-        let mut log = Log::new("origins");
-        log.write(50);
-        let mut followed = log.follow(path);
-        followed.begin().unwrap();
-        log.rename();
-        log.reopen();
-        log.write(30);
-        followed.begin().unwrap();
-        let positions = followed.positions.clone();
-        assert_eq!(positions.len(), 2);
-        drop(followed);
-        log.rename();
-        log.reopen();
-        log.write(20);
-        if packs {
-            log.pack("a.log.1");
-            log.pack("a.log.2");
-        }
-        let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions.clone());
-        resumed.begin().unwrap();
-        assert_eq!((resumed.settle().unwrap(), resumed.gaps.len()), (100, 0), "{path}, {packs}");
-        assert_eq!(resumed.positions.len(), 3, "those of the former run, and a new one");
-        log.remove(if packs { "a.log.2.gz" } else { "a.log.2" });
-        let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
-        assert_eq!((resumed.settle().unwrap(), resumed.gaps.is_empty()), (50, false), "{path}, {packs}");
-    }
-}
-
-// Refutes a gap where the oldest of a log's files is removed, as each rotation does, and none where a log is
-// removed that may have grown.
-#[test]
-fn a_rotated_file_that_was_read_to_its_end_may_go() {
-    let rotated = |name: &str| {
-        let mut log = Log::new(name);
-        log.write(50);
-        log.rename();
-        log.reopen();
-        log.write(20);
-        log
-    };
-    let gaps = |log: &Log, mut followed: Followed| {
-        followed.checkpoint().unwrap();
-        ["a.log.1", "a.log.1.gz"].iter().for_each(|name| log.remove(name));
-        let positions = followed.positions.clone();
-        let mut resumed = Followed::resumed(&log.source("a.log*"), &Arc::default(), 2, positions);
-        assert_eq!(resumed.settle().unwrap(), 0);
-        resumed.gaps.len()
-    };
-    let log = rotated("settled-packed");
-    log.pack("a.log.1");
-    assert_eq!(gaps(&log, log.follow("a.log*")), 0, "packed, and read to its end");
-    let log = rotated("settled-plain");
-    let mut followed = log.follow("a.log*");
-    followed.settle_for(Duration::from_millis(2_500)).unwrap();
-    assert_eq!(gaps(&log, followed), 0, "it has not grown for the patience of 2 s");
-    let log = rotated("not-settled");
-    assert!(gaps(&log, log.follow("a.log*")) > 0, "it may have grown before it was removed");
-}
-
-// Refutes the position of a file without a line that takes another file, which then begins anew.
-#[test]
-fn a_file_without_a_line_holds_no_place_of_another() {
-    let mut log = Log::new("empty-at-restart");
-    log.write(50);
-    let mut followed = log.follow("a.log");
-    followed.settle().unwrap();
-    for _ in 0..2 {
-        log.rename();
-        log.reopen();
-        followed.settle().unwrap();
-    }
-    log.remove("a.log.1");
-    log.write(1);
-    followed.checkpoint().unwrap();
-    let positions = followed.positions.clone();
-    drop(followed);
-    log.write(1);
-    let mut followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
-    assert_eq!((followed.settle().unwrap(), followed.gaps.len()), (1, 0));
-
-    // It gets lines, and another name, while nobody reads.
-    log.rename();
-    log.reopen();
-    followed.checkpoint().unwrap();
-    let positions = followed.positions.clone();
-    drop(followed);
-    log.write(3);
-    log.rename();
-    log.reopen();
-    log.write(2);
-    let mut followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
-    assert_eq!((followed.settle().unwrap(), followed.gaps.len()), (5, 0));
-}
-
-// Refutes columns that are looked for at the position, where no line names them.
-#[test]
-fn the_columns_of_a_file_are_known_at_a_position() {
-    let place = Place::new("columns-at-restart");
-    place.write("a.csv", "x,user\n1,ada\n");
-    let source = csv(&place.path("a.csv"), "");
-    let mut followed = Followed::new(&source, &Arc::default(), 2);
-    followed.checkpoint().unwrap();
-    let positions = followed.positions.clone();
-    drop(followed);
-    place.append("a.csv", "2,bob\n");
-    let mut followed = Followed::resumed(&source, &Arc::default(), 2, positions);
-    followed.settle().unwrap();
-    assert_eq!(followed.found.iter().map(|given| given.person).collect::<Vec<_>>(), [id(b"bob")]);
 }

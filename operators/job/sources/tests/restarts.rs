@@ -1,0 +1,276 @@
+//! Files that rotate between two lives of a run: every line is given exactly once, or there is an input gap.
+
+use proptest::prelude::*;
+
+use super::following::Followed;
+use super::rotation::{Log, PATHS, Step, step};
+use super::*;
+use crate::dataflow::{Clock as _, SystemClock};
+use crate::gate::Positions;
+
+/// The number of files among positions.
+fn files(positions: &Positions) -> usize {
+    positions.keys().filter(|name| !name.starts_with("///")).count()
+}
+
+/// A reader that is killed and started again, with the records that it has found for good.
+struct Restarted<'a> {
+    path: &'a str,
+    running: Option<Followed>,
+    kept: Vec<Given>,
+    positions: Positions,
+    /// The number of records found before the last checkpoint.
+    sure: usize,
+    gaps: usize,
+}
+
+impl Restarted<'_> {
+    /// The running reader, which begins where the last one left its positions.
+    fn up(&mut self, log: &Log) -> &mut Followed {
+        let Restarted { path, running, positions, .. } = self;
+        running.get_or_insert_with(|| {
+            Followed::resumed(&log.source(path), &Arc::default(), 2, positions.clone())
+        })
+    }
+
+    fn checkpoint(&mut self, log: &Log) {
+        self.up(log).checkpoint().unwrap();
+        let Restarted { running, positions, sure, .. } = self;
+        if let Some(running) = running {
+            positions.clone_from(&running.positions);
+            *sure = running.found.len();
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.kept.extend(running.found.into_iter().take(self.sure));
+            self.gaps += running.gaps.len();
+            self.sure = 0;
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Life {
+    Step(Step),
+    Checkpoint,
+    Kill,
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    prop_oneof![
+        4 => step().prop_map(Life::Step),
+        1 => Just(Life::Checkpoint),
+        1 => Just(Life::Kill),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(crate::noise::goodness::size(16, 600) as u32))]
+
+    // Refutes a position that is off by a line, a file that a restart does not find again under its new name,
+    // packed or in its copy, and one that came and was renamed while nobody read.
+    #[test]
+    fn every_line_is_given_once_whatever_rotates_between_two_lives(
+        lives in prop::collection::vec(life(), 4..20),
+        path in 0..PATHS.len(),
+    ) {
+        let mut log = Log::new("any-restart");
+        log.write(50);
+        let mut reader = Restarted {
+            path: PATHS[path],
+            running: None,
+            kept: Vec::new(),
+            positions: Positions::new(),
+            sure: 0,
+            gaps: 0,
+        };
+        reader.checkpoint(&log);
+        for life in &lives {
+            // While it runs, the reader sees each file before the next rotation.
+            let settled = |reader: &mut Restarted<'_>| {
+                if let Some(running) = &mut reader.running {
+                    running.settle().unwrap();
+                }
+            };
+            match life {
+                Life::Checkpoint => reader.checkpoint(&log),
+                Life::Kill => reader.kill(),
+                Life::Step(Step::Write(lines)) => log.write(*lines),
+                Life::Step(Step::Reopen) => log.reopen(),
+                Life::Step(Step::Rename) => {
+                    log.reopen();
+                    settled(&mut reader);
+                    log.rename();
+                    log.reopen();
+                }
+                Life::Step(Step::CopyAndCut) => {
+                    log.reopen();
+                    settled(&mut reader);
+                    log.copy_and_cut();
+                }
+                Life::Step(Step::Pack(number)) => {
+                    log.reopen();
+                    settled(&mut reader);
+                    log.pack(&format!("a.log.{number}"));
+                }
+                // A file that is removed before it was read for good is lost.
+                Life::Step(Step::Remove(_)) => {}
+                Life::Step(Step::Settle) => _ = reader.up(&log).settle().unwrap(),
+                Life::Step(Step::Look) => reader.up(&log).settle_for(Duration::from_millis(120)).unwrap(),
+            }
+        }
+        log.reopen();
+        reader.checkpoint(&log);
+        reader.kill();
+        let mut all = log.follow(PATHS[path]);
+        all.found = reader.kept;
+        prop_assert_eq!(log.check(&[all]), Ok(()));
+        prop_assert_eq!(reader.gaps, 0);
+    }
+}
+
+// Refutes a file that is gone with lines that nobody has read, and whose windows are then answered.
+#[test]
+fn a_file_that_is_gone_at_a_restart_is_a_gap() {
+    for path in PATHS {
+        let mut log = Log::new("gone-at-restart");
+        log.write(100);
+        let mut followed = log.follow(path);
+        followed.checkpoint().unwrap();
+        assert!(followed.gaps.is_empty());
+        let positions = followed.positions.clone();
+        drop(followed);
+        log.write(10);
+        log.remove("a.log");
+        log.reopen();
+        log.write(5);
+        let before = SystemClock.now();
+        let mut followed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+        assert_eq!(followed.settle().unwrap(), 5);
+        let [(start, end), _] = followed.gaps[..] else { panic!("{:?}", followed.gaps) };
+        assert!(start < 0 && end >= before);
+        // The next life knows nothing of the file any more.
+        followed.checkpoint().unwrap();
+        let positions = followed.positions.clone();
+        drop(followed);
+        let mut followed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+        assert_eq!((followed.settle().unwrap(), followed.gaps.len()), (0, 0));
+    }
+}
+
+// Refutes a restart before any position has moved that reads the present files alone, and one that takes a log
+// that appeared since for read.
+#[test]
+fn a_file_of_which_all_is_needed_is_found_under_any_name() {
+    for (path, packs) in [("a.log", false), ("a.log", true), ("a.log*", false), ("a.log*", true)] {
+        let mut log = Log::new("origins");
+        log.write(50);
+        let mut followed = log.follow(path);
+        followed.begin().unwrap();
+        log.rename();
+        log.reopen();
+        log.write(30);
+        followed.begin().unwrap();
+        let positions = followed.positions.clone();
+        assert_eq!(files(&positions), 2);
+        drop(followed);
+        log.rename();
+        log.reopen();
+        log.write(20);
+        if packs {
+            log.pack("a.log.1");
+            log.pack("a.log.2");
+        }
+        let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions.clone());
+        resumed.begin().unwrap();
+        assert_eq!((resumed.settle().unwrap(), resumed.gaps.len()), (100, 0), "{path}, {packs}");
+        assert_eq!(files(&resumed.positions), 3, "those of the former run, and a new one");
+        log.remove(if packs { "a.log.2.gz" } else { "a.log.2" });
+        let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+        assert_eq!((resumed.settle().unwrap(), resumed.gaps.is_empty()), (50, false), "{path}, {packs}");
+    }
+}
+
+// Refutes a gap where the oldest of a log's files is removed, as each rotation does, and none where a log is
+// removed that may have grown.
+#[test]
+fn a_rotated_file_that_was_read_to_its_end_may_go() {
+    let rotated = |name: &str| {
+        let mut log = Log::new(name);
+        log.write(50);
+        log.rename();
+        log.reopen();
+        log.write(20);
+        log
+    };
+    let gaps = |log: &Log, mut followed: Followed| {
+        followed.checkpoint().unwrap();
+        ["a.log.1", "a.log.1.gz"].iter().for_each(|name| log.remove(name));
+        let positions = followed.positions.clone();
+        let mut resumed = Followed::resumed(&log.source("a.log*"), &Arc::default(), 2, positions);
+        assert_eq!(resumed.settle().unwrap(), 0);
+        resumed.gaps.len()
+    };
+    let log = rotated("settled-packed");
+    log.pack("a.log.1");
+    assert_eq!(gaps(&log, log.follow("a.log*")), 0, "packed, and read to its end");
+    let log = rotated("settled-plain");
+    let mut followed = log.follow("a.log*");
+    followed.settle_for(Duration::from_millis(2_500)).unwrap();
+    assert_eq!(gaps(&log, followed), 0, "it has not grown for the patience of 2 s");
+    let log = rotated("not-settled");
+    assert!(gaps(&log, log.follow("a.log*")) > 0, "it may have grown before it was removed");
+}
+
+// Refutes the position of a file without a line that takes another file, which then begins anew.
+#[test]
+fn a_file_without_a_line_holds_no_place_of_another() {
+    let mut log = Log::new("empty-at-restart");
+    log.write(50);
+    let mut followed = log.follow("a.log");
+    followed.settle().unwrap();
+    for _ in 0..2 {
+        log.rename();
+        log.reopen();
+        followed.settle().unwrap();
+    }
+    log.remove("a.log.1");
+    log.write(1);
+    followed.checkpoint().unwrap();
+    let positions = followed.positions.clone();
+    drop(followed);
+    log.write(1);
+    let mut followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+    assert_eq!((followed.settle().unwrap(), followed.gaps.len()), (1, 0));
+
+    // It gets lines, and another name, while nobody reads.
+    log.rename();
+    log.reopen();
+    followed.checkpoint().unwrap();
+    let positions = followed.positions.clone();
+    drop(followed);
+    log.write(3);
+    log.rename();
+    log.reopen();
+    log.write(2);
+    let mut followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+    assert_eq!((followed.settle().unwrap(), followed.gaps.len()), (5, 0));
+}
+
+// Refutes columns that are looked for at the position, where no line names them.
+#[test]
+fn the_columns_of_a_file_are_known_at_a_position() {
+    let place = Place::new("columns-at-restart");
+    place.write("a.csv", "x,user\n1,ada\n");
+    let source = csv(&place.path("a.csv"), "");
+    let mut followed = Followed::new(&source, &Arc::default(), 2);
+    followed.checkpoint().unwrap();
+    let positions = followed.positions.clone();
+    drop(followed);
+    place.append("a.csv", "2,bob\n");
+    let mut followed = Followed::resumed(&source, &Arc::default(), 2, positions);
+    followed.settle().unwrap();
+    assert_eq!(followed.found.iter().map(|given| given.person).collect::<Vec<_>>(), [id(b"bob")]);
+}
