@@ -339,6 +339,7 @@ impl Account {
 }
 
 /// The entries of an account that a charge may read or change.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fetched {
     /// Sums: the last at or before each of two places, and all within a range.
     Sums([i64; 2], RangeInclusive<i64>),

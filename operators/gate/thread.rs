@@ -262,10 +262,11 @@ impl Driver {
         let (mut sealings, mut leaving): (Vec<Sealing>, Vec<Row>) = Default::default();
         let mut places = HashMap::new();
         loop {
-            let (mut events, mut recovering, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut events, mut sought) = (Vec::new(), Vec::new());
+            let (mut recovering, mut marks) = (Vec::new(), Vec::new());
             for effect in mem::take(&mut effects) {
                 match effect {
-                    Effect::LookUp(id) => events.push(self.look_up(id)),
+                    Effect::LookUp(id) => sought.push(id),
                     Effect::Draw(id) => events.push(self.draw(id)),
                     Effect::Seal(id, line) => sealings.extend(self.sealing(id, ReleaseStatus::Sealed, line)),
                     Effect::Lose(id) => sealings.extend(self.tombstone(id, ReleaseStatus::Lost)),
@@ -278,16 +279,17 @@ impl Driver {
                     Effect::Halt(reason) => return self.listeners.halt(reason),
                 }
             }
+            events.extend(self.look_up(&sought));
             events.extend(self.recover(&recovering));
             events.extend(self.mark(marks));
             // Nothing is sealed before all of the group are drawn, and nothing given out before all are
             // sealed.
             if events.is_empty() {
-                sealings.sort_by_key(|sealing| places.get(&sealing.release.id()).copied());
+                sealings.sort_by_cached_key(|sealing| places.get(&sealing.release.id()).copied());
                 events.extend(self.seal(mem::take(&mut sealings)));
             }
             if events.is_empty() {
-                leaving.sort_by_key(|row| (places.get(&row.release().id()).copied(), row.sequence()));
+                leaving.sort_by_cached_key(|row| (places.get(&row.release().id()).copied(), row.sequence()));
                 events.extend(self.notify(mem::take(&mut leaving)));
             }
             effects = events.into_iter().flat_map(|event| self.step(event)).collect();
@@ -370,18 +372,20 @@ impl Driver {
             Ok(forecasts) => forecasts,
             Err(trouble) => return Some(self.doubted(&trouble)),
         };
-        for row in rows {
+        let spent = |ledger: &mut Ledger| {
+            ledger.spent_each(rows.iter().map(|row| (&row.release().account, row.charged())))
+        };
+        let spent = match request::ask(&mut self.ledger, &self.claim, spent) {
+            Ok(spent) => spent,
+            Err(trouble) => return Some(self.doubted(&trouble)),
+        };
+        for (row, (spent, cap)) in rows.into_iter().zip(spent) {
             if row.generation < self.claim.generation()
                 && failpoint::reached("republish-mid", LedgerErrorKind::Unknown).is_err()
             {
                 return Some(Event::Doubted(HaltReason::Unknown));
             }
             let (account, window) = (row.release().account.clone(), row.release().window);
-            let spent = |ledger: &mut Ledger| ledger.spent(&account, row.charged());
-            let (spent, cap) = match request::ask(&mut self.ledger, &self.claim, spent) {
-                Ok(budget_status) => budget_status,
-                Err(trouble) => return Some(self.doubted(&trouble)),
-            };
             let name = row.release().name.clone();
             let Some(forecast) = forecasts.get(&account).cloned() else { continue };
             let event = GateEvent::Row(

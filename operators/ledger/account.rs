@@ -1,7 +1,8 @@
 //! The specification of a budget account: privacy unit, promise and cap.
 
+use super::balances::Balances;
 use super::book::Ledger;
-use super::charge::{fetch, unknown_account};
+use super::charge::unknown_account;
 use super::error::{LedgerError, LedgerErrorKind};
 use super::failpoint;
 use super::name::Name;
@@ -316,9 +317,22 @@ impl Ledger {
         account: &Name,
         window: Interval,
     ) -> Result<(PrivacyCost, PrivacyCost), LedgerError> {
-        let known = amended_account(self.store(), account)?.ok_or_else(|| unknown_account(account))?;
-        let balance = fetch(self.store(), &known, window)?;
-        Ok((balance.spent(window)?, known.cap))
+        let spent = self.spent_each([(account, window)].into_iter())?;
+        spent.into_iter().next().ok_or_else(|| unknown_account(account))
+    }
+
+    /// The amounts of [`spent`](Ledger::spent) for each of these, in one state of the ledger.
+    pub(crate) fn spent_each<'a>(
+        &mut self,
+        charged: impl Iterator<Item = (&'a Name, Interval)>,
+    ) -> Result<Vec<(PrivacyCost, PrivacyCost)>, LedgerError> {
+        let mut snapshot = Transaction::snapshot(self.store())?;
+        let mut balances = Balances::default();
+        let spent = |(account, window): (&Name, Interval)| {
+            let spent = balances.of(snapshot.store(), account, window)?.spent(window)?;
+            Ok((spent, balances.account(snapshot.store(), account)?.cap.clone()))
+        };
+        charged.map(spent).collect()
     }
 
     /// The number of sealed releases of an account, and their window that ends last; the first microsecond of

@@ -297,6 +297,15 @@ impl Ledger {
         find(Transaction::snapshot(&mut *self.store)?.store(), release)
     }
 
+    /// The rows of these releases in one state of the ledger, in their order.
+    pub(crate) fn look_up_each<'a>(
+        &mut self,
+        releases: impl Iterator<Item = &'a ReleaseId>,
+    ) -> Result<Vec<Option<Row>>, LedgerError> {
+        let mut snapshot = Transaction::snapshot(&mut *self.store)?;
+        releases.map(|release| find(snapshot.store(), release)).collect()
+    }
+
     /// The newest state of a statistic's mechanism, if it keeps one. All versions of a job share one state: a
     /// new version reads the state of the old one, and decides which parts of it still hold.
     ///

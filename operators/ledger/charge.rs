@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::account::AccountSpec;
 use super::archive;
+use super::balances::Balances;
 use super::book::Ledger;
 use super::error::{LedgerError, LedgerErrorKind};
 use super::name::Name;
@@ -19,14 +20,18 @@ use crate::accounting::{Account, BudgetExceeded, EntryKey, Fetched, Interval, Pr
 use crate::canonical::Digest;
 
 /// The row of a release, with its charge made: sealed if the budget holds it, refused if not.
-pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -> Result<Row, LedgerError> {
+pub(super) fn charged(
+    store: &mut dyn Store,
+    balances: &mut Balances,
+    claim: &Claim,
+    sealing: &Sealing,
+) -> Result<Row, LedgerError> {
     let release = &sealing.release;
     if release.job != *claim.job() {
         let message = format!("job {}: the claim is for {}", release.job, claim.job());
         return Err(LedgerError::refused(message));
     }
-    let account =
-        amended_account(store, &release.account)?.ok_or_else(|| unknown_account(&release.account))?;
+    let promise = balances.account(store, &release.account)?.promise;
     let mut row = Row {
         sequence: 0,
         release: release.clone(),
@@ -49,7 +54,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
             return Err(LedgerError::refused(message));
         }
     };
-    let repaired = last_repair(store)?;
+    let repaired = balances.last_repair(store)?;
     if repaired.is_some_and(|(_, floor)| release.window.start() < floor) {
         // The window may have been released before the repair.
         row.status = ReleaseStatus::Lost;
@@ -63,7 +68,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         row.prepaid = payer(store, release, *life)?.map(|(_, id)| id);
         row.life = if row.prepaid.is_none() { Some(*life) } else { None };
     }
-    if row.prepaid.is_none() && archive::bars_charge(store, account.promise, release, charge)? {
+    if row.prepaid.is_none() && archive::bars_charge(store, promise, release, charge)? {
         // What was spent for that time may be in an archive.
         row.status = ReleaseStatus::Lost;
         row.life = None;
@@ -71,7 +76,7 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
         return Ok(row);
     }
     if row.prepaid.is_none() {
-        spend(store, &account, charge, &mut row)?;
+        spend(store, balances, charge, &mut row)?;
     }
     if let (ReleaseStatus::Sealed, Some(state)) = (row.status, &sealing.state) {
         rows::replace(store, release, state)?;
@@ -84,19 +89,17 @@ pub(super) fn charged(store: &mut dyn Store, claim: &Claim, sealing: &Sealing) -
 /// Charges the account, or turns the row into a refusal.
 fn spend(
     store: &mut dyn Store,
-    account: &AccountSpec,
+    balances: &mut Balances,
     charge: &Charge,
     row: &mut Row,
 ) -> Result<(), LedgerError> {
     let time = row.charged();
-    let mut balance = fetch(store, account, time)?;
-    let before = balance.entries();
+    let balance = balances.of(store, &row.release.account, time)?;
     match balance.charge(time, charge.cost()) {
         Ok(()) => {
             let prices = balance.asked(time, charge.cost())?;
             row.partial = (prices.partial != prices.whole).then_some(prices.partial);
             row.cost = Some(prices.whole);
-            keep(store, &account.name, &before, &balance.entries())?;
             failpoint::reached("after-spent", LedgerErrorKind::Unknown)
         }
         Err(BudgetExceeded::Budget { spent, asked, limit }) => {

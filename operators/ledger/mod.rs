@@ -110,6 +110,7 @@ mod account;
 mod agreement;
 mod anchor;
 mod archive;
+mod balances;
 mod book;
 mod charge;
 mod checkpoint;

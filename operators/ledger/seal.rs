@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use super::archive::{self, barred};
+use super::balances::Balances;
 use super::book::Ledger;
 use super::charge::{charged, fetch, keep, unknown_account};
 use super::error::{LedgerError, LedgerErrorKind};
@@ -132,6 +133,7 @@ impl Ledger {
         let start = head(tables)?;
         let floor = archive::floor(tables)?;
         let (mut sequence, mut chain) = start;
+        let mut balances = Balances::default();
         for sealing in batch {
             if find(tables, &sealing.release)?.is_some() {
                 continue;
@@ -139,7 +141,7 @@ impl Ledger {
             if archive::may_hold(floor, &sealing.release) {
                 return Err(barred(&sealing.release));
             }
-            let mut row = charged(tables, claim, sealing)?;
+            let mut row = charged(tables, &mut balances, claim, sealing)?;
             sequence += 1;
             row.sequence = sequence;
             row.chain = row.chained(&chain);
@@ -151,6 +153,7 @@ impl Ledger {
                 failpoint::reached("during-tombstone", LedgerErrorKind::Unknown)?;
             }
         }
+        balances.write(tables)?;
         if (sequence, chain) != start {
             advance(tables, sequence, &chain)?;
         }

@@ -16,20 +16,31 @@ use crate::ledger::{
 use crate::noise::NoiseSource;
 
 impl Driver {
-    pub(super) fn look_up(&mut self, id: Digest) -> Event<Digest, String> {
-        let Some(asked) = self.requests.get(&id) else { return Event::LookedUp(id, None) };
-        let look_up = |ledger: &mut Ledger| {
-            failpoint::reached("before-lookup", LedgerErrorKind::Unknown)?;
-            ledger.look_up(&asked.release)
-        };
-        match request::ask(&mut self.ledger, &self.claim, look_up) {
-            Ok(row) => {
-                let record = row.map(|row| self.known(row).1);
-                Event::LookedUp(id, record)
-            }
-            // Nothing is drawn if it is unknown what was sealed.
-            Err(trouble) => self.doubted(&trouble),
+    /// Looks up the rows of these releases, all in one state of the ledger.
+    pub(super) fn look_up(&mut self, ids: &[Digest]) -> Vec<Event<Digest, String>> {
+        let requested: Vec<(Digest, &ReleaseId)> =
+            ids.iter().filter_map(|id| Some((*id, &self.requests.get(id)?.release))).collect();
+        let unasked = ids.iter().filter(|id| !self.requests.contains_key(*id));
+        let mut events: Vec<Event<Digest, String>> = unasked.map(|id| Event::LookedUp(*id, None)).collect();
+        if requested.is_empty() {
+            return events;
         }
+        let look_up = |ledger: &mut Ledger| {
+            for _ in &requested {
+                failpoint::reached("before-lookup", LedgerErrorKind::Unknown)?;
+            }
+            ledger.look_up_each(requested.iter().map(|(_, release)| *release))
+        };
+        let rows = match request::ask(&mut self.ledger, &self.claim, look_up) {
+            Ok(rows) => rows,
+            // Nothing is drawn if it is unknown what was sealed.
+            Err(trouble) => return vec![self.doubted(&trouble)],
+        };
+        let ids: Vec<Digest> = requested.into_iter().map(|(id, _)| id).collect();
+        events.extend(
+            ids.into_iter().zip(rows).map(|(id, row)| Event::LookedUp(id, row.map(|row| self.known(row).1))),
+        );
+        events
     }
 
     pub(super) fn draw(&mut self, id: Digest) -> Event<Digest, String> {

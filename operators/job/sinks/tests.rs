@@ -165,11 +165,13 @@ fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
         let path = place.file(name);
         let sink = Sink::file(&path, false).unwrap();
         assert!(sink.is_new() && sink.witness().unwrap().newest.is_none());
+        assert_eq!(sink.newest_position(), Some(0), "it lacks all rows");
         drop(sink);
         put(&path, &[sealed(9, &[]), sealed(2, &[("/", "1")]), refused(11)]);
         let sink = Sink::file(&path, false).unwrap();
         assert!(!sink.is_new());
         assert_eq!(sink.witness().unwrap().newest, Some((9, Digest::of(&9_i64.to_be_bytes()))));
+        assert_eq!(sink.newest_position(), Some(9), "it lacks what comes after that");
         // A file without a whole row is as good as new.
         drop(sink);
         let torn = place.file(&format!("torn-{name}"));
