@@ -1,5 +1,6 @@
 //! Writing to a ledger: a job's right to it, and the commit that writes releases with their charges.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
 use super::archive::{self, barred};
@@ -11,7 +12,7 @@ use super::name::Name;
 use super::positions::PositionUpdate;
 use super::records::{advance, amended_account, find, head, number, write};
 use super::rows::{Charge, ReleaseId, ReleaseStatus, Row, State};
-use super::store::{SqlValue, Store, Transaction, first};
+use super::store::{SqlValue, Store, Transaction, all, first};
 use super::{failpoint, repair};
 use crate::accounting::{Interval, ReleaseCost};
 use crate::canonical::Digest;
@@ -134,6 +135,7 @@ impl Ledger {
         let floor = archive::floor(tables)?;
         let (mut sequence, mut chain) = start;
         let mut balances = Balances::default();
+        let mut settled = SettledRows::default();
         for sealing in batch {
             if find(tables, &sealing.release)?.is_some() {
                 continue;
@@ -147,13 +149,14 @@ impl Ledger {
             row.chain = row.chained(&chain);
             chain = row.chain;
             write(tables, &row)?;
-            settle(tables, &row)?;
+            settled.add(&row);
             failpoint::reached("after-insert", LedgerErrorKind::Unknown)?;
             if row.status != ReleaseStatus::Sealed {
                 failpoint::reached("during-tombstone", LedgerErrorKind::Unknown)?;
             }
         }
         balances.write(tables)?;
+        settled.write(tables)?;
         if (sequence, chain) != start {
             advance(tables, sequence, &chain)?;
         }
@@ -190,6 +193,7 @@ impl Ledger {
         let before = balance.entries();
         let (start, mut chain) = head(tables)?;
         let mut sequence = start;
+        let mut settled = SettledRows::default();
         for (release, cost, line) in rows {
             let prices = balance.asked(release.window, cost)?;
             balance.add(release.window, &prices)?;
@@ -211,8 +215,9 @@ impl Ledger {
             row.chain = row.chained(&chain);
             chain = row.chain;
             write(tables, &row)?;
-            settle(tables, &row)?;
+            settled.add(&row);
         }
+        settled.write(tables)?;
         keep(tables, &account.name, &before, &balance.entries())?;
         tables.execute("UPDATE release SET delivered = 1 WHERE sequence > ?1", &[SqlValue::Number(start)])?;
         advance(tables, sequence, &chain)?;
@@ -246,30 +251,93 @@ impl Ledger {
     /// If the rows cannot be written; then none is marked.
     pub fn mark(&mut self, rows: &[Row]) -> Result<Vec<bool>, LedgerError> {
         let mut transaction = Transaction::begin(&mut *self.store)?;
-        let mut news = Vec::with_capacity(rows.len());
-        for row in rows {
-            let mark = "UPDATE release SET delivered = 1 WHERE sequence = ?1 AND delivered = 0";
-            news.push(transaction.store().execute(mark, &[SqlValue::Number(row.sequence)])? == 1);
+        let mut news = BTreeSet::new();
+        for run in rows.chunk_by(|row, next| row.sequence + 1 == next.sequence) {
+            let [Some(first), Some(last)] = [run.first(), run.last()] else { continue };
+            let mark = "UPDATE release SET delivered = 1 WHERE sequence BETWEEN ?1 AND ?2 AND delivered = 0
+                        RETURNING sequence";
+            let values = [SqlValue::Number(first.sequence), SqlValue::Number(last.sequence)];
+            news.extend(all(transaction.store(), mark, &values, |row| number(row, 0))?);
         }
         transaction.commit()?;
-        Ok(news)
+        Ok(rows.iter().map(|row| news.remove(&row.sequence)).collect())
     }
 }
 
-/// Moves the settled frontier of a release up to the window of a row that settles it: one row each, whatever
-/// the number of windows.
-fn settle(store: &mut dyn Store, row: &Row) -> Result<(), LedgerError> {
-    let ReleaseId { job, name, version, window, part, .. } = &row.release;
-    if part.is_some() || row.status == ReleaseStatus::Skipped {
-        return Ok(());
+/// The rows of a transaction that settle their windows: of each version of a release the latest window.
+#[derive(Default)]
+struct SettledRows(BTreeMap<(Name, Name, Digest), i64>);
+
+impl SettledRows {
+    fn add(&mut self, row: &Row) {
+        let ReleaseId { job, name, version, window, part, .. } = &row.release;
+        if part.is_some() || row.status == ReleaseStatus::Skipped {
+            return;
+        }
+        let until = self.0.entry((job.clone(), name.clone(), *version)).or_insert(window.end());
+        *until = window.end().max(*until);
     }
-    let values = [
-        SqlValue::Text(job.as_str()),
-        SqlValue::Text(name.as_str()),
-        SqlValue::Bytes(version.bytes()),
-        SqlValue::Number(window.end()),
-    ];
-    let raise = "INSERT INTO settled VALUES (?1, ?2, ?3, ?4) ON CONFLICT (job, name, version)
-                 DO UPDATE SET until = excluded.until WHERE settled.until < excluded.until";
-    store.execute(raise, &values).map(drop)
+
+    /// Moves the settled frontiers up to these windows: one row each, whatever the number of windows.
+    fn write(self, store: &mut dyn Store) -> Result<(), LedgerError> {
+        for ((job, name, version), until) in self.0 {
+            let values = [
+                SqlValue::Text(job.as_str()),
+                SqlValue::Text(name.as_str()),
+                SqlValue::Bytes(version.bytes()),
+                SqlValue::Number(until),
+            ];
+            let raise = "INSERT INTO settled VALUES (?1, ?2, ?3, ?4) ON CONFLICT (job, name, version)
+                         DO UPDATE SET until = excluded.until WHERE settled.until < excluded.until";
+            store.execute(raise, &values)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AccountSpec;
+    use super::super::scratch::{ScratchPlace, everywhere};
+    use super::*;
+    use crate::accounting::{Adjacency, PrivacyCost, Promise};
+
+    fn sealing(start: i64) -> Sealing {
+        let release = ReleaseId {
+            account: Name::new("account", "visits").unwrap(),
+            job: Name::new("job", "web").unwrap(),
+            version: Digest::of(b"version 1"),
+            name: Name::new("name", "hours").unwrap(),
+            window: Interval::new(start, start + 10).unwrap(),
+            part: None,
+        };
+        let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.01).unwrap());
+        let (charge, status) = (Some(Charge::Cost(cost)), ReleaseStatus::Sealed);
+        Sealing { release, charge, status, line: "{}".to_owned(), state: None }
+    }
+
+    // Refutes a mark of a row between two that are marked, a mark that counts twice, and a frontier at the window
+    // that a commit has sealed last.
+    fn rows_are_marked_and_settled_whatever_their_order(at: ScratchPlace) {
+        let scratch = at.scratch();
+        let mut ledger = Ledger::create(scratch.ledger()).unwrap();
+        let account = Name::new("account", "visits").unwrap();
+        let cap = PrivacyCost::zcdp(1.0).unwrap();
+        ledger
+            .register(&AccountSpec::new(account, Adjacency::PERSON, Promise::Lifetime, cap).unwrap())
+            .unwrap();
+        let claim = ledger.claim(&Name::new("job", "web").unwrap()).unwrap();
+        let rows = ledger.seal(&claim, &[40, 20, 10, 30, 0].map(sealing)).unwrap();
+        let chosen = [0, 2, 3].map(|at: usize| rows[at].clone());
+        assert_eq!(ledger.mark(&chosen).unwrap(), [true, true, true]);
+        let is_marked: Vec<bool> =
+            rows.iter().map(|row| ledger.look_up(row.release()).unwrap().unwrap().is_delivered()).collect();
+        assert_eq!(is_marked, [true, false, true, true, false]);
+        assert_eq!(ledger.mark(&rows).unwrap(), [false, true, false, false, true]);
+        assert_eq!(ledger.mark(&[rows[1].clone(), rows[1].clone()]).unwrap(), [false, false]);
+        let job = Name::new("job", "web").unwrap();
+        assert_eq!(ledger.settled(&job).unwrap().values().copied().collect::<Vec<_>>(), [50]);
+    }
+
+    everywhere! { rows_are_marked_and_settled_whatever_their_order }
 }

@@ -18,6 +18,10 @@ const WARM: Duration = Duration::from_secs(60);
 /// The least number of samples of a life, five a second, from which its growth is read.
 const SAMPLES: usize = 300;
 
+/// The number of samples of a life after which the newest 500 windows of each release are all there: its growth is read
+/// from then on, if it is longer than three times that.
+const FULL: usize = 10 * 60 * 5;
+
 /// The latency below which a job has caught up after a fault, in microseconds.
 const CAUGHT_UP: i64 = 2 * SECOND;
 
@@ -78,7 +82,10 @@ impl Measures {
     }
 
     fn end_life(&mut self) {
-        let memory = std::mem::take(&mut self.memory);
+        let mut memory = std::mem::take(&mut self.memory);
+        if memory.len() > 3 * FULL {
+            memory.drain(..FULL);
+        }
         if memory.len() >= SAMPLES {
             let third = memory.len() / 3;
             let (early, late) = (median(&memory[..third]), median(&memory[2 * third..]));
