@@ -144,6 +144,16 @@ pub enum SkipReason {
     InputGap,
 }
 
+impl SkipReason {
+    /// The reason in the line of the window.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            SkipReason::Late => "late",
+            SkipReason::InputGap => "input gap",
+        }
+    }
+}
+
 // Queue of the submitted releases, in the order in which they came: rows are written in that order and in no
 // other, whatever else is in progress.
 

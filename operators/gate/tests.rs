@@ -196,7 +196,7 @@ fn a_missed_window_is_skipped_for_good_at_no_cost(at: ScratchPlace) {
     handle.skip(release(0), SkipReason::Late);
     let skipped = row(&handle);
     assert_eq!(skipped.status(), ReleaseStatus::Skipped);
-    assert!(skipped.line().ends_with("\"skipped\":true}"), "{}", skipped.line());
+    assert!(skipped.line().ends_with("\"skipped\":true,\"why\":\"late\"}"), "{}", skipped.line());
     handle.delivered(&skipped);
     handle.skip(release(1), SkipReason::InputGap);
     let gap = row(&handle);

@@ -57,9 +57,9 @@ impl ReleaseId {
         tombstone(self, status_word(status))
     }
 
-    /// The tombstone of a window that lacks a part of its input.
-    pub(crate) fn input_gap(&self) -> String {
-        format!("{{{},\"skipped\":true,\"why\":\"input gap\"}}", head(self))
+    /// The tombstone of a window that was skipped for this reason.
+    pub(crate) fn skipped(&self, why: &str) -> String {
+        format!("{{{},\"skipped\":true,\"why\":\"{why}\"}}", head(self))
     }
 
     /// The tombstone of a window whose charge would count before the floor of the ledger's archives.

@@ -84,9 +84,9 @@ impl Driver {
 
     pub(super) fn tombstone(&self, id: Digest, status: ReleaseStatus) -> Option<Sealing> {
         let PendingRequest { release, skip, .. } = self.requests.get(&id)?;
-        let line = match skip {
-            Some(SkipReason::InputGap) if status == ReleaseStatus::Skipped => release.input_gap(),
-            _ => release.tombstone(status),
+        let line = match skip.filter(|_| status == ReleaseStatus::Skipped) {
+            Some(why) => release.skipped(why.word()),
+            None => release.tombstone(status),
         };
         self.sealing(id, status, line)
     }
