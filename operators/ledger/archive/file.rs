@@ -116,7 +116,7 @@ impl Archive {
             trouble(path, "it is no archive of a ledger, or one of another version of discreet")
         })?;
         let (ledger, first) = (chain.ledger, chain.sequence);
-        let mut rows = 0;
+        let (mut rows, mut next) = (0, DROPPED_AFTER);
         loop {
             let (kind, body) = from.next().map_err(refuse)?;
             match kind {
@@ -138,8 +138,9 @@ impl Archive {
                 }
             }
             rows += 1;
-            if rows % DROPPED_AFTER == 0 {
-                restrict(&mut chain, floor);
+            if rows >= next {
+                // As many rows as there are entries: to drop some costs as much as all of them.
+                next = rows + DROPPED_AFTER.max(restrict(&mut chain, floor) as u64);
             }
         }
         let content = from.hasher.finalize();

@@ -39,8 +39,9 @@ fn block(promise: Promise, floor: Time) -> i64 {
     Interval::new(last, last + 1).map_or(i64::MIN, |moment| moment.blocks(span).0)
 }
 
-/// Drops the entries that no charge from the floor on reads.
-pub(in crate::ledger) fn restrict(chain: &mut Chain, floor: Time) {
+/// Drops the entries that no charge from the floor on reads, and returns the number of the others.
+pub(in crate::ledger) fn restrict(chain: &mut Chain, floor: Time) -> usize {
+    let mut kept = 0;
     for account in chain.due.accounts.values_mut() {
         let promise = account.promise();
         if matches!(promise, Promise::Lifetime | Promise::Windows(_)) {
@@ -52,8 +53,10 @@ pub(in crate::ledger) fn restrict(chain: &mut Chain, floor: Time) {
         entries.retain(|place, _| {
             least(promise, place.reach, floor, newest).is_none_or(|least| place.start >= least)
         });
+        kept += entries.len();
         *account = account.holding(entries);
     }
+    kept
 }
 
 /// The least stored place of the entries of each reach that a charge from the floor on may read; `None` where it may
