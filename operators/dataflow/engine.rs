@@ -9,9 +9,12 @@ pub(crate) use timely::communication::allocator::zero_copy::initialize::{
     CommsGuard, initialize_networking_from_sockets,
 };
 pub(crate) use timely::communication::{Hooks, initialize_from};
-pub(crate) use timely::container::CapacityContainerBuilder;
+pub(crate) use timely::container::buffer::default_capacity as message_capacity;
+pub(crate) use timely::container::{
+    CapacityContainerBuilder, ContainerBuilder, LengthPreservingContainerBuilder, PushInto,
+};
 pub(crate) use timely::dataflow::InputHandle;
-pub(crate) use timely::dataflow::channels::pact::{Exchange, Pipeline};
+pub(crate) use timely::dataflow::channels::pact::{Exchange, ExchangeCore, Pipeline};
 pub(crate) use timely::dataflow::operators::generic::OutputBuilder;
 pub(crate) use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 pub(crate) use timely::dataflow::operators::generic::operator::empty;

@@ -211,6 +211,7 @@
 pub mod bounding;
 mod driver;
 mod engine;
+mod messages;
 mod pipeline;
 mod release;
 #[cfg(test)]

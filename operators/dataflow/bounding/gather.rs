@@ -32,8 +32,8 @@ struct GroupRules<'a, K, R> {
     names: &'a KeyNumbers<K>,
 }
 
-impl<P: Identity + Eq, R: Rule> Gather<P, R> {
-    pub(super) fn new() -> Gather<P, R> {
+impl<P, R: Rule> Default for Gather<P, R> {
+    fn default() -> Gather<P, R> {
         Gather {
             index: Index::default(),
             rows: Vec::new(),
@@ -45,7 +45,9 @@ impl<P: Identity + Eq, R: Rule> Gather<P, R> {
             choices: Vec::new(),
         }
     }
+}
 
+impl<P: Identity + Eq, R: Rule> Gather<P, R> {
     /// Cuts every person of a part down to what may still count.
     pub(super) fn settle<K: Identity + Ord + Clone>(
         &mut self,

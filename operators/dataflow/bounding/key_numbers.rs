@@ -11,11 +11,16 @@ use super::selector::ContributionSelector;
 pub(super) struct KeyNumbers<K> {
     keys: Vec<K>,
     hashes: Vec<u64>,
+    /// Empty while there are no more than [`FEW`] keys.
     index: Index,
     heap: usize,
     /// The only keys that get numbers, where they are listed: they have them from the first on.
     listed: Option<Arc<[K]>>,
 }
+
+/// The number of keys up to which all are compared by their hashes: the index of one more takes 256 bytes. In tests
+/// few, so that there is an index.
+const FEW: usize = if cfg!(test) { 2 } else { 8 };
 
 impl<K: Identity + Ord + Clone> KeyNumbers<K> {
     pub(super) fn new(selector: &ContributionSelector, listed: Option<Arc<[K]>>) -> KeyNumbers<K> {
@@ -30,23 +35,46 @@ impl<K: Identity + Ord + Clone> KeyNumbers<K> {
     pub(super) fn number(&mut self, selector: &ContributionSelector, key: &K) -> Option<u32> {
         let hash = selector.key(key);
         if self.listed.is_some() {
-            return self.index.find(hash as u32, |at| self.keys[at as usize] == *key);
+            return match self.index.is_empty() {
+                true => self.find_among_few(hash, key),
+                false => self.index.find(hash as u32, |at| self.keys[at as usize] == *key),
+            };
         }
         Some(self.insert(hash, key))
     }
 
     #[inline]
+    fn find_among_few(&self, hash: u64, key: &K) -> Option<u32> {
+        let mut known = self.hashes.iter().zip(&self.keys);
+        known.position(|(known, name)| *known == hash && name == key).map(|at| at as u32)
+    }
+
+    #[inline]
     fn insert(&mut self, hash: u64, key: &K) -> u32 {
-        self.index.grow();
         let next = self.keys.len() as u32;
-        if let Some(found) = self.index.find_or_insert(hash as u32, next, |at| self.keys[at as usize] == *key)
-        {
-            return found;
-        }
+        let found = if self.index.is_empty() {
+            self.find_among_few(hash, key)
+        } else {
+            self.index.grow();
+            self.index.find_or_insert(hash as u32, next, |at| self.keys[at as usize] == *key)
+        };
+        found.unwrap_or_else(|| self.name(hash, key))
+    }
+
+    /// Gives a new key the next number; the index has it, where there is one.
+    #[cold]
+    fn name(&mut self, hash: u64, key: &K) -> u32 {
+        let next = self.keys.len() as u32;
         // 2^32 keys would need 80 GB here; a worker's memory ends first.
         self.heap += key.heap();
         self.keys.push(key.clone());
         self.hashes.push(hash);
+        if self.index.is_empty() && self.keys.len() > FEW {
+            self.index.reset(2 * FEW);
+            for (number, hash) in self.hashes.iter().enumerate() {
+                self.index.find_or_insert(*hash as u32, number as u32, |_| false);
+            }
+        }
         next
     }
 
@@ -67,7 +95,7 @@ impl<K: Identity + Ord + Clone> KeyNumbers<K> {
     pub(super) fn clear(&mut self, selector: &ContributionSelector) {
         self.keys.clear();
         self.hashes.clear();
-        self.index.reset(0);
+        self.index.clear();
         self.heap = 0;
         for key in self.listed.clone().iter().flat_map(|keys| keys.iter()) {
             self.insert(selector.key(key), key);
@@ -96,6 +124,18 @@ pub(super) struct Index {
 }
 
 impl Index {
+    /// Returns true if it has room for nothing.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Forgets everything, and has room for nothing until it is reset.
+    pub(super) fn clear(&mut self) {
+        self.slots.clear();
+        self.held = 0;
+    }
+
     /// Forgets everything, and makes room for so many.
     pub(super) fn reset(&mut self, room: usize) {
         self.slots.clear();

@@ -30,8 +30,10 @@ pub struct PersonTable<P, K, R: Rule> {
     names: KeyNumbers<K>,
     /// The number of named keys from which on those that nobody has any more are forgotten.
     names_limit: usize,
-    parts: Box<[PanePart<P, R>; PARTS]>,
-    gather: Gather<P, R>,
+    /// One, or [`PARTS`] once there is more than little.
+    parts: Vec<PanePart<P, R>>,
+    /// The work space, once something was gathered.
+    gather: Option<Box<Gather<P, R>>>,
 }
 
 /// Below this number of names nobody looks which of them are still needed. In tests few, so that it happens
@@ -52,8 +54,8 @@ where
             names: KeyNumbers::new(&selector, None),
             selector,
             names_limit: NAMES,
-            parts: Box::new(std::array::from_fn(|_| PanePart::new())),
-            gather: Gather::new(),
+            parts: vec![PanePart::new()],
+            gather: None,
         }
     }
 
@@ -87,12 +89,42 @@ where
     #[inline]
     fn put(&mut self, person: P, key: u32, value: R::Value) {
         let hash = self.selector.person(&person);
-        let at = part_of(hash);
+        // The number of parts is a power of two.
+        let last = self.parts.len() - 1;
+        let at = part_of(hash) & last;
         let part = &mut self.parts[at];
         part.heap += person.heap() + self.rule.heap(&value);
         part.fresh.push(Fresh { person, slot: slot_of(hash), key, value });
-        if part.is_full() {
+        if last == 0 && part.fresh.len() >= LITTLE {
+            self.divide();
+        } else if part.is_full() {
             self.settle(at);
+        }
+    }
+
+    /// Gives each person of the one part a part by its hash.
+    #[cold]
+    fn divide(&mut self) {
+        let PersonTable { selector, rule, parts, .. } = self;
+        let one = std::mem::replace(parts, std::iter::repeat_with(PanePart::new).take(PARTS).collect());
+        let place = |person: &P| part_of(selector.person(person));
+        for PanePart { fresh, brought, rows, held, .. } in one {
+            for fresh in fresh {
+                let part = &mut parts[place(&fresh.person)];
+                part.heap += fresh.person.heap() + rule.heap(&fresh.value);
+                part.fresh.push(fresh);
+            }
+            let mut start = 0;
+            let rows = rows.into_iter().flat_map(|row| {
+                let own = &held[start..row.end as usize];
+                start = row.end as usize;
+                own.iter().map(move |keyed| (row.person.clone(), row.slot, keyed.clone())).collect::<Vec<_>>()
+            });
+            for (person, slot, keyed) in brought.into_iter().chain(rows) {
+                let part = &mut parts[place(&person)];
+                part.heap += person.heap() + rule.held_heap(&keyed.held);
+                part.brought.push((person, slot, keyed));
+            }
         }
     }
 
@@ -100,6 +132,12 @@ where
     ///
     /// Both must have been made with one chooser, cap, rule and list of keys. The other one stays as it is.
     pub fn merge(&mut self, other: &PersonTable<P, K, R>) {
+        let little = |table: &Self| table.parts.len() == 1 && table.parts[0].things() < LITTLE;
+        if self.parts.len() == 1 && !(little(self) && little(other)) {
+            self.divide();
+        }
+        let last = self.parts.len() - 1;
+        let place = |person: &P| part_of(self.selector.person(person)) & last;
         let mut numbers = vec![u32::MAX; other.names.len()];
         let mut number = |names: &mut KeyNumbers<K>, theirs: u32| {
             let ours = &mut numbers[theirs as usize];
@@ -108,21 +146,20 @@ where
             }
             *ours
         };
-        for (at, theirs) in other.parts.iter().enumerate() {
-            let part = &mut self.parts[at];
-            part.heap += theirs.heap;
-            for (row, held) in theirs.rows() {
-                for Keyed { key, held } in held {
-                    let key = number(&mut self.names, *key);
-                    part.brought.push((row.person.clone(), row.slot, Keyed { key, held: held.clone() }));
-                }
-            }
-            for (person, slot, Keyed { key, held }) in &theirs.brought {
+        for theirs in &other.parts {
+            let held =
+                theirs.rows().flat_map(|(row, held)| held.iter().map(|keyed| (&row.person, row.slot, keyed)));
+            let brought = theirs.brought.iter().map(|(person, slot, keyed)| (person, *slot, keyed));
+            for (person, slot, Keyed { key, held }) in held.chain(brought) {
                 let key = number(&mut self.names, *key);
-                part.brought.push((person.clone(), *slot, Keyed { key, held: held.clone() }));
+                let part = &mut self.parts[place(person)];
+                part.heap += person.heap() + self.rule.held_heap(held);
+                part.brought.push((person.clone(), slot, Keyed { key, held: held.clone() }));
             }
             for fresh in &theirs.fresh {
                 let key = number(&mut self.names, fresh.key);
+                let part = &mut self.parts[place(&fresh.person)];
+                part.heap += fresh.person.heap() + self.rule.heap(&fresh.value);
                 part.fresh.push(Fresh {
                     person: fresh.person.clone(),
                     value: fresh.value.clone(),
@@ -131,7 +168,7 @@ where
                 });
             }
         }
-        for at in 0..PARTS {
+        for at in 0..self.parts.len() {
             if self.parts[at].is_full() {
                 self.settle(at);
             }
@@ -155,6 +192,7 @@ where
         let mut totals: Vec<Option<T>> = Vec::new();
         totals.resize_with(self.names.len(), || None);
         let PersonTable { selector, cap, rule, names, parts, gather, .. } = self;
+        let gather = gather.get_or_insert_default();
         for part in parts.iter_mut() {
             gather.close(part, selector, *cap, rule, names, |person, group| {
                 if !admit(person) {
@@ -179,6 +217,7 @@ where
         let mut totals: Vec<Option<T>> = Vec::new();
         totals.resize_with(self.names.len(), || None);
         let PersonTable { selector, cap, rule, names, parts, gather, .. } = self;
+        let gather = gather.get_or_insert_default();
         for part in parts.iter_mut() {
             gather.close(part, selector, *cap, rule, names, |person, group| {
                 let place = selector.person(person);
@@ -213,8 +252,10 @@ where
 
     /// Forgets everything but its memory.
     pub fn clear(&mut self) {
-        for part in self.parts.iter_mut() {
-            part.clear();
+        match &mut self.parts[..] {
+            // Of little the next window makes new.
+            [one] => (*one, self.gather) = (PanePart::new(), None),
+            parts => parts.iter_mut().for_each(PanePart::clear),
         }
         self.names.clear(&self.selector);
         self.names_limit = NAMES;
@@ -235,21 +276,21 @@ where
     /// values is counted as they come in, and again when they are given up.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
-            + size_of_val(&*self.parts)
+            + self.parts.capacity() * size_of::<PanePart<P, R>>()
             + self.parts.iter().map(PanePart::bytes).sum::<usize>()
-            + self.gather.bytes()
+            + self.gather.as_ref().map_or(0, |gather| size_of::<Gather<P, R>>() + gather.bytes())
             + self.names.bytes()
     }
 
     fn settle(&mut self, at: usize) {
         let PersonTable { selector, cap, rule, names, parts, gather, .. } = self;
-        gather.settle(&mut parts[at], selector, *cap, rule, names);
+        gather.get_or_insert_default().settle(&mut parts[at], selector, *cap, rule, names);
     }
 
     /// Somebody's many keys were named; those that were given up since lose their names.
     #[cold]
     fn forget_names(&mut self) {
-        for at in 0..PARTS {
+        for at in 0..self.parts.len() {
             self.settle(at);
         }
         if self.names.listed().is_some() {
@@ -291,6 +332,10 @@ redacted!([P, K, R: Rule] PersonTable<P, K, R>);
 /// table of pages, and the part of a million persons still fits the second level while it is gathered: of 16,
 /// 32, 64 and 128 this was the fastest at 10 thousand, 100 thousand and a million people.
 pub(super) const PARTS: usize = 32;
+
+/// The number of records up to which a table has one part: many windows of a few records each are open at a time.
+/// In tests few, so that tables of either kind meet.
+const LITTLE: usize = if cfg!(test) { 6 } else { 256 };
 
 /// So many records of a part wait at least before they are gathered: 8 MB of a table with numbers for
 /// persons. With half of it a window of 500 thousand records is gathered twice, which costs a fifth more. In
@@ -355,6 +400,11 @@ impl<P, R: Rule> PanePart<P, R> {
             start = row.end as usize;
             (row, held)
         })
+    }
+
+    /// The number of records and entries.
+    pub(super) fn things(&self) -> usize {
+        self.fresh.len() + self.brought.len() + self.held.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {

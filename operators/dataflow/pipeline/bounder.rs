@@ -15,9 +15,9 @@ use super::unit::{Batches, Pane, ProtectedUnit, RecordContribution};
 use crate::accounting::Interval;
 use crate::dataflow::bounding::{Cap, ContributionSelector};
 use crate::dataflow::engine::{
-    Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
-    Pipeline, StreamVec, Travels,
+    Capability, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder, Pipeline, StreamVec, Travels,
 };
+use crate::dataflow::messages::SmallMessages;
 use crate::dataflow::windows::Schedule;
 use crate::mechanisms::{Key, Statistic, Tally};
 use crate::time::Time;
@@ -53,7 +53,7 @@ where
         None => (None, None),
     };
     let (output, stream) = builder.new_output::<Vec<(u64, Portion<AggregationPart<Q>>)>>();
-    let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
+    let mut output = OutputBuilder::<_, SmallMessages<_>>::from(output);
 
     builder.build(move |mut capabilities| {
         let mut held = capabilities.pop();
@@ -92,7 +92,7 @@ where
                 let admitted = admission.as_mut().map(Admission::admitted);
                 let parts = totals.into_iter().map(|(key, total)| Portion::Part(Q::part(key, total)));
                 let parts = parts.chain(admitted.map(Portion::Admitted)).map(|part| (number, part));
-                output.session(&*capability).give_iterator(parts);
+                output.session_with_builder(&*capability).give_iterator(parts);
             }
             match panes.next() {
                 Some((_, close)) if !ended => advance(&mut held, close - 1),
@@ -126,6 +126,10 @@ pub(super) struct RecordReading<D, U, T, G, V> {
     pub(super) records: std::marker::PhantomData<fn(D)>,
 }
 
+/// The number of panes whose memory is kept for the next ones: those of the windows that are open at a time in most
+/// jobs, and few of a backlog's.
+const SPARE: usize = 4;
+
 /// The open panes of one statistic on one worker.
 pub(super) struct Panes<D, U: ProtectedUnit<D>, Q: Aggregation, T, G, V> {
     reading: RecordReading<D, U, T, G, V>,
@@ -136,8 +140,11 @@ pub(super) struct Panes<D, U: ProtectedUnit<D>, Q: Aggregation, T, G, V> {
     late: i64,
     /// By pane, and by the first of its windows that it counts in.
     open: BTreeMap<(u64, u64), usize>,
-    panes: Vec<U::Pane<Q>>,
+    panes: Vec<Option<Box<U::Pane<Q>>>>,
+    /// The places in `panes` that have none.
     free: Vec<usize>,
+    /// Panes with the memory of former ones.
+    spare: Vec<Box<U::Pane<Q>>>,
     /// The first window that is not closed.
     next: u64,
     /// The pane of the last record.
@@ -181,6 +188,7 @@ where
             open: BTreeMap::new(),
             panes: Vec::new(),
             free: Vec::new(),
+            spare: Vec::new(),
             next: 0,
             last,
         }
@@ -202,7 +210,8 @@ where
             }
             let value = (self.reading.value)(record);
             let brought = RecordContribution { time, key: &key, value };
-            self.reading.unit.add(&mut self.panes[pane], &self.question, &self.selector, item, brought);
+            let Some(pane) = &mut self.panes[pane] else { continue };
+            self.reading.unit.add(pane, &self.question, &self.selector, item, brought);
         }
     }
 
@@ -240,12 +249,29 @@ where
             Some(window) if !self.schedule.overlaps() => self.selector.within(window.start()),
             _ => self.selector.clone(),
         };
-        if let Some(at) = self.free.pop() {
-            self.panes[at].reuse(selector);
-            return at;
+        let pane = match self.spare.pop() {
+            Some(mut pane) => {
+                pane.reuse(selector);
+                pane
+            }
+            None => Box::new(U::pane(&self.question, self.cap, selector)),
+        };
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.panes.push(None);
+            self.panes.len() - 1
+        });
+        self.panes[at] = Some(pane);
+        at
+    }
+
+    /// Takes a pane out of its place.
+    fn discard(&mut self, at: usize) {
+        self.free.push(at);
+        if let Some(pane) = self.panes[at].take()
+            && self.spare.len() < SPARE
+        {
+            self.spare.push(pane);
         }
-        self.panes.push(U::pane(&self.question, self.cap, selector));
-        self.panes.len() - 1
     }
 
     /// The next window to close, and when it closes.
@@ -279,17 +305,18 @@ where
             self.open.range(range).filter(|((_, first), _)| *first <= number).map(|(_, &at)| at).collect();
         let totals = match held[..] {
             [] => Vec::new(),
-            [only] if !self.schedule.overlaps() => self.panes[only].close(&self.question, closing),
+            [only] if !self.schedule.overlaps() => self.close_pane(only, closing),
             _ => {
                 let whole = self.fresh(number);
                 for at in held {
                     // Never one and the same: the whole was free.
-                    if let Ok([whole, pane]) = self.panes.get_disjoint_mut([whole, at]) {
+                    if let Ok([Some(whole), Some(pane)]) = self.panes.get_disjoint_mut([whole, at]) {
                         whole.merge(pane, &self.question);
                     }
                 }
-                self.free.push(whole);
-                self.panes[whole].close(&self.question, closing)
+                let totals = self.close_pane(whole, closing);
+                self.discard(whole);
+                totals
             }
         };
         // Panes are in the order of their windows, so those that no later window has come first.
@@ -297,9 +324,18 @@ where
             if self.schedule.windows_of(entry.key().0).end > self.next {
                 break;
             }
-            self.free.push(entry.remove());
+            let at = entry.remove();
+            self.discard(at);
         }
         (number, totals)
+    }
+
+    fn close_pane(
+        &mut self,
+        at: usize,
+        closing: &mut Closing<'_, U::Person, Q::Key>,
+    ) -> Vec<(Q::Key, Q::Total)> {
+        self.panes[at].as_mut().map_or_else(Vec::new, |pane| pane.close(&self.question, closing))
     }
 
     /// Returns true if there is a last window.

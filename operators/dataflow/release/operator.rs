@@ -16,9 +16,10 @@ use super::window_queue::{WindowAction, WindowQueue};
 use crate::accounting::Interval;
 use crate::dataflow::driver::{Context, Fed, ProcessShared, RunError, draws_for_a_dataflow};
 use crate::dataflow::engine::{
-    Capability, CapacityContainerBuilder, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder,
-    Probing, StreamVec, SyncActivator, Travels,
+    Capability, ExchangeCore, MutableAntichain, OperatorBuilder, OutputBuilder, Probing, StreamVec,
+    SyncActivator, Travels,
 };
+use crate::dataflow::messages::SmallMessages;
 use crate::dataflow::windows::{Clock, Schedule, Windows};
 use crate::gate;
 use crate::gate::{
@@ -165,9 +166,10 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
     let Fed { stream, context } = parts;
     let scope = stream.scope();
     let mut builder = OperatorBuilder::new("Release".to_owned(), scope);
-    let mut input = builder.new_input(stream, Exchange::new(|_: &(u64, S::Part)| 0));
+    let mut input =
+        builder.new_input(stream, ExchangeCore::<SmallMessages<_>, _>::new_core(|_: &(u64, S::Part)| 0));
     let (releases, release_stream) = builder.new_output::<Vec<LeavingRelease>>();
-    let mut releases = OutputBuilder::<_, CapacityContainerBuilder<Vec<LeavingRelease>>>::from(releases);
+    let mut releases = OutputBuilder::<_, SmallMessages<LeavingRelease>>::from(releases);
 
     let address = builder.operator_info().address;
     let activator = scope.activator_for(Rc::clone(&address));
@@ -197,7 +199,9 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
             let complete =
                 frontiers.iter().flat_map(|frontier| frontier.frontier().iter().copied().min()).min();
             let mut releases = releases.activate();
-            sequencer.serve(complete, &mut |capability, release| releases.session(capability).give(release));
+            sequencer.serve(complete, &mut |capability, release| {
+                releases.session_with_builder(capability).give(release)
+            });
             if let Some(wait) = sequencer.next_look() {
                 activator.activate_after(wait);
             }

@@ -61,3 +61,18 @@ fn a_person_may_have_very_many_keys() {
     }
     assert_eq!(table.totals(|_| true).len(), 200_000);
 }
+
+// Refutes a table of a few records that has room for many, before its window or after it: many windows are open at a
+// time.
+#[test]
+fn a_table_of_few_records_takes_little() {
+    let mut table = PersonTable::new(ContributionSelector::new([5; 32]), Cap::new(1, 2).unwrap(), Count);
+    for _ in 0..3 {
+        for person in 0..5u64 {
+            table.add(person, &0, ());
+        }
+        assert!(held(&table) < 1_200, "{}", held(&table));
+        assert_eq!(table.totals(|_| true).len(), 1);
+        assert!(held(&table) < 1_000, "{}", held(&table));
+    }
+}
