@@ -38,6 +38,19 @@ pub(crate) fn disk(scene: &Scene, at: &str, size: &str) -> Option<Mount> {
     mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "none"], scene.at(at))
 }
 
+/// Mounts an overlay at a new directory, of two other new ones, of which a disk in memory holds the changes;
+/// `None` likewise. The overlay comes first, so that it is removed first.
+pub(crate) fn overlay(scene: &Scene, at: &str) -> Option<(Mount, Mount)> {
+    let changes = disk(scene, "changes", "20m")?;
+    for name in [at, "below", "changes/upper", "changes/work"] {
+        std::fs::create_dir(scene.at(name)).unwrap();
+    }
+    let path = |name: &str| scene.at(name).display().to_string();
+    let (below, upper, work) = (path("below"), path("changes/upper"), path("changes/work"));
+    let options = format!("lowerdir={below},upperdir={upper},workdir={work}");
+    Some((mount(&["-t", "overlay", "-o", &options, "none"], scene.at(at))?, changes))
+}
+
 fn mount(what: &[&str], at: PathBuf) -> Option<Mount> {
     match Command::new("mount").args(what).arg(&at).output() {
         Ok(output) if output.status.success() => Some(Mount(at)),

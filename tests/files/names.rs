@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::fresh;
-use crate::mounts::bound;
+use crate::mounts::{bound, overlay};
 use crate::scene::Scene;
 
 /// Writes the same job again, with the ledger and the key under other names.
@@ -71,4 +71,19 @@ fn a_symbolic_link_to_a_ledger_is_the_ledger() {
     scene.done(&["replay", "job.toml", "--out", "again.jsonl"]);
     assert_eq!(scene.read("again.jsonl"), scene.read("releases.jsonl"));
     assert_eq!(scene.charged("away/link.ledger"), spent);
+}
+
+// Refutes an overlay of two file systems, as containers and live systems have, that is taken for a mount of
+// the file.
+#[test]
+fn a_ledger_in_an_overlay_is_no_mount_point() {
+    let scene = fresh("overlay");
+    let Some(_mounts) = overlay(&scene, "merged") else { return };
+    for name in ["job.ledger", "job.ledger.key"] {
+        fs::copy(scene.at(name), scene.at("merged").join(name)).unwrap();
+    }
+    let job = scene.read("job.toml");
+    scene.write("job.toml", job.replace("\"job.ledger\"", "\"merged/job.ledger\""));
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    scene.verify("merged/job.ledger");
 }

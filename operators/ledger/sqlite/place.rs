@@ -164,9 +164,13 @@ impl LedgerFile {
     /// Checks that the file has no second name, by hard link or by mount.
     fn has_one_name(&self, metadata: &Metadata) -> Result<(), String> {
         self.has_one_link(metadata)?;
-        let other_device = fs::metadata(self.directory()).is_ok_and(|parent| parent.dev() != self.device);
+        // Within one overlay of two file systems a file and its directory have two devices.
+        let other_mount = match (mount_of(&self.path), mount_of(self.directory())) {
+            (Some(own), Some(around)) => own != around,
+            _ => fs::metadata(self.directory()).is_ok_and(|around| around.dev() != self.device),
+        };
         let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
-        if other_device || is_mount_point(&mounts, &self.path) {
+        if other_mount || is_mount_point(&mounts, &self.path) {
             return Err(format!(
                 "ledger {}: it is a mount point itself, so its -wal and its locks would lie outside of the mount; mount \
                  the directory that holds it",
@@ -216,6 +220,19 @@ fn file_system(path: &Path) -> Option<String> {
     let path = fs::canonicalize(path).ok()?;
     let mounts = fs::read("/proc/self/mountinfo").ok()?;
     kind_among(&mounts, &path)
+}
+
+/// Returns the kernel's number of the mount that a path is on, from Linux 5.8 on.
+#[cfg(target_os = "linux")]
+fn mount_of(path: &Path) -> Option<u64> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok()?;
+    (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn mount_of(_: &Path) -> Option<u64> {
+    None
 }
 
 /// The lines of `mountinfo`, each as its mount point and its type: the fifth field, and the field after ` -
