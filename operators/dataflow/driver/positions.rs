@@ -81,9 +81,11 @@ impl PositionTrack {
 
     /// Changes a position to one before which no other record lies: where the former one holds.
     fn move_on(&mut self, partition: String, position: Option<Vec<u8>>) {
-        let newest = self.pending.iter_mut().rev().find(|pending| pending.changed.contains_key(&partition));
-        match newest {
-            Some(pending) => _ = pending.changed.insert(partition, position),
+        let newest = self.pending.iter().rposition(|pending| pending.changed.contains_key(&partition));
+        // The positions of the former run hold until the first milestone is passed, which has all partitions.
+        let first = (!self.is_based && !self.pending.is_empty()).then_some(0);
+        match newest.or(first) {
+            Some(at) => _ = self.pending[at].changed.insert(partition, position),
             None => {
                 self.is_based = true;
                 self.set(partition, position);
@@ -308,6 +310,20 @@ mod tests {
         assert_eq!(at(&track), None, "the partition is gone");
         track.add(Milestone { latest: Time::MIN, ..milestone(0, 5) });
         assert_eq!(at(&track), Some(5), "no record lies before it");
+    }
+
+    // Refutes a new partition that is written without those of the first milestone, which is still needed.
+    #[test]
+    fn a_partition_that_is_new_before_the_first_milestone_is_passed_waits_for_it() {
+        let mut track = PositionTrack::default();
+        track.add(milestone(10, 1));
+        track.add(Milestone { latest: Time::MIN, changed: vec![("b".to_owned(), Some(vec![0]))], parts: 1 });
+        track.advance(10);
+        assert!(!track.is_based, "the positions of the former run hold");
+        track.advance(11);
+        assert!(track.is_based);
+        let base: Vec<(&str, u8)> = track.base.iter().map(|(name, at)| (name.as_str(), at[0])).collect();
+        assert_eq!(base, [("a", 1), ("b", 0)]);
     }
 
     #[test]
