@@ -101,8 +101,8 @@
 //!
 //! # Resume positions
 //!
-//! The places from which a restart reads are written, encrypted, in the transaction that seals windows, and
-//! lag behind what is sealed: a position may be older than it could be, and is never newer. So whatever
+//! The places from which a restart reads are written, encrypted, in the transaction that seals windows, the first
+//! ones of a run at once, and lag behind what is sealed: a position may be older than it could be, and is never newer. So whatever
 //! becomes of a commit, a restart reads again all that an unsettled window may need. They charge nothing and
 //! are no link of the chain.
 //!

@@ -284,7 +284,8 @@ fn a_halted_gate_seals_nothing_that_comes_after(at: ScratchPlace) {
     assert_eq!(spent(&scratch), PrivacyCost::zcdp(COST).unwrap().nothing());
 }
 
-// Refutes a source that lets go of what a restart still needs.
+// Refutes a source that lets go of what a restart still needs, and a run that is killed before its first row and
+// leaves no positions.
 fn positions_are_reported_once_they_are_written(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
@@ -301,15 +302,19 @@ fn positions_are_reported_once_they_are_written(at: ScratchPlace) {
             Box::new(move || _ = written.fetch_add(1, Ordering::SeqCst)),
         );
     };
+    let position =
+        || handle.resume_positions(0).unwrap().and_then(|held| held.parts[0].get("a.log").cloned());
+    assert_eq!(position(), None);
     keep(1, true);
+    assert_eq!(position(), Some(vec![1]), "the first are written at once");
+    assert_eq!(written.load(Ordering::SeqCst), 1);
     keep(2, false);
-    assert_eq!(handle.resume_positions(0).unwrap(), None);
-    assert_eq!(written.load(Ordering::SeqCst), 0, "no row was written since");
+    assert_eq!(position(), Some(vec![1]));
+    assert_eq!(written.load(Ordering::SeqCst), 1, "no row was written since");
     handle.submit(request(0, &draws)).unwrap();
     row(&handle);
     assert_eq!(written.load(Ordering::SeqCst), 2);
-    let held = handle.resume_positions(0).unwrap().unwrap();
-    assert_eq!(held.parts[0].get("a.log"), Some(&vec![2]));
+    assert_eq!(position(), Some(vec![2]));
     keep(3, false);
     drop((gate, handle));
     assert_eq!(written.load(Ordering::SeqCst), 2);

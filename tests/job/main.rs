@@ -18,6 +18,7 @@ mod killed;
 mod kit;
 mod logrotate;
 mod memory;
+mod operator;
 mod packed;
 mod peers;
 mod refusals;

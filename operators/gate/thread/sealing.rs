@@ -99,12 +99,7 @@ impl Driver {
         match self.ledger.seal_with(&self.claim, &sealings, &positions) {
             Ok(rows) => {
                 self.cause = None;
-                // After another outcome they are written again: to repeat them changes nothing.
-                self.positions.clear();
-                if let Some(since) = self.since.take() {
-                    self.written_since.set(since);
-                }
-                self.notices.drain(..).for_each(|WrittenNotice(notice)| notice());
+                self.positions_are_written();
                 let newest = rows.iter().map(Row::sequence).max().unwrap_or(0);
                 let doubt = self.ledger.checkpoint_after(newest).err().map(|doubt| self.doubted(&doubt));
                 let committed = |(id, record)| Event::Committed(id, CommitOutcome::Recorded(record));
@@ -162,10 +157,7 @@ impl Driver {
             }
             GateMessage::Sought(release) => self.sought(release),
             GateMessage::Delivered(id) => Some(Event::Delivered(id)),
-            GateMessage::Resume(update, notice) => {
-                self.resume(&update, notice);
-                None
-            }
+            GateMessage::Resume(update, notice) => self.resume(&update, notice),
             GateMessage::Positions(input, answer) => self.held_positions(input, &answer),
             GateMessage::LastRow(name, version, answer) => {
                 self.answer(&answer, |ledger, job| ledger.last_row(job, &name, &version))
@@ -207,17 +199,38 @@ impl Driver {
         doubted
     }
 
-    /// Keeps a change of the resume positions for the next commit.
-    fn resume(&mut self, update: &ResumeUpdate, notice: WrittenNotice) {
+    /// Keeps a change of the resume positions for the next commit. The first positions of a run are written at
+    /// once: before its first window leaves, a restart finds the files that a rotation has renamed.
+    fn resume(&mut self, update: &ResumeUpdate, notice: WrittenNotice) -> Option<Event<Digest, String>> {
+        let (since, is_first) = (update.since, update.replaces);
         // Without randomness nothing is drawn either, so nothing is settled that this could forget.
-        let since = update.since;
-        let Some(update) = self.cipher.encrypt_positions(self.claim.job(), update) else { return };
+        let update = self.cipher.encrypt_positions(self.claim.job(), update)?;
         self.notices.push(notice);
         self.positions
             .entry(update.input)
             .or_insert_with(|| PositionUpdate { input: update.input, ..PositionUpdate::default() })
             .add(update);
         self.since = Some(since);
+        if !is_first || self.core.is_halted() {
+            return None;
+        }
+        let positions: Vec<PositionUpdate> = self.positions.values().cloned().collect();
+        match self.ledger.seal_with(&self.claim, &[], &positions) {
+            Ok(_) => self.positions_are_written(),
+            Err(doubt) if doubt.kind() == LedgerErrorKind::Doubt => return Some(self.doubted(&doubt)),
+            // They are written with the next rows, whose error is reported.
+            Err(_) => {}
+        }
+        None
+    }
+
+    /// Notes that the ledger holds the positions; after another outcome they are written again, which changes nothing.
+    fn positions_are_written(&mut self) {
+        self.positions.clear();
+        if let Some(since) = self.since.take() {
+            self.written_since.set(since);
+        }
+        self.notices.drain(..).for_each(|WrittenNotice(notice)| notice());
     }
 
     /// Answers with the resume positions that a former run has left.

@@ -1,0 +1,259 @@
+//! An operator at random: rotations while a run is up and while it is down, stops, kills, a release that comes
+//! and goes, outputs that are new or torn.
+//!
+//! `DISCREET_FULL=1 cargo test --test job operator -- --nocapture` takes longer, and tries more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::jobs::{HEADER, PAGES, SECOND, exact, line};
+use crate::kit::log::pack;
+use crate::scene::{Life, Printed, Scene, moment, now, until};
+use crate::{Chance, in_parallel, size};
+
+/// The names that rotated files get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    Numbered,
+    Dated,
+    /// By turns: nobody can tell their order, so windows may be skipped.
+    Mixed,
+}
+
+/// A log that is written by the clock, and rotated.
+struct Log<'s> {
+    scene: &'s Scene,
+    file: File,
+    rotations: i64,
+    written: BTreeMap<(String, String), i64>,
+    /// The windows for which it is unknown if a line came in time.
+    unsure: BTreeSet<String>,
+}
+
+impl Log<'_> {
+    fn begun(scene: &Scene) -> File {
+        let mut file = OpenOptions::new().create(true).append(true).open(scene.at("visits.csv")).unwrap();
+        file.write_all(HEADER.as_bytes()).unwrap();
+        file
+    }
+
+    fn write(&mut self, person: usize) {
+        let (time, page) = (now(), PAGES[person % 2]);
+        self.file.write_all(line(person, time, page).as_bytes()).unwrap();
+        let start = time - time.rem_euclid(SECOND);
+        *self.written.entry((moment(start), page.to_owned())).or_default() += 1;
+        if now() > start + SECOND + 400_000 {
+            self.unsure.insert(moment(start));
+        }
+    }
+
+    fn rotate(&mut self, style: Style, chance: &mut Chance) {
+        let at = |number: i64, packed: &str| self.scene.at(&format!("visits.csv.{number}{packed}"));
+        self.rotations += 1;
+        if style == Style::Dated || style == Style::Mixed && chance.below(2) == 0 {
+            let name = format!("visits.csv-{}", 1_500_000_000 + self.rotations);
+            fs::rename(self.scene.at("visits.csv"), self.scene.at(&name)).unwrap();
+        } else {
+            for number in (1..=self.rotations).rev() {
+                for packed in ["", ".gz"] {
+                    // There may be none.
+                    let _ = fs::rename(at(number, packed), at(number + 1, packed));
+                }
+            }
+            fs::rename(self.scene.at("visits.csv"), at(1, "")).unwrap();
+            if chance.below(3) == 0
+                && let Ok(text) = fs::read(at(2, ""))
+            {
+                fs::write(at(2, ".gz"), pack("gz", &text)).unwrap();
+                fs::remove_file(at(2, "")).unwrap();
+            }
+        }
+        if chance.below(3) == 0 {
+            thread::sleep(Duration::from_millis(100));
+        }
+        self.file = Log::begun(self.scene);
+    }
+}
+
+/// A window that left, as it was released: without cells if it was skipped.
+type Released = BTreeMap<(String, String), BTreeMap<String, i64>>;
+
+fn released(text: &str) -> Released {
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    // A file that a kill has torn is completed at its next start.
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let ends = |line: &&str| line.contains("\"closed\"") || line.contains("\"skipped\"");
+    let text = lines[..lines.iter().rposition(ends).map_or(0, |last| last + 1)].concat();
+    let cells = |cells: &BTreeMap<String, serde_json::Value>| {
+        cells.iter().map(|(key, cell)| (key.clone(), cell["value"].as_i64().unwrap())).collect()
+    };
+    Printed::of(&text).0.iter().map(|(window, found)| (window.clone(), cells(found))).collect()
+}
+
+/// The run of a scene, and the choices of its operator.
+struct Operator<'s, 'l> {
+    scene: &'s Scene,
+    log: &'l Mutex<Log<'s>>,
+    style: Style,
+    chance: Chance,
+    life: Option<Life>,
+    outputs: usize,
+    job: String,
+}
+
+const ANOTHER: &str = "\n[[release]]\nname = \"another\"\nevery = \"1s\"\n\
+    count = { by = \"page\", keys = [\"a\", \"b\", \"c\"] }\nbound = { keys = 1, per_key = 1 }\n\
+    noise = \"laplace\"\ncost = { epsilon = 20 }\n";
+
+impl Operator<'_, '_> {
+    fn output(&mut self) -> String {
+        format!("releases-{}.jsonl", self.chance.below(self.outputs))
+    }
+
+    fn start(&mut self) {
+        let output = self.output();
+        self.life = Some(self.scene.start(&["run", "job.toml", "--out", &output, "-w", "1"]));
+    }
+
+    fn stop(&mut self) {
+        let Some(life) = self.life.take() else { return };
+        if self.chance.below(2) == 0 {
+            life.kill();
+            return;
+        }
+        // Before the handler of the signal is there, it ends the process by itself.
+        until("it has started", || life.said().1.contains("started: "));
+        life.signal(Signal::TERM);
+        let said = life.end();
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+
+    fn rotate(&mut self) {
+        self.log.lock().unwrap().rotate(self.style, &mut self.chance);
+    }
+
+    fn act(&mut self) {
+        match self.chance.below(8) {
+            0..=2 => return self.rotate(),
+            3 => self.stop(),
+            4 => {
+                self.stop();
+                for _ in 0..=self.chance.below(3) {
+                    self.rotate();
+                    thread::sleep(Duration::from_millis(30));
+                }
+            }
+            5 => {
+                self.stop();
+                let another = if self.chance.below(2) == 0 { ANOTHER } else { "" };
+                self.scene.write("job.toml", format!("{}{another}", self.job));
+            }
+            6 => {
+                self.stop();
+                self.outputs = (self.outputs + 1).min(3);
+            }
+            _ => {
+                self.stop();
+                let output = self.output();
+                let text = self.scene.read(&output);
+                // The first file is the evidence of what left.
+                if output != "releases-0.jsonl" && !text.is_empty() {
+                    self.scene.write(&output, &text[..self.chance.below(text.len())]);
+                }
+            }
+        }
+        if self.life.is_none() {
+            self.start();
+        }
+    }
+}
+
+// Refutes a window that is lost, has two values, or is released without some of its lines, whatever an operator does
+// to the log, the job, the output and the process.
+#[test]
+fn no_operator_makes_a_window_wrong() {
+    let styles = [Style::Numbered, Style::Dated, Style::Mixed];
+    let work = (0..size(3, 24)).map(|number| (number, styles[number % 3])).collect();
+    let counts = in_parallel(work, |(number, style)| {
+        let scene = Scene::new("operator");
+        let from = now() / SECOND * SECOND;
+        let job = exact(from, None).replace("promise = \"lifetime\"", "promise = \"any 4 seconds\"");
+        scene.write("job.toml", &job);
+        scene.init();
+        let log = Log {
+            scene: &scene,
+            file: Log::begun(&scene),
+            rotations: 0,
+            written: BTreeMap::new(),
+            unsure: BTreeSet::new(),
+        };
+        let (log, is_over) = (Mutex::new(log), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for person in 0.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    log.lock().unwrap().write(person);
+                    thread::sleep(Duration::from_millis(3));
+                }
+            });
+            let chance = Chance::of(&[77, number]);
+            let mut operator =
+                Operator { scene: &scene, log: &log, style, chance, life: None, outputs: 1, job };
+            operator.start();
+            for _ in 0..size(16, 80) {
+                thread::sleep(Duration::from_millis(200 + operator.chance.below(1_500) as u64));
+                operator.act();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            writer.join().unwrap();
+        });
+        let Log { written, unsure, .. } = log.into_inner().unwrap();
+        // The last one has all that left, and goes on until every line is in a window that left.
+        let last = scene.start(&["run", "job.toml", "--out", "last.jsonl"]);
+        let end = format!("\"start\":\"{}\"", moment(now() / SECOND * SECOND + SECOND));
+        until("the last windows leave", || scene.read("last.jsonl").contains(&end));
+        last.signal(Signal::TERM);
+        assert_eq!(last.end().code, Some(0));
+        scene.verify("job.ledger");
+
+        // A new file has the lines of the releases that the job has now.
+        let mut all = released(&scene.read("last.jsonl"));
+        for output in 0..3 {
+            for (window, cells) in released(&scene.read(&format!("releases-{output}.jsonl"))) {
+                let known = all.entry(window.clone()).or_insert_with(|| cells.clone());
+                assert_eq!(*known, cells, "{style:?} {number}: two values of {window:?}");
+            }
+        }
+        let mut skipped = 0;
+        for ((release, start), cells) in &all {
+            skipped += usize::from(cells.is_empty());
+            for (page, value) in cells {
+                let came = written.get(&(start.clone(), page.clone())).copied().unwrap_or_default();
+                let is_right = *value == came || *value < came && unsure.contains(start);
+                assert!(
+                    is_right,
+                    "{style:?} {number}: {release} {start} {page}: {value}, and {came} came; see {}",
+                    scene.at("").display()
+                );
+            }
+        }
+        let of_first: Vec<&String> =
+            all.keys().filter(|(name, _)| name == "visits_by_page").map(|(_, start)| start).collect();
+        for (at, start) in of_first.iter().enumerate() {
+            assert_eq!(**start, moment(from + at as i64 * SECOND), "{style:?} {number}: a window is missing");
+        }
+        assert!(style == Style::Mixed || skipped == 0, "{style:?} {number}: {skipped} windows were skipped");
+        (all.len(), skipped)
+    });
+    println!("operator: windows and skipped ones of each scene: {counts:?}");
+    assert!(counts.iter().any(|(windows, skipped)| skipped * 2 < *windows));
+}
