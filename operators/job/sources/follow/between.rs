@@ -1,0 +1,233 @@
+//! The files that came and were rotated between two lives of a run, and copies among them.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::content::{Comparison, Content, STRONG, prefix};
+use super::file::{FileId, FoundFile};
+use super::files::{FollowedPath, name_within, present};
+use super::names::{RotationName, logs_of, name_of, siblings_of};
+use super::position::changed;
+use super::resume::Reference;
+use crate::dataflow::SourceError;
+use crate::job::sources::bytes::{self, Packing};
+use crate::job::sources::dealer::{Dealer, Progress};
+use crate::job::sources::reader::{ReadStop, unreadable};
+
+/// The likeness of a rotated file to those that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Likeness {
+    /// It holds other lines.
+    None,
+    /// It holds what another one holds, and nothing else; or nothing at all.
+    Copy,
+    /// It begins as another one does, and may be its copy.
+    Doubt,
+}
+
+impl FollowedPath<'_> {
+    /// Reads the files that a rotation has put between the newest file that was found and the one that now has its
+    /// name. Returns the doubts.
+    pub(super) fn between(
+        &mut self,
+        log: &Path,
+        newest: Option<&Reference>,
+        seen: Option<u64>,
+        reader: (&mut Dealer, &Arc<Progress>),
+    ) -> Result<Vec<String>, ReadStop> {
+        let known = newest.and_then(|newest| RotationName::of(log, &newest.path));
+        let since = newest.map(|newest| newest.changed).into_iter().chain(seen).min().unwrap_or(0);
+        let (mut later, mut doubts) = (Vec::new(), Vec::new());
+        for (path, facts) in self.unread(siblings_of(log))? {
+            let Some(name) = RotationName::of(log, &path) else { continue };
+            let order = known.as_ref().and_then(|known| known.order(&name));
+            let is_like = known.as_ref().is_some_and(|known| known.is_like(&name));
+            let changed = changed(&facts);
+            let is_older = match (order, newest) {
+                (Some(Ordering::Less), _) => false,
+                // Some programs number files from the oldest one on: only both together are sure.
+                (Some(_), Some(newest)) => changed < newest.changed,
+                _ => changed < since,
+            };
+            let lost = |error: io::Error| unreadable(&path.display().to_string(), &error);
+            if is_older {
+                continue;
+            }
+            if order.is_none() && !is_like {
+                if self.likeness(log, &path).map_err(lost)? == Likeness::Copy {
+                    continue;
+                }
+                doubts.push(format!(
+                    "{}: whether it was rotated before or after what was read cannot be told from its name",
+                    path.display()
+                ));
+                continue;
+            }
+            later.push((name, changed, path, FileId::of(&facts)));
+        }
+        later.sort_by(|one, other| {
+            one.0.order(&other.0).unwrap_or(one.1.cmp(&other.1)).then(one.2.cmp(&other.2))
+        });
+        let files = later.into_iter().map(|(_, _, path, id)| (path, id)).collect();
+        self.read_between(log, files, &mut doubts, reader)?;
+        Ok(doubts)
+    }
+
+    /// Reads the files that came and lost a name of the pattern while no run read, or before one had written a
+    /// position. Returns the doubts.
+    pub(super) fn departed(
+        &mut self,
+        logs: &BTreeSet<PathBuf>,
+        seen: u64,
+        (dealer, progress): (&mut Dealer, &Arc<Progress>),
+    ) -> Result<Vec<String>, ReadStop> {
+        let mut doubts = Vec::new();
+        let Some(pattern) = self.path.to_str().filter(|_| !self.path.exists()) else { return Ok(doubts) };
+        let Ok(pattern) = glob::Pattern::new(pattern) else { return Ok(doubts) };
+        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directories = directory.unwrap_or(Path::new(".")).to_string_lossy().into_owned();
+        let mut of_log: BTreeMap<PathBuf, Vec<(PathBuf, FileId)>> = BTreeMap::new();
+        for directory in glob::glob(&directories).into_iter().flatten().flatten() {
+            let Ok(entries) = fs::read_dir(&directory) else { continue };
+            let paths = entries.flatten().map(|entry| match self.path.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => entry.path(),
+                _ => PathBuf::from(entry.file_name()),
+            });
+            for (path, facts) in self.unread(paths.collect())? {
+                if changed(&facts) < seen || pattern.matches_path(&path) {
+                    continue;
+                }
+                let names = name_of(&path).map(|name| logs_of(&name).collect::<Vec<_>>());
+                let log = names.into_iter().flatten().map(|name| path.with_file_name(name)).find(|log| {
+                    pattern.matches_path(log) && RotationName::of(log, &path).is_some() && !logs.contains(log)
+                });
+                if let Some(log) = log {
+                    of_log.entry(log).or_default().push((path, FileId::of(&facts)));
+                }
+            }
+        }
+        for (log, mut files) in of_log {
+            let name = |path: &PathBuf| RotationName::of(&log, path);
+            if let Some((other, _)) =
+                files.iter().find(|(path, _)| name(path).is_some_and(|name| name.has_word))
+            {
+                doubts.push(format!("{}: it may hold lines that no run has read", other.display()));
+                continue;
+            }
+            files.sort_by(|(one, _), (other, _)| {
+                let order = name(one).zip(name(other)).and_then(|(one, other)| one.order(&other));
+                order.unwrap_or(Ordering::Equal).then(one.cmp(other))
+            });
+            self.read_between(&log, files, &mut doubts, (dealer, progress))?;
+        }
+        Ok(doubts)
+    }
+
+    /// Returns the files of these that no position has and that the path does not name; not those that are the packed
+    /// half of a pair.
+    fn unread(&self, mut paths: Vec<PathBuf>) -> Result<Vec<(PathBuf, Metadata)>, SourceError> {
+        let there: BTreeSet<PathBuf> = present(self.path)?.into_iter().collect();
+        paths.sort();
+        let all: BTreeSet<&PathBuf> = paths.iter().collect();
+        let is_half = |path: &Path| {
+            Packing::of(path) != Packing::Plain && {
+                let plain = path.with_extension("");
+                all.contains(&plain) || there.contains(&plain)
+            }
+        };
+        let left = paths.iter().filter(|path| !there.contains(*path) && !is_half(path));
+        let with_facts = left.filter_map(|path| {
+            // It was renamed or removed since.
+            let facts = fs::metadata(path).ok()?;
+            let is_new = facts.is_file() && facts.len() > 0 && !self.has(FileId::of(&facts));
+            is_new.then(|| (path.clone(), facts))
+        });
+        Ok(with_facts.collect())
+    }
+
+    fn has(&self, id: FileId) -> bool {
+        self.known.values().chain(self.done.iter().map(|done| &done.file)).any(|file| file.id == id)
+    }
+
+    /// Compares a file with those that were read, and with the one that has the name of the log.
+    fn likeness(&self, log: &Path, path: &Path) -> io::Result<Likeness> {
+        let mut text = bytes::of_file(path, &Progress::of(None))?;
+        let length = io::copy(&mut io::Read::take(&mut text, STRONG), &mut io::sink())?;
+        if length == 0 {
+            return Ok(Likeness::Copy);
+        }
+        // Of a short one nobody can say.
+        let is_long = length == STRONG;
+        let mut found = Likeness::None;
+        if log.exists() && Content::begins(path, log)? {
+            found = if is_long { Likeness::Copy } else { Likeness::Doubt };
+        }
+        let done = self.done.iter().map(|done| &done.file);
+        for file in self.known.values().chain(done).filter(|file| file.has_lines) {
+            let is_sure = match file.content.compare(path)? {
+                Comparison::Other => continue,
+                Comparison::Continues(mut rest) => {
+                    file.content.length() >= STRONG && prefix(&mut rest, 1)?.is_empty()
+                }
+                Comparison::Shorter => match Content::begins(path, &file.path) {
+                    Ok(false) => continue,
+                    Ok(true) => is_long,
+                    // It is gone.
+                    Err(_) => false,
+                },
+            };
+            if is_sure {
+                return Ok(Likeness::Copy);
+            }
+            found = Likeness::Doubt;
+        }
+        Ok(found)
+    }
+
+    /// Reads rotated files of a log to their ends, unless they are copies of what was read.
+    fn read_between(
+        &mut self,
+        log: &Path,
+        files: Vec<(PathBuf, FileId)>,
+        doubts: &mut Vec<String>,
+        (dealer, progress): (&mut Dealer, &Arc<Progress>),
+    ) -> Result<(), ReadStop> {
+        for (path, id) in files {
+            let lost = |error: io::Error| unreadable(&path.display().to_string(), &error);
+            let likeness = self.likeness(log, &path).map_err(lost)?;
+            let facts = fs::metadata(&path).map_err(lost)?;
+            let mut file = FoundFile::new(&path, &facts);
+            // Another file has the name now.
+            if file.id != id || !file.open().map_err(lost)? {
+                doubts.push(format!("{}: it was replaced while it was opened", path.display()));
+                continue;
+            }
+            match likeness {
+                Likeness::Copy => continue,
+                Likeness::Doubt => {
+                    doubts.push(format!(
+                        "{}: it begins with the same lines as another file, and may be its copy or hold lines that no \
+                         run has read",
+                        path.display()
+                    ));
+                    continue;
+                }
+                Likeness::None => {}
+            }
+            let name = self.begin(&name_within(self.path, log), file);
+            let Some(followed) = self.known.get_mut(&name) else { continue };
+            followed.is_listed = false;
+            if Packing::of(&path) == Packing::Plain {
+                self.read_file(&name, u64::MAX, dealer, progress)?;
+            } else {
+                followed.read_copy(bytes::of_file(&path, progress).map_err(lost)?, dealer)?;
+                self.finish(&name);
+            }
+        }
+        Ok(())
+    }
+}
