@@ -100,6 +100,21 @@ fn what_was_rotated_before_is_not_read() {
     assert_given(&resumed(&log, "a.log", &positions), 60..67, "named by number");
 }
 
+// Refutes a gap where a log was cut while it was empty, and packed.
+#[test]
+fn an_empty_rotated_file_is_no_doubt() {
+    let mut log = Log::new("empty-rotated");
+    log.write(50);
+    let positions = read_all(&log, "a.log");
+    log.copy_and_cut();
+    log.copy_and_cut();
+    log.rename();
+    log.reopen();
+    log.pack("a.log.1");
+    log.write(10);
+    assert_given(&resumed(&log, "a.log", &positions), 50..60, "empty");
+}
+
 // Refutes a file that is read, or passed over, though its name and its time do not say what it is.
 #[test]
 fn a_rotated_file_in_no_order_is_a_gap() {
