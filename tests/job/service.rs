@@ -291,7 +291,7 @@ fn follow(scene: &Scene, recipe: &str) -> Said {
 }
 
 // Refutes a written recipe that does not work to the letter: a copy that lacks something, and one that hides that
-// rows were lost.
+// rows were lost, or loses the newest rows of the ledger that it replaces.
 #[test]
 fn the_written_backup_comes_back() {
     let scene = Scene::new("backup");
@@ -306,7 +306,8 @@ fn the_written_backup_comes_back() {
     let replay = ["replay", "visits.toml", "--out", "visits.jsonl"];
     scene.done(&replay);
     let before = scene.read("visits.jsonl");
-    let (copy, restore) = (recipe("ledger export visits.ledger"), recipe("mv visits.ledger broken.ledger"));
+    let (copy, restore) =
+        (recipe("ledger export visits.ledger"), recipe("mv visits.ledger$part broken.ledger$part"));
     let said = follow(&scene, &copy);
     assert!(said.code == Some(0) && said.out.contains("sound: "), "{said:?}");
     // Nothing is missing: the job goes on as if nothing had been.
@@ -319,7 +320,17 @@ fn the_written_backup_comes_back() {
     let (text, _) = log(0, 6, 30);
     scene.write("visits.csv", text);
     scene.write("visits.toml", job(6).replace("version = 1", "version = 2"));
+    // As after a kill, the newest rows are in the -wal alone: another connection keeps it.
+    let reader = rusqlite::Connection::open(scene.at("visits.ledger")).unwrap();
+    let _: i64 = reader.query_row("SELECT count(*) FROM release", [], |row| row.get(0)).unwrap();
     assert!(scene.run(&replay).code.is_some_and(|code| code == 0 || code == 75));
+    let rows = scene.charged("visits.ledger");
+    std::mem::forget(reader);
+    assert!(fs::metadata(scene.at("visits.ledger-wal")).unwrap().len() > 0);
     let said = follow(&scene, &restore);
     assert!(said.code == Some(74) && said.err.contains("ledger repair"), "{said:?}");
+    fs::copy(scene.at("visits.ledger.key"), scene.at("broken.ledger.key")).unwrap();
+    scene.verify("broken.ledger");
+    assert_eq!(scene.charged("broken.ledger"), rows);
+    assert_ne!(scene.charged("visits.ledger"), rows);
 }
