@@ -38,6 +38,9 @@ pub struct ResumeUpdate {
     pub parts: usize,
     /// The changed positions by part and partition; `None` where a partition is gone.
     pub changed: Vec<(usize, String, Option<Vec<u8>>)>,
+    /// True if it contains a partition that no update before did. It is written at once: before the next window leaves,
+    /// the partition may be gone, and then a restart must notice that.
+    pub is_urgent: bool,
 }
 
 /// The time since which a restart reads again, by the resume positions that were written last. Clones share it.
@@ -173,7 +176,7 @@ mod tests {
             (0, "b.log".to_owned(), Some(Vec::new())),
             (1, "a.log".to_owned(), Some(b"at 9".to_vec())),
         ];
-        ResumeUpdate { input: 0, replaces: true, since: -5, parts: 2, changed }
+        ResumeUpdate { input: 0, replaces: true, since: -5, parts: 2, changed, is_urgent: false }
     }
 
     fn held(update: &PositionUpdate) -> Vec<(Digest, Vec<u8>)> {

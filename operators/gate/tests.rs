@@ -290,34 +290,36 @@ fn positions_are_reported_once_they_are_written(at: ScratchPlace) {
     let scratch = scratch(at, 10);
     let draws = Arc::default();
     let (gate, handle) = open(&scratch);
-    let update = |at: u8, replaces| {
+    let update = |at: u8, (replaces, is_urgent)| {
         let changed = vec![(0, "a.log".to_owned(), Some(vec![at]))];
-        ResumeUpdate { input: 0, replaces, since: 5, parts: 1, changed }
+        ResumeUpdate { input: 0, replaces, since: 5, parts: 1, changed, is_urgent }
     };
     let written = Arc::new(AtomicU32::new(0));
-    let keep = |number, replaces| {
+    let keep = |number, kind| {
         let written = Arc::clone(&written);
         handle.keep_positions(
-            update(number, replaces),
+            update(number, kind),
             Box::new(move || _ = written.fetch_add(1, Ordering::SeqCst)),
         );
     };
     let position =
         || handle.resume_positions(0).unwrap().and_then(|held| held.parts[0].get("a.log").cloned());
     assert_eq!(position(), None);
-    keep(1, true);
+    keep(1, (true, false));
     assert_eq!(position(), Some(vec![1]), "the first are written at once");
     assert_eq!(written.load(Ordering::SeqCst), 1);
-    keep(2, false);
+    keep(2, (false, false));
     assert_eq!(position(), Some(vec![1]));
     assert_eq!(written.load(Ordering::SeqCst), 1, "no row was written since");
     handle.submit(request(0, &draws)).unwrap();
     row(&handle);
     assert_eq!(written.load(Ordering::SeqCst), 2);
     assert_eq!(position(), Some(vec![2]));
-    keep(3, false);
+    keep(3, (false, true));
+    assert_eq!(position(), Some(vec![3]), "a new partition is written at once");
+    keep(4, (false, false));
     drop((gate, handle));
-    assert_eq!(written.load(Ordering::SeqCst), 2);
+    assert_eq!(written.load(Ordering::SeqCst), 3);
 }
 
 fn a_release_states_the_balance_of_its_account(at: ScratchPlace) {

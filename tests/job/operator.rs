@@ -139,9 +139,21 @@ impl Operator<'_, '_> {
         self.log.lock().unwrap().rotate(self.style, &mut self.chance);
     }
 
+    /// Stops the process for a while, in which the log goes on.
+    fn stall(&mut self) {
+        let Some(life) = &self.life else { return };
+        life.signal(Signal::STOP);
+        for _ in 0..self.chance.below(4) {
+            self.log.lock().unwrap().rotate(self.style, &mut self.chance);
+            thread::sleep(Duration::from_millis(self.chance.below(800) as u64));
+        }
+        life.signal(Signal::CONT);
+    }
+
     fn act(&mut self) {
-        match self.chance.below(8) {
+        match self.chance.below(9) {
             0..=2 => return self.rotate(),
+            8 => return self.stall(),
             3 => self.stop(),
             4 => {
                 self.stop();
@@ -180,11 +192,14 @@ impl Operator<'_, '_> {
 #[test]
 fn no_operator_makes_a_window_wrong() {
     let styles = [Style::Numbered, Style::Dated, Style::Mixed];
-    let work = (0..size(3, 24)).map(|number| (number, styles[number % 3])).collect();
+    let work = (0..size(6, 24)).map(|number| (number, styles[number % 3])).collect();
     let counts = in_parallel(work, |(number, style)| {
         let scene = Scene::new("operator");
         let from = now() / SECOND * SECOND;
         let job = exact(from, None).replace("promise = \"lifetime\"", "promise = \"any 4 seconds\"");
+        // Half of them name the rotated files too.
+        let path = if number % 2 == 0 { "\"visits.csv\"" } else { "\"visits.csv*\"" };
+        let job = job.replace("\"visits.csv\"", path);
         scene.write("job.toml", &job);
         scene.init();
         let log = Log {

@@ -46,6 +46,8 @@ struct PositionTrack {
     pending: VecDeque<Pending>,
     /// The partitions of `base` that have changed since they were written.
     unwritten: BTreeSet<String>,
+    /// The partitions that were written.
+    written: BTreeSet<String>,
     /// True once some milestone was passed. Until then the positions of the former run hold.
     is_based: bool,
 }
@@ -243,19 +245,22 @@ impl InputPositions {
         if !tracks.values().all(|track| track.is_based) {
             return None;
         }
-        let mut changed = Vec::new();
+        let (mut changed, mut is_urgent) = (Vec::new(), false);
         for (part, track) in tracks.values_mut().enumerate() {
-            let unwritten = std::mem::take(&mut track.unwritten);
-            changed.extend(unwritten.into_iter().map(|partition| {
+            for partition in std::mem::take(&mut track.unwritten) {
                 let position = track.base.get(&partition).cloned();
-                (part, partition, position)
-            }));
+                match position {
+                    Some(_) => is_urgent |= track.written.insert(partition.clone()),
+                    None => _ = track.written.remove(&partition),
+                }
+                changed.push((part, partition, position));
+            }
         }
         if changed.is_empty() && *is_written {
             return None;
         }
         let replaces = !std::mem::replace(is_written, true);
-        Some(ResumeUpdate { input: self.number, replaces, since, parts: *parts, changed })
+        Some(ResumeUpdate { input: self.number, replaces, since, parts: *parts, changed, is_urgent })
     }
 }
 
@@ -341,8 +346,8 @@ mod tests {
         assert_eq!(at(&track), Some(KEPT as u8));
     }
 
-    // Refutes positions of a part that are written before all parts have theirs, and of an input that two
-    // jobs read.
+    // Refutes positions of a part that are written before all parts have theirs, of an input that two jobs read, and of
+    // a new partition that wait for a row.
     #[test]
     fn positions_are_written_once_all_parts_and_all_releases_have_some() {
         let web = Name::new("job", "web").unwrap();
@@ -358,10 +363,24 @@ mod tests {
         assert_eq!(positions.settled(second, Some(49)), None, "the positions of the former run hold");
         let update = positions.settled(second, Some(60)).unwrap();
         let changed = vec![(0, "a".to_owned(), Some(vec![1])), (1, "a".to_owned(), Some(vec![6]))];
-        assert_eq!(update, ResumeUpdate { input: 0, replaces: true, since: 50, parts: 2, changed });
+        let expected = ResumeUpdate { input: 0, replaces: true, since: 50, parts: 2, changed, is_urgent: true };
+        assert_eq!(update, expected);
         assert_eq!(positions.settled(first, Some(55)), None, "nothing has changed");
         let update = positions.settled(first, Some(56)).unwrap();
-        assert_eq!((update.replaces, update.changed), (false, vec![(1, "a".to_owned(), Some(vec![7]))]));
+        assert_eq!((update.replaces, update.is_urgent), (false, false));
+        assert_eq!(update.changed, [(1, "a".to_owned(), Some(vec![7]))]);
+        let new = |position| Milestone {
+            latest: Time::MIN,
+            changed: vec![("b".to_owned(), position)],
+            parts: 2,
+        };
+        for (position, is_urgent) in
+            [(Some(vec![0]), true), (Some(vec![1]), false), (None, false), (Some(vec![0]), true)]
+        {
+            positions.add(0, new(position.clone()));
+            let update = positions.settled(first, Some(56)).unwrap();
+            assert_eq!((update.is_urgent, update.changed), (is_urgent, vec![(0, "b".to_owned(), position)]));
+        }
         positions.add(0, Milestone { parts: 2, ..milestone(57, 2) });
         positions.join(&Name::new("job", "shop").unwrap(), none).unwrap();
         positions.settled(first, Some(Time::MAX));

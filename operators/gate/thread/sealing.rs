@@ -200,9 +200,10 @@ impl Driver {
     }
 
     /// Keeps a change of the resume positions for the next commit. The first positions of a run are written at
-    /// once: before its first window leaves, a restart finds the files that a rotation has renamed.
+    /// once, and those of a new partition: before the next window leaves, a restart finds the files that a rotation has
+    /// renamed, and notices those that are gone.
     fn resume(&mut self, update: &ResumeUpdate, notice: WrittenNotice) -> Option<Event<Digest, String>> {
-        let (since, is_first) = (update.since, update.replaces);
+        let (since, is_urgent) = (update.since, update.replaces || update.is_urgent);
         // Without randomness nothing is drawn either, so nothing is settled that this could forget.
         let update = self.cipher.encrypt_positions(self.claim.job(), update)?;
         self.notices.push(notice);
@@ -211,7 +212,7 @@ impl Driver {
             .or_insert_with(|| PositionUpdate { input: update.input, ..PositionUpdate::default() })
             .add(update);
         self.since = Some(since);
-        if !is_first || self.core.is_halted() {
+        if !is_urgent || self.core.is_halted() {
             return None;
         }
         let positions: Vec<PositionUpdate> = self.positions.values().cloned().collect();

@@ -83,6 +83,10 @@ pub(super) struct FollowedFile {
     pub(super) compared: u64,
     /// True if it has a name among the files of the source.
     pub(super) is_listed: bool,
+    /// True if it had the name of its log at the last look, before any rotation of it.
+    pub(super) is_log: bool,
+    /// True if it had no name in any directory when it was read.
+    is_removed: bool,
     pub(super) content: Content,
     /// True once a line was read.
     pub(super) has_lines: bool,
@@ -121,6 +125,8 @@ impl FollowedFile {
             node,
             compared: 0,
             is_listed: true,
+            is_log: false,
+            is_removed: false,
             content: Content::default(),
             has_lines: false,
             turn: first_turn(name),
@@ -157,11 +163,16 @@ impl FollowedFile {
         })
     }
 
-    /// Returns true if nothing more is expected of it, though it has a name: it is packed and was read to its end, or
-    /// is a rotated log that has not grown for long.
-    pub(super) fn is_settled(&self, is_rotated: impl FnOnce() -> bool) -> bool {
+    /// Returns true if nothing more is expected of it, so that it may be removed: it is packed and was read to its end, or
+    /// is a rotated log that has not changed for long, or one whose writer has gone on to the next file, as `younger` says:
+    /// the number of later files of the log that have lines.
+    pub(super) fn is_settled(&self, younger: usize, is_rotated: impl FnOnce() -> bool) -> bool {
+        let is_old = || {
+            let changed = self.written.and_then(|written| written.elapsed().ok());
+            self.grown.elapsed() > self.patience || changed.is_some_and(|changed| changed > self.patience)
+        };
         match self.packing {
-            Packing::Plain => self.grown.elapsed() > self.patience && is_rotated(),
+            Packing::Plain => younger >= 2 || self.is_removed && younger == 1 || is_old() && is_rotated(),
             _ => self.packed.is_some() && !self.is_torn,
         }
     }
@@ -271,6 +282,7 @@ impl FollowedFile {
         let Some(file) = &self.open else { return Ok(Caught::Up) };
         let facts = file.metadata()?;
         // A file that was cut may be as long again as it was.
+        self.is_removed = facts.nlink() == 0;
         let written = facts.modified().ok();
         let is_touched = std::mem::replace(&mut self.written, written) != written;
         if facts.len() < self.content.length() || is_touched && !self.content.is_of(file)? {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use super::content::Comparison;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
-use super::names::{is_rotated, siblings_of};
+use super::names::{RotationName, is_rotated, rotated_logs, siblings_of};
 use super::position::FilePosition;
 use super::{POLL_INTERVAL, SETTLED};
 use crate::dataflow::SourceError;
@@ -282,10 +282,16 @@ impl<'a> FollowedPath<'a> {
             }
             since.elapsed() > self.format.sizes.patience / SETTLED
         };
+        // A file that had another rotated name at the last look, as `a.log.1` before it is `a.log.2.gz`.
+        let logs: Vec<PathBuf> = rotated_logs(path).filter(|log| is_named_by(self.path, log)).collect();
+        let is_of_one_log =
+            |file: &FollowedFile| logs.iter().any(|log| RotationName::of(log, &file.path).is_some());
         let done = self.done.iter().map(|done| (&done.name, &done.file, false));
         for (name, file, is_known) in self.known.iter().map(|(name, file)| (name, file, true)).chain(done) {
             let has_its_name = is_known && file.path == *path;
-            let is_sibling = is_rotated(&file.path, path) || is_rotated(Path::new(base_of(name)), path);
+            let is_sibling = is_rotated(&file.path, path)
+                || is_rotated(Path::new(base_of(name)), path)
+                || is_of_one_log(file);
             if !has_its_name && !is_sibling {
                 continue;
             }
@@ -363,6 +369,14 @@ impl<'a> FollowedPath<'a> {
             closable.take(HELD_OPEN / 2).for_each(FollowedFile::close);
         }
     }
+}
+
+/// Returns true if the path names this file, whether it is there or not.
+pub(super) fn is_named_by(path: &Path, file: &Path) -> bool {
+    if path == file || path.is_dir() {
+        return path == file || file.parent() == Some(path);
+    }
+    path.to_str().and_then(|path| glob::Pattern::new(path).ok()).is_some_and(|path| path.matches_path(file))
 }
 
 /// The name of a file without its generation.

@@ -13,6 +13,7 @@ mod copies;
 mod file;
 mod files;
 mod found;
+mod missed;
 mod names;
 mod position;
 mod resume;
@@ -52,17 +53,20 @@ pub(super) fn follow_files(
     dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
     if !files.resume(former, dealer, progress)? {
         // What is gone cannot be read again.
-        while watch.connected(dealer)?.is_none() {
-            dealer.wait()?;
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        watch.connect(dealer)?;
     }
+    let mut looked = Instant::now();
     loop {
         dealer.wait()?;
         let round = Instant::now();
         let now = watch.now();
         dealer.latest = now.saturating_add(ahead.as_microseconds());
         let complete = files.read(dealer, progress)?;
+        if !files.read_missed(round.duration_since(looked), dealer, progress)? {
+            watch.disconnect();
+            watch.connect(dealer)?;
+        }
+        looked = round;
         let now = files.agree(now, dealer, progress)?;
         if complete {
             files.report_origins(dealer)?;

@@ -117,6 +117,14 @@ pub(super) fn siblings_of(path: &Path) -> Vec<PathBuf> {
     siblings
 }
 
+/// The logs that are there of which rotation gave this name.
+pub(super) fn rotated_logs(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let logs: Vec<String> = name_of(path).iter().flat_map(|name| logs_of(name)).collect();
+    logs.into_iter()
+        .map(|log| path.with_file_name(log))
+        .filter(|log| RotationName::of(log, path).is_some() && log.is_file())
+}
+
 /// Returns true if `path` is a name that rotation gives to a file named `name`, or to a copy of it:
 /// `access.log.1`, `access.log-20261124.gz`, `access-20261124.log`.
 pub(super) fn is_rotated(name: &Path, path: &Path) -> bool {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::file::FollowedFile;
-use super::files::FollowedPath;
+use super::files::{FollowedPath, base_of, generation_of};
 use super::names::{RotationName, logs_of, name_of};
 use crate::canonical::Digest;
 use crate::job::sources::milestones::ChangedPositions;
@@ -223,10 +223,18 @@ impl FollowedPath<'_> {
             all.extend(done.file.position(true).map(|position| (done.name.clone(), position)));
         }
         let paths: BTreeSet<PathBuf> = self.known.values().map(|file| file.path.clone()).collect();
+        // The generations of each log that have lines.
+        let mut generations: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        let done = self.done.iter().map(|done| (&done.name, &done.file));
+        for (name, _) in self.known.iter().chain(done).filter(|(_, file)| file.has_lines) {
+            generations.entry(base_of(name)).or_default().push(generation_of(name));
+        }
         for (name, file) in &self.known {
             // In the middle of a line that is too long the former position holds.
             let position = file.position(false).or_else(|| self.reported.get(name).cloned());
-            let is_settled = file.is_settled(|| {
+            let own = generation_of(name);
+            let younger = generations.get(base_of(name)).into_iter().flatten().filter(|other| **other > own);
+            let is_settled = file.is_settled(younger.count(), || {
                 let logs =
                     name_of(&file.path).into_iter().flat_map(|name| logs_of(&name).collect::<Vec<_>>());
                 logs.map(|log| file.path.with_file_name(log))

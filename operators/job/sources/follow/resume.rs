@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use super::content::Content;
 use super::file::{FileId, FollowedFile};
-use super::files::{FollowedPath, base_of, generation_of, present};
+use super::files::{FollowedPath, base_of, generation_of, is_named_by, present};
 use super::found::{Found, Search, Wanted, assign, found};
-use super::names::siblings_of;
+use super::names::{rotated_logs, siblings_of};
 use super::position::{FilePosition, ReachedMark, changed, read_seen};
 use crate::dataflow::SourceError;
 use crate::gate::Positions;
@@ -28,7 +28,7 @@ use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, unreadable};
 
 /// A file of a log to which the former run had come.
 pub(super) struct Reference {
-    generation: u64,
+    pub(super) generation: u64,
     pub(super) path: PathBuf,
     pub(super) changed: u64,
 }
@@ -115,8 +115,8 @@ impl FollowedPath<'_> {
             let Some(found) = found else {
                 if !position.is_done && !position.is_settled {
                     let why = format!(
-                        "{place}: no file holds what was read of it; it was removed, cut or changed before the place that \
-                         was reached"
+                        "a file that was {place} when it was last read: no file holds what was read of it; it was removed, \
+                         cut or changed before the place that was reached"
                     );
                     self.gap(&mut is_whole, &why);
                     logs.entry(base).or_default().has_gap = true;
@@ -125,9 +125,10 @@ impl FollowedPath<'_> {
             };
             let log = logs.entry(base.clone()).or_default();
             let generation = generation_of(&name) + 1;
-            if log.newest.as_ref().is_none_or(|newest| newest.generation < generation) {
-                let (path, changed) = (found.0.file.path.clone(), changed(&found.0.facts));
-                log.is_current = path == base && generation == log.last;
+            let (path, changed) = (found.0.file.path.clone(), changed(&found.0.facts));
+            let is_base = path == base;
+            if log.newest.as_ref().is_none_or(|newest| (newest.generation, false) < (generation, is_base)) {
+                log.is_current = is_base && generation == log.last;
                 log.newest = Some(Reference { generation, path, changed });
             }
             self.go_on(name, &position, found, dealer)?;
@@ -153,7 +154,7 @@ impl FollowedPath<'_> {
 
     /// Repeats what the names of files decide until none of them has changed meanwhile: while a log is rotated, a file
     /// may be found under no name, or under another file's.
-    fn steadily<T>(
+    pub(super) fn steadily<T>(
         &mut self,
         logs: &[PathBuf],
         mut attempt: impl FnMut(&mut Self) -> Result<T, ReadStop>,
@@ -228,17 +229,18 @@ impl FollowedPath<'_> {
     }
 
     /// Notes an input gap, with its reason for the operator.
-    fn gap(&self, is_whole: &mut bool, why: &str) {
+    pub(super) fn gap(&self, is_whole: &mut bool, why: &str) {
         *is_whole = false;
         self.survey.warn(&format!("{why}; windows that were open are skipped as an input gap"));
     }
 
     /// Returns the path that a file had before it was rotated, from its name and the path where it was last.
-    fn base(&self, name: &str, path: &Path) -> PathBuf {
-        match Path::new(base_of(name)).file_name() {
-            Some(name) => path.with_file_name(name),
-            None => self.path.to_owned(),
-        }
+    pub(super) fn base(&self, name: &str, path: &Path) -> PathBuf {
+        let Some(name) = Path::new(base_of(name)).file_name() else { return self.path.to_owned() };
+        // A file that had been rotated when it was first seen has the name that it had then.
+        let first = path.with_file_name(name);
+        let log = rotated_logs(&first).find(|log| is_named_by(self.path, log));
+        log.unwrap_or(first)
     }
 
     /// Takes up a file at its position.

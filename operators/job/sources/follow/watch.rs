@@ -60,6 +60,15 @@ impl Watch {
         self.is_connected = false;
     }
 
+    /// Ends an input gap, once the clock is not in doubt.
+    pub(super) fn connect(&mut self, dealer: &Dealer) -> Result<(), ReadStop> {
+        while self.connected(dealer)?.is_none() {
+            dealer.wait()?;
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        Ok(())
+    }
+
     /// Returns the time at which a stream is connected; `None` while the clock is in doubt. An input gap ends
     /// here, and every worker is notified of it: the time before the first call, a time without a connection,
     /// and each hold of the clock, of which nobody can say which times it was.

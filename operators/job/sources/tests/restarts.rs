@@ -224,6 +224,39 @@ fn a_rotated_file_that_was_read_to_its_end_may_go() {
     assert!(gaps(&log, log.follow("a.log*")) > 0, "it may have grown before it was removed");
 }
 
+// Refutes a gap where a rotated file is removed whose writer has gone on: to a second file since, or to the first one,
+// and it had no name any more when it was read.
+#[test]
+fn a_rotated_file_may_go_once_its_writer_has_gone_on() {
+    let gaps = |younger: usize, is_removed_before: bool| {
+        let mut log = Log::new("gone-on");
+        log.write(50);
+        let mut followed = log.follow("a.log");
+        followed.settle().unwrap();
+        for _ in 0..younger {
+            log.rename();
+            log.reopen();
+            log.write(20);
+            followed.settle().unwrap();
+        }
+        let oldest = format!("a.log.{younger}");
+        if is_removed_before {
+            log.remove(&oldest);
+            log.write(1);
+        }
+        followed.checkpoint().unwrap();
+        let positions = followed.positions.clone();
+        drop(followed);
+        log.remove(&oldest);
+        let mut resumed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+        assert_eq!(resumed.settle().unwrap(), 0);
+        resumed.gaps.len()
+    };
+    assert!(gaps(1, false) > 0, "it may have grown before it was removed");
+    assert_eq!(gaps(1, true), 0);
+    assert_eq!(gaps(2, false), 0);
+}
+
 // Refutes the position of a file without a line that takes another file, which then begins anew.
 #[test]
 fn a_file_without_a_line_holds_no_place_of_another() {

@@ -287,6 +287,51 @@ fn another_log_that_begins_alike_is_no_copy() {
     assert_eq!((times("another"), times("somebody 0"), times("somebody 3")), (1, 2, 1));
 }
 
+// Refutes a rotated file that is read again where it was rotated once more and packed between two looks, as by
+// `delaycompress`: by its name it is no copy of what it was called before.
+#[test]
+fn a_file_that_was_rotated_before_the_start_is_read_once_when_it_is_packed() {
+    for path in ["a.log*", ""] {
+        let mut log = Log::new("packed-later");
+        log.write(100);
+        log.rename();
+        log.reopen();
+        log.write(100);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for _ in 0..3 {
+            log.rename();
+            log.pack("a.log.2");
+            log.reopen();
+            log.write(100);
+            followed.settle().unwrap();
+            log.check(std::slice::from_ref(&followed)).unwrap();
+        }
+    }
+}
+
+// Refutes a file that came and was rotated between two looks, and that is read by nobody.
+#[test]
+fn a_log_that_is_rotated_twice_between_two_looks_is_read() {
+    for path in PATHS {
+        let mut log = Log::new("twice");
+        log.write(100);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for rotations in [2, 3] {
+            for _ in 0..rotations {
+                log.write(50);
+                log.rename();
+                log.reopen();
+            }
+            log.write(50);
+            followed.settle().unwrap();
+            log.check(std::slice::from_ref(&followed)).unwrap();
+        }
+        assert_eq!(followed.gaps, []);
+    }
+}
+
 // Refutes two processes that disagree after a rotation.
 #[test]
 fn processes_share_a_log_that_rotates() {
