@@ -52,6 +52,12 @@ pub(super) fn warn(message: &str) {
     tracing::warn!(target: COMMAND, "{message}");
 }
 
+/// Logs a warning that may depend on single records.
+pub(super) fn warn_operator(message: &str) {
+    let prefix = if is_json() { "" } else { "warning: " };
+    tracing::warn!(target: event::OPERATOR, "{prefix}{message}");
+}
+
 /// Logs the reason for which the command ends.
 pub(super) fn error(message: &str) {
     tracing::error!(target: COMMAND, "{message}");

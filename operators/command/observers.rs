@@ -241,6 +241,11 @@ pub(crate) fn warn(warning: &str) {
     log::warn(warning);
 }
 
+/// Prints a warning that depends on the records that were read.
+pub(crate) fn warn_operator(warning: &str) {
+    log::warn_operator(warning);
+}
+
 /// Prints the survey of a demonstration's fields.
 pub(crate) fn show_survey(survey: &Survey) {
     let _ = write!(std::io::stderr(), "{survey}");

@@ -55,6 +55,25 @@ fn same_key(held: Option<Digest>, own: Digest) -> Result<bool, LedgerError> {
     }
 }
 
+/// The remedy for a file without a ledger.
+const NO_LEDGER: &str =
+    "bring back the newest copy with its -wal, or remove the file if no ledger was ever made here";
+
+/// Gives an empty ledger its name, from which its chain begins.
+fn named(store: &mut dyn Store) -> Result<(), LedgerError> {
+    let mut name = [0; 32];
+    getrandom::fill(&mut name).map_err(|error| LedgerError::refused(format!("no randomness: {error}")))?;
+    let mut transaction = Transaction::begin(store)?;
+    let tables = transaction.store();
+    tables.execute(
+        "INSERT INTO meta VALUES (1, ?1, ?2)",
+        &[SqlValue::Number(FORMAT), SqlValue::Bytes(&name)],
+    )?;
+    tables.execute("INSERT INTO head VALUES (1, 0, ?1)", &[SqlValue::Bytes(&name)])?;
+    transaction.commit()?;
+    Ok(())
+}
+
 impl Ledger {
     /// Creates an empty ledger: in a new file, with its key beside it, or at an address of
     /// [Postgres](super#on-a-server), without a key.
@@ -89,17 +108,11 @@ impl Ledger {
     pub fn create_alone(place: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let place = place.as_ref();
         let mut store = place::create(place)?;
-        let mut name = [0; 32];
-        getrandom::fill(&mut name)
-            .map_err(|error| LedgerError::refused(format!("no randomness: {error}")))?;
-        let mut transaction = Transaction::begin(&mut *store)?;
-        let tables = transaction.store();
-        tables.execute(
-            "INSERT INTO meta VALUES (1, ?1, ?2)",
-            &[SqlValue::Number(FORMAT), SqlValue::Bytes(&name)],
-        )?;
-        tables.execute("INSERT INTO head VALUES (1, 0, ?1)", &[SqlValue::Bytes(&name)])?;
-        transaction.commit()?;
+        if let Err(trouble) = named(&mut *store) {
+            drop(store);
+            place::discard(place);
+            return Err(trouble);
+        }
         Ledger::trusted(store, place, None)
     }
 
@@ -180,12 +193,13 @@ impl Ledger {
         let (format, name) = match meta {
             Ok(Some(meta)) => meta,
             Ok(None) => {
-                return Err(LedgerError::doubt(format!("ledger {}: it holds no ledger", place.display())));
+                let what = format!("ledger {}: it holds no ledger; {NO_LEDGER}", place.display());
+                return Err(LedgerError::doubt(what));
             }
             // The database has no such table, or one with other columns.
             Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => {
                 return Err(LedgerError::doubt(format!(
-                    "ledger {}: it holds no ledger ({trouble})",
+                    "ledger {}: it holds no ledger ({trouble}); {NO_LEDGER}",
                     place.display()
                 )));
             }

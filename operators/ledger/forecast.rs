@@ -86,6 +86,12 @@ impl Forecast {
         Forecast { paces: Vec::new(), windows: 0, last: None, outlook: Outlook::Unseen }
     }
 
+    /// The forecast of windows that fit for ever.
+    #[cfg(test)]
+    pub(crate) fn endless() -> Forecast {
+        Forecast { outlook: Outlook::Endless, ..Forecast::unseen() }
+    }
+
     /// The statistics, by job and name, each with its pace.
     pub fn paces(&self) -> &[Pace] {
         &self.paces

@@ -22,6 +22,13 @@ pub(super) fn create(place: &Path) -> Result<Box<dyn Store>, LedgerError> {
     }
 }
 
+/// Removes what was created at a place, and holds no ledger yet; a schema on a server is created as a whole.
+pub(super) fn discard(place: &Path) {
+    if address(place).is_none() {
+        Sqlite::discard(place);
+    }
+}
+
 /// Opens the store of an existing ledger.
 pub(super) fn open(place: &Path) -> Result<Box<dyn Store>, LedgerError> {
     match address(place) {

@@ -19,6 +19,7 @@ use serde_json::json;
 use super::report::{Heading, PagePart, Report};
 use crate::alert::{Alert, Alerts};
 use crate::gate::BudgetStatus;
+use crate::ledger::Outlook;
 use crate::release_line::{ReleaseLine, Says};
 use crate::time::at;
 
@@ -165,8 +166,12 @@ impl LiveRun {
         self.reached(status).into_iter().for_each(|alert| self.0.alerts.raise(alert));
     }
 
-    /// The alerts for the parts of the budget that are spent.
+    /// The alerts for the parts of the budget that are spent; none where spent budget becomes available again in time for
+    /// every window.
     fn reached(&self, status: &BudgetStatus) -> Vec<Alert> {
+        if *status.forecast.outlook() == Outlook::Endless {
+            return Vec::new();
+        }
         let Some(part) = spent_part(&status.spent, &status.cap) else { return Vec::new() };
         let reached = |threshold: &&u32| part >= f64::from(**threshold) / 1e4;
         let account = status.account.as_str();
@@ -343,6 +348,20 @@ mod tests {
         let mut metrics = Metrics::default();
         run.write_metrics(&mut metrics);
         metrics.text()
+    }
+
+    // Refutes an alert of a budget that is never used up.
+    #[test]
+    fn a_budget_that_becomes_available_again_raises_nothing() {
+        let alerts = Alerts::new();
+        let run = run(&alerts);
+        run.add(
+            &lines("visits", 0, 7),
+            &BudgetStatus { forecast: Arc::new(Forecast::endless()), ..status("2") },
+        );
+        assert_eq!(alerts.count("budget"), 0);
+        run.add(&lines("visits", 1, 7), &status("2"));
+        assert_eq!(alerts.count("budget"), 2);
     }
 
     // Refutes a public family that moves with a value, and a threshold that is off or raised twice.

@@ -63,7 +63,8 @@ fn a_field_that_no_record_has_is_reported_at_once_and_the_run_goes_on() {
             init_again(&scene);
             let said = scene.done(&[command, "job.toml"]);
             is_discreet(place, &said);
-            let warnings: Vec<&str> = said.err.lines().filter(|line| line.starts_with("warning: ")).collect();
+            let warnings: Vec<&str> =
+                said.err.lines().filter(|line| line.starts_with("operator only: warning: ")).collect();
             assert_eq!(warnings.len(), 1, "{said:?}");
             let counted =
                 if lines > 1_000 { "none of the first 1,000 records" } else { "none of 30 records" };
@@ -116,7 +117,10 @@ fn records_outside_of_all_windows_are_reported_to_the_operator() {
     assert!(demo.err.contains(&format!("the first is of {at}, the last of {at}")), "{demo:?}");
     for command in ["replay", "run"] {
         let said = scene.done(&[command, "job.toml", "--out", "releases.jsonl"]);
-        assert!(said.err.contains("warning: job.from, job.until: no record lies between"), "{said:?}");
+        assert!(
+            said.err.contains("operator only: warning: job.from, job.until: no record lies between"),
+            "{said:?}"
+        );
         assert!(!said.err.contains(&at) && !scene.read("releases.jsonl").contains("warning"), "{said:?}");
     }
 }

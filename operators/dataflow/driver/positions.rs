@@ -363,17 +363,15 @@ mod tests {
         assert_eq!(positions.settled(second, Some(49)), None, "the positions of the former run hold");
         let update = positions.settled(second, Some(60)).unwrap();
         let changed = vec![(0, "a".to_owned(), Some(vec![1])), (1, "a".to_owned(), Some(vec![6]))];
-        let expected = ResumeUpdate { input: 0, replaces: true, since: 50, parts: 2, changed, is_urgent: true };
+        let expected =
+            ResumeUpdate { input: 0, replaces: true, since: 50, parts: 2, changed, is_urgent: true };
         assert_eq!(update, expected);
         assert_eq!(positions.settled(first, Some(55)), None, "nothing has changed");
         let update = positions.settled(first, Some(56)).unwrap();
         assert_eq!((update.replaces, update.is_urgent), (false, false));
         assert_eq!(update.changed, [(1, "a".to_owned(), Some(vec![7]))]);
-        let new = |position| Milestone {
-            latest: Time::MIN,
-            changed: vec![("b".to_owned(), position)],
-            parts: 2,
-        };
+        let new =
+            |position| Milestone { latest: Time::MIN, changed: vec![("b".to_owned(), position)], parts: 2 };
         for (position, is_urgent) in
             [(Some(vec![0]), true), (Some(vec![1]), false), (None, false), (Some(vec![0]), true)]
         {

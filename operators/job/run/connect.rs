@@ -180,7 +180,8 @@ impl Job {
             let ledger = shell_quoted(place);
             format!("discreet ledger init {ledger} --config {}", self.file.quoted())
         };
-        if is_local && !place.exists() {
+        // Where nobody may look, it may be there: then opening it says why.
+        if is_local && matches!(place.try_exists(), Ok(false)) {
             return Err(RunError::configuration(format!(
                 "privacy.ledger: there is no ledger {at}; make it: {}; or, where there was one, mount the volume it is on",
                 init()

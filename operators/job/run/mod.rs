@@ -177,6 +177,10 @@ impl JobRun<'_> {
         let guard = guard.transpose()?;
         let protected = &job.privacy.privacy_unit;
         let crew = ClusterCrew::new(crew, joined.peers());
+        let clock = match &pace {
+            InputPace::Follow(clock) => Some(Arc::clone(clock)),
+            InputPace::Bounded => None,
+        };
         let input = Arc::new(sources::open(&job.source, protected, wanted, pace, crew, brake)?);
         if let Some(reading) = reading {
             reading(input.progress());
@@ -201,7 +205,7 @@ impl JobRun<'_> {
         let (building, reading) = (Arc::clone(&graph), Arc::clone(&input));
         let finished = joined.execute(move |worker, feeds| building.build(worker, feeds, &reading));
         // Lines leave while the gate can still receive their acknowledgement.
-        survey.end();
+        survey.end(clock.map(|clock| clock.now()));
         // A sink may fail after the workers have ended.
         let refused = publisher.end(finished.as_ref().map_or(true, Finished::is_stopped));
         let finished = finished.and_then(|finished| refused.map_or(Ok(finished), Err));

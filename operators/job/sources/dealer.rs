@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 use memchr::memchr_iter;
@@ -284,7 +284,7 @@ impl Progress {
         let Some((schedules, late)) = self.windows.get() else { return 0..0 };
         let of = |schedule: &Schedule| -> Option<Range<Time>> {
             let open = schedule.first_ending_after(declared.saturating_sub(*late));
-            let first = if schedule.is_bounded() { schedule.window(0)?.start() } else { Time::MIN };
+            let first = schedule.window(0)?.start();
             let end = match schedule.window(open) {
                 Some(window) if !schedule.is_bounded() || open < schedule.count() => window.start(),
                 _ => schedule.window(open.checked_sub(1)?)?.end(),
@@ -331,15 +331,23 @@ pub(super) struct SourceFault {
     /// The source's name.
     place: String,
     bad: AtomicU64,
+    /// The number of them of the present hour, and its start; of all, where the input ends.
+    recent: Mutex<(u64, Instant)>,
     limit: u64,
+    is_live: bool,
     /// True where other processes read the rest of the input, and count their own lines.
     shared: bool,
     gone: OnceLock<SourceError>,
 }
 
+/// The time for which the limit of a live input holds: in a year, single lines add up.
+const HOUR: Duration = Duration::from_secs(3_600);
+
 impl SourceFault {
-    pub(super) fn new(place: String, limit: u64, shared: bool) -> Arc<SourceFault> {
-        Arc::new(SourceFault { place, bad: AtomicU64::new(0), limit, shared, gone: OnceLock::new() })
+    /// `limit` is of an hour where the input has no end.
+    pub(super) fn new(place: String, (limit, is_live): (u64, bool), shared: bool) -> Arc<SourceFault> {
+        let (bad, recent) = (AtomicU64::new(0), Mutex::new((0, Instant::now())));
+        Arc::new(SourceFault { place, bad, recent, limit, is_live, shared, gone: OnceLock::new() })
     }
 
     pub(super) fn place(&self) -> &str {
@@ -348,15 +356,24 @@ impl SourceFault {
 
     /// Counts lines that cannot be read.
     pub(super) fn bad(&self, lines: u64) {
-        let before = self.bad.fetch_add(lines, Ordering::Relaxed);
-        if before.saturating_add(lines) > self.limit {
+        self.bad.fetch_add(lines, Ordering::Relaxed);
+        let of_hour = {
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.is_live && recent.1.elapsed() >= HOUR {
+                *recent = (0, Instant::now());
+            }
+            recent.0 = recent.0.saturating_add(lines);
+            recent.0
+        };
+        if of_hour > self.limit {
             let limit = match self.limit {
                 1 => "1 line".to_owned(),
                 lines => format!("{lines} lines"),
             };
             let of = if self.shared { " of this process's part" } else { "" };
+            let within = if self.is_live { " within an hour" } else { "" };
             let why = format!(
-                "more than {limit}{of} cannot be read, which is its limit; see why with `discreet check JOB --sample N`, mend \
+                "more than {limit}{of} cannot be read{within}, which is its limit; see why with `discreet check JOB --sample N`, mend \
                  what writes them, or raise bad.lines"
             );
             self.fail(SourceError::refused(&self.place).because(why));
@@ -411,7 +428,7 @@ mod tests {
     // Refutes a limit that is one line off, on either side.
     #[test]
     fn a_limit_is_reached_before_it_is_passed() {
-        let fault = SourceFault::new("visits.csv".into(), 2, false);
+        let fault = SourceFault::new("visits.csv".into(), (2, false), false);
         fault.bad(2);
         assert!(fault.check().is_ok());
         fault.bad(1);

@@ -143,12 +143,13 @@ pub(super) fn open_in(
     let plan = CellLayout::new(source, person, &wanted)?;
     // An error in the times is reported before anything is read.
     Maker::new(plan.clone(), source)?;
+    let is_live = matches!(pace, InputPace::Follow(_));
     let name = match source.records.place() {
         Some(SourcePlace::Files(path)) => path.display().to_string(),
         Some(SourcePlace::Stdin) => "standard input".into(),
         None => "the synthetic source".into(),
     };
-    let fault = SourceFault::new(name, source.bad_lines, crew.processes > 1 && !plan.sorted);
+    let fault = SourceFault::new(name, (source.bad_lines, is_live), crew.processes > 1 && !plan.sorted);
     let order = Arc::new(Chunks::default());
     let taken = Arc::new(());
     let alone = plan.sorted || source.records.is_stdin();
@@ -409,14 +410,40 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']));
     match pattern {
         Some(pattern) if !path.exists() => {
-            let matches = glob::glob(pattern).map_err(|_| {
+            let no_pattern = |_| {
                 SourceError::lost(&place).because("no pattern of files; give a path, or one with * in it")
-            })?;
-            in_order(matches.filter_map(|found| match found {
-                Ok(file) if file.is_file() => Some(Ok(file)),
-                Ok(_) => None,
-                Err(error) => Some(Err(lost(error.into()))),
-            }))
+            };
+            // Of the last part the names are compared here: one that is no UTF-8 is a name too.
+            let (directories, name) = match pattern.rsplit_once('/') {
+                Some(("", name)) => ("/", name),
+                Some(parts) => parts,
+                None => (".", pattern),
+            };
+            let name = glob::Pattern::new(name).map_err(no_pattern)?;
+            let mut found = Vec::new();
+            for directory in glob::glob(directories).map_err(no_pattern)? {
+                let directory = directory.map_err(|error| lost(error.into()))?;
+                let entries = match fs::read_dir(&directory) {
+                    Ok(entries) => entries,
+                    Err(error)
+                        if matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::NotFound) =>
+                    {
+                        continue;
+                    }
+                    Err(error) => return Err(lost(error)),
+                };
+                for entry in entries {
+                    let entry = entry.map_err(lost)?.file_name();
+                    let file = match pattern.contains('/') {
+                        true => directory.join(&entry),
+                        false => PathBuf::from(&entry),
+                    };
+                    if name.matches(&entry.to_string_lossy()) && file.is_file() {
+                        found.push(Ok(file));
+                    }
+                }
+            }
+            in_order(found.into_iter())
         }
         _ => fs::metadata(path).map(|_| vec![path.to_owned()]).map_err(lost),
     }

@@ -341,15 +341,17 @@ impl Survey {
         ))
     }
 
-    /// Ends a run: a real one gives the warnings that it has not given yet.
-    pub(crate) fn end(&self) {
+    /// Ends a run: a real one gives the warnings that it has not given yet. `now` is the time of a live one, in which no
+    /// record lies where windows are before they begin.
+    pub(crate) fn end(&self, now: Option<Time>) {
         if self.open {
             return;
         }
         if self.lines() < self.most {
             self.warn_of_fields();
         }
-        if let Some(warning) = self.outside() {
+        let has_begun = now.zip(self.span.0).is_none_or(|(now, from)| from <= now);
+        if let Some(warning) = self.outside().filter(|_| has_begun) {
             self.warn(&warning);
         }
     }
@@ -504,7 +506,9 @@ mod tests {
         assert!(
             said.lock().unwrap()[0].starts_with("release.visits.shop: field shop: none of the first 1,000")
         );
-        survey.end();
+        survey.end(Some(-1));
+        assert_eq!(said.lock().unwrap().len(), 1, "a live run that ends before its first window begins");
+        survey.end(Some(0));
         assert_eq!(said.lock().unwrap().len(), 2);
         assert!(
             said.lock().unwrap()[1].starts_with("job.from, job.until: no record lies between 1970-01-01")
@@ -514,7 +518,7 @@ mod tests {
             "the times of a real run are not printed"
         );
         survey.record_time(9);
-        survey.end();
+        survey.end(None);
         assert_eq!(said.lock().unwrap().len(), 2);
     }
 

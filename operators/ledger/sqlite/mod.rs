@@ -31,13 +31,26 @@ impl Sqlite {
     pub(super) fn create(path: &Path) -> Result<Sqlite, LedgerError> {
         let refuse = |error| LedgerError::refused(format!("ledger {}: {error}", path.display()));
         OpenOptions::new().write(true).create_new(true).open(path).map_err(refuse)?;
-        let mut store = Sqlite::open_file(LedgerFile::find(path)?)?;
-        store.begin()?;
-        store.connection.execute_batch(tables::TABLES).map_err(|error| store.failed(error))?;
-        store.commit()?;
-        // The file's name is durable only with its directory.
-        sync_name(path).map_err(refuse)?;
-        Ok(store)
+        let fill = || {
+            let mut store = Sqlite::open_file(LedgerFile::find(path)?)?;
+            store.begin()?;
+            store.connection.execute_batch(tables::TABLES).map_err(|error| store.failed(error))?;
+            store.commit()?;
+            // The file's name is durable only with its directory.
+            sync_name(path).map_err(refuse)?;
+            Ok(store)
+        };
+        fill().inspect_err(|_| Sqlite::discard(path))
+    }
+
+    /// Removes a file that was created and holds no ledger yet, so that it can be created again.
+    pub(super) fn discard(path: &Path) {
+        for ending in ["", "-wal", "-shm"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(ending);
+            // What is left is refused with its remedy.
+            let _ = fs::remove_file(name);
+        }
     }
 
     /// Opens an existing file, and never creates one.

@@ -11,6 +11,7 @@
 //! before each transaction that writes: a link may be made, or a file replaced, while a job runs.
 
 use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -47,10 +48,17 @@ impl LedgerFile {
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
             return refuse("not a file; give the path of one");
         }
-        let Ok(canonical) = fs::canonicalize(path) else {
-            return refuse(
-                "there is none; make it with `discreet ledger init`, or mount the volume it is on",
-            );
+        let canonical = match fs::canonicalize(path) {
+            Ok(canonical) => canonical,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return refuse(
+                    "there is none; make it with `discreet ledger init`, or mount the volume it is on",
+                );
+            }
+            // A second ledger would be a second budget.
+            Err(error) => {
+                return refuse(&format!("{error}; give this user the right to enter its directory"));
+            }
         };
         let metadata = match fs::symlink_metadata(&canonical) {
             Ok(metadata) if metadata.is_file() => metadata,
@@ -120,7 +128,7 @@ impl LedgerFile {
                 Ok(WriteAheadLog { path, device: log.dev(), inode: log.ino() })
             }
             // A first read creates a missing log.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(LedgerError::doubt(format!(
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(LedgerError::doubt(format!(
                 "ledger {}: its write-ahead log {} could not be made: the disk is full, or a limit on the size of files \
                  (`ulimit -f`) is reached; see to that, and start again",
                 self.path.display(),

@@ -75,6 +75,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) accord: Option<InputAgreement>,
     pub(super) milestones: &'a Milestones,
     pub(super) survey: Arc<Survey>,
+    /// The reasons of input gaps that were reported at this look.
+    pub(super) gaps: BTreeSet<String>,
     /// The time since which there is no file, and if that was reported.
     missed: Option<(Instant, bool)>,
 }
@@ -120,6 +122,7 @@ impl<'a> FollowedPath<'a> {
             accord,
             milestones,
             survey,
+            gaps: BTreeSet::new(),
             missed: None,
         }
     }

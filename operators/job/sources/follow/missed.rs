@@ -55,6 +55,7 @@ impl FollowedPath<'_> {
                 doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
             }
         }
+        self.gaps.clear();
         Ok(is_whole)
     }
 

@@ -149,6 +149,7 @@ impl FollowedPath<'_> {
             doubts.extend(self.steadily(&bases, |files| files.departed(&logs, seen, (dealer, progress)))?);
         }
         doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
+        self.gaps.clear();
         Ok(is_whole)
     }
 
@@ -229,8 +230,12 @@ impl FollowedPath<'_> {
     }
 
     /// Notes an input gap, with its reason for the operator.
-    pub(super) fn gap(&self, is_whole: &mut bool, why: &str) {
+    pub(super) fn gap(&mut self, is_whole: &mut bool, why: &str) {
         *is_whole = false;
+        // Several files may have had one name when they were last read.
+        if self.gaps.replace(why.to_owned()).is_some() {
+            return;
+        }
         self.survey.warn(&format!("{why}; windows that were open are skipped as an input gap"));
     }
 

@@ -328,7 +328,7 @@ mod tests {
     }
 
     fn read(spool: &Spool, former: Vec<(String, Vec<u8>)>) -> Given {
-        let (fault, taken) = (SourceFault::new("spool".into(), 0, false), Arc::new(()));
+        let (fault, taken) = (SourceFault::new("spool".into(), (0, false), false), Arc::new(()));
         let (sender, messages) = crossbeam_channel::unbounded();
         let (_spare, back) = crossbeam_channel::bounded(4);
         let crew = Crew { process: 0, processes: 1, threads: 1 };

@@ -158,7 +158,7 @@ mod tests {
     fn a_stream_is_complete_as_far_as_it_was_there() {
         let (reader, mut writer) = io::pipe().unwrap();
         let (fault, progress, taken) =
-            (SourceFault::new("standard input".into(), 0, false), Progress::of(None), Arc::new(()));
+            (SourceFault::new("standard input".into(), (0, false), false), Progress::of(None), Arc::new(()));
         let (sender, messages) = bounded(4);
         let (_spare, back) = bounded(4);
         let crew = Crew { process: 0, processes: 1, threads: 1 };

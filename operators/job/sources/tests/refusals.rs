@@ -300,7 +300,7 @@ fn a_part_whose_reading_thread_is_gone_says_so() {
         let plan = CellLayout::new(&source, &person, &wanted(vec![group(None, None)], false)).unwrap();
         let handle = PartContext {
             maker: Maker::new(plan.clone(), &source).unwrap(),
-            fault: SourceFault::new("standard input".into(), 0, false),
+            fault: SourceFault::new("standard input".into(), (0, false), false),
             brake: Brake::new(),
             survey: Survey::none(),
             milestones: Arc::default(),
