@@ -78,8 +78,10 @@ impl Plan {
         let needed = release.people_for_a_tenth;
         let ranked = release.noise.iter().any(|noise| noise.ranks.is_some());
         let tenth = if ranked { "a rank that is off by a tenth of them" } else { "an error of a tenth" };
-        let error =
-            format!("{needed} in a cell for {tenth}; below {} it is mostly noise", needed.div_ceil(10));
+        let error = match needed {
+            0 => format!("any number in a cell for {tenth}"),
+            _ => format!("{needed} in a cell for {tenth}; below {} it is mostly noise", needed.div_ceil(10)),
+        };
         line(f, units, &error)?;
         if let Some(running) = &release.running {
             line(f, "strategy", &strategy(running))?;
@@ -91,6 +93,9 @@ impl Plan {
             self.account(f, release)?;
         }
         let near = match release.near {
+            Some(near) if near.ratio < 0.000_5 => {
+                format!("less than 0.001 times the deviation of {}", near.of)
+            }
             Some(near) => format!("{:.3} times the deviation of {}", near.ratio, near.of),
             None => "no bound is known for this noise".to_owned(),
         };

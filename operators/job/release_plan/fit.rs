@@ -62,7 +62,10 @@ pub(super) fn costs(
             .map(|fits| (left, fits))
     };
     let smaller = written.iter().find_map(|written| fits(written).map(|fits| (written, Some(fits))));
-    match smaller.or(written.last().map(|last| (last, None))) {
+    // Else the largest of all, which is in the way of the others.
+    let all =
+        |written: &&StatedCost<'_>| written.together.all(written.cost).map_or(u128::MAX, |all| size(&all));
+    match smaller.or(written.iter().max_by_key(all).map(|largest| (largest, None))) {
         Some((written, fits)) => Err(too_much(written, fits, cap)),
         None => Ok(costs),
     }
@@ -70,12 +73,16 @@ pub(super) fn costs(
 
 /// Returns true if the amount is more than a remainder of rounding.
 fn is_some_of(left: &PrivacyCost, cap: &PrivacyCost) -> bool {
-    let size = |amount: &PrivacyCost| match amount {
+    size(left) > size(cap) >> 30
+}
+
+/// The epsilon or rho of an amount, as a number of the smallest units.
+fn size(amount: &PrivacyCost) -> u128 {
+    match amount {
         PrivacyCost::Pure { epsilon } => epsilon.to_bits(),
         PrivacyCost::Zcdp { rho, .. } => rho.to_bits(),
         _ => 0,
-    };
-    size(left) > size(cap) >> 30
+    }
 }
 
 /// A cost that the job file states.
@@ -138,7 +145,9 @@ fn too_much(written: &StatedCost<'_>, fits: Option<(PrivacyCost, String)>, cap: 
                 "{found}, where {left} of {cap} is left beside the others; give at most cost = {{ {fits} }}"
             )
         }
-        None => format!("{found}, where nothing of {cap} is left beside the others; give the others less"),
+        None => format!(
+            "{found}, the largest of the stated costs; beside the others nothing of {cap} is left: give less to it or to them"
+        ),
     };
     UnfitJob::new(format!("release[{}].cost", index + 1), message)
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::accounting::Promise;
 use crate::gate::compare;
 use crate::http::AccessToken;
 use crate::invalid::found_by;
@@ -29,10 +30,14 @@ const NEGLIGIBLE: u64 = 1_000;
 pub struct Connected {
     /// The windows that would be refused for want of budget, by release.
     pub refused: Vec<Shortfall>,
+    /// True if spent budget becomes available again in time.
+    pub renews: bool,
     /// The key that the first start will bind the ledger to; `None` where the ledger is bound to it already.
     pub unbound: Option<PathBuf>,
     /// The moment of the last repair, where a window of the job starts before it.
     pub lost: Option<Time>,
+    /// The reason for which a new output is refused without `--without-archived`.
+    pub lacks_archived: Option<String>,
     /// The reasons for which a live run is refused that would serve pages or receive batches: their tokens
     /// cannot be read. A replay needs none.
     pub without_token: Vec<String>,
@@ -57,11 +62,13 @@ impl Connected {
             )
         });
         let without_token = self.without_token.iter().map(|why| format!("{why}; `discreet run` is refused"));
-        unbound.chain(lost).chain(without_token).chain(self.refused.iter().map(warning)).collect()
+        let archived = self.lacks_archived.clone();
+        let refused = self.refused.iter().map(|shortfall| warning(shortfall, self.renews));
+        unbound.chain(lost).chain(archived).chain(without_token).chain(refused).collect()
     }
 }
 
-fn warning(shortfall: &Shortfall) -> String {
+fn warning(shortfall: &Shortfall, renews: bool) -> String {
     let Shortfall { first, spent, asked, limit, refused, new, .. } = shortfall;
     let (start, end) = (in_utc(first.window.start()), in_utc(first.window.end()));
     let (account, name) = (&first.account, &first.name);
@@ -73,6 +80,7 @@ fn warning(shortfall: &Shortfall) -> String {
     };
     let fits = match new - refused {
         0 => format!("none of them fits: {left}"),
+        fits if renews => format!("{fits} of them fit"),
         fits => format!("{fits} of them fit, and then {left}"),
     };
     format!(
@@ -94,6 +102,9 @@ impl Job {
         let (mut ledger, out) = (self.ledger()?, publish::named(out));
         // In the order of a run.
         let published = out.map(|path| self.inspect_output(path, &ledger)).transpose()?.unwrap_or_default();
+        let is_new = out.is_some() && published.is_empty();
+        let archived = if is_new { ledger.archived()? } else { None };
+        let lacks_archived = archived.map(|archived| self.lacking(archived));
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&LedgerKey::open(key)?).map_err(|trouble| trouble.about("key", key))?;
         self.compare_witnesses(&mut ledger, out, published)?;
@@ -125,7 +136,20 @@ impl Job {
         let received = self.source.http.as_ref().map(sources::access_token);
         let tokens = [self.watch_token().err(), received.and_then(Result::err).map(RunError::from)];
         let without_token = tokens.iter().flatten().map(ToString::to_string).collect();
-        Ok(Connected { refused: ledger.shortfalls(account, asked)?, unbound, lost, without_token })
+        let renews = matches!(self.account().promise(), Promise::Any(_) | Promise::Each(_));
+        let refused = ledger.shortfalls(account, asked)?;
+        Ok(Connected { refused, renews, unbound, lost, lacks_archived, without_token })
+    }
+
+    /// Returns the reason for which a new output is refused: these rows are in archives alone.
+    fn lacking(&self, (until, floor): (i64, Time)) -> String {
+        format!(
+            "--out: it is new, and would lack rows up to {until} of the ledger, of windows that end by {}: they are in archives; \
+             print them with `discreet ledger lines ARCHIVE --job {}`, and give --without-archived to go on without them, or \
+             give the former file",
+            in_utc(floor),
+            self.name
+        )
     }
 
     /// Returns the text of the token that each request to the pages of a run carries, if any.
@@ -228,14 +252,8 @@ impl Job {
         let privacy = &self.privacy;
         let mut ledger = self.ledger()?;
         let archived = ledger.archived()?.filter(|_| !without_archived);
-        if let (Some((until, floor)), true) = (archived, sink.as_deref().is_some_and(Sink::is_new)) {
-            return Err(RunError::configuration(format!(
-                "--out: it is new, and would lack rows up to {until} of the ledger, of windows that end by {}: they are in \
-                 archives; print them with `discreet ledger lines ARCHIVE --job {}`, and give --without-archived to go on \
-                 without them, or give the former file",
-                in_utc(floor),
-                self.name
-            )));
+        if let (Some(archived), true) = (archived, sink.as_deref().is_some_and(Sink::is_new)) {
+            return Err(RunError::configuration(self.lacking(archived)));
         }
         if let Some(sink) = &mut sink {
             sink.of_ledger(ledger.name()).map_err(of_out)?;

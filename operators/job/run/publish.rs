@@ -61,6 +61,8 @@ pub(crate) struct Rotation {
     pub(crate) reopen: Reopen,
     pub(crate) path: PathBuf,
     pub(crate) notice: Option<OperatorNotice>,
+    /// True once the operator knows that the file has no name any more.
+    pub(crate) is_reported: bool,
 }
 
 /// The destination of releases.
@@ -232,7 +234,9 @@ impl Outlet {
     }
 
     fn reopen_if_asked(&mut self) {
-        let (Some(sink), Some(Rotation { reopen, path, notice })) = (&mut self.sink, &self.rotation) else {
+        let (Some(sink), Some(Rotation { reopen, path, notice, is_reported })) =
+            (&mut self.sink, &mut self.rotation)
+        else {
             return;
         };
         if reopen.take()
@@ -240,6 +244,16 @@ impl Outlet {
             && let Some(notice) = notice
         {
             notice(&format!("{trouble}; lines go on in the file that was open"));
+        }
+        if sink.is_removed()
+            && !std::mem::replace(is_reported, true)
+            && let Some(notice) = notice
+        {
+            notice(&format!(
+                "--out: {} was removed while it is written to, and its lines with it; stop the run, and start it with the path \
+                 of a new file, which receives them from the ledger",
+                path.display()
+            ));
         }
     }
 

@@ -284,6 +284,12 @@ impl Sink {
         Ok(true)
     }
 
+    /// Returns true if the file has no name any more.
+    pub(crate) fn is_removed(&self) -> bool {
+        let To::File(file) = &self.to else { return false };
+        file.metadata().is_ok_and(|facts| facts.nlink() == 0)
+    }
+
     /// Writes a row, unless the sink holds the row already.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use std::{fmt, fs, io, thread};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::accord::{ClusterLinks, InputAgreement};
+use super::bytes::Packing;
 use super::cutter::Sizes;
 use super::dealer::{Brake, Dealer, DealerMessage, Progress, SourceFault, WAITING};
 use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe, follow_spool};
@@ -200,7 +201,13 @@ pub(super) fn open_in(
     let files = match place {
         // It may have no segment yet.
         SourcePlace::Files(_) if receiver.is_some() => Vec::new(),
-        SourcePlace::Files(path) => some_files(path)?,
+        SourcePlace::Files(path) => {
+            let files = some_files(path)?;
+            if !is_live {
+                packed_twice(&files).for_each(|warning| wanted.survey.warn(&warning));
+            }
+            files
+        }
         SourcePlace::Stdin => Vec::new(),
     };
     if plan.sorted && crew.process > 0 {
@@ -220,7 +227,6 @@ pub(super) fn open_in(
         _ => None,
     };
     let progress = Progress::of(total);
-    let live = matches!(pace, InputPace::Follow(_));
     let texture = TextFormat {
         sizes,
         columns: matches!(source.records, RecordFormat::Csv(_)).then(|| plan.fields.clone()),
@@ -259,7 +265,7 @@ pub(super) fn open_in(
             .because("the system gives no thread to read it; raise the limit of threads")
     })?;
     let workers = Mutex::new(receivers.into_iter().map(Some).collect());
-    finish(RecordSource::Lines { format, workers, spare, live }, progress)
+    finish(RecordSource::Lines { format, workers, spare, live: is_live }, progress)
 }
 
 fn length(files: &[PathBuf]) -> Result<u64, SourceError> {
@@ -393,6 +399,19 @@ impl fmt::Debug for SourceInput {
 
 // The files of a source.
 
+/// A warning for each file of an input that ends which lies packed beside itself, as `gzip -k` leaves it.
+fn packed_twice(files: &[PathBuf]) -> impl Iterator<Item = String> {
+    let packed = files.iter().filter(|file| Packing::of(file) != Packing::Plain);
+    let pairs = packed.map(|file| (file, file.with_extension(""))).filter(|(_, plain)| files.contains(plain));
+    pairs.map(|(file, plain)| {
+        let (file, plain) = (file.display(), plain.display());
+        format!("{file} is counted beside {plain}; if it is the packed copy, its lines count twice: remove one of them")
+    })
+}
+
+/// The endings of files that are packed in a way which is not read.
+const UNREAD: [&str; 7] = ["xz", "Z", "lzma", "lz4", "lz", "7z", "zip"];
+
 /// The files of a path, in the order of their names: all regular files of a directory, all matches of a
 /// pattern, or the file itself.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
@@ -450,6 +469,14 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
 }
 
 fn in_order(files: impl Iterator<Item = Result<PathBuf, SourceError>>) -> Result<Vec<PathBuf>, SourceError> {
+    let files = files.map(|file| match file {
+        Ok(file) if file.extension().is_some_and(|ending| UNREAD.iter().any(|unread| ending == *unread)) => {
+            let why = "it is packed in a way that is not read; pack it with gzip, bzip2 or zstd, or give a path that does not \
+                       match it";
+            Err(SourceError::refused(file.display().to_string()).because(why))
+        }
+        file => file,
+    });
     let mut files = files.collect::<Result<Vec<PathBuf>, SourceError>>()?;
     files.sort();
     Ok(files)
@@ -494,5 +521,27 @@ mod tests {
             let gone = names(gone).unwrap_err();
             assert!(!gone.is_refused() && gone.to_string().contains("; give "), "{gone}");
         }
+    }
+
+    // Refutes a file that a pattern leaves out for its name, one that is read though it cannot be unpacked, and a copy
+    // that counts twice without a word.
+    #[test]
+    fn every_file_of_a_pattern_is_read_or_refused() {
+        use std::os::unix::ffi::OsStrExt;
+        let place = Place::new("patterns");
+        fs::create_dir_all(place.path("one/logs")).unwrap();
+        for name in [&b"a b.log"[..], b"x\xff.log", b"new\nline.log", b"other.txt"] {
+            fs::write(place.path("one/logs").join(std::ffi::OsStr::from_bytes(name)), "x").unwrap();
+        }
+        for pattern in ["one/logs/*.log", "o*/logs/*.log", "*/*/*.log"] {
+            assert_eq!(some_files(&place.path(pattern)).unwrap().len(), 3, "{pattern}");
+        }
+        let twice = ["a b.log", "a b.log.gz", "c.log.gz"].map(PathBuf::from);
+        let warnings: Vec<String> = packed_twice(&twice).collect();
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].starts_with("a b.log.gz is counted beside a b.log; "), "{warnings:?}");
+        place.write("one/logs/a.log.xz", "x");
+        let refused = some_files(&place.path("one/logs/*")).unwrap_err();
+        assert!(refused.is_refused() && refused.to_string().contains("a.log.xz: "), "{refused}");
     }
 }

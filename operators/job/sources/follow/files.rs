@@ -396,6 +396,8 @@ pub(super) fn generation_of(name: &str) -> u64 {
 pub(super) fn present(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_pattern(path) => Ok(Vec::new()),
+        // Not asked again: it may be renamed by then.
+        Ok(facts) if !facts.is_dir() => Ok(vec![path.to_owned()]),
         _ => files(path),
     }
 }
