@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 use super::content::Comparison;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
 use super::names::{RotationName, is_rotated, rotated_logs, siblings_of};
-use super::position::FilePosition;
+use super::position::{FilePosition, changed};
+use super::resume::Reference;
 use super::{POLL_INTERVAL, SETTLED};
 use crate::dataflow::SourceError;
 use crate::job::sources::accord::{Behind, FileReport, InputAgreement, ProcessReport};
@@ -73,8 +74,12 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// The lengths up to which files were last reported to have been read.
     pub(super) reached: BTreeMap<String, u64>,
     pub(super) accord: Option<InputAgreement>,
+    /// True if several processes compare what they read.
+    pub(super) is_shared: bool,
     pub(super) milestones: &'a Milestones,
     pub(super) survey: Arc<Survey>,
+    /// The logs that were cut since the last look, each with the copy of what was read of it.
+    pub(super) cut: Vec<(PathBuf, Reference)>,
     /// The reasons of input gaps that were reported at this look.
     pub(super) gaps: BTreeSet<String>,
     /// The time since which there is no file, and if that was reported.
@@ -85,6 +90,20 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
 pub(super) struct DoneFile {
     pub(super) name: String,
     pub(super) file: FollowedFile,
+}
+
+/// What a look at the files has found.
+pub(super) struct Present {
+    /// False while a file is missing or incomplete.
+    pub(super) is_complete: bool,
+    /// False if lines may be lost that nobody has read.
+    pub(super) is_whole: bool,
+}
+
+/// What a list of the files has found.
+struct Listed {
+    is_there: bool,
+    is_whole: bool,
 }
 
 /// A file without a known identity.
@@ -119,17 +138,24 @@ impl<'a> FollowedPath<'a> {
             has_reported: false,
             sure: BTreeSet::new(),
             reached: BTreeMap::new(),
+            is_shared: accord.is_some(),
             accord,
             milestones,
             survey,
+            cut: Vec::new(),
             gaps: BTreeSet::new(),
             missed: None,
         }
     }
 
-    /// Reads what is present in all files; returns false while a file is missing or incomplete.
-    pub(super) fn read(&mut self, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<bool, ReadStop> {
-        let is_there = self.list()?;
+    /// Reads what is present in all files, the last look at which was `unseen` ago.
+    pub(super) fn read(
+        &mut self,
+        unseen: Duration,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<Present, ReadStop> {
+        let Listed { is_there, is_whole } = self.list(unseen, dealer, progress)?;
         let mut complete = is_there && self.undecided.is_empty();
         let names: Vec<String> = self.known.keys().cloned().collect();
         for some in names.chunks(HELD_OPEN) {
@@ -139,7 +165,7 @@ impl<'a> FollowedPath<'a> {
             self.close_some();
         }
         self.notice_copies();
-        Ok(complete)
+        Ok(Present { is_complete: complete, is_whole })
     }
 
     /// Reads a file as far as it goes, or up to a position, and reports positions on the way; returns false while
@@ -184,8 +210,13 @@ impl<'a> FollowedPath<'a> {
         Ok(())
     }
 
-    /// Lists the files; returns false if there is none.
-    fn list(&mut self) -> Result<bool, SourceError> {
+    /// Lists the files.
+    fn list(
+        &mut self,
+        unseen: Duration,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<Listed, ReadStop> {
         let there = present(self.path)?;
         self.known.values_mut().for_each(|file| file.is_listed = false);
         let mut new = Vec::new();
@@ -197,7 +228,7 @@ impl<'a> FollowedPath<'a> {
                 Ok(facts) => facts,
                 // It was renamed or removed since.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(unreadable(&path.display().to_string(), &error)),
+                Err(error) => return Err(unreadable(&path.display().to_string(), &error).into()),
             };
             let id = FileId::of(&facts);
             ids.insert(id);
@@ -212,19 +243,21 @@ impl<'a> FollowedPath<'a> {
         }
         self.copies.retain(|id, _| ids.contains(id));
         self.undecided.retain(|id, _| ids.contains(id));
+        // Before the new files: of a log they come first.
+        let is_whole = self.read_missed(unseen, dealer, progress)?;
         for found in new {
             let place = found.path.display().to_string();
             match self.add(found) {
                 // It was renamed or removed since.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(unreadable(&place, &error)),
+                Err(error) => return Err(unreadable(&place, &error).into()),
                 Ok(()) => {}
             }
         }
         let over: Vec<String> =
             self.known.iter().filter(|(_, file)| file.is_over()).map(|(name, _)| name.clone()).collect();
         over.into_iter().for_each(|name| self.finish(&name));
-        Ok(self.is_there(!there.is_empty()))
+        Ok(Listed { is_there: self.is_there(!there.is_empty()), is_whole })
     }
 
     /// Returns true if there is a file, and reports where there was none for some time.
@@ -256,6 +289,11 @@ impl<'a> FollowedPath<'a> {
             NewFile::Undecided => {}
             NewFile::Copy => _ = self.copies.insert(found.id, found.length),
             NewFile::Continuation(name) => {
+                // One that was away for long is done, and goes on.
+                if let Some(at) = self.done.iter().position(|done| done.name == name) {
+                    let back = self.done.remove(at);
+                    self.known.extend(back.map(|done| (done.name, done.file)));
+                }
                 if let Some(file) = self.known.get_mut(&name) {
                     file.move_to(found);
                 }
@@ -270,7 +308,8 @@ impl<'a> FollowedPath<'a> {
         let generation = self.generations.entry(base.to_owned()).or_default();
         let name = if *generation == 0 { base.to_owned() } else { format!("{base}{GENERATION}{generation}") };
         *generation += 1;
-        let file = FollowedFile::new(found, &name, self.format, self.accord.is_some());
+        let mut file = FollowedFile::new(found, &name, self.format, self.is_shared);
+        file.is_log = file.path == self.base(&name, &file.path);
         self.known.insert(name.clone(), file);
         name
     }
@@ -289,9 +328,9 @@ impl<'a> FollowedPath<'a> {
         let logs: Vec<PathBuf> = rotated_logs(path).filter(|log| is_named_by(self.path, log)).collect();
         let is_of_one_log =
             |file: &FollowedFile| logs.iter().any(|log| RotationName::of(log, &file.path).is_some());
-        let done = self.done.iter().map(|done| (&done.name, &done.file, false));
-        for (name, file, is_known) in self.known.iter().map(|(name, file)| (name, file, true)).chain(done) {
-            let has_its_name = is_known && file.path == *path;
+        let done = self.done.iter().map(|done| (&done.name, &done.file));
+        for (name, file) in self.known.iter().chain(done) {
+            let has_its_name = file.path == *path;
             let is_sibling = is_rotated(&file.path, path)
                 || is_rotated(Path::new(base_of(name)), path)
                 || is_of_one_log(file);
@@ -327,7 +366,12 @@ impl<'a> FollowedPath<'a> {
     /// Goes on with the new content of a file, from its start, after what its copy has of the old.
     fn renew(&mut self, name: &str, dealer: &mut Dealer) -> Result<(), ReadStop> {
         let Some(mut file) = self.known.remove(name) else { return Ok(()) };
-        match copy_of(&file) {
+        let (copy, comparison) = copy_of(&file);
+        let changed = copy.as_ref().and_then(|copy| Some(changed(&fs::metadata(copy).ok()?)));
+        self.cut.extend(copy.zip(changed).map(|(path, changed)| {
+            (self.base(name, &file.path), Reference { generation: 0, path, changed })
+        }));
+        match comparison {
             Comparison::Continues(rest) => file.read_copy(rest, dealer)?,
             Comparison::Other if file.has_lines => self.survey.warn(&format!(
                 "{}: it was cut, and no copy of it lies beside it; lines that were written within the last {} ms \
@@ -408,17 +452,17 @@ fn is_pattern(path: &Path) -> bool {
 
 /// The comparison of what was read of this file with a copy beside it: one that has all of it, or else a plain one
 /// that has a part.
-fn copy_of(file: &FollowedFile) -> Comparison {
+pub(super) fn copy_of(file: &FollowedFile) -> (Option<PathBuf>, Comparison) {
     let mut found = Comparison::Other;
     for path in siblings_of(&file.path) {
         match file.content.compare(&path) {
-            Ok(Comparison::Continues(rest)) => return Comparison::Continues(rest),
+            Ok(Comparison::Continues(rest)) => return (Some(path), Comparison::Continues(rest)),
             // A packed one may be in the making.
             Ok(Comparison::Shorter) if Packing::of(&path) == Packing::Plain => found = Comparison::Shorter,
             _ => {}
         }
     }
-    found
+    (None, found)
 }
 
 /// The name of a file by which all processes know it, wherever it lies for each: what follows the part of the
@@ -510,7 +554,7 @@ impl FollowedPath<'_> {
             }
             dealer.wait()?;
             std::thread::sleep(POLL_INTERVAL / 5);
-            self.list()?;
+            self.list(Duration::ZERO, dealer, progress)?;
         }
     }
 }

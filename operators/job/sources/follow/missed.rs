@@ -4,13 +4,14 @@
 //! the log at the last look and has another name now tells where the others begin; one that is gone tells nothing, and
 //! after a long time without a look there is an input gap.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::file::FileId;
-use super::files::FollowedPath;
+use super::file::{FileId, FollowedFile};
+use super::files::{FollowedPath, copy_of};
 use super::names::siblings_of;
 use super::position::changed;
 use super::resume::Reference;
@@ -37,7 +38,9 @@ impl FollowedPath<'_> {
         progress: &Arc<Progress>,
     ) -> Result<bool, ReadStop> {
         let mut is_whole = true;
-        for RenamedLog { log, renamed } in self.renamed() {
+        let cut = std::mem::take(&mut self.cut).into_iter();
+        let cut = cut.map(|(log, copy)| RenamedLog { log, renamed: Some(copy) });
+        for RenamedLog { log, renamed } in self.renamed().into_iter().chain(cut) {
             let Some(newest) = renamed else {
                 if unseen > LONG {
                     let place = log.display();
@@ -61,33 +64,33 @@ impl FollowedPath<'_> {
 
     /// Returns the logs whose file has another name, or none, since this was asked last.
     fn renamed(&mut self) -> Vec<RenamedLog> {
-        let mut left = Vec::new();
-        let at: Vec<(String, bool)> = self
+        let logs: Vec<(String, PathBuf)> = self
             .known
             .iter()
-            .map(|(name, file)| {
-                let log = self.base(name, &file.path);
-                let is_log = file.is_listed && file.path == log;
-                if file.is_log && !is_log && file.has_lines {
-                    left.push((name.clone(), file.id, log));
-                }
-                (name.clone(), is_log)
-            })
+            .map(|(name, file)| (name.clone(), self.base(name, &file.path)))
             .collect();
-        for (name, is_log) in at {
-            if let Some(file) = self.known.get_mut(&name) {
-                file.is_log = is_log;
+        let is_at = |file: &FollowedFile, log: &PathBuf| file.is_listed && file.path == *log;
+        let current = logs.iter().filter(|(name, log)| self.known.get(name).is_some_and(|file| is_at(file, log)));
+        let current: BTreeSet<PathBuf> = current.map(|(_, log)| log.clone()).collect();
+        let mut left = Vec::new();
+        for (name, log) in logs {
+            let Some(file) = self.known.get_mut(&name) else { continue };
+            let is_log = is_at(file, &log);
+            let was_log = std::mem::replace(&mut file.is_log, is_log);
+            if was_log && !is_log && file.has_lines {
+                // Until the next file of the log is known: it may be renamed before it is opened.
+                file.is_log = !current.contains(&log);
+                left.push((name, file.id, log));
             }
         }
         let mut renamed = Vec::new();
         for (name, id, log) in left {
             let is_it = |path: &PathBuf| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
-            let found = siblings_of(&log).into_iter().find(is_it);
+            // It may be packed by now.
+            let copy = || self.known.get(&name).and_then(|file| copy_of(file).0);
+            let found = siblings_of(&log).into_iter().find(is_it).or_else(copy);
+            // It is between two names of a rotation.
             if found.is_none() && !log.exists() {
-                // It is between two names of a rotation.
-                if let Some(file) = self.known.get_mut(&name) {
-                    file.is_log = true;
-                }
                 continue;
             }
             let reference = found.and_then(|path| {

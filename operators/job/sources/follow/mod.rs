@@ -61,14 +61,14 @@ pub(super) fn follow_files(
         let round = Instant::now();
         let now = watch.now();
         dealer.latest = now.saturating_add(ahead.as_microseconds());
-        let complete = files.read(dealer, progress)?;
-        if !files.read_missed(round.duration_since(looked), dealer, progress)? {
+        let found = files.read(round.duration_since(looked), dealer, progress)?;
+        if !found.is_whole {
             watch.disconnect();
             watch.connect(dealer)?;
         }
         looked = round;
         let now = files.agree(now, dealer, progress)?;
-        if complete {
+        if found.is_complete {
             files.report_origins(dealer)?;
             watch.mark(now, dealer, progress, (milestones, || files.changed_positions()))?;
         }

@@ -260,7 +260,7 @@ impl FollowedPath<'_> {
         let place = file.path.clone();
         let is_packed = Packing::of(&place) != Packing::Plain;
         let grew = !is_packed && facts.len() > content.length();
-        let mut followed = FollowedFile::new(file, &name, self.format, self.accord.is_some());
+        let mut followed = FollowedFile::new(file, &name, self.format, self.is_shared);
         let has_lines = position.has_lines && !position.is_from_start;
         followed.go_on(content, has_lines, text, (&facts, is_packed));
         if let Some(rest) = rest.filter(|_| !position.is_done) {
@@ -271,6 +271,7 @@ impl FollowedPath<'_> {
             self.remember(name, followed);
         } else {
             followed.is_listed = false;
+            followed.is_log = place == self.base(&name, &place);
             self.known.insert(name, followed);
         }
         Ok(())
