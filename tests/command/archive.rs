@@ -39,14 +39,33 @@ fn what_is_archived_is_verified_printed_and_counted() {
     assert!(code == 0 && page.starts_with("sound: 5 rows of ledger "), "{page}");
     let (code, page, _) = discreet(&["ledger", "lines", out, "--job", "web"]);
     assert!(code == 0 && page.matches("\"closed\":true").count() == 3, "{page}");
-    assert_eq!(discreet(&["ledger", "lines", out, "--job", "other"]).1, "");
+    let (code, page, error) = discreet(&["ledger", "lines", out, "--job", "other"]);
+    assert!(code == 78 && page.is_empty() && error.contains("it has those of web"), "{error}");
+    // Windows whose rows the first archive holds, and which left the ledger with the second one.
+    charge(&path, "visits", 5 * DAY, 0.03125);
+    let mut rows = discreet::ledger::Ledger::open(&path).unwrap();
+    let all = rows.rows_of(&discreet::ledger::Name::new("job", "web").unwrap()).unwrap();
+    rows.mark(&all).unwrap();
+    drop(rows);
+    let second = path.with_extension("second");
+    let second = second.to_str().unwrap();
+    let before = ["ledger", "archive", at, "--out", second, "--before", "1970-01-06T00:00:00Z"];
+    assert_eq!(discreet(&before).0, 0);
+    let windows = |archives: &[&str]| {
+        let (code, page, error) = discreet(&[&["ledger", "lines"], archives, &["--job", "web"]].concat());
+        assert_eq!(code, 0, "{error}");
+        page.matches("\"closed\":true").count()
+    };
+    let of_each = (windows(&[out]), windows(&[out, second]), windows(&[second, out]));
+    assert_eq!(of_each, (3, 5, 5), "in any order");
     // A copy, with its key and its archives, is a backup: it is brought back to an empty directory.
     let fresh = path.parent().unwrap().join("fresh");
     std::fs::create_dir(&fresh).unwrap();
     let back = fresh.join("visits.ledger");
     assert_eq!(discreet(&["ledger", "export", at, back.to_str().unwrap()]).0, 0);
     std::fs::copy(format!("{at}.key"), fresh.join("visits.ledger.key")).unwrap();
-    let verified = discreet(&["ledger", "verify", back.to_str().unwrap(), "--archive", out]);
+    let verified =
+        discreet(&["ledger", "verify", back.to_str().unwrap(), "--archive", out, "--archive", second]);
     assert_eq!(verified.0, 0, "{}", verified.2);
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }

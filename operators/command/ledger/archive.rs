@@ -1,12 +1,13 @@
 //! `discreet ledger archive`, and the commands that read an archive: `verify` and `lines`.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use discreet::ledger::{Archive, ArchiveOrder, Ledger, LedgerKey, Name};
-use discreet::time::in_utc;
+use discreet::time::{Time, in_utc};
 use serde_json::json;
 
 use super::super::values::account;
@@ -138,8 +139,9 @@ fn is_packed(path: &Path) -> bool {
 
 #[derive(Debug, Args)]
 pub(crate) struct LinesArgs {
-    /// The archive
-    archive: PathBuf,
+    /// The archives of a ledger, all of them: windows that an older one holds may have left with a newer one
+    #[arg(required = true, value_name = "ARCHIVE")]
+    archives: Vec<PathBuf>,
     /// The job whose lines are printed
     #[arg(long, value_parser = account())]
     job: Name,
@@ -147,18 +149,44 @@ pub(crate) struct LinesArgs {
 
 impl LinesArgs {
     pub(super) fn run(self) -> Result<String, Refusal> {
-        // First all of it is verified: no line of a torn archive leaves.
-        let archive = Archive::verify(&self.archive)?;
+        // First all of them are verified: no line of a torn archive leaves.
+        let archives =
+            self.archives.iter().map(|path| Archive::verify(path)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(other) = archives.iter().position(|archive| archive.ledger != archives[0].ledger) {
+            return Err(Refusal::new(format!(
+                "{} and {} are archives of two ledgers; give those of one",
+                self.archives[0].display(),
+                self.archives[other].display()
+            )));
+        }
+        let mut in_order: Vec<(i64, &PathBuf)> =
+            archives.iter().map(|archive| archive.from).zip(&self.archives).collect();
+        in_order.sort_unstable();
+        in_order.dedup_by_key(|(from, _)| *from);
+        let floor = archives.iter().map(|archive| archive.floor).max().unwrap_or(Time::MIN);
         let mut out = std::io::stdout().lock();
-        let mut broken = None;
-        Archive::releases(&self.archive, &mut |row| {
-            // A later window has its row in the ledger as well, and a new output its line.
-            let left = row.release().window.end() <= archive.floor;
-            if left && row.release().job == self.job && broken.is_none() {
-                broken = writeln!(out, "{}", row.lines()).err();
-            }
-            Ok(())
-        })?;
+        let (mut broken, mut written, mut jobs) = (None, false, BTreeSet::new());
+        for (_, path) in in_order {
+            Archive::releases(path, &mut |row| {
+                // A later window has its row in the ledger as well, and a new output its line.
+                let left = row.release().window.end() <= floor;
+                if left && row.release().job == self.job && broken.is_none() {
+                    written = true;
+                    broken = writeln!(out, "{}", row.lines()).err();
+                } else if left && !jobs.contains(&row.release().job) {
+                    jobs.insert(row.release().job.clone());
+                }
+                Ok(())
+            })?;
+        }
+        if !written {
+            let jobs: Vec<&str> = jobs.iter().map(Name::as_str).collect();
+            return Err(Refusal::new(format!(
+                "--job: found {}, of which no window has left for the archive; it has those of {}",
+                self.job,
+                jobs.join(", ")
+            )));
+        }
         match broken {
             Some(error) => Err(Refusal::new(format!("standard output: {error}"))),
             None => Ok(String::new()),

@@ -145,7 +145,7 @@ impl Job {
     fn lacking(&self, (until, floor): (i64, Time)) -> String {
         format!(
             "--out: it is new, and would lack rows up to {until} of the ledger, of windows that end by {}: they are in archives; \
-             print them with `discreet ledger lines ARCHIVE --job {}`, and give --without-archived to go on without them, or \
+             print them with `discreet ledger lines ARCHIVE.. --job {}`, with all archives, and give --without-archived to go on without them, or \
              give the former file",
             in_utc(floor),
             self.name

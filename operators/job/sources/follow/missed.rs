@@ -64,13 +64,11 @@ impl FollowedPath<'_> {
 
     /// Returns the logs whose file has another name, or none, since this was asked last.
     fn renamed(&mut self) -> Vec<RenamedLog> {
-        let logs: Vec<(String, PathBuf)> = self
-            .known
-            .iter()
-            .map(|(name, file)| (name.clone(), self.base(name, &file.path)))
-            .collect();
+        let logs: Vec<(String, PathBuf)> =
+            self.known.iter().map(|(name, file)| (name.clone(), self.base(name, &file.path))).collect();
         let is_at = |file: &FollowedFile, log: &PathBuf| file.is_listed && file.path == *log;
-        let current = logs.iter().filter(|(name, log)| self.known.get(name).is_some_and(|file| is_at(file, log)));
+        let current =
+            logs.iter().filter(|(name, log)| self.known.get(name).is_some_and(|file| is_at(file, log)));
         let current: BTreeSet<PathBuf> = current.map(|(_, log)| log.clone()).collect();
         let mut left = Vec::new();
         for (name, log) in logs {
