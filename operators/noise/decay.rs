@@ -26,8 +26,23 @@
 //! ln(W(d) / W(d+s)) <= rate s - ln(1 - 2^-26 - 2^-59) < rate s + 2^-25 <= half.
 //! ```
 //!
-//! The second follows alike, as `t(d+s) <= t(d)`: its logarithm is below `2^-25`. The line above holds for
-//! every part of a step. So where a person's steps go to several choices side by side, each of them costs its
+//! The second follows alike, as `t(d+s) <= t(d)`: its logarithm is below `2^-25`.
+//!
+//! # Losses count from the least one
+//!
+//! Where all answers have losses beyond the floor, as where every second value of a median is the same, the best would
+//! weigh as little as the worst. So an answer of loss `d` weighs `W(d - m)`, where `m` is the least loss. That is private
+//! too, though a person moves `m` as well: by at most `s`, as every loss. The probabilities stay the same where all weights
+//! are multiplied by `t(m)`, so `V(d) = t(m) W(d - m)` is compared with `V'(d') = t(m') W(d' - m')`. As above,
+//! `V(d) <= max(2^26 t(m), 2^86 t(d))`, and `V'(d')` is at least `2^26 t(m')`, and at least
+//! `2^86 t(d') (1 - 2^-59 - 2^-26)`: where that is more, `W(d' - m')` is above the floor. Since `t(m) <= e^(rate s) t(m')`
+//! and `t(d) <= e^(rate s) t(d')`,
+//!
+//! ```text
+//! ln(V(d) / V'(d')) <= rate s + 2^-25 <= half.
+//! ```
+//!
+//! The lines above hold for every part of a step. So where a person's steps go to several choices side by side, each of them costs its
 //! part, and `2^-25` more.
 //!
 //! The floor is as high as that because of its neighbours: from a floor of 1, the weights next to it would be

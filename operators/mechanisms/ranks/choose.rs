@@ -14,9 +14,9 @@ pub(super) struct EqualLossRun {
 /// The choice of an answer among those of a grid.
 #[derive(Clone, Debug)]
 pub(super) enum AnswerChoice {
-    /// In proportion to the weight of its loss. Of bounded range: the logarithms of what one person changes
-    /// the probabilities by lie within `2 half` of each other, so it costs pure `epsilon = 2 half` and
-    /// `epsilon^2 / 8` of rho (Dong, Durfee and Rogers 2020).
+    /// In proportion to the weight of its loss above the least one. Of bounded range: the logarithms of what
+    /// one person changes the probabilities by lie within `2 half` of each other, so it costs pure
+    /// `epsilon = 2 half` and `epsilon^2 / 8` of rho (Dong, Durfee and Rogers 2020).
     Exponential(Decay),
     /// The first, in a random order, whose coin of probability `exp(-rate (loss - least loss))` shows `true`
     /// (McKenna and Sheldon 2020). At `rate = half / step` it costs pure `2 half`, and it errs no more than
@@ -58,10 +58,10 @@ impl AnswerChoice {
         let cells = cells as f64 * (1.0 + 1e-12);
         match self {
             AnswerChoice::Exponential(decay) => {
-                let most = decay.weight(least) as f64 * chance / cells;
-                let enough = |loss: u64| decay.weight(loss) as f64 <= most;
+                let most = Decay::MOST as f64 * chance / cells;
+                let enough = |excess: u64| decay.weight(excess) as f64 <= most;
                 // What is just not enough, and what is.
-                let (mut below, mut at) = (least, u64::MAX);
+                let (mut below, mut at) = (0, u64::MAX);
                 if !enough(at) {
                     return None;
                 }
@@ -69,7 +69,7 @@ impl AnswerChoice {
                     let middle = below + (at - below) / 2;
                     if enough(middle) { at = middle } else { below = middle }
                 }
-                Some(at - 1)
+                Some(least.saturating_add(at - 1))
             }
             AnswerChoice::Flip(rate) => {
                 let above = ((cells / chance).ln() / rate.to_f64()).ceil();
@@ -79,13 +79,26 @@ impl AnswerChoice {
     }
 }
 
+/// The least loss of any answer.
+fn least(runs: &[EqualLossRun]) -> u64 {
+    runs.iter().filter(|run| run.cells > 0).map(|run| run.loss).min().unwrap_or(0)
+}
+
+/// Returns the weight of the answers of a run. It is that of the excess over the least loss: weights fall to a floor, and
+/// where every answer has a loss beyond it, the best one would weigh as little as the worst (`noise/decay.rs`).
+fn weights<'a>(decay: &'a Decay, runs: &[EqualLossRun]) -> impl Fn(&EqualLossRun) -> u128 + use<'a> {
+    let least = least(runs);
+    move |run| decay.weight(run.loss.saturating_sub(least))
+}
+
 fn weighted(decay: &Decay, runs: &[EqualLossRun], noise: &mut NoiseSource) -> u64 {
+    let weight_of = weights(decay, runs);
     // Below 2^41 cells of at most 2^86.
-    let total = runs.iter().map(|run| u128::from(run.cells) * decay.weight(run.loss)).sum();
+    let total = runs.iter().map(|run| u128::from(run.cells) * weight_of(run)).sum();
     let mut place = noise.below_wide(total);
     let mut start = 0;
     for run in runs {
-        let weight = decay.weight(run.loss);
+        let weight = weight_of(run);
         let all = u128::from(run.cells) * weight;
         if place < all {
             // Uniform below `cells * weight`: the quotient is uniform among the cells.
@@ -105,7 +118,7 @@ fn first_to_flip(rate: Ratio, runs: &[EqualLossRun], noise: &mut NoiseSource) ->
             Some(*end)
         })
         .collect();
-    let least = runs.iter().filter(|run| run.cells > 0).map(|run| run.loss).min().unwrap_or(0);
+    let least = least(runs);
     let mut order: Vec<u64> = (0..ends.last().copied().unwrap_or(0)).collect();
     // The order is made as it is walked, from the end: each place is filled from all that are left.
     while let Some(last) = order.len().checked_sub(1) {

@@ -185,3 +185,41 @@ fn losses_pass_the_bound_no_more_often_than_it_says() {
     assert_eq!(exponential(ratio(1, 4), 1).exceeded(1 << 40, 0, 1e-8), None);
     assert_eq!(AnswerChoice::Flip(ratio(1, u128::MAX)).exceeded(10, 0, 0.1), None);
 }
+
+// Refutes a choice without preference where all losses are far, as of a median that lies within a repeated value.
+#[test]
+fn the_best_of_far_losses_is_chosen() {
+    let far = |cells: u64, loss: u64| EqualLossRun { cells, loss: loss + 1_000_000 };
+    let runs = [far(12, 900), far(1, 0), far(1, 700), far(30, 3_000)];
+    let mut noise = NoiseSource::seeded(8);
+    for choice in [exponential(ratio(1, 2), 1), AnswerChoice::Flip(ratio(1, 2))] {
+        assert!((0..1_000).all(|_| choice.choose(&runs, &mut noise) == 12));
+    }
+}
+
+proptest! {
+    // Refutes weights above the least loss that one person changes by more than is paid, near the floor and far from it:
+    // the logarithms of the changes lie within `2 half` of each other.
+    #[test]
+    fn what_one_person_changes_lies_within_the_price(
+        far in prop_oneof![Just(0u64), 0u64..200, Just(1u64 << 40)],
+        losses in prop::collection::vec((0u64..120, -3i64..=3), 2..12),
+        half in 1u128..40,
+    ) {
+        let decay = Decay::new(ratio(half, 20), 3).unwrap();
+        let weighed = |moved: bool| {
+            let runs: Vec<EqualLossRun> = losses
+                .iter()
+                .map(|(loss, step)| {
+                    let loss = loss + 3 + far;
+                    EqualLossRun { cells: 1, loss: if moved { loss.saturating_add_signed(*step) } else { loss } }
+                })
+                .collect();
+            let weight = weights(&decay, &runs);
+            runs.iter().map(|run| (weight(run) as f64).ln()).collect::<Vec<f64>>()
+        };
+        let changes: Vec<f64> = weighed(false).iter().zip(weighed(true)).map(|(one, other)| other - one).collect();
+        let (low, high) = changes.iter().fold((f64::MAX, f64::MIN), |(low, high), change| (low.min(*change), high.max(*change)));
+        prop_assert!(high - low <= 2.0 * half as f64 / 20.0 + 1e-9, "{} to {}", low, high);
+    }
+}
