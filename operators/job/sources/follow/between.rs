@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::content::{Comparison, Content, STRONG, prefix};
+use super::content::{Comparison, Content, prefix};
 use super::file::{FileId, FoundFile};
 use super::files::{FollowedPath, name_within, present};
 use super::names::{RotationName, logs_of, name_of, siblings_of};
@@ -155,13 +155,13 @@ impl FollowedPath<'_> {
 
     /// Compares a file with those that were read, and with the one that has the name of the log.
     fn likeness(&self, log: &Path, path: &Path) -> io::Result<Likeness> {
-        let mut text = bytes::of_file(path, &Progress::of(None))?;
-        let length = io::copy(&mut io::Read::take(&mut text, STRONG), &mut io::sink())?;
-        if length == 0 {
+        let beginning = Content::beginning(path)?;
+        // It has no record.
+        if beginning.length() == 0 || self.format.columns.is_some() && beginning.is_one_line() {
             return Ok(Likeness::Copy);
         }
         // Of a short one nobody can say.
-        let is_long = length == STRONG;
+        let is_long = beginning.is_strong();
         let mut found = Likeness::None;
         if log.exists() && Content::begins(path, log)? {
             found = if is_long { Likeness::Copy } else { Likeness::Doubt };
@@ -171,7 +171,7 @@ impl FollowedPath<'_> {
             let is_sure = match file.content.compare(path)? {
                 Comparison::Other => continue,
                 Comparison::Continues(mut rest) => {
-                    file.content.length() >= STRONG && prefix(&mut rest, 1)?.is_empty()
+                    file.content.is_strong() && prefix(&mut rest, 1)?.is_empty()
                 }
                 Comparison::Shorter => match Content::begins(path, &file.path) {
                     Ok(false) => continue,

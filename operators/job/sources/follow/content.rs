@@ -14,15 +14,15 @@ use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::Progress;
 use crate::job::sources::reader::read_some;
 
-/// The number of first bytes that are compared.
+/// The number of bytes behind the first line that are compared. All logs of a table begin with the same line, its header,
+/// which tells none of them from another.
 const HEAD: usize = 1_024;
+
+/// The longest first line that is not counted among them.
+const FIRST_LINE: usize = 64 << 10;
 
 /// The number of bytes before the position that are compared.
 const TAIL: usize = 256;
-
-/// The number of first bytes and of bytes before the position by which a file is told from any other one. A shorter
-/// beginning may be that of several files.
-pub(super) const STRONG: u64 = (HEAD + TAIL) as u64;
 
 /// The number of bytes of two files that are compared at once.
 const BLOCK: usize = 64 << 10;
@@ -47,7 +47,32 @@ pub(super) enum Comparison {
 
 impl Content {
     /// The largest numbers of first and last bytes that are compared.
-    pub(super) const LIMITS: (usize, usize) = (HEAD, TAIL);
+    pub(super) const LIMITS: (usize, usize) = (FIRST_LINE + HEAD, TAIL);
+
+    /// Reads the content of a file of any packing, as far as it decides whether it [is strong](Content::is_strong).
+    pub(super) fn beginning(path: &Path) -> io::Result<Content> {
+        let mut content = Content::default();
+        content.add(&prefix(&mut bytes::of_file(path, &Progress::of(None))?, FIRST_LINE + HEAD + TAIL)?);
+        Ok(content)
+    }
+
+    /// The length from which on first and last bytes tell it from the content of any other file: a shorter beginning may
+    /// be that of several. `u64::MAX` while its first bytes are not all known.
+    pub(super) fn strong_length(&self) -> u64 {
+        let head = self.head.len() as u64;
+        if head < self.read { head + TAIL as u64 } else { u64::MAX }
+    }
+
+    /// Returns true if it ends with its first line.
+    pub(super) fn is_one_line(&self) -> bool {
+        let end = self.head.iter().position(|byte| *byte == b'\n').map_or(self.head.len(), |end| end + 1);
+        end as u64 == self.read
+    }
+
+    /// Returns true if it has that length.
+    pub(super) fn is_strong(&self) -> bool {
+        self.read >= self.strong_length()
+    }
 
     /// Creates the content of a file whose first bytes, and last bytes before the position, are known.
     pub(super) fn known(head: Vec<u8>, tail: Vec<u8>, read: u64) -> Content {
@@ -88,11 +113,14 @@ impl Content {
 
     /// Returns true if the whole text of one file, of any packing, is the beginning of another's.
     pub(super) fn begins(short: &Path, long: &Path) -> io::Result<bool> {
-        let mut files =
-            [bytes::of_file(short, &Progress::of(None))?, bytes::of_file(long, &Progress::of(None))?];
-        let [short, long] = &mut files;
+        Content::is_prefix(short, &mut bytes::of_file(long, &Progress::of(None))?)
+    }
+
+    /// Returns true if the whole text of a file is the beginning of what a reader has.
+    pub(super) fn is_prefix(short: &Path, long: &mut impl Read) -> io::Result<bool> {
+        let mut short = bytes::of_file(short, &Progress::of(None))?;
         loop {
-            let part = match prefix(short, BLOCK) {
+            let part = match prefix(&mut short, BLOCK) {
                 // It may be in the making.
                 Err(error) if is_torn(&error) => return Ok(true),
                 part => part?,
@@ -118,8 +146,13 @@ impl Content {
     }
 
     pub(super) fn add(&mut self, bytes: &[u8]) {
-        let missing = HEAD.saturating_sub(self.head.len()).min(bytes.len());
-        self.head.extend_from_slice(bytes.get(..missing).unwrap_or_default());
+        // One that ends before the position is complete.
+        if self.head.len() as u64 == self.read {
+            let missing = (FIRST_LINE + HEAD).saturating_sub(self.head.len()).min(bytes.len());
+            self.head.extend_from_slice(bytes.get(..missing).unwrap_or_default());
+            let first = self.head.iter().take(FIRST_LINE).position(|byte| *byte == b'\n');
+            self.head.truncate(first.map_or(FIRST_LINE, |end| end + 1) + HEAD);
+        }
         let kept = TAIL.saturating_sub(bytes.len()).min(self.tail.len());
         self.tail.drain(..self.tail.len() - kept);
         self.tail.extend_from_slice(bytes.get(bytes.len().saturating_sub(TAIL)..).unwrap_or_default());
@@ -185,8 +218,8 @@ pub(super) fn is_torn(error: &io::Error) -> bool {
 
 /// Returns true if a file has these bytes at a position.
 fn holds(file: &File, at: u64, bytes: &[u8]) -> io::Result<bool> {
-    let mut found = [0; HEAD];
-    let (mut room, mut at) = (found.get_mut(..bytes.len()).unwrap_or_default(), at);
+    let mut found = vec![0; bytes.len()];
+    let (mut room, mut at) = (&mut found[..], at);
     while !room.is_empty() {
         match file.read_at(room, at) {
             Ok(0) => return Ok(false),
@@ -198,7 +231,7 @@ fn holds(file: &File, at: u64, bytes: &[u8]) -> io::Result<bool> {
             Err(error) => return Err(error),
         }
     }
-    Ok(found.get(..bytes.len()) == Some(bytes))
+    Ok(found == bytes)
 }
 
 /// The next bytes of a reader, fewer at its end.
@@ -273,6 +306,30 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    // Refutes a header, which all files of a table have, that tells one of them from another.
+    #[test]
+    fn what_follows_the_first_line_tells_files_apart() {
+        let place = Place::new("content-header");
+        for length in [10, 1_023, 1_024, 2_000, FIRST_LINE - 1] {
+            let header = format!("{}\n", "h".repeat(length));
+            let text = |first: &str| format!("{header}{first}{}", "the same line\n".repeat(200)).into_bytes();
+            place.write("a.log", text("another line\n"));
+            let mut content = Content::default();
+            content.add(&text("one line 123\n"));
+            assert_eq!(content.head.len(), header.len() + HEAD, "{length}");
+            assert!(matches!(content.compare(&place.path("a.log")).unwrap(), Comparison::Other), "{length}");
+            assert!(content.is_strong() && !content.is_one_line());
+            let mut short = Content::default();
+            short.add(&text("")[..header.len() + HEAD + TAIL - 1]);
+            assert!(!short.is_strong(), "{length}");
+            short.add(b"t");
+            assert!(short.is_strong(), "{length}");
+            let mut only = Content::default();
+            only.add(header.as_bytes());
+            assert!(only.is_one_line() && !only.is_strong(), "{length}");
         }
     }
 

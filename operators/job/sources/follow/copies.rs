@@ -1,7 +1,7 @@
 //! Copies of a log under names of their own, which count as logs: a notice to the operator, who alone knows what
 //! they are.
 
-use super::content::{Comparison, STRONG};
+use super::content::Comparison;
 use super::file::FollowedFile;
 use super::files::FollowedPath;
 use super::names::RotationName;
@@ -10,7 +10,8 @@ impl FollowedPath<'_> {
     /// Warns of each file that begins with all lines of another one, once.
     pub(super) fn notice_copies(&mut self) {
         let due = |file: &FollowedFile| {
-            file.has_lines && file.compared < STRONG && file.content.length() > file.compared
+            let FollowedFile { content, compared, .. } = file;
+            file.has_lines && *compared < content.strong_length() && content.length() > *compared
         };
         let names: Vec<String> =
             self.known.iter().filter(|(_, file)| due(file)).map(|(name, _)| name.clone()).collect();
@@ -28,7 +29,7 @@ impl FollowedPath<'_> {
                 ));
             }
             if let Some(file) = self.known.get_mut(&name) {
-                file.compared = if copied.is_some() { STRONG } else { file.content.length() };
+                file.compared = if copied.is_some() { u64::MAX } else { file.content.length() };
             }
         }
     }

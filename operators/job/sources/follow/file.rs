@@ -193,6 +193,40 @@ impl FollowedFile {
         }
     }
 
+    /// Returns true if it is there and has fewer bytes behind what was read than a file has that begins like it, so that the
+    /// other one is no copy of it. One that was cut has other content.
+    pub(super) fn ends_before(&self, rest: impl Read) -> io::Result<bool> {
+        let Some((file, length)) = self.now()? else { return Ok(false) };
+        if self.packing != Packing::Plain || !self.content.is_of(&file)? {
+            return Ok(false);
+        }
+        let left = length.saturating_sub(self.content.length());
+        Ok(io::copy(&mut rest.take(left + 1), &mut io::sink())? > left)
+    }
+
+    /// Returns true if it begins with the whole text of another file, as far as can be seen.
+    pub(super) fn begins_with(&self, other: &Path) -> io::Result<bool> {
+        match self.now()? {
+            // What it had is gone.
+            None => Ok(true),
+            Some(_) if self.packing != Packing::Plain => Content::begins(other, &self.path),
+            Some((file, _)) => Content::is_prefix(other, &mut Positioned { file: &file, at: 0 }),
+        }
+    }
+
+    /// The file itself and its length; `None` if it is neither open nor where it was.
+    fn now(&self) -> io::Result<Option<(File, u64)>> {
+        let file = match &self.open {
+            Some(file) => file.try_clone()?,
+            None => match File::open(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                file => file?,
+            },
+        };
+        let facts = file.metadata()?;
+        Ok((FileId::of(&facts) == self.id).then_some((file, facts.len())))
+    }
+
     /// Goes on in another file, which begins with the content of this one.
     pub(super) fn move_to(&mut self, found: FoundFile) {
         (self.path, self.id, self.open, self.packed) = (found.path, found.id, found.open, None);
@@ -426,6 +460,20 @@ impl From<io::ErrorKind> for PlainError {
 impl From<ReadStop> for PlainError {
     fn from(stop: ReadStop) -> PlainError {
         PlainError::Stop(stop)
+    }
+}
+
+/// A reader with a place of its own in a file that others read, too.
+struct Positioned<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for Positioned<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = read_at(self.file, room, self.at)?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 

@@ -352,10 +352,19 @@ impl<'a> FollowedPath<'a> {
             }
             match file.content.compare(path)? {
                 Comparison::Continues(_) if has_its_name => return Ok(NewFile::Continuation(name.clone())),
-                Comparison::Continues(_) => return Ok(NewFile::Copy),
+                Comparison::Continues(rest) => {
+                    if !file.ends_before(rest)? {
+                        return Ok(NewFile::Copy);
+                    }
+                }
                 // It may be in the making. If it is none, it will be longer, and another one.
-                Comparison::Shorter if is_sibling && is_settled => return Ok(NewFile::Copy),
-                Comparison::Shorter if is_sibling => return Ok(NewFile::Undecided),
+                Comparison::Shorter if is_sibling && !is_settled => return Ok(NewFile::Undecided),
+                // First bytes may be those of many files: all of it must be there.
+                Comparison::Shorter if is_sibling => {
+                    if file.begins_with(path)? {
+                        return Ok(NewFile::Copy);
+                    }
+                }
                 // A new log of the same name begins like the old one for as long as it is short.
                 Comparison::Shorter | Comparison::Other => {}
             }

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::content::{Content, STRONG, is_torn, prefix};
+use super::content::{Content, is_torn, prefix};
 use super::file::{FileId, FoundFile};
 use super::names::{RotationName, siblings_of};
 use super::position::{FileNode, FilePosition, ReachedMark, changed};
@@ -129,7 +129,7 @@ impl Wanted {
     ) -> Result<Wanted, SourceError> {
         let mut wanted = Wanted { name, position, base, reached, candidates: Vec::new() };
         let own = wanted.candidate(&wanted.position.path.clone(), progress)?;
-        if let Some(own) = own.filter(|own| own.is_same && own.is_whole && wanted.position.offset >= STRONG) {
+        if let Some(own) = own.filter(|own| own.is_same && own.is_whole && wanted.position.is_strong()) {
             wanted.candidates.push(own);
             return Ok(wanted);
         }
@@ -218,7 +218,7 @@ impl Wanted {
         !candidate.is_same
             && candidate.path == self.position.path
             && Packing::of(&candidate.path) == Packing::Plain
-            && self.position.offset < STRONG
+            && !self.position.is_strong()
     }
 
     /// Returns the file that begins with all of the others, if they are its copies.

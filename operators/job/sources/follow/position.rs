@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use super::content::Content;
 use super::file::FollowedFile;
 use super::files::{FollowedPath, base_of, generation_of};
 use super::names::{RotationName, logs_of, name_of};
@@ -105,6 +106,12 @@ pub(super) fn read_seen(bytes: &[u8]) -> Option<u64> {
 }
 
 impl FilePosition {
+    /// Returns true if first and last bytes tell its file from any other one: all first bytes that are compared lie before
+    /// it, and as many others as may be compared.
+    pub(super) fn is_strong(&self) -> bool {
+        self.offset >= self.head.0 + Content::LIMITS.1 as u64
+    }
+
     pub(super) fn write(&self) -> Vec<u8> {
         let mut bytes = vec![FORMAT, u8::from(self.has_lines)];
         let flags = [self.is_done, self.is_settled, self.is_from_start];

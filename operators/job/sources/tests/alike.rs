@@ -100,6 +100,20 @@ fn what_was_rotated_before_is_not_read() {
     assert_given(&resumed(&log, "a.log", &positions), 60..67, "named by number");
 }
 
+// Refutes a gap where a table was rotated that had a header and no line.
+#[test]
+fn a_rotated_header_without_lines_is_no_doubt() {
+    let mut log = Log::table("header-rotated");
+    log.write(50);
+    let positions = read_all(&log, "a.log");
+    log.rename();
+    log.reopen();
+    log.rename();
+    log.reopen();
+    log.write(7);
+    assert_given(&resumed(&log, "a.log", &positions), 50..57, "a header alone");
+}
+
 // Refutes a gap where a log was cut while it was empty, and packed.
 #[test]
 fn an_empty_rotated_file_is_no_doubt() {

@@ -75,8 +75,9 @@ proptest! {
     fn every_line_is_given_once_whatever_rotates_between_two_lives(
         lives in prop::collection::vec(life(), 4..20),
         path in 0..PATHS.len(),
+        is_table in any::<bool>(),
     ) {
-        let mut log = Log::new("any-restart");
+        let mut log = Log::either("any-restart", is_table);
         log.write(50);
         let mut reader = Restarted {
             path: PATHS[path],
