@@ -10,7 +10,7 @@ const DRAWS: usize = 2_000_000;
 
 /// The number of draws where nothing is to be refuted.
 fn draws_that_fit() -> usize {
-    size(500_000, DRAWS)
+    size(250_000, DRAWS)
 }
 
 /// One magnitude a block, the edge of that, and two sizes of wider blocks.

@@ -94,7 +94,7 @@ pub(crate) fn run() {
             continue;
         }
         for (kind, act) in ACTS.into_iter().enumerate() {
-            for round in 0..size(5, 200) {
+            for round in 0..size(3, 200) {
                 let mut chance = Chance::of(&[index, kind, round]);
                 let (delivery, start) = (DELIVERIES[(round + index) % 2], STARTS[(round / 2 + index) % 2]);
                 let most = hits[&(delivery, place == Boot)].get(point).copied().unwrap_or(1);
@@ -105,7 +105,7 @@ pub(crate) fn run() {
         }
         // A crash of any kind, and another while the next life boots.
         if place == Boot {
-            for round in 0..size(5, 200) {
+            for round in 0..size(3, 200) {
                 let mut chance = Chance::of(&[index, 3, round]);
                 let (first, place) = POINTS[5 + chance.below(19)];
                 let (delivery, start) = (DELIVERIES[round % 2], STARTS[round / 2 % 2]);

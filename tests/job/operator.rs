@@ -192,7 +192,7 @@ impl Operator<'_, '_> {
 #[test]
 fn no_operator_makes_a_window_wrong() {
     let styles = [Style::Numbered, Style::Dated, Style::Mixed];
-    let work = (0..size(6, 24)).map(|number| (number, styles[number % 3])).collect();
+    let work = (0..size(3, 24)).map(|number| (number, styles[number % 3])).collect();
     let counts = in_parallel(work, |(number, style)| {
         let scene = Scene::new("operator");
         let from = now() / SECOND * SECOND;

@@ -165,7 +165,7 @@ fn a_promise_that_is_not_kept_would_be_found() {
 fn demonstrations_state_the_same_truth_and_keep_their_intervals() {
     let mut all = Held::default();
     let mut by_release = BTreeMap::<String, Held>::new();
-    for (log, runs) in [(REVIEWS, size(2, 30)), (RETAIL, size(2, 50)), (ACCESS, size(6, 120))] {
+    for (log, runs) in [(REVIEWS, size(2, 30)), (RETAIL, size(2, 50)), (ACCESS, size(3, 120))] {
         let Some(scene) = scene(log) else { return };
         let mut first: Option<Cells> = None;
         for run in 0..runs {

@@ -375,7 +375,7 @@ impl<'a> FollowedPath<'a> {
     /// Goes on with the new content of a file, from its start, after what its copy has of the old.
     fn renew(&mut self, name: &str, dealer: &mut Dealer) -> Result<(), ReadStop> {
         let Some(mut file) = self.known.remove(name) else { return Ok(()) };
-        let (copy, comparison) = copy_of(&file);
+        let (copy, comparison) = copy_of(&file, &self.base(name, &file.path));
         let changed = copy.as_ref().and_then(|copy| Some(changed(&fs::metadata(copy).ok()?)));
         self.cut.extend(copy.zip(changed).map(|(path, changed)| {
             (self.base(name, &file.path), Reference { generation: 0, path, changed })
@@ -460,10 +460,10 @@ fn is_pattern(path: &Path) -> bool {
 }
 
 /// The comparison of what was read of this file with a copy beside it: one that has all of it, or else a plain one
-/// that has a part.
-pub(super) fn copy_of(file: &FollowedFile) -> (Option<PathBuf>, Comparison) {
+/// that has a part. The log may have been rotated since, and its copy with it.
+pub(super) fn copy_of(file: &FollowedFile, log: &Path) -> (Option<PathBuf>, Comparison) {
     let mut found = Comparison::Other;
-    for path in siblings_of(&file.path) {
+    for path in siblings_of(log).into_iter().filter(|path| *path != file.path) {
         match file.content.compare(&path) {
             Ok(Comparison::Continues(rest)) => return (Some(path), Comparison::Continues(rest)),
             // A packed one may be in the making.

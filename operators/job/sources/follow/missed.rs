@@ -85,7 +85,7 @@ impl FollowedPath<'_> {
         for (name, id, log) in left {
             let is_it = |path: &PathBuf| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
             // It may be packed by now.
-            let copy = || self.known.get(&name).and_then(|file| copy_of(file).0);
+            let copy = || self.known.get(&name).and_then(|file| copy_of(file, &log).0);
             let found = siblings_of(&log).into_iter().find(is_it).or_else(copy);
             // It is between two names of a rotation.
             if found.is_none() && !log.exists() {

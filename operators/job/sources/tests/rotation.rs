@@ -411,6 +411,29 @@ fn a_log_that_is_rotated_twice_between_two_looks_is_read() {
     }
 }
 
+// Refutes a copy that is not found since the log that was cut was renamed before anybody looked.
+#[test]
+fn a_log_that_was_cut_and_then_renamed_is_read() {
+    for path in PATHS {
+        let mut log = Log::new("cut-and-renamed");
+        log.write(100);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        log.write(50);
+        log.copy_and_cut();
+        log.write(1);
+        log.rename();
+        log.pack("a.log.2");
+        log.reopen();
+        log.write(1);
+        log.rename();
+        log.reopen();
+        log.write(50);
+        followed.settle().unwrap();
+        assert_eq!(log.check(std::slice::from_ref(&followed)), Ok(()), "{path:?}");
+    }
+}
+
 // Refutes a log that is read again after it was away for longer than a file without a name is waited for.
 #[test]
 fn a_log_that_was_away_is_read_on() {
