@@ -31,6 +31,8 @@ enum Style {
 struct Log<'s> {
     scene: &'s Scene,
     file: File,
+    /// The columns beside those that the job reads: of many, all files begin with the same kilobytes.
+    columns: usize,
     rotations: i64,
     written: BTreeMap<(String, String), i64>,
     /// The windows for which it is unknown if a line came in time.
@@ -38,15 +40,17 @@ struct Log<'s> {
 }
 
 impl Log<'_> {
-    fn begun(scene: &Scene) -> File {
+    fn begun(scene: &Scene, columns: usize) -> File {
         let mut file = OpenOptions::new().create(true).append(true).open(scene.at("visits.csv")).unwrap();
-        file.write_all(HEADER.as_bytes()).unwrap();
+        let more: String = (0..columns).map(|column| format!(",a_column_of_the_log_{column}")).collect();
+        writeln!(file, "{}{more}", HEADER.trim_end()).unwrap();
         file
     }
 
     fn write(&mut self, person: usize) {
         let (time, page) = (now(), PAGES[person % 2]);
-        self.file.write_all(line(person, time, page).as_bytes()).unwrap();
+        let line = format!("{}{}\n", line(person, time, page).trim_end(), ",".repeat(self.columns));
+        self.file.write_all(line.as_bytes()).unwrap();
         let start = time - time.rem_euclid(SECOND);
         *self.written.entry((moment(start), page.to_owned())).or_default() += 1;
         if now() > start + SECOND + 400_000 {
@@ -78,7 +82,7 @@ impl Log<'_> {
         if chance.below(3) == 0 {
             thread::sleep(Duration::from_millis(100));
         }
-        self.file = Log::begun(self.scene);
+        self.file = Log::begun(self.scene, self.columns);
     }
 }
 
@@ -197,6 +201,7 @@ fn no_operator_makes_a_window_wrong() {
         let scene = Scene::new("operator");
         let from = now() / SECOND * SECOND;
         let job = exact(from, None).replace("promise = \"lifetime\"", "promise = \"any 4 seconds\"");
+        let columns = if number % 3 == 0 { 70 } else { 0 };
         // Half of them name the rotated files too.
         let path = if number % 2 == 0 { "\"visits.csv\"" } else { "\"visits.csv*\"" };
         let job = job.replace("\"visits.csv\"", path);
@@ -204,7 +209,8 @@ fn no_operator_makes_a_window_wrong() {
         scene.init();
         let log = Log {
             scene: &scene,
-            file: Log::begun(&scene),
+            file: Log::begun(&scene, columns),
+            columns,
             rotations: 0,
             written: BTreeMap::new(),
             unsure: BTreeSet::new(),
