@@ -1,5 +1,5 @@
-//! Groups of releases that share one exchange and one contribution bounding of their records: releases with
-//! the same windows and the same bound, which need no second key field and no second value field.
+//! Groups of releases that share one exchange and one table of people: releases with the same windows and the same
+//! bound, which need no second key field and no second value field.
 
 use super::release_plan::ReleasePlan;
 use super::sources::{Group, NumberField};
@@ -36,6 +36,17 @@ impl ReleaseGroup {
             value: value.map(|(field, point)| NumberField { field: field.clone(), digits: point.count() }),
         }
     }
+}
+
+/// Returns true if two releases of one group keep the same keys of each person: they group by the same keys, and count
+/// over the same windows. Buckets are keys of one release alone.
+pub(crate) fn share_keys(one: &ReleasePlan, other: &ReleasePlan) -> bool {
+    let groups = |offer: &ReleasePlan| {
+        let statistic = offer.statistic.as_statistic();
+        (statistic.grouping().is_some() || !statistic.is_keyed())
+            .then(|| (offer.key.clone(), offer.keys.listed(), offer.running.is_some()))
+    };
+    groups(one).is_some_and(|own| Some(own) == groups(other))
 }
 
 /// Groups release plans, each with the first earlier group that accepts it.

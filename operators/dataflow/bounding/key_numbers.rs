@@ -8,7 +8,7 @@ use super::selector::ContributionSelector;
 /// The keys of a table, numbered as they come. Numbers never leave a table; which key got which makes no
 /// difference.
 #[derive(Clone)]
-pub(super) struct KeyNumbers<K> {
+pub(in crate::dataflow) struct KeyNumbers<K> {
     keys: Vec<K>,
     hashes: Vec<u64>,
     /// Empty while there are no more than [`FEW`] keys.
@@ -78,7 +78,7 @@ impl<K: Identity + Ord + Clone> KeyNumbers<K> {
         next
     }
 
-    pub(super) fn key(&self, number: u32) -> &K {
+    pub(in crate::dataflow) fn key(&self, number: u32) -> &K {
         &self.keys[number as usize]
     }
 
@@ -87,7 +87,7 @@ impl<K: Identity + Ord + Clone> KeyNumbers<K> {
         self.hashes[number as usize]
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::dataflow) fn len(&self) -> usize {
         self.keys.len()
     }
 

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::identity::Identity;
 use super::records::KeptRecords;
-use super::rule::{Cap, Keyed, Rule, combine};
+use super::rule::{Cap, Rule};
 use super::selector::ContributionSelector;
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -18,6 +18,8 @@ pub trait Measure: Clone {
     type Share;
     /// Is a record beyond the first `per_key` of no interest?
     const CUTS: bool;
+    /// True if the share depends on the order of the records.
+    const IS_ORDERED: bool = false;
     /// The rule by which records without an id are held.
     type Plain: Rule<Share = Self::Share>;
 
@@ -114,6 +116,7 @@ impl<V: Identity + Ord + Clone> Measure for Values<V> {
     type Share = Few<V>;
     type Plain = KeptRecords<Self>;
     const CUTS: bool = true;
+    const IS_ORDERED: bool = true;
 
     fn plain(&self) -> KeptRecords<Self> {
         KeptRecords::new(self.clone())
@@ -157,21 +160,22 @@ impl Rule for Count {
     type Value = ();
     type Held = u32;
     type Share = u32;
+    const IS_ONE: bool = true;
 
     #[inline]
-    fn hold(&self, _: &ContributionSelector, _: impl FnOnce() -> u64, (): ()) -> u32 {
+    fn hold(&self, _: &ContributionSelector, (): ()) -> u32 {
         1
     }
 
     #[inline]
-    fn settle(&self, cap: Cap, group: &mut [Keyed<u32>]) -> usize {
+    fn together(&self, cap: Cap, ours: Option<u32>, theirs: u32) -> u32 {
         // Both are at most 2^31, and saturating on the way or at the end is the same.
-        combine(group, |a, b| a.saturating_add(b).min(cap.per_key()))
+        ours.unwrap_or(0).saturating_add(theirs).min(cap.per_key())
     }
 
     #[inline]
-    fn share(&self, _: Cap, run: &[Keyed<u32>]) -> u32 {
-        run.iter().map(|keyed| keyed.held).sum()
+    fn share(&self, cap: Cap, run: &mut [u32], _: impl Fn(u64) -> u64) -> u32 {
+        run.iter().fold(0, |ours, theirs| self.together(cap, Some(ours), *theirs))
     }
 }
 
@@ -227,24 +231,27 @@ impl Rule for Sum {
     type Value = i64;
     type Held = PartialSum;
     type Share = PersonSum;
+    const IS_ONE: bool = true;
 
     #[inline]
-    fn hold(&self, _: &ContributionSelector, _: impl FnOnce() -> u64, value: i64) -> PartialSum {
+    fn hold(&self, _: &ContributionSelector, value: i64) -> PartialSum {
         PartialSum { records: 1, sum: value.into() }
     }
 
     #[inline]
-    fn settle(&self, cap: Cap, group: &mut [Keyed<PartialSum>]) -> usize {
-        // 2^64 values of 64 bits fit 128; wrapping would still be the same in every order.
-        combine(group, |a, b| PartialSum {
-            records: a.records.saturating_add(b.records).min(cap.per_key()),
-            sum: a.sum.wrapping_add(b.sum),
-        })
+    fn together(&self, cap: Cap, ours: Option<PartialSum>, theirs: PartialSum) -> PartialSum {
+        let PartialSum { records, sum } = ours.unwrap_or(PartialSum { records: 0, sum: 0 });
+        PartialSum {
+            records: records.saturating_add(theirs.records).min(cap.per_key()),
+            // 2^64 values of 64 bits fit 128; wrapping would still be the same in every order.
+            sum: sum.wrapping_add(theirs.sum),
+        }
     }
 
-    fn share(&self, _: Cap, run: &[Keyed<PartialSum>]) -> PersonSum {
-        let sum = run.iter().fold(0i128, |sum, keyed| sum.wrapping_add(keyed.held.sum));
-        PersonSum { records: run.iter().map(|keyed| keyed.held.records).sum(), sum: self.clip(sum) }
+    fn share(&self, cap: Cap, run: &mut [PartialSum], _: impl Fn(u64) -> u64) -> PersonSum {
+        let all = run.iter().fold(None, |ours, theirs| Some(self.together(cap, ours, *theirs)));
+        let PartialSum { records, sum } = all.unwrap_or(PartialSum { records: 0, sum: 0 });
+        PersonSum { records, sum: self.clip(sum) }
     }
 }
 

@@ -68,6 +68,10 @@
 //! that fits the second-level cache, for a million people as for ten thousand. `benches/bounding.rs` has the
 //! figures.
 //!
+//! The table has three parts: the people (`People`), the keys that are kept of each (`KeptKeys`), and what is held of
+//! the records in these (`KeptValues`). Statistics over the same people share the first, and those by the same keys the
+//! second; a record is looked up once, whatever reads it.
+//!
 //! A table holds 8 bytes and the identity's own size for each person, 8 for each kept key of a count, and at
 //! most twice that between two gatherings, plus up to 8 MB of waiting records. [`PersonTable::bytes`] returns
 //! its size; a closed table keeps its memory for the next window ([`PersonTable::choose_by`]). No record is
@@ -76,11 +80,13 @@
 //!
 //! Everything in a table is private, its size included.
 
-mod gather;
 mod identity;
+mod kept_keys;
+mod kept_values;
 mod key_numbers;
 mod lifetime;
 mod measure;
+mod people;
 mod records;
 mod rule;
 mod selector;
@@ -89,16 +95,19 @@ mod table;
 pub(super) mod tests;
 
 pub use identity::{Identity, IdentitySink};
+pub(super) use kept_keys::{KeptKeys, KeyWork, MergedKeys, Moves, NONE};
+pub(super) use kept_values::{KeptValues, ValueWork};
 pub use lifetime::WindowAdmission;
 pub use lifetime::{LifetimeContribution, RemainingContribution};
 pub use measure::{AdditiveRule, Partial};
 pub use measure::{Count, PartialSum, PersonSum, Sum};
 pub use measure::{Few, Measure, Values};
-pub use records::{Identified, KeptRecords, Net, Netted, RankedRecord};
+pub(super) use people::{LITTLE, Merged, PARTS, People};
+pub use records::{HeldRecord, Identified, KeptRecords, Net, Netted};
 pub use rule::Cap;
 pub use rule::Own;
 pub use rule::RecordTotals;
-pub use rule::{Keyed, Rule};
+pub use rule::Rule;
 pub use selector::ContributionSelector;
 pub use selector::StableHasher;
 pub use table::PersonTable;

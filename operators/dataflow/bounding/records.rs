@@ -1,24 +1,45 @@
 //! The three rules that hold records: those without an id, those with one, and those that may be taken back.
 
-use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
 use super::identity::Identity;
 use super::measure::Measure;
-use super::rule::Cap;
-use super::rule::{Keyed, Rule, keep, shorten};
+use super::rule::{Cap, Rule, keep};
 use super::selector::ContributionSelector;
 
-/// A record that is held: its place among the person's records of the key, what decides where places are
-/// equal, and what it brought.
+/// A record that is held: the hash that decides its place among the person's records of a key, what decides where
+/// places are equal, and what it brought.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RankedRecord<I, V> {
-    rank: u64,
+pub struct HeldRecord<I, V> {
+    hash: u64,
     identity: I,
     value: V,
 }
 
-redacted!([I, V] RankedRecord<I, V>);
+redacted!([I, V] HeldRecord<I, V>);
+
+impl<I: Ord + Clone, V: Ord + Clone> HeldRecord<I, V> {
+    /// The order of selection; equal records may stand for each other.
+    fn place(&self, rank: &impl Fn(u64) -> u64) -> (u64, &I, &V) {
+        (rank(self.hash), &self.identity, &self.value)
+    }
+
+    /// Keeps the first `most` in the order of selection.
+    fn shorten(run: &mut [Self], most: u32, rank: impl Fn(u64) -> u64) -> usize {
+        let most = most as usize;
+        // Who has no more than may count is not ranked.
+        if run.len() > most {
+            run.select_nth_unstable_by(most, |a, b| a.place(&rank).cmp(&b.place(&rank)));
+        }
+        run.len().min(most)
+    }
+
+    fn sort(run: &mut [Self], rank: impl Fn(u64) -> u64) {
+        if run.len() > 1 {
+            run.sort_unstable_by(|a, b| a.place(&rank).cmp(&b.place(&rank)));
+        }
+    }
+}
 
 /// Holds at most `per_key` records a key, the lowest by a keyed hash. Equal records are different records.
 ///
@@ -39,26 +60,30 @@ impl<M> KeptRecords<M> {
 
 impl<M: Measure> Rule for KeptRecords<M> {
     type Value = (u64, M::Value);
-    type Held = RankedRecord<(), M::Value>;
+    type Held = HeldRecord<(), M::Value>;
     type Share = M::Share;
 
-    fn hold(
-        &self,
-        selector: &ContributionSelector,
-        choice: impl FnOnce() -> u64,
-        (record, value): Self::Value,
-    ) -> Self::Held {
-        // Where two hashes are equal the lower value is kept, and equal values may stand for each other.
-        RankedRecord { rank: selector.rank(choice(), record), identity: (), value }
+    #[inline]
+    fn hold(&self, _: &ContributionSelector, (hash, value): Self::Value) -> Self::Held {
+        // Where two hashes are equal the lower value is kept.
+        HeldRecord { hash, identity: (), value }
     }
 
-    fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize {
-        group.sort_unstable();
-        shorten(group, cap.per_key())
+    fn ranked(&self, held: Self::Held, rank: impl Fn(u64) -> u64) -> Self::Held {
+        HeldRecord { hash: rank(held.hash), ..held }
     }
 
-    fn share(&self, cap: Cap, run: &[Keyed<Self::Held>]) -> M::Share {
-        self.measure.share(cap, run.iter().map(|keyed| (&keyed.held.value, 1)))
+    #[inline]
+    fn settle(&self, cap: Cap, run: &mut [Self::Held], rank: impl Fn(u64) -> u64) -> usize {
+        HeldRecord::shorten(run, cap.per_key(), rank)
+    }
+
+    #[inline]
+    fn share(&self, cap: Cap, run: &mut [Self::Held], rank: impl Fn(u64) -> u64) -> M::Share {
+        if M::IS_ORDERED {
+            HeldRecord::sort(run, rank);
+        }
+        self.measure.share(cap, run.iter().map(|held| (&held.value, 1)))
     }
 
     fn heap(&self, (_, value): &Self::Value) -> usize {
@@ -101,54 +126,58 @@ impl<I, M: Clone> Clone for Identified<I, M> {
 
 impl<I: Identity + Ord + Clone, M: Measure> Rule for Identified<I, M> {
     type Value = (I, M::Value);
-    type Held = RankedRecord<I, M::Value>;
+    type Held = HeldRecord<I, M::Value>;
     type Share = M::Share;
+    const HAS_IDS: bool = true;
 
-    fn hold(
-        &self,
-        selector: &ContributionSelector,
-        choice: impl FnOnce() -> u64,
-        (identity, value): Self::Value,
-    ) -> Self::Held {
-        RankedRecord { rank: selector.rank(choice(), selector.record(&identity)), identity, value }
+    fn hold(&self, selector: &ContributionSelector, (identity, value): Self::Value) -> Self::Held {
+        HeldRecord { hash: selector.record(&identity), identity, value }
     }
 
-    fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize {
-        group.sort_unstable();
+    fn ranked(&self, held: Self::Held, rank: impl Fn(u64) -> u64) -> Self::Held {
+        HeldRecord { hash: rank(held.hash), ..held }
+    }
+
+    fn settle(&self, cap: Cap, run: &mut [Self::Held], rank: impl Fn(u64) -> u64) -> usize {
+        run.sort_unstable();
         let mut last = 0;
-        for at in 1..group.len() {
-            let (before, next) = (&group[last], &group[at]);
+        for at in 1..run.len() {
             // The whole id: two that have one hash are two.
-            if before.key != next.key || before.held.identity != next.held.identity {
+            if run[last].identity != run[at].identity {
                 last += 1;
-                group.swap(last, at);
+                run.swap(last, at);
             }
         }
-        let left = group.len().min(last + 1);
-        if M::CUTS { shorten(&mut group[..left], cap.per_key()) } else { left }
+        let left = run.len().min(last + 1);
+        if M::CUTS { HeldRecord::shorten(&mut run[..left], cap.per_key(), rank) } else { left }
     }
 
-    fn disentangle(&self, group: &mut [Keyed<Self::Held>], before: impl Fn(u32, u32) -> bool) -> usize {
-        if group.chunk_by(|a, b| a.key == b.key).nth(1).is_none() {
-            return group.len();
-        }
-        let mut ids: Vec<(&I, u32)> = group.iter().map(|keyed| (&keyed.held.identity, keyed.key)).collect();
-        ids.sort_unstable_by(|(a, key_a), (b, key_b)| {
-            a.cmp(b).then_with(|| before(*key_b, *key_a).cmp(&before(*key_a, *key_b)))
+    fn disentangle(&self, runs: &mut [(&mut [Self::Held], usize)]) {
+        let ids = runs.iter().zip(0..).flat_map(|((run, left), order)| {
+            run[..*left].iter().map(move |held| (held.identity.clone(), order))
         });
-        let second: BTreeSet<(I, u32)> = ids
-            .windows(2)
-            .filter(|pair| pair[0].0 == pair[1].0)
-            .map(|pair| (pair[1].0.clone(), pair[1].1))
-            .collect();
-        if second.is_empty() {
-            return group.len();
+        let mut ids: Vec<(I, usize)> = ids.collect();
+        ids.sort_unstable();
+        // Of each id those that are not in the first run that has it.
+        let mut later: Vec<(I, usize)> = Vec::new();
+        for same in ids.chunk_by(|(a, _), (b, _)| a == b) {
+            later.extend_from_slice(&same[1..]);
         }
-        keep(group, |keyed| !second.contains(&(keyed.held.identity.clone(), keyed.key)))
+        if later.is_empty() {
+            return;
+        }
+        for (order, (run, left)) in runs.iter_mut().enumerate() {
+            *left = keep(&mut run[..*left], |held| {
+                later.binary_search_by(|(id, at)| (id, *at).cmp(&(&held.identity, order))).is_err()
+            });
+        }
     }
 
-    fn share(&self, cap: Cap, run: &[Keyed<Self::Held>]) -> M::Share {
-        self.measure.share(cap, run.iter().map(|keyed| (&keyed.held.value, 1)))
+    fn share(&self, cap: Cap, run: &mut [Self::Held], rank: impl Fn(u64) -> u64) -> M::Share {
+        if M::IS_ORDERED {
+            HeldRecord::sort(run, rank);
+        }
+        self.measure.share(cap, run.iter().map(|held| (&held.value, 1)))
     }
 
     fn heap(&self, (identity, value): &Self::Value) -> usize {
@@ -188,7 +217,7 @@ impl<I, M: Clone> Clone for Net<I, M> {
 /// A record with its multiplicity so far.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Netted<I, V> {
-    record: RankedRecord<I, V>,
+    record: HeldRecord<I, V>,
     // 2^64 changes of 64 bits fit.
     copies: i128,
 }
@@ -201,38 +230,38 @@ impl<I: Identity + Ord + Clone, M: Measure> Rule for Net<I, M> {
     type Share = M::Share;
     const HOLDS_ALL: bool = true;
 
-    fn hold(
-        &self,
-        selector: &ContributionSelector,
-        choice: impl FnOnce() -> u64,
-        (identity, value, change): Self::Value,
-    ) -> Self::Held {
-        let rank = selector.rank(choice(), selector.record(&identity));
-        Netted { record: RankedRecord { rank, identity, value }, copies: change.into() }
+    fn hold(&self, selector: &ContributionSelector, (identity, value, change): Self::Value) -> Self::Held {
+        let record = HeldRecord { hash: selector.record(&identity), identity, value };
+        Netted { record, copies: change.into() }
     }
 
-    fn settle(&self, _: Cap, group: &mut [Keyed<Self::Held>]) -> usize {
-        group.sort_unstable();
+    fn ranked(&self, held: Self::Held, rank: impl Fn(u64) -> u64) -> Self::Held {
+        Netted { record: HeldRecord { hash: rank(held.record.hash), ..held.record }, ..held }
+    }
+
+    fn settle(&self, _: Cap, run: &mut [Self::Held], _: impl Fn(u64) -> u64) -> usize {
+        run.sort_unstable();
         let mut last = 0;
-        for at in 1..group.len() {
-            let (before, next) = (&group[last], &group[at]);
-            if before.key == next.key && before.held.record == next.held.record {
-                group[last].held.copies += group[at].held.copies;
+        for at in 1..run.len() {
+            if run[last].record == run[at].record {
+                run[last].copies += run[at].copies;
             } else {
                 last += 1;
-                group.swap(last, at);
+                run.swap(last, at);
             }
         }
-        let left = group.len().min(last + 1);
-        keep(&mut group[..left], |keyed| keyed.held.copies != 0)
+        let left = run.len().min(last + 1);
+        keep(&mut run[..left], |netted| netted.copies != 0)
     }
 
-    fn cancel(&self, group: &mut [Keyed<Self::Held>]) -> usize {
-        keep(group, |keyed| keyed.held.copies > 0)
+    fn cancel(&self, run: &mut [Self::Held]) -> usize {
+        keep(run, |netted| netted.copies > 0)
     }
 
-    fn share(&self, cap: Cap, run: &[Keyed<Self::Held>]) -> M::Share {
-        self.measure.share(cap, run.iter().map(|keyed| (&keyed.held.record.value, keyed.held.copies)))
+    fn share(&self, cap: Cap, run: &mut [Self::Held], rank: impl Fn(u64) -> u64) -> M::Share {
+        // A sum that saturates, and a record of which not all copies count, depend on the order.
+        run.sort_unstable_by(|a, b| a.record.place(&rank).cmp(&b.record.place(&rank)));
+        self.measure.share(cap, run.iter().map(|netted| (&netted.record.value, netted.copies)))
     }
 
     fn heap(&self, (identity, value, _): &Self::Value) -> usize {

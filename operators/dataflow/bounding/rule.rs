@@ -9,18 +9,9 @@ use super::selector::ContributionSelector;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::PerPerson;
 
-/// Something held of a person, with the number of its key. Prints as `<private>`, as all that is held does.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Keyed<H> {
-    pub(super) key: u32,
-    pub(super) held: H,
-}
-
-redacted!([H] Keyed<H>);
-
 /// A rule for the records of a person in a key: the form in which they are held, and the part that counts.
 ///
-/// The methods see one person's things at a time. Together they must be a function of the set of records that
+/// The methods see the things of one person in one key. Together they must be a function of the set of records that
 /// came, whatever their order and however often [`settle`](Rule::settle) ran in between.
 pub trait Rule: Clone {
     /// The value of a record, beside its person and its key.
@@ -29,35 +20,45 @@ pub trait Rule: Clone {
     type Held: Clone;
     /// The part of a person's records in a kept key that counts.
     type Share;
+    /// True if all that a person has in a key [comes to one thing](Rule::together).
+    const IS_ONE: bool = false;
     /// Is everything held until the window closes? Else keys that are not among the lowest are given up on
     /// the way, which is right only where nothing that comes later can take a record back.
     const HOLDS_ALL: bool = false;
+    /// True if one record may be in several keys of a person, of which only one [counts](Rule::disentangle).
+    const HAS_IDS: bool = false;
 
-    /// Returns the held form of one record; `choice` gives the place of its key.
-    fn hold(
-        &self,
-        selector: &ContributionSelector,
-        choice: impl FnOnce() -> u64,
-        value: Self::Value,
-    ) -> Self::Held;
+    /// Returns the held form of one record.
+    fn hold(&self, selector: &ContributionSelector, value: Self::Value) -> Self::Held;
 
-    /// Brings the things of one key together, combines them, and gives up what cannot count any more. What is
-    /// left is moved to the front; how much that is.
-    fn settle(&self, cap: Cap, group: &mut [Keyed<Self::Held>]) -> usize;
+    /// Returns it with the place of its record in the order of selection instead of the hash that decides it.
+    #[must_use]
+    fn ranked(&self, held: Self::Held, _rank: impl Fn(u64) -> u64) -> Self::Held {
+        held
+    }
+
+    /// Puts two things of one key together, where [all comes to one](Rule::IS_ONE). `None` is nothing yet.
+    fn together(&self, _: Cap, _ours: Option<Self::Held>, theirs: Self::Held) -> Self::Held {
+        theirs
+    }
+
+    /// Gives up what cannot count any more, of things that do not [come to one](Rule::IS_ONE). What is left is moved to
+    /// the front; how much that is. `rank` gives the place of a record by its hash: the lowest are kept.
+    fn settle(&self, _: Cap, run: &mut [Self::Held], _rank: impl Fn(u64) -> u64) -> usize {
+        run.len()
+    }
 
     /// At the close, before keys are chosen: leaves out what does not count.
-    fn cancel(&self, group: &mut [Keyed<Self::Held>]) -> usize {
-        group.len()
+    fn cancel(&self, run: &mut [Self::Held]) -> usize {
+        run.len()
     }
 
-    /// At the close, after keys were chosen: takes back what two kept keys both have. `before` is the order
-    /// of choice.
-    fn disentangle(&self, group: &mut [Keyed<Self::Held>], _before: impl Fn(u32, u32) -> bool) -> usize {
-        group.len()
-    }
+    /// At the close, after keys were chosen: takes back what two kept keys both have. The runs are in the order of
+    /// choice, each with the number of its things; what is left of each is moved to its front.
+    fn disentangle(&self, _runs: &mut [(&mut [Self::Held], usize)]) {}
 
-    /// Returns the part that counts, of a run of records of one key.
-    fn share(&self, cap: Cap, run: &[Keyed<Self::Held>]) -> Self::Share;
+    /// Returns the part that counts, of all things of one key.
+    fn share(&self, cap: Cap, run: &mut [Self::Held], rank: impl Fn(u64) -> u64) -> Self::Share;
 
     /// Memory that a value holds beside its own size, in bytes.
     fn heap(&self, _: &Self::Value) -> usize {
@@ -72,54 +73,15 @@ pub trait Rule: Clone {
 
 /// Moves what is to be kept to the front, in its order. How much that is.
 #[inline]
-pub(super) fn keep<H>(group: &mut [Keyed<H>], mut keep: impl FnMut(&Keyed<H>) -> bool) -> usize {
+pub(super) fn keep<H>(run: &mut [H], mut keep: impl FnMut(&H) -> bool) -> usize {
     let mut left = 0;
-    for at in 0..group.len() {
-        if keep(&group[at]) {
-            group.swap(left, at);
+    for at in 0..run.len() {
+        if keep(&run[at]) {
+            run.swap(left, at);
             left += 1;
         }
     }
     left
-}
-
-/// Combines what is of one key, so that every key is there once. How many that are.
-#[inline]
-pub(super) fn combine<H: Copy>(group: &mut [Keyed<H>], together: impl Fn(H, H) -> H) -> usize {
-    // Most groups are short. What costs there is a branch that is guessed wrong, so this looks at all keys
-    // seen so far and branches once a record, where a sort would do so several times.
-    let short = group.len() <= 16;
-    if !short {
-        group.sort_unstable_by_key(|keyed| keyed.key);
-    }
-    let mut left: usize = 0;
-    for at in 0..group.len() {
-        let next = group[at];
-        let first = if short { 0 } else { left.saturating_sub(1) };
-        let mut same = usize::MAX;
-        for (seen, keyed) in group[first..left].iter().enumerate() {
-            same = if keyed.key == next.key { first + seen } else { same };
-        }
-        if same == usize::MAX {
-            group[left] = next;
-            left += 1;
-        } else {
-            group[same].held = together(group[same].held, next.held);
-        }
-    }
-    left
-}
-
-/// Keeps the first `most` of every key in a sorted group.
-pub(super) fn shorten<H>(group: &mut [Keyed<H>], most: u32) -> usize {
-    let (mut key, mut seen) = (None, 0u32);
-    keep(group, |keyed| {
-        if key != Some(keyed.key) {
-            (key, seen) = (Some(keyed.key), 0);
-        }
-        seen = seen.saturating_add(1);
-        seen <= most
-    })
 }
 
 // How much of a person is kept.
@@ -178,19 +140,20 @@ impl Rule for Own {
     type Value = i64;
     type Held = i128;
     type Share = i128;
+    const IS_ONE: bool = true;
 
     #[inline]
-    fn hold(&self, _: &ContributionSelector, _: impl FnOnce() -> u64, value: i64) -> i128 {
+    fn hold(&self, _: &ContributionSelector, value: i64) -> i128 {
         self.0.of(value, 1)
     }
 
     #[inline]
-    fn settle(&self, _: Cap, group: &mut [Keyed<i128>]) -> usize {
-        combine(group, |a, b| self.0.together(a, b))
+    fn together(&self, _: Cap, ours: Option<i128>, theirs: i128) -> i128 {
+        ours.map_or(theirs, |ours| self.0.together(ours, theirs))
     }
 
-    fn share(&self, _: Cap, run: &[Keyed<i128>]) -> i128 {
-        let own = run.iter().map(|keyed| keyed.held).reduce(|a, b| self.0.together(a, b));
+    fn share(&self, _: Cap, run: &mut [i128], _: impl Fn(u64) -> u64) -> i128 {
+        let own = run.iter().copied().reduce(|a, b| self.0.together(a, b));
         // A run is of something.
         own.unwrap_or_default()
     }

@@ -29,6 +29,11 @@ impl ContributionSelector {
         ContributionSelector { secret, persons, keys, choices, records, routes }
     }
 
+    /// Returns true if both choose alike.
+    pub(in crate::dataflow) fn is_like(&self, other: &ContributionSelector) -> bool {
+        self.secret == other.secret
+    }
+
     /// One that chooses otherwise in this window, so that it is not the same of a person's keys that are
     /// always left out. Persons are still sent to the same workers.
     ///
@@ -259,7 +264,7 @@ fn little(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod chooser_tests {
-    use super::super::table::{PARTS, part_of};
+    use super::super::people::{PARTS, part_of};
     use super::*;
 
     // Choices are a format too: a restart in an open window must choose as before.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::aggregation::{
     Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey, Terms,
 };
+use super::bundle::Bundles;
 use super::tallied::Tallied;
 use super::unit::{Batches, People, ProtectedUnit};
 use super::window::Windowed;
@@ -30,8 +31,10 @@ use crate::time::Time;
 /// The closures that name keys and values see records. Each must be a function of its argument alone, without
 /// side effects: what a closure counts, logs or keeps has no noise and no price.
 ///
-/// It may be cloned: several statistics share the way of the records to the workers that bound them, and each
-/// pays its own price. No map follows it, and no other key can be given to what was bounded:
+/// It may be cloned: several statistics share the way of the records to the workers that bound them, and one table of
+/// people; those whose keys are read by the same function (a `fn`, or clones of a closure that captures nothing) share
+/// what is kept of each person's keys, so that a mean is a sum over a count of the same records. Each pays its own
+/// price. No map follows it, and no other key can be given to what was bounded:
 ///
 /// ```compile_fail,E0599
 /// # use discreet::dataflow::Fed;
@@ -46,12 +49,15 @@ pub struct Bounded<'scope, D, U: ProtectedUnit<D>, T> {
     windowed: Rc<Windowed<'scope, D, U, T>>,
     limits: ContributionBound,
     gathered: Rc<OnceCell<Batches<'scope, U::Item>>>,
+    /// The tables that its statistics share.
+    pub(super) bundles: Bundles,
 }
 
 impl<D, U: ProtectedUnit<D>, T> Clone for Bounded<'_, D, U, T> {
     fn clone(&self) -> Self {
         let windowed = Rc::clone(&self.windowed);
-        Bounded { windowed, limits: self.limits, gathered: Rc::clone(&self.gathered) }
+        let (gathered, bundles) = (Rc::clone(&self.gathered), self.bundles.clone());
+        Bounded { windowed, limits: self.limits, gathered, bundles }
     }
 }
 
@@ -70,7 +76,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Bounded<'scope, D, U, T> {
         windowed: Windowed<'scope, D, U, T>,
         limits: ContributionBound,
     ) -> Bounded<'scope, D, U, T> {
-        Bounded { windowed: Rc::new(windowed), limits, gathered: Rc::default() }
+        Bounded { windowed: Rc::new(windowed), limits, gathered: Rc::default(), bundles: Bundles::default() }
     }
 
     pub(crate) fn limits(&self) -> &ContributionBound {

@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::admission::{Admission, ContributionTable};
 use super::aggregation::{Aggregation, GroupingKey};
 use super::backend::Portion;
+use super::bounder::RecordReading;
 use super::bounder::{AggregationPart, bounded};
-use super::bounder::{Panes, RecordReading};
+use super::bundle::KeyFunction;
 use super::tallied::Tallied;
 use super::unit::ProtectedUnit;
 use crate::accounting::Interval;
@@ -106,9 +107,10 @@ where
         let reading = RecordReading {
             unit: Rc::clone(&people.unit),
             time: Rc::clone(&people.time),
+            function: KeyFunction::of::<G>(self.function),
             key: Rc::clone(&self.key),
             value: Rc::clone(&self.value),
-            records: std::marker::PhantomData,
+            counts: self.counts,
         };
         let question = self.question.clone()?;
         let cap = match within {
@@ -122,7 +124,7 @@ where
         let counters =
             contributions.map(|contributions| (Admission::new(contributions), Vec::new().to_stream(scope)));
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
-        let panes = Panes::new(reading, question, cap, selector.clone(), (schedule.clone(), late));
+        let panes = U::panes(&people.bundles, reading, question, cap, &selector, (schedule.clone(), late));
         let parts = bounded(people.gathered(&selector), panes, counters);
         type Sent<Q> = (u64, Portion<AggregationPart<Q>>);
         parts.sink(Exchange::new(|_: &Sent<Q>| 0), "Shown", move |(input, _)| {

@@ -27,11 +27,15 @@ mod backend;
 mod binding;
 mod bounded;
 mod bounder;
+mod bundle;
+mod columns;
 #[cfg(feature = "cli")]
 mod exact;
 mod ledgered;
+mod panes;
 mod protect;
 mod queries;
+mod record_panes;
 mod running;
 mod tallied;
 mod vector_mean;

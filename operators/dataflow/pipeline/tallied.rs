@@ -1,6 +1,5 @@
 //! The stage `release`: a name, a mechanism with its cost, and the stream of releases.
 
-use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,8 +9,9 @@ use super::backend::{AtGate, StatisticBackend};
 use super::backend::{Portion, PreparedRelease, Remembered};
 use super::binding::{charge, terms};
 use super::bounded::Bounded;
+use super::bounder::RecordReading;
 use super::bounder::{AggregationPart, bounded};
-use super::bounder::{Panes, RecordReading};
+use super::bundle::KeyFunction;
 use super::ledgered::Ledgered;
 use super::unit::ProtectedUnit;
 use crate::accounting::Promise;
@@ -50,6 +50,10 @@ pub struct Tallied<'scope, D, U: ProtectedUnit<D>, T, Q, G, V> {
     version: Option<u32>,
     /// The terms that the version binds beside the pipeline's own.
     stated: Option<VersionTerms>,
+    /// The number of its key function among those of one type, where that is known.
+    pub(super) function: Option<u64>,
+    /// Returns true if a record counts; without it, all do.
+    pub(super) counts: Option<fn(&D) -> bool>,
 }
 
 redacted!([D, U: ProtectedUnit<D>, T, Q, G, V] Tallied<'_, D, U, T, Q, G, V>);
@@ -64,6 +68,8 @@ impl<D, U: ProtectedUnit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q
             account: self.account.clone(),
             version: self.version,
             stated: self.stated.clone(),
+            function: self.function,
+            counts: self.counts,
         }
     }
 }
@@ -76,7 +82,17 @@ impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D,
         question: Result<Q, Invalid>,
     ) -> Self {
         let (key, value) = (Rc::new(key), Rc::new(value));
-        Tallied { bounded, key, value, question, account: None, version: None, stated: None }
+        Tallied {
+            bounded,
+            key,
+            value,
+            question,
+            account: None,
+            version: None,
+            stated: None,
+            function: None,
+            counts: None,
+        }
     }
 
     /// The same, of another question.
@@ -84,8 +100,10 @@ impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D,
         self,
         question: impl FnOnce(Q) -> Result<R, Invalid>,
     ) -> Tallied<'scope, D, U, T, R, G, V> {
-        let Tallied { bounded, key, value, question: asked, account, version, stated } = self;
-        Tallied { bounded, key, value, question: asked.and_then(question), account, version, stated }
+        let Tallied { bounded, key, value, question: asked, account, version, stated, function, counts } =
+            self;
+        let question = asked.and_then(question);
+        Tallied { bounded, key, value, question, account, version, stated, function, counts }
     }
 
     /// The budget that pays, by name. Needed where the ledger has several for this kind of protection.
@@ -102,6 +120,14 @@ impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D,
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
         self.version = Some(version);
+        self
+    }
+
+    /// Says which of the functions of one type reads its keys, if any other may: statistics that say the same share what
+    /// is kept of a person's keys. A record that does not count is kept for those of them in which it does.
+    #[cfg(feature = "cli")]
+    pub(crate) fn keyed_alike(mut self, function: Option<u64>, counts: Option<fn(&D) -> bool>) -> Self {
+        (self.function, self.counts) = (function, counts);
         self
     }
 
@@ -173,7 +199,8 @@ where
     where
         X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
-        let Tallied { bounded: people, key, value, question, account, version, stated } = self;
+        let Tallied { bounded: people, key, value, question, account, version, stated, function, counts } =
+            self;
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
         }
@@ -259,16 +286,17 @@ where
         let reading = RecordReading {
             unit: Rc::clone(&people.unit),
             time: Rc::clone(&people.time),
+            function: KeyFunction::of::<G>(function),
             key,
             value,
-            records: PhantomData,
+            counts,
         };
         let question = match largest {
             Some(people) => question.of_the_largest(people),
             None => question,
         };
         let cap = question.cap(&limits)?;
-        let panes = Panes::new(reading, question, cap, selector.clone(), (schedule, late));
+        let panes = U::panes(&people.bundles, reading, question, cap, &selector, (schedule, late));
         let parts = bounded(people.gathered(&selector), panes, counters);
         let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };

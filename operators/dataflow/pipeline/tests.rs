@@ -23,6 +23,7 @@ mod recorder;
 mod refusals;
 mod resuming;
 mod running;
+mod sharing;
 mod turns;
 mod vectors;
 

@@ -4,11 +4,14 @@
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use super::admission::Closing;
 use super::aggregation::Aggregation;
+use super::bounder::{RecordReading, StatisticPanes};
+use super::bundle::{BundledPanes, Bundles};
 use super::protect::{OneRecordPerPerson, RecordIdentity};
-use crate::dataflow::bounding::{Cap, ContributionSelector, Identity, Measure, PersonTable, RecordTotals};
+use super::record_panes::RecordPanes;
+use crate::dataflow::bounding::{Cap, ContributionSelector, Identity, Measure};
 use crate::dataflow::engine::{Exchange, Operator, Pipeline, Shared, StreamVec, Travels};
+use crate::dataflow::windows::Schedule;
 use crate::time::Time;
 
 /// The identity of a person: a number, a text, an address, or several of them.
@@ -23,9 +26,6 @@ pub trait ProtectedUnit<D>: Clone + 'static {
     type Item: Travels + Clone;
     /// The unit whose contribution is bounded.
     type Person: Person;
-    /// The state of one pane.
-    type Pane<Q: Aggregation>: Pane<Self::Person, Q>;
-
     /// True if the unit is one record, which is in one window alone.
     const IS_A_RECORD: bool = false;
 
@@ -42,45 +42,24 @@ pub trait ProtectedUnit<D>: Clone + 'static {
         selector: &ContributionSelector,
     ) -> Batches<'scope, Self::Item>;
 
-    /// An empty pane.
-    fn pane<Q: Aggregation>(question: &Q, cap: Cap, selector: ContributionSelector) -> Self::Pane<Q>;
-
-    /// Takes a record in.
-    fn add<Q: Aggregation>(
-        &self,
-        pane: &mut Self::Pane<Q>,
-        question: &Q,
+    /// The panes of a statistic. Those of people share one table with the other statistics of a bundle.
+    fn panes<Q: Aggregation, T, G, V>(
+        bundles: &Bundles,
+        reading: RecordReading<D, Self, T, G, V>,
+        question: Q,
+        cap: Cap,
         selector: &ContributionSelector,
-        item: &Self::Item,
-        record: RecordContribution<'_, Q>,
-    );
+        windows: (Schedule, i64),
+    ) -> Box<dyn StatisticPanes<Self::Item, Self::Person, Q>>
+    where
+        D: 'static,
+        T: Fn(&D) -> Time + 'static,
+        G: Fn(&D) -> Q::Key + 'static,
+        V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static;
 }
 
 /// Batches that are read, and not taken.
 pub(super) type Batches<'scope, T> = Shared<'scope, Time, Rc<Vec<T>>>;
-
-/// The parts of a record that a statistic reads.
-#[expect(missing_debug_implementations, reason = "it is private")]
-pub struct RecordContribution<'a, Q: Aggregation> {
-    /// The time of the event.
-    pub(super) time: Time,
-    /// Its key.
-    pub(super) key: &'a Q::Key,
-    /// Its value.
-    pub(super) value: <Q::Measure as Measure>::Value,
-}
-
-/// The state of one pane of a statistic, or of one of its windows.
-pub trait Pane<P, Q: Aggregation> {
-    /// Takes in another pane of the same window.
-    fn merge(&mut self, other: &Self, question: &Q);
-
-    /// Ends a window: what counts, by key, as far as former windows have left something to everybody.
-    fn close(&mut self, question: &Q, closing: &mut Closing<'_, P, Q::Key>) -> Vec<(Q::Key, Q::Total)>;
-
-    /// Forgets everything but its memory, and chooses by this one from now on.
-    fn reuse(&mut self, selector: ContributionSelector);
-}
 
 /// A person's records belong to the person: protected is everything that one person did.
 #[expect(missing_debug_implementations, reason = "made of closures")]
@@ -114,7 +93,6 @@ where
 {
     type Item = N::Item;
     type Person = P;
-    type Pane<Q: Aggregation> = PersonTable<P, Q::Key, N::Rule<Q::Measure>>;
 
     #[inline]
     fn record(item: &N::Item) -> &D {
@@ -142,55 +120,21 @@ where
         })
     }
 
-    fn pane<Q: Aggregation>(question: &Q, cap: Cap, selector: ContributionSelector) -> Self::Pane<Q> {
-        let table = PersonTable::new(selector, cap, N::rule(question.measure()));
-        match question.listed() {
-            Some(keys) => table.only(keys),
-            None => table,
-        }
-    }
-
-    #[inline]
-    fn add<Q: Aggregation>(
-        &self,
-        pane: &mut Self::Pane<Q>,
-        _: &Q,
+    fn panes<Q: Aggregation, T, G, V>(
+        bundles: &Bundles,
+        reading: RecordReading<D, Self, T, G, V>,
+        question: Q,
+        cap: Cap,
         selector: &ContributionSelector,
-        item: &N::Item,
-        RecordContribution { time, key, value }: RecordContribution<'_, Q>,
-    ) {
-        let value = self.naming.bring::<Q::Measure>(selector, item, time, value);
-        pane.add((self.person)(N::record(item)), key, value);
-    }
-}
-
-impl<P, N, Q, M> Pane<P, Q> for PersonTable<P, Q::Key, N>
-where
-    P: Person,
-    Q: Aggregation<Measure = M>,
-    M: Measure,
-    N: crate::dataflow::bounding::Rule<Share = M::Share>,
-{
-    fn merge(&mut self, other: &Self, _: &Q) {
-        PersonTable::merge(self, other);
-    }
-
-    fn close(&mut self, question: &Q, closing: &mut Closing<'_, P, Q::Key>) -> Vec<(Q::Key, Q::Total)> {
-        if !closing.is_over_life() {
-            return PersonTable::close(
-                self,
-                |person| closing.admits(person),
-                |total, share| question.add(total, share),
-            );
-        }
-        PersonTable::close_in_order(self, |person, key, share, total| {
-            closing.count(person, key, |left| question.add_left(total.get_or_insert_default(), share, left));
-        })
-    }
-
-    fn reuse(&mut self, selector: ContributionSelector) {
-        self.clear();
-        self.choose_by(selector);
+        windows: (Schedule, i64),
+    ) -> Box<dyn StatisticPanes<N::Item, P, Q>>
+    where
+        D: 'static,
+        T: Fn(&D) -> Time + 'static,
+        G: Fn(&D) -> Q::Key + 'static,
+        V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+    {
+        Box::new(BundledPanes::new(bundles, reading, question, cap, selector, windows))
     }
 }
 
@@ -205,7 +149,6 @@ pub type NamedRecords<I, G> = People<I, G, OneRecordPerPerson>;
 impl<D: Travels + Clone> ProtectedUnit<D> for Records {
     type Item = D;
     type Person = ();
-    type Pane<Q: Aggregation> = RecordTotals<Q::Key, Q::Total>;
     const IS_A_RECORD: bool = true;
 
     #[inline]
@@ -232,36 +175,19 @@ impl<D: Travels + Clone> ProtectedUnit<D> for Records {
         })
     }
 
-    fn pane<Q: Aggregation>(question: &Q, _: Cap, selector: ContributionSelector) -> Self::Pane<Q> {
-        RecordTotals::new(selector, question.listed())
-    }
-
-    #[inline]
-    fn add<Q: Aggregation>(
-        &self,
-        pane: &mut Self::Pane<Q>,
-        question: &Q,
-        _: &ContributionSelector,
-        _: &D,
-        RecordContribution { key, value, .. }: RecordContribution<'_, Q>,
-    ) {
-        pane.add(key, |total| {
-            let share = question.measure().share(Cap::ONE, std::iter::once((&value, 1)));
-            question.add(total, share);
-        });
-    }
-}
-
-impl<Q: Aggregation> Pane<(), Q> for RecordTotals<Q::Key, Q::Total> {
-    fn merge(&mut self, other: &Self, question: &Q) {
-        RecordTotals::merge(self, other, |ours, theirs| question.join(ours, theirs));
-    }
-
-    fn close(&mut self, _: &Q, _: &mut Closing<'_, (), Q::Key>) -> Vec<(Q::Key, Q::Total)> {
-        RecordTotals::close(self)
-    }
-
-    fn reuse(&mut self, selector: ContributionSelector) {
-        self.choose_by(selector);
+    fn panes<Q: Aggregation, T, G, V>(
+        _: &Bundles,
+        reading: RecordReading<D, Self, T, G, V>,
+        question: Q,
+        _: Cap,
+        selector: &ContributionSelector,
+        windows: (Schedule, i64),
+    ) -> Box<dyn StatisticPanes<D, (), Q>>
+    where
+        T: Fn(&D) -> Time + 'static,
+        G: Fn(&D) -> Q::Key + 'static,
+        V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+    {
+        Box::new(RecordPanes::new(reading, question, selector.clone(), windows))
     }
 }

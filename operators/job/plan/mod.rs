@@ -23,6 +23,7 @@ pub use parts::{
 use serde::Serialize;
 
 use super::config::{Every, Job};
+use super::release_group::{group_releases, share_keys};
 use super::release_plan::{ReleasePlan, delta_of};
 use super::statistics::{NumberSensitivity, PreparedStatistic};
 use super::unfit::UnfitJob;
@@ -99,6 +100,9 @@ impl Job {
             releases.push(planned(self, release, (offer, &settled), (&paid, delta)));
         }
         let left = cap.less(&together).unwrap_or_else(|_| cap.nothing());
+        if self.account().neighbours().unit == PrivacyUnit::Person {
+            share(&offers, &mut releases);
+        }
         let mut plan = Plan {
             job: self.name.as_str().to_owned(),
             version: self.version,
@@ -118,6 +122,19 @@ impl Job {
         };
         plan.warnings = warnings::warnings(self, &offers, &plan);
         Ok(plan)
+    }
+}
+
+/// Writes down which releases share one table of people.
+fn share(offers: &[ReleasePlan], releases: &mut [Planned]) {
+    for group in group_releases(offers) {
+        for &at in &group.plans {
+            let others = group.plans.iter().filter(|other| **other != at).map(|&other| &offers[other]);
+            let name = |offer: &ReleasePlan| offer.name.as_str().to_owned();
+            releases[at].shares_people = others.clone().map(name).collect();
+            releases[at].shares_keys =
+                others.filter(|other| share_keys(&offers[at], other)).map(name).collect();
+        }
     }
 }
 
@@ -164,6 +181,8 @@ fn planned(
         paid_together: offer.together.windows(),
         paid: PlannedCost::of(paid, delta),
         memory: parts::planned_memory(job, release, (schedule, settled.largest)),
+        shares_people: Vec::new(),
+        shares_keys: Vec::new(),
     }
 }
 

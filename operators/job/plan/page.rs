@@ -100,7 +100,11 @@ impl Plan {
             None => "no bound is known for this noise".to_owned(),
         };
         line(f, "best known", &near)?;
-        line(f, "memory", &memory(release.memory))
+        line(f, "memory", &memory(release.memory))?;
+        match &release.shares_people[..] {
+            [] => Ok(()),
+            others => line(f, "shares", &shares(others, &release.shares_keys)),
+        }
     }
 
     /// Writes the cost of a window that a span of time cuts, if it differs from that of a whole one.
@@ -236,6 +240,20 @@ fn memory(memory: PlannedMemory) -> String {
     let ever =
         memory.for_ever.map_or(String::new(), |bytes| format!("; {bytes} bytes of every person for ever"));
     format!("{person}{key}{open}{ever}")
+}
+
+fn shares(people: &[String], keys: &[String]) -> String {
+    match keys {
+        [] => format!("one table of people with {}", people.join(", ")),
+        keys if keys == people => format!("one table of people and of their keys with {}", people.join(", ")),
+        keys => {
+            format!(
+                "one table of people with {}, and of their keys with {}",
+                people.join(", "),
+                keys.join(", ")
+            )
+        }
+    }
 }
 
 /// Formats at most four significant digits, in scientific notation outside of 1e-4 to 1e15.

@@ -60,6 +60,10 @@ pub struct Planned {
     pub near: Option<NoiseOptimality>,
     /// The memory held for people and keys.
     pub memory: PlannedMemory,
+    /// The other releases with which it shares one table of people.
+    pub shares_people: Vec<String>,
+    /// Those of them that count in the same keys of each person.
+    pub shares_keys: Vec<String>,
 }
 
 /// The windows of a release.

@@ -67,10 +67,9 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         &self,
         buckets: Option<(&Edges, DecimalPoint)>,
     ) -> impl Fn(&SourceRecord<P, I>) -> CellKey + 'static {
-        let (has_key, has_value) = (self.has_key, self.has_value);
+        let has_key = self.has_key;
         let buckets = buckets.map(|(edges, point)| (edges.clone(), point));
         move |record| match &buckets {
-            _ if has_value && record.value == MISSING => CellKey::Absent,
             _ if has_key && record.key.is_empty() => CellKey::Absent,
             Some((edges, point)) => CellKey::Bucket(edges.bucket(record.value), *point),
             None if has_key => CellKey::Text(record.key.clone()),
@@ -82,6 +81,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
     pub(super) fn release<Q, C, G, V>(
         &self,
         tallied: JobTallied<'scope, P, I, U, Q, G, V>,
+        is_bucketed: bool,
         exact: fn(&ExactNumbers) -> ExactCollectors<C>,
     ) -> Result<(), RunError>
     where
@@ -92,6 +92,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         V: Fn(&SourceRecord<P, I>) -> <Q::Measure as Measure>::Value + 'static,
         ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
+        let tallied = self.read_alike(tallied, is_bucketed);
         if let Some((secret, numbers)) = &self.demo {
             let (tally, truth) = exact(numbers);
             tallied.shown_in_a_demo(*secret, Some(tallied.limits()), tally)?;
@@ -108,12 +109,26 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         Ok(())
     }
 
+    /// Lets an aggregation share what is kept with others by the same keys, unless these are buckets of its values. A
+    /// record without a value does not count where there is a value field.
+    fn read_alike<Q: Aggregation, G, V>(
+        &self,
+        tallied: JobTallied<'scope, P, I, U, Q, G, V>,
+        is_bucketed: bool,
+    ) -> JobTallied<'scope, P, I, U, Q, G, V> {
+        let has_value: fn(&SourceRecord<P, I>) -> bool = |record| record.value != MISSING;
+        let function = (!is_bucketed).then_some(u64::from(self.has_key));
+        tallied.keyed_alike(function, self.has_value.then_some(has_value))
+    }
+
     /// Collects the exact sums before contribution bounding, in a demonstration.
     pub(super) fn show_everything(&self, buckets: Option<(&Edges, DecimalPoint)>) -> Result<(), RunError> {
         let Some((secret, numbers)) = &self.demo else { return Ok(()) };
         let everything = Everything::new(self.terms.keys.clone());
         let value = |record: &SourceRecord<P, I>| record.value;
+        let is_bucketed = buckets.is_some();
         let everything = self.bounded.clone().ask(self.key(buckets), value, everything);
+        let everything = self.read_alike(everything, is_bucketed);
         everything.shown_in_a_demo(*secret, None, numbers.sums.truth.clone())
     }
 }

@@ -131,14 +131,15 @@ where
     match *added {
         Added::Records(buckets) => {
             let aggregation = statistic.map(|statistic| KeyedAggregation { statistic, measure: Count });
-            flow.release(bounded.ask(flow.key(buckets), |_: &SourceRecord<P, I>| (), aggregation), sums)
+            let count = bounded.ask(flow.key(buckets), |_: &SourceRecord<P, I>| (), aggregation);
+            flow.release(count, buckets.is_some(), sums)
         }
         Added::Values(range) => {
             let measure = Sum::clipped(range.low(), range.high());
             let aggregation = statistic
                 .and_then(|statistic| measure.map(|measure| KeyedAggregation { statistic, measure }));
             let value = |record: &SourceRecord<P, I>| record.value;
-            flow.release(bounded.ask(flow.key(None), value, aggregation), sums)
+            flow.release(bounded.ask(flow.key(None), value, aggregation), false, sums)
         }
     }
 }

@@ -84,10 +84,9 @@ fn nothing_is_printed() {
     assert_eq!(format!("{:?}", ContributionSelector::new([1; 32])), "<secret>");
     let sum = Sum::clipped(0, 9).unwrap();
     let selector = ContributionSelector::new([1; 32]);
-    assert_eq!(format!("{:?}", Keyed { key: 1, held: sum.hold(&selector, || 0, 5) }), "<private>");
-    assert_eq!(format!("{:?}", sum.hold(&selector, || 0, 5)), "<private>");
-    assert_eq!(format!("{:?}", Identified::new(Count).hold(&selector, || 0, (5u64, ()))), "<private>");
-    assert_eq!(format!("{:?}", Net::new(Count).hold(&selector, || 0, (5u64, (), 1))), "<private>");
+    assert_eq!(format!("{:?}", sum.hold(&selector, 5)), "<private>");
+    assert_eq!(format!("{:?}", Identified::new(Count).hold(&selector, (5u64, ()))), "<private>");
+    assert_eq!(format!("{:?}", Net::new(Count).hold(&selector, (5u64, (), 1))), "<private>");
     assert_eq!(format!("{:?}", PersonSum { records: 1, sum: 5 }), "<private>");
     assert_eq!(format!("{:?}", table.totals(|_| true)), "[(1, <private>)]");
 }

@@ -1,7 +1,6 @@
 //! The stage `answer`: queries that meet the stream, and their answers.
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
-use std::marker::PhantomData;
 use std::rc::Rc;
 
 use opening::{Snapshots, open_bundle, scanned};
@@ -10,7 +9,7 @@ use records::{RecordRows, arranged};
 use super::aggregation::Aggregation as _;
 use super::backend::{AtGate, StatisticBackend};
 use super::bounded::Bounded;
-use super::bounder::{Panes, RecordReading, bounded};
+use super::bounder::{RecordReading, bounded};
 use super::unit::ProtectedUnit;
 use crate::dataflow::bounding::ContributionSelector;
 use crate::dataflow::driver::{Fed, RunError};
@@ -191,9 +190,10 @@ where
         let reading = RecordReading {
             unit: Rc::clone(&people.unit),
             time: Rc::clone(&people.time),
+            function: None,
             key: Rc::new(|_: &D| ()),
             value: row,
-            records: PhantomData,
+            counts: None,
         };
         let context = Rc::clone(&people.items.context);
         let gathered = people.gathered(&selector);
@@ -203,7 +203,8 @@ where
         let (posed, unanswered) = (sought.posed.clone(), sought.unanswered.clone());
         let counted = match kept {
             KeptVersions::Apart => {
-                let panes = Panes::new(reading, rows, cap, selector, (schedule.clone(), late));
+                let panes =
+                    U::panes(&people.bundles, reading, rows, cap, &selector, (schedule.clone(), late));
                 let parts = bounded(gathered, panes, None);
                 scanned(posed, parts, Snapshots::new(&schema, steps), (schedule, late))
             }

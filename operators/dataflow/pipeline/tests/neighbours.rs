@@ -93,7 +93,7 @@ fn release_ranks(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Ev
 }
 
 /// A run, and the same without a person.
-fn pair<R>(seed: u64, release: impl Fn(&Recorder, &Schedule) -> R) -> [Vec<Sealed>; 2]
+pub(super) fn pair<R>(seed: u64, release: impl Fn(&Recorder, &Schedule) -> R) -> [Vec<Sealed>; 2]
 where
     R: Fn(Fed<'_, Event>) + Send + Sync + 'static,
 {

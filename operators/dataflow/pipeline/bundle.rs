@@ -1,0 +1,497 @@
+//! The bundle: one table of everybody for all statistics over the same people, windows and selection.
+//!
+//! Each statistic has an operator, which closes its own windows. All of them read the same batches in the same order, so
+//! whichever comes to a batch first takes it in for all.
+
+use std::any::{Any, TypeId};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::admission::Closing;
+use super::aggregation::Aggregation;
+use super::bounder::{RecordReading, StatisticPanes};
+use super::columns::{HeldMeasure, KeyColumn, PlacedRecord, SharedKeys};
+use super::panes::{PaneMap, PaneOf};
+use super::protect::RecordIdentity;
+use super::unit::{People as PeopleUnit, Person};
+use crate::accounting::Interval;
+use crate::dataflow::bounding::{Cap, ContributionSelector, LITTLE, Measure, NONE, People, Rule};
+use crate::dataflow::windows::Schedule;
+use crate::time::Time;
+
+/// The number of emptied panes of people whose memory is kept.
+const SPARE: usize = 4;
+
+/// The people of a bundle, in every open pane, with what its statistics keep of them.
+pub(super) struct Bundle<D, P, F, N: RecordIdentity<D>, T> {
+    unit: Rc<PeopleUnit<P, F, N>>,
+    time: Rc<T>,
+    selector: ContributionSelector,
+    panes: PaneMap,
+    /// By the place of a pane; those of few records have none yet.
+    people: Vec<Option<Box<People<P>>>>,
+    little: Vec<Option<LittlePane<N::Item>>>,
+    spare: Vec<Box<People<P>>>,
+    columns: Vec<Rc<RefCell<dyn KeyColumn<D, P, N>>>>,
+    /// The columns by what their keys are read with.
+    keyed: Vec<(KeyFunction, Rc<dyn Any>)>,
+    /// The first window of each statistic that is not closed.
+    next: Vec<u64>,
+    /// The panes of windows that are being closed, gathered: the place, and true if it was made for the window alone.
+    whole: BTreeMap<u64, Option<(usize, bool)>>,
+    /// The number of batches that were taken in.
+    batches: u64,
+    placed: Vec<PlacedRecord>,
+}
+
+/// A pane of few records, as they came: many windows of a few records each may be open at a time.
+struct LittlePane<I> {
+    /// The first window that it counts in.
+    window: u64,
+    items: Vec<I>,
+}
+
+/// What a key is read with: two that are equal read alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyFunction {
+    of: TypeId,
+    tag: u64,
+}
+
+impl KeyFunction {
+    /// A closure that captures nothing is any other of its type; of those that do, `tag` says which are alike.
+    pub(crate) fn of<G: 'static>(tag: Option<u64>) -> Option<KeyFunction> {
+        let tag = tag.or_else(|| (size_of::<G>() == 0).then_some(0))?;
+        Some(KeyFunction { of: TypeId::of::<G>(), tag })
+    }
+}
+
+impl<D, P, F, N, T> Bundle<D, P, F, N, T>
+where
+    D: 'static,
+    P: Person,
+    F: Fn(&D) -> P + 'static,
+    N: RecordIdentity<D>,
+    T: Fn(&D) -> Time + 'static,
+{
+    pub(super) fn new(
+        unit: Rc<PeopleUnit<P, F, N>>,
+        time: Rc<T>,
+        selector: ContributionSelector,
+        (schedule, late): (Schedule, i64),
+    ) -> Self {
+        Bundle {
+            unit,
+            time,
+            selector,
+            panes: PaneMap::new(schedule, late),
+            people: Vec::new(),
+            little: Vec::new(),
+            spare: Vec::new(),
+            columns: Vec::new(),
+            keyed: Vec::new(),
+            next: Vec::new(),
+            whole: BTreeMap::new(),
+            batches: 0,
+            placed: Vec::new(),
+        }
+    }
+
+    /// Adds a statistic: its number, and the columns that hold it.
+    #[expect(clippy::type_complexity, reason = "a statistic's columns are typed by all that it reads with")]
+    pub(super) fn add<Q: Aggregation, G, V>(
+        &mut self,
+        question: &Q,
+        cap: Cap,
+        (key, function): (Rc<G>, Option<KeyFunction>),
+        value: (Rc<V>, Option<fn(&D) -> bool>),
+    ) -> (usize, Rc<RefCell<SharedKeys<D, P, Q::Key, N, G>>>, Rc<RefCell<HeldMeasure<D, N, Q::Measure, V>>>)
+    where
+        G: Fn(&D) -> Q::Key + 'static,
+        V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+    {
+        let (listed, most) = (question.listed(), cap.keys());
+        type Shared<D, P, K, N, G> = Rc<RefCell<SharedKeys<D, P, K, N, G>>>;
+        let shared = self
+            .keyed
+            .iter()
+            .filter(|(known, _)| Some(*known) == function)
+            .filter_map(|(_, keys)| {
+                Rc::downcast::<RefCell<SharedKeys<D, P, Q::Key, N, G>>>(Rc::clone(keys)).ok()
+            })
+            .find(|keys| keys.borrow().fits(listed.as_ref(), most));
+        let keys: Shared<D, P, Q::Key, N, G> = shared.unwrap_or_else(|| {
+            let holds_all = <N::Rule<Q::Measure> as Rule>::HOLDS_ALL;
+            let keys = Rc::new(RefCell::new(SharedKeys::new(key, listed, most, holds_all)));
+            self.columns.push(Rc::clone(&keys) as Rc<RefCell<dyn KeyColumn<D, P, N>>>);
+            self.keyed.extend(function.map(|function| (function, Rc::clone(&keys) as Rc<dyn Any>)));
+            keys
+        });
+        let values = keys.borrow_mut().measure(value, question.measure(), cap);
+        self.next.push(0);
+        (self.next.len() - 1, keys, values)
+    }
+
+    /// Takes a batch in, unless another statistic has: the `number`th that came, at a time of the dataflow that its source
+    /// had declared complete.
+    fn take(&mut self, number: u64, given: Time, items: &[N::Item]) {
+        if number < self.batches {
+            return;
+        }
+        self.batches = number + 1;
+        let mut placed = std::mem::take(&mut self.placed);
+        placed.clear();
+        let next = self.next.iter().copied().max().unwrap_or(0);
+        let mut grown = Vec::new();
+        for item in items {
+            let (given, time) = (N::moment(item, given), (self.time)(N::record(item)));
+            let at = match self.panes.place(given, time, next) {
+                PaneOf::None => None,
+                PaneOf::Open(at) => Some(at),
+                PaneOf::New(at, window) => {
+                    if self.little.len() <= at {
+                        self.little.resize_with(at + 1, || None);
+                    }
+                    self.little[at] = Some(LittlePane { window, items: Vec::new() });
+                    Some(at)
+                }
+            };
+            let little = at.and_then(|at| self.little.get_mut(at)?.as_mut());
+            let pane = match (at, little) {
+                (Some(at), None) => at as u32,
+                (None, _) => NONE,
+                (Some(at), Some(little)) => {
+                    little.items.push(item.clone());
+                    if little.items.len() == LITTLE {
+                        grown.push(at);
+                    }
+                    NONE
+                }
+            };
+            placed.push(PlacedRecord::new(pane, time));
+        }
+        self.keep(items, &mut placed);
+        self.placed = placed;
+        grown.into_iter().for_each(|at| self.grow(at));
+    }
+
+    /// Keeps what a pane of few records has in tables from now on.
+    fn grow(&mut self, at: usize) {
+        let little = self.little.get_mut(at).and_then(Option::take);
+        if let Some(LittlePane { window, items }) = little {
+            self.open(at, window);
+            self.keep_all(&items, at);
+        }
+    }
+
+    /// Keeps records in a pane that is open.
+    fn keep_all(&mut self, items: &[N::Item], at: usize) {
+        let place = |item| PlacedRecord::new(at as u32, (self.time)(N::record(item)));
+        let mut placed: Vec<PlacedRecord> = items.iter().map(place).collect();
+        self.keep(items, &mut placed);
+    }
+
+    /// Keeps records in the open panes where they were placed.
+    fn keep(&mut self, items: &[N::Item], placed: &mut [PlacedRecord]) {
+        for column in &self.columns {
+            column.borrow_mut().number(items, placed, &self.people);
+        }
+        let mut touched: Vec<u32> = Vec::new();
+        for (item, record) in items.iter().zip(placed.iter_mut()).filter(|(_, record)| record.is_kept) {
+            let Some(Some(people)) = self.people.get_mut(record.pane as usize) else { continue };
+            record.part = people.push((self.unit.person)(N::record(item)));
+            record.waiting = people.waiting(record.part);
+            if touched.last() != Some(&record.pane) && !touched.contains(&record.pane) {
+                touched.push(record.pane);
+            }
+        }
+        for column in &self.columns {
+            column.borrow_mut().push(&self.unit.naming, &self.selector, items, placed);
+        }
+        for place in touched {
+            self.settle_full(place as usize);
+        }
+    }
+
+    fn open(&mut self, at: usize, window: u64) {
+        let selector = self.panes.selector(&self.selector, window);
+        self.columns.iter().for_each(|column| column.borrow_mut().open(at, &selector));
+        let people = match self.spare.pop() {
+            Some(mut people) => {
+                people.choose_by(selector);
+                people
+            }
+            None => Box::new(People::new(selector)),
+        };
+        if self.people.len() <= at {
+            self.people.resize_with(at + 1, || None);
+        }
+        self.people[at] = Some(people);
+    }
+
+    fn discard(&mut self, at: usize) {
+        self.panes.give_back(at);
+        if let Some(little) = self.little.get_mut(at) {
+            *little = None;
+        }
+        let Some(mut people) = self.people.get_mut(at).and_then(Option::take) else { return };
+        self.columns.iter().for_each(|column| column.borrow_mut().discard(at, people.selector()));
+        if self.spare.len() < SPARE {
+            people.clear();
+            self.spare.push(people);
+        }
+    }
+
+    /// Divides a pane that has outgrown one part, and gathers the parts in which much waits.
+    fn settle_full(&mut self, at: usize) {
+        let Bundle { people, columns, .. } = self;
+        let Some(Some(people)) = people.get_mut(at) else { return };
+        if people.outgrows_one_part() {
+            divide(people, columns, at);
+        }
+        for part in 0..people.parts() {
+            let held = || columns.iter().map(|column| column.borrow().held(at, part)).max().unwrap_or(0);
+            if people.is_full(part, held) {
+                gather(people, columns, at, part);
+            }
+        }
+        if columns.iter().any(|column| column.borrow().has_many_names(at)) {
+            (0..people.parts()).for_each(|part| gather(people, columns, at, part));
+            for column in columns.iter().filter(|column| column.borrow().has_many_names(at)) {
+                column.borrow_mut().forget_names(at, people.selector());
+            }
+        }
+    }
+
+    /// Gathers all panes of a window into one, once for all statistics; its place.
+    fn whole(&mut self, window: u64) -> Option<usize> {
+        if let Some(whole) = self.whole.get(&window) {
+            return whole.map(|(at, _)| at);
+        }
+        let held = self.panes.panes_of(window);
+        let whole = match held[..] {
+            [] => None,
+            [only] if !self.panes.schedule.overlaps() => {
+                self.grow(only);
+                Some((only, false))
+            }
+            _ => {
+                let whole = self.panes.take_place();
+                self.open(whole, window);
+                held.into_iter().for_each(|at| self.merge(whole, at));
+                Some((whole, true))
+            }
+        };
+        let Bundle { people, columns, .. } = self;
+        if let Some((at, _)) = whole
+            && let Some(Some(people)) = people.get_mut(at)
+        {
+            (0..people.parts()).for_each(|part| gather(people, columns, at, part));
+        }
+        self.whole.insert(window, whole);
+        whole.map(|(at, _)| at)
+    }
+
+    /// Takes in what another pane holds, which stays as it is.
+    fn merge(&mut self, into: usize, from: usize) {
+        if let Some(little) = self.little.get_mut(from).and_then(Option::take) {
+            self.keep_all(&little.items, into);
+            self.little[from] = Some(little);
+            return;
+        }
+        let Bundle { people, columns, .. } = self;
+        let Ok([Some(ours), Some(theirs)]) = people.get_disjoint_mut([into, from]) else { return };
+        if ours.parts() == 1 && !(ours.is_little() && theirs.is_little()) {
+            divide(ours, columns, into);
+        }
+        let merged = ours.merge(theirs);
+        columns.iter().for_each(|column| column.borrow_mut().merge(into, from, ours, &merged));
+        self.settle_full(into);
+    }
+
+    /// The people of a pane.
+    fn people(&self, at: usize) -> Option<&People<P>> {
+        self.people.get(at).and_then(Option::as_deref)
+    }
+
+    /// Ends a window for a statistic; what no other one needs is given up.
+    fn closed(&mut self, statistic: usize) {
+        self.next[statistic] += 1;
+        self.panes.forget_last();
+        self.give_up();
+    }
+
+    fn give_up(&mut self) {
+        let next = self.next.iter().copied().min().unwrap_or(0);
+        while let Some(entry) = self.whole.first_entry().filter(|entry| *entry.key() < next) {
+            if let Some((at, true)) = entry.remove() {
+                self.discard(at);
+            }
+        }
+        for at in self.panes.passed(next) {
+            self.discard(at);
+        }
+    }
+}
+
+/// Gives each person of the one part a part by its hash.
+#[cold]
+fn divide<D, P: Person, N: RecordIdentity<D>>(
+    people: &mut People<P>,
+    columns: &[Rc<RefCell<dyn KeyColumn<D, P, N>>>],
+    at: usize,
+) {
+    let mut divided = people.divided();
+    let merged = divided.merge(people);
+    columns.iter().for_each(|column| column.borrow_mut().divide(at, &divided, &merged));
+    *people = divided;
+}
+
+fn gather<D, P: Person, N: RecordIdentity<D>>(
+    people: &mut People<P>,
+    columns: &[Rc<RefCell<dyn KeyColumn<D, P, N>>>],
+    at: usize,
+    part: usize,
+) {
+    if people.waiting(part) == 0 {
+        return;
+    }
+    people.number(part);
+    columns.iter().for_each(|column| column.borrow_mut().gather(at, people, part));
+}
+
+/// The bundles of a bounded stream: one for each selector.
+#[derive(Clone, Default)]
+pub struct Bundles(Rc<RefCell<Vec<(ContributionSelector, Rc<dyn Any>)>>>);
+
+redacted!(Bundles);
+
+type SharedBundle<D, P, F, N, T> = Rc<RefCell<Bundle<D, P, F, N, T>>>;
+
+impl Bundles {
+    /// Returns the bundle of a selector; the first of its statistics makes it.
+    fn of<B: 'static>(&self, selector: &ContributionSelector, new: impl FnOnce() -> B) -> Rc<RefCell<B>> {
+        let mut bundles = self.0.borrow_mut();
+        let known = bundles.iter().filter(|(known, _)| known.is_like(selector));
+        let known = known.filter_map(|(_, bundle)| Rc::downcast::<RefCell<B>>(Rc::clone(bundle)).ok()).next();
+        known.unwrap_or_else(|| {
+            let bundle = Rc::new(RefCell::new(new()));
+            bundles.push((selector.clone(), Rc::clone(&bundle) as Rc<dyn Any>));
+            bundle
+        })
+    }
+}
+
+/// The panes of a statistic that shares its people with others.
+pub(super) struct BundledPanes<D, P, F, N: RecordIdentity<D>, T, Q: Aggregation, G, V> {
+    bundle: SharedBundle<D, P, F, N, T>,
+    /// The number of the statistic in the bundle.
+    number: usize,
+    keys: Rc<RefCell<SharedKeys<D, P, Q::Key, N, G>>>,
+    values: Rc<RefCell<HeldMeasure<D, N, Q::Measure, V>>>,
+    question: Q,
+    /// The number of batches that came.
+    batches: u64,
+    next: u64,
+}
+
+impl<D, P, F, N, T, Q, G, V> BundledPanes<D, P, F, N, T, Q, G, V>
+where
+    D: 'static,
+    P: Person,
+    F: Fn(&D) -> P + 'static,
+    N: RecordIdentity<D>,
+    T: Fn(&D) -> Time + 'static,
+    Q: Aggregation,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+{
+    pub(super) fn new(
+        bundles: &Bundles,
+        reading: RecordReading<D, PeopleUnit<P, F, N>, T, G, V>,
+        question: Q,
+        cap: Cap,
+        selector: &ContributionSelector,
+        windows: (Schedule, i64),
+    ) -> Self {
+        let RecordReading { unit, time, key, function, value, counts } = reading;
+        let bundle = bundles.of(selector, || Bundle::new(unit, time, selector.clone(), windows));
+        let (number, keys, values) =
+            bundle.borrow_mut().add(&question, cap, (key, function), (value, counts));
+        BundledPanes { bundle, number, keys, values, question, batches: 0, next: 0 }
+    }
+}
+
+impl<D, P, F, N, T, Q, G, V> StatisticPanes<N::Item, P, Q> for BundledPanes<D, P, F, N, T, Q, G, V>
+where
+    D: 'static,
+    P: Person,
+    F: Fn(&D) -> P + 'static,
+    N: RecordIdentity<D>,
+    T: Fn(&D) -> Time + 'static,
+    Q: Aggregation,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+{
+    fn take(&mut self, given: Time, items: &[N::Item]) {
+        self.bundle.borrow_mut().take(self.batches, given, items);
+        self.batches += 1;
+    }
+
+    fn next(&self) -> Option<(Interval, Time)> {
+        self.bundle.borrow().panes.closes(self.next)
+    }
+
+    fn skip_empty(&mut self, complete: Time, counted: Time) {
+        let mut bundle = self.bundle.borrow_mut();
+        let next = bundle.panes.first_to_close(self.next, complete, counted);
+        if next > self.next {
+            self.next = next;
+            bundle.next[self.number] = next;
+            bundle.give_up();
+        }
+    }
+
+    fn close(&mut self, closing: &mut Closing<'_, P, Q::Key>) -> (u64, Vec<(Q::Key, Q::Total)>) {
+        let number = self.next;
+        self.next += 1;
+        let whole = self.bundle.borrow_mut().whole(number);
+        let mut totals = Vec::new();
+        if let Some(at) = whole {
+            let (bundle, keys, mut values) =
+                (self.bundle.borrow(), self.keys.borrow(), self.values.borrow_mut());
+            if let Some((people, keys)) = bundle.people(at).zip(keys.of(at)) {
+                let question = &self.question;
+                totals = match closing.is_over_life() {
+                    false => values.close(
+                        at,
+                        people,
+                        keys,
+                        false,
+                        |person| closing.admits(person),
+                        |_, _, share, total| question.add(total.get_or_insert_default(), share),
+                    ),
+                    true => values.close(
+                        at,
+                        people,
+                        keys,
+                        true,
+                        |_| true,
+                        |person, key, share, total| {
+                            closing.count(person, key, |left| {
+                                question.add_left(total.get_or_insert_default(), share, left)
+                            });
+                        },
+                    ),
+                };
+            }
+        }
+        self.bundle.borrow_mut().closed(self.number);
+        (number, totals)
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.bundle.borrow().panes.schedule.is_bounded()
+    }
+}
