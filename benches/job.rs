@@ -9,8 +9,13 @@
 //! The floor reads and parses the same file on two threads, and counts and adds up in hash maps without
 //! protection.
 //!
-//! What limits it is memory: a record of 80 bytes is written, moved between cores, read by the count and by
-//! the mean, and each of the two holds a table of all people, since each selects contributions separately.
+//! What limits it is memory: a record of 80 bytes is written, moved between cores, and read by the one table of people
+//! that the count and the mean share.
+//!
+//! Where `DISCREET_PYTHON` names an interpreter that has DuckDB, Polars or both, each computes the same two statistics of
+//! the same file without protection, in the same run, on as many threads: `python3 -m venv V && V/bin/pip install duckdb
+//! polars`, and `DISCREET_PYTHON=V/bin/python cargo bench --bench job`. Its CPU time, from the start of the query, is that of
+//! all threads.
 //!
 //! Peers on the same job, on a 2-core machine, in millions of lines a second: OpenDP on Polars 0.67,
 //! diffprivlib with bounding by hand 0.40, python-dp 0.26, PipelineDP 0.05, Tumult on Spark 0.04; a Polars
@@ -22,10 +27,12 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use discreet::job::{Job, Replay};
 use discreet::ledger::{Ledger, LedgerKey};
+use rustix::time::{ClockId, clock_gettime};
 
 const PEOPLE: u64 = 500_000;
 const EACH: u64 = 20;
@@ -49,14 +56,16 @@ fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
     write(&data)?;
     println!("{rows} lines, {:.0} MB", fs::metadata(&data)?.len() as f64 / 1e6);
 
-    let mut fastest = f64::INFINITY;
+    let (mut fastest, mut least) = (f64::INFINITY, f64::INFINITY);
     for run in 0..RUNS {
+        let before = spent();
         let seconds = replay(directory, run)?;
+        let cpu = spent() - before;
         println!(
-            "replay on {WORKERS} workers: {seconds:.2} s, {:.2} million lines a second",
+            "replay on {WORKERS} workers: {seconds:.2} s, {cpu:.2} s CPU, {:.2} million lines a second",
             rows as f64 / seconds / 1e6
         );
-        fastest = fastest.min(seconds);
+        (fastest, least) = (fastest.min(seconds), least.min(cpu));
     }
     let memory = peak()?;
     let mut floor = f64::INFINITY;
@@ -65,6 +74,12 @@ fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
     }
     println!("floor on {WORKERS} threads: {floor:.2} s");
 
+    println!("figure job.cpu {least:.2} s");
+    for name in ["duckdb", "polars"] {
+        let Some((cpu, seconds)) = unprotected(name, &data)? else { continue };
+        println!("{name} without protection: {seconds:.2} s, {cpu:.2} s CPU");
+        println!("ratio job.cpu_over_{name} {:.2}", least / cpu);
+    }
     println!("figure job.rows_per_second {:.0} 1/s", rows as f64 / fastest);
     println!("figure job.memory {:.0} MB", memory as f64 / 1e6);
     println!("ratio job.replay_over_floor {:.2}", fastest / floor);
@@ -151,6 +166,55 @@ fn replay(directory: &Path, run: usize) -> Result<f64, Box<dyn Error>> {
     let seconds = start.elapsed().as_secs_f64();
     assert_eq!(finished.released(), 2, "both windows are released");
     Ok(seconds)
+}
+
+/// The CPU time of all threads of this process, in seconds.
+fn spent() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// The least CPU time and time of a library of Python for both statistics; `None` where it is not there.
+fn unprotected(name: &str, data: &Path) -> Result<Option<(f64, f64)>, Box<dyn Error>> {
+    let Some(python) = std::env::var_os("DISCREET_PYTHON") else {
+        println!("skipped: {name}: DISCREET_PYTHON names no interpreter");
+        return Ok(None);
+    };
+    let query = match name {
+        "duckdb" => {
+            "import duckdb\nduckdb.sql(f'SET threads = {threads}')\nquery = lambda: duckdb.sql(f\"SELECT key, count(*), \
+             avg(value) FROM read_csv('{path}') GROUP BY key\").fetchall()"
+        }
+        _ => {
+            "import polars as pl\nquery = lambda: pl.scan_csv(path).group_by('key').agg(pl.len(), \
+             pl.col('value').mean()).collect()"
+        }
+    };
+    let script = format!(
+        "import os, resource, sys, time\npath, threads, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])\n\
+         os.environ['POLARS_MAX_THREADS'] = threads\n{query}\nfor _ in range(runs):\n    before, began = \
+         resource.getrusage(resource.RUSAGE_SELF), time.time()\n    rows = query()\n    after = \
+         resource.getrusage(resource.RUSAGE_SELF)\n    assert len(rows) == {KEYS}, len(rows)\n    print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.time() - began)\n"
+    );
+    let output = Command::new(python)
+        .args(["-c", &script])
+        .arg(data)
+        .args([WORKERS.to_string(), RUNS.to_string()])
+        .output()?;
+    if !output.status.success() {
+        println!(
+            "skipped: {name}: {}",
+            String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default()
+        );
+        return Ok(None);
+    }
+    let mut least = (f64::INFINITY, f64::INFINITY);
+    for line in String::from_utf8(output.stdout)?.lines() {
+        let numbers: Vec<f64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+        let [cpu, seconds] = numbers[..] else { return Err("two numbers are printed".into()) };
+        least = (least.0.min(cpu), least.1.min(seconds));
+    }
+    Ok(Some(least))
 }
 
 /// The seconds of counting and adding up the same file by key without protection.
