@@ -1,6 +1,7 @@
 //! `discreet check`, `discreet plan` and `discreet fields`: checks of a job without running it.
 
 use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -42,9 +43,10 @@ impl CheckArgs {
         let job = Job::open(&self.config)?;
         let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let mut warnings = plan.warnings;
-        let mut fits = true;
+        let (mut fits, mut pipe) = (true, None);
         if self.connect {
-            let connected = connect(&job, self.out.as_deref())?;
+            let (connected, source) = connect(&job, self.out.as_deref())?;
+            pipe = source;
             fits = connected.refused.is_empty();
             warnings.extend(connected.warnings());
             warnings.extend(AlertCommand::of(&job).and_then(|command| command.warning()));
@@ -64,6 +66,7 @@ impl CheckArgs {
                 "version": plan.version,
                 "releases": releases,
                 "connected": self.connect,
+                "pipe": pipe.is_some(),
                 "warnings": warnings,
                 "sample": survey.map(|survey| survey.to_json()),
             });
@@ -78,6 +81,10 @@ impl CheckArgs {
             plan.job,
             plan.version
         );
+        page.extend(pipe.map(|pipe| {
+            let pipe = pipe.display();
+            format!("source.path: {pipe} is a named pipe; it was not opened, and it may have no writer yet\n")
+        }));
         page.extend(survey.map(|survey| survey.to_string()));
         page.extend(written);
         page.extend(warnings.iter().map(|warning| format!("warning: {warning}\n")));
@@ -117,18 +124,24 @@ impl CheckArgs {
     }
 }
 
-/// Checks the ledger, its key and the source at the places that the file names.
-fn connect(job: &Job, out: Option<&Path>) -> Result<Connected, Refusal> {
+/// Checks the ledger, its key and the source at the places that the file names. Returns the path of a source
+/// that is a named pipe.
+fn connect(job: &Job, out: Option<&Path>) -> Result<(Connected, Option<PathBuf>), Refusal> {
     let connected = job.connect(out)?;
     // The first run makes a spool.
     let place = job.source.records.place().filter(|_| job.source.http.is_none());
-    place.map_or(Ok(()), source)?;
-    Ok(connected)
+    let pipe = place.map_or(Ok(false), source)?.then_some(place);
+    let path = pipe.flatten().and_then(|place| match place {
+        SourcePlace::Files(path) => Some(path.clone()),
+        _ => None,
+    });
+    Ok((connected, path))
 }
 
-/// Checks that the source can be opened; no record is read.
-fn source(place: &SourcePlace) -> Result<(), Refusal> {
-    let SourcePlace::Files(path) = place else { return Ok(()) };
+/// Checks that the source can be opened; no record is read. Returns true for a named pipe, which is not
+/// opened: that would wait for a writer, and a writer that comes would lose its lines.
+fn source(place: &SourcePlace) -> Result<bool, Refusal> {
+    let SourcePlace::Files(path) = place else { return Ok(false) };
     let gone = |path: &Path, found: &str| {
         let message = format!("source.path: {}: {found}; give a file that can be read", path.display());
         Refusal::with(SOURCE_IS_GONE, message)
@@ -138,13 +151,19 @@ fn source(place: &SourcePlace) -> Result<(), Refusal> {
     // An existing file whose name looks like a pattern is read as a file.
     if path.exists() || !pattern.contains(['*', '?', '[']) {
         let found = fs::metadata(path).map_err(|error| unread(path, &error))?;
-        let opened =
-            if found.is_dir() { fs::read_dir(path).map(drop) } else { fs::File::open(path).map(drop) };
-        return opened.map_err(|error| unread(path, &error));
+        let is_pipe = found.file_type().is_fifo();
+        let opened = if is_pipe {
+            rustix::fs::access(path, rustix::fs::Access::READ_OK).map_err(std::io::Error::from)
+        } else if found.is_dir() {
+            fs::read_dir(path).map(drop)
+        } else {
+            fs::File::open(path).map(drop)
+        };
+        return opened.map(|()| is_pipe).map_err(|error| unread(path, &error));
     }
     let mut found = glob::glob(&pattern).map_err(|error| gone(path, &error.to_string()))?;
     match found.next() {
-        Some(Ok(_)) => Ok(()),
+        Some(Ok(_)) => Ok(false),
         Some(Err(error)) => Err(unread(error.path(), error.error())),
         None => Err(gone(path, "found no file of such a name")),
     }

@@ -90,6 +90,29 @@ fn a_check_goes_as_far_as_it_is_asked() {
     assert!(code == 78 && error.lines().filter(|line| line.starts_with("error: ")).count() == 4, "{error}");
 }
 
+// Refutes a check that waits for the writer of a named pipe, one that takes its lines, and one that calls any
+// path a pipe.
+#[test]
+fn a_named_pipe_is_not_opened() {
+    let jobs = Jobs::new("pipe", "reviews.toml");
+    let (config, ledger) = (jobs.path("job.toml"), jobs.path("state/reviews.ledger"));
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+    let pipe = jobs.path("reviews.csv.bz2");
+    std::fs::write(&pipe, "").unwrap();
+    assert_eq!(crate::json(&["check", &config, "--connect", "--json"])["pipe"], false);
+    std::fs::remove_file(&pipe).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let ended = jobs.run(&["check", &config, "--connect"]);
+    assert!(!ended.hung && ended.code == Some(0), "{ended:?}");
+    let said =
+        format!("source.path: {pipe} is a named pipe; it was not opened, and it may have no writer yet\n");
+    assert!(ended.out.contains(&said), "{ended:?}");
+    assert_eq!(crate::json(&["check", &config, "--connect", "--json"])["pipe"], true);
+    let ended = jobs.run(&["check", &config, "--sample", "10"]);
+    assert!(!ended.hung && ended.code == Some(78), "{ended:?}");
+    assert!(ended.err.contains("is a named pipe, which is read once"), "{ended:?}");
+}
+
 // Refutes a check that ignores spent budget, one that counts windows that are paid for already, and a job
 // that is refused because its cap was raised.
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::kit::Directory;
+use crate::kit::process::Ended;
 
 pub(crate) struct Jobs(Directory);
 
@@ -19,6 +20,11 @@ impl Jobs {
 
     pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Runs `discreet` with a limit of time.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        self.0.run(arguments)
     }
 
     /// Writes a changed job file, under the same or another name.

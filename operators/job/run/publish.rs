@@ -313,7 +313,8 @@ pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) ->
     Sink::file(path, demo).map_err(of_out)
 }
 
-fn is_pipe(path: &Path) -> bool {
+/// Returns true for a named pipe.
+pub(super) fn is_pipe(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.file_type().is_fifo())
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::publish::is_pipe;
 use super::*;
 use crate::alert::event;
 use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SystemClock};
@@ -282,8 +283,8 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// If `most` is 0, or the source cannot be read at all, or is standard input, which a run could not read
-    /// again.
+    /// If `most` is 0, or the source cannot be read at all, or is standard input or a named pipe, which a run
+    /// could not read again.
     pub fn sample(&self, most: u64, names: bool) -> Result<Arc<Survey>, RunError> {
         if most == 0 {
             return Err(RunError::configuration(
@@ -292,6 +293,15 @@ impl Job {
         }
         if self.source.records.is_stdin() {
             let message = "--sample: the source is standard input, which is read once; give a job whose source is a file";
+            return Err(RunError::configuration(message));
+        }
+        if let Some(SourcePlace::Files(path)) = self.source.records.place()
+            && is_pipe(path)
+        {
+            let message = format!(
+                "--sample: {} is a named pipe, which is read once; give a job whose source is a file",
+                path.display()
+            );
             return Err(RunError::configuration(message));
         }
         let offers = self.release_plans(self.horizon())?;
