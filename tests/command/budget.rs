@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::jobs::Jobs;
+use crate::kit::Directory;
 use crate::ledger::{charge, ledger};
 use crate::{discreet, json};
 
@@ -51,16 +52,45 @@ fn a_budget_is_stated_once_with_its_key() {
     assert_eq!(rows(), 2);
     assert_eq!(std::fs::read(&key).unwrap(), secret);
 
-    let (code, page, _) =
+    let (code, page, error) =
         discreet(&["ledger", "init", &jobs.path("state/other.ledger"), "--config", &config]);
     assert!(code == 0 && page.contains("epsilon 1.0, delta 1e-6") && page.contains("rho 0.02"), "{page}");
-    assert!(page.contains("warning: the job file names another ledger"), "{page}");
+    // It is no line at the end of a page.
+    let warned = format!("warning: the job file names another ledger, {ledger}, and this one is ");
+    assert!(error.starts_with(&warned) && error.lines().count() == 1, "{error}");
+    assert!(!page.contains("another ledger"), "{page}");
 
     // A deleted ledger takes the record of its spending with it: the next one warns of that.
     std::fs::remove_file(&ledger).unwrap();
     let anew = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
     assert!(anew["warnings"].to_string().contains("its key existed already"), "{anew}");
     assert_eq!((&anew["made"], &anew["fingerprint"]), (&true.into(), &made["fingerprint"]));
+}
+
+// Refutes an example whose page creates another ledger than its job charges.
+#[test]
+fn each_example_is_charged_to_the_ledger_that_its_page_creates() {
+    let configs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let directory = Directory::new("command-examples");
+    std::fs::create_dir_all(directory.at("config/state")).unwrap();
+    let mut count = 0;
+    for entry in std::fs::read_dir(configs).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if !name.ends_with(".toml") {
+            continue;
+        }
+        let page = std::fs::read_to_string(&path).unwrap();
+        directory.write(&format!("config/{name}"), &page);
+        let inits = page.lines().filter_map(|line| line.strip_prefix("#   discreet ledger init "));
+        for init in inits {
+            let arguments: Vec<&str> = ["ledger", "init"].into_iter().chain(init.split(' ')).collect();
+            let ended = directory.run(&arguments);
+            assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{name}: {init}");
+            count += 1;
+        }
+    }
+    assert_eq!(count, 5);
 }
 
 #[test]

@@ -382,15 +382,14 @@ fn the_example_receives_by_the_command_on_its_page() {
     let scene = Scene::new("http-example");
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let at = |text: &str| text.replace("127.0.0.1:8080", &format!("127.0.0.1:{port}"));
-    fs::create_dir(scene.at("state")).unwrap();
     fs::create_dir(scene.at("config")).unwrap();
     scene.write("config/http.toml", at(page));
     let commands: Vec<String> = page.lines().filter_map(|line| line.strip_prefix("#   ")).map(at).collect();
-    let [init, run, post] = &commands[..] else { panic!("{commands:?}") };
+    let [mkdir, init, run, post] = &commands[..] else { panic!("{commands:?}") };
     let words = |command: &str| -> Vec<String> { command.split(' ').skip(1).map(str::to_owned).collect() };
-    // The paths of a job file are beside it.
-    fs::create_dir(scene.at("config/state")).unwrap();
-    let [init, run] = [init, run].map(|command| words(&command.replace("state/", "config/state/")));
+    let made = Command::new("sh").args(["-c", mkdir]).current_dir(scene.at("")).status().unwrap();
+    assert!(made.success());
+    let [init, run] = [init, run].map(|command| words(command));
     scene.done(&init.iter().map(String::as_str).collect::<Vec<_>>());
     let life = scene.start(&run.iter().map(String::as_str).collect::<Vec<_>>());
     until("it says where it receives", || {

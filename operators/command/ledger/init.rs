@@ -9,7 +9,7 @@ use discreet::job::Job;
 use discreet::ledger::{AccountSpec, Ledger, LedgerError, LedgerErrorKind, LedgerKey};
 use serde_json::{Value, json};
 
-use super::super::Refusal;
+use super::super::{Refusal, log};
 use super::{amount, promise_sentence};
 
 #[derive(Debug, Args)]
@@ -48,6 +48,8 @@ impl InitArgs {
         // The plan is checked before anything is created: a stated budget cannot be withdrawn.
         job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let outcome = InitOutcome::by(&job, self.ledger)?;
+        // A page is often left unread to its end; a job without its budget ends with 78.
+        outcome.another_ledger().iter().for_each(|warning| log::warn(warning));
         Ok(if self.json { outcome.line() } else { outcome.page() })
     }
 }
@@ -101,21 +103,31 @@ impl InitOutcome<'_> {
         self.job.account()
     }
 
+    /// The warnings of the page.
     fn warnings(&self) -> Vec<String> {
-        let same = |one: &Path, other: &Path| {
-            one == other
-                || one
-                    .canonicalize()
-                    .ok()
-                    .is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
-        };
-        let other = (!same(&self.path, &self.job.privacy.ledger))
-            .then(|| format!("the job file names another ledger, {}", self.job.privacy.ledger.display()));
         let orphan = (self.created && self.key_existed).then(|| {
             "its key existed already: what an earlier ledger of that key spent is not counted here".into()
         });
         let twice = self.person_twice();
-        self.ledger.warning().into_iter().chain(other).chain(orphan).chain(twice).collect()
+        self.ledger.warning().into_iter().chain(orphan).chain(twice).collect()
+    }
+
+    /// The warning that the job charges another ledger than this one.
+    fn another_ledger(&self) -> Option<String> {
+        let (path, named) = (&self.path, &self.job.privacy.ledger);
+        let is_same = path == named
+            || path
+                .canonicalize()
+                .ok()
+                .is_some_and(|path| named.canonicalize().is_ok_and(|named| path == named));
+        (!is_same).then(|| {
+            format!(
+                "the job file names another ledger, {}, and this one is {}: the job does not find it there; give the path that \
+                 the job names (privacy.ledger, from the directory of the job file)",
+                named.display(),
+                path.display()
+            )
+        })
     }
 
     /// The warning that the people of this account are in another one as well, and spend both budgets.
@@ -152,7 +164,7 @@ impl InitOutcome<'_> {
             "person": self.account().person(),
             "budget": budget,
             "cap": cap,
-            "warnings": self.warnings(),
+            "warnings": self.another_ledger().into_iter().chain(self.warnings()).collect::<Vec<_>>(),
         });
         format!("{line}\n")
     }
