@@ -130,3 +130,32 @@ fn windows_in_which_a_pipe_has_no_writer_are_skipped() {
     assert!(released.len() >= 4, "{released:?}");
     assert_eq!(scene.charged("job.ledger").0, released.len() as u64);
 }
+
+// Refutes a count of released windows that has the skipped ones.
+#[test]
+fn the_operator_reads_the_counts_of_the_outcome() {
+    let (scene, _) = scene("-");
+    let mut life = scene.start_reading(&["run", "job.toml", "--out", "releases.jsonl"], Stdio::piped());
+    let mut input = life.child.stdin.take().unwrap();
+    input.write_all(HEADER.as_bytes()).unwrap();
+    until("a window is released", || released(&scene) > 0);
+    let before = released(&scene);
+    life.signal(Signal::USR1);
+    let answer = |text: &str| {
+        text.lines().find_map(|line| line.strip_prefix("operator only: lag ").map(str::to_owned))
+    };
+    until("it answers", || answer(&life.said().1).is_some());
+    life.signal(Signal::TERM);
+    let said = life.end();
+    drop(input);
+    let count = |text: &str, what: &str| -> usize {
+        let part = text.split(", ").find_map(|part| part.strip_suffix(what)).unwrap();
+        part.parse().unwrap()
+    };
+    let (answer, outcome) = (answer(&said.err).unwrap(), said.err.lines().last().unwrap());
+    let skipped = scene.read("releases.jsonl").matches("\"skipped\":true").count();
+    assert!(skipped > 2, "{outcome}");
+    assert_eq!((count(&answer, " skipped"), count(outcome, " skipped")), (skipped, skipped));
+    let (then, all) = (count(&answer, " released"), count(outcome, " released"));
+    assert!(before <= then && then <= all, "{before} windows: {answer}; {outcome}");
+}

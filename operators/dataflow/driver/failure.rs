@@ -11,7 +11,7 @@ use std::{fmt, panic, process, thread};
 use super::source::SourceError;
 use crate::gate::HaltReason;
 use crate::invalid::Invalid;
-use crate::ledger::{LedgerError, LedgerErrorKind};
+use crate::ledger::{LedgerError, LedgerErrorKind, ReleaseStatus};
 
 /// The reason for which a run ended before its inputs did. Nothing incomplete was sealed, and starting it
 /// again is safe.
@@ -146,7 +146,7 @@ impl From<Box<dyn Error + Send + Sync>> for RunError {
 
 /// The outcome of a run whose inputs all ended, or that was asked to stop. The counts are of this process,
 /// and are zero in a process that has no gate; all are public.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Finished {
     pub(crate) released: u64,
     pub(crate) refused: u64,
@@ -172,6 +172,16 @@ impl Finished {
     /// Creates the outcome of a run that was stopped before it began.
     pub(crate) fn stopped() -> Finished {
         Finished { released: 0, refused: 0, skipped: 0, lost: 0, stopped: true }
+    }
+
+    /// Adds windows of one outcome.
+    pub(crate) fn add(&mut self, status: ReleaseStatus, windows: u64) {
+        *match status {
+            ReleaseStatus::Sealed => &mut self.released,
+            ReleaseStatus::Refused => &mut self.refused,
+            ReleaseStatus::Skipped => &mut self.skipped,
+            ReleaseStatus::Lost => &mut self.lost,
+        } += windows;
     }
 
     /// Returns the number of released windows.

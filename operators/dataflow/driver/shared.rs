@@ -151,14 +151,13 @@ impl ProcessShared {
     }
 
     pub(crate) fn finished(&self) -> Finished {
-        let by_status = |status: ReleaseStatus| self.by_status[status as usize].load(Ordering::Relaxed);
-        Finished {
-            released: by_status(ReleaseStatus::Sealed),
-            refused: by_status(ReleaseStatus::Refused),
-            skipped: by_status(ReleaseStatus::Skipped),
-            lost: by_status(ReleaseStatus::Lost),
-            stopped: self.is_stopped(),
+        let mut finished = Finished { stopped: self.is_stopped(), ..Finished::default() };
+        for status in
+            [ReleaseStatus::Sealed, ReleaseStatus::Refused, ReleaseStatus::Skipped, ReleaseStatus::Lost]
+        {
+            finished.add(status, self.by_status[status as usize].load(Ordering::Relaxed));
         }
+        finished
     }
 }
 

@@ -202,7 +202,7 @@ fn with_vitals(
     vitals: Vitals,
 ) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
-        vitals.released(release.budget_status(), release.took());
+        vitals.left(release);
         let row = release.row();
         tracing::debug!(
             target: event::PUBLIC,

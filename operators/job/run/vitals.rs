@@ -31,7 +31,8 @@ struct KnownVitals {
     /// The time that the ledger took for the last window.
     ledger: Option<Duration>,
     budget_status: Option<BudgetStatus>,
-    released: u64,
+    /// The windows that have left since the start, by outcome.
+    left: Finished,
     /// The rows that were written since the start.
     rows: u64,
     written_since: WrittenSince,
@@ -89,7 +90,7 @@ impl Vitals {
             read: known.progress.as_ref().map_or(0, |progress| progress.read()),
             bad: known.progress.as_ref().map_or(0, |progress| progress.bad()),
             open: known.open(now),
-            released: known.released,
+            released: known.left.released(),
             ledger: known.ledger,
             rows: known.rows,
             records: known.progress.as_ref().map_or_else(RecordCounts::default, |progress| progress.counts()),
@@ -131,12 +132,12 @@ impl Vitals {
         }
     }
 
-    pub(super) fn released(&self, budget_status: &BudgetStatus, ledger: Option<Duration>) {
-        let mut known = self.lock();
-        known.budget_status = Some(budget_status.clone());
+    pub(super) fn left(&self, release: &LeavingRelease) {
+        let (mut known, ledger) = (self.lock(), release.took());
+        known.budget_status = Some(release.budget_status().clone());
         known.ledger = ledger.or(known.ledger);
         known.rows += u64::from(ledger.is_some());
-        known.released += 1;
+        known.left.add(release.status(), 1);
     }
 
     /// Returns the newest status of the budget: that of the ledger at the start, until a window leaves.
@@ -156,7 +157,7 @@ impl Vitals {
             Some(BudgetStatus { spent, cap, .. }) => format!("spent {spent} of {cap}"),
             None => "nothing spent since it began".to_owned(),
         };
-        format!("{} windows open, {} released, {spent}", known.open(SystemClock.now()), known.released)
+        format!("{} windows open, {}, {spent}", known.open(SystemClock.now()), known.left)
     }
 
     fn lock(&self) -> MutexGuard<'_, KnownVitals> {
@@ -229,7 +230,7 @@ impl fmt::Display for Vitals {
         if let Some(progress) = &known.progress {
             write!(f, ", {:.1} MB read", progress.read() as f64 / 1e6)?;
         }
-        write!(f, ", {} windows open, {} released", known.open(now), known.released)?;
+        write!(f, ", {} windows open, {}", known.open(now), known.left)?;
         if let Some(ledger) = known.ledger {
             write!(f, ", ledger {:.1} ms", ledger.as_secs_f64() * 1e3)?;
         }
