@@ -48,6 +48,8 @@ pub fn rekey(ledger: impl AsRef<Path>, key: &Path, to: Option<&Path>) -> Result<
     let mut opened = Ledger::open(ledger)?;
     let new = match opened.is_bound(&old) {
         Ok(true) => {
+            // Before a key is written: a command that a running job refuses leaves no file.
+            let jobs = opened.exclude_jobs()?;
             let new = if is_absent(&new_path) {
                 let found = fs::metadata(key).map_err(|error| refuse(key, &error.to_string()))?;
                 // A key that its owner may only read stays so.
@@ -69,7 +71,11 @@ pub fn rekey(ledger: impl AsRef<Path>, key: &Path, to: Option<&Path>) -> Result<
             }
             failpoint::reached("rekey-key-written", LedgerErrorKind::Unknown)?;
             let ciphers = (StateCipher::new(&old, *opened.name()), StateCipher::new(&new, *opened.name()));
-            opened.change_key(&new, &mut |place, held| resealed(&ciphers, &place, held))?;
+            // Another command may have found the new key and bound the ledger to it, so it is never removed.
+            let stays =
+                format!("the new key stays as {}; the same command goes on with it", new_path.display());
+            let changed = opened.change_key(&new, jobs, &mut |place, held| resealed(&ciphers, &place, held));
+            changed.map_err(|error| error.followed_by(&stays))?;
             new
         }
         Ok(false) => return Err(refuse(key, "the ledger is bound to none yet; the first start binds it")),
@@ -235,8 +241,13 @@ mod tests {
         let first = kept(&scratch);
         let mut ledger = Ledger::open(scratch.ledger()).unwrap();
         let claim = ledger.claim(&name("web")).unwrap();
-        let refused = rekey(scratch.ledger(), &scratch.key(), None).unwrap_err();
-        assert_eq!(refused.kind(), LedgerErrorKind::Fenced);
+        let new = beside(&scratch.key(), ".new");
+        for to in [None, Some(&*new)] {
+            let refused = rekey(scratch.ledger(), &scratch.key(), to).unwrap_err();
+            assert_eq!(refused.kind(), LedgerErrorKind::Fenced);
+            // Nothing was changed, and nothing is left.
+            assert!(is_absent(&new) && is_absent(&beside(&new, ".part")), "{to:?}");
+        }
         drop((ledger, claim));
         let other = scratch.directory().join("other.key");
         LedgerKey::create(&other).unwrap();
@@ -244,6 +255,13 @@ mod tests {
         // A file that is no key of this ledger is not taken for its next one.
         assert!(rekey(scratch.ledger(), &scratch.key(), Some(&other)).is_err());
         assert!(opens(&scratch, &first));
+        assert!(is_absent(&new));
+        // Where it is unknown what another command did with the key, it stays, and the message says so.
+        let position = "UPDATE position SET held = zeroblob(49)";
+        scratch.edit(position, false).unwrap();
+        let refused = rekey(scratch.ledger(), &scratch.key(), None).unwrap_err().to_string();
+        let stays = format!("; the new key stays as {}; the same command goes on with it", new.display());
+        assert!(refused.ends_with(&stays) && !is_absent(&new), "{refused}");
         scratch.edit("UPDATE state SET held = zeroblob(49), version = version + 1", false).unwrap();
         assert!(rekey(scratch.ledger(), &scratch.key(), None).is_err());
     }

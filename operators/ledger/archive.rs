@@ -84,6 +84,9 @@ pub struct Archived {
     pub removed: u64,
 }
 
+/// The locks of jobs that may not run while this is held; those on a server are of the connection.
+pub(crate) struct ExcludedJobs(#[expect(dead_code, reason = "held, and never read")] Vec<std::fs::File>);
+
 impl Ledger {
     /// Moves the rows that nothing needs any more to an archive, a new file. A process that was killed at it
     /// has either left every row in the ledger, or a whole archive; the same order again goes on.
@@ -132,8 +135,8 @@ impl Ledger {
         Ok(archived)
     }
 
-    /// Keeps every job that the ledger knows from running while the returned files are held.
-    pub(super) fn exclude_jobs(&mut self) -> Result<Vec<std::fs::File>, LedgerError> {
+    /// Keeps every job that the ledger knows from running while the returned value is held.
+    pub(crate) fn exclude_jobs(&mut self) -> Result<ExcludedJobs, LedgerError> {
         let store = self.store();
         let jobs = all(store, "SELECT job FROM fence ORDER BY job", &[], |row| name(row, 0))?;
         let mut locks = Vec::new();
@@ -145,7 +148,7 @@ impl Ledger {
                 _ => trouble,
             })?);
         }
-        Ok(locks)
+        Ok(ExcludedJobs(locks))
     }
 
     /// The archive that is at the path, if it is the newest one that the ledger has recorded. An archive that

@@ -59,6 +59,11 @@ impl LedgerError {
         LedgerError { message, ..self }
     }
 
+    /// Adds what else there is to know to the message.
+    pub(crate) fn followed_by(self, note: &str) -> LedgerError {
+        LedgerError { message: format!("{}; {note}", self.message), ..self }
+    }
+
     /// The kind of the error.
     pub fn kind(&self) -> LedgerErrorKind {
         self.kind

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::archive::ExcludedJobs;
 use super::book::Ledger;
 use super::checkpoint::{Reader, Writer};
 use super::error::{LedgerError, LedgerErrorKind};
@@ -95,14 +96,18 @@ pub(crate) enum SealedPlace<'a> {
 pub(crate) type Reseal<'a> = dyn FnMut(SealedPlace<'_>, &[u8]) -> Result<Vec<u8>, LedgerError> + 'a;
 
 impl Ledger {
-    /// Binds the ledger to another key: in one commit, everything that it keeps encrypted is given to `reseal`
-    /// and written back, and its checkpoint is made anew.
+    /// Binds the ledger to another key while its jobs are excluded: in one commit, everything that it keeps
+    /// encrypted is given to `reseal` and written back, and its checkpoint is made anew.
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Fenced`] while a job runs, and any error of `reseal`: then nothing was changed.
-    pub(crate) fn change_key(&mut self, new: &LedgerKey, reseal: &mut Reseal<'_>) -> Result<(), LedgerError> {
-        let locks = self.exclude_jobs()?;
+    /// Any error of `reseal`: then nothing was changed; and those of the ledger.
+    pub(crate) fn change_key(
+        &mut self,
+        new: &LedgerKey,
+        jobs: ExcludedJobs,
+        reseal: &mut Reseal<'_>,
+    ) -> Result<(), LedgerError> {
         let check = new.check_value(self.name());
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
@@ -125,7 +130,7 @@ impl Ledger {
         advance(tables, change.sequence, &chain)?;
         transaction.commit()?;
         failpoint::reached("rekey-committed", LedgerErrorKind::Unknown)?;
-        drop(locks);
+        drop(jobs);
         self.bind(new)?;
         self.verify()?;
         self.checkpoint()
