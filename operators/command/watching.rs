@@ -2,6 +2,7 @@
 //! report that is rewritten while it runs.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -80,11 +81,16 @@ impl RunWatch {
                 };
                 let started = WatchServer::start(settings, live.clone(), Box::new(view));
                 let server = started.map_err(|error| match error.kind() {
-                    std::io::ErrorKind::InvalidInput => Refusal::new(error.to_string()),
-                    _ => Refusal::new(format!(
-                        "watch.listen: {address} cannot be listened at ({error}); give an address of this machine with a \
-                         free port"
-                    )),
+                    ErrorKind::InvalidInput => Refusal::new(error.to_string()),
+                    _ => {
+                        let message = format!(
+                            "watch.listen: {address} cannot be listened at ({error}); give an address of this machine with \
+                             a free port"
+                        );
+                        // The address of a running job is in use by that job.
+                        let running = job.running_already().filter(|_| error.kind() == ErrorKind::AddrInUse);
+                        running.map_or_else(|| Refusal::new(message), Refusal::from)
+                    }
                 })?;
                 log::operator(&format!("watch: http://{}/", server.address()));
                 Some(server)

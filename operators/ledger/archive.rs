@@ -135,6 +135,19 @@ impl Ledger {
         Ok(archived)
     }
 
+    /// Returns the refusal of a second run of a job, if the job is running.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger cannot say so.
+    pub(crate) fn running(&mut self, job: &Name) -> Result<Option<LedgerError>, LedgerError> {
+        match self.store().exclude(job) {
+            Ok(_) => Ok(None),
+            Err(trouble) if trouble.kind() == LedgerErrorKind::Fenced => Ok(Some(trouble)),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
     /// Keeps every job that the ledger knows from running while the returned value is held.
     pub(crate) fn exclude_jobs(&mut self) -> Result<ExcludedJobs, LedgerError> {
         let store = self.store();

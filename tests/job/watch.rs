@@ -434,6 +434,26 @@ fn the_log_is_of_json_and_its_level_is_read_again() {
     assert_eq!(lines(&said.err).last().unwrap()["stopped"], json!(true), "{}", said.err);
 }
 
+// Refutes a second run that is refused for the address which the first one serves, and a busy address that is
+// taken for a running job.
+#[test]
+fn a_second_run_says_that_the_job_is_running() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let busy = other.local_addr().unwrap();
+    let scene = scene("", &format!("\n[watch]\nlisten = \"{busy}\"\n"));
+    let said = scene.run(&["run", "job.toml"]);
+    assert!(said.code == Some(78) && said.err.contains("watch.listen: "), "{said:?}");
+    drop(other);
+    let first = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+    until("it has started", || first.said().1.contains("started: "));
+    assert_eq!(address(&first), busy.to_string());
+    let said = scene.run(&["run", "job.toml"]);
+    assert!(said.code == Some(74) && said.err.contains("error: job visits is running already"), "{said:?}");
+    assert!(!said.err.contains("watch.listen"), "{said:?}");
+    first.signal(Signal::TERM);
+    assert_eq!(first.end().code, Some(0));
+}
+
 // Refutes an address that others reach without a token, and an option that does nothing.
 #[test]
 fn an_address_of_others_needs_a_token_and_a_token_an_address() {

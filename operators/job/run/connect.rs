@@ -152,6 +152,12 @@ impl Job {
         )
     }
 
+    /// Returns the error of a second run of this job, if the job is running. Where the ledger cannot say so,
+    /// there is none.
+    pub fn running_already(&self) -> Option<RunError> {
+        self.ledger().ok()?.running(&self.name).ok()?.map(RunError::from)
+    }
+
     /// Returns the text of the token that each request to the pages of a run carries, if any.
     ///
     /// # Errors
