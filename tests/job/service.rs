@@ -290,8 +290,18 @@ fn follow(scene: &Scene, recipe: &str) -> Said {
     }
 }
 
+/// The name of the ledger that a restore moved away.
+fn moved_away(scene: &Scene) -> String {
+    let names =
+        fs::read_dir(scene.at("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut found = names.filter(|name| name.starts_with("broken-") && name.ends_with(".ledger"));
+    let name = found.next().unwrap();
+    assert_eq!(found.next(), None);
+    name
+}
+
 // Refutes a written recipe that does not work to the letter: a copy that lacks something, and one that hides that
-// rows were lost, or loses the newest rows of the ledger that it replaces.
+// rows were lost, or loses the newest rows of the ledger that it replaces, or its key.
 #[test]
 fn the_written_backup_comes_back() {
     let scene = Scene::new("backup");
@@ -307,16 +317,26 @@ fn the_written_backup_comes_back() {
     scene.done(&replay);
     let before = scene.read("visits.jsonl");
     let (copy, restore) =
-        (recipe("ledger export visits.ledger"), recipe("mv visits.ledger$part broken.ledger$part"));
+        (recipe("ledger export visits.ledger"), recipe("mv visits.ledger$part $broken$part"));
     let said = follow(&scene, &copy);
     assert!(said.code == Some(0) && said.out.contains("sound: "), "{said:?}");
+    // After the copy the key is changed: the ledger that is replaced keeps the one that opens it.
+    let copied = fs::read(scene.at("visits.ledger.key")).unwrap();
+    scene.done(&["ledger", "rekey", "visits.ledger"]);
+    let changed = fs::read(scene.at("visits.ledger.key")).unwrap();
+    assert_ne!(copied, changed);
     // Nothing is missing: the job goes on as if nothing had been.
     let said = follow(&scene, &restore);
     assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(fs::read(scene.at("visits.ledger.key")).unwrap(), copied);
+    let broken = moved_away(&scene);
+    assert_eq!(fs::read(scene.at(&format!("{broken}.key"))).unwrap(), changed);
+    // The key beside it opens it.
+    scene.done(&["ledger", "rekey", &broken]);
     scene.done(&replay);
     assert_eq!(scene.read("visits.jsonl"), before);
     // The copy is older than the output: the last command says so, and how to go on.
-    fs::remove_file(scene.at("broken.ledger")).unwrap();
+    fs::remove_file(scene.at(&broken)).unwrap();
     let (text, _) = log(0, 6, 30);
     scene.write("visits.csv", text);
     scene.write("visits.toml", job(6).replace("version = 1", "version = 2"));
@@ -329,8 +349,8 @@ fn the_written_backup_comes_back() {
     assert!(fs::metadata(scene.at("visits.ledger-wal")).unwrap().len() > 0);
     let said = follow(&scene, &restore);
     assert!(said.code == Some(74) && said.err.contains("ledger repair"), "{said:?}");
-    fs::copy(scene.at("visits.ledger.key"), scene.at("broken.ledger.key")).unwrap();
-    scene.verify("broken.ledger");
-    assert_eq!(scene.charged("broken.ledger"), rows);
+    let broken = moved_away(&scene);
+    scene.verify(&broken);
+    assert_eq!(scene.charged(&broken), rows);
     assert_ne!(scene.charged("visits.ledger"), rows);
 }
