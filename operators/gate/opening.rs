@@ -212,6 +212,7 @@ impl Opening {
             cap,
             forecast: Arc::new(forecast),
             order: 0,
+            took: Duration::ZERO,
         });
         let budgets = budgets.collect();
         let uncertainty = if ledger.is_remote() { Uncertainty::Reread } else { Uncertainty::Halt };

@@ -132,6 +132,9 @@ pub struct BudgetStatus {
     /// The position of the row beside it among all rows that the gate of this process gave out, from 0 on:
     /// the order in which their windows were submitted.
     pub order: u64,
+    /// The time that the gate worked for the row beside it: an equal part for each row of one commit. A wait
+    /// behind other windows is no part of it.
+    pub took: Duration,
 }
 
 /// The reason for which a window is skipped, at no cost.

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender};
 
@@ -113,6 +114,8 @@ pub(super) struct Driver {
     notices: Vec<WrittenNotice>,
     /// The pace at which budgets are being spent.
     pacing: Pacing,
+    /// The time since which the gate works for the releases that share the next commit.
+    works_since: Instant,
     /// The newest error of the ledger, until an operation succeeds again.
     cause: Option<String>,
     halted: Halted,
@@ -144,6 +147,7 @@ impl Driver {
             written_since: WrittenSince::default(),
             notices: Vec::new(),
             pacing,
+            works_since: Instant::now(),
             cause: None,
             halted: Halted::default(),
         }
@@ -261,6 +265,7 @@ impl Driver {
         let mut effects = effects;
         let (mut sealings, mut leaving): (Vec<Sealing>, Vec<Row>) = Default::default();
         let mut places = HashMap::new();
+        self.works_since = Instant::now();
         loop {
             let (mut events, mut sought) = (Vec::new(), Vec::new());
             let (mut recovering, mut marks) = (Vec::new(), Vec::new());
@@ -294,6 +299,7 @@ impl Driver {
             }
             effects = events.into_iter().flat_map(|event| self.step(event)).collect();
             if effects.is_empty() && sealings.is_empty() && leaving.is_empty() {
+                self.works_since = Instant::now();
                 effects = self.take_up(&mut places);
                 if effects.is_empty() {
                     return;
@@ -379,6 +385,7 @@ impl Driver {
             Ok(spent) => spent,
             Err(trouble) => return Some(self.doubted(&trouble)),
         };
+        let took = self.works_since.elapsed() / u32::try_from(rows.len().max(1)).unwrap_or(u32::MAX);
         for (row, (spent, cap)) in rows.into_iter().zip(spent) {
             if row.generation < self.claim.generation()
                 && failpoint::reached("republish-mid", LedgerErrorKind::Unknown).is_err()
@@ -390,7 +397,7 @@ impl Driver {
             let Some(forecast) = forecasts.get(&account).cloned() else { continue };
             let event = GateEvent::Row(
                 Box::new(row),
-                Box::new(BudgetStatus { account, window, spent, cap, forecast, order: 0 }),
+                Box::new(BudgetStatus { account, window, spent, cap, forecast, order: 0, took }),
             );
             self.listeners.notify(name, event);
         }

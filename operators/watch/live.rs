@@ -325,6 +325,7 @@ mod tests {
             cap: cost("2"),
             forecast: Arc::new(Forecast::unseen()),
             order: 0,
+            took: Duration::ZERO,
         }
     }
 

@@ -16,6 +16,7 @@ mod restart;
 mod running;
 mod scene;
 mod tallies;
+mod took;
 mod versions;
 
 use std::path::PathBuf;

@@ -56,7 +56,7 @@ impl Deliver for StreamVec<'_, Time, LeavingRelease> {
 pub struct LeavingRelease {
     row: Arc<Row>,
     budget_status: Arc<BudgetStatus>,
-    /// The time that the gate took, if the release was requested here.
+    /// The time that the gate worked for it, if the release was requested here.
     took: Option<Duration>,
     ticket: Arc<Ticket>,
 }
@@ -136,8 +136,8 @@ impl LeavingRelease {
         self.budget_status.order
     }
 
-    /// Returns the time that the gate took, if this process requested the release. For the person who runs
-    /// the job: it is no part of the release.
+    /// Returns the time that the gate worked for it, without a wait behind other windows, if this process
+    /// requested the release. For the person who runs the job: it is no part of the release.
     pub fn took(&self) -> Option<Duration> {
         self.took
     }

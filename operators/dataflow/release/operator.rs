@@ -5,11 +5,11 @@
 //! capability of the first window without an outcome, so that everything after it (a probe, a sink, the end
 //! of the job) waits for durability without knowing of it.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::deliver::{LeavingRelease, SharedBackend, lock};
 use super::window_queue::{WindowAction, WindowQueue};
@@ -226,8 +226,8 @@ struct ReleaseSequencer<S: WindowStatistic> {
     /// The end of the last window that a former run has settled.
     frontier: Option<Time>,
     clock: Option<Arc<dyn Clock>>,
-    /// The time at which each window was submitted that the gate has not answered for.
-    asked: HashMap<Digest, Instant>,
+    /// The windows that were submitted and that the gate has not answered for.
+    asked: HashSet<Digest>,
     /// The capability of the first window without an outcome; `None` once nothing more can come.
     capability: Option<Capability<Time>>,
 }
@@ -288,7 +288,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
             shared: Arc::clone(&context.shared),
             context,
             clock,
-            asked: HashMap::new(),
+            asked: HashSet::new(),
             capability,
         }
     }
@@ -340,7 +340,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
                 }
                 Some(GateEvent::Row(row, budget_status)) => {
                     let release = row.release().clone();
-                    let took = self.asked.remove(&release.id()).map(|since| since.elapsed());
+                    let took = self.asked.remove(&release.id()).then_some(budget_status.took);
                     let early = self.queue.hear(&release, (*row, *budget_status, took));
                     if let Some(early) = early.filter(|_| !self.shared.has_failed()) {
                         self.leave(capability, early, emit);
@@ -364,7 +364,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
             match word {
                 WindowAction::Skip(release, why) => lock(&self.handle).skip(release, why),
                 WindowAction::Submit(request) => {
-                    self.asked.insert(request.release.id(), Instant::now());
+                    self.asked.insert(request.release.id());
                     if let Err(trouble) = lock(&self.handle).submit(request) {
                         self.shared.fail(trouble.into());
                     }

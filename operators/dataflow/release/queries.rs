@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -106,8 +106,8 @@ enum QueryStage {
     Sought(Posed),
     /// The workers count the records of the query.
     Counting { posed: Posed, found: MatchedTotals, missing: usize },
-    /// The request is at the gate, since this time.
-    Sealing(Instant),
+    /// The request is at the gate.
+    Sealing,
 }
 
 /// The queries of one pipeline, on worker 0.
@@ -185,8 +185,8 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         if self.shared.is_over() {
             return;
         }
-        let sealing = QueryStage::Sealing(Instant::now());
-        let Some(QueryStage::Counting { posed, found, .. }) = self.stages.insert(id, sealing) else { return };
+        let former = self.stages.insert(id, QueryStage::Sealing);
+        let Some(QueryStage::Counting { posed, found, .. }) = former else { return };
         self.shared.awaits(0, 1);
         let release = self.answering.release(&posed.question);
         if self.gaps.overlap(self.answering.window(posed.version)) {
@@ -221,10 +221,8 @@ impl<A: QueryAnswering> QuerySequencer<A> {
                 }
                 Some(GateEvent::Row(row, budget_status)) => {
                     let id = row.release().id();
-                    let took = match self.stages.get(&id) {
-                        Some(QueryStage::Sealing(since)) => Some(since.elapsed()),
-                        _ => None,
-                    };
+                    let is_asked = matches!(self.stages.get(&id), Some(QueryStage::Sealing));
+                    let took = is_asked.then_some(budget_status.took);
                     self.settle(id, QueryAction::Leave(Box::new((*row, *budget_status, took))));
                 }
             }
@@ -245,7 +243,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     /// Finishes a query that has its row: the operator that holds the time of its answer gets the action.
     fn settle(&mut self, id: Digest, word: QueryAction) {
         let stage = self.stages.remove(&id);
-        if matches!(stage, Some(QueryStage::Sought(_) | QueryStage::Sealing(_))) {
+        if matches!(stage, Some(QueryStage::Sought(_) | QueryStage::Sealing)) {
             self.shared.awaits(1, 0);
         }
         match stage {

@@ -62,6 +62,7 @@ impl StandIn {
                 cap: PrivacyCost::zcdp(1.0).unwrap(),
                 forecast: Arc::new(Forecast::unseen()),
                 order: 0,
+                took: Duration::ZERO,
             };
             let _ = outbox.send(GateEvent::Row(Box::new(row), Box::new(budget_status)));
             outbox.clone()

@@ -354,6 +354,7 @@ fn the_forecast_is_said_in_words() {
             cap: visits.cap().clone(),
             forecast,
             order: 0,
+            took: std::time::Duration::ZERO,
         };
         report.add("", Some(&budget_status));
     }

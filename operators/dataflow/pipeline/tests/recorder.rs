@@ -227,6 +227,7 @@ impl Recording {
             cap: PrivacyCost::zcdp(1.0).unwrap(),
             forecast: Arc::new(Forecast::unseen()),
             order: 0,
+            took: std::time::Duration::ZERO,
         };
         let row = crate::dataflow::tests::stand_in::row(release, status, line);
         *self.recorder.answered.lock().unwrap() += 1;

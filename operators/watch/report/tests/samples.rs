@@ -102,6 +102,7 @@ pub(super) fn budget_status(span: Interval, part: f64) -> BudgetStatus {
         cap: PrivacyCost::zcdp(0.0322).unwrap(),
         forecast: Arc::new(Forecast::unseen()),
         order: 0,
+        took: std::time::Duration::ZERO,
     }
 }
 
