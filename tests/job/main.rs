@@ -20,6 +20,7 @@ mod logrotate;
 mod memory;
 mod operator;
 mod packed;
+mod past;
 mod peers;
 mod refusals;
 mod replays;

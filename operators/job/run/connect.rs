@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::accounting::Promise;
+use crate::dataflow::{Clock, SystemClock};
 use crate::gate::compare;
 use crate::http::AccessToken;
 use crate::invalid::found_by;
@@ -15,11 +16,14 @@ use crate::ledger::place::directory;
 use crate::ledger::{
     AccountSpec, Anchor, Charge, Digest, Journal, Ledger, LedgerKey, ReleaseId as Released, Shortfall,
 };
-use crate::time::in_utc;
+use crate::time::{Span, in_utc};
 use crate::words::meant;
 
 /// The number of windows of each release that are examined, where they go on without end.
 const EXAMINED_WINDOWS: u64 = 10_000;
+
+/// The age, in microseconds, from which an ended window is none of a start that came a little late: a day.
+const LONG_AGO: i64 = 86_400_000_000;
 
 /// A rest that does not pay for one part in a thousand of a charge is reported as nothing.
 const NEGLIGIBLE: u64 = 1_000;
@@ -38,6 +42,8 @@ pub struct Connected {
     pub lost: Option<Time>,
     /// The reason for which a new output is refused without `--without-archived`.
     pub lacks_archived: Option<String>,
+    /// The warning that the first start of a live run would release and charge windows that ended long ago.
+    pub past_windows: Option<String>,
     /// The reasons for which a live run is refused that would serve pages or receive batches: their tokens
     /// cannot be read. A replay needs none.
     pub without_token: Vec<String>,
@@ -62,9 +68,10 @@ impl Connected {
             )
         });
         let without_token = self.without_token.iter().map(|why| format!("{why}; `discreet run` is refused"));
+        let past = self.past_windows.clone();
         let archived = self.lacks_archived.clone();
         let refused = self.refused.iter().map(|shortfall| warning(shortfall, self.renews));
-        unbound.chain(lost).chain(archived).chain(without_token).chain(refused).collect()
+        unbound.chain(lost).chain(past).chain(archived).chain(without_token).chain(refused).collect()
     }
 }
 
@@ -128,6 +135,8 @@ impl Job {
         }
         // These windows are lost, and nothing is charged for them.
         let floor = ledger.floor()?.unwrap_or(Time::MIN);
+        let is_first = ledger.settled(&self.name)?.is_empty();
+        let past_windows = if is_first { self.past_windows(&offers, SystemClock.now(), floor) } else { None };
         let lost = asked.iter().any(|(release, _)| release.window.start() < floor).then_some(floor);
         asked.retain(|(release, _)| release.window.start() >= floor);
         // In the order in which they would be released.
@@ -138,7 +147,47 @@ impl Job {
         let without_token = tokens.iter().flatten().map(ToString::to_string).collect();
         let renews = matches!(self.account().promise(), Promise::Any(_) | Promise::Each(_));
         let refused = ledger.shortfalls(account, asked)?;
-        Ok(Connected { refused, renews, unbound, lost, lacks_archived, without_token })
+        Ok(Connected { refused, renews, unbound, lost, lacks_archived, past_windows, without_token })
+    }
+
+    /// Returns the warning that a first live run at this time would release windows that ended long ago, each
+    /// at its cost, from this floor on. A job all of whose windows have ended is one of the past; and windows
+    /// in which a pipe was not connected are skipped, at no cost.
+    pub(super) fn past_windows(&self, offers: &[ReleasePlan], now: Time, floor: Time) -> Option<String> {
+        let is_read_once = match self.source.records.place() {
+            Some(SourcePlace::Stdin) => true,
+            Some(SourcePlace::Files(path)) => publish::is_pipe(path),
+            None => false,
+        };
+        let from = self.from.filter(|_| !is_read_once)?;
+        let closed = now.saturating_sub(self.source.late.map_or(0, Span::as_microseconds));
+        let ended = |offer: &ReleasePlan, time| {
+            let schedule = &offer.schedule;
+            schedule.first_ending_after(time).saturating_sub(schedule.first_starting_at(floor))
+        };
+        let is_over = |offer: &ReleasePlan| {
+            let schedule = &offer.schedule;
+            schedule.is_bounded() && schedule.first_ending_after(closed) == schedule.count()
+        };
+        let long_ago = closed.saturating_sub(LONG_AGO);
+        if offers.iter().all(|offer| is_over(offer) || ended(offer, long_ago) == 0) {
+            return None;
+        }
+        // All totals of a release are charged once, however many they are.
+        let is_each = |offer: &&ReleasePlan| {
+            self.terms_and_charge(offer).is_ok_and(|(_, charge)| matches!(charge, Charge::Cost(_)))
+        };
+        let windows: u64 = offers.iter().filter(is_each).map(|offer| ended(offer, closed)).sum();
+        if windows == 0 {
+            return None;
+        }
+        let from = in_utc(from);
+        let windows = if windows == 1 { "1 window".to_owned() } else { format!("{windows} windows") };
+        Some(format!(
+            "job.from: {windows} since {from} ended before now, and the job has released none: the first start of `discreet run` \
+             releases and charges them all, also those of which the source has no record; set from near now, unless the source \
+             has their records"
+        ))
     }
 
     /// Returns the reason for which a new output is refused: these rows are in archives alone.

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use crate::alert::event;
 use crate::dataflow::{
-    Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, WrittenPosition,
+    Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, SystemClock, WrittenPosition,
 };
 use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
@@ -105,6 +105,13 @@ impl Job {
             others,
             self.prepared(workers, others, ((out.as_deref(), without_archived), &stop, notice.clone())),
         )?;
+        if let Some(warn) = &warning
+            && !gate.is_elsewhere()
+            && gate.settled().is_none()
+            && let Some(past) = self.past_windows(&offers, SystemClock.now(), Time::MIN)
+        {
+            warn(&past);
+        }
         if let Some(mut former) = former.filter(|_| !gate.is_elsewhere()) {
             let most = RECALLED * offers.len();
             FormerRows::of(self, &offers, &gate)?.newest(most, |row| former(&row.lines()))?;
