@@ -67,6 +67,27 @@ fn a_budget_is_stated_once_with_its_key() {
     assert_eq!((&anew["made"], &anew["fingerprint"]), (&true.into(), &made["fingerprint"]));
 }
 
+// Refutes the budget that docs/JOBS.md states for a rho with discovered keys.
+#[test]
+fn an_epsilon_and_a_delta_are_stated_for_a_rho_with_discovered_keys() {
+    let jobs = Jobs::new("rho", "quickstart.toml");
+    std::fs::write(jobs.path("prices.json"), "[{ \"mechanism\": \"zcdp\", \"rho\": 0.1 }]").unwrap();
+    let priced = json(&["price", &jobs.path("prices.json"), "--delta", "5e-7", "--json"]);
+    let epsilon = priced["zcdp"]["epsilon"].as_f64().unwrap();
+    assert_eq!(format!("{epsilon:.4}"), "2.2060");
+    let stated = "budget  = { epsilon = 1.0, delta = 1e-6 }";
+    let refused = jobs.changed("refused.toml", stated, "budget = { rho = 0.1 }");
+    let (code, _, error) = discreet(&["plan", &refused]);
+    assert!(code == 78 && error.contains("a budget of epsilon and delta"), "{error}");
+    let plan = json(&[
+        "plan",
+        &jobs.changed("b.toml", stated, "budget = { epsilon = 2.2061, delta = 1e-6 }"),
+        "--json",
+    ]);
+    let cap = [&plan["cap"]["rho"], &plan["cap"]["delta"]].map(|amount| amount.as_f64().unwrap());
+    assert!((cap[0] - 0.1).abs() < 1e-5 && cap[0] >= 0.1 && (cap[1] - 5e-7).abs() < 1e-12, "{plan}");
+}
+
 // Refutes an example whose page creates another ledger than its job charges.
 #[test]
 fn each_example_is_charged_to_the_ledger_that_its_page_creates() {
