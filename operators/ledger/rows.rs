@@ -180,13 +180,27 @@ impl Row {
     /// Its field `cells` is the number of lines of the text: they are separated by `\n`, and an empty text
     /// has none.
     pub fn closing(&self) -> Option<String> {
-        closing(self)
+        closing(self, None)
+    }
+
+    /// Returns the [closing line](Row::closing) with the name of the ledger, as a file of releases has it.
+    pub fn closing_of(&self, ledger: &Digest) -> Option<String> {
+        closing(self, Some(ledger))
     }
 
     /// All lines of the window: the text, and the closing line.
     pub fn lines(&self) -> String {
+        self.followed_by(self.closing())
+    }
+
+    /// All lines of the window with the name of the ledger, as a file of releases has them.
+    pub fn lines_of(&self, ledger: &Digest) -> String {
+        self.followed_by(self.closing_of(ledger))
+    }
+
+    fn followed_by(&self, closing: Option<String>) -> String {
         let text = (!self.line.is_empty()).then(|| self.line.clone());
-        let lines: Vec<String> = text.into_iter().chain(self.closing()).collect();
+        let lines: Vec<String> = text.into_iter().chain(closing).collect();
         lines.join("\n")
     }
 
@@ -421,12 +435,14 @@ pub(super) fn lost_to_repair(release: &ReleaseId) -> String {
 }
 
 /// The closing line of a sealed window: the number of lines before it, and the place of the window's row in
-/// the ledger. A refusal or a tombstone is itself the last line of its window.
-pub(super) fn closing(row: &Row) -> Option<String> {
+/// the ledger, with the ledger's name if it is given. A refusal or a tombstone is itself the last line of its
+/// window.
+pub(super) fn closing(row: &Row, ledger: Option<&Digest>) -> Option<String> {
     let cells = if row.line.is_empty() { 0 } else { row.line.split('\n').count() };
+    let ledger = ledger.map_or(String::new(), |ledger| format!(",\"ledger\":\"{ledger}\""));
     (row.status == ReleaseStatus::Sealed).then(|| {
         format!(
-            "{{{},\"closed\":true,\"cells\":{cells},\"seq\":{},\"chain\":\"{}\"}}",
+            "{{{},\"closed\":true,\"cells\":{cells},\"seq\":{},\"chain\":\"{}\"{ledger}}}",
             head(&row.release),
             row.sequence,
             row.chain,

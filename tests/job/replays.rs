@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::jobs::{HEADER, SECOND, exact, line};
+use crate::jobs::{HEADER, SECOND, exact, line, log};
 use crate::refusals::FROM;
 use crate::scene::Scene;
 use crate::size;
@@ -146,6 +146,22 @@ fn at_most(cells: u64, chance: f64, hits: u64) -> f64 {
     let first =
         (cells as f64 * chance - 14.0 * (cells as f64 * chance * (1.0 - chance)).sqrt()).max(0.0) as u64;
     (first.min(hits)..=hits).map(mass).sum::<f64>().min(1.0)
+}
+
+// Refutes lines of an archive that differ from those which had left: a file of them is no witness of its ledger.
+#[test]
+fn archived_lines_are_those_of_the_output() {
+    let scene = Scene::new("archived-lines");
+    let (text, _) = log(0, 4, 30);
+    scene.write("visits.csv", text);
+    scene.write("job.toml", exact(0, Some(4 * SECOND)));
+    scene.init();
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    let before = ["--before", "1970-01-01T00:00:04Z"];
+    scene.done(&[&["ledger", "archive", "job.ledger", "--out", "job.archive"][..], &before].concat());
+    let printed = scene.done(&["ledger", "lines", "job.archive", "--job", "visits"]).out;
+    assert!(printed.contains("\"ledger\":\""), "{printed}");
+    assert_eq!(printed, scene.read("releases.jsonl"));
 }
 
 // Refutes a test that finds nothing, and one that finds a fault where there is none.

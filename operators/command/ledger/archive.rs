@@ -172,7 +172,7 @@ impl LinesArgs {
                 let left = row.release().window.end() <= floor;
                 if left && row.release().job == self.job && broken.is_none() {
                     written = true;
-                    broken = writeln!(out, "{}", row.lines()).err();
+                    broken = writeln!(out, "{}", row.lines_of(&archives[0].ledger)).err();
                 } else if left && !jobs.contains(&row.release().job) {
                     jobs.insert(row.release().job.clone());
                 }

@@ -309,9 +309,8 @@ impl Sink {
             }
             self.remember()?;
         }
-        let closing = row.closing();
+        let closing = self.ledger.as_ref().map_or_else(|| row.closing(), |ledger| row.closing_of(ledger));
         let cells = if closing.is_some() { row.line() } else { "" };
-        let closing = closing.map(|line| self.closing(line));
         let last = self.written(closing.as_deref().unwrap_or(row.line()))?;
         let name = existing_rows::name(&last, self.format, self.demo).ok_or_else(no_release)?;
         if matches!(self.to, To::File(_)) && !self.known.insert(name, row.sequence()) {
@@ -367,14 +366,6 @@ impl Sink {
             To::File(file) => file.sync_data(),
         };
         self.check_write(settled)
-    }
-
-    /// Returns the line that closes a window, with the name of its ledger.
-    fn closing(&self, line: String) -> String {
-        match &self.ledger {
-            Some(ledger) => with_field(&line, &format!("\"ledger\":\"{ledger}\"")),
-            None => line,
-        }
     }
 
     /// Formats a line for the file, with its line end.
