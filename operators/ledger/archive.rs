@@ -140,6 +140,7 @@ impl Ledger {
     /// # Errors
     ///
     /// If the ledger cannot say so.
+    #[cfg(feature = "cli")]
     pub(crate) fn running(&mut self, job: &Name) -> Result<Option<LedgerError>, LedgerError> {
         match self.store().exclude(job) {
             Ok(_) => Ok(None),

@@ -375,6 +375,28 @@ fn an_idle_receiver_closes_windows_and_its_operator_sees_numbers() {
     assert_eq!(sender.finish(life), 20);
 }
 
+// Refutes a page that says another thing of a record far ahead of the clock: it is acknowledged, and dropped when it
+// is read.
+#[test]
+fn a_record_too_far_ahead_is_acknowledged_and_dropped() {
+    let mut sender = Sender::new("");
+    let job = sender.scene.read("job.toml").replace("late = \"4s\"", "late = \"500ms\"\nahead = \"1 hour\"");
+    sender.scene.write("job.toml", job + "\n[watch]\nlisten = \"127.0.0.1:0\"\noperator = true\n");
+    let life = sender.start();
+    let ahead = format!("{{\"person\":\"p\",\"time\":\"{}\",\"page\":\"a\"}}\n", now() / SECOND + 7_200);
+    assert_eq!(sender.post("ahead", ahead.as_bytes()), Some(200));
+    let address = crate::watch::address(&life);
+    until("it is dropped", || {
+        crate::watch::get(&address, "/metrics")
+            .1
+            .contains("\ndiscreet_operator_source_ahead_records_total 1\n")
+    });
+    let batch = sender.batch();
+    assert_eq!(sender.send(&batch), Some(200));
+    sender.keep(&batch);
+    assert_eq!(sender.finish(life), 20);
+}
+
 // Refutes a page whose commands do not work as they stand there.
 #[test]
 fn the_example_receives_by_the_command_on_its_page() {

@@ -40,7 +40,7 @@ pub(crate) fn address(life: &Life) -> String {
 }
 
 /// The status and the body of an answer.
-fn get(address: &str, path: &str) -> (u16, String) {
+pub(crate) fn get(address: &str, path: &str) -> (u16, String) {
     let mut socket = TcpStream::connect(address).unwrap();
     write!(socket, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
