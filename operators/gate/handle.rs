@@ -124,6 +124,7 @@ impl Gate {
     }
 
     /// Returns the time since which a restart reads again, as it is written.
+    #[cfg(feature = "cli")]
     pub(crate) fn written_since(&self) -> WrittenSince {
         self.written_since.clone()
     }
@@ -136,12 +137,14 @@ impl Gate {
 
     /// Returns the rows of the job at positions after this one that were delivered, oldest first: so many at
     /// most.
+    #[cfg(feature = "cli")]
     pub(crate) fn delivered_after(&self, after: i64, most: i64) -> Result<Vec<Row>, LedgerError> {
         ask((self.messages.as_ref(), &self.halted), |answer| GateMessage::DeliveredRows(after, most, answer))
             .unwrap_or(Ok(Vec::new()))
     }
 
     /// Returns the position of the newest row of the ledger.
+    #[cfg(feature = "cli")]
     pub(crate) fn newest_position(&self) -> Result<i64, LedgerError> {
         ask((self.messages.as_ref(), &self.halted), GateMessage::NewestPosition).unwrap_or(Ok(0))
     }

@@ -132,6 +132,7 @@ pub use handle::{Gate, GateHandle};
 pub use opening::Opening;
 #[cfg(feature = "cli")]
 pub(crate) use opening::compare;
+#[cfg(feature = "cli")]
 pub(crate) use positions::WrittenSince;
 pub use positions::{Positions, ResumePositions, ResumeUpdate};
 pub use rekey::{Rekeyed, rekey};

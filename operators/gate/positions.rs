@@ -49,6 +49,7 @@ pub(crate) struct WrittenSince(Arc<Mutex<Option<Time>>>);
 
 impl WrittenSince {
     /// Returns the time; `None` until positions have been written.
+    #[cfg(feature = "cli")]
     pub(crate) fn get(&self) -> Option<Time> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

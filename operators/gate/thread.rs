@@ -40,8 +40,10 @@ pub(super) enum GateMessage {
     /// A request for the end of the last window of a release that has a row.
     LastRow(Name, Digest, Sender<Result<Option<Time>, LedgerError>>),
     /// A request for delivered rows at positions after this one: so many at most.
+    #[cfg(feature = "cli")]
     DeliveredRows(i64, i64, Sender<Result<Vec<Row>, LedgerError>>),
     /// A request for the position of the newest row.
+    #[cfg(feature = "cli")]
     NewestPosition(Sender<Result<i64, LedgerError>>),
     Open(HandleRequest, Listener, Sender<MemoryReply>),
     /// A handle listens for the first time, and waits until this sender is dropped.

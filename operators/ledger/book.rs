@@ -364,6 +364,7 @@ impl Ledger {
 
     /// The rows of a job at positions after this one that are marked as delivered, oldest first: so many at
     /// most.
+    #[cfg(feature = "cli")]
     pub(crate) fn delivered_after(
         &mut self,
         job: &Name,

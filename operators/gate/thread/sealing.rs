@@ -162,9 +162,11 @@ impl Driver {
             GateMessage::LastRow(name, version, answer) => {
                 self.answer(&answer, |ledger, job| ledger.last_row(job, &name, &version))
             }
+            #[cfg(feature = "cli")]
             GateMessage::DeliveredRows(after, most, answer) => {
                 self.answer(&answer, |ledger, job| ledger.delivered_after(job, after, most))
             }
+            #[cfg(feature = "cli")]
             GateMessage::NewestPosition(answer) => self.answer(&answer, |ledger, _| Ok(ledger.head()?.0)),
             GateMessage::Open(requested, listener, answer) => self.open_handle(requested, listener, &answer),
             GateMessage::Listening(_until_here) => {
