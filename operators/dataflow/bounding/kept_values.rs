@@ -213,9 +213,7 @@ impl<R: Rule> KeptValues<R> {
     /// with the share of each of the person's keys; in the order of choice, if that is asked for.
     pub(in crate::dataflow) fn close<P: Identity + Eq + Clone, K: Identity + Ord + Clone>(
         &mut self,
-        people: &People<P>,
-        keys: &KeptKeys<K>,
-        part: usize,
+        (people, keys, part): (&People<P>, &KeptKeys<K>, usize),
         work: &mut ValueWork<R>,
         is_ordered: bool,
         mut begin: impl FnMut(&P) -> bool,
@@ -341,6 +339,7 @@ impl<R: Rule> ValueWork<R> {
 }
 
 /// Takes back what two keys of a person both have; `spans` are in the order of choice.
+#[expect(clippy::type_complexity, reason = "each run beside its number and its length")]
 fn disentangle<R: Rule>(rule: &R, held: &mut [R::Held], spans: &mut Vec<Span>) {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_unstable_by_key(|at| spans[*at].start);

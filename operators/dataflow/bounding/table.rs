@@ -154,7 +154,7 @@ where
             let PersonTable { people, keys, values, work } = self;
             let (_, work) = &mut **work.get_or_insert_default();
             let names = keys.names();
-            values.close(people, keys, part, work, is_ordered, &mut admit, |person, key, share| {
+            values.close((&*people, &*keys, part), work, is_ordered, &mut admit, |person, key, share| {
                 add(person, names.key(key), share, &mut totals[key as usize]);
             });
         }

@@ -2,6 +2,7 @@
 //!
 //! Each statistic has an operator, which closes its own windows. All of them read the same batches in the same order, so
 //! whichever comes to a batch first takes it in for all.
+#![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -32,6 +33,7 @@ pub(super) struct Bundle<D, P, F, N: RecordIdentity<D>, T> {
     /// By the place of a pane; those of few records have none yet.
     people: Vec<Option<Box<People<P>>>>,
     little: Vec<Option<LittlePane<N::Item>>>,
+    #[expect(clippy::vec_box, reason = "they move between places as they are")]
     spare: Vec<Box<People<P>>>,
     columns: Vec<Rc<RefCell<dyn KeyColumn<D, P, N>>>>,
     /// The columns by what their keys are read with.
@@ -99,7 +101,6 @@ where
     }
 
     /// Adds a statistic: its number, and the columns that hold it.
-    #[expect(clippy::type_complexity, reason = "a statistic's columns are typed by all that it reads with")]
     pub(super) fn add<Q: Aggregation, G, V>(
         &mut self,
         question: &Q,

@@ -2,6 +2,7 @@
 //!
 //! Statistics by the same keys share what is kept of each person's keys; each has a measure of its own. A column holds
 //! its part of every open pane, by the place of the pane in the bundle.
+#![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -178,7 +179,7 @@ where
     }
 
     /// Adds a measure; the column that holds it.
-    pub(super) fn measure<M: Measure, V>(
+    pub(super) fn measure<M: Measure + 'static, V>(
         &mut self,
         (value, counts): (Rc<V>, Option<fn(&D) -> bool>),
         measure: &M,
@@ -186,7 +187,6 @@ where
     ) -> Rc<RefCell<HeldMeasure<D, N, M, V>>>
     where
         V: Fn(&D) -> M::Value + 'static,
-        M: 'static,
     {
         self.counts.push(counts);
         let held = HeldMeasure {
@@ -404,7 +404,7 @@ impl<D, N: RecordIdentity<D>, M: Measure, V> HeldMeasure<D, N, M, V> {
         let mut totals: Vec<Option<T>> = Vec::new();
         totals.resize_with(keys.names().len(), || None);
         for part in 0..people.parts() {
-            values.close(people, keys, part, work, is_ordered, &mut begin, |person, key, share| {
+            values.close((people, keys, part), work, is_ordered, &mut begin, |person, key, share| {
                 add(person, keys.names().key(key), share, &mut totals[key as usize]);
             });
         }

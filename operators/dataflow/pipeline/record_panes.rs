@@ -1,4 +1,5 @@
 //! The panes of a statistic of records: each record is bounded by itself, so that nothing is held of a person.
+#![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use super::admission::Closing;
 use super::aggregation::Aggregation;
@@ -21,6 +22,7 @@ pub(super) struct RecordPanes<D, Q: Aggregation, T, G, V> {
     selector: ContributionSelector,
     map: PaneMap,
     panes: Vec<Option<Box<RecordTotals<Q::Key, Q::Total>>>>,
+    #[expect(clippy::vec_box, reason = "they move between places as they are")]
     spare: Vec<Box<RecordTotals<Q::Key, Q::Total>>>,
     next: u64,
 }
