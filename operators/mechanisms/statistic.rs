@@ -392,29 +392,70 @@ redacted!(Cell);
 /// A cell, or another summary, for each key, in the order of the keys. Prints as `<private>`, its size
 /// included.
 pub struct Cells<K, C = Cell> {
-    cells: BTreeMap<K, C>,
+    cells: CellsByKey<K, C>,
     open: bool,
+}
+
+/// Cells in the order of their keys. A map of one cell takes the memory of eleven, and each of many open windows may
+/// have one.
+enum CellsByKey<K, C> {
+    Few(Option<(K, C)>),
+    Many(BTreeMap<K, C>),
+}
+
+impl<K: Key, C: Summary> CellsByKey<K, C> {
+    fn get_mut(&mut self, key: &K) -> Option<&mut C> {
+        match self {
+            CellsByKey::Few(Some((own, cell))) if own == key => Some(cell),
+            CellsByKey::Few(_) => None,
+            CellsByKey::Many(cells) => cells.get_mut(key),
+        }
+    }
+
+    fn insert(&mut self, key: K, cell: C) {
+        match self {
+            CellsByKey::Few(none @ None) => *none = Some((key, cell)),
+            CellsByKey::Few(one) => {
+                *self = CellsByKey::Many(one.take().into_iter().chain([(key, cell)]).collect())
+            }
+            CellsByKey::Many(cells) => _ = cells.insert(key, cell),
+        }
+    }
+
+    fn into_map(self) -> BTreeMap<K, C> {
+        match self {
+            CellsByKey::Few(one) => one.into_iter().collect(),
+            CellsByKey::Many(cells) => cells,
+        }
+    }
 }
 
 impl<K: Key, C: Summary> Cells<K, C> {
     /// A cell for each of these keys, and for no other: what comes for another key is left out.
     pub(super) fn of(keys: &Arc<[K]>) -> Cells<K, C> {
-        Cells { cells: keys.iter().map(|key| (key.clone(), C::default())).collect(), open: false }
+        let cells = match &keys[..] {
+            [key] => CellsByKey::Few(Some((key.clone(), C::default()))),
+            keys => CellsByKey::Many(keys.iter().map(|key| (key.clone(), C::default())).collect()),
+        };
+        Cells { cells, open: false }
     }
 
     /// A cell for each key that comes.
     pub(super) fn open() -> Cells<K, C> {
-        Cells { cells: BTreeMap::new(), open: true }
+        Cells { cells: CellsByKey::Few(None), open: true }
     }
 
     /// Returns the totals of each key. Nothing but a test may see it.
     #[cfg(test)]
     pub(crate) fn exact_for_tests_of_the_library_itself(&self) -> Vec<(K, Vec<i128>)> {
-        self.cells.iter().map(|(key, cell)| (key.clone(), cell.shown())).collect()
+        match &self.cells {
+            CellsByKey::Few(one) => one.iter().map(|(key, cell)| (key.clone(), cell.shown())).collect(),
+            CellsByKey::Many(cells) => cells.iter().map(|(key, cell)| (key.clone(), cell.shown())).collect(),
+        }
     }
 
     pub(super) fn into_map(self) -> BTreeMap<K, C> {
-        self.cells
+        self.cells.into_map()
     }
 }
 
@@ -424,10 +465,12 @@ impl<K: Key, C: Summary> Tally for Cells<K, C> {
     type Part = (K, C);
 
     fn absorb(&mut self, (key, share): (K, C)) {
-        if self.open {
-            self.cells.entry(key).or_default().join(share);
-        } else if let Some(cell) = self.cells.get_mut(&key) {
+        if let Some(cell) = self.cells.get_mut(&key) {
             cell.join(share);
+        } else if self.open {
+            let mut cell = C::default();
+            cell.join(share);
+            self.cells.insert(key, cell);
         }
     }
 }
