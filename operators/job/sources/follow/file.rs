@@ -17,16 +17,17 @@ use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress, first_turn};
 use crate::job::sources::reader::{Hash, ReadStop, ReaderText, TextFormat, read_some, unreadable};
 
-/// The identity of a file in its file system.
+/// The identity of a file in its file system. A new file may have the number of one that was removed a moment ago, but
+/// not its time of birth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileId {
     device: u64,
-    node: u64,
+    node: FileNode,
 }
 
 impl FileId {
     pub(super) fn of(facts: &Metadata) -> FileId {
-        FileId { device: facts.dev(), node: facts.ino() }
+        FileId { device: facts.dev(), node: FileNode::of(facts) }
     }
 }
 
@@ -243,6 +244,10 @@ impl FollowedFile {
     /// The time of its last change when it was read, in nanoseconds.
     pub(super) fn changed(&self) -> u64 {
         self.written.map_or(self.packed_at, position::nanoseconds)
+    }
+
+    pub(super) fn is_packed(&self) -> bool {
+        self.packing != Packing::Plain
     }
 
     /// Returns true if it is held open.

@@ -375,6 +375,11 @@ impl<'a> FollowedPath<'a> {
     /// Goes on with the new content of a file, from its start, after what its copy has of the old.
     fn renew(&mut self, name: &str, dealer: &mut Dealer) -> Result<(), ReadStop> {
         let Some(mut file) = self.known.remove(name) else { return Ok(()) };
+        if file.is_packed() {
+            // Nothing is cut that is packed: it is another file, which may hold what was read of its log.
+            self.remember(name.to_owned(), file);
+            return Ok(());
+        }
         let (copy, comparison) = copy_of(&file, &self.base(name, &file.path));
         let changed = copy.as_ref().and_then(|copy| Some(changed(&fs::metadata(copy).ok()?)));
         self.cut.extend(copy.zip(changed).map(|(path, changed)| {

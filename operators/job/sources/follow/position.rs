@@ -42,7 +42,7 @@ pub(super) struct FilePosition {
 
 /// The number of a file in its file system, and the time at which it came, which tells it from one that had
 /// the number before. The number of the device may change when the system starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileNode {
     number: u64,
     /// In nanoseconds; 0 where the file system does not say.

@@ -382,6 +382,41 @@ fn a_rotated_file_of_equal_lines_that_is_longer_is_no_copy() {
     assert_eq!(followed.found.len(), 206);
 }
 
+// Refutes a packed file that is read again from its start, since it took the place of another one in the file system: as a
+// file that was cut. It holds what was read of the log.
+#[test]
+fn a_packed_file_in_the_place_of_another_is_compared() {
+    for path in ["a.log*", ""] {
+        for resumes in [false, true] {
+            let mut log = Log::new("place-of-another");
+            log.write(100);
+            log.rename();
+            log.reopen();
+            log.pack("a.log.1");
+            log.write(100);
+            let mut followed = log.follow(path);
+            followed.checkpoint().unwrap();
+            let given = std::mem::take(&mut followed.found);
+            if resumes {
+                let positions = followed.positions.clone();
+                drop(followed);
+                followed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+                followed.settle().unwrap();
+            }
+            followed.found.splice(0..0, given);
+            log.rename();
+            log.reopen();
+            log.write(50);
+            let text = fs::read(log.place.path("a.log.1")).unwrap();
+            fs::write(log.place.path("a.log.2.gz"), packed(Packing::Gzip, &text)).unwrap();
+            log.remove("a.log.1");
+            followed.settle().unwrap();
+            let checked = log.check(std::slice::from_ref(&followed));
+            assert_eq!(checked, Ok(()), "{path:?}, a restart: {resumes}");
+        }
+    }
+}
+
 // Refutes a file that came and was rotated between two looks, and that is read by nobody.
 #[test]
 fn a_log_that_is_rotated_twice_between_two_looks_is_read() {
