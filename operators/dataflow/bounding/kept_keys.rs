@@ -38,7 +38,7 @@ pub(in crate::dataflow) const NONE: u32 = u32::MAX;
 /// Below this number of names nobody looks which of them are still needed. In tests few, so that it happens there.
 const NAMES: usize = if cfg!(test) { 12 } else { 1 << 16 };
 
-/// Where the runs and the records of a part go: for each former run, and then for each record that waited, its new run,
+/// The new places of a part's runs and records: for each former run, and then for each record that waited, its new run,
 /// or [`NONE`].
 #[derive(Default)]
 pub(in crate::dataflow) struct Moves {
@@ -49,7 +49,7 @@ pub(in crate::dataflow) struct Moves {
     pub(in crate::dataflow) runs: usize,
 }
 
-/// Where another pane's runs and records went, by its parts.
+/// The places of another pane's runs and records, by its parts.
 pub(in crate::dataflow) struct MergedKeys {
     /// The part of each run.
     pub(in crate::dataflow) runs: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What is kept of each person's records in the kept keys: one measure of them.
+//! One measure of each person's records in the kept keys.
 
 use std::cell::LazyCell;
 

@@ -60,7 +60,7 @@ fn slot_of(hash: u64) -> u32 {
     (hash >> 16) as u32
 }
 
-/// Where the rows and the waiting records of one part of another pane went: part, and number among those that wait.
+/// The places of the rows and the waiting records of one part of another pane: part, and number among those that wait.
 pub(in crate::dataflow) struct Merged {
     pub(in crate::dataflow) rows: Vec<(usize, u32)>,
     pub(in crate::dataflow) waiting: Vec<(usize, u32)>,

@@ -111,7 +111,7 @@ pub struct RecordReading<D, U, T, G, V> {
     pub(super) unit: Rc<U>,
     pub(super) time: Rc<T>,
     pub(super) key: Rc<G>,
-    /// What the key is read with, where another statistic may read it alike.
+    /// The function that reads the key, if another statistic may read it alike.
     pub(super) function: Option<KeyFunction>,
     pub(super) value: Rc<V>,
     /// Returns true if a record counts here; without it, all do.

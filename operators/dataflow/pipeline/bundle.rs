@@ -54,7 +54,7 @@ struct LittlePane<I> {
     items: Vec<I>,
 }
 
-/// What a key is read with: two that are equal read alike.
+/// The function that reads a key: two that are equal read alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyFunction {
     of: TypeId,

@@ -23,7 +23,7 @@ const SPARE: usize = 4;
 /// The open panes of a bundle's people, by their places.
 pub(super) type OpenPeople<P> = [Option<Box<People<P>>>];
 
-/// Where a record of a batch went.
+/// The place of a record of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct PlacedRecord {
     /// The place of its pane; [`NONE`] if it is in none that is open.
@@ -319,7 +319,7 @@ where
     }
 }
 
-/// What is held of a measure, in every open pane.
+/// The held part of a measure, in every open pane.
 pub(super) struct HeldMeasure<D, N: RecordIdentity<D>, M: Measure, V> {
     value: Rc<V>,
     counts: Option<fn(&D) -> bool>,

@@ -67,7 +67,7 @@ fn moved([one, other]: &[Vec<Sealed>; 2], name: &str) -> Moved {
     moved
 }
 
-/// How far a person moves one of a cell's numbers.
+/// The distance by which a person moves one of a cell's numbers.
 fn difference([one, other]: &[Vec<i128>; 2], number: usize) -> i128 {
     let at = |numbers: &Vec<i128>| numbers.get(number).copied().unwrap_or_default();
     at(one) - at(other)
