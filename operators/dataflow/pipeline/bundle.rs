@@ -13,16 +13,13 @@ use super::admission::Closing;
 use super::aggregation::Aggregation;
 use super::bounder::{RecordReading, StatisticPanes};
 use super::columns::{HeldMeasure, KeyColumn, PlacedRecord, SharedKeys};
-use super::panes::{PaneMap, PaneOf};
+use super::panes::{PaneMap, PaneOf, SPARE};
 use super::protect::RecordIdentity;
 use super::unit::{People as PeopleUnit, Person};
 use crate::accounting::Interval;
 use crate::dataflow::bounding::{Cap, ContributionSelector, LITTLE, Measure, NONE, People, Rule};
 use crate::dataflow::windows::Schedule;
 use crate::time::Time;
-
-/// The number of emptied panes of people whose memory is kept.
-const SPARE: usize = 4;
 
 /// The people of a bundle, in every open pane, with what its statistics keep of them.
 pub(super) struct Bundle<D, P, F, N: RecordIdentity<D>, T> {

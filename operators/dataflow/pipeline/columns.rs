@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::panes::SPARE;
 use super::protect::RecordIdentity;
 use super::unit::Person;
 use crate::dataflow::bounding::{
@@ -15,10 +16,6 @@ use crate::dataflow::bounding::{
     PARTS, People, ValueWork,
 };
 use crate::time::Time;
-
-/// The number of panes whose memory a column keeps for the next ones: those of the windows that are open at a time in
-/// most jobs, and few of a backlog's.
-const SPARE: usize = 4;
 
 /// The open panes of a bundle's people, by their places.
 pub(super) type OpenPeople<P> = [Option<Box<People<P>>>];

@@ -14,6 +14,10 @@ use crate::dataflow::bounding::ContributionSelector;
 use crate::dataflow::windows::Schedule;
 use crate::time::Time;
 
+/// The number of emptied panes whose memory is kept for the next ones: those of the windows that are open at a time in most
+/// jobs, and few of a backlog's.
+pub(super) const SPARE: usize = 4;
+
 /// The places of the open panes.
 pub(super) struct PaneMap {
     pub(super) schedule: Schedule,

@@ -4,16 +4,13 @@
 use super::admission::Closing;
 use super::aggregation::Aggregation;
 use super::bounder::{RecordReading, StatisticPanes};
-use super::panes::{PaneMap, PaneOf};
+use super::panes::{PaneMap, PaneOf, SPARE};
 use super::unit::Records;
 use crate::accounting::Interval;
 use crate::dataflow::bounding::{Cap, ContributionSelector, Measure, RecordTotals};
 use crate::dataflow::windows::Schedule;
 use crate::mechanisms::Key;
 use crate::time::Time;
-
-/// The number of panes whose memory is kept for the next ones.
-const SPARE: usize = 4;
 
 /// The open panes of one statistic of records on one worker.
 pub(super) struct RecordPanes<D, Q: Aggregation, T, G, V> {
