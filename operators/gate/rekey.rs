@@ -44,8 +44,9 @@ pub fn rekey(ledger: impl AsRef<Path>, key: &Path, to: Option<&Path>) -> Result<
         ));
     }
     let new_path = to.map_or_else(|| beside(key, ".new"), Path::to_owned);
-    let old = LedgerKey::open(key)?;
+    // First the ledger: where there is none, its key is not what is missing.
     let mut opened = Ledger::open(ledger)?;
+    let old = LedgerKey::open(key)?;
     let new = match opened.is_bound(&old) {
         Ok(true) => {
             // Before a key is written: a command that a running job refuses leaves no file.

@@ -181,10 +181,13 @@ impl LinesArgs {
         }
         if !written {
             let jobs: Vec<&str> = jobs.iter().map(Name::as_str).collect();
+            let others = match jobs[..] {
+                [] => "give every archive of the ledger, and look for later windows in the output".to_owned(),
+                _ => format!("there are windows of {}", jobs.join(", ")),
+            };
             return Err(Refusal::new(format!(
-                "--job: found {}, of which no window has left for the archive; it has those of {}",
-                self.job,
-                jobs.join(", ")
+                "--job: found {}, of which these archives hold no window; {others}",
+                self.job
             )));
         }
         match broken {

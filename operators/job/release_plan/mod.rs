@@ -15,6 +15,7 @@ use super::statistics::{
 use super::unfit::UnfitJob;
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
 use crate::dataflow::{Calendar, Schedule};
+use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::{CalendarUnit, Every, Job, PriceSpec, Protected, ReleaseSpec};
 use crate::ledger::{Digest, Name, VersionTerms};
 use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint, Keys};
@@ -77,7 +78,7 @@ impl ReleasePlan {
     }
 
     /// Returns the terms of the statistic.
-    pub(crate) fn statistic_terms(&self, job: &Job) -> Result<StatisticTerms<'_>, crate::Invalid> {
+    pub(crate) fn statistic_terms(&self, job: &Job) -> Result<StatisticTerms<'_>, Invalid> {
         Ok(StatisticTerms {
             limits: job.contribution_bound(self)?,
             keys: &self.keys,
@@ -88,7 +89,7 @@ impl ReleasePlan {
     }
 
     /// Prepares the statistic and its mechanism from the same parts as the dataflow does.
-    pub(crate) fn prepare(&self, job: &Job) -> Result<PreparedStatistic, crate::Invalid> {
+    pub(crate) fn prepare(&self, job: &Job) -> Result<PreparedStatistic, Invalid> {
         self.statistic.as_statistic().prepare(&self.statistic_terms(job)?)
     }
 }
@@ -140,10 +141,7 @@ impl Job {
 
     /// Returns the contribution bound of a plan, range-checked; the bound of a record, if the privacy unit is
     /// a record.
-    pub(crate) fn contribution_bound(
-        &self,
-        offer: &ReleasePlan,
-    ) -> Result<ContributionBound, crate::Invalid> {
+    pub(crate) fn contribution_bound(&self, offer: &ReleasePlan) -> Result<ContributionBound, Invalid> {
         match self.privacy.privacy_unit {
             Protected::Record => Ok(ContributionBound::RECORD),
             Protected::Person { .. } => offer.bound.checked(),
@@ -158,14 +156,17 @@ pub(crate) fn schedule(
     place: &str,
 ) -> Result<Schedule, UnfitJob> {
     let Horizon { from, until } = horizon;
-    let field = |invalid: crate::Invalid| {
-        let place = match invalid.field() {
-            "from" => "job.from".to_owned(),
-            "until" => "job.until".to_owned(),
-            "over" => format!("{place}.over"),
-            _ => format!("{place}.every"),
-        };
-        UnfitJob::at(place, &invalid)
+    let field = |invalid: Invalid| match invalid.field() {
+        "until" if invalid.kind() == InvalidKind::TooSmall => {
+            let message = format!(
+                "found a time before {place} has a window; give a later one, or a smaller {place}.every"
+            );
+            UnfitJob::new("job.until", message)
+        }
+        "from" => UnfitJob::at("job.from", &invalid),
+        "until" => UnfitJob::at("job.until", &invalid),
+        "over" => UnfitJob::at(format!("{place}.over"), &invalid),
+        _ => UnfitJob::at(format!("{place}.every"), &invalid),
     };
     if release.every == Every::All {
         return Schedule::whole(from.unwrap_or(-LIMIT), until.unwrap_or(LIMIT)).map_err(field);

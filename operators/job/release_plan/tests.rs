@@ -54,6 +54,13 @@ fn refused(text: &str) -> String {
     offered(&job(text)).unwrap_err().to_string()
 }
 
+#[test]
+fn a_window_longer_than_the_span_of_the_job_is_refused() {
+    let refused = refused(&GOOD.replace("\"1 day\"", "\"2 months\""));
+    let message = "job.until: found a time before release[1] has a window; give a later one, or a smaller release[1].every";
+    assert_eq!(refused, message);
+}
+
 /// Returns the cost that one account pays for all plans together.
 fn sum(offers: &[ReleasePlan]) -> PrivacyCost {
     let all = |offer: &ReleasePlan| offer.together.all(&offer.cost).unwrap();
