@@ -232,7 +232,7 @@ pub use pipeline::{
     SumsByKey, TakesBack, Tallied, Unplaced, Vector, Windowed,
 };
 #[cfg(feature = "cli")]
-pub(crate) use pipeline::{CHOICE, Everything, ExactCells, Terms, charge, terms};
+pub(crate) use pipeline::{CHOICE, Everything, ExactCells, RecordFilter, Terms, charge, terms};
 #[cfg(feature = "cli")]
 pub(crate) use release::hand_over;
 pub use release::{Deliver, LeavingRelease, Unanswered};

@@ -1,41 +1,56 @@
-//! Groups of releases that share one exchange and one table of people: releases with the same windows and the same
-//! bound, which need no second key field and no second value field.
+//! The records of a job: what all its releases read of a line, and groups of releases that share one exchange and one
+//! table of people, which are those with the same windows and the same bound.
 
 use super::release_plan::ReleasePlan;
-use super::sources::{Group, NumberField};
+use super::sources::NumberField;
 use crate::dataflow::Schedule;
-use crate::mechanisms::{Bound, DecimalPoint};
+use crate::mechanisms::Bound;
+
+/// The fields of a job that hold keys and values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReleaseFields {
+    /// Each once.
+    pub(crate) keys: Vec<String>,
+    /// Each once with the same digits.
+    pub(crate) values: Vec<NumberField>,
+}
+
+impl ReleaseFields {
+    /// Collects the fields that the releases read.
+    pub(crate) fn of(offers: &[ReleasePlan]) -> ReleaseFields {
+        let mut fields = ReleaseFields::default();
+        for offer in offers {
+            fields.keys.extend(offer.key.clone().filter(|_| fields.key(offer).is_none()));
+            fields.values.extend(number_field(offer).filter(|_| fields.value(offer).is_none()));
+        }
+        fields
+    }
+
+    /// Returns the index of the key of a release.
+    pub(crate) fn key(&self, offer: &ReleasePlan) -> Option<usize> {
+        let key = offer.key.as_ref()?;
+        self.keys.iter().position(|field| field == key)
+    }
+
+    /// Returns the index of the value of a release.
+    pub(crate) fn value(&self, offer: &ReleasePlan) -> Option<usize> {
+        let value = number_field(offer)?;
+        self.values.iter().position(|field| *field == value)
+    }
+}
+
+fn number_field(offer: &ReleasePlan) -> Option<NumberField> {
+    let (field, point) = offer.value.as_ref()?;
+    Some(NumberField { field: field.clone(), digits: point.count() })
+}
 
 /// Releases whose records are exchanged and bounded together.
 #[derive(Clone, Debug)]
 pub(crate) struct ReleaseGroup {
     pub(crate) schedule: Schedule,
     pub(crate) bound: Bound,
-    key: Option<String>,
-    value: Option<(String, DecimalPoint)>,
     /// The indices of the release plans in the group.
     pub(crate) plans: Vec<usize>,
-}
-
-impl ReleaseGroup {
-    fn can_share(&self, offer: &ReleasePlan) -> bool {
-        fn alike<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
-            one.is_none() || other.is_none() || one == other
-        }
-        self.schedule == offer.schedule
-            && self.bound == offer.bound
-            && alike(&self.key, &offer.key)
-            && alike(&self.value, &offer.value)
-    }
-
-    /// Returns the fields that the source reads of a line for the group.
-    pub(crate) fn source_fields(&self) -> Group {
-        let value = self.value.as_ref();
-        Group {
-            key: self.key.clone(),
-            value: value.map(|(field, point)| NumberField { field: field.clone(), digits: point.count() }),
-        }
-    }
 }
 
 /// Returns true if two releases of one group keep the same keys of each person: they group by the same keys, and count
@@ -49,24 +64,17 @@ pub(crate) fn share_keys(one: &ReleasePlan, other: &ReleasePlan) -> bool {
     groups(one).is_some_and(|own| Some(own) == groups(other))
 }
 
-/// Groups release plans, each with the first earlier group that accepts it.
+/// Groups release plans by their windows and their bound.
 pub(crate) fn group_releases(offers: &[ReleasePlan]) -> Vec<ReleaseGroup> {
-    let mut bundles: Vec<ReleaseGroup> = Vec::new();
+    let mut groups: Vec<ReleaseGroup> = Vec::new();
     for (at, offer) in offers.iter().enumerate() {
-        match bundles.iter_mut().find(|bundle| bundle.can_share(offer)) {
-            Some(bundle) => {
-                bundle.key = bundle.key.take().or_else(|| offer.key.clone());
-                bundle.value = bundle.value.take().or_else(|| offer.value.clone());
-                bundle.plans.push(at);
+        match groups.iter_mut().find(|group| group.schedule == offer.schedule && group.bound == offer.bound) {
+            Some(group) => group.plans.push(at),
+            None => {
+                let (schedule, bound) = (offer.schedule.clone(), offer.bound);
+                groups.push(ReleaseGroup { schedule, bound, plans: vec![at] });
             }
-            None => bundles.push(ReleaseGroup {
-                schedule: offer.schedule.clone(),
-                bound: offer.bound,
-                key: offer.key.clone(),
-                value: offer.value.clone(),
-                plans: vec![at],
-            }),
         }
     }
-    bundles
+    groups
 }

@@ -105,6 +105,9 @@ fn advance(held: &mut Option<Capability<Time>>, time: Time) {
     }
 }
 
+/// A function that returns true for the records that a statistic counts.
+pub(crate) type RecordFilter<D> = Rc<dyn Fn(&D) -> bool>;
+
 /// The functions by which a statistic reads records.
 #[expect(missing_debug_implementations, reason = "made of closures")]
 pub struct RecordReading<D, U, T, G, V> {
@@ -115,7 +118,7 @@ pub struct RecordReading<D, U, T, G, V> {
     pub(super) function: Option<KeyFunction>,
     pub(super) value: Rc<V>,
     /// Returns true if a record counts here; without it, all do.
-    pub(super) counts: Option<fn(&D) -> bool>,
+    pub(super) counts: Option<RecordFilter<D>>,
 }
 
 /// The open panes of one statistic on one worker.

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::admission::Closing;
 use super::aggregation::Aggregation;
-use super::bounder::{RecordReading, StatisticPanes};
+use super::bounder::{RecordFilter, RecordReading, StatisticPanes};
 use super::columns::{HeldMeasure, KeyColumn, PlacedRecord, SharedKeys};
 use super::panes::{PaneMap, PaneOf, SPARE};
 use super::protect::RecordIdentity;
@@ -103,7 +103,7 @@ where
         question: &Q,
         cap: Cap,
         (key, function): (Rc<G>, Option<KeyFunction>),
-        value: (Rc<V>, Option<fn(&D) -> bool>),
+        value: (Rc<V>, Option<RecordFilter<D>>),
     ) -> (usize, Rc<RefCell<SharedKeys<D, P, Q::Key, N, G>>>, Rc<RefCell<HeldMeasure<D, N, Q::Measure, V>>>)
     where
         G: Fn(&D) -> Q::Key + 'static,

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::bounder::RecordFilter;
 use super::panes::SPARE;
 use super::protect::RecordIdentity;
 use super::unit::Person;
@@ -150,7 +151,7 @@ pub(super) struct SharedKeys<D, P, K, N: RecordIdentity<D>, G> {
     work: KeyWork,
     measures: Vec<Rc<RefCell<dyn MeasureColumn<D, P, K, N>>>>,
     /// For each measure, true for the records that count; without it, all do.
-    counts: Vec<Option<fn(&D) -> bool>>,
+    counts: Vec<Option<RecordFilter<D>>>,
 }
 
 impl<D, P, K, N, G> SharedKeys<D, P, K, N, G>
@@ -178,14 +179,14 @@ where
     /// Adds a measure; the column that holds it.
     pub(super) fn measure<M: Measure + 'static, V>(
         &mut self,
-        (value, counts): (Rc<V>, Option<fn(&D) -> bool>),
+        (value, counts): (Rc<V>, Option<RecordFilter<D>>),
         measure: &M,
         cap: Cap,
     ) -> Rc<RefCell<HeldMeasure<D, N, M, V>>>
     where
         V: Fn(&D) -> M::Value + 'static,
     {
-        self.counts.push(counts);
+        self.counts.push(counts.clone());
         let held = HeldMeasure {
             value,
             counts,
@@ -228,7 +229,7 @@ where
     fn number(&mut self, items: &[N::Item], placed: &mut [PlacedRecord], people: &OpenPeople<P>) {
         self.numbers.clear();
         // A record that no measure counts takes no place from its person's others.
-        let filters: Option<Vec<fn(&D) -> bool>> = self.counts.iter().copied().collect();
+        let filters: Option<Vec<&RecordFilter<D>>> = self.counts.iter().map(Option::as_ref).collect();
         let mut at = NONE;
         let mut of: Option<(&mut KeptKeys<K>, &ContributionSelector)> = None;
         for (item, record) in items.iter().zip(placed) {
@@ -319,7 +320,7 @@ where
 /// The held part of a measure, in every open pane.
 pub(super) struct HeldMeasure<D, N: RecordIdentity<D>, M: Measure, V> {
     value: Rc<V>,
-    counts: Option<fn(&D) -> bool>,
+    counts: Option<RecordFilter<D>>,
     rule: N::Rule<M>,
     cap: Cap,
     panes: ByPane<KeptValues<N::Rule<M>>>,
@@ -348,6 +349,7 @@ where
                 let read = N::record(item);
                 let value = self
                     .counts
+                    .as_ref()
                     .is_none_or(|counts| counts(read))
                     .then(|| naming.bring::<M>(selector, item, record.time, (self.value)(read)));
                 values.push(record.part, value);

@@ -110,7 +110,7 @@ where
             function: KeyFunction::of::<G>(self.function),
             key: Rc::clone(&self.key),
             value: Rc::clone(&self.value),
-            counts: self.counts,
+            counts: self.counts.clone(),
         };
         let question = self.question.clone()?;
         let cap = match within {

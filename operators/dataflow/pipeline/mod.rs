@@ -7,6 +7,8 @@ pub(crate) use backend::CHOICE;
 #[cfg(feature = "cli")]
 pub(crate) use binding::{charge, terms};
 #[cfg(feature = "cli")]
+pub(crate) use bounder::RecordFilter;
+#[cfg(feature = "cli")]
 pub(crate) use exact::{Everything, ExactCells};
 
 pub use aggregation::{Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey};

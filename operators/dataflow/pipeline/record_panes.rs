@@ -72,8 +72,8 @@ where
     V: Fn(&D) -> <Q::Measure as Measure>::Value,
 {
     fn take(&mut self, given: Time, items: &[D]) {
-        let counts = self.reading.counts;
-        for record in items.iter().filter(|record| counts.is_none_or(|counts| counts(record))) {
+        let counts = self.reading.counts.clone();
+        for record in items.iter().filter(|record| counts.as_ref().is_none_or(|counts| counts(record))) {
             let pane = match self.map.place(given, (self.reading.time)(record), self.next) {
                 PaneOf::None => continue,
                 PaneOf::Open(at) => at,

@@ -9,8 +9,7 @@ use super::backend::{AtGate, StatisticBackend};
 use super::backend::{Portion, PreparedRelease, Remembered};
 use super::binding::{charge, terms};
 use super::bounded::Bounded;
-use super::bounder::RecordReading;
-use super::bounder::{AggregationPart, bounded};
+use super::bounder::{AggregationPart, RecordFilter, RecordReading, bounded};
 use super::bundle::KeyFunction;
 use super::ledgered::Ledgered;
 use super::unit::ProtectedUnit;
@@ -53,7 +52,7 @@ pub struct Tallied<'scope, D, U: ProtectedUnit<D>, T, Q, G, V> {
     /// The number of its key function among those of one type, where that is known.
     pub(super) function: Option<u64>,
     /// Returns true if a record counts; without it, all do.
-    pub(super) counts: Option<fn(&D) -> bool>,
+    pub(super) counts: Option<RecordFilter<D>>,
 }
 
 redacted!([D, U: ProtectedUnit<D>, T, Q, G, V] Tallied<'_, D, U, T, Q, G, V>);
@@ -69,7 +68,7 @@ impl<D, U: ProtectedUnit<D>, T, Q: Clone, G, V> Clone for Tallied<'_, D, U, T, Q
             version: self.version,
             stated: self.stated.clone(),
             function: self.function,
-            counts: self.counts,
+            counts: self.counts.clone(),
         }
     }
 }
@@ -126,7 +125,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T, Q: Aggregation, G, V> Tallied<'scope, D,
     /// Says which of the functions of one type reads its keys, if any other may: statistics that say the same share what
     /// is kept of a person's keys. A record that does not count is kept for those of them in which it does.
     #[cfg(feature = "cli")]
-    pub(crate) fn keyed_alike(mut self, function: Option<u64>, counts: Option<fn(&D) -> bool>) -> Self {
+    pub(crate) fn keyed_alike(mut self, function: Option<u64>, counts: Option<RecordFilter<D>>) -> Self {
         (self.function, self.counts) = (function, counts);
         self
     }

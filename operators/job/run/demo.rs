@@ -15,7 +15,7 @@ use crate::dataflow::{Pulled, RunError, Source};
 use crate::gate::{Gate, Opening};
 use crate::job::Job;
 use crate::job::release_plan::{ReleasePlan, schedule};
-use crate::job::sources::{Crew, Group, SourcePart};
+use crate::job::sources::{Crew, SourcePart};
 use crate::job::statistics::{ExactNumbers, ReleasedNumber, released_key};
 use crate::ledger::{Digest, Ledger, LedgerKey};
 use crate::release_line::{LineKey, ReleaseLine, Says};
@@ -158,9 +158,9 @@ pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, RunError> 
 
 /// The times of the first and of the last record.
 fn ends(job: &Job) -> Result<Option<(Time, Time)>, RunError> {
-    let group = Group { key: None, value: None };
     let survey = Survey::none();
-    let wanted = FieldRequirements { groups: vec![group], secret: [0; 32], time: true, span: None, survey };
+    let (keys, values) = (Vec::new(), Vec::new());
+    let wanted = FieldRequirements { keys, values, secret: [0; 32], time: true, span: None, survey };
     let crew = Crew { process: 0, processes: 1, threads: 1 };
     let input =
         sources::open(&job.source, &Protected::Record, wanted, InputPace::Bounded, crew, Brake::new())?;

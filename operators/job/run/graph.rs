@@ -9,7 +9,7 @@ use crate::dataflow::{
     Bounded, Fed, Feeds, LeavingRelease, Private, ProtectedUnit, RunError, Windowed, Worker,
 };
 use crate::gate::Gate;
-use crate::job::release_group::ReleaseGroup;
+use crate::job::release_group::{ReleaseFields, ReleaseGroup};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::sources::{Id, PersonIdentity, SourceInput, SourcePart, SourceRecord};
 use crate::job::statistics::{RecordTime, ReleaseFlow, StatisticFlow, StatisticTerms};
@@ -19,7 +19,8 @@ use crate::time::{Span, Time};
 /// A job, ready to be built on every worker.
 pub(crate) struct Graph {
     pub(crate) offers: Vec<ReleasePlan>,
-    pub(crate) bundles: Vec<ReleaseGroup>,
+    pub(crate) groups: Vec<ReleaseGroup>,
+    pub(crate) fields: ReleaseFields,
     pub(crate) shape: RecordFields,
     /// The budget account that pays.
     pub(crate) account: String,
@@ -93,22 +94,17 @@ impl Graph {
             Bound,
         ) -> Bounded<'scope, SourceRecord<P, I>, U, RecordTime<P, I>>,
     ) -> Result<(), RunError> {
-        for (group, bundle) in (0u32..).zip(&self.bundles) {
-            let records = records.clone();
-            let own = match self.bundles.len() {
-                1 => records,
-                _ => records.filter(move |record| record.group == group),
-            };
+        for group in &self.groups {
             let time: RecordTime<P, I> = |record| record.time;
-            let mut windowed = protect(own).scheduled(bundle.schedule.clone(), time);
+            let mut windowed = protect(records.clone()).scheduled(group.schedule.clone(), time);
             if let Some(late) = self.late {
                 windowed = windowed.late(late);
             }
             if self.at_end {
                 windowed = windowed.at_the_end();
             }
-            let bounded = bound(windowed, bundle.bound);
-            for &at in &bundle.plans {
+            let bounded = bound(windowed, group.bound);
+            for &at in &group.plans {
                 self.release(&bounded, at)?;
             }
         }
@@ -130,8 +126,8 @@ impl Graph {
                 running: offer.running,
                 noise: &offer.noise,
             },
-            has_key: offer.key.is_some(),
-            has_value: offer.value.is_some(),
+            key: self.fields.key(offer),
+            value: self.fields.value(offer),
             name: offer.name.as_str(),
             account: &self.account,
             version: offer.version,

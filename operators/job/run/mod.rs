@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::config::{Every, Job, Protected, RecordFormat, SourcePlace};
-use super::release_group::group_releases;
+use super::release_group::{ReleaseFields, group_releases};
 use super::release_plan::{Horizon, ReleasePlan};
 use super::sinks::Sink;
 use super::sources::{self, Brake, ClusterCrew, Crew, FieldRequirements, InputPace, Progress, Survey, Warn};
@@ -160,9 +160,10 @@ impl JobRun<'_> {
     ) -> Result<(Finished, Vec<ReleasePlan>, Option<Demo>), RunError> {
         let JobRun { job, offers, horizon, gate, demo, at_end, survey } = self;
         let RunContext { pace, crew, outlet, reading, ending, .. } = way;
-        let bundles = group_releases(&offers);
+        let (groups, fields) = (group_releases(&offers), ReleaseFields::of(&offers));
         let wanted = FieldRequirements {
-            groups: bundles.iter().map(|bundle| bundle.source_fields()).collect(),
+            keys: fields.keys.clone(),
+            values: fields.values.clone(),
             secret: *gate.key().derive_for_ids(NAMES),
             // A single window over everything has ends, too, where the file states them.
             time: job.is_timed() || horizon.from.is_some() || horizon.until.is_some(),
@@ -189,7 +190,8 @@ impl JobRun<'_> {
         let last = if at_end { None } else { last_close(&offers, job.source.late) };
         let graph = Arc::new(Graph {
             offers,
-            bundles,
+            groups,
+            fields,
             shape: RecordFields {
                 person: matches!(protected, Protected::Person { .. }),
                 id: job.source.id.is_some(),

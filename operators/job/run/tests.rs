@@ -1,6 +1,7 @@
 //! Jobs as files, run inside of the test.
 #![allow(clippy::unwrap_used)]
 
+mod fields;
 mod ranks;
 mod running;
 mod sorted;

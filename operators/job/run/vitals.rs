@@ -308,8 +308,10 @@ impl Job {
         let offers = self.release_plans(self.horizon())?;
         let survey = Survey::for_open_data(uses(self, &offers), (self.from, self.until), most);
         let survey = Arc::new(if names { survey.with_names() } else { survey });
+        let ReleaseFields { keys, values } = ReleaseFields::of(&offers);
         let wanted = FieldRequirements {
-            groups: group_releases(&offers).iter().map(|bundle| bundle.source_fields()).collect(),
+            keys,
+            values,
             secret: [0; 32],
             time: self.source.time.is_some(),
             span: self.from.zip(self.until),

@@ -100,7 +100,7 @@ impl LineCheck {
                     return Err(self.unfit((number, line), cell, "a time in the format of the job"));
                 }
             };
-            let made = reader.maker.records(line, reader.cells, time, &mut self.records);
+            let made = reader.maker.record(line, reader.cells, time, &mut self.records);
             self.records.clear();
             if let Err(BadCell(cell)) = made {
                 let is_id = self.is_id(cell) && !self.fits_as_id(line, cell);
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::job::sources::cutter::Sizes;
     use crate::job::sources::lines::WantedNames;
-    use crate::job::sources::tests::{group, stated, wanted};
+    use crate::job::sources::tests::{stated, wanted};
 
     /// A check of lines with a person, an id, a time, a key and a number.
     fn check(missing: &str) -> LineCheck {
@@ -163,7 +163,7 @@ mod tests {
                       time = { field = \"time\", format = \"unix\" }";
         let person = format!("person = {{ field = \"user\", missing = \"{missing}\" }}");
         let (source, person) = stated(source, &person);
-        let wanted = wanted(vec![group(Some("page"), Some(("size", 2)))], true);
+        let wanted = wanted(&["page"], &[("size", 2)], true);
         let plan = CellLayout::new(&source, &person, &wanted).unwrap();
         let format = LineFormat::Jsonl(WantedNames::new(&plan.fields));
         let maker = Maker::new(plan.clone(), &source).unwrap();

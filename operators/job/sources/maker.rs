@@ -1,8 +1,9 @@
-//! The conversion of a line's cells into its records.
+//! The conversion of a line's cells into its record.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use super::dealer::RecordCounts;
 use super::identity::PersonIdentity;
@@ -11,7 +12,7 @@ use super::number::{steps, trimmed};
 use super::part::PartContext;
 use super::synthetic::{BLOCK, SyntheticLog};
 use super::times::Times;
-use super::wanted::{CellLayout, GroupCells, LineCells};
+use super::wanted::{CellLayout, LineCells};
 use crate::dataflow::{BATCH, Clock, Milestone, Pulled, SourceError};
 use crate::gate::Positions;
 use crate::job::config::{Missing, SourceSpec};
@@ -47,17 +48,17 @@ impl Maker {
         }
     }
 
-    /// Appends the records of a line, all of them or, where it is bad or left out, none.
+    /// Appends the record of a line, unless it is bad or left out.
     #[inline]
-    pub(super) fn records<P: PersonIdentity, I: PersonIdentity>(
+    pub(super) fn record<P: PersonIdentity, I: PersonIdentity>(
         &mut self,
         line: &[u8],
         cells: &LineCells,
         time: Option<Time>,
         batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<(), BadCell> {
-        let secret = &self.plan.secret;
-        let person = match self.plan.person {
+        let CellLayout { person, id, keys, values, secret, timed, .. } = &self.plan;
+        let person = match *person {
             None => P::shared(),
             Some((cell, missing)) => match (cells.id(line, cell).ok_or(BadCell(cell))?, missing) {
                 (&[], Missing::Drop) => return Ok(()),
@@ -66,47 +67,45 @@ impl Maker {
                 (bytes, _) => P::of(bytes, secret),
             },
         };
-        let id = match self.plan.id {
+        let id = match *id {
             None => I::shared(),
             Some(cell) => match cells.id(line, cell).ok_or(BadCell(cell))? {
                 [] => return Err(BadCell(cell)),
                 bytes => I::of(bytes, secret),
             },
         };
-        let time = time.filter(|_| self.plan.timed).unwrap_or(0);
-        let before = batch.len();
-        for (group, GroupCells { key, value }) in self.plan.groups.iter().enumerate() {
-            let value = match value {
-                None => 0,
-                Some((cell, digits)) => {
-                    let bytes = cells.get(line, *cell);
-                    match steps(bytes, *digits) {
-                        // One step from the end of the range does not matter, and `MISSING` is reserved for
-                        // no value.
-                        Some(steps) => steps.max(MISSING + 1),
-                        None if trimmed(bytes).is_empty() => MISSING,
-                        None => {
-                            batch.truncate(before);
-                            return Err(BadCell(*cell));
-                        }
-                    }
-                }
-            };
-            let key = match key {
-                None => Text::default(),
-                // A key that is too long counts as empty.
-                Some(cell) => self.texts.of(cells.get(line, *cell)).unwrap_or_default(),
-            };
-            batch.push(SourceRecord {
-                group: group as u32,
-                time,
-                person: person.clone(),
-                id: id.clone(),
-                key,
-                value,
-            });
-        }
+        let texts = &mut self.texts;
+        // A key that is too long counts as empty.
+        let mut key = |cell: &usize| texts.of(cells.get(line, *cell)).unwrap_or_default();
+        let (first, further) =
+            keys.split_first().map_or((None, &keys[..]), |(first, rest)| (Some(first), rest));
+        let (value, others) =
+            values.split_first().map_or((None, &values[..]), |(first, rest)| (Some(first), rest));
+        let value = value.map_or(Ok(0), |value| number(line, cells, *value))?;
+        let first = first.map(&mut key).unwrap_or_default();
+        let more = match (further, others) {
+            ([], []) => None,
+            _ => {
+                let values =
+                    others.iter().map(|value| number(line, cells, *value)).collect::<Result<_, _>>()?;
+                Some(Arc::new(FurtherFields { keys: further.iter().map(key).collect(), values }))
+            }
+        };
+        let time = time.filter(|_| *timed).unwrap_or(0);
+        batch.push(SourceRecord { time, person, id, key: first, value, more });
         Ok(())
+    }
+}
+
+/// The value in a cell, in steps of so many digits.
+#[inline]
+fn number(line: &[u8], cells: &LineCells, (cell, digits): (usize, i32)) -> Result<i64, BadCell> {
+    let bytes = cells.get(line, cell);
+    match steps(bytes, digits) {
+        // One step from the end of the range does not matter, and `MISSING` is reserved for no value.
+        Some(steps) => Ok(steps.max(MISSING + 1)),
+        None if trimmed(bytes).is_empty() => Ok(MISSING),
+        None => Err(BadCell(cell)),
     }
 }
 
@@ -194,7 +193,7 @@ impl Made {
                 self.handle.survey.line(&[], &self.cells, &self.handle.plan.fields, Some(row.time));
             }
             self.handle.survey.record_time(row.time);
-            if self.handle.maker.records(&[], &self.cells, Some(row.time), batch).is_err() {
+            if self.handle.maker.record(&[], &self.cells, Some(row.time), batch).is_err() {
                 self.handle.fault.bad(1);
                 self.handle.fault.check()?;
             }
@@ -231,26 +230,55 @@ impl Made {
     }
 }
 
-// The records of a line, one for each group of releases that uses it.
+// The record of a line.
 
 /// The value of a record without one.
 pub(crate) const MISSING: i64 = i64::MIN;
 
-/// One record of one group. Prints as `<private>`.
+/// The record of a line: what all releases of a job read of it. Prints as `<private>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct SourceRecord<P, I> {
-    /// The group of releases.
-    pub(crate) group: u32,
     /// The time of the event; 0 where no release uses it.
     pub(crate) time: Time,
     /// The person; `()` where no release uses it.
     pub(crate) person: P,
     /// The record's own id, which distinguishes it from its duplicates; `()` where no release uses one.
     pub(crate) id: I,
-    /// The key; empty where the group has none.
-    pub(crate) key: Text,
-    /// The value in the group's steps; 0 where the group has none.
-    pub(crate) value: i64,
+    /// The first key; empty where the job has none.
+    pub(super) key: Text,
+    /// The first value, in its steps; 0 where the job has none.
+    pub(super) value: i64,
+    /// The keys and values behind the first ones.
+    pub(super) more: Option<Arc<FurtherFields>>,
+}
+
+/// The keys and values of a record behind the first ones. Most jobs have none.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct FurtherFields {
+    pub(super) keys: SmallVec<[Text; 2]>,
+    pub(super) values: SmallVec<[i64; 2]>,
 }
 
 redacted!([P, I] SourceRecord<P, I>);
+redacted!(FurtherFields);
+
+impl<P, I> SourceRecord<P, I> {
+    /// The key in the field with this index among those that hold keys.
+    #[inline]
+    pub(crate) fn key(&self, at: usize) -> Option<&Text> {
+        match at.checked_sub(1) {
+            None => Some(&self.key),
+            Some(at) => self.more.as_ref()?.keys.get(at),
+        }
+    }
+
+    /// The value in the field with this index among those that hold values; [`MISSING`] where it has none.
+    #[inline]
+    pub(crate) fn value(&self, at: usize) -> i64 {
+        match (at.checked_sub(1), &self.more) {
+            (None, _) => self.value,
+            (Some(at), Some(more)) => more.values.get(at).copied().unwrap_or(MISSING),
+            (Some(_), None) => MISSING,
+        }
+    }
+}

@@ -57,4 +57,4 @@ pub(in crate::job) use receiver::access_token;
 pub use survey::{Survey, Warn};
 pub(crate) use survey::{SurveyedKind, Use};
 pub use synthetic::{SyntheticLog, SyntheticRow};
-pub(crate) use wanted::{FieldRequirements, Group, NumberField};
+pub(crate) use wanted::{FieldRequirements, NumberField};

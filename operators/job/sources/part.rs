@@ -323,7 +323,7 @@ impl ChunkReader<'_> {
             }
             let before = batch.len();
             let LineReader { maker, cells, .. } = &mut self.reader;
-            let made = time.and_then(|time| maker.records(line, cells, time, batch));
+            let made = time.and_then(|time| maker.record(line, cells, time, batch));
             if made.is_err() {
                 self.survey.unreadable(at, Some((line, cells, self.fields, said)), "");
                 self.fault.bad(1);

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use super::bytes::Packing;
 use super::cutter::Sizes;
 use super::input::open_in;
+use super::maker::FurtherFields;
 use super::*;
 use crate::dataflow::{Pulled, Source as _, SourceError};
 use crate::job::config::{Job, Protected, SourceSpec};
@@ -92,13 +93,11 @@ fn csv(path: &Path, more: &str) -> (SourceSpec, Protected) {
     stated(&format!("type = \"csv\"\npath = {:?}\n{more}", path.to_str().unwrap()), USER)
 }
 
-pub(super) fn group(key: Option<&str>, value: Option<(&str, i32)>) -> Group {
-    let value = value.map(|(field, digits)| NumberField { field: field.into(), digits });
-    Group { key: key.map(str::to_owned), value }
-}
-
-pub(super) fn wanted(groups: Vec<Group>, time: bool) -> FieldRequirements {
-    FieldRequirements { groups, secret: [7; 32], time, span: None, survey: Survey::none() }
+pub(super) fn wanted(keys: &[&str], values: &[(&str, i32)], time: bool) -> FieldRequirements {
+    let keys = keys.iter().map(|&field| field.to_owned()).collect();
+    let values =
+        values.iter().map(|&(field, digits)| NumberField { field: field.to_owned(), digits }).collect();
+    FieldRequirements { keys, values, secret: [7; 32], time, span: None, survey: Survey::none() }
 }
 
 fn threads(threads: usize) -> Crew {

@@ -8,15 +8,6 @@ use crate::dataflow::SourceError;
 use crate::job::config::{Missing, Protected, RecordFormat, RecordOrder, SourceSpec};
 use crate::time::Time;
 
-/// The fields that a group of releases reads of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
-    /// The field of the key.
-    pub(crate) key: Option<String>,
-    /// The field of the value.
-    pub(crate) value: Option<NumberField>,
-}
-
 /// A field with a number, and the power of ten that it is counted in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NumberField {
@@ -29,8 +20,10 @@ pub(crate) struct NumberField {
 /// The fields and settings that a job needs from its source.
 #[derive(Clone)]
 pub(crate) struct FieldRequirements {
-    /// The groups of releases; each line becomes one record for each of them.
-    pub(crate) groups: Vec<Group>,
+    /// The fields that hold keys, each once.
+    pub(crate) keys: Vec<String>,
+    /// The fields that hold values, each once with the same digits.
+    pub(crate) values: Vec<NumberField>,
     /// The key of the hash by which long ids are held.
     pub(crate) secret: [u8; 32],
     /// True where a release has windows that begin or end.
@@ -52,16 +45,10 @@ pub(super) struct CellLayout {
     /// True where records carry their time.
     pub(super) timed: bool,
     pub(super) sorted: bool,
-    pub(super) groups: Vec<GroupCells>,
+    pub(super) keys: Vec<usize>,
+    /// The cells of the values, each with the number of digits behind the point that it is counted in.
+    pub(super) values: Vec<(usize, i32)>,
     pub(super) secret: [u8; 32],
-}
-
-/// The cells of a group.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GroupCells {
-    pub(super) key: Option<usize>,
-    /// The cell of the value, with the number of digits behind the point that it is counted in.
-    pub(super) value: Option<(usize, i32)>,
 }
 
 impl CellLayout {
@@ -93,12 +80,10 @@ impl CellLayout {
             _ => None,
         };
         let id = source.id.as_deref().map(&mut cell);
-        let groups = wanted.groups.iter().map(|group| {
-            let key = group.key.as_deref().map(&mut cell);
-            GroupCells { key, value: group.value.as_ref().map(|value| (cell(&value.field), value.digits)) }
-        });
-        let groups = groups.collect();
-        Ok(CellLayout { fields, person, id, time, timed: wanted.time, sorted, groups, secret: wanted.secret })
+        let keys = wanted.keys.iter().map(|field| cell(field)).collect();
+        let values = wanted.values.iter().map(|value| (cell(&value.field), value.digits)).collect();
+        let (timed, secret) = (wanted.time, wanted.secret);
+        Ok(CellLayout { fields, person, id, time, timed, sorted, keys, values, secret })
     }
 }
 

@@ -1,14 +1,16 @@
 //! The part of a job's dataflow that a statistic builds: its aggregation over bounded records, and its
 //! release.
 
+use std::rc::Rc;
+
 use crossbeam_channel::Sender;
 
 use super::exact::ExactNumbers;
 use super::{CellKey, ConfiguredNoise, StatisticTerms};
 use crate::dataflow::bounding::Measure;
 use crate::dataflow::{
-    Aggregation, Bounded, Everything, ExactCells, LeavingRelease, ProtectedUnit, RunError, Tallied, Travels,
-    hand_over,
+    Aggregation, Bounded, Everything, ExactCells, LeavingRelease, ProtectedUnit, RecordFilter, RunError,
+    Tallied, Travels, hand_over,
 };
 use crate::gate::Gate;
 use crate::job::sources::{MISSING, PersonIdentity, SourceRecord};
@@ -37,10 +39,10 @@ pub(crate) struct ReleaseFlow<
     pub(crate) bounded: &'f Bounded<'scope, SourceRecord<P, I>, U, RecordTime<P, I>>,
     /// The terms of the statistic.
     pub(crate) terms: StatisticTerms<'f>,
-    /// True if the release groups by a key field.
-    pub(crate) has_key: bool,
-    /// True if the release reads a value field.
-    pub(crate) has_value: bool,
+    /// The index of its key among those of a record.
+    pub(crate) key: Option<usize>,
+    /// The index of its value among those of a record.
+    pub(crate) value: Option<usize>,
     /// The name of the release.
     pub(crate) name: &'f str,
     /// The budget account that pays.
@@ -67,14 +69,21 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         &self,
         buckets: Option<(&Edges, DecimalPoint)>,
     ) -> impl Fn(&SourceRecord<P, I>) -> CellKey + 'static {
-        let has_key = self.has_key;
+        let (key, value) = (self.key, self.value());
         let buckets = buckets.map(|(edges, point)| (edges.clone(), point));
-        move |record| match &buckets {
-            _ if has_key && record.key.is_empty() => CellKey::Absent,
-            Some((edges, point)) => CellKey::Bucket(edges.bucket(record.value), *point),
-            None if has_key => CellKey::Text(record.key.clone()),
-            None => CellKey::Whole,
+        move |record| match (&buckets, key.map(|at| record.key(at))) {
+            (_, Some(None)) => CellKey::Absent,
+            (_, Some(Some(key))) if key.is_empty() => CellKey::Absent,
+            (Some((edges, point)), _) => CellKey::Bucket(edges.bucket(value(record)), *point),
+            (None, Some(Some(key))) => CellKey::Text(key.clone()),
+            (None, None) => CellKey::Whole,
         }
+    }
+
+    /// Returns the function from a record to its value.
+    pub(super) fn value(&self) -> impl Fn(&SourceRecord<P, I>) -> i64 + 'static {
+        let value = self.value;
+        move |record| value.map_or(0, |at| record.value(at))
     }
 
     /// Releases an aggregation; in a demonstration, `exact` are the collectors of its exact cells.
@@ -116,18 +125,19 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         tallied: JobTallied<'scope, P, I, U, Q, G, V>,
         is_bucketed: bool,
     ) -> JobTallied<'scope, P, I, U, Q, G, V> {
-        let has_value: fn(&SourceRecord<P, I>) -> bool = |record| record.value != MISSING;
-        let function = (!is_bucketed).then_some(u64::from(self.has_key));
-        tallied.keyed_alike(function, self.has_value.then_some(has_value))
+        let function = (!is_bucketed).then_some(self.key.map_or(0, |at| at as u64 + 1));
+        let counts = self.value.map(|at| -> RecordFilter<SourceRecord<P, I>> {
+            Rc::new(move |record: &SourceRecord<P, I>| record.value(at) != MISSING)
+        });
+        tallied.keyed_alike(function, counts)
     }
 
     /// Collects the exact sums before contribution bounding, in a demonstration.
     pub(super) fn show_everything(&self, buckets: Option<(&Edges, DecimalPoint)>) -> Result<(), RunError> {
         let Some((secret, numbers)) = &self.demo else { return Ok(()) };
         let everything = Everything::new(self.terms.keys.clone());
-        let value = |record: &SourceRecord<P, I>| record.value;
         let is_bucketed = buckets.is_some();
-        let everything = self.bounded.clone().ask(self.key(buckets), value, everything);
+        let everything = self.bounded.clone().ask(self.key(buckets), self.value(), everything);
         let everything = self.read_alike(everything, is_bucketed);
         everything.shown_in_a_demo(*secret, None, numbers.sums.truth.clone())
     }

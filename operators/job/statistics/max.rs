@@ -221,9 +221,8 @@ impl StatisticFlow for MaxSpec {
         flow: &ReleaseFlow<'_, '_, P, I, U>,
     ) -> Result<(), RunError> {
         let search = self.largest(&flow.terms).map(Searching::new);
-        let value = |record: &SourceRecord<P, I>| record.value;
         // The exact numbers before contribution bounding have the same stages.
-        flow.release(flow.bounded.clone().ask(flow.key(None), value, search), false, |exact| {
+        flow.release(flow.bounded.clone().ask(flow.key(None), flow.value(), search), false, |exact| {
             (exact.tops.tally.clone(), Some(exact.tops.truth.clone()))
         })
     }

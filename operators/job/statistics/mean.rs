@@ -152,8 +152,7 @@ impl StatisticFlow for MeanSpec {
     ) -> Result<(), RunError> {
         let measure = Terms(self.range()?);
         let mean = self.mean(&flow.terms).map(|statistic| KeyedAggregation { statistic, measure });
-        let value = |record: &SourceRecord<P, I>| record.value;
-        flow.release(flow.bounded.clone().ask(flow.key(None), value, mean), false, sums)?;
+        flow.release(flow.bounded.clone().ask(flow.key(None), flow.value(), mean), false, sums)?;
         flow.show_everything(None)
     }
 }

@@ -238,9 +238,8 @@ impl StatisticFlow for QuantileSpec {
         flow: &ReleaseFlow<'_, '_, P, I, U>,
     ) -> Result<(), RunError> {
         let ranking = self.quantiles(&flow.terms).map(Ranking::new);
-        let value = |record: &SourceRecord<P, I>| record.value;
         // The exact numbers before contribution bounding have the same stages.
-        flow.release(flow.bounded.clone().ask(flow.key(None), value, ranking), false, |exact| {
+        flow.release(flow.bounded.clone().ask(flow.key(None), flow.value(), ranking), false, |exact| {
             (exact.values.tally.clone(), Some(exact.values.truth.clone()))
         })
     }

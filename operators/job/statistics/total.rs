@@ -138,8 +138,7 @@ where
             let measure = Sum::clipped(range.low(), range.high());
             let aggregation = statistic
                 .and_then(|statistic| measure.map(|measure| KeyedAggregation { statistic, measure }));
-            let value = |record: &SourceRecord<P, I>| record.value;
-            flow.release(bounded.ask(flow.key(None), value, aggregation), false, sums)
+            flow.release(bounded.ask(flow.key(None), flow.value(), aggregation), false, sums)
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Statistics that share one table of people: what is kept of a person is one choice for all of them.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::neighbours::{pair, without};
 use super::*;
 use crate::accounting::PrivacyUnit;
+use crate::dataflow::pipeline::bounder::RecordFilter;
 use crate::mechanisms::{Exponential, Grid};
 
 const KEYS: usize = 2;
@@ -31,11 +33,11 @@ fn release(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) 
         let (noise, keys) = (|| Exactly(Gaussian::rho(0.5)), || Keys::public(0..9));
         let value = |visit: &Event| visit.2;
         people.clone().count_by(key, keys()).release_at(&recorder, "count", noise());
-        people.clone().sum_by(key, keys(), value, -30..=50).keyed_alike(None, Some(is_summed)).release_at(
-            &recorder,
-            "sum",
-            noise(),
-        );
+        people
+            .clone()
+            .sum_by(key, keys(), value, -30..=50)
+            .keyed_alike(None, Some(Rc::new(is_summed)))
+            .release_at(&recorder, "sum", noise());
         people.clone().mean_by(key, keys(), value, -40..=41).release_at(&recorder, "mean", noise());
         people.quantile_by(key, keys(), value, [0.5], Grid::linear(-40, 41, 1)).release_at(
             &recorder,
@@ -151,11 +153,11 @@ fn a_record_that_counts_nowhere_takes_no_place() {
                     .bound(Bound::keys(1).per_key(2));
                 let noise = || Exactly(Gaussian::rho(0.5));
                 let value = |visit: &Event| visit.2;
-                let counts: Option<fn(&Event) -> bool> = is_filtered.then_some(is_summed);
+                let counts = || is_filtered.then(|| -> RecordFilter<Event> { Rc::new(is_summed) });
                 let sum = people.clone().sum_by(key, Keys::public(0..9), value, -30..=50);
-                sum.keyed_alike(None, counts).release_at(&sealing, "sum", noise());
+                sum.keyed_alike(None, counts()).release_at(&sealing, "sum", noise());
                 let mean = people.mean_by(key, Keys::public(0..9), value, -40..=41);
-                mean.keyed_alike(None, counts).release_at(&sealing, "mean", noise());
+                mean.keyed_alike(None, counts()).release_at(&sealing, "mean", noise());
             });
             assert!(finished.is_ok(), "seed {seed}: {finished:?}");
             let sealed = recorder.sealed();

@@ -56,7 +56,7 @@ impl Followed {
         let warned = Arc::clone(&warnings);
         let warn = move |warning: &str| warned.lock().unwrap().push(warning.to_owned());
         let survey = Arc::new(Survey::for_run(Vec::new(), (None, None), Some(Box::new(warn))));
-        let wanted = wanted(vec![group(None, None)], source.0.time.is_some());
+        let wanted = wanted(&[], &[], source.0.time.is_some());
         let input = open_in(
             sizes(64),
             &source.0,
@@ -255,7 +255,7 @@ fn processes_share_what_is_appended() {
                 sizes(64),
                 &source,
                 &person,
-                wanted(vec![group(None, None)], false),
+                wanted(&[], &[], false),
                 InputPace::Follow(Arc::clone(&clock)),
                 crew,
                 Brake::new(),
@@ -475,13 +475,6 @@ fn a_pipe_with_a_name_is_read_as_it_comes() {
         assert!(*start <= before[0] && end - start >= 400_000, "{start} to {end}, after {}", before[0]);
     }
     let crew = Crew { process: 0, processes: 2, threads: 1 };
-    let refused = open(
-        &source.0,
-        &source.1,
-        wanted(vec![group(None, None)], false),
-        InputPace::Bounded,
-        crew,
-        Brake::new(),
-    );
+    let refused = open(&source.0, &source.1, wanted(&[], &[], false), InputPace::Bounded, crew, Brake::new());
     assert!(refused.unwrap_err().is_refused());
 }

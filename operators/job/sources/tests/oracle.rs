@@ -5,35 +5,36 @@ use proptest::prelude::*;
 use super::*;
 use crate::job::text::Text;
 
-/// One record of one group for each user, key and value.
+/// One record for each user, of two keys and of the value at two scales.
 fn naive(rows: &[[String; 3]]) -> Vec<Given> {
     let mut records = Vec::new();
     for [user, key, value] in rows.iter().filter(|[user, _, _]| !user.is_empty()) {
-        let value = match value.trim() {
+        let value = |scale: i128| match value.trim() {
             "" => MISSING,
             value => {
-                let steps = value.parse::<i128>().unwrap() * 100;
+                let steps = value.parse::<i128>().unwrap() * scale;
                 steps.clamp(i128::from(i64::MIN) + 1, i64::MAX.into()) as i64
             }
         };
-        let record = |group, key: &str, value| SourceRecord {
-            group,
+        let more = FurtherFields {
+            keys: [Text::new(user)].into_iter().collect(),
+            values: [value(1)].into_iter().collect(),
+        };
+        records.push(SourceRecord {
             time: 0,
             person: id(user.as_bytes()),
             id: <Id as PersonIdentity>::shared(),
             key: Text::new(key),
-            value,
-        };
-        records.push(record(0, "", 0));
-        records.push(record(1, key, 0));
-        records.push(record(2, key, value));
+            value: value(100),
+            more: Some(Arc::new(more)),
+        });
     }
     records.sort();
     records
 }
 
-fn groups() -> Vec<Group> {
-    vec![group(None, None), group(Some("key"), None), group(Some("key"), Some(("value", 2)))]
+fn fields() -> FieldRequirements {
+    wanted(&["key", "user"], &[("value", 2), ("value", 0)], false)
 }
 
 /// A field as some program would write it.
@@ -113,9 +114,9 @@ fn in_one_line(mut rows: Vec<Case>) -> Vec<Case> {
     rows
 }
 
-/// All records of the groups, in order, that the workers of this process are given.
+/// All records, in order, that the workers of this process are given.
 fn read_in(chunk: usize, source: &(SourceSpec, Protected), crew: Crew) -> Vec<Given> {
-    let wanted = wanted(groups(), false);
+    let wanted = fields();
     let input =
         open_in(sizes(chunk), &source.0, &source.1, wanted, InputPace::Bounded, crew, Brake::new()).unwrap();
     let workers = 0..crew.processes * crew.threads;
@@ -200,12 +201,12 @@ fn a_combined_log_becomes_records() {
         );
         let time = crate::time::at("2015-05-17T10:00:00Z").unwrap() + i64::from(number % 3_600) * 1_000_000;
         expected.push(SourceRecord {
-            group: 0,
             time,
             person: id(format!("10.0.0.{}", number % 50).as_bytes()),
             id: id(b"a \"b\""),
             key: Text::new(&format!("/{}", number % 9)),
             value: if number % 7 == 0 { MISSING } else { i64::from(number) / 10 },
+            more: None,
         });
     }
     expected.sort();
@@ -219,10 +220,7 @@ fn a_combined_log_becomes_records() {
         person,
     );
     for workers in [1, 3] {
-        assert!(
-            read(&source, &wanted(vec![group(Some("path"), Some(("bytes", -1)))], true), workers).unwrap()
-                == expected
-        );
+        assert!(read(&source, &wanted(&["path"], &[("bytes", -1)], true), workers).unwrap() == expected);
     }
 }
 
@@ -240,7 +238,7 @@ fn many_files_are_one_input() {
         ids
     };
     let people = |path: &str| {
-        let found = read(&csv(&place.path(path), ""), &wanted(vec![group(None, None)], false), 3).unwrap();
+        let found = read(&csv(&place.path(path), ""), &wanted(&[], &[], false), 3).unwrap();
         found.iter().map(|record| record.person).collect::<Vec<_>>()
     };
     assert!(people("") == expected && people("*.csv*") == expected);
@@ -260,7 +258,7 @@ fn people_who_are_not_named_are_dropped_rejected_or_one() {
             );
             let source =
                 stated(&source, &format!("person = {{ field = \"user\", missing = \"{missing}\" }}"));
-            read(&source, &wanted(vec![group(None, None)], false), 1)
+            read(&source, &wanted(&[], &[], false), 1)
                 .map(|found| found.iter().map(|record| record.person).collect::<Vec<_>>())
         };
         assert!(people("drop", 0).unwrap() == [id(b"ada")]);
@@ -309,7 +307,7 @@ fn odd_records_follow_the_rules() {
         place.write("a.csv", [b"user,key,value\nz,k,1\n", line, b"\n"].concat());
         let found = read(
             &csv(&place.path("a.csv"), "bad = { lines = 2 }"),
-            &wanted(vec![group(Some("key"), Some(("value", 0)))], false),
+            &wanted(&["key"], &[("value", 0)], false),
             1,
         )
         .unwrap();
@@ -326,13 +324,12 @@ fn odd_records_follow_the_rules() {
         [format!("{huge},k,1"), format!("{huge}u,k,1"), format!("a,{long},1"), format!("a,{},1", &long[1..])]
             .join("\n");
     place.write("a.csv", format!("user,key,value\n{line}\n{}\n", "x".repeat(3 << 20)));
-    let groups = vec![group(None, None), group(Some("key"), None)];
-    let found = read(&csv(&place.path("a.csv"), "bad = { lines = 2 }"), &wanted(groups, false), 2).unwrap();
-    // The longest id counts, the one above it is bad as is the line of 3 MB, and the long key leaves out its
-    // group alone.
-    assert_eq!(found.iter().filter(|record| record.person == id(huge.as_bytes())).count(), 2);
-    let with_keys = found.iter().filter(|record| !record.key.is_empty()).count();
-    assert_eq!((found.len(), with_keys), (6, 2));
+    let wanted = wanted(&["key", "key"], &[], false);
+    let found = read(&csv(&place.path("a.csv"), "bad = { lines = 2 }"), &wanted, 2).unwrap();
+    // The longest id counts, the one above it is bad as is the line of 3 MB, and the long key counts as empty.
+    assert_eq!(found.iter().filter(|record| record.person == id(huge.as_bytes())).count(), 1);
+    let with_keys = |at| found.iter().filter(|record| !record.key(at).unwrap().is_empty()).count();
+    assert_eq!((found.len(), with_keys(0), with_keys(1)), (3, 2, 2));
 }
 
 // Refutes an allocation for each record: what goes round keeps its room, and long keys are shared.
@@ -342,15 +339,9 @@ fn reading_goes_on_in_the_room_that_it_has() {
     let key = "a key that does not lie in place";
     place.write("a.csv", format!("user,key\n{}", format!("ada,{key}\n").repeat(200_000)));
     let (source, person) = csv(&place.path("a.csv"), "");
-    let input = open(
-        &source,
-        &person,
-        wanted(vec![group(Some("key"), None)], false),
-        InputPace::Bounded,
-        threads(1),
-        Brake::new(),
-    )
-    .unwrap();
+    let input =
+        open(&source, &person, wanted(&["key"], &[], false), InputPace::Bounded, threads(1), Brake::new())
+            .unwrap();
     let mut part = input.part::<Id, ()>(0);
     let (mut batch, mut count, mut shared) = (Vec::with_capacity(4_096), 0, None);
     loop {
@@ -378,15 +369,8 @@ fn a_part_is_taken_once_and_by_its_own_process() {
     place.write("a.csv", "user\nada\n");
     let (source, person) = csv(&place.path("a.csv"), "");
     let crew = Crew { process: 1, processes: 2, threads: 1 };
-    let input = open(
-        &source,
-        &person,
-        wanted(vec![group(None, None)], false),
-        InputPace::Bounded,
-        crew,
-        Brake::new(),
-    )
-    .unwrap();
+    let input =
+        open(&source, &person, wanted(&[], &[], false), InputPace::Bounded, crew, Brake::new()).unwrap();
     let mut batch = Vec::new();
     for other in [0, 2, usize::MAX] {
         assert_eq!(input.part::<Id, ()>(other).pull(&mut batch), Ok(Pulled::End));
@@ -404,15 +388,9 @@ fn nothing_is_read_while_the_brake_is_pulled() {
     let (source, person) = csv(&place.path("a.csv"), "");
     let brake = Brake::new();
     brake.pull();
-    let input = open(
-        &source,
-        &person,
-        wanted(vec![group(None, None)], false),
-        InputPace::Bounded,
-        threads(1),
-        Arc::clone(&brake),
-    )
-    .unwrap();
+    let input =
+        open(&source, &person, wanted(&[], &[], false), InputPace::Bounded, threads(1), Arc::clone(&brake))
+            .unwrap();
     std::thread::sleep(Duration::from_millis(60));
     assert!(brake.is_pulled() && input.progress().read() == 0);
     let mut part = input.part::<Id, Id>(0);

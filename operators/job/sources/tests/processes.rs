@@ -42,7 +42,7 @@ pub(super) fn two(sources: [&(SourceSpec, Protected); 2], clocks: [&Arc<Settable
         let crew = Crew { process, processes: 2, threads: 1 };
         let crew = ClusterCrew::between(crew, Box::new(Other { process, to, notes }));
         let pace = InputPace::Follow(Arc::clone(clocks[process]) as Arc<dyn Clock>);
-        let wanted = wanted(vec![group(None, None)], false);
+        let wanted = wanted(&[], &[], false);
         let input = open_in(sizes(64), source, person, wanted, pace, crew, Brake::new()).unwrap();
         let parts = vec![input.part(process)];
         let (complete, gaps, progress) = (vec![i64::MIN], Vec::new(), input.progress());

@@ -23,7 +23,7 @@ fn gone(source: &(SourceSpec, Protected), wanted: &FieldRequirements, workers: u
 }
 
 fn keyed() -> FieldRequirements {
-    wanted(vec![group(Some("key"), Some(("value", 2)))], true)
+    wanted(&["key"], &[("value", 2)], true)
 }
 
 const TIME: &str = "time = { field = \"time\", format = \"rfc3339\" }";
@@ -90,7 +90,7 @@ fn no_error_quotes_a_piece_of_a_record() {
         "unit = \"record\"",
     );
     place.write("a.log", format!("{SECRET} - - [{SECRET}] \"{SECRET}\" 200 1 \"\" \"{SECRET}\"\n"));
-    assert!(gone(&log, &wanted(vec![group(None, None)], true), 1).is_refused());
+    assert!(gone(&log, &wanted(&[], &[], true), 1).is_refused());
 
     // Packed files that are torn, or are none.
     let text = format!("{good}{}", format!("{SECRET},k,1,2026-01-01T00:00:00Z\n").repeat(5_000));
@@ -119,7 +119,7 @@ fn no_error_quotes_a_piece_of_a_record() {
 fn bad_lines_are_counted_over_all_workers_and_up_to_their_limit() {
     let place = Place::new("limit");
     place.write("a.csv", format!("user,value\n{}", "ada,1\nada,x\nada,\n".repeat(100)));
-    let groups = wanted(vec![group(None, Some(("value", 0)))], false);
+    let groups = wanted(&[], &[("value", 0)], false);
     for workers in [1, 2, 5] {
         for (limit, enough) in [(100, true), (99, false)] {
             let (source, person) = csv(&place.path("a.csv"), &format!("bad = {{ lines = {limit} }}"));
@@ -167,7 +167,7 @@ fn one_line_out_of_order_fails_a_sorted_source() {
             sizes(chunk),
             &source,
             &person,
-            wanted(vec![group(None, None)], true),
+            wanted(&[], &[], true),
             InputPace::Bounded,
             threads(workers),
             Brake::new(),
@@ -203,7 +203,7 @@ fn a_sorted_part_is_complete_up_to_its_last_line() {
     place.write("a.csv", format!("user,time\n{lines}"));
     let (source, person) =
         csv(&place.path("a.csv"), "time = { field = \"time\", format = \"unix\" }\norder = \"sorted\"");
-    let want = || wanted(vec![group(None, None)], true);
+    let want = || wanted(&[], &[], true);
     let input = open_in(sizes(5_000), &source, &person, want(), InputPace::Bounded, threads(2), Brake::new())
         .unwrap();
     let mut declared = [0; 2];
@@ -243,12 +243,12 @@ fn times_from_far_away_are_times() {
         "a.csv",
         "user,time\na,9999-12-31T23:59:59Z\nb,1066-10-14T09:00:00Z\nc,1970-01-01T00:00:00Z\n",
     );
-    let found = read(&csv(&place.path("a.csv"), TIME), &wanted(vec![group(None, None)], true), 1).unwrap();
+    let found = read(&csv(&place.path("a.csv"), TIME), &wanted(&[], &[], true), 1).unwrap();
     let times: Vec<i64> = found.iter().map(|record| record.time).collect();
     assert_eq!(times, [crate::time::at("1066-10-14T09:00:00Z").unwrap(), 0, 253_402_300_799_000_000]);
     // Where nobody asks for times, they are not read.
     place.write("a.csv", "user,time\na,never\n");
-    let found = read(&csv(&place.path("a.csv"), TIME), &wanted(vec![group(None, None)], false), 1).unwrap();
+    let found = read(&csv(&place.path("a.csv"), TIME), &wanted(&[], &[], false), 1).unwrap();
     assert_eq!(found.iter().map(|record| record.time).collect::<Vec<_>>(), [0]);
 }
 
@@ -264,7 +264,7 @@ fn a_worker_that_is_ahead_finds_disorder_by_itself() {
     place.write("a.csv", format!("user,time\n{lines}"));
     let (source, person) = csv(&place.path("a.csv"), unix);
     for workers in 2..4 {
-        let wanted = wanted(vec![group(None, None)], true);
+        let wanted = wanted(&[], &[], true);
         let sizes = sizes(90);
         let input =
             open_in(sizes, &source, &person, wanted, InputPace::Bounded, threads(workers), Brake::new())
@@ -297,7 +297,7 @@ fn a_worker_that_is_ahead_finds_disorder_by_itself() {
 fn a_part_whose_reading_thread_is_gone_says_so() {
     let (source, person) = stated("type = \"combined\"\npath = \"-\"", "unit = \"record\"");
     let part = |messages: Vec<DealerMessage>| {
-        let plan = CellLayout::new(&source, &person, &wanted(vec![group(None, None)], false)).unwrap();
+        let plan = CellLayout::new(&source, &person, &wanted(&[], &[], false)).unwrap();
         let handle = PartContext {
             maker: Maker::new(plan.clone(), &source).unwrap(),
             fault: SourceFault::new("standard input".into(), (0, false), false),

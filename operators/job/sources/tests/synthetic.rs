@@ -4,8 +4,8 @@ use super::*;
 
 const SOURCE: &str = "type = \"synthetic\"\npeople = 300\nrows = 10000\nkeys = 20\nseed = 5";
 
-fn groups() -> Vec<Group> {
-    vec![group(Some("key"), Some(("value", 2))), group(None, None)]
+fn fields() -> FieldRequirements {
+    wanted(&["key", "user"], &[("value", 2), ("value", 0)], true)
 }
 
 // Refutes rows that depend on the worker that generates them, and a log that changes when it is written to a
@@ -13,18 +13,19 @@ fn groups() -> Vec<Group> {
 #[test]
 fn made_up_records_are_the_same_for_every_number_of_workers_and_on_paper() {
     let source = stated(&format!("{SOURCE}\norder = \"sorted\""), USER);
-    let expected = read(&source, &wanted(groups(), true), 1).unwrap();
-    assert_eq!(expected.len(), 20_000);
-    assert!(expected.iter().all(|record| (record.value > 0) == (record.group == 0)));
+    let expected = read(&source, &fields(), 1).unwrap();
+    assert_eq!(expected.len(), 10_000);
+    assert!(expected.iter().all(|record| record.value(0) > 0
+        && record.value(1) == record.value(0) / 100
+        && record.key(1).is_some()));
     for workers in [2, 5] {
-        assert!(read(&source, &wanted(groups(), true), workers).unwrap() == expected);
+        assert!(read(&source, &fields(), workers).unwrap() == expected);
     }
     let mut found = Vec::new();
     for process in 0..2 {
         let crew = Crew { process, processes: 2, threads: 2 };
         let (source, person) = stated(SOURCE, USER);
-        let input =
-            open(&source, &person, wanted(groups(), true), InputPace::Bounded, crew, Brake::new()).unwrap();
+        let input = open(&source, &person, fields(), InputPace::Bounded, crew, Brake::new()).unwrap();
         found.extend(drained((0..4).map(|worker| input.part(worker)).collect()).unwrap().concat());
     }
     found.sort();
@@ -43,7 +44,7 @@ fn made_up_records_are_the_same_for_every_number_of_workers_and_on_paper() {
             "type = \"{kind}\"\npath = {:?}\ntime = {{ field = \"time\", format = \"rfc3339\" }}\norder = \"sorted\"",
             place.path("log").to_str().unwrap()
         );
-        assert!(read(&stated(&source, USER), &wanted(groups(), true), 2).unwrap() == expected, "{kind}");
+        assert!(read(&stated(&source, USER), &fields(), 2).unwrap() == expected, "{kind}");
     }
 }
 
@@ -52,7 +53,7 @@ fn a_live_log_gives_what_has_happened() {
     let now = crate::dataflow::Clock::now(&crate::dataflow::SystemClock);
     let (source, person) = stated(SOURCE, USER);
     let span = Some((now - 1_000_000, now + 1_000_000));
-    let wanted = FieldRequirements { span, ..wanted(vec![group(None, None)], true) };
+    let wanted = FieldRequirements { span, ..wanted(&[], &[], true) };
     let pace = InputPace::Follow(Arc::new(crate::dataflow::SystemClock));
     let input = open(&source, &person, wanted, pace, threads(1), Brake::new()).unwrap();
     let mut part = input.part::<Id, Id>(0);
