@@ -358,6 +358,13 @@ impl Cell {
         self.records = self.records.wrapping_add(other.records);
         self.sum = self.sum.wrapping_add(other.sum);
     }
+
+    /// Takes a share back that was added. It wraps as [`add`](Cell::add) does, which it undoes.
+    pub(crate) fn remove(&mut self, other: &Cell) {
+        self.people = self.people.wrapping_sub(other.people);
+        self.records = self.records.wrapping_sub(other.records);
+        self.sum = self.sum.wrapping_sub(other.sum);
+    }
 }
 
 impl Summary for Cell {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::identity::Identity;
 use super::key_numbers::KeyNumbers;
-use super::people::{Merged, People};
+use super::people::{Merged, People, Place};
 use super::selector::ContributionSelector;
 
 /// The keys of one pane by person: at most so many of each once they are [gathered](KeptKeys::gather). A key of a
@@ -49,10 +49,12 @@ pub(in crate::dataflow) struct Moves {
     pub(in crate::dataflow) runs: usize,
 }
 
-/// The places of another pane's runs and records, by its parts.
+/// The new places of what came from one part of another pane.
 pub(in crate::dataflow) struct MergedKeys {
-    /// The part of each run.
-    pub(in crate::dataflow) runs: Vec<usize>,
+    /// The part there.
+    pub(in crate::dataflow) part: usize,
+    /// The runs there that came, in order, each with its part here.
+    pub(in crate::dataflow) runs: Vec<(u32, usize)>,
     /// The part of each waiting record that has a key.
     pub(in crate::dataflow) records: Vec<usize>,
 }
@@ -251,30 +253,30 @@ impl<K: Identity + Ord + Clone> KeptKeys<K> {
             }
             *ours
         };
-        let mut went = Vec::with_capacity(other.parts.len());
-        for (theirs, Merged { rows, waiting }) in other.parts.iter().zip(merged) {
-            let mut start = 0;
-            let owners = theirs.ends.iter().zip(rows).flat_map(|(end, place)| {
-                let runs = start..*end;
-                start = *end;
-                runs.map(move |_| *place)
+        let mut went = Vec::with_capacity(merged.len());
+        for Merged { part, rows, waiting } in merged {
+            let theirs = &other.parts[*part];
+            let of_rows = rows.iter().flat_map(|(row, place)| {
+                other.runs(*part, *row as usize).map(move |run| (run as u32, *place))
             });
-            let owners = owners.chain(theirs.brought.iter().map(|at| waiting[*at as usize]));
-            let mut runs = Vec::with_capacity(theirs.runs.len());
-            for (key, (at, person)) in theirs.runs.iter().zip(owners) {
-                let ours = &mut self.parts[at];
-                ours.runs.push(number(*key));
-                ours.brought.push(person);
-                runs.push(at);
+            let first = theirs.ends.last().copied().unwrap_or(0);
+            let brought = (first..).zip(&theirs.brought).map(|(run, at)| (run, waiting[*at as usize]));
+            let mut runs = Vec::with_capacity(rows.len().max(theirs.brought.len()));
+            for (run, Place { part, waiting }) in of_rows.chain(brought) {
+                let ours = &mut self.parts[part];
+                ours.runs.push(number(theirs.runs[run as usize]));
+                ours.brought.push(waiting);
+                runs.push((run, part));
             }
             let mut records = Vec::with_capacity(theirs.waiting.len());
-            for (key, (at, person)) in theirs.waiting.iter().zip(waiting).filter(|(key, _)| **key != NONE) {
-                let ours = &mut self.parts[*at].waiting;
-                ours.resize(*person as usize, NONE);
+            let keyed = theirs.waiting.iter().zip(waiting).filter(|(key, _)| **key != NONE);
+            for (key, Place { part, waiting }) in keyed {
+                let ours = &mut self.parts[*part].waiting;
+                ours.resize(*waiting as usize, NONE);
                 ours.push(number(*key));
-                records.push(*at);
+                records.push(*part);
             }
-            went.push(MergedKeys { runs, records });
+            went.push(MergedKeys { part: *part, runs, records });
         }
         went
     }

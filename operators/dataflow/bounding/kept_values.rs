@@ -1,6 +1,7 @@
 //! One measure of each person's records in the kept keys.
 
 use std::cell::LazyCell;
+use std::ops::Range;
 
 use super::identity::Identity;
 use super::kept_keys::{KeptKeys, MergedKeys, Moves, NONE};
@@ -153,15 +154,12 @@ impl<R: Rule> KeptValues<R> {
         let ValuePart { waiting, has_value, held, ends, .. } = &mut parts[part];
         let ValueWork { several, starts, .. } = work;
         let (former, records) = moves.targets.split_at(moves.former);
-        let length = |run: usize| match ends.get(run) {
-            Some(end) => end - run.checked_sub(1).map_or(0, |before| ends[before]),
-            None => 1,
-        };
+        let length = |run: usize| things(ends, run).len();
         let has = |record: usize| has_value.is_empty() || has_value[record];
         starts.clear();
         starts.resize(moves.runs + 1, 0);
         for (at, run) in former.iter().enumerate().filter(|(_, run)| **run != NONE) {
-            starts[*run as usize + 1] += length(at);
+            starts[*run as usize + 1] += length(at) as u32;
         }
         for (at, run) in records.iter().enumerate().filter(|(_, run)| **run != NONE) {
             starts[*run as usize + 1] += u32::from(has(at));
@@ -186,8 +184,7 @@ impl<R: Rule> KeptValues<R> {
                 *place += 1;
             }
         };
-        let of_runs =
-            former.iter().enumerate().flat_map(|(at, run)| std::iter::repeat_n(*run, length(at) as usize));
+        let of_runs = former.iter().enumerate().flat_map(|(at, run)| std::iter::repeat_n(*run, length(at)));
         of_runs.zip(held.drain(..)).for_each(|(run, thing)| put(run, thing));
         let with = records.iter().enumerate().filter(|(at, _)| has(*at));
         with.zip(waiting.drain(..)).for_each(|((_, run), value)| put(*run, rule.hold(selector, value)));
@@ -225,12 +222,7 @@ impl<R: Rule> KeptValues<R> {
         for row in 0..people.rows(part) {
             spans.clear();
             for run in keys.runs(part, row) {
-                let (start, mut end) = match ends.get(run) {
-                    Some(end) => {
-                        (run.checked_sub(1).map_or(0, |before| ends[before]) as usize, *end as usize)
-                    }
-                    None => (run, run + 1),
-                };
+                let Range { start, mut end } = things(ends, run);
                 if R::HOLDS_ALL {
                     end = start + rule.cancel(&mut held[start..end]);
                 }
@@ -261,10 +253,10 @@ impl<R: Rule> KeptValues<R> {
 
     /// Takes in what another pane holds, whose keys were [merged](KeptKeys::merge).
     pub(in crate::dataflow) fn merge(&mut self, other: &KeptValues<R>, merged: &[MergedKeys]) {
-        for (theirs, MergedKeys { runs, records: of_records }) in other.parts.iter().zip(merged) {
-            let mut start = 0;
-            for (run, &at) in runs.iter().enumerate() {
-                let end = theirs.ends.get(run).map_or(run + 1, |end| *end as usize);
+        for MergedKeys { part, runs, records: of_records } in merged {
+            let theirs = &other.parts[*part];
+            for &(run, at) in runs {
+                let Range { start, end } = things(&theirs.ends, run as usize);
                 let ours = &mut self.parts[at];
                 // Until now each run had one thing.
                 if ours.ends.is_empty() && (end - start != 1 || !R::IS_ONE) {
@@ -277,7 +269,6 @@ impl<R: Rule> KeptValues<R> {
                 if is_counted {
                     ours.ends.push(ours.held.len() as u32);
                 }
-                start = end;
             }
             let mut values = theirs.waiting.iter();
             for (record, &at) in of_records.iter().enumerate() {
@@ -335,6 +326,15 @@ impl<R: Rule> ValueWork<R> {
             + self.several.capacity() * size_of::<R::Held>()
             + self.starts.capacity() * size_of::<u32>()
             + self.spans.capacity() * size_of::<Span>()
+    }
+}
+
+/// The things of a run, where these are the ends of runs; each run has one where there are none.
+#[inline]
+fn things(ends: &[u32], run: usize) -> Range<usize> {
+    match ends.get(run) {
+        Some(end) => run.checked_sub(1).map_or(0, |before| ends[before] as usize)..*end as usize,
+        None => run..run + 1,
     }
 }
 

@@ -60,10 +60,21 @@ fn slot_of(hash: u64) -> u32 {
     (hash >> 16) as u32
 }
 
-/// The places of the rows and the waiting records of one part of another pane: part, and number among those that wait.
+/// The new places of what came from one part of another pane.
 pub(in crate::dataflow) struct Merged {
-    pub(in crate::dataflow) rows: Vec<(usize, u32)>,
-    pub(in crate::dataflow) waiting: Vec<(usize, u32)>,
+    /// The part there.
+    pub(in crate::dataflow) part: usize,
+    /// The rows there that came, in order, each with its place.
+    pub(in crate::dataflow) rows: Vec<(u32, Place)>,
+    /// The place of each record that waits there.
+    pub(in crate::dataflow) waiting: Vec<Place>,
+}
+
+/// A part, and a number among those that wait in it.
+#[derive(Clone, Copy)]
+pub(in crate::dataflow) struct Place {
+    pub(in crate::dataflow) part: usize,
+    pub(in crate::dataflow) waiting: u32,
 }
 
 impl<P: Identity + Eq + Clone> People<P> {
@@ -163,19 +174,43 @@ impl<P: Identity + Eq + Clone> People<P> {
 
     /// Takes in everybody of another pane of the same window: all wait.
     pub(in crate::dataflow) fn merge(&mut self, other: &People<P>) -> Vec<Merged> {
-        let last = self.parts.len() - 1;
-        let mut place = |row: &PersonRow<P>| {
-            let at = part_of(self.selector.person(&row.person)) & last;
-            let part = &mut self.parts[at];
-            part.heap += row.person.heap();
-            part.waiting.push(row.clone());
-            (at, part.waiting.len() as u32 - 1)
-        };
-        let merged = other.parts.iter().map(|theirs| Merged {
-            rows: theirs.rows.iter().map(&mut place).collect(),
-            waiting: theirs.waiting.iter().map(&mut place).collect(),
+        let merged = other.parts.iter().enumerate().map(|(part, theirs)| Merged {
+            part,
+            rows: (0..).zip(&theirs.rows).map(|(row, person)| (row, self.take(person))).collect(),
+            waiting: theirs.waiting.iter().map(|person| self.take(person)).collect(),
         });
         merged.collect()
+    }
+
+    /// Takes in some rows of a part of another pane, in which nobody waits: all wait here.
+    pub(in crate::dataflow) fn merge_rows(
+        &mut self,
+        other: &People<P>,
+        part: usize,
+        rows: impl Iterator<Item = u32>,
+    ) -> Merged {
+        let theirs = &other.parts[part].rows;
+        let rows = rows.map(|row| (row, self.take(&theirs[row as usize]))).collect();
+        Merged { part, rows, waiting: Vec::new() }
+    }
+
+    fn take(&mut self, row: &PersonRow<P>) -> Place {
+        let part = part_of(self.selector.person(&row.person)) & (self.parts.len() - 1);
+        let ours = &mut self.parts[part];
+        ours.heap += row.person.heap();
+        ours.waiting.push(row.clone());
+        Place { part, waiting: ours.waiting.len() as u32 - 1 }
+    }
+
+    /// The rows of all parts, each with the hash of its person.
+    pub(in crate::dataflow) fn hashes(&self) -> impl Iterator<Item = (u32, u64)> {
+        let of_row = |(row, held): (u32, &PersonRow<P>)| (row, self.selector.person(&held.person));
+        self.parts.iter().flat_map(move |part| (0..).zip(&part.rows).map(of_row))
+    }
+
+    /// The part of a person of this hash.
+    pub(in crate::dataflow) fn part_of(&self, hash: u64) -> usize {
+        part_of(hash) & (self.parts.len() - 1)
     }
 
     /// Makes as many parts as there ever are, of nobody: for [merging](People::merge) those of the one part.

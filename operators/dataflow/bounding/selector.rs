@@ -61,7 +61,7 @@ impl ContributionSelector {
     }
 
     #[inline]
-    pub(super) fn person<P: Identity>(&self, person: &P) -> u64 {
+    pub(in crate::dataflow) fn person<P: Identity>(&self, person: &P) -> u64 {
         person.mix(&self.persons)
     }
 

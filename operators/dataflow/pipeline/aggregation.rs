@@ -8,7 +8,7 @@ use crate::dataflow::bounding::{
 };
 use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
-use crate::mechanisms::{Cell, Cells, ContributionBound, Key, Mean, Range, Statistic, Tally, Total};
+use crate::mechanisms::{Cell, Cells, ContributionBound, Key, Mean, Range, Statistic, Summary, Tally, Total};
 
 /// A type that a statistic may be grouped by: a number, a text, nothing.
 pub trait GroupingKey: Key + Identity {}
@@ -24,7 +24,9 @@ pub trait Aggregation: Clone + 'static {
     /// The statistic that is released.
     type Statistic: Statistic<Tally: Tally<Part: Travels>>;
     /// The total of one worker for a key.
-    type Total: Default + 'static;
+    type Total: Default + Clone + 'static;
+    /// True if people can be taken out of a total that they are in.
+    const HAS_DIFFERENCE: bool = false;
 
     /// Returns the measure.
     fn measure(&self) -> &Self::Measure;
@@ -73,6 +75,12 @@ pub trait Aggregation: Clone + 'static {
 
     /// Adds what another pane knows.
     fn join(&self, ours: &mut Self::Total, theirs: &Self::Total);
+
+    /// Takes the total of some people out of one that they are in; returns true if anybody is left in it. Asked only
+    /// where totals [have differences](Aggregation::HAS_DIFFERENCE).
+    fn leave(&self, _all: &mut Self::Total, _some: &Self::Total) -> bool {
+        true
+    }
 
     /// Builds the part of a tally that travels between workers.
     fn part(key: Self::Key, total: Self::Total) -> <<Self::Statistic as Statistic>::Tally as Tally>::Part;
@@ -157,6 +165,7 @@ impl<S: SharedCells, M: SummedMeasure + 'static> Aggregation for KeyedAggregatio
     type Measure = M;
     type Statistic = S;
     type Total = Cell;
+    const HAS_DIFFERENCE: bool = true;
 
     #[inline]
     fn measure(&self) -> &M {
@@ -179,6 +188,11 @@ impl<S: SharedCells, M: SummedMeasure + 'static> Aggregation for KeyedAggregatio
 
     fn join(&self, ours: &mut Cell, theirs: &Cell) {
         ours.add(theirs);
+    }
+
+    fn leave(&self, all: &mut Cell, some: &Cell) -> bool {
+        all.remove(some);
+        all.people() > 0
     }
 
     fn part(key: S::Key, total: Cell) -> <Cells<S::Key> as Tally>::Part {

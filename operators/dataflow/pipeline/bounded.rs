@@ -414,6 +414,7 @@ impl<K: GroupingKey> Aggregation for Ranking<K> {
     type Measure = bounding::Values<i64>;
     type Statistic = Quantiles<K>;
     type Total = RankedValues;
+    const HAS_DIFFERENCE: bool = true;
 
     #[inline]
     fn measure(&self) -> &bounding::Values<i64> {
@@ -435,6 +436,11 @@ impl<K: GroupingKey> Aggregation for Ranking<K> {
 
     fn join(&self, ours: &mut RankedValues, theirs: &RankedValues) {
         ours.join(theirs.clone());
+    }
+
+    fn leave(&self, all: &mut RankedValues, some: &RankedValues) -> bool {
+        all.remove(some);
+        all.people() > 0
     }
 
     fn part(key: K, mut total: RankedValues) -> (K, RankedValues) {

@@ -1,7 +1,8 @@
 //! The bundle: one table of everybody for all statistics over the same people, windows and selection.
 //!
 //! Each statistic has an operator, which closes its own windows. All of them read the same batches in the same order, so
-//! whichever comes to a batch first takes it in for all.
+//! whichever comes to a batch first takes it in for all; and whichever closes a window first takes its totals for all
+//! statistics in which windows do not depend on each other.
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::any::{Any, TypeId};
@@ -9,10 +10,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::admission::Closing;
 use super::aggregation::Aggregation;
-use super::bounder::{RecordFilter, RecordReading, StatisticPanes};
+use super::bounder::RecordFilter;
 use super::columns::{HeldMeasure, KeyColumn, PlacedRecord, SharedKeys};
+use super::overlap::{FoundRow, OverlapIndex};
 use super::panes::{PaneMap, PaneOf, SPARE};
 use super::protect::RecordIdentity;
 use super::unit::{People as PeopleUnit, Person};
@@ -35,14 +36,35 @@ pub(super) struct Bundle<D, P, F, N: RecordIdentity<D>, T> {
     columns: Vec<Rc<RefCell<dyn KeyColumn<D, P, N>>>>,
     /// The columns by what their keys are read with.
     keyed: Vec<(KeyFunction, Rc<dyn Any>)>,
-    /// The first window of each statistic that is not closed.
+    /// The statistics in which windows do not depend on each other, and the first window without their totals.
+    totals: Vec<Rc<RefCell<dyn WindowTotals<P>>>>,
+    totalled: u64,
+    /// The first window that is not closed, of each statistic that counts people over several windows.
     next: Vec<u64>,
     /// The panes of windows that are being closed, gathered: the place, and true if it was made for the window alone.
     whole: BTreeMap<u64, Option<(usize, bool)>>,
+    index: OverlapIndex,
     /// The number of batches that were taken in.
     batches: u64,
     placed: Vec<PlacedRecord>,
 }
+
+/// The totals of a statistic in which windows do not depend on each other.
+pub(super) trait WindowTotals<P> {
+    /// Returns true if the totals of a window follow from those of the window before by difference.
+    fn have_difference(&self) -> bool;
+
+    /// Takes the totals of a window in which these people are, at a place; of nobody without one.
+    fn take(&mut self, window: u64, people: Option<(usize, &People<P>)>);
+
+    /// Takes the totals of a window: those of the window before, less those of the first people and with those of the
+    /// second.
+    fn take_change(&mut self, window: u64, people: [Option<(usize, &People<P>)>; 2]);
+}
+
+/// The most rows that are put together for a window by difference, of each that its panes have. In tests more, so that it
+/// happens there.
+const WORTH: usize = if cfg!(test) { 6 } else { 1 };
 
 /// A pane of few records, as they came: many windows of a few records each may be open at a time.
 struct LittlePane<I> {
@@ -90,21 +112,24 @@ where
             spare: Vec::new(),
             columns: Vec::new(),
             keyed: Vec::new(),
+            totals: Vec::new(),
+            totalled: 0,
             next: Vec::new(),
             whole: BTreeMap::new(),
+            index: OverlapIndex::default(),
             batches: 0,
             placed: Vec::new(),
         }
     }
 
-    /// Adds a statistic: its number, and the columns that hold it.
+    /// Adds a statistic; the columns that hold it.
     pub(super) fn add<Q: Aggregation, G, V>(
         &mut self,
         question: &Q,
         cap: Cap,
         (key, function): (Rc<G>, Option<KeyFunction>),
         value: (Rc<V>, Option<RecordFilter<D>>),
-    ) -> (usize, Rc<RefCell<SharedKeys<D, P, Q::Key, N, G>>>, Rc<RefCell<HeldMeasure<D, N, Q::Measure, V>>>)
+    ) -> (Rc<RefCell<SharedKeys<D, P, Q::Key, N, G>>>, Rc<RefCell<HeldMeasure<D, N, Q::Measure, V>>>)
     where
         G: Fn(&D) -> Q::Key + 'static,
         V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
@@ -127,20 +152,30 @@ where
             keys
         });
         let values = keys.borrow_mut().measure(value, question.measure(), cap);
+        (keys, values)
+    }
+
+    /// Closes the windows of a statistic that was added one by one; its number.
+    pub(super) fn count_windows(&mut self) -> usize {
         self.next.push(0);
-        (self.next.len() - 1, keys, values)
+        self.next.len() - 1
+    }
+
+    /// Takes the totals of a statistic that was added together with those of others.
+    pub(super) fn total_windows(&mut self, totals: Rc<RefCell<dyn WindowTotals<P>>>) {
+        self.totals.push(totals);
     }
 
     /// Takes a batch in, unless another statistic has: the `number`th that came, at a time of the dataflow that its source
     /// had declared complete.
-    fn take(&mut self, number: u64, given: Time, items: &[N::Item]) {
+    pub(super) fn take(&mut self, number: u64, given: Time, items: &[N::Item]) {
         if number < self.batches {
             return;
         }
         self.batches = number + 1;
         let mut placed = std::mem::take(&mut self.placed);
         placed.clear();
-        let next = self.next.iter().copied().max().unwrap_or(0);
+        let next = self.next.iter().copied().fold(self.totalled, u64::max);
         let mut grown = Vec::new();
         for item in items {
             let (given, time) = (N::moment(item, given), (self.time)(N::record(item)));
@@ -263,11 +298,11 @@ where
     }
 
     /// Gathers all panes of a window into one, once for all statistics; its place.
-    fn whole(&mut self, window: u64) -> Option<usize> {
+    pub(super) fn whole(&mut self, window: u64) -> Option<usize> {
         if let Some(whole) = self.whole.get(&window) {
             return whole.map(|(at, _)| at);
         }
-        let held = self.panes.panes_of(window);
+        let held: Vec<usize> = self.panes.panes_of(window).into_values().collect();
         let whole = match held[..] {
             [] => None,
             [only] if !self.panes.schedule.overlaps() => {
@@ -281,14 +316,110 @@ where
                 Some((whole, true))
             }
         };
-        let Bundle { people, columns, .. } = self;
-        if let Some((at, _)) = whole
-            && let Some(Some(people)) = people.get_mut(at)
-        {
-            (0..people.parts()).for_each(|part| gather(people, columns, at, part));
+        if let Some((at, _)) = whole {
+            self.gather_all(at);
         }
         self.whole.insert(window, whole);
         whole.map(|(at, _)| at)
+    }
+
+    fn gather_all(&mut self, at: usize) {
+        let Bundle { people, columns, .. } = self;
+        if let Some(Some(people)) = people.get_mut(at) {
+            (0..people.parts()).for_each(|part| gather(people, columns, at, part));
+        }
+    }
+
+    /// Takes the totals of a window, for all statistics in which windows do not depend on each other.
+    pub(super) fn total(&mut self, window: u64) {
+        if window < self.totalled {
+            return;
+        }
+        self.totalled = window + 1;
+        let totals = std::mem::take(&mut self.totals);
+        let change = if self.keeps_index(&totals) { self.change(window) } else { None };
+        let by_difference = |totals: &dyn WindowTotals<P>| change.is_some() && totals.have_difference();
+        let whole = match totals.iter().all(|totals| by_difference(&*totals.borrow())) {
+            true => None,
+            false => self.whole(window),
+        };
+        for totals in &totals {
+            let mut totals = totals.borrow_mut();
+            match change {
+                Some(change) if totals.have_difference() => {
+                    totals
+                        .take_change(window, change.map(|at| at.and_then(|at| Some((at, self.people(at)?)))));
+                }
+                _ => totals.take(window, whole.and_then(|at| Some((at, self.people(at)?)))),
+            }
+        }
+        change.into_iter().flatten().flatten().for_each(|at| self.discard(at));
+        self.totals = totals;
+        self.give_up();
+    }
+
+    fn keeps_index(&self, totals: &[Rc<RefCell<dyn WindowTotals<P>>>]) -> bool {
+        self.panes.schedule.overlaps() && totals.iter().any(|totals| totals.borrow().have_difference())
+    }
+
+    /// Puts the people together who have records in the panes that a window has lost or gained since the window before:
+    /// the places of what they had there, and of what they have. `None` if it costs less to put everybody together.
+    fn change(&mut self, window: u64) -> Option<[Option<usize>; 2]> {
+        let panes = self.panes.panes_of(window);
+        let change = self.index.compare(window, &panes);
+        // No record comes any more to a pane of a window that is closed.
+        change.gained().for_each(|at| self.gather_all(at));
+        let most = WORTH * panes.values().map(|at| self.rows(*at)).sum::<usize>();
+        let Bundle { index, people, little, unit, selector, .. } = self;
+        let table = |at: usize| people.get(at).and_then(Option::as_deref);
+        let hashes = |at: usize| match (table(at), little.get(at).and_then(Option::as_ref)) {
+            (Some(people), _) => people.hashes().collect(),
+            (None, Some(little)) => {
+                let person = |item| selector.person(&(unit.person)(N::record(item)));
+                (0..).zip(little.items.iter().map(person)).collect()
+            }
+            (None, None) => Vec::new(),
+        };
+        let part = |at: usize, hash: u64| table(at).map_or(0, |people| people.part_of(hash));
+        let (before, after) = index.advance(window, change, most, hashes, part)?;
+        Some([before, after].map(|rows| self.put_together(&rows, window)))
+    }
+
+    /// The number of rows at a place, or of its few records.
+    fn rows(&self, at: usize) -> usize {
+        let few = self.little.get(at).and_then(Option::as_ref).map_or(0, |little| little.items.len());
+        let rows = |people: &People<P>| (0..people.parts()).map(|part| people.rows(part)).sum::<usize>();
+        few + self.people(at).map_or(0, rows)
+    }
+
+    /// Puts rows of several panes together, gathered; their place.
+    fn put_together(&mut self, rows: &[FoundRow], window: u64) -> Option<usize> {
+        if rows.is_empty() {
+            return None;
+        }
+        let into = self.panes.take_place();
+        self.open(into, window);
+        for of_part in rows.chunk_by(|one, other| (one.place, one.part) == (other.place, other.part)) {
+            self.merge_rows(into, of_part);
+        }
+        self.gather_all(into);
+        Some(into)
+    }
+
+    /// Takes in rows of one part of another pane, which stays as it is.
+    fn merge_rows(&mut self, into: usize, rows: &[FoundRow]) {
+        let Some(&FoundRow { place: from, part, .. }) = rows.first() else { return };
+        let few = self.little.get(from).and_then(Option::as_ref);
+        if let Some(few) = few {
+            let items: Vec<N::Item> =
+                rows.iter().map(|found| few.items[found.row as usize].clone()).collect();
+            return self.keep_all(&items, into);
+        }
+        let Bundle { people, columns, .. } = self;
+        let Ok([Some(ours), Some(theirs)]) = people.get_disjoint_mut([into, from]) else { return };
+        let merged = [ours.merge_rows(theirs, part, rows.iter().map(|found| found.row))];
+        columns.iter().for_each(|column| column.borrow_mut().merge(into, from, ours, &merged));
+        self.settle_full(into);
     }
 
     /// Takes in what another pane holds, which stays as it is.
@@ -309,25 +440,50 @@ where
     }
 
     /// The people of a pane.
-    fn people(&self, at: usize) -> Option<&People<P>> {
+    pub(super) fn people(&self, at: usize) -> Option<&People<P>> {
         self.people.get(at).and_then(Option::as_deref)
     }
 
-    /// Ends a window for a statistic; what no other one needs is given up.
-    fn closed(&mut self, statistic: usize) {
-        self.next[statistic] += 1;
-        self.panes.forget_last();
+    /// The windows, and the places of their panes.
+    pub(super) fn panes(&mut self) -> &mut PaneMap {
+        &mut self.panes
+    }
+
+    /// A window, and when it closes.
+    pub(super) fn closes(&self, window: u64) -> Option<(Interval, Time)> {
+        self.panes.closes(window)
+    }
+
+    /// Returns true if there is a last window.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.panes.schedule.is_bounded()
+    }
+
+    /// Records that the windows before this one are closed, of a statistic that counts people over several windows, or of
+    /// all others; what nobody needs any more is given up.
+    pub(super) fn closed_until(&mut self, statistic: Option<usize>, next: u64) {
+        match statistic {
+            Some(statistic) => self.next[statistic] = next,
+            None => self.totalled = self.totalled.max(next),
+        }
         self.give_up();
     }
 
     fn give_up(&mut self) {
-        let next = self.next.iter().copied().min().unwrap_or(0);
+        self.panes.forget_last();
+        let totalled = (!self.totals.is_empty()).then_some(self.totalled);
+        let next = self.next.iter().copied().chain(totalled).min().unwrap_or(0);
         while let Some(entry) = self.whole.first_entry().filter(|entry| *entry.key() < next) {
             if let Some((at, true)) = entry.remove() {
                 self.discard(at);
             }
         }
-        for at in self.panes.passed(next) {
+        // The next window is compared with the last one.
+        let needed = if self.keeps_index(&self.totals) { next.saturating_sub(1) } else { next };
+        for at in self.panes.passed(needed) {
+            if self.index.holds(at) {
+                self.index.clear();
+            }
             self.discard(at);
         }
     }
@@ -365,11 +521,15 @@ pub struct Bundles(Rc<RefCell<Vec<(ContributionSelector, Rc<dyn Any>)>>>);
 
 redacted!(Bundles);
 
-type SharedBundle<D, P, F, N, T> = Rc<RefCell<Bundle<D, P, F, N, T>>>;
+pub(super) type SharedBundle<D, P, F, N, T> = Rc<RefCell<Bundle<D, P, F, N, T>>>;
 
 impl Bundles {
     /// Returns the bundle of a selector; the first of its statistics makes it.
-    fn of<B: 'static>(&self, selector: &ContributionSelector, new: impl FnOnce() -> B) -> Rc<RefCell<B>> {
+    pub(super) fn of<B: 'static>(
+        &self,
+        selector: &ContributionSelector,
+        new: impl FnOnce() -> B,
+    ) -> Rc<RefCell<B>> {
         let mut bundles = self.0.borrow_mut();
         let known = bundles.iter().filter(|(known, _)| known.is_like(selector));
         let known = known.filter_map(|(_, bundle)| Rc::downcast::<RefCell<B>>(Rc::clone(bundle)).ok()).next();
@@ -378,118 +538,5 @@ impl Bundles {
             bundles.push((selector.clone(), Rc::clone(&bundle) as Rc<dyn Any>));
             bundle
         })
-    }
-}
-
-/// The panes of a statistic that shares its people with others.
-pub(super) struct BundledPanes<D, P, F, N: RecordIdentity<D>, T, Q: Aggregation, G, V> {
-    bundle: SharedBundle<D, P, F, N, T>,
-    /// The number of the statistic in the bundle.
-    number: usize,
-    keys: Rc<RefCell<SharedKeys<D, P, Q::Key, N, G>>>,
-    values: Rc<RefCell<HeldMeasure<D, N, Q::Measure, V>>>,
-    question: Q,
-    /// The number of batches that came.
-    batches: u64,
-    next: u64,
-}
-
-impl<D, P, F, N, T, Q, G, V> BundledPanes<D, P, F, N, T, Q, G, V>
-where
-    D: 'static,
-    P: Person,
-    F: Fn(&D) -> P + 'static,
-    N: RecordIdentity<D>,
-    T: Fn(&D) -> Time + 'static,
-    Q: Aggregation,
-    G: Fn(&D) -> Q::Key + 'static,
-    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
-{
-    pub(super) fn new(
-        bundles: &Bundles,
-        reading: RecordReading<D, PeopleUnit<P, F, N>, T, G, V>,
-        question: Q,
-        cap: Cap,
-        selector: &ContributionSelector,
-        windows: (Schedule, i64),
-    ) -> Self {
-        let RecordReading { unit, time, key, function, value, counts } = reading;
-        let bundle = bundles.of(selector, || Bundle::new(unit, time, selector.clone(), windows));
-        let (number, keys, values) =
-            bundle.borrow_mut().add(&question, cap, (key, function), (value, counts));
-        BundledPanes { bundle, number, keys, values, question, batches: 0, next: 0 }
-    }
-}
-
-impl<D, P, F, N, T, Q, G, V> StatisticPanes<N::Item, P, Q> for BundledPanes<D, P, F, N, T, Q, G, V>
-where
-    D: 'static,
-    P: Person,
-    F: Fn(&D) -> P + 'static,
-    N: RecordIdentity<D>,
-    T: Fn(&D) -> Time + 'static,
-    Q: Aggregation,
-    G: Fn(&D) -> Q::Key + 'static,
-    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
-{
-    fn take(&mut self, given: Time, items: &[N::Item]) {
-        self.bundle.borrow_mut().take(self.batches, given, items);
-        self.batches += 1;
-    }
-
-    fn next(&self) -> Option<(Interval, Time)> {
-        self.bundle.borrow().panes.closes(self.next)
-    }
-
-    fn skip_empty(&mut self, complete: Time, counted: Time) {
-        let mut bundle = self.bundle.borrow_mut();
-        let next = bundle.panes.first_to_close(self.next, complete, counted);
-        if next > self.next {
-            self.next = next;
-            bundle.next[self.number] = next;
-            bundle.give_up();
-        }
-    }
-
-    fn close(&mut self, closing: &mut Closing<'_, P, Q::Key>) -> (u64, Vec<(Q::Key, Q::Total)>) {
-        let number = self.next;
-        self.next += 1;
-        let whole = self.bundle.borrow_mut().whole(number);
-        let mut totals = Vec::new();
-        if let Some(at) = whole {
-            let (bundle, keys, mut values) =
-                (self.bundle.borrow(), self.keys.borrow(), self.values.borrow_mut());
-            if let Some((people, keys)) = bundle.people(at).zip(keys.of(at)) {
-                let question = &self.question;
-                totals = match closing.is_over_life() {
-                    false => values.close(
-                        at,
-                        people,
-                        keys,
-                        false,
-                        |person| closing.admits(person),
-                        |_, _, share, total| question.add(total.get_or_insert_default(), share),
-                    ),
-                    true => values.close(
-                        at,
-                        people,
-                        keys,
-                        true,
-                        |_| true,
-                        |person, key, share, total| {
-                            closing.count(person, key, |left| {
-                                question.add_left(total.get_or_insert_default(), share, left)
-                            });
-                        },
-                    ),
-                };
-            }
-        }
-        self.bundle.borrow_mut().closed(self.number);
-        (number, totals)
-    }
-
-    fn is_bounded(&self) -> bool {
-        self.bundle.borrow().panes.schedule.is_bounded()
     }
 }

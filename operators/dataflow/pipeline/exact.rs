@@ -124,7 +124,8 @@ where
         let counters =
             contributions.map(|contributions| (Admission::new(contributions), Vec::new().to_stream(scope)));
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
-        let panes = U::panes(&people.bundles, reading, question, cap, &selector, (schedule.clone(), late));
+        let windows = ((schedule.clone(), late), counters.is_some());
+        let panes = U::panes(&people.bundles, reading, question, cap, &selector, windows);
         let parts = bounded(people.gathered(&selector), panes, counters);
         type Sent<Q> = (u64, Portion<AggregationPart<Q>>);
         parts.sink(Exchange::new(|_: &Sent<Q>| 0), "Shown", move |(input, _)| {

@@ -30,10 +30,12 @@ mod binding;
 mod bounded;
 mod bounder;
 mod bundle;
+mod bundled;
 mod columns;
 #[cfg(feature = "cli")]
 mod exact;
 mod ledgered;
+mod overlap;
 mod panes;
 mod protect;
 mod queries;

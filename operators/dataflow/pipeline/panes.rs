@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::overlap::PaneKey;
 use crate::accounting::Interval;
 use crate::dataflow::bounding::ContributionSelector;
 use crate::dataflow::windows::Schedule;
@@ -22,8 +23,7 @@ pub(super) const SPARE: usize = 4;
 pub(super) struct PaneMap {
     pub(super) schedule: Schedule,
     late: i64,
-    /// By pane, and by the first of its windows that it counts in.
-    open: BTreeMap<(u64, u64), usize>,
+    open: BTreeMap<PaneKey, usize>,
     /// The places that have none.
     free: Vec<usize>,
     places: usize,
@@ -142,10 +142,14 @@ impl PaneMap {
     }
 
     /// The places of the panes of a window.
-    pub(super) fn panes_of(&self, window: u64) -> Vec<usize> {
+    pub(super) fn panes_of(&self, window: u64) -> BTreeMap<PaneKey, usize> {
         let of_window = self.schedule.panes(window);
         let range = (of_window.start, 0)..(of_window.end, 0);
-        self.open.range(range).filter(|((_, first), _)| *first <= window).map(|(_, &at)| at).collect()
+        self.open
+            .range(range)
+            .filter(|((_, first), _)| *first <= window)
+            .map(|(pane, at)| (*pane, *at))
+            .collect()
     }
 
     /// Takes out the panes that no window from `next` on has. Panes are in the order of their windows, so these come

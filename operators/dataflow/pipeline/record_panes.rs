@@ -109,7 +109,7 @@ where
         let number = self.next;
         self.next += 1;
         self.map.forget_last();
-        let held = self.map.panes_of(number);
+        let held: Vec<usize> = self.map.panes_of(number).into_values().collect();
         let totals = match held[..] {
             [] => Vec::new(),
             [only] if !self.map.schedule.overlaps() => self.totals(only),

@@ -295,7 +295,8 @@ where
             None => question,
         };
         let cap = question.cap(&limits)?;
-        let panes = U::panes(&people.bundles, reading, question, cap, &selector, (schedule, late));
+        let windows = ((schedule, late), counters.is_some());
+        let panes = U::panes(&people.bundles, reading, question, cap, &selector, windows);
         let parts = bounded(people.gathered(&selector), panes, counters);
         let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };

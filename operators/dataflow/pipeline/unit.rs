@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use super::aggregation::Aggregation;
 use super::bounder::{RecordReading, StatisticPanes};
-use super::bundle::{BundledPanes, Bundles};
+use super::bundle::Bundles;
+use super::bundled::BundledPanes;
 use super::protect::{OneRecordPerPerson, RecordIdentity};
 use super::record_panes::RecordPanes;
 use crate::dataflow::bounding::{Cap, ContributionSelector, Identity, Measure};
@@ -42,14 +43,15 @@ pub trait ProtectedUnit<D>: Clone + 'static {
         selector: &ContributionSelector,
     ) -> Batches<'scope, Self::Item>;
 
-    /// The panes of a statistic. Those of people share one table with the other statistics of a bundle.
+    /// The panes of a statistic over windows with their lateness, in which people are counted over several windows if that
+    /// is true. Those of people share one table with the other statistics of a bundle.
     fn panes<Q: Aggregation, T, G, V>(
         bundles: &Bundles,
         reading: RecordReading<D, Self, T, G, V>,
         question: Q,
         cap: Cap,
         selector: &ContributionSelector,
-        windows: (Schedule, i64),
+        windows: ((Schedule, i64), bool),
     ) -> Box<dyn StatisticPanes<Self::Item, Self::Person, Q>>
     where
         D: 'static,
@@ -126,7 +128,7 @@ where
         question: Q,
         cap: Cap,
         selector: &ContributionSelector,
-        windows: (Schedule, i64),
+        windows: ((Schedule, i64), bool),
     ) -> Box<dyn StatisticPanes<N::Item, P, Q>>
     where
         D: 'static,
@@ -181,7 +183,7 @@ impl<D: Travels + Clone> ProtectedUnit<D> for Records {
         question: Q,
         _: Cap,
         selector: &ContributionSelector,
-        windows: (Schedule, i64),
+        (windows, _): ((Schedule, i64), bool),
     ) -> Box<dyn StatisticPanes<D, (), Q>>
     where
         T: Fn(&D) -> Time + 'static,

@@ -26,6 +26,14 @@ impl RankedValues {
         self.values.extend_from_slice(values);
     }
 
+    /// Takes people out who were taken in.
+    pub(crate) fn remove(&mut self, other: &RankedValues) {
+        self.people = self.people.wrapping_sub(other.people);
+        let mut gone = other.clone().sorted().into_iter().peekable();
+        self.values.sort();
+        self.values.retain(|value| gone.next_if_eq(value).is_none());
+    }
+
     /// Puts all of it in order: one run.
     pub fn settle(&mut self) {
         self.values.sort_unstable();

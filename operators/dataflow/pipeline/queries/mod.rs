@@ -203,8 +203,14 @@ where
         let (posed, unanswered) = (sought.posed.clone(), sought.unanswered.clone());
         let counted = match kept {
             KeptVersions::Apart => {
-                let panes =
-                    U::panes(&people.bundles, reading, rows, cap, &selector, (schedule.clone(), late));
+                let panes = U::panes(
+                    &people.bundles,
+                    reading,
+                    rows,
+                    cap,
+                    &selector,
+                    ((schedule.clone(), late), false),
+                );
                 let parts = bounded(gathered, panes, None);
                 scanned(posed, parts, Snapshots::new(&schema, steps), (schedule, late))
             }

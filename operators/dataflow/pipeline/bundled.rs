@@ -1,0 +1,236 @@
+//! The panes of one statistic of a bundle, and the totals of its windows.
+#![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::admission::Closing;
+use super::aggregation::Aggregation;
+use super::bounder::{RecordReading, StatisticPanes};
+use super::bundle::{Bundle, Bundles, SharedBundle, WindowTotals};
+use super::columns::{HeldMeasure, SharedKeys};
+use super::protect::RecordIdentity;
+use super::unit::{People as PeopleUnit, Person};
+use crate::accounting::Interval;
+use crate::dataflow::bounding::{Cap, ContributionSelector, Measure, People};
+use crate::dataflow::windows::Schedule;
+use crate::time::Time;
+
+/// The panes of a statistic that shares its people with others.
+pub(super) struct BundledPanes<D, P, F, N: RecordIdentity<D>, T, Q: Aggregation, G, V> {
+    bundle: SharedBundle<D, P, F, N, T>,
+    /// The number of the statistic in the bundle, where people are counted over several windows.
+    counted: Option<usize>,
+    statistic: Rc<RefCell<BundledStatistic<D, P, N, Q, G, V>>>,
+    /// The number of batches that came.
+    batches: u64,
+    next: u64,
+}
+
+/// What a statistic keeps of the people of a bundle, and its totals of windows that its operator has not closed.
+struct BundledStatistic<D, P, N: RecordIdentity<D>, Q: Aggregation, G, V> {
+    keys: Rc<RefCell<SharedKeys<D, P, Q::Key, N, G>>>,
+    values: Rc<RefCell<HeldMeasure<D, N, Q::Measure, V>>>,
+    question: Q,
+    /// By window.
+    ready: VecDeque<(u64, KeyTotals<Q>)>,
+    /// Those of the last window, where the next ones follow by difference.
+    last: KeyTotals<Q>,
+}
+
+/// Totals by key, in the order of the keys.
+type KeyTotals<Q> = Vec<(<Q as Aggregation>::Key, <Q as Aggregation>::Total)>;
+
+impl<D, P, F, N, T, Q, G, V> BundledPanes<D, P, F, N, T, Q, G, V>
+where
+    D: 'static,
+    P: Person,
+    F: Fn(&D) -> P + 'static,
+    N: RecordIdentity<D>,
+    T: Fn(&D) -> Time + 'static,
+    Q: Aggregation,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+{
+    pub(super) fn new(
+        bundles: &Bundles,
+        reading: RecordReading<D, PeopleUnit<P, F, N>, T, G, V>,
+        question: Q,
+        cap: Cap,
+        selector: &ContributionSelector,
+        (windows, is_counted): ((Schedule, i64), bool),
+    ) -> Self {
+        let RecordReading { unit, time, key, function, value, counts } = reading;
+        let bundle = bundles.of(selector, || Bundle::new(unit, time, selector.clone(), windows));
+        let (keys, values) = bundle.borrow_mut().add(&question, cap, (key, function), (value, counts));
+        let (ready, last) = (VecDeque::new(), Vec::new());
+        let statistic = Rc::new(RefCell::new(BundledStatistic { keys, values, question, ready, last }));
+        let counted = is_counted.then(|| bundle.borrow_mut().count_windows());
+        if !is_counted {
+            bundle.borrow_mut().total_windows(Rc::clone(&statistic) as Rc<RefCell<dyn WindowTotals<P>>>);
+        }
+        BundledPanes { bundle, counted, statistic, batches: 0, next: 0 }
+    }
+}
+
+impl<D, P, F, N, T, Q, G, V> StatisticPanes<N::Item, P, Q> for BundledPanes<D, P, F, N, T, Q, G, V>
+where
+    D: 'static,
+    P: Person,
+    F: Fn(&D) -> P + 'static,
+    N: RecordIdentity<D>,
+    T: Fn(&D) -> Time + 'static,
+    Q: Aggregation,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+{
+    fn take(&mut self, given: Time, items: &[N::Item]) {
+        self.bundle.borrow_mut().take(self.batches, given, items);
+        self.batches += 1;
+    }
+
+    fn next(&self) -> Option<(Interval, Time)> {
+        self.bundle.borrow().closes(self.next)
+    }
+
+    fn skip_empty(&mut self, complete: Time, counted: Time) {
+        let mut bundle = self.bundle.borrow_mut();
+        let next = bundle.panes().first_to_close(self.next, complete, counted);
+        // Others may have closed windows, and given up their panes, whose totals are ready here.
+        let ready = self.statistic.borrow().ready.front().map_or(next, |(window, _)| *window);
+        let next = next.min(ready);
+        if next > self.next {
+            self.next = next;
+            bundle.closed_until(self.counted, next);
+        }
+    }
+
+    fn close(&mut self, closing: &mut Closing<'_, P, Q::Key>) -> (u64, KeyTotals<Q>) {
+        let number = self.next;
+        self.next += 1;
+        let mut bundle = self.bundle.borrow_mut();
+        let Some(counted) = self.counted else {
+            bundle.total(number);
+            let mut statistic = self.statistic.borrow_mut();
+            let is_ready = statistic.ready.front().is_some_and(|(window, _)| *window == number);
+            let ready = statistic.ready.pop_front().filter(|_| is_ready);
+            return (number, ready.map_or_else(Vec::new, |(_, totals)| totals));
+        };
+        let whole = bundle.whole(number);
+        let people = whole.and_then(|at| Some((at, bundle.people(at)?)));
+        let totals = self.statistic.borrow().totals(people, closing);
+        bundle.closed_until(Some(counted), self.next);
+        (number, totals)
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.bundle.borrow().is_bounded()
+    }
+}
+
+impl<D, P, N, Q, G, V> BundledStatistic<D, P, N, Q, G, V>
+where
+    D: 'static,
+    P: Person,
+    N: RecordIdentity<D>,
+    Q: Aggregation,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+{
+    /// The totals of the people at a place, who were gathered.
+    fn totals(
+        &self,
+        people: Option<(usize, &People<P>)>,
+        closing: &mut Closing<'_, P, Q::Key>,
+    ) -> KeyTotals<Q> {
+        let Some((at, people)) = people else { return Vec::new() };
+        let (keys, mut values) = (self.keys.borrow(), self.values.borrow_mut());
+        let Some(keys) = keys.of(at) else { return Vec::new() };
+        let question = &self.question;
+        match closing.is_over_life() {
+            false => values.close(
+                at,
+                people,
+                keys,
+                false,
+                |person| closing.admits(person),
+                |_, _, share, total| question.add(total.get_or_insert_default(), share),
+            ),
+            true => values.close(
+                at,
+                people,
+                keys,
+                true,
+                |_| true,
+                |person, key, share, total| {
+                    closing.count(person, key, |left| {
+                        question.add_left(total.get_or_insert_default(), share, left)
+                    });
+                },
+            ),
+        }
+    }
+
+    fn finish(&mut self, window: u64, totals: KeyTotals<Q>) {
+        if Q::HAS_DIFFERENCE {
+            self.last.clone_from(&totals);
+        }
+        self.ready.push_back((window, totals));
+    }
+}
+
+impl<D, P, N, Q, G, V> WindowTotals<P> for BundledStatistic<D, P, N, Q, G, V>
+where
+    D: 'static,
+    P: Person,
+    N: RecordIdentity<D>,
+    Q: Aggregation,
+    G: Fn(&D) -> Q::Key + 'static,
+    V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+{
+    fn have_difference(&self) -> bool {
+        Q::HAS_DIFFERENCE
+    }
+
+    fn take(&mut self, window: u64, people: Option<(usize, &People<P>)>) {
+        let totals = self.totals(people, &mut Closing::of_everybody());
+        self.finish(window, totals);
+    }
+
+    fn take_change(&mut self, window: u64, people: [Option<(usize, &People<P>)>; 2]) {
+        let [gone, come] = people.map(|people| self.totals(people, &mut Closing::of_everybody()));
+        let before = std::mem::take(&mut self.last);
+        let totals = exchanged(&self.question, before, gone, come);
+        self.finish(window, totals);
+    }
+}
+
+/// Totals without some that are in them, and with others.
+fn exchanged<Q: Aggregation>(
+    question: &Q,
+    mut totals: KeyTotals<Q>,
+    gone: KeyTotals<Q>,
+    come: KeyTotals<Q>,
+) -> KeyTotals<Q> {
+    let mut new = Vec::new();
+    for (key, total) in come {
+        match totals.binary_search_by(|(held, _)| held.cmp(&key)) {
+            Ok(at) => question.join(&mut totals[at].1, &total),
+            Err(_) => new.push((key, total)),
+        }
+    }
+    let mut is_left = vec![true; totals.len()];
+    for (key, total) in gone {
+        if let Ok(at) = totals.binary_search_by(|(held, _)| held.cmp(&key)) {
+            is_left[at] = question.leave(&mut totals[at].1, &total);
+        }
+    }
+    let mut is_left = is_left.into_iter();
+    totals.retain(|_| is_left.next() == Some(true));
+    if !new.is_empty() {
+        totals.append(&mut new);
+        totals.sort_by(|(one, _), (other, _)| one.cmp(other));
+    }
+    totals
+}
