@@ -226,7 +226,7 @@ impl FollowedPath<'_> {
     /// The positions that have changed since the last call.
     pub(super) fn changed_positions(&mut self) -> ChangedPositions {
         let mut all: BTreeMap<String, FilePosition> = BTreeMap::new();
-        for done in &self.done {
+        for done in self.done.iter().filter(|done| done.file.has_lines) {
             all.extend(done.file.position(true).map(|position| (done.name.clone(), position)));
         }
         let paths: BTreeSet<PathBuf> = self.known.values().map(|file| file.path.clone()).collect();
@@ -236,7 +236,9 @@ impl FollowedPath<'_> {
         for (name, _) in self.known.iter().chain(done).filter(|(_, file)| file.has_lines) {
             generations.entry(base_of(name)).or_default().push(generation_of(name));
         }
-        for (name, file) in &self.known {
+        // A restart finds a file by its lines. A position without any would keep the start of the file from being written
+        // before the positions of the same milestone are.
+        for (name, file) in self.known.iter().filter(|(_, file)| file.has_lines) {
             // In the middle of a line that is too long the former position holds.
             let position = file.position(false).or_else(|| self.reported.get(name).cloned());
             let own = generation_of(name);

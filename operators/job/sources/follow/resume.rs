@@ -34,15 +34,22 @@ pub(super) struct Reference {
 }
 
 /// What is known of a log after the search.
-#[derive(Default)]
 struct FoundLog {
     /// The newest of its files that was found.
     newest: Option<Reference>,
     /// The number of its newest file, and true if that is where it was, without a rotation since.
     last: u64,
     is_current: bool,
+    /// The number of the first of its files that was read and has no position.
+    missing: u64,
     /// True if a file of it was not found, so that its open windows are skipped.
     has_gap: bool,
+}
+
+impl Default for FoundLog {
+    fn default() -> FoundLog {
+        FoundLog { newest: None, last: 0, is_current: false, missing: u64::MAX, has_gap: false }
+    }
 }
 
 /// The outcome of the search for the file of a position, and the file if it was found.
@@ -91,6 +98,14 @@ impl FollowedPath<'_> {
             let log = logs.entry(self.base(name, &position.path)).or_default();
             log.last = log.last.max(generation);
         }
+        // A file that was read and has no position: the ones before it are the newest that can be relied on.
+        for name in reached.keys().filter(|name| positions.iter().all(|(known, _)| known != *name)) {
+            let of_log = positions.iter().find(|(known, _)| base_of(known) == base_of(name));
+            if let Some((known, position)) = of_log {
+                let log = logs.entry(self.base(known, &position.path)).or_default();
+                log.missing = log.missing.min(generation_of(name) + 1);
+            }
+        }
         let bases: Vec<PathBuf> = logs.keys().cloned().collect();
         let searched =
             self.steadily(&bases, |files| files.searched(&positions, (&reached, seen), progress))?;
@@ -127,8 +142,10 @@ impl FollowedPath<'_> {
             let generation = generation_of(&name) + 1;
             let (path, changed) = (found.0.file.path.clone(), changed(&found.0.facts));
             let is_base = path == base;
-            if log.newest.as_ref().is_none_or(|newest| (newest.generation, false) < (generation, is_base)) {
-                log.is_current = is_base && generation == log.last;
+            if generation < log.missing
+                && log.newest.as_ref().is_none_or(|newest| (newest.generation, false) < (generation, is_base))
+            {
+                log.is_current = is_base && generation == log.last && log.missing == u64::MAX;
                 log.newest = Some(Reference { generation, path, changed });
             }
             self.go_on(name, &position, found, dealer)?;
