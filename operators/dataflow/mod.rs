@@ -218,6 +218,8 @@ mod release;
 mod tests;
 mod windows;
 
+#[cfg(all(test, feature = "cli"))]
+pub(crate) use driver::InputPositions;
 pub use driver::{
     All, BATCH, Config, External, FailureKind, Fed, Feeds, Finished, Milestone, Pulled, RunError, Source,
     SourceError, Stop, Worker, WorkerDeclaration, WrittenPosition, announce_end, execute,

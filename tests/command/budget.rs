@@ -212,7 +212,7 @@ fn a_promise_about_a_span_is_never_spent_at_a_pace_that_fits_it() {
     let path = jobs.path("state/reviews.ledger");
     assert_eq!(discreet(&["ledger", "init", &path, "--config", &config]).0, 0);
     let (_, page, _) = discreet(&["ledger", "forecast", &path]);
-    assert!(page.contains("nothing was charged yet"), "{page}");
+    assert!(page.contains("the ledger holds no window that was charged"), "{page}");
     charge(std::path::Path::new(&path), "reviews", 86_400_000_000, 0.0001);
     let (_, page, _) = discreet(&["ledger", "forecast", &path]);
     assert!(page.contains("every 1 day") && page.contains("refuses   never, at this pace"), "{page}");

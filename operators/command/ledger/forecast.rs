@@ -110,7 +110,7 @@ impl AccountForecast {
         let until = last.map(|last| format!("; the last of them closes {last}")).unwrap_or_default();
         let more = if windows == 1 { "window" } else { "windows" };
         match self.forecast.outlook() {
-            Outlook::Unseen => "unknown: nothing was charged yet".into(),
+            Outlook::Unseen => "unknown: the ledger holds no window that was charged".into(),
             Outlook::Endless => "never, at this pace".into(),
             Outlook::Refused { pace, window } => {
                 let Pace { job, release, .. } = &self.forecast.paces()[*pace];

@@ -22,6 +22,8 @@ pub use feed::{Fed, Feeds};
 pub(super) use gaps::InputGaps;
 #[cfg(feature = "cli")]
 pub(crate) use peers::Peers;
+#[cfg(all(test, feature = "cli"))]
+pub(crate) use positions::InputPositions;
 pub use positions::{Milestone, WrittenPosition};
 pub use run::Worker;
 pub use run::execute;

@@ -121,7 +121,7 @@ impl Job {
         let _ = clock_word.0.set(Arc::clone(&clock));
         let clock: Arc<dyn Clock> = clock;
         let rotation = out.map(|path| Rotation { reopen, path, notice, is_reported: false });
-        vitals.begins(self, self.source.late, &offers, (Arc::clone(&clock), &gate));
+        vitals.begins(self, self.source.late, &offers, (Arc::clone(&clock), &gate), crew);
         let on_release = with_vitals(on_release, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = PublicationSchedule::OnTime {

@@ -109,8 +109,16 @@ impl Vitals {
         late: Option<Span>,
         offers: &[ReleasePlan],
         (clock, gate): (Arc<dyn Clock>, &Gate),
+        crew: Crew,
     ) {
-        let start = start_line(job, late, offers, (clock.now(), gate.settled()));
+        // What is settled the first process alone knows.
+        let start = match crew.process {
+            0 => start_line(job, late, offers, (clock.now(), gate.settled())),
+            process => format!(
+                "job {}, version {}, as process {process} of {}; its windows leave by process 0",
+                job.name, job.version, crew.processes
+            ),
+        };
         let mut known = self.lock();
         known.budget_status = gate.budget_at_start(job.account().name()).cloned();
         known.written_since = gate.written_since();

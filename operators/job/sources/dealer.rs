@@ -36,6 +36,8 @@ pub(super) enum DealerMessage {
 /// Whole lines of one chunk.
 pub(super) struct LineChunk {
     pub(super) lines: Vec<u8>,
+    /// The number of lines that were too long; they are not in it.
+    pub(super) too_long: u64,
     pub(super) quotes: bool,
     /// The columns of their file; `None` where each line names its fields.
     pub(super) columns: Option<Arc<CsvColumns>>,
@@ -135,11 +137,12 @@ impl Dealer {
         if piece.too_long > 0 {
             self.fault.bad(piece.too_long);
         }
-        if piece.lines.is_empty() {
+        if piece.lines.is_empty() && piece.too_long == 0 {
             return Ok(());
         }
         let (columns, number, latest) = (columns.cloned(), self.given, self.latest);
-        let chunk = LineChunk { lines: piece.lines, quotes: piece.quotes, columns, number, place, latest };
+        let Piece { lines, quotes, too_long, .. } = piece;
+        let chunk = LineChunk { lines, too_long, quotes, columns, number, place, latest };
         self.given += 1;
         worker.send(DealerMessage::Chunk(chunk)).map_err(|_| DealerGone)
     }

@@ -63,7 +63,7 @@ pub(super) struct UnreadableLine {
 }
 
 /// The words for a line that is longer than any that is read.
-const TOO_LONG: &str = "more than 1 MiB";
+pub(super) const TOO_LONG: &str = "more than 1 MiB";
 
 /// The words for a person or an id that is longer than any that is read.
 const LONG_ID: &str = "more than 64 KiB";

@@ -10,7 +10,7 @@ use memchr::memchr_iter;
 
 use super::dealer::{Brake, DealerMessage, LineChunk, Progress, RecordCounts, SourceFault};
 use super::identity::PersonIdentity;
-use super::line_reader::LineReader;
+use super::line_reader::{LineReader, TOO_LONG};
 use super::lines::LineFormat;
 use super::maker::{Made, Maker, SourceRecord};
 use super::milestones::Milestones;
@@ -246,7 +246,8 @@ impl Lines {
     }
 
     fn begin(&mut self, chunk: LineChunk) {
-        let LineChunk { lines, quotes, columns, number, place, latest } = chunk;
+        let LineChunk { lines, too_long, quotes, columns, number, place, latest } = chunk;
+        (0..too_long).for_each(|_| self.handle.survey.unreadable(place.clone(), None, TOO_LONG));
         if let Some(columns) = columns {
             self.format = LineFormat::Csv(columns);
         }

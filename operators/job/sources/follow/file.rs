@@ -48,6 +48,11 @@ impl FoundFile {
         FoundFile { path: path.to_owned(), id, length: facts.len(), node, open: None }
     }
 
+    /// The file, if it is open.
+    pub(super) fn opened(&self) -> Option<&File> {
+        self.open.as_ref()
+    }
+
     /// Opens it, unless it is packed; returns false if its name is another file's by now.
     pub(super) fn open(&mut self) -> io::Result<bool> {
         if Packing::of(&self.path) != Packing::Plain {
@@ -213,6 +218,11 @@ impl FollowedFile {
             Some(_) if self.packing != Packing::Plain => Content::begins(other, &self.path),
             Some((file, _)) => Content::is_prefix(other, &mut Positioned { file: &file, at: 0 }),
         }
+    }
+
+    /// Returns true if it has bytes that were not read.
+    pub(super) fn has_more(&self) -> io::Result<bool> {
+        Ok(self.now()?.is_some_and(|(_, length)| length > self.content.length()))
     }
 
     /// The file itself and its length; `None` if it is neither open nor where it was.

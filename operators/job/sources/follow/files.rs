@@ -69,8 +69,9 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) reported: BTreeMap<String, FilePosition>,
     /// True once positions were reported by this run.
     pub(super) has_reported: bool,
-    /// The names of files that a restart finds, by a position or by their start.
-    pub(super) sure: BTreeSet<String>,
+    /// The names of files that were reported by themselves, so that a restart finds them; true for those that had lines
+    /// then.
+    pub(super) sure: BTreeMap<String, bool>,
     /// The lengths up to which files were last reported to have been read.
     pub(super) reached: BTreeMap<String, u64>,
     pub(super) accord: Option<InputAgreement>,
@@ -136,7 +137,7 @@ impl<'a> FollowedPath<'a> {
             generations: BTreeMap::new(),
             reported: BTreeMap::new(),
             has_reported: false,
-            sure: BTreeSet::new(),
+            sure: BTreeMap::new(),
             reached: BTreeMap::new(),
             is_shared: accord.is_some(),
             accord,
@@ -157,7 +158,9 @@ impl<'a> FollowedPath<'a> {
     ) -> Result<Present, ReadStop> {
         let Listed { is_there, is_whole } = self.list(unseen, dealer, progress)?;
         let mut complete = is_there && self.undecided.is_empty();
-        let names: Vec<String> = self.known.keys().cloned().collect();
+        let mut names: Vec<String> = self.known.keys().cloned().collect();
+        // What a file without a name holds may have been packed under another one, which is read first.
+        names.sort_by_key(|name| self.known.get(name).is_some_and(|file| !file.is_listed));
         for some in names.chunks(HELD_OPEN) {
             for name in some {
                 complete &= self.read_file(name, u64::MAX, dealer, progress)?;
@@ -314,6 +317,17 @@ impl<'a> FollowedPath<'a> {
         name
     }
 
+    /// The logs of the path of which rotation gave this name: those that are there, and those that were, which may be
+    /// gone for a moment.
+    pub(super) fn logs_of(&self, path: &Path) -> Vec<PathBuf> {
+        let was_there = |log: &PathBuf| self.generations.contains_key(&name_within(self.path, log));
+        rotated_logs(path)
+            .filter(|log| {
+                is_named_by(self.path, log) && (log.is_file() || log == self.path || was_there(log))
+            })
+            .collect()
+    }
+
     /// Compares a new file with those that were read.
     fn compare(&mut self, found: &FoundFile) -> io::Result<NewFile> {
         let (path, id, length) = (&found.path, found.id, found.length);
@@ -325,7 +339,7 @@ impl<'a> FollowedPath<'a> {
             since.elapsed() > self.format.sizes.patience / SETTLED
         };
         // A file that had another rotated name at the last look, as `a.log.1` before it is `a.log.2.gz`.
-        let logs: Vec<PathBuf> = rotated_logs(path).filter(|log| is_named_by(self.path, log)).collect();
+        let logs = self.logs_of(path);
         let is_of_one_log =
             |file: &FollowedFile| logs.iter().any(|log| RotationName::of(log, &file.path).is_some());
         let done = self.done.iter().map(|done| (&done.name, &done.file));
@@ -339,9 +353,7 @@ impl<'a> FollowedPath<'a> {
             }
             if !file.has_lines {
                 // What that file has is read first; then it can be compared.
-                let has_more =
-                    fs::metadata(&file.path).is_ok_and(|facts| facts.len() > file.content.length());
-                if is_sibling && has_more && !is_settled {
+                if is_sibling && file.has_more()? {
                     return Ok(NewFile::Undecided);
                 }
                 continue;
@@ -397,10 +409,26 @@ impl<'a> FollowedPath<'a> {
             Comparison::Shorter | Comparison::Other => {}
         }
         let found = file.give_up();
-        let base = base_of(name).to_owned();
+        let (base, is_listed) = (base_of(name).to_owned(), file.is_listed);
         self.remember(name.to_owned(), file);
-        self.begin(&base, found);
+        // It was renamed as well, and may have been packed and read under that name.
+        if is_listed || !self.has_text_of(&found).map_err(|error| unreadable(&base, &error))? {
+            self.begin(&base, found);
+        }
         Ok(())
+    }
+
+    /// Returns true if another file was read that has all of the text of this one.
+    fn has_text_of(&self, found: &FoundFile) -> io::Result<bool> {
+        let Some(open) = found.opened() else { return Ok(false) };
+        let length = open.metadata()?.len();
+        let done = self.done.iter().map(|done| &done.file);
+        for file in self.known.values().chain(done).filter(|file| file.has_lines && file.id != found.id) {
+            if file.content.length() == length && file.content.is_of(open)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Ends a file that is gone.

@@ -99,6 +99,22 @@ pub(super) struct Candidate {
     pub(super) is_whole: bool,
 }
 
+impl Candidate {
+    /// The plain file in which a position was, where its number and its time of birth tell it from any other.
+    pub(super) fn by_node(position: &FilePosition, base: &Path) -> Option<Candidate> {
+        let mut paths = vec![position.path.clone(), base.to_owned()];
+        paths.extend(siblings_of(base));
+        let found = paths.into_iter().filter(|path| Packing::of(path) == Packing::Plain).find_map(|path| {
+            let facts = fs::metadata(&path).ok()?;
+            let is_same = position.node.is_sure() && FileNode::of(&facts) == position.node;
+            is_same.then(|| (path, facts))
+        });
+        let (path, facts) = found?;
+        let (id, changed) = (FileId::of(&facts), changed(&facts));
+        Some(Candidate { path, id, is_same: true, changed, is_whole: true })
+    }
+}
+
 /// A position, with the path that its log had before it was rotated, and the files that may be its own.
 pub(super) struct Wanted {
     pub(super) name: String,

@@ -117,12 +117,10 @@ pub(super) fn siblings_of(path: &Path) -> Vec<PathBuf> {
     siblings
 }
 
-/// The logs that are there of which rotation gave this name.
+/// The logs of which rotation gives this name, whether they are there or not.
 pub(super) fn rotated_logs(path: &Path) -> impl Iterator<Item = PathBuf> {
     let logs: Vec<String> = name_of(path).iter().flat_map(|name| logs_of(name)).collect();
-    logs.into_iter()
-        .map(|log| path.with_file_name(log))
-        .filter(|log| RotationName::of(log, path).is_some() && log.is_file())
+    logs.into_iter().map(|log| path.with_file_name(log)).filter(|log| RotationName::of(log, path).is_some())
 }
 
 /// Returns true if `path` is a name that rotation gives to a file named `name`, or to a copy of it:

@@ -54,6 +54,11 @@ impl FileNode {
         FileNode { number: facts.ino(), born: facts.created().ok().map_or(0, nanoseconds) }
     }
 
+    /// The time at which it came, in nanoseconds.
+    pub(super) fn born(self) -> u64 {
+        self.born
+    }
+
     /// Returns true if no other file can have both numbers.
     pub(super) fn is_sure(self) -> bool {
         self.born > 0
@@ -179,18 +184,16 @@ impl FollowedPath<'_> {
         let mut all = ChangedPositions::new();
         if !self.has_reported && self.sure.is_empty() {
             all.extend(self.reported.iter().map(|(name, position)| (name.clone(), Some(position.write()))));
-            let found = self.reported.iter().filter(|(_, position)| position.has_lines);
-            self.sure.extend(found.map(|(name, _)| name.clone()));
+            self.sure.extend(self.reported.iter().map(|(name, position)| (name.clone(), position.has_lines)));
         }
         let done = self.done.iter().map(|done| (&done.name, &done.file));
         for (name, file) in self.known.iter().chain(done) {
-            if file.has_lines
-                && !self.sure.contains(name)
-                && let Some(position) = file.position(false)
-            {
-                let start = FilePosition { is_from_start: true, ..position };
+            // One without a line as it is: what comes to its log while nobody reads came after it.
+            let is_due = self.sure.get(name).is_none_or(|had_lines| file.has_lines && !had_lines);
+            if is_due && let Some(position) = file.position(false) {
+                let start = FilePosition { is_from_start: file.has_lines, ..position };
                 all.push((name.clone(), Some(start.write())));
-                self.sure.insert(name.clone());
+                self.sure.insert(name.clone(), file.has_lines);
             }
         }
         all
@@ -236,8 +239,8 @@ impl FollowedPath<'_> {
         for (name, _) in self.known.iter().chain(done).filter(|(_, file)| file.has_lines) {
             generations.entry(base_of(name)).or_default().push(generation_of(name));
         }
-        // A restart finds a file by its lines. A position without any would keep the start of the file from being written
-        // before the positions of the same milestone are.
+        // One without a line is reported by itself: here it would hold the start of the file back, for as long as windows
+        // need what lies before this place in others.
         for (name, file) in self.known.iter().filter(|(_, file)| file.has_lines) {
             // In the middle of a line that is too long the former position holds.
             let position = file.position(false).or_else(|| self.reported.get(name).cloned());
@@ -253,6 +256,14 @@ impl FollowedPath<'_> {
         }
         let gone = self.reported.keys().filter(|name| !all.contains_key(*name));
         let mut changed: ChangedPositions = gone.map(|name| (name.clone(), None)).collect();
+        let done = |name: &String| self.done.iter().any(|done| done.name == *name);
+        let is_there = |name: &String| self.known.contains_key(name) || done(name);
+        let empty = self.sure.iter().filter(|(name, had_lines)| !**had_lines && !is_there(name));
+        let empty: Vec<String> = empty.map(|(name, _)| name.clone()).collect();
+        for name in empty {
+            self.sure.remove(&name);
+            changed.push((name, None));
+        }
         // The first time, all of them.
         let of_former = !std::mem::replace(&mut self.has_reported, true);
         let is_new =

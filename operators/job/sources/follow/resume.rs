@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use super::content::Content;
 use super::file::{FileId, FollowedFile};
-use super::files::{FollowedPath, base_of, generation_of, is_named_by, present};
-use super::found::{Found, Search, Wanted, assign, found};
-use super::names::{rotated_logs, siblings_of};
+use super::files::{FollowedPath, base_of, generation_of, present};
+use super::found::{Candidate, Found, Search, Wanted, assign, found};
+use super::names::siblings_of;
 use super::position::{FilePosition, ReachedMark, changed, read_seen};
 use crate::dataflow::SourceError;
 use crate::gate::Positions;
@@ -37,6 +37,8 @@ pub(super) struct Reference {
 struct FoundLog {
     /// The newest of its files that was found.
     newest: Option<Reference>,
+    /// The file where it was, if that had no lines.
+    empty: Option<Reference>,
     /// The number of its newest file, and true if that is where it was, without a rotation since.
     last: u64,
     is_current: bool,
@@ -48,7 +50,7 @@ struct FoundLog {
 
 impl Default for FoundLog {
     fn default() -> FoundLog {
-        FoundLog { newest: None, last: 0, is_current: false, missing: u64::MAX, has_gap: false }
+        FoundLog { newest: None, empty: None, last: 0, is_current: false, missing: u64::MAX, has_gap: false }
     }
 }
 
@@ -142,7 +144,10 @@ impl FollowedPath<'_> {
             let generation = generation_of(&name) + 1;
             let (path, changed) = (found.0.file.path.clone(), changed(&found.0.facts));
             let is_base = path == base;
-            if generation < log.missing
+            if !position.has_lines && is_base {
+                // What was written to it may have been cut off: nothing tells.
+                log.empty = Some(Reference { generation, path, changed: position.node.born() });
+            } else if generation < log.missing
                 && log.newest.as_ref().is_none_or(|newest| (newest.generation, false) < (generation, is_base))
             {
                 log.is_current = is_base && generation == log.last && log.missing == u64::MAX;
@@ -157,7 +162,7 @@ impl FollowedPath<'_> {
         }
         let mut doubts = Vec::new();
         for (path, log) in logs.iter().filter(|(_, log)| !log.is_current && !log.has_gap) {
-            let newest = log.newest.as_ref();
+            let newest = log.newest.as_ref().or(log.empty.as_ref());
             let read = |files: &mut Self| files.between(path, newest, seen, (dealer, progress));
             doubts.extend(self.steadily(std::slice::from_ref(path), read)?);
         }
@@ -208,8 +213,9 @@ impl FollowedPath<'_> {
     ) -> Result<Vec<SearchedFile>, ReadStop> {
         let there = present(self.path)?;
         let mut wanted = Vec::new();
-        // Any other file may begin like one without a line.
-        for (name, position) in positions.iter().filter(|(_, position)| position.has_lines) {
+        let (with_lines, empty): (Vec<_>, Vec<_>) =
+            positions.iter().partition(|(_, position)| position.has_lines);
+        for (name, position) in with_lines {
             let base = self.base(name, &position.path);
             let mark = reached.get(name).cloned();
             wanted.push(Wanted::new((name.clone(), position.clone()), base, mark, &there, progress)?);
@@ -223,6 +229,17 @@ impl FollowedPath<'_> {
                 _ => None,
             };
             searched.push(SearchedFile { name, position, base, outcome, found });
+        }
+        // Any other file may begin like one without a line: the number of the file tells them apart.
+        for (name, position) in empty {
+            let base = self.base(name, &position.path);
+            if let Some(candidate) = Candidate::by_node(position, &base)
+                && let Some(found) = self.opened(position, &candidate.path, progress)?
+            {
+                let (name, position) = (name.clone(), position.clone());
+                let outcome = Search::Found(candidate);
+                searched.push(SearchedFile { name, position, base, outcome, found: Some(found) });
+            }
         }
         Ok(searched)
     }
@@ -261,8 +278,7 @@ impl FollowedPath<'_> {
         let Some(name) = Path::new(base_of(name)).file_name() else { return self.path.to_owned() };
         // A file that had been rotated when it was first seen has the name that it had then.
         let first = path.with_file_name(name);
-        let log = rotated_logs(&first).find(|log| is_named_by(self.path, log));
-        log.unwrap_or(first)
+        self.logs_of(&first).into_iter().next().unwrap_or(first)
     }
 
     /// Takes up a file at its position.

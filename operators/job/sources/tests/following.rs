@@ -1,11 +1,13 @@
 //! Sources without an end.
 
+use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
-use crate::dataflow::{Clock, ClockReading, GuardedClock, Milestone, SystemClock};
+use crate::dataflow::{Clock, ClockReading, GuardedClock, InputPositions, Milestone, SystemClock};
 use crate::gate::Positions;
+use crate::ledger::Name;
 use crate::time::Span;
 
 /// The system's clock, which somebody may set.
@@ -23,8 +25,10 @@ pub(super) struct Followed {
     pub(super) found: Vec<Given>,
     pub(super) complete: Vec<i64>,
     pub(super) gaps: Vec<(i64, i64)>,
-    /// The resume positions of the last checkpoint.
+    /// The resume positions that were written last.
     pub(super) positions: Positions,
+    /// Those that wait for windows that need the lines before them.
+    waiting: Rc<InputPositions>,
     pub(super) progress: Arc<Progress>,
     /// What the operator was warned of.
     pub(super) warnings: Arc<Mutex<Vec<String>>>,
@@ -70,39 +74,52 @@ impl Followed {
         let mut parts = of(&input, workers);
         let former = if positions.is_empty() { Vec::new() } else { vec![positions.clone()] };
         parts.iter_mut().for_each(|part| part.resume(former.clone()).unwrap());
+        Followed { positions, warnings, ..Followed::of(parts, input.progress()) }
+    }
+
+    pub(super) fn of(parts: Vec<SourcePart<Id, Id>>, progress: Arc<Progress>) -> Followed {
+        let waiting = InputPositions::new(0, true);
+        waiting.join(&Name::new("job", "a").unwrap(), |_| Ok::<_, ()>(None)).unwrap();
         Followed {
+            complete: vec![i64::MIN; parts.len()],
             parts,
             found: Vec::new(),
-            complete: vec![i64::MIN; workers],
             gaps: Vec::new(),
-            positions,
-            progress: input.progress(),
-            warnings,
+            positions: Positions::new(),
+            waiting,
+            progress,
+            warnings: Arc::default(),
         }
     }
 
     /// Settles, and takes the resume positions behind everything found.
     pub(super) fn checkpoint(&mut self) -> Result<(), SourceError> {
-        self.take_positions(|_| true)
+        self.take_positions(1)
     }
 
-    /// Settles, and takes the resume positions that hold while every line is needed.
+    /// Settles, and takes the resume positions that hold while every line since the last checkpoint is needed.
     pub(super) fn begin(&mut self) -> Result<(), SourceError> {
-        self.take_positions(|milestone| milestone.latest == i64::MIN)
+        self.take_positions(0)
     }
 
-    fn take_positions(&mut self, takes: impl Fn(&Milestone) -> bool) -> Result<(), SourceError> {
+    /// Takes the positions that hold while lines of this time are needed: all lines are of time 0.
+    fn take_positions(&mut self, needed: i64) -> Result<(), SourceError> {
         // The last lines may be found between two marks.
         self.settle()?;
         self.settle()?;
-        let all = self.parts.iter_mut().flat_map(|part| std::iter::from_fn(|| part.milestone()));
-        for milestone in all.filter(takes) {
+        for milestone in self.parts.iter_mut().flat_map(|part| std::iter::from_fn(|| part.milestone())) {
             assert_eq!(milestone.parts, 1);
-            for (name, position) in milestone.changed {
-                match position {
-                    Some(position) => _ = self.positions.insert(name, position),
-                    None => _ = self.positions.remove(&name),
-                }
+            let latest = milestone.latest.min(0);
+            self.waiting.add(0, Milestone { latest, ..milestone });
+        }
+        let Some(update) = self.waiting.settled(0, Some(needed)) else { return Ok(()) };
+        if update.replaces {
+            self.positions.clear();
+        }
+        for (_, name, position) in update.changed {
+            match position {
+                Some(position) => _ = self.positions.insert(name, position),
+                None => _ = self.positions.remove(&name),
             }
         }
         Ok(())
@@ -264,15 +281,7 @@ fn processes_share_what_is_appended() {
         })
         .collect();
     let parts = (0..4).map(|worker| inputs[worker / 2].part(worker)).collect();
-    let mut followed = Followed {
-        parts,
-        found: Vec::new(),
-        complete: vec![i64::MIN; 4],
-        gaps: Vec::new(),
-        positions: Positions::new(),
-        progress: inputs[0].progress(),
-        warnings: Arc::default(),
-    };
+    let mut followed = Followed::of(parts, inputs[0].progress());
     let mut expected = Vec::new();
     for round in 0..40 {
         let lines: Vec<String> = (0..7).map(|line| format!("u{round}-{line}\n")).collect();

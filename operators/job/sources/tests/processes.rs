@@ -7,7 +7,6 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use super::following::{Followed, Settable};
 use super::*;
 use crate::dataflow::{Clock, SystemClock};
-use crate::gate::Positions;
 use crate::job::sources::accord::ClusterLinks;
 
 /// One of two processes, which hear each other.
@@ -44,10 +43,7 @@ pub(super) fn two(sources: [&(SourceSpec, Protected); 2], clocks: [&Arc<Settable
         let pace = InputPace::Follow(Arc::clone(clocks[process]) as Arc<dyn Clock>);
         let wanted = wanted(&[], &[], false);
         let input = open_in(sizes(64), source, person, wanted, pace, crew, Brake::new()).unwrap();
-        let parts = vec![input.part(process)];
-        let (complete, gaps, progress) = (vec![i64::MIN], Vec::new(), input.progress());
-        let (positions, warnings) = (Positions::new(), Arc::default());
-        Followed { parts, found: Vec::new(), complete, gaps, positions, progress, warnings }
+        Followed::of(vec![input.part(process)], input.progress())
     })
 }
 

@@ -42,6 +42,13 @@ impl Restarted<'_> {
         }
     }
 
+    /// Writes the positions that hold while every line since the last checkpoint is needed.
+    fn begin(&mut self, log: &Log) {
+        self.up(log).begin().unwrap();
+        let Restarted { running, positions, .. } = self;
+        running.iter().for_each(|running| positions.clone_from(&running.positions));
+    }
+
     fn kill(&mut self) {
         if let Some(running) = self.running.take() {
             self.kept.extend(running.found.into_iter().take(self.sure));
@@ -55,6 +62,7 @@ impl Restarted<'_> {
 enum Life {
     Step(Step),
     Checkpoint,
+    Begin,
     Kill,
 }
 
@@ -62,6 +70,7 @@ fn life() -> impl Strategy<Value = Life> {
     prop_oneof![
         4 => step().prop_map(Life::Step),
         1 => Just(Life::Checkpoint),
+        1 => Just(Life::Begin),
         1 => Just(Life::Kill),
     ]
 }
@@ -76,9 +85,10 @@ proptest! {
         lives in prop::collection::vec(life(), 4..20),
         path in 0..PATHS.len(),
         is_table in any::<bool>(),
+        first in prop_oneof![Just(0u64), Just(50)],
     ) {
         let mut log = Log::either("any-restart", is_table);
-        log.write(50);
+        log.write(first);
         let mut reader = Restarted {
             path: PATHS[path],
             running: None,
@@ -97,6 +107,7 @@ proptest! {
             };
             match life {
                 Life::Checkpoint => reader.checkpoint(&log),
+                Life::Begin => reader.begin(&log),
                 Life::Kill => reader.kill(),
                 Life::Step(Step::Write(lines)) => log.write(*lines),
                 Life::Step(Step::Reopen) => log.reopen(),
@@ -192,6 +203,48 @@ fn a_file_of_which_all_is_needed_is_found_under_any_name() {
         let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
         assert_eq!((resumed.settle().unwrap(), resumed.gaps.is_empty()), (50, false), "{path}, {packs}");
     }
+}
+
+// Refutes a log that was empty at first and is forgotten: the file before it and the one after it are known, and what
+// came between them is taken for read.
+#[test]
+fn a_log_that_was_empty_at_first_is_read_again() {
+    for path in PATHS {
+        let mut log = Log::new("empty-at-first");
+        log.write(50);
+        let mut followed = log.follow(path);
+        followed.begin().unwrap();
+        log.rename();
+        log.reopen();
+        followed.begin().unwrap();
+        log.write(30);
+        followed.begin().unwrap();
+        log.rename();
+        log.reopen();
+        log.write(20);
+        followed.begin().unwrap();
+        assert_eq!(files(&followed.positions), 3, "{path}");
+        let mut resumed =
+            Followed::resumed(&log.source(path), &Arc::default(), 2, followed.positions.clone());
+        assert_eq!((resumed.settle().unwrap(), resumed.gaps.len()), (100, 0), "{path}");
+    }
+}
+
+// Refutes a file that is passed over because the ones before and after it are known.
+#[test]
+fn a_file_that_was_read_and_has_no_position_is_read_again() {
+    let mut log = Log::new("no-position");
+    let mut followed = log.follow("a.log");
+    for lines in [50, 30, 20] {
+        log.rename();
+        log.reopen();
+        log.write(lines);
+        followed.begin().unwrap();
+    }
+    let mut positions = followed.positions.clone();
+    assert!(positions.remove("//1").is_some(), "{:?}", positions.keys());
+    let mut resumed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+    assert_eq!((resumed.settle().unwrap(), resumed.gaps.len()), (100, 0));
 }
 
 // Refutes a gap where the oldest of a log's files is removed, as each rotation does, and none where a log is

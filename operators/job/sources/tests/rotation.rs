@@ -226,6 +226,56 @@ fn a_cut_file_that_is_as_long_again_is_read() {
     assert_eq!(fs::metadata(log.place.path("a.log")).unwrap().len(), 500 * line(1_000).len() as u64);
 }
 
+// Refutes a file that is read under its packed name and through its open handle: within one look it was cut, renamed
+// and packed.
+#[test]
+fn a_file_that_was_cut_renamed_and_packed_within_a_look_counts_once() {
+    for path in PATHS {
+        let mut log = Log::new("cut-and-packed");
+        log.write(40);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        log.copy_and_cut();
+        log.write(20);
+        log.rename();
+        log.reopen();
+        log.write(20);
+        log.copy_and_cut();
+        log.copy_and_cut();
+        log.pack("a.log.3");
+        followed.settle().unwrap();
+        log.write(20);
+        followed.settle().unwrap();
+        log.check(std::slice::from_ref(&followed)).unwrap_or_else(|wrong| panic!("{path}: {wrong}"));
+    }
+}
+
+// Refutes a packed file that is another one while its log has no name: a rotation is between two steps.
+#[test]
+fn a_packed_file_is_known_while_its_log_is_away() {
+    let mut log = Log::new("log-away");
+    log.write(30);
+    let mut followed = log.follow("a.log*");
+    followed.settle().unwrap();
+    // The middle one is seen first under its rotated name.
+    for lines in [20, 10] {
+        log.rename();
+        log.reopen();
+        log.write(lines);
+    }
+    followed.settle().unwrap();
+    log.rename();
+    log.reopen();
+    followed.settle().unwrap();
+    log.pack("a.log.2");
+    log.rename();
+    followed.settle_for(Duration::from_millis(400)).unwrap();
+    log.reopen();
+    log.write(5);
+    followed.settle().unwrap();
+    log.check(std::slice::from_ref(&followed)).unwrap();
+}
+
 // Refutes a packed sibling that is read again, that ends the source while it is being written, or that hides
 // a file of other content.
 #[test]
