@@ -7,8 +7,9 @@ use super::*;
 /// Lines in which each field is missing now and then.
 fn csv() -> String {
     let mut text = "who,page,shop,price,size\n".to_owned();
-    let field =
-        |number: usize, absent: usize, text: String| if number % absent == 0 { String::new() } else { text };
+    let field = |number: usize, absent: usize, text: String| {
+        if number.is_multiple_of(absent) { String::new() } else { text }
+    };
     for number in 1..3_000 {
         let page = field(number, 7, format!("p{}", number % 5));
         let shop = field(number, 11, format!("s{}", number / 3 % 4));

@@ -107,7 +107,7 @@ impl Candidate {
         let found = paths.into_iter().filter(|path| Packing::of(path) == Packing::Plain).find_map(|path| {
             let facts = fs::metadata(&path).ok()?;
             let is_same = position.node.is_sure() && FileNode::of(&facts) == position.node;
-            is_same.then(|| (path, facts))
+            is_same.then_some((path, facts))
         });
         let (path, facts) = found?;
         let (id, changed) = (FileId::of(&facts), changed(&facts));

@@ -13,9 +13,10 @@ pub(super) struct Case {
 }
 
 pub(super) fn case(seed: u64, random: &mut Random) -> Case {
-    let schedule = match random.below(3) {
+    let schedule = match random.below(4) {
         0 => Schedule::tumbling(span(10), 0, Some(HORIZON)),
         1 => Schedule::sliding(span(30), span(10), 0, Some(HORIZON)),
+        2 => Schedule::sliding(span(40), span(4), 0, Some(HORIZON)),
         _ => Schedule::sliding(span(25), span(15), -20, Some(HORIZON)),
     };
     let mut records = events(random);
