@@ -220,6 +220,8 @@ mod windows;
 
 #[cfg(all(test, feature = "cli"))]
 pub(crate) use driver::InputPositions;
+#[cfg(feature = "arrow")]
+pub(crate) use driver::silently;
 pub use driver::{
     All, BATCH, Config, External, FailureKind, Fed, Feeds, Finished, Milestone, Pulled, RunError, Source,
     SourceError, Stop, Worker, WorkerDeclaration, WrittenPosition, announce_end, execute,

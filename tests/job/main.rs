@@ -7,6 +7,7 @@
 mod agreement;
 mod clock;
 mod cluster;
+mod columns;
 mod evolves;
 mod exits;
 mod fields;

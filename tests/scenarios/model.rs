@@ -62,6 +62,9 @@ pub(crate) struct Rule(pub(crate) Combination, pub(crate) Because);
 
 use Because::{Check, Mode, Senseless};
 
+/// The words of a field that need a feature, and are tested in `tests/job/columns.rs`.
+pub(crate) const OF_FEATURES: &[(&str, &str)] = &[("source.type", "parquet"), ("source.type", "arrow")];
+
 const RUNS: &[&str] = &["best", "buffered", "square-root", "tree", "fresh"];
 const TIMED: &[&str] = &["second", "hour", "day", "month"];
 const WRITTEN: &[&str] = &["csv", "jsonl", "combined"];

@@ -234,6 +234,8 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 thread_local! {
     /// True if this thread draws for a dataflow.
     static DRAWS: Cell<bool> = const { Cell::new(false) };
+    /// True while this thread decodes what another library reads.
+    static DECODES: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Marks this thread, a gate's, as one that draws for a dataflow: its panic ends the run.
@@ -248,6 +250,9 @@ pub(crate) fn end_the_process_on_panic() {
     ONCE.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panicked| {
+            if DECODES.get() {
+                return;
+            }
             let thread = thread::current();
             let name = thread.name().unwrap_or_default();
             let peer = name.strip_prefix("timely:recv-").or(name.strip_prefix("timely:send-"));
@@ -267,6 +272,18 @@ pub(crate) fn end_the_process_on_panic() {
             process::exit(70);
         }));
     });
+}
+
+/// Calls a decoder of another library; `None` where it panics. The message of that panic may contain a value
+/// of a record, and is not printed.
+#[cfg(feature = "arrow")]
+pub(crate) fn silently<T>(decode: impl FnOnce() -> T) -> Option<T> {
+    end_the_process_on_panic();
+    DECODES.set(true);
+    // A decoder that panicked is not called again.
+    let decoded = panic::catch_unwind(panic::AssertUnwindSafe(decode)).ok();
+    DECODES.set(false);
+    decoded
 }
 
 /// Lets the connections of this process break: it has reported how it ends.

@@ -16,6 +16,8 @@ pub use config::Config;
 pub(crate) use config::Joined;
 pub use connect::announce_end;
 pub(super) use failure::draws_for_a_dataflow;
+#[cfg(feature = "arrow")]
+pub(crate) use failure::silently;
 pub use failure::{FailureKind, Finished, RunError};
 pub use feed::{External, WorkerDeclaration};
 pub use feed::{Fed, Feeds};

@@ -74,7 +74,8 @@ fn times(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
             (false, true) => ", or no from and until in [job]: they select records by time",
             (false, false) => ", or order = \"any\": sorted is by time",
         };
-        let remedy = format!("time = {{ field = .., format = .. }}{unless}");
+        let format = if tables.source.records.is_columnar() { "" } else { ", format = .." };
+        let remedy = format!("time = {{ field = ..{format} }}{unless}");
         root.node("source")?.record_mistake::<()>(MistakeDetail::new(
             MistakeKind::Missing,
             "no time",

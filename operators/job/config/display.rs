@@ -11,7 +11,7 @@ use super::log::{LogFormat, LogLevel, LogSpec};
 use super::privacy::{Missing, Protected};
 use super::release::{CostSpec, PriceSpec, ReleaseSpec};
 use super::source::{HttpSpec, RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
-use super::{Job, Privacy, WatchSpec};
+use super::{Job, Privacy, TimeFormat, WatchSpec};
 use crate::accounting::{Omega, Promise};
 use crate::time::{Span, Time, in_words};
 
@@ -64,12 +64,14 @@ fn log(f: &mut Formatter<'_>, log: LogSpec) -> fmt::Result {
 fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
     writeln!(f, "[source]\ntype = \"{}\"", source.records.word())?;
     match &source.records {
-        RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => {
-            match place {
-                SourcePlace::Stdin => writeln!(f, "path = \"-\""),
-                SourcePlace::Files(files) => writeln!(f, "path = {}", path(files)),
-            }
-        }
+        RecordFormat::Csv(place)
+        | RecordFormat::Jsonl(place)
+        | RecordFormat::Combined(place)
+        | RecordFormat::Parquet(place)
+        | RecordFormat::Arrow(place) => match place {
+            SourcePlace::Stdin => writeln!(f, "path = \"-\""),
+            SourcePlace::Files(files) => writeln!(f, "path = {}", path(files)),
+        },
         RecordFormat::Synthetic(Synthetic { people, rows, keys, skew, seed }) => {
             writeln!(f, "people = {people}\nrows = {rows}\nkeys = {keys}")?;
             optional(f, "skew", skew.map(|skew| skew.to_string()))?;
@@ -77,8 +79,11 @@ fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
         }
     }?;
     if let Some(time) = &source.time {
-        let format = text(&time.format.to_string());
-        writeln!(f, "time = {{ field = {}, format = {format} }}", text(&time.field))?;
+        let format = match &time.format {
+            TimeFormat::Column => String::new(),
+            format => format!(", format = {}", text(&format.to_string())),
+        };
+        writeln!(f, "time = {{ field = {}{format} }}", text(&time.field))?;
     }
     writeln!(f, "zone = {}", text(source.zone.name()))?;
     writeln!(f, "order = \"{}\"", if source.order == RecordOrder::Any { "any" } else { "sorted" })?;

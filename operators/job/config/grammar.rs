@@ -75,7 +75,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     field("job.slack", SPAN),
     field("job.clock_hold", SPAN),
     table("source"),
-    words("source.type", &["csv", "jsonl", "combined", "synthetic"]),
+    words("source.type", &["csv", "jsonl", "combined", "synthetic", "parquet", "arrow"]),
     field("source.path", "a path, or \"-\""),
     whole("source.people"),
     whole("source.rows"),

@@ -49,6 +49,10 @@ pub enum RecordFormat {
     Jsonl(SourcePlace),
     /// The combined log of a web server.
     Combined(SourcePlace),
+    /// The rows of Parquet files, for replays.
+    Parquet(SourcePlace),
+    /// The rows of Arrow IPC files, of the file format or the stream format, for replays.
+    Arrow(SourcePlace),
     /// Synthetic records, from a seed.
     Synthetic(Synthetic),
 }
@@ -60,18 +64,27 @@ impl RecordFormat {
             RecordFormat::Csv(_) => "csv",
             RecordFormat::Jsonl(_) => "jsonl",
             RecordFormat::Combined(_) => "combined",
+            RecordFormat::Parquet(_) => "parquet",
+            RecordFormat::Arrow(_) => "arrow",
             RecordFormat::Synthetic(_) => "synthetic",
         }
     }
 
-    /// The place that lines are read from; `None` for synthetic records.
+    /// The place that records are read from; `None` for synthetic records.
     pub fn place(&self) -> Option<&SourcePlace> {
         match self {
-            RecordFormat::Csv(place) | RecordFormat::Jsonl(place) | RecordFormat::Combined(place) => {
-                Some(place)
-            }
+            RecordFormat::Csv(place)
+            | RecordFormat::Jsonl(place)
+            | RecordFormat::Combined(place)
+            | RecordFormat::Parquet(place)
+            | RecordFormat::Arrow(place) => Some(place),
             RecordFormat::Synthetic(_) => None,
         }
+    }
+
+    /// Returns true for columnar files, which have an end and are not appended to.
+    pub fn is_columnar(&self) -> bool {
+        matches!(self, RecordFormat::Parquet(_) | RecordFormat::Arrow(_))
     }
 
     /// Returns true if records come from standard input, which is read once.
@@ -80,7 +93,7 @@ impl RecordFormat {
     }
 }
 
-/// The place that lines are read from.
+/// The place that records are read from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SourcePlace {
     /// Standard input.
@@ -145,7 +158,7 @@ pub(super) const COMBINED_FIELDS: [&str; 9] =
 /// The fields of synthetic records.
 pub(in crate::job) const SYNTHETIC_FIELDS: [&str; 4] = ["user", "key", "value", "time"];
 
-const TYPES: [&str; 4] = ["csv", "jsonl", "combined", "synthetic"];
+const TYPES: [&str; 6] = ["csv", "jsonl", "combined", "synthetic", "parquet", "arrow"];
 const COMMON: [&str; 7] = ["time", "zone", "order", "late", "ahead", "bad", "id"];
 
 /// The time by which records may lie ahead, where nothing is said.
@@ -179,13 +192,22 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         Some("csv") => place(&fields, beside).map(RecordFormat::Csv),
         Some("jsonl") => place(&fields, beside).map(RecordFormat::Jsonl),
         Some("combined") => place(&fields, beside).map(RecordFormat::Combined),
+        Some("parquet") => columnar(&fields, beside, "Parquet").map(RecordFormat::Parquet),
+        Some("arrow") => columnar(&fields, beside, "Arrow").map(RecordFormat::Arrow),
         // A source without a type has been refused; one whose type is a table is refused here.
         _ => fields.read("type", |node| node.text()).and(None),
     };
     let combined = kind == Some("combined");
+    let by_itself = match kind {
+        Some("combined") => Some(TimeFormat::Clf),
+        Some("parquet" | "arrow") => Some(TimeFormat::Column),
+        _ => None,
+    };
     let named = fields.node("time");
     let (time, inner) = match named {
-        Some(node) => time(&node, combined).map_or((None, None), |(field, zone)| (Some(field), zone)),
+        Some(node) => {
+            time(&node, combined, by_itself).map_or((None, None), |(field, zone)| (Some(field), zone))
+        }
         None => (combined.then(|| TimeField { field: "time".into(), format: TimeFormat::Clf }), None),
     };
     let outer = fields.read("zone", zone);
@@ -246,6 +268,25 @@ fn place(fields: &TableNode<'_>, beside: &Path) -> Option<SourcePlace> {
     Some(if path == "-" { SourcePlace::Stdin } else { SourcePlace::Files(beside.join(path)) })
 }
 
+/// Reads the place of columnar files.
+fn columnar(fields: &TableNode<'_>, beside: &Path, name: &str) -> Option<SourcePlace> {
+    if !cfg!(feature = "arrow") {
+        let found = format!("{name} files, which this build does not read");
+        fields.read("type", |node| {
+            node.refuse::<()>(found, "a build with `--features arrow`, or csv or jsonl")
+        });
+    }
+    match place(fields, beside)? {
+        SourcePlace::Stdin => fields.read("path", |node| {
+            node.conflict(
+                "standard input",
+                format!("the path of {name} files, which are read at their places"),
+            )
+        }),
+        files => Some(files),
+    }
+}
+
 /// An address to listen at.
 const EXAMPLE: &str = "127.0.0.1:8080";
 
@@ -296,11 +337,16 @@ fn synthetic(fields: &TableNode<'_>) -> Option<Synthetic> {
 }
 
 /// Reads the field of time, and the zone if it is stated here. A combined log has both field and format by
-/// itself.
-fn time(node: &ConfigNode<'_>, combined: bool) -> Option<(TimeField, Option<Zone>)> {
-    let fields = match combined {
-        true => node.fields(&[], &["field", "format", "zone"]),
-        false => node.fields(&["field", "format"], &["zone"]),
+/// itself, and a column may have a type that is a time.
+fn time(
+    node: &ConfigNode<'_>,
+    combined: bool,
+    by_itself: Option<TimeFormat>,
+) -> Option<(TimeField, Option<Zone>)> {
+    let fields = match (combined, &by_itself) {
+        (true, _) => node.fields(&[], &["field", "format", "zone"]),
+        (false, Some(_)) => node.fields(&["field"], &["format", "zone"]),
+        (false, None) => node.fields(&["field", "format"], &["zone"]),
     }?;
     let (field, format) = (fields.node("field"), fields.node("format"));
     let field = match field {
@@ -311,7 +357,7 @@ fn time(node: &ConfigNode<'_>, combined: bool) -> Option<(TimeField, Option<Zone
         Some(node) => {
             node.text().and_then(|text| node.accept_words(TimeFormat::parse(text), &TimeFormat::WORDS))
         }
-        None => combined.then_some(TimeFormat::Clf),
+        None => by_itself,
     };
     let zone = fields.read("zone", zone);
     Some((TimeField { field: field?, format: format? }, zone))
@@ -342,7 +388,10 @@ pub(super) fn check_field(source: &SourceSpec, node: &ConfigNode<'_>) {
         (RecordFormat::Combined(_), _) => COMBINED_FIELDS.to_vec(),
         (RecordFormat::Synthetic(_), _) => SYNTHETIC_FIELDS.to_vec(),
         (RecordFormat::Jsonl(_), Some(declared)) => declared.iter().map(String::as_str).collect(),
-        (RecordFormat::Csv(_) | RecordFormat::Jsonl(_), _) => return,
+        (
+            RecordFormat::Csv(_) | RecordFormat::Jsonl(_) | RecordFormat::Parquet(_) | RecordFormat::Arrow(_),
+            _,
+        ) => return,
     };
     if let Some(name) = node.text()
         && !known.contains(&name)

@@ -121,6 +121,9 @@ pub enum TimeFormat {
     Clf,
     /// A pattern of `strptime`; a time without a zone is in the source's zone.
     Pattern(String),
+    /// The type of its column, a timestamp or a date; one without a zone is in the source's zone. A job file
+    /// states it by stating no format.
+    Column,
 }
 
 impl TimeFormat {
@@ -156,6 +159,7 @@ impl fmt::Display for TimeFormat {
             TimeFormat::Rfc3339 => "rfc3339",
             TimeFormat::Clf => "clf",
             TimeFormat::Pattern(pattern) => pattern,
+            TimeFormat::Column => "column",
         })
     }
 }

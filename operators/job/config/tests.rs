@@ -102,7 +102,7 @@ fn every_field_is_read_as_what_it_says() {
 }
 
 #[test]
-fn sources_are_of_four_types() {
+fn sources_of_lines_and_synthetic_ones_are_of_four_types() {
     let stdin = good("[source]", "path = \"-\"").source;
     assert_eq!(stdin.records, RecordFormat::Csv(SourcePlace::Stdin));
     let absolute = good("[source]", "path = \"/var/log/*.csv\"").source;
@@ -212,6 +212,51 @@ fn keys_are_in_the_order_of_their_bytes() {
     let job = parse(&GOOD.replace("\"discover\"", "{ file = \"vendors.txt\" }")).unwrap();
     let keys = KeysSpec::File("jobs/vendors.txt".into());
     assert_eq!(job.releases[0].statistic.grouping().unwrap().keys, keys);
+}
+
+// Refutes a time that needs a format where its column has one, and one whose stated format is forgotten.
+#[cfg(feature = "arrow")]
+#[test]
+fn columnar_files_are_of_two_types_and_need_no_format() {
+    let stated = "time = { field = \"date\", format = \"%Y-%m-%d\" }";
+    for (word, expected) in [
+        ("parquet", RecordFormat::Parquet as fn(SourcePlace) -> RecordFormat),
+        ("arrow", RecordFormat::Arrow),
+    ] {
+        let text = changed("[source]", &format!("type = \"{word}\""));
+        let job = parse(&text).unwrap();
+        assert_eq!(job.source.records, expected(SourcePlace::Files(PathBuf::from("jobs/reviews.csv"))));
+        assert!(job.source.records.is_columnar() && job.source.records.word() == word);
+        assert!(matches!(job.source.time.as_ref().unwrap().format, TimeFormat::Pattern(_)));
+        let typed = text.replace(stated, "time = { field = \"date\", zone = \"Europe/Berlin\" }");
+        let job = parse(&typed).unwrap();
+        let time = TimeField { field: "date".into(), format: TimeFormat::Column };
+        assert_eq!((job.source.time.as_ref(), job.source.zone.name()), (Some(&time), "Europe/Berlin"));
+        let printed = job.to_string();
+        assert!(printed.contains("time = { field = \"date\" }\n"), "{printed}");
+        let again = Job::parse("printed.toml", &printed).unwrap();
+        assert_eq!((&again.source, again.to_string()), (&job.source, printed));
+        let refused = |text: &str| parse(text).unwrap_err().to_string();
+        let stdin = refused(&text.replace("path = \"reviews.csv\"", "path = \"-\""));
+        assert!(stdin.contains("source.path: found standard input; give the path of"), "{stdin}");
+        let untimed = refused(&text.replace(stated, ""));
+        assert!(untimed.contains("found no time; give time = { field = .. }: a release"), "{untimed}");
+    }
+    assert!(!parse(GOOD).unwrap().source.records.is_columnar());
+}
+
+// Refutes a build without the feature that takes such a file for lines.
+#[cfg(not(feature = "arrow"))]
+#[test]
+fn columnar_files_need_a_build_that_reads_them() {
+    for (word, name) in [("parquet", "Parquet"), ("arrow", "Arrow")] {
+        let mistakes = parse(&changed("[source]", &format!("type = \"{word}\""))).unwrap_err();
+        let words = format!(
+            "found {name} files, which this build does not read; give a build with `--features arrow`"
+        );
+        assert!(mistakes.to_string().contains(&words), "{mistakes}");
+        assert_eq!(mistakes.iter().map(Mistake::field).collect::<Vec<_>>(), ["source.type"]);
+    }
 }
 
 #[test]

@@ -348,6 +348,9 @@ pub(super) fn restart(job: &Job) -> String {
         Some(SourcePlace::Files(_)) if job.source.http.is_some() => {
             "A run goes on in the spool where its open windows begin; a replay reads all of the spool."
         }
+        Some(SourcePlace::Files(_)) if job.source.records.is_columnar() => {
+            "A replay reads all files from their start; a live run is refused, for such files are not appended to."
+        }
         Some(SourcePlace::Files(_)) => {
             "A run reads on in the files where its open windows begin, and skips, at no cost, those of which the files \
              are gone. A replay reads all files from their start. A pipe is not read again: windows that begin before \

@@ -178,6 +178,14 @@ impl Job {
         processes: Option<&Processes>,
         ((out, without_archived), stop, notice): ((Option<&Path>, bool), &Stop, Option<OperatorNotice>),
     ) -> Result<Prepared, RunError> {
+        if self.source.records.is_columnar() {
+            let message = format!(
+                "source.type: found {}, whose files are not appended to, so a live run cannot follow them; use `discreet \
+                 replay`, or give a source of csv or jsonl",
+                self.source.records.word()
+            );
+            return Err(RunError::configuration(message));
+        }
         let horizon = self.horizon();
         if !self.is_timed() && horizon.until.is_none() {
             let message = "job.until: found nothing; give the time at which the one window of every = \"all\" ends: a live \

@@ -97,6 +97,13 @@ impl Job {
             RecordFormat::Csv(_) => RecordFormat::Csv(place),
             RecordFormat::Jsonl(_) => RecordFormat::Jsonl(place),
             RecordFormat::Combined(_) => RecordFormat::Combined(place),
+            columnar if columnar.is_columnar() && place == SourcePlace::Stdin => {
+                let message =
+                    "--from: found standard input, and columnar files are read at their places; give a path";
+                return Err(RunError::configuration(message));
+            }
+            RecordFormat::Parquet(_) => RecordFormat::Parquet(place),
+            RecordFormat::Arrow(_) => RecordFormat::Arrow(place),
             RecordFormat::Synthetic(_) => {
                 let message = "--from: the source of this job is synthetic, and reads no file; leave it out";
                 return Err(RunError::configuration(message));

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender};
 use memchr::memchr_iter;
 
+#[cfg(feature = "arrow")]
+use super::columnar::Rows;
 use super::cutter::Piece;
 use super::input::Crew;
 use super::lines::CsvColumns;
@@ -21,6 +23,8 @@ pub(super) const WAITING: usize = 4;
 /// A message to a worker.
 pub(super) enum DealerMessage {
     Chunk(LineChunk),
+    #[cfg(feature = "arrow")]
+    Rows(RowChunk),
     /// All data that was present at this time has been dealt; with the number of the positions behind it,
     /// where they are others than before.
     Mark(Time, Option<u64>),
@@ -47,6 +51,16 @@ pub(super) struct LineChunk {
     pub(super) place: Option<(Arc<str>, u64)>,
     /// The latest time of a record that counts.
     pub(super) latest: Time,
+}
+
+/// Rows of one file.
+#[cfg(feature = "arrow")]
+pub(super) struct RowChunk {
+    pub(super) rows: Rows,
+    /// The number of the chunk among those that this thread has dealt.
+    pub(super) number: u64,
+    /// The file, and the number of its first row, where places are reported.
+    pub(super) place: Option<(Arc<str>, u64)>,
 }
 
 /// The error of the reading thread once no worker takes chunks any more.
@@ -120,17 +134,7 @@ impl Dealer {
         if let Some((_, line)) = &mut self.place {
             *line += memchr_iter(b'\n', &piece.lines).count() as u64 + piece.too_long;
         }
-        let turn = begins.wrapping_add(piece.chunk);
-        let threads = self.workers.len().max(1) as u64;
-        let own = if self.is_local {
-            Some(turn % threads)
-        } else {
-            let first = self.crew.process as u64 * threads;
-            (turn % (threads * self.crew.processes.max(1) as u64))
-                .checked_sub(first)
-                .filter(|own| *own < threads)
-        };
-        let Some(worker) = own.and_then(|own| self.workers.get(own as usize)) else {
+        let Some(worker) = self.worker(begins.wrapping_add(piece.chunk)) else {
             self.kept.push(piece.lines);
             return Ok(());
         };
@@ -143,8 +147,38 @@ impl Dealer {
         let (columns, number, latest) = (columns.cloned(), self.given, self.latest);
         let Piece { lines, quotes, too_long, .. } = piece;
         let chunk = LineChunk { lines, too_long, quotes, columns, number, place, latest };
+        worker.send(DealerMessage::Chunk(chunk)).map_err(|_| DealerGone)?;
         self.given += 1;
-        worker.send(DealerMessage::Chunk(chunk)).map_err(|_| DealerGone)
+        Ok(())
+    }
+
+    /// Sends rows to their worker, if that is one of this process. The worker follows from the turn of their
+    /// file and from their chunk in it, as that of a piece does.
+    #[cfg(feature = "arrow")]
+    pub(super) fn deal_rows(&mut self, rows: Rows, turn: u64) -> Result<(), DealerGone> {
+        let place = self.place.clone();
+        if let Some((_, row)) = &mut self.place {
+            *row += rows.remaining() as u64;
+        }
+        let Some(worker) = self.worker(turn) else { return Ok(()) };
+        let chunk = RowChunk { rows, number: self.given, place };
+        worker.send(DealerMessage::Rows(chunk)).map_err(|_| DealerGone)?;
+        self.given += 1;
+        Ok(())
+    }
+
+    /// The worker whose turn it is; `None` where it belongs to another process.
+    fn worker(&self, turn: u64) -> Option<&Sender<DealerMessage>> {
+        let threads = self.workers.len().max(1) as u64;
+        let own = if self.is_local {
+            Some(turn % threads)
+        } else {
+            let first = self.crew.process as u64 * threads;
+            (turn % (threads * self.crew.processes.max(1) as u64))
+                .checked_sub(first)
+                .filter(|own| *own < threads)
+        };
+        self.workers.get(own? as usize)
     }
 
     /// Sends a message to every worker.

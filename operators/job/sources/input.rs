@@ -8,6 +8,8 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::accord::{ClusterLinks, InputAgreement};
 use super::bytes::Packing;
+#[cfg(feature = "arrow")]
+use super::columnar::{WantedColumns, read_columns};
 use super::cutter::Sizes;
 use super::dealer::{Brake, Dealer, DealerMessage, Progress, SourceFault, WAITING};
 use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe, follow_spool};
@@ -19,7 +21,7 @@ use super::maker::Maker;
 use super::milestones::Milestones;
 use super::part::Chunks;
 use super::part::{Lines, PartContext, SourcePart};
-use super::reader::{ReadStop, TextFormat, read_all, read_input};
+use super::reader::{ReadStop, TextFormat, read_all, read_input, read_text_file};
 use super::receiver::BatchReceiver;
 use super::spool::Spool;
 use super::survey::Survey;
@@ -189,6 +191,13 @@ pub(super) fn open_in(
         RecordFormat::Csv(place) => (place, LineFormat::Csv(Arc::new(CsvColumns::none()))),
         RecordFormat::Jsonl(place) => (place, LineFormat::Jsonl(WantedNames::new(&plan.fields))),
         RecordFormat::Combined(place) => (place, LineFormat::Combined(Combined::new(&plan.fields))),
+        #[cfg(feature = "arrow")]
+        RecordFormat::Parquet(place) | RecordFormat::Arrow(place) => (place, LineFormat::Rows),
+        #[cfg(not(feature = "arrow"))]
+        RecordFormat::Parquet(_) | RecordFormat::Arrow(_) => {
+            let why = "this build reads no columnar files; build it with `--features arrow`";
+            return Err(SourceError::refused(fault.place()).because(why));
+        }
     };
     let receiver = match (&source.http, place, &pace) {
         (Some(http), SourcePlace::Files(spool), InputPace::Follow(_)) => {
@@ -222,6 +231,10 @@ pub(super) fn open_in(
                    give a file that all processes can read";
         return Err(SourceError::refused(fault.place()).because(why));
     }
+    if stream && source.records.is_columnar() {
+        let why = "no regular file, and columnar files are read at their places; give the path of a file";
+        return Err(SourceError::refused(fault.place()).because(why));
+    }
     let total = match (place, &pace) {
         (SourcePlace::Files(_), InputPace::Bounded) if !stream => Some(length(&files)?),
         _ => None,
@@ -248,6 +261,8 @@ pub(super) fn open_in(
         files,
         stream,
         texture,
+        #[cfg(feature = "arrow")]
+        columns: WantedColumns::new(source, &plan),
         pace,
         dealer,
         progress: Arc::clone(&progress),
@@ -285,6 +300,9 @@ struct InputReader {
     /// True where the files are pipes.
     stream: bool,
     texture: TextFormat,
+    /// The columns to read, where the files have columns.
+    #[cfg(feature = "arrow")]
+    columns: Option<WantedColumns>,
     pace: InputPace,
     dealer: Dealer,
     progress: Arc<Progress>,
@@ -303,6 +321,8 @@ impl InputReader {
             files,
             stream,
             texture,
+            #[cfg(feature = "arrow")]
+            columns,
             pace,
             mut dealer,
             progress,
@@ -319,7 +339,13 @@ impl InputReader {
                 })
             }
             (InputPace::Bounded, SourcePlace::Files(_)) => {
-                read_all(&files, &texture, &mut dealer, &progress, accord)
+                read_all(&files, &mut dealer, &progress, accord, |file, turn, hash, dealer| {
+                    #[cfg(feature = "arrow")]
+                    if let Some(columns) = &columns {
+                        return read_columns(file, turn, hash, columns, dealer, &progress);
+                    }
+                    read_text_file(file, turn, hash, &texture, dealer, &progress)
+                })
             }
             (InputPace::Bounded, SourcePlace::Stdin) => read_input(&texture, &mut dealer, &progress),
             (InputPace::Follow(clock), SourcePlace::Files(path)) if stream => {

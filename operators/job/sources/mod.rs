@@ -24,6 +24,8 @@
 
 mod accord;
 mod bytes;
+#[cfg(feature = "arrow")]
+mod columnar;
 mod cutter;
 mod dealer;
 mod follow;

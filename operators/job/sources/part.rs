@@ -8,6 +8,10 @@ use std::sync::{Arc, Mutex};
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use memchr::memchr_iter;
 
+#[cfg(feature = "arrow")]
+use super::columnar::Rows;
+#[cfg(feature = "arrow")]
+use super::dealer::RowChunk;
 use super::dealer::{Brake, DealerMessage, LineChunk, Progress, RecordCounts, SourceFault};
 use super::identity::PersonIdentity;
 use super::line_reader::{LineReader, TOO_LONG};
@@ -127,17 +131,36 @@ pub(super) struct Lines {
 
 /// The chunk that is being read.
 struct Current {
-    lines: Vec<u8>,
-    at: usize,
-    quotes: bool,
+    content: ChunkContent,
     number: u64,
-    /// The file, and the number of the line at `at`, where places are reported.
+    /// The file, and the number of the next line or row, where places are reported.
     place: Option<(Arc<str>, u64)>,
     /// The latest time of a record that counts.
     latest: Time,
     /// The time of the line before, which may be in an earlier chunk.
     before: Option<Time>,
     last: Option<Time>,
+}
+
+/// The content of a chunk.
+enum ChunkContent {
+    Lines {
+        lines: Vec<u8>,
+        at: usize,
+        quotes: bool,
+    },
+    #[cfg(feature = "arrow")]
+    Rows(Rows),
+}
+
+impl ChunkContent {
+    fn is_read(&self) -> bool {
+        match self {
+            ChunkContent::Lines { lines, at, .. } => *at >= lines.len(),
+            #[cfg(feature = "arrow")]
+            ChunkContent::Rows(rows) => rows.remaining() == 0,
+        }
+    }
 }
 
 impl Lines {
@@ -212,13 +235,21 @@ impl Lines {
                         self.handle.fault.check()?;
                     }
                     self.latest = done.last.or(self.latest);
-                    // With enough spare buffers, this one is dropped.
-                    let _ = self.spare.try_send(done.lines);
+                    match done.content {
+                        // With enough spare buffers, this one is dropped.
+                        ChunkContent::Lines { lines, .. } => _ = self.spare.try_send(lines),
+                        #[cfg(feature = "arrow")]
+                        ChunkContent::Rows(_) => {}
+                    }
                 }
             }
             match self.chunks.try_recv() {
                 _ if self.ended => return Ok(Pulled::End),
                 Ok(DealerMessage::Chunk(chunk)) => self.begin(chunk),
+                #[cfg(feature = "arrow")]
+                Ok(DealerMessage::Rows(RowChunk { rows, number, place })) => {
+                    self.begin_content(ChunkContent::Rows(rows), number, place, Time::MAX);
+                }
                 Ok(DealerMessage::Mark(time, milestone)) => {
                     self.late = self.handle.progress.late_times(time);
                     milestone.into_iter().for_each(|number| self.reach(number));
@@ -251,8 +282,18 @@ impl Lines {
         if let Some(columns) = columns {
             self.format = LineFormat::Csv(columns);
         }
+        self.begin_content(ChunkContent::Lines { lines, at: 0, quotes }, number, place, latest);
+    }
+
+    fn begin_content(
+        &mut self,
+        content: ChunkContent,
+        number: u64,
+        place: Option<(Arc<str>, u64)>,
+        latest: Time,
+    ) {
         let (before, last) = (self.latest, None);
-        self.current = Some(Current { lines, at: 0, quotes, number, place, latest, before, last });
+        self.current = Some(Current { content, number, place, latest, before, last });
     }
 
     /// The state of the part while there is more.
@@ -289,22 +330,35 @@ impl ChunkReader<'_> {
         enough: usize,
         lines: &mut usize,
     ) -> bool {
-        while current.at < current.lines.len() {
+        while !current.content.is_read() {
             if batch.len() >= enough || *lines == 0 {
                 return false;
             }
             *lines -= 1;
-            let rest = current.lines.get(current.at..).unwrap_or_default();
-            let (end, line, quotes) = self.reader.next(rest, current.quotes);
-            current.at += end;
             let at = current.place.clone();
-            if let Some((_, number)) = &mut current.place {
-                *number += memchr_iter(b'\n', rest.get(..end).unwrap_or_default()).count() as u64;
-            }
-            if line.is_empty() {
-                continue;
-            }
-            if self.reader.split(rest, line.len(), quotes).is_err() {
+            let (line, split) = match &mut current.content {
+                ChunkContent::Lines { lines, at, quotes } => {
+                    let rest = lines.get(*at..).unwrap_or_default();
+                    let (end, line, quotes) = self.reader.next(rest, *quotes);
+                    *at += end;
+                    if let Some((_, number)) = &mut current.place {
+                        *number += memchr_iter(b'\n', rest.get(..end).unwrap_or_default()).count() as u64;
+                    }
+                    if line.is_empty() {
+                        continue;
+                    }
+                    (line, self.reader.split(rest, line.len(), quotes))
+                }
+                #[cfg(feature = "arrow")]
+                ChunkContent::Rows(rows) => {
+                    if let Some((_, number)) = &mut current.place {
+                        *number += 1;
+                    }
+                    // The cells of a row all stand beside a line that is empty.
+                    (&[][..], rows.read(self.reader.cells, self.reader.longest))
+                }
+            };
+            if split.is_err() {
                 self.survey.unreadable(at, None, self.reader.format.bad());
                 self.fault.bad(1);
                 continue;

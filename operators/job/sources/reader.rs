@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::accord::{FileReport, InputAgreement, ProcessReport, UNKNOWN};
@@ -39,32 +39,44 @@ impl From<SourceError> for ReadStop {
     }
 }
 
-/// Reads everything, and then notifies the workers of the end.
+/// Reads everything with `read_one`, which reads the file of a turn and hashes what it reads where there is a
+/// hash, and then notifies the workers of the end.
 pub(super) fn read_all(
     files: &[PathBuf],
-    texture: &TextFormat,
     dealer: &mut Dealer,
     progress: &Arc<Progress>,
     mut accord: Option<InputAgreement>,
+    mut read_one: impl FnMut(&Path, u64, Option<Hash>, &mut Dealer) -> Result<Option<Hash>, ReadStop>,
 ) -> Result<(), ReadStop> {
     if let Some(accord) = &mut accord {
         agree(accord, file_reports(files)?, files, dealer)?;
     }
     let mut read = Vec::new();
     for (turn, file) in (0u64..).zip(files) {
-        let place = file.display().to_string();
-        let mut source = Hashed {
-            inner: bytes::of_file(file, progress).map_err(|error| unreadable(&place, &error))?,
-            hash: accord.is_some().then(Hash::new),
-        };
-        read_text(&mut source, turn, &place, texture, dealer)?;
-        read.extend(source.hash.map(|hash| hash.read(turn.to_string(), true)));
+        let hash = read_one(file, turn, accord.is_some().then(Hash::new), dealer)?;
+        read.extend(hash.map(|hash| hash.read(turn.to_string(), true)));
     }
     progress.end();
     if let Some(accord) = &mut accord {
         agree(accord, read, files, dealer)?;
     }
     Ok(dealer.broadcast(|| DealerMessage::End)?)
+}
+
+/// Reads the text of a file.
+pub(super) fn read_text_file(
+    file: &Path,
+    turn: u64,
+    hash: Option<Hash>,
+    texture: &TextFormat,
+    dealer: &mut Dealer,
+    progress: &Arc<Progress>,
+) -> Result<Option<Hash>, ReadStop> {
+    let place = file.display().to_string();
+    let inner = bytes::of_file(file, progress).map_err(|error| unreadable(&place, &error))?;
+    let mut source = Hashed { inner, hash };
+    read_text(&mut source, turn, &place, texture, dealer)?;
+    Ok(source.hash)
 }
 
 /// The reports on files before they are read.

@@ -74,7 +74,7 @@ pub(super) fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-type Given = SourceRecord<Id, Id>;
+pub(super) type Given = SourceRecord<Id, Id>;
 
 /// A source as a job file states it, and who is protected.
 pub(super) fn stated(source: &str, person: &str) -> (SourceSpec, Protected) {
@@ -100,7 +100,7 @@ pub(super) fn wanted(keys: &[&str], values: &[(&str, i32)], time: bool) -> Field
     FieldRequirements { keys, values, secret: [7; 32], time, span: None, survey: Survey::none() }
 }
 
-fn threads(threads: usize) -> Crew {
+pub(super) fn threads(threads: usize) -> Crew {
     Crew { process: 0, processes: 1, threads }
 }
 
@@ -112,13 +112,13 @@ fn id(bytes: &[u8]) -> Id {
     <Id as PersonIdentity>::of(bytes, &[7; 32])
 }
 
-fn of(input: &SourceInput, workers: usize) -> Vec<SourcePart<Id, Id>> {
+pub(super) fn of(input: &SourceInput, workers: usize) -> Vec<SourcePart<Id, Id>> {
     (0..workers).map(|worker| input.part(worker)).collect()
 }
 
 /// Everything that the parts give until all have ended or one fails, each part's own; and what each had
 /// declared.
-fn drained(mut parts: Vec<SourcePart<Id, Id>>) -> Result<Vec<Vec<Given>>, SourceError> {
+pub(super) fn drained(mut parts: Vec<SourcePart<Id, Id>>) -> Result<Vec<Vec<Given>>, SourceError> {
     let mut given: Vec<Vec<Given>> = parts.iter().map(|_| Vec::new()).collect();
     let mut open: Vec<usize> = (0..parts.len()).collect();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -145,7 +145,7 @@ fn drained(mut parts: Vec<SourcePart<Id, Id>>) -> Result<Vec<Vec<Given>>, Source
 }
 
 /// As [`drained`], of a source that is opened for it, everything together and in order.
-fn read(
+pub(super) fn read(
     source: &(SourceSpec, Protected),
     wanted: &FieldRequirements,
     workers: usize,

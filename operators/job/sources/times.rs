@@ -35,6 +35,7 @@ impl Times {
                 TimeFormat::Rfc3339 => rfc3339(bytes),
                 TimeFormat::Clf => clf(bytes),
                 TimeFormat::Pattern(pattern) => by_pattern(pattern, bytes, &self.zone),
+                TimeFormat::Column => of_column(bytes, &self.zone),
             };
             self.time = time.filter(|time| (-LIMIT..=LIMIT).contains(time));
             self.last.clear();
@@ -46,10 +47,45 @@ impl Times {
 
 /// Parses `2003-05-01T00:00:00.5+02:00`; with up to nine digits of a second.
 fn rfc3339(bytes: &[u8]) -> Option<Time> {
-    let (date, rest) = bytes.split_at_checked(10)?;
-    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else { return None };
+    let (local, rest) = local_time(bytes)?;
+    let offset = match rest {
+        b"Z" | b"z" => 0,
+        [sign, h1, h2, b':', m1, m2] => offset(*sign, two(*h1, *h2)?, two(*m1, *m2)?)?,
+        _ => return None,
+    };
+    Some(local - offset * 1_000_000)
+}
+
+/// Parses the text of a timestamp or a date of a column: `2003-05-01T00:00:00.5Z`, or without a zone
+/// `2003-05-01T00:00:00.5` or `2003-05-01`.
+fn of_column(bytes: &[u8], zone: &TimeZone) -> Option<Time> {
+    let local = match (bytes.len(), local_time(bytes)) {
+        (10, _) => date(bytes)? * DAY,
+        (_, Some((moment, b"Z"))) => return Some(moment),
+        (_, Some((local, []))) => local,
+        _ => return None,
+    };
+    if *zone == TimeZone::UTC {
+        return Some(local);
+    }
+    let local = TimeZone::UTC.to_datetime(Timestamp::from_microsecond(local).ok()?);
+    Some(zone.to_ambiguous_timestamp(local).compatible().ok()?.as_microsecond())
+}
+
+/// The microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+/// Parses `2003-05-01` as days since 1970.
+fn date(bytes: &[u8]) -> Option<i64> {
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = bytes else { return None };
     let year = two(*y1, *y2)? * 100 + two(*y3, *y4)?;
-    let day = day(year, two(*m1, *m2)?, two(*d1, *d2)?)?;
+    day(year, two(*m1, *m2)?, two(*d1, *d2)?)
+}
+
+/// Parses `2003-05-01T00:00:00.5` as microseconds, and returns the bytes behind it.
+fn local_time(bytes: &[u8]) -> Option<(Time, &[u8])> {
+    let (first, rest) = bytes.split_at_checked(10)?;
+    let day = date(first)?;
     let ([b'T' | b't' | b' '], rest) = rest.split_at_checked(1)? else { return None };
     let (clock, mut rest) = rest.split_at_checked(8)?;
     let second = clock_time(clock)?;
@@ -65,12 +101,7 @@ fn rfc3339(bytes: &[u8]) -> Option<Time> {
         }
         rest = after;
     }
-    let offset = match rest {
-        b"Z" | b"z" => 0,
-        [sign, h1, h2, b':', m1, m2] => offset(*sign, two(*h1, *h2)?, two(*m1, *m2)?)?,
-        _ => return None,
-    };
-    Some((day * 86_400 + second - offset) * 1_000_000 + micros)
+    Some((day * DAY + second * 1_000_000 + micros, rest))
 }
 
 /// Parses `17/May/2015:10:05:03 +0000`.

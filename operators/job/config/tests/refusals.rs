@@ -200,7 +200,7 @@ fn words_that_mean_nothing() {
         (
             "type = \"csv\"",
             "type = «\"cvs\"",
-            &["source.type", "csv, jsonl, combined or synthetic", "did you mean csv?"],
+            &["source.type", "csv, jsonl, combined, synthetic, parquet or arrow", "did you mean csv?"],
         ),
         ("[source]\ntype = \"csv\"", "«[source]", &["source.type", "found nothing"]),
         ("path = \"reviews.csv\"", "path = «\"\"", &["source.path", "an empty text"]),

@@ -215,7 +215,7 @@ mod tests {
                     );
                 }
                 DealerMessage::Position(_) | DealerMessage::Origin(_) => panic!("a pipe has no position"),
-                DealerMessage::End => panic!("a live source has ended"),
+                _ => panic!("a live source of lines has ended"),
             }
         }
         let written = writing.join().unwrap();

@@ -22,6 +22,9 @@ pub(super) enum LineFormat {
     Jsonl(WantedNames),
     /// The combined log of a web server.
     Combined(Combined),
+    /// The rows of columnar files, which are not split.
+    #[cfg(feature = "arrow")]
+    Rows,
 }
 
 /// The error for a line that cannot be read.
@@ -46,6 +49,10 @@ impl LineFormat {
                 "no JSON object, a field twice, a list or an object where a plain value is read, or more than 1 MB"
             }
             LineFormat::Combined(_) => "no line of the combined log format, or more than 1 MB",
+            #[cfg(feature = "arrow")]
+            LineFormat::Rows => {
+                "a number that is NaN or infinite, a time before the year 0 or after 9999, or a value of more than 1 MB"
+            }
         }
     }
 
@@ -53,7 +60,7 @@ impl LineFormat {
     pub(super) fn fault(&self, line: &[u8], cells: &mut LineCells) -> (Option<usize>, &'static str) {
         match self {
             LineFormat::Jsonl(names) => names.fault(line, cells),
-            LineFormat::Csv(_) | LineFormat::Combined(_) => (None, self.bad()),
+            _ => (None, self.bad()),
         }
     }
 
@@ -76,6 +83,8 @@ impl LineFormat {
             LineFormat::Csv(columns) => columns.quoted(line, cells),
             LineFormat::Jsonl(names) => names.read(line, cells),
             LineFormat::Combined(fields) => fields.read(line, cells),
+            #[cfg(feature = "arrow")]
+            LineFormat::Rows => Err(Bad),
         }
     }
 }

@@ -324,3 +324,19 @@ fn a_part_whose_reading_thread_is_gone_says_so() {
         assert_eq!(ended.pull(&mut Vec::new()), Ok(Pulled::End));
     }
 }
+
+// Refutes a build without the feature that reads such files as lines, where a program has set them as the source.
+#[cfg(not(feature = "arrow"))]
+#[test]
+fn columnar_files_are_refused_by_a_build_without_the_feature() {
+    use crate::job::config::{RecordFormat, SourcePlace};
+    let place = Place::new("columnar");
+    place.write("a.csv", "user\nada\n");
+    let (mut source, person) = csv(&place.path("a.csv"), "");
+    let files = SourcePlace::Files(place.path("a.csv"));
+    for records in [RecordFormat::Parquet(files.clone()), RecordFormat::Arrow(files)] {
+        source.records = records;
+        let gone = gone(&(source.clone(), person.clone()), &wanted(&[], &[], false), 1);
+        assert!(gone.is_refused() && gone.to_string().contains("build it with `--features arrow`"), "{gone}");
+    }
+}
