@@ -175,6 +175,12 @@ fn source(place: &SourcePlace) -> Result<bool, Refusal> {
 pub(crate) struct PlanArgs {
     /// The job file
     config: PathBuf,
+    /// Add the memory that a replay of so many records holds
+    #[arg(long, value_name = "NUMBER")]
+    rows: Option<u64>,
+    /// The number of people who have them; as many as records without it
+    #[arg(long, value_name = "NUMBER", requires = "rows")]
+    people: Option<u64>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -183,7 +189,11 @@ pub(crate) struct PlanArgs {
 impl PlanArgs {
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let job = Job::open(&self.config)?;
-        let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
+        let unfit = |refused| Refusal::unfit(&self.config, &refused);
+        let mut plan = job.plan().map_err(unfit)?;
+        if let Some(rows) = self.rows {
+            plan.replay = Some(job.replay_memory(rows, self.people.unwrap_or(rows)).map_err(unfit)?);
+        }
         if self.json {
             // Serialization cannot fail: a plan holds numbers and texts under names.
             let line = serde_json::to_string(&plan).map_err(|error| Refusal::new(error.to_string()))?;

@@ -124,7 +124,8 @@ fn the_fast_path_and_the_plain_path_have_one_law() {
 
 #[test]
 fn a_scale_that_is_one_percent_wrong_is_refuted() {
-    for scale in [1.0, 50.0, 1048576.0] {
+    let scales: &[f64] = if full() { &[1.0, 50.0, 1048576.0] } else { &[50.0] };
+    for &scale in scales {
         let law = DiscreteLaplace::new(1.01 * scale).unwrap();
         laplace_bins(scale).test(draws(&law, 400, DRAWS)).assert_refuted();
         let law = DiscreteGaussian::with_sigma(1.01 * scale).unwrap();
@@ -155,8 +156,8 @@ fn rounded_continuous_noise_is_refuted() {
 fn a_zero_that_counts_twice_is_refuted() {
     let mut noise = NoiseSource::seeded(405);
     let geometric = Geometric::new(ratio("1")).unwrap();
-    // The sign is drawn, and minus zero is kept.
-    let doubled = (0..DRAWS).map(|_| {
+    // The sign is drawn, and minus zero is kept: 0.63 of the draws are zero, and not 0.46.
+    let doubled = (0..DRAWS / 20).map(|_| {
         let magnitude = geometric.draw(&mut noise);
         if noise.below(2) == 0 { magnitude } else { -magnitude }
     });

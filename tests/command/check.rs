@@ -10,6 +10,10 @@ fn a_plan_is_a_page_or_a_line_and_touches_nothing() {
     let (code, page, error) = discreet(&["plan", &config]);
     assert_eq!((code, error.as_str()), (0, ""));
     assert!(page.contains("reviews_by_vendor: how many records of each vendorId"), "{page}");
+    let (code, page, error) = discreet(&["plan", &config, "--rows", "1000000", "--people", "30000"]);
+    assert!(code == 0 && page.contains("of 1000000 records of 30000 people holds"), "{page}{error}");
+    let (code, _, error) = discreet(&["plan", &config, "--people", "30000"]);
+    assert!(code == 2 && error.contains("--rows"), "{error}");
     let (code, line, _) = discreet(&["plan", &config, "--json"]);
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((code, line["releases"].as_array().unwrap().len()), (0, 5));

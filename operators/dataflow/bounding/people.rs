@@ -41,7 +41,7 @@ pub(in crate::dataflow) const PARTS: usize = 32;
 
 /// The number of records up to which there is one part: many windows of a few records each are open at a time. In tests
 /// few, so that tables of either kind meet.
-pub(in crate::dataflow) const LITTLE: usize = if cfg!(test) { 6 } else { 256 };
+pub(crate) const LITTLE: usize = if cfg!(test) { 6 } else { 256 };
 
 /// So many records of a part wait at least before they are gathered: 8 MB of a count by numbers for persons. With half
 /// of it a window of 500 thousand records is gathered twice, which costs a fifth more. In tests few, so that small

@@ -162,6 +162,12 @@ impl Schedule {
         self.ticks.between(pane, pane.checked_add(1)?)
     }
 
+    /// Returns the number of panes.
+    #[cfg(feature = "cli")]
+    pub(crate) fn pane_count(&self) -> u64 {
+        self.ticks.panes()
+    }
+
     /// Returns the panes of a window; none if there is no such window.
     pub(crate) fn panes(&self, window: u64) -> Range<u64> {
         if window >= self.windows {

@@ -11,6 +11,7 @@
 
 mod page;
 mod parts;
+mod replay;
 #[cfg(test)]
 mod tests;
 mod warnings;
@@ -19,6 +20,8 @@ pub use parts::{
     Moves, NoiseOptimality, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
     PlannedWindows,
 };
+
+pub use replay::ReplayMemory;
 
 use serde::Serialize;
 
@@ -64,6 +67,9 @@ pub struct Plan {
     pub left: PlannedCost,
     /// The work that is repeated after a restart.
     pub restart: String,
+    /// The memory that a replay holds, where its size was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayMemory>,
     /// Warnings about settings that are unlikely to work well.
     pub warnings: Vec<String>,
 }
@@ -118,6 +124,7 @@ impl Job {
             together: PlannedCost::of(&together, delta),
             left: PlannedCost::of(&left, delta),
             restart: page::restart(self),
+            replay: None,
             warnings: Vec::new(),
         };
         plan.warnings = warnings::warnings(self, &offers, &plan);

@@ -47,6 +47,9 @@ impl Display for Plan {
         };
         line(f, "left over", &left)?;
         line(f, "a restart", &self.restart)?;
+        if let Some(replay) = &self.replay {
+            line(f, "a replay", &replay.to_string())?;
+        }
         for warning in &self.warnings {
             line(f, "warning", warning)?;
         }

@@ -201,7 +201,7 @@ pub struct PlannedMemory {
 /// The size of a person's identity, as the sources hold it.
 pub(super) const PERSON: u64 = 32;
 /// The size of the offset of a person's entries.
-const PLACE: u64 = 8;
+pub(super) const PLACE: u64 = 8;
 /// The size of a key with a number of records.
 const COUNTED: u64 = 8;
 /// The size of a key with a sum of 128 bits.

@@ -360,6 +360,27 @@ fn people_take_the_memory_that_a_plan_states() {
     }
 }
 
+// By hand: 100 windows of an hour; a person takes 40 bytes and 8 for a count, and each window 1,500.
+#[test]
+fn a_replay_holds_what_its_windows_and_people_take() {
+    let held = |text: &str, rows, people| {
+        Job::parse("a.toml", text).unwrap().replay_memory(rows, people).unwrap().bytes
+    };
+    let windows = 100 * 1_500;
+    assert_eq!(held(GOOD, 1_000_000, 1_000_000), 1_000_000 * 48 + windows);
+    assert_eq!(held(GOOD, 1_000_000, 5_000), 100 * 5_000 * 48 + windows, "people come again in each window");
+    let few = crate::dataflow::bounding::LITTLE as u64;
+    let record = size_of::<crate::job::sources::SourceRecord<crate::job::sources::Id, ()>>() as u64;
+    assert_eq!(held(GOOD, 100 * few, 1), 100 * few * record + windows, "few records are kept as they come");
+    let sorted = GOOD.replace("[privacy]", "order = \"sorted\"\n[privacy]");
+    assert_eq!(held(&sorted, 1_000_000, 1_000_000), 10_000 * 48, "one window is open");
+    let endless =
+        GOOD.lines().filter(|line| !line.trim().starts_with("until")).collect::<Vec<_>>().join("\n");
+    let endless = endless.replace("\"lifetime\"", "\"each 1h\"");
+    let refused = Job::parse("a.toml", &endless).unwrap().replay_memory(1, 1).unwrap_err();
+    assert_eq!(refused.field(), "job.until");
+}
+
 #[test]
 fn the_line_of_a_plan_has_the_names_that_are_documented() {
     let plan = Job::parse("a.toml", GOOD).unwrap().plan().unwrap();
