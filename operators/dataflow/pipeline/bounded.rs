@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::aggregation::{
     Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey, Terms,
 };
-use super::bundle::Bundles;
+use super::bundled::Bundles;
 use super::tallied::Tallied;
 use super::unit::{Batches, People, ProtectedUnit};
 use super::window::Windowed;

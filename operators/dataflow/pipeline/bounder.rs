@@ -11,7 +11,7 @@ use std::rc::Rc;
 use super::admission::{Admission, Closing, Restored};
 use super::aggregation::Aggregation;
 use super::backend::Portion;
-use super::bundle::KeyFunction;
+use super::columns::KeyFunction;
 use super::unit::{Batches, Person};
 use crate::accounting::Interval;
 use crate::dataflow::engine::{

@@ -5,14 +5,14 @@
 //! statistics in which windows do not depend on each other.
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::aggregation::Aggregation;
 use super::bounder::RecordFilter;
-use super::columns::{HeldMeasure, KeyColumn, PlacedRecord, SharedKeys};
+use super::columns::{HeldMeasure, KeyColumn, KeyFunction, PlacedRecord, SharedKeys};
 use super::overlap::{FoundRow, OverlapIndex};
 use super::panes::{PaneMap, PaneOf, SPARE};
 use super::protect::RecordIdentity;
@@ -71,21 +71,6 @@ struct LittlePane<I> {
     /// The first window that it counts in.
     window: u64,
     items: Vec<I>,
-}
-
-/// The function that reads a key: two that are equal read alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeyFunction {
-    of: TypeId,
-    tag: u64,
-}
-
-impl KeyFunction {
-    /// A closure that captures nothing is any other of its type; of those that do, `tag` says which are alike.
-    pub(crate) fn of<G: 'static>(tag: Option<u64>) -> Option<KeyFunction> {
-        let tag = tag.or_else(|| (size_of::<G>() == 0).then_some(0))?;
-        Some(KeyFunction { of: TypeId::of::<G>(), tag })
-    }
 }
 
 impl<D, P, F, N, T> Bundle<D, P, F, N, T>
@@ -513,30 +498,4 @@ fn gather<D, P: Person, N: RecordIdentity<D>>(
     }
     people.number(part);
     columns.iter().for_each(|column| column.borrow_mut().gather(at, people, part));
-}
-
-/// The bundles of a bounded stream: one for each selector.
-#[derive(Clone, Default)]
-pub struct Bundles(Rc<RefCell<Vec<(ContributionSelector, Rc<dyn Any>)>>>);
-
-redacted!(Bundles);
-
-pub(super) type SharedBundle<D, P, F, N, T> = Rc<RefCell<Bundle<D, P, F, N, T>>>;
-
-impl Bundles {
-    /// Returns the bundle of a selector; the first of its statistics makes it.
-    pub(super) fn of<B: 'static>(
-        &self,
-        selector: &ContributionSelector,
-        new: impl FnOnce() -> B,
-    ) -> Rc<RefCell<B>> {
-        let mut bundles = self.0.borrow_mut();
-        let known = bundles.iter().filter(|(known, _)| known.is_like(selector));
-        let known = known.filter_map(|(_, bundle)| Rc::downcast::<RefCell<B>>(Rc::clone(bundle)).ok()).next();
-        known.unwrap_or_else(|| {
-            let bundle = Rc::new(RefCell::new(new()));
-            bundles.push((selector.clone(), Rc::clone(&bundle) as Rc<dyn Any>));
-            bundle
-        })
-    }
 }

@@ -1,6 +1,7 @@
 //! The panes of one statistic of a bundle, and the totals of its windows.
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -8,7 +9,7 @@ use std::rc::Rc;
 use super::admission::Closing;
 use super::aggregation::Aggregation;
 use super::bounder::{RecordReading, StatisticPanes};
-use super::bundle::{Bundle, Bundles, SharedBundle, WindowTotals};
+use super::bundle::{Bundle, WindowTotals};
 use super::columns::{HeldMeasure, SharedKeys};
 use super::protect::RecordIdentity;
 use super::unit::{People as PeopleUnit, Person};
@@ -16,6 +17,28 @@ use crate::accounting::Interval;
 use crate::dataflow::bounding::{Cap, ContributionSelector, Measure, People};
 use crate::dataflow::windows::Schedule;
 use crate::time::Time;
+
+/// The bundles of a bounded stream: one for each selector.
+#[derive(Clone, Default)]
+pub struct Bundles(Rc<RefCell<Vec<(ContributionSelector, Rc<dyn Any>)>>>);
+
+redacted!(Bundles);
+
+type SharedBundle<D, P, F, N, T> = Rc<RefCell<Bundle<D, P, F, N, T>>>;
+
+impl Bundles {
+    /// Returns the bundle of a selector; the first of its statistics makes it.
+    fn of<B: 'static>(&self, selector: &ContributionSelector, new: impl FnOnce() -> B) -> Rc<RefCell<B>> {
+        let mut bundles = self.0.borrow_mut();
+        let known = bundles.iter().filter(|(known, _)| known.is_like(selector));
+        let known = known.filter_map(|(_, bundle)| Rc::downcast::<RefCell<B>>(Rc::clone(bundle)).ok()).next();
+        known.unwrap_or_else(|| {
+            let bundle = Rc::new(RefCell::new(new()));
+            bundles.push((selector.clone(), Rc::clone(&bundle) as Rc<dyn Any>));
+            bundle
+        })
+    }
+}
 
 /// The panes of a statistic that shares its people with others.
 pub(super) struct BundledPanes<D, P, F, N: RecordIdentity<D>, T, Q: Aggregation, G, V> {

@@ -4,6 +4,7 @@
 //! its part of every open pane, by the place of the pane in the bundle.
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
+use std::any::TypeId;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -77,6 +78,21 @@ impl<T> ByPane<T> {
             clear(&mut gone);
             self.spare.push(gone);
         }
+    }
+}
+
+/// The function that reads a key: two that are equal read alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyFunction {
+    of: TypeId,
+    tag: u64,
+}
+
+impl KeyFunction {
+    /// A closure that captures nothing is any other of its type; of those that do, `tag` says which are alike.
+    pub(crate) fn of<G: 'static>(tag: Option<u64>) -> Option<KeyFunction> {
+        let tag = tag.or_else(|| (size_of::<G>() == 0).then_some(0))?;
+        Some(KeyFunction { of: TypeId::of::<G>(), tag })
     }
 }
 

@@ -13,7 +13,7 @@ use super::aggregation::{Aggregation, GroupingKey};
 use super::backend::Portion;
 use super::bounder::RecordReading;
 use super::bounder::{AggregationPart, bounded};
-use super::bundle::KeyFunction;
+use super::columns::KeyFunction;
 use super::tallied::Tallied;
 use super::unit::ProtectedUnit;
 use crate::accounting::Interval;

@@ -10,7 +10,7 @@ use super::backend::{Portion, PreparedRelease, Remembered};
 use super::binding::{charge, terms};
 use super::bounded::Bounded;
 use super::bounder::{AggregationPart, RecordFilter, RecordReading, bounded};
-use super::bundle::KeyFunction;
+use super::columns::KeyFunction;
 use super::ledgered::Ledgered;
 use super::unit::ProtectedUnit;
 use crate::accounting::Promise;

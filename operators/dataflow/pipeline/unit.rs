@@ -6,8 +6,7 @@ use std::rc::Rc;
 
 use super::aggregation::Aggregation;
 use super::bounder::{RecordReading, StatisticPanes};
-use super::bundle::Bundles;
-use super::bundled::BundledPanes;
+use super::bundled::{BundledPanes, Bundles};
 use super::protect::{OneRecordPerPerson, RecordIdentity};
 use super::record_panes::RecordPanes;
 use crate::dataflow::bounding::{Cap, ContributionSelector, Identity, Measure};

@@ -25,14 +25,13 @@ use super::position::{FilePosition, changed};
 use super::resume::Reference;
 use super::{POLL_INTERVAL, SETTLED};
 use crate::dataflow::SourceError;
-use crate::job::sources::accord::{Behind, FileReport, InputAgreement, ProcessReport};
+use crate::job::sources::accord::InputAgreement;
 use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
 use crate::job::sources::input::files;
 use crate::job::sources::milestones::Milestones;
 use crate::job::sources::reader::{ReadStop, TextFormat, unreadable};
 use crate::job::sources::survey::Survey;
-use crate::time::Time;
 
 /// The number of files that are held open. Of more, those that were not written for the longest time are
 /// closed, and opened again where they grow.
@@ -102,7 +101,7 @@ pub(super) struct Present {
 }
 
 /// What a list of the files has found.
-struct Listed {
+pub(super) struct Listed {
     is_there: bool,
     is_whole: bool,
 }
@@ -214,7 +213,7 @@ impl<'a> FollowedPath<'a> {
     }
 
     /// Lists the files.
-    fn list(
+    pub(super) fn list(
         &mut self,
         unseen: Duration,
         dealer: &mut Dealer,
@@ -519,84 +518,4 @@ pub(super) fn name_within(path: &Path, file: &Path) -> String {
     };
     let fixed = parts(path).take_while(is_fixed).count();
     parts(file).skip(fixed).collect::<PathBuf>().to_string_lossy().into_owned()
-}
-
-// The agreement of several processes on what they have read.
-
-impl FollowedPath<'_> {
-    /// Waits until all processes have read the same; returns the moment up to which they all have.
-    pub(super) fn agree(
-        &mut self,
-        now: Time,
-        dealer: &mut Dealer,
-        progress: &Arc<Progress>,
-    ) -> Result<Time, ReadStop> {
-        let Some(mut accord) = self.accord.take() else { return Ok(now) };
-        let report = ProcessReport { time: now, files: self.unreported() };
-        let (mut earliest, mut places) = (now, Vec::new());
-        for (process, other) in accord.exchange(&report, dealer)? {
-            earliest = earliest.min(other.time);
-            places.extend(other.files.into_iter().map(|read| (process, read)));
-        }
-        // Each reported position as this process reaches it.
-        places.sort_by_key(|(_, read)| read.length);
-        for (process, read) in &places {
-            self.catch_up(&accord, (*process, read), dealer, progress)?;
-        }
-        self.accord = Some(accord);
-        Ok(earliest)
-    }
-
-    /// The files that were read further since the last report to the others.
-    fn unreported(&mut self) -> Vec<FileReport> {
-        let done = self.done.iter_mut().filter_map(|done| done.file.new_report(&done.name));
-        let known = self.known.iter_mut().filter_map(|(name, file)| file.new_report(name));
-        done.chain(known).collect()
-    }
-
-    /// This process's report on a file, and the path of the file.
-    fn report(&self, name: &str) -> (Option<FileReport>, &Path) {
-        let done = || self.done.iter().find(|done| done.name == name).map(|done| &done.file);
-        match self.known.get(name).or_else(done) {
-            Some(file) => (file.report(name), &file.path),
-            None => (None, self.path),
-        }
-    }
-
-    /// Reads a file as far as another process has read it, and compares it there.
-    fn catch_up(
-        &mut self,
-        accord: &InputAgreement,
-        (process, other): (usize, &FileReport),
-        dealer: &mut Dealer,
-        progress: &Arc<Progress>,
-    ) -> Result<(), ReadStop> {
-        let mut behind = Behind::new(0);
-        loop {
-            let read = self.report(&other.file).0.map_or(0, |own| own.length);
-            if read < other.length {
-                self.read_file(&other.file, other.length, dealer, progress)?;
-            }
-            let (own, path) = self.report(&other.file);
-            let (length, place) = (own.as_ref().map_or(0, |own| own.length), path.display().to_string());
-            if let Some(own) = &own {
-                let grows = !own.whole && !other.whole;
-                // The other process is behind, and compares what it has at the place where this one is.
-                if length > other.length && grows {
-                    return Ok(());
-                }
-                if length == other.length || !grows {
-                    return Ok(accord.compare_file(own, (process, other), || place)?);
-                }
-            }
-            if behind.is_too_late(length) {
-                let own = if own.is_some() { format!("{length} bytes") } else { "nothing".to_owned() };
-                let place = if own == "nothing" { format!("{place}: {}", other.file) } else { place };
-                return Err(accord.mismatch(place, own, (process, format!("{} bytes", other.length))).into());
-            }
-            dealer.wait()?;
-            std::thread::sleep(POLL_INTERVAL / 5);
-            self.list(Duration::ZERO, dealer, progress)?;
-        }
-    }
 }

@@ -7,6 +7,7 @@
 //!
 //! Files rotate while they are read ([`files`]), and are told apart by their content ([`content`]).
 
+mod agree;
 mod between;
 mod content;
 mod copies;
