@@ -40,7 +40,7 @@ fn what_is_archived_is_verified_printed_and_counted() {
     let (code, page, _) = discreet(&["ledger", "lines", out, "--job", "web"]);
     assert!(code == 0 && page.matches("\"closed\":true").count() == 3, "{page}");
     let (code, page, error) = discreet(&["ledger", "lines", out, "--job", "other"]);
-    assert!(code == 78 && page.is_empty() && error.contains("it has those of web"), "{error}");
+    assert!(code == 78 && page.is_empty() && error.contains("there are windows of web"), "{error}");
     // Windows whose rows the first archive holds, and which left the ledger with the second one.
     charge(&path, "visits", 5 * DAY, 0.03125);
     let mut rows = discreet::ledger::Ledger::open(&path).unwrap();

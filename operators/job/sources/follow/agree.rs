@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::POLL_INTERVAL;
-use super::files::FollowedPath;
+use super::files::{FollowedPath, base_of};
 use crate::job::sources::accord::{Behind, FileReport, InputAgreement, ProcessReport};
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::reader::ReadStop;
@@ -85,6 +85,13 @@ impl FollowedPath<'_> {
             }
             dealer.wait()?;
             std::thread::sleep(POLL_INTERVAL / 5);
+            // The file that it follows may have been cut: then it has begun here too.
+            let former = self.known.iter().filter(|(name, _)| base_of(name) == base_of(&other.file));
+            let former: Vec<(String, u64)> =
+                former.map(|(name, file)| (name.clone(), file.content.length())).collect();
+            for (name, length) in former.into_iter().filter(|(name, _)| *name != other.file) {
+                self.read_file(&name, length, dealer, progress)?;
+            }
             self.list(Duration::ZERO, dealer, progress)?;
         }
     }

@@ -29,6 +29,16 @@ enum Likeness {
     Doubt,
 }
 
+/// A rotated file: its name, the time of its last change, its path and its identity.
+type RotatedFile = (RotationName, u64, PathBuf, FileId);
+
+/// The files in the order in which they were rotated.
+fn in_order(mut files: Vec<RotatedFile>) -> Vec<(PathBuf, FileId)> {
+    files
+        .sort_by(|one, other| one.0.order(&other.0).unwrap_or(one.1.cmp(&other.1)).then(one.2.cmp(&other.2)));
+    files.into_iter().map(|(_, _, path, id)| (path, id)).collect()
+}
+
 impl FollowedPath<'_> {
     /// Reads the files that a rotation has put between the newest file that was found and the one that now has its
     /// name. Returns the doubts.
@@ -69,11 +79,24 @@ impl FollowedPath<'_> {
             }
             later.push((name, changed, path, FileId::of(&facts)));
         }
-        later.sort_by(|one, other| {
-            one.0.order(&other.0).unwrap_or(one.1.cmp(&other.1)).then(one.2.cmp(&other.2))
-        });
-        let files = later.into_iter().map(|(_, _, path, id)| (path, id)).collect();
-        self.read_between(log, files, &mut doubts, reader)?;
+        self.read_between(log, in_order(later), &mut doubts, reader)?;
+        Ok(doubts)
+    }
+
+    /// Reads the rotated files of a log that have changed since a time. Returns the doubts.
+    pub(super) fn since(
+        &mut self,
+        log: &Path,
+        since: u64,
+        reader: (&mut Dealer, &Arc<Progress>),
+    ) -> Result<Vec<String>, ReadStop> {
+        let changed = |(path, facts): (PathBuf, Metadata)| {
+            let name = RotationName::of(log, &path)?;
+            Some((name, changed(&facts), path, FileId::of(&facts)))
+        };
+        let files = self.unread(siblings_of(log))?.into_iter().filter_map(changed);
+        let (files, mut doubts) = (files.filter(|(_, at, ..)| *at >= since).collect(), Vec::new());
+        self.read_between(log, in_order(files), &mut doubts, reader)?;
         Ok(doubts)
     }
 

@@ -91,6 +91,8 @@ pub(super) struct FollowedFile {
     pub(super) is_listed: bool,
     /// True if it had the name of its log at the last look, before any rotation of it.
     pub(super) is_log: bool,
+    /// The time at which it was last found as it had been read.
+    pub(super) untouched_at: SystemTime,
     /// True if it had no name in any directory when it was read.
     is_removed: bool,
     pub(super) content: Content,
@@ -132,6 +134,7 @@ impl FollowedFile {
             compared: 0,
             is_listed: true,
             is_log: false,
+            untouched_at: SystemTime::now(),
             is_removed: false,
             content: Content::default(),
             has_lines: false,
@@ -222,7 +225,24 @@ impl FollowedFile {
 
     /// Returns true if it has bytes that were not read.
     pub(super) fn has_more(&self) -> io::Result<bool> {
+        if self.is_packed() {
+            return Ok(self.packed.is_none() || self.is_torn);
+        }
         Ok(self.now()?.is_some_and(|(_, length)| length > self.content.length()))
+    }
+
+    /// Returns true if it has not changed since it was read.
+    pub(super) fn is_as_read(&self, facts: &Metadata) -> bool {
+        self.written.is_none() || self.written == facts.modified().ok()
+    }
+
+    /// Notes what a look at its name has found.
+    pub(super) fn look(&mut self, path: &Path, facts: &Metadata) {
+        self.is_listed = true;
+        self.path = path.to_owned();
+        if self.is_as_read(facts) {
+            self.untouched_at = SystemTime::now();
+        }
     }
 
     /// The file itself and its length; `None` if it is neither open nor where it was.

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use super::content::Comparison;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
+use super::missed::LONG;
 use super::names::{RotationName, is_rotated, rotated_logs, siblings_of};
 use super::position::{FilePosition, changed};
 use super::resume::Reference;
@@ -32,6 +33,7 @@ use crate::job::sources::input::files;
 use crate::job::sources::milestones::Milestones;
 use crate::job::sources::reader::{ReadStop, TextFormat, unreadable};
 use crate::job::sources::survey::Survey;
+use crate::time::Time;
 
 /// The number of files that are held open. Of more, those that were not written for the longest time are
 /// closed, and opened again where they grow.
@@ -80,6 +82,13 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) survey: Arc<Survey>,
     /// The logs that were cut since the last look, each with the copy of what was read of it.
     pub(super) cut: Vec<(PathBuf, Reference)>,
+    /// The time since the look before this one.
+    pub(super) unseen: Duration,
+    /// The reasons of input gaps that were found since the last look.
+    pub(super) lost: Vec<String>,
+    /// The input gaps that windows may still overlap, the number of those that were reported last.
+    pub(super) gap_spans: Vec<(Time, Time)>,
+    pub(super) reported_gaps: usize,
     /// The reasons of input gaps that were reported at this look.
     pub(super) gaps: BTreeSet<String>,
     /// The time since which there is no file, and if that was reported.
@@ -143,6 +152,10 @@ impl<'a> FollowedPath<'a> {
             milestones,
             survey,
             cut: Vec::new(),
+            unseen: Duration::ZERO,
+            lost: Vec::new(),
+            gap_spans: Vec::new(),
+            reported_gaps: 0,
             gaps: BTreeSet::new(),
             missed: None,
         }
@@ -155,6 +168,7 @@ impl<'a> FollowedPath<'a> {
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<Present, ReadStop> {
+        self.unseen = unseen;
         let Listed { is_there, is_whole } = self.list(unseen, dealer, progress)?;
         let mut complete = is_there && self.undecided.is_empty();
         let mut names: Vec<String> = self.known.keys().cloned().collect();
@@ -235,10 +249,7 @@ impl<'a> FollowedPath<'a> {
             let id = FileId::of(&facts);
             ids.insert(id);
             match named.get(&id).and_then(|name| self.known.get_mut(name)) {
-                Some(file) => {
-                    file.is_listed = true;
-                    file.path.clone_from(path);
-                }
+                Some(file) => file.look(path, &facts),
                 None if self.copies.get(&id) == Some(&facts.len()) => {}
                 None => new.push(FoundFile::new(path, &facts)),
             }
@@ -398,12 +409,18 @@ impl<'a> FollowedPath<'a> {
         }));
         match comparison {
             Comparison::Continues(rest) => file.read_copy(rest, dealer)?,
-            Comparison::Other if file.has_lines => self.survey.warn(&format!(
-                "{}: it was cut, and no copy of it lies beside it; lines that were written within the last {} ms \
-                 before that are lost",
-                file.path.display(),
-                POLL_INTERVAL.as_millis()
-            )),
+            Comparison::Other if file.has_lines => {
+                let why = format!(
+                    "{}: it was cut, and no copy of it lies beside it; lines that were written within the last {} ms \
+                     before that are lost",
+                    file.path.display(),
+                    self.unseen.max(POLL_INTERVAL).as_millis()
+                );
+                match self.unseen > LONG {
+                    true => self.lost.push(why),
+                    false => self.survey.warn(&why),
+                }
+            }
             // The file was read further than it was copied.
             Comparison::Shorter | Comparison::Other => {}
         }

@@ -8,18 +8,21 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, copy_of};
 use super::names::siblings_of;
-use super::position::changed;
+use super::position::{changed, nanoseconds};
 use super::resume::Reference;
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::reader::ReadStop;
 
 /// The time without a look within which several rotations may have come, and the files of all but the last be gone.
-const LONG: Duration = Duration::from_secs(1);
+pub(super) const LONG: Duration = Duration::from_secs(1);
+
+/// The step in which a file system counts time, at most.
+const TICK: Duration = Duration::from_millis(20);
 
 /// A log whose file has another name, or none, since the last look.
 struct RenamedLog {
@@ -38,6 +41,14 @@ impl FollowedPath<'_> {
         progress: &Arc<Progress>,
     ) -> Result<bool, ReadStop> {
         let mut is_whole = true;
+        for why in std::mem::take(&mut self.lost) {
+            self.gap(&mut is_whole, &why);
+        }
+        for why in self.read_behind_empty(dealer, progress)? {
+            if unseen > LONG {
+                self.gap(&mut is_whole, &why);
+            }
+        }
         let cut = std::mem::take(&mut self.cut).into_iter();
         let cut = cut.map(|(log, copy)| RenamedLog { log, renamed: Some(copy) });
         for RenamedLog { log, renamed } in self.renamed().into_iter().chain(cut) {
@@ -60,6 +71,31 @@ impl FollowedPath<'_> {
         }
         self.gaps.clear();
         Ok(is_whole)
+    }
+
+    /// Reads what came to a log without a line since it was last found so, and was rotated since: nothing in the file tells
+    /// that it was cut, or which of the others came after it. Returns the doubts.
+    fn read_behind_empty(
+        &mut self,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<Vec<String>, ReadStop> {
+        let is_due = |file: &FollowedFile| {
+            let is_touched = || fs::metadata(&file.path).is_ok_and(|facts| !file.is_as_read(&facts));
+            file.is_log && !file.has_lines && !file.is_packed() && (!file.is_listed || is_touched())
+        };
+        let due = self.known.iter().filter(|(_, file)| is_due(file));
+        let due: Vec<(String, PathBuf, SystemTime)> =
+            due.map(|(name, file)| (name.clone(), self.base(name, &file.path), file.untouched_at)).collect();
+        let mut doubts = Vec::new();
+        for (name, log, since) in due {
+            // With what it has itself, the copies of that are known.
+            self.read_file(&name, u64::MAX, dealer, progress)?;
+            let since = nanoseconds(since.checked_sub(TICK).unwrap_or(since));
+            let read = |files: &mut Self| files.since(&log, since, (dealer, progress));
+            doubts.extend(self.steadily(std::slice::from_ref(&log), read)?);
+        }
+        Ok(doubts)
     }
 
     /// Returns the logs whose file has another name, or none, since this was asked last.

@@ -29,7 +29,7 @@ pub(super) use files::FollowedPath;
 pub(super) use spooled::follow_spool;
 pub(super) use stream::{follow_input, follow_pipe};
 
-use super::dealer::{Dealer, Progress};
+use super::dealer::{Dealer, DealerMessage, Progress};
 use super::reader::{ReadStop, ReaderText};
 use crate::dataflow::Clock;
 use crate::time::Span;
@@ -52,9 +52,13 @@ pub(super) fn follow_files(
     let former = milestones.former(dealer)?;
     let mut watch = Watch::new(clock);
     dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
-    if !files.resume(former, dealer, progress)? {
+    let is_whole = files.resume(former, dealer, progress)?;
+    for &(start, end) in &files.gap_spans {
+        dealer.broadcast(|| DealerMessage::Gap(start, end))?;
+    }
+    if !is_whole {
         // What is gone cannot be read again.
-        watch.connect(dealer)?;
+        files.gap_spans.extend(watch.connect(dealer)?);
     }
     let mut looked = Instant::now();
     loop {
@@ -65,7 +69,7 @@ pub(super) fn follow_files(
         let found = files.read(round.duration_since(looked), dealer, progress)?;
         if !found.is_whole {
             watch.disconnect();
-            watch.connect(dealer)?;
+            files.gap_spans.extend(watch.connect(dealer)?);
         }
         looked = round;
         let now = files.agree(now, dealer, progress)?;

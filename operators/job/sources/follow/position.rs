@@ -18,6 +18,7 @@ use super::files::{FollowedPath, base_of, generation_of};
 use super::names::{RotationName, logs_of, name_of};
 use crate::canonical::Digest;
 use crate::job::sources::milestones::ChangedPositions;
+use crate::time::Time;
 
 /// The position in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,10 +80,17 @@ const REACHED: &str = "///reached/";
 /// The name of the latest change of a file that was seen.
 const SEEN: &str = "///seen";
 
-/// The first byte of a position, of a reached place, and of the latest change that was seen.
+/// What the names of input gaps begin with.
+const GAP: &str = "///gap/";
+
+/// The number of input gaps that are kept: later ones are those of windows that may still be open.
+const GAPS: usize = 64;
+
+/// The first byte of a position, of a reached place, of the latest change that was seen, and of an input gap.
 const FORMAT: u8 = 2;
 const REACHED_FORMAT: u8 = 3;
 const SEEN_FORMAT: u8 = 4;
+const GAP_FORMAT: u8 = 5;
 
 impl ReachedMark {
     fn write(&self) -> Vec<u8> {
@@ -102,6 +110,17 @@ impl ReachedMark {
     pub(super) fn file_of(name: &str) -> Option<&str> {
         name.strip_prefix(REACHED)
     }
+}
+
+/// Reads an input gap.
+pub(super) fn read_gap(bytes: &[u8]) -> Option<(Time, Time)> {
+    let ([GAP_FORMAT], rest) = bytes.split_first_chunk()? else { return None };
+    let (start, end) = rest.split_first_chunk()?;
+    Some((Time::from_le_bytes(*start), Time::from_le_bytes(end.try_into().ok()?)))
+}
+
+fn gap_entry((start, end): (Time, Time)) -> (String, Vec<u8>) {
+    (format!("{GAP}{start}"), [&[GAP_FORMAT][..], &start.to_le_bytes(), &end.to_le_bytes()].concat())
 }
 
 /// Reads the latest change that was seen.
@@ -186,6 +205,15 @@ impl FollowedPath<'_> {
             all.extend(self.reported.iter().map(|(name, position)| (name.clone(), Some(position.write()))));
             self.sure.extend(self.reported.iter().map(|(name, position)| (name.clone(), position.has_lines)));
         }
+        // The windows that overlap a gap may close in another life.
+        let news = self.gap_spans.split_off(self.reported_gaps.min(self.gap_spans.len()));
+        all.extend(news.iter().map(|span| gap_entry(*span)).map(|(name, span)| (name, Some(span))));
+        self.gap_spans.extend(news);
+        while self.gap_spans.len() > GAPS {
+            let (name, _) = gap_entry(self.gap_spans.remove(0));
+            all.push((name, None));
+        }
+        self.reported_gaps = self.gap_spans.len();
         let done = self.done.iter().map(|done| (&done.name, &done.file));
         for (name, file) in self.known.iter().chain(done) {
             // One without a line as it is: what comes to its log while nobody reads came after it.

@@ -18,7 +18,7 @@ use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, base_of, generation_of, present};
 use super::found::{Candidate, Found, Search, Wanted, assign, found};
 use super::names::siblings_of;
-use super::position::{FilePosition, ReachedMark, changed, read_seen};
+use super::position::{FilePosition, ReachedMark, changed, read_gap, read_seen};
 use crate::dataflow::SourceError;
 use crate::gate::Positions;
 use crate::job::sources::bytes::{self, Packing};
@@ -82,8 +82,11 @@ impl FollowedPath<'_> {
             .filter_map(|(name, mark)| Some((ReachedMark::file_of(&name)?.to_owned(), mark)))
             .collect();
         let seen = joined(former, read_seen, |seen| *seen).into_iter().next().map(|(_, seen)| seen);
+        self.gap_spans = joined(former, read_gap, |_| 0).into_iter().map(|(_, span)| span).collect();
+        self.gap_spans.sort_unstable();
+        self.reported_gaps = self.gap_spans.len();
         let (mut is_whole, mut logs) = (true, BTreeMap::<PathBuf, FoundLog>::new());
-        let known = positions.len() + reached.len() + usize::from(seen.is_some());
+        let known = positions.len() + reached.len() + self.gap_spans.len() + usize::from(seen.is_some());
         if let [only] = former
             && only.len() > known
         {

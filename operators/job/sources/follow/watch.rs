@@ -60,13 +60,15 @@ impl Watch {
         self.is_connected = false;
     }
 
-    /// Ends an input gap, once the clock is not in doubt.
-    pub(super) fn connect(&mut self, dealer: &Dealer) -> Result<(), ReadStop> {
+    /// Ends an input gap, once the clock is not in doubt; returns the gap.
+    pub(super) fn connect(&mut self, dealer: &Dealer) -> Result<Option<(Time, Time)>, ReadStop> {
+        let former = self.reported;
+        let start = self.marked.unwrap_or(former).max(former);
         while self.connected(dealer)?.is_none() {
             dealer.wait()?;
             std::thread::sleep(POLL_INTERVAL);
         }
-        Ok(())
+        Ok((self.reported > former).then_some((start, self.reported)))
     }
 
     /// Returns the time at which a stream is connected; `None` while the clock is in doubt. An input gap ends

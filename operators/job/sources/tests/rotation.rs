@@ -250,6 +250,44 @@ fn a_file_that_was_cut_renamed_and_packed_within_a_look_counts_once() {
     }
 }
 
+// Refutes lines that are lost because nothing was in the log at the last look, by which a cut or a rename is known.
+#[test]
+fn what_comes_to_an_empty_log_is_read_wherever_a_rotation_puts_it() {
+    for path in PATHS {
+        for is_table in [false, true] {
+            for cuts in [[true, true], [false, true], [true, false], [false, false]] {
+                let mut log = Log::either("empty-log", is_table);
+                let mut followed = log.follow(path);
+                followed.settle().unwrap();
+                for cut in cuts {
+                    log.write(10);
+                    if cut {
+                        log.copy_and_cut();
+                    } else {
+                        log.rename();
+                        log.reopen();
+                    }
+                }
+                log.write(3);
+                followed.settle().unwrap();
+                followed.settle().unwrap();
+                log.check(std::slice::from_ref(&followed))
+                    .unwrap_or_else(|wrong| panic!("{path}, {is_table}, {cuts:?}: {wrong}"));
+            }
+        }
+    }
+}
+
+// Refutes a log without a line that nothing is declared of, for a packed one beside it that may be its copy.
+#[test]
+fn empty_logs_hold_nothing_up() {
+    let log = Log::new("all-empty");
+    log.place.write("a.log-20261113.gz", packed(Packing::Gzip, b""));
+    log.place.write("a.log-20261114", "");
+    let mut followed = log.follow("a.log*");
+    assert_eq!(followed.settle().unwrap(), 0);
+}
+
 // Refutes a packed file that is another one while its log has no name: a rotation is between two steps.
 #[test]
 fn a_packed_file_is_known_while_its_log_is_away() {
