@@ -227,7 +227,7 @@ pub use driver::{
     SourceError, Stop, Worker, WorkerDeclaration, WrittenPosition, announce_end, execute,
 };
 #[cfg(feature = "cli")]
-pub(crate) use driver::{Joined, Peers};
+pub(crate) use driver::{Joined, ORIGIN, Peers};
 pub use engine::{Scope, StreamVec, Travels};
 pub use pipeline::{
     Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, CountingByKey, DistinctRecords,

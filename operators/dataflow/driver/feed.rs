@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::RunError;
 use super::gaps::{InputGaps, ReportInput, SourceReport};
-use super::positions::{FormerInput, InputPositions, former_stream};
+use super::positions::{FormerInput, InputPositions, ORIGIN, former_stream};
 use super::shared::Context;
 use super::source::{BATCH, Pulled, Source};
 use crate::dataflow::engine::{
@@ -187,7 +187,9 @@ impl<S: Source> Tap<S> {
         }
         if let Some(mut milestone) = self.source.milestone() {
             // While windows over a gap are unsettled, a restart must come upon it again.
-            milestone.latest = milestone.latest.max(self.gap.take().map_or(Time::MIN, |end| end - 1));
+            if milestone.latest != ORIGIN {
+                milestone.latest = milestone.latest.max(self.gap.take().map_or(Time::MIN, |end| end - 1));
+            }
             self.reports.send(SourceReport::Milestone(self.worker.0, milestone));
         }
         match pulled {

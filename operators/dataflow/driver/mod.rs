@@ -26,6 +26,8 @@ pub(super) use gaps::InputGaps;
 pub(crate) use peers::Peers;
 #[cfg(all(test, feature = "cli"))]
 pub(crate) use positions::InputPositions;
+#[cfg(feature = "cli")]
+pub(crate) use positions::ORIGIN;
 pub use positions::{Milestone, WrittenPosition};
 pub use run::Worker;
 pub use run::execute;

@@ -33,6 +33,10 @@ pub struct Milestone {
     pub parts: usize,
 }
 
+/// The latest time of a milestone that holds whatever windows need, across input gaps as well: of partitions at their start,
+/// and of what is known of gaps.
+pub(crate) const ORIGIN: Time = Time::MIN + 1;
+
 /// The number of milestones of one part that are kept. Of more, neighbours are joined, so that a restart reads
 /// somewhat more than it must.
 const KEPT: usize = 64;
@@ -60,7 +64,7 @@ struct Pending {
 impl PositionTrack {
     fn add(&mut self, milestone: Milestone) {
         let Milestone { latest, changed, .. } = milestone;
-        if latest == Time::MIN {
+        if latest <= ORIGIN {
             changed.into_iter().for_each(|(partition, position)| self.move_on(partition, position));
             return;
         }

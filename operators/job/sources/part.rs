@@ -20,7 +20,7 @@ use super::maker::{Made, Maker, SourceRecord};
 use super::milestones::Milestones;
 use super::survey::Survey;
 use super::wanted::{CellLayout, LineCells};
-use crate::dataflow::{BATCH, Milestone, Pulled, Source, SourceError, WrittenPosition};
+use crate::dataflow::{BATCH, Milestone, ORIGIN, Pulled, Source, SourceError, WrittenPosition};
 use crate::gate::Positions;
 use crate::time::Time;
 
@@ -256,7 +256,7 @@ impl Lines {
                     return Ok(Pulled::Complete(time));
                 }
                 Ok(DealerMessage::Position(number)) => self.reach(number),
-                Ok(DealerMessage::Origin(number)) => self.handle.milestones.reach(number, Time::MIN),
+                Ok(DealerMessage::Origin(number)) => self.handle.milestones.reach(number, ORIGIN),
                 Ok(DealerMessage::Gap(start, end)) => return Ok(Pulled::Gap(start, end)),
                 Ok(DealerMessage::End) => self.ended = true,
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.pulled()),
