@@ -11,7 +11,7 @@ use super::content::{Comparison, Content, prefix};
 use super::file::{FileId, FoundFile};
 use super::files::{FollowedPath, name_within, present};
 use super::names::{RotationName, logs_of, name_of, siblings_of};
-use super::position::changed;
+use super::position::{FileNode, changed};
 use super::resume::Reference;
 use crate::dataflow::SourceError;
 use crate::job::sources::bytes::{self, Packing};
@@ -28,6 +28,9 @@ enum Likeness {
     /// It begins as another one does, and may be its copy.
     Doubt,
 }
+
+/// A second, in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 /// A rotated file: its name, the time of its last change, its path and its identity.
 type RotatedFile = (RotationName, u64, PathBuf, FileId);
@@ -90,12 +93,18 @@ impl FollowedPath<'_> {
         since: u64,
         reader: (&mut Dealer, &Arc<Progress>),
     ) -> Result<Vec<String>, ReadStop> {
-        let changed = |(path, facts): (PathBuf, Metadata)| {
-            let name = RotationName::of(log, &path)?;
-            Some((name, changed(&facts), path, FileId::of(&facts)))
+        let since_then = |(path, facts): (PathBuf, Metadata)| {
+            let (name, at) = (RotationName::of(log, &path)?, changed(&facts));
+            // Some programs give a packed file the time of the plain one in whole seconds.
+            let is_packed_now = || {
+                Packing::of(&path) != Packing::Plain
+                    && FileNode::of(&facts).born() >= since
+                    && at + SECOND > since
+            };
+            (at >= since || is_packed_now()).then(|| (name, at, path.clone(), FileId::of(&facts)))
         };
-        let files = self.unread(siblings_of(log))?.into_iter().filter_map(changed);
-        let (files, mut doubts) = (files.filter(|(_, at, ..)| *at >= since).collect(), Vec::new());
+        let files = self.unread(siblings_of(log))?.into_iter().filter_map(since_then).collect();
+        let mut doubts = Vec::new();
         self.read_between(log, in_order(files), &mut doubts, reader)?;
         Ok(doubts)
     }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
-use crate::dataflow::{Clock, ClockReading, GuardedClock, InputPositions, Milestone, SystemClock};
+use crate::dataflow::{Clock, ClockReading, GuardedClock, InputPositions, Milestone, ORIGIN, SystemClock};
 use crate::gate::Positions;
 use crate::ledger::Name;
 use crate::time::Span;
@@ -246,7 +246,7 @@ fn a_backlog_has_positions_in_its_middle() {
         latest = latest.max(milestone.latest);
         positions.extend(milestone.changed.into_iter().filter_map(|(name, at)| Some((name, at?))));
         let mut resumed = Followed::resumed(&source, &Arc::default(), 1, positions.clone());
-        let before = if latest == i64::MIN { 0 } else { (latest / 1_000_000 - first + 1) as usize };
+        let before = if latest <= ORIGIN { 0 } else { (latest / 1_000_000 - first + 1) as usize };
         assert_eq!(resumed.settle(), Ok(2_000 - before));
         let mut people: Vec<Id> = resumed.found.iter().map(|given| given.person).collect();
         let mut expected: Vec<Id> =
