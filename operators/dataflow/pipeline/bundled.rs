@@ -257,3 +257,33 @@ fn exchanged<Q: Aggregation>(
     }
     totals
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::dataflow::bounding::Count;
+    use crate::dataflow::pipeline::aggregation::KeyedAggregation;
+    use crate::mechanisms::{Bound, Cell, Keys, Total};
+
+    // Refutes a key that nobody has any more, which would tell that somebody had it, one that is new and left out, and
+    // a total of others than those who are left.
+    #[test]
+    fn totals_by_difference_are_those_of_who_is_left() {
+        let limits = Bound::keys(3).per_key(2).checked().unwrap();
+        let statistic = Total::count(limits, Keys::public(0..9u32).unwrap()).unwrap();
+        let question = KeyedAggregation { statistic, measure: Count };
+        let totals = |keys: &[(u32, &[u32])]| -> Vec<(u32, Cell)> {
+            let total = |records: &[u32]| {
+                let mut total = Cell::default();
+                records.iter().for_each(|records| question.add(&mut total, *records));
+                total
+            };
+            keys.iter().map(|(key, records)| (*key, total(records))).collect()
+        };
+        let before = totals(&[(1, &[1, 2]), (2, &[1]), (4, &[2])]);
+        let (gone, come) = (totals(&[(1, &[2]), (2, &[1])]), totals(&[(1, &[1]), (3, &[2])]));
+        let found = exchanged(&question, before, gone, come);
+        assert!(found == totals(&[(1, &[1, 1]), (3, &[2]), (4, &[2])]));
+    }
+}

@@ -102,7 +102,7 @@ impl OverlapIndex {
             panes.iter().flat_map(rows).collect()
         };
         let (come, gone) = (of(&gained), of(&lost));
-        let mut moved: Vec<u64> = come.iter().chain(&gone).map(|(.., hash)| *hash).collect();
+        let mut moved: Vec<u64> = come.iter().chain(gone.iter()).map(|(.., hash)| *hash).collect();
         moved.sort_unstable();
         moved.dedup();
         let before = follows.then(|| self.rows_of(&moved, &part));

@@ -225,9 +225,14 @@ fn a_log_that_was_empty_at_first_is_read_again() {
         log.write(20);
         followed.begin().unwrap();
         assert_eq!(files(&followed.positions), 3, "{path}");
-        let mut resumed =
-            Followed::resumed(&log.source(path), &Arc::default(), 2, followed.positions.clone());
-        assert_eq!((resumed.settle().unwrap(), resumed.gaps.len()), (100, 0), "{path}");
+        for packs in [false, true] {
+            if packs {
+                log.pack("a.log.1");
+            }
+            let positions = followed.positions.clone();
+            let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+            assert_eq!((resumed.settle().unwrap(), resumed.gaps.len()), (100, 0), "{path}, {packs}");
+        }
     }
 }
 
