@@ -32,6 +32,8 @@ pub(super) enum DealerMessage {
     Position(u64),
     /// The number of positions behind data that was dealt before the former ones.
     Origin(u64),
+    /// The number of such positions that hold across input gaps as well: those of files at their start, and of gaps.
+    Start(u64),
     /// The source was not connected between these times, and cannot be read again.
     Gap(Time, Time),
     End,

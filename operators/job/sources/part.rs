@@ -256,7 +256,8 @@ impl Lines {
                     return Ok(Pulled::Complete(time));
                 }
                 Ok(DealerMessage::Position(number)) => self.reach(number),
-                Ok(DealerMessage::Origin(number)) => self.handle.milestones.reach(number, ORIGIN),
+                Ok(DealerMessage::Origin(number)) => self.handle.milestones.reach(number, Time::MIN),
+                Ok(DealerMessage::Start(number)) => self.handle.milestones.reach(number, ORIGIN),
                 Ok(DealerMessage::Gap(start, end)) => return Ok(Pulled::Gap(start, end)),
                 Ok(DealerMessage::End) => self.ended = true,
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.pulled()),

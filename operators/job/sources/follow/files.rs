@@ -221,7 +221,7 @@ impl<'a> FollowedPath<'a> {
         origins.extend(self.reached());
         if !origins.is_empty() {
             let number = self.milestones.register(origins);
-            dealer.broadcast(|| DealerMessage::Origin(number))?;
+            dealer.broadcast(|| DealerMessage::Start(number))?;
         }
         Ok(())
     }

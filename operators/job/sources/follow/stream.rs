@@ -214,7 +214,9 @@ mod tests {
                         "{start}"
                     );
                 }
-                DealerMessage::Position(_) | DealerMessage::Origin(_) => panic!("a pipe has no position"),
+                DealerMessage::Position(_) | DealerMessage::Origin(_) | DealerMessage::Start(_) => {
+                    panic!("a pipe has no position")
+                }
                 _ => panic!("a live source of lines has ended"),
             }
         }
