@@ -175,7 +175,7 @@ fn source(place: &SourcePlace) -> Result<bool, Refusal> {
 pub(crate) struct PlanArgs {
     /// The job file
     config: PathBuf,
-    /// Add the memory that a replay of so many records holds
+    /// Add the memory that a replay of this number of records holds
     #[arg(long, value_name = "NUMBER")]
     rows: Option<u64>,
     /// The number of people who have them; as many as records without it

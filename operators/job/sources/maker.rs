@@ -97,7 +97,7 @@ impl Maker {
     }
 }
 
-/// The value in a cell, in steps of so many digits.
+/// Returns the value in a cell, in steps of 10^-digits.
 #[inline]
 fn number(line: &[u8], cells: &LineCells, (cell, digits): (usize, i32)) -> Result<i64, BadCell> {
     let bytes = cells.get(line, cell);

@@ -87,7 +87,7 @@ impl FollowedPath<'_> {
     }
 
     /// Reads the rotated files of a log that have changed since a time. Returns the doubts.
-    pub(super) fn since(
+    pub(super) fn read_changed_since(
         &mut self,
         log: &Path,
         since: u64,

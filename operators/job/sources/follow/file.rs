@@ -91,7 +91,8 @@ pub(super) struct FollowedFile {
     pub(super) is_listed: bool,
     /// True if it had the name of its log at the last look, before any rotation of it.
     pub(super) is_log: bool,
-    /// The time at which it was last found as it had been read.
+    /// True if the last look has found it changed since it was read, and the time at which one last found it unchanged.
+    pub(super) is_touched: bool,
     pub(super) untouched_at: SystemTime,
     /// True if it had no name in any directory when it was read.
     is_removed: bool,
@@ -134,6 +135,7 @@ impl FollowedFile {
             compared: 0,
             is_listed: true,
             is_log: false,
+            is_touched: false,
             untouched_at: SystemTime::now(),
             is_removed: false,
             content: Content::default(),
@@ -231,16 +233,12 @@ impl FollowedFile {
         Ok(self.now()?.is_some_and(|(_, length)| length > self.content.length()))
     }
 
-    /// Returns true if it has not changed since it was read.
-    pub(super) fn is_as_read(&self, facts: &Metadata) -> bool {
-        self.written.is_none() || self.written == facts.modified().ok()
-    }
-
     /// Notes what a look at its name has found.
     pub(super) fn look(&mut self, path: &Path, facts: &Metadata) {
         self.is_listed = true;
         self.path = path.to_owned();
-        if self.is_as_read(facts) {
+        self.is_touched = self.written.is_some() && self.written != facts.modified().ok();
+        if !self.is_touched {
             self.untouched_at = SystemTime::now();
         }
     }

@@ -86,7 +86,7 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) unseen: Duration,
     /// The reasons of input gaps that were found since the last look.
     pub(super) lost: Vec<String>,
-    /// The input gaps that windows may still overlap, the number of those that were reported last.
+    /// The input gaps that open windows may overlap, and the number of those that this run has reported.
     pub(super) gap_spans: Vec<(Time, Time)>,
     pub(super) reported_gaps: usize,
     /// The reasons of input gaps that were reported at this look.

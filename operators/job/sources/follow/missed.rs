@@ -81,8 +81,7 @@ impl FollowedPath<'_> {
         progress: &Arc<Progress>,
     ) -> Result<Vec<String>, ReadStop> {
         let is_due = |file: &FollowedFile| {
-            let is_touched = || fs::metadata(&file.path).is_ok_and(|facts| !file.is_as_read(&facts));
-            file.is_log && !file.has_lines && !file.is_packed() && (!file.is_listed || is_touched())
+            file.is_log && !file.has_lines && !file.is_packed() && (!file.is_listed || file.is_touched)
         };
         let due = self.known.iter().filter(|(_, file)| is_due(file));
         let due: Vec<(String, PathBuf, SystemTime)> =
@@ -92,7 +91,7 @@ impl FollowedPath<'_> {
             // With what it has itself, the copies of that are known.
             self.read_file(&name, u64::MAX, dealer, progress)?;
             let since = nanoseconds(since.checked_sub(TICK).unwrap_or(since));
-            let read = |files: &mut Self| files.since(&log, since, (dealer, progress));
+            let read = |files: &mut Self| files.read_changed_since(&log, since, (dealer, progress));
             doubts.extend(self.steadily(std::slice::from_ref(&log), read)?);
         }
         Ok(doubts)

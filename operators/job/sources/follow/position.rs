@@ -206,9 +206,8 @@ impl FollowedPath<'_> {
             self.sure.extend(self.reported.iter().map(|(name, position)| (name.clone(), position.has_lines)));
         }
         // The windows that overlap a gap may close in another life.
-        let news = self.gap_spans.split_off(self.reported_gaps.min(self.gap_spans.len()));
-        all.extend(news.iter().map(|span| gap_entry(*span)).map(|(name, span)| (name, Some(span))));
-        self.gap_spans.extend(news);
+        let news = self.gap_spans.iter().skip(self.reported_gaps).map(|span| gap_entry(*span));
+        all.extend(news.map(|(name, span)| (name, Some(span))));
         while self.gap_spans.len() > GAPS {
             let (name, _) = gap_entry(self.gap_spans.remove(0));
             all.push((name, None));

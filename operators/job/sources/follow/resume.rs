@@ -84,7 +84,6 @@ impl FollowedPath<'_> {
         let seen = joined(former, read_seen, |seen| *seen).into_iter().next().map(|(_, seen)| seen);
         self.gap_spans = joined(former, read_gap, |_| 0).into_iter().map(|(_, span)| span).collect();
         self.gap_spans.sort_unstable();
-        self.reported_gaps = self.gap_spans.len();
         let (mut is_whole, mut logs) = (true, BTreeMap::<PathBuf, FoundLog>::new());
         let known = positions.len() + reached.len() + self.gap_spans.len() + usize::from(seen.is_some());
         if let [only] = former

@@ -62,13 +62,17 @@ impl Watch {
 
     /// Ends an input gap, once the clock is not in doubt; returns the gap.
     pub(super) fn connect(&mut self, dealer: &Dealer) -> Result<Option<(Time, Time)>, ReadStop> {
-        let former = self.reported;
-        let start = self.marked.unwrap_or(former).max(former);
+        let (former, start) = (self.reported, self.gap_start());
         while self.connected(dealer)?.is_none() {
             dealer.wait()?;
             std::thread::sleep(POLL_INTERVAL);
         }
         Ok((self.reported > former).then_some((start, self.reported)))
+    }
+
+    /// The start of a gap that ends now.
+    fn gap_start(&self) -> Time {
+        self.marked.unwrap_or(self.reported).max(self.reported)
     }
 
     /// Returns the time at which a stream is connected; `None` while the clock is in doubt. An input gap ends
@@ -83,7 +87,7 @@ impl Watch {
             return Ok(None);
         }
         if !self.is_connected {
-            let start = self.marked.unwrap_or(self.reported).max(self.reported);
+            let start = self.gap_start();
             if start < time {
                 dealer.broadcast(|| DealerMessage::Gap(start, time))?;
                 self.reported = time;

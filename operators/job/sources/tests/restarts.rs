@@ -169,7 +169,14 @@ fn a_file_that_is_gone_at_a_restart_is_a_gap() {
         drop(followed);
         let mut followed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
         assert_eq!(followed.settle().unwrap(), 0);
-        assert_eq!(followed.gaps, [(start, end); 2], "each of two workers is told of it");
+        assert_eq!(followed.gaps, [(start, end); 2], "each of two workers receives it");
+        // So does the life after that: the first positions of a life replace all others.
+        followed.begin().unwrap();
+        let positions = followed.positions.clone();
+        drop(followed);
+        let mut followed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+        assert_eq!(followed.settle().unwrap(), 0);
+        assert_eq!(followed.gaps, [(start, end); 2]);
     }
 }
 

@@ -99,8 +99,8 @@ fn totals_err_together_as_they_are_said_to() {
     }
 }
 
-/// Returns the variance of the best estimate, from the measurements, of one contribution at the first tick, over so many
-/// runs.
+/// Returns the variance of the best estimate, from the measurements, of one contribution at the first tick, over
+/// this number of runs.
 fn estimated(running: &PreparedRunning, ticks: usize, runs: usize, draw: &mut impl FnMut() -> f64) -> f64 {
     let zeros = vec![0; ticks];
     let mut with = zeros.clone();
