@@ -74,6 +74,7 @@
 //!   line is marked as one.
 
 pub mod config;
+mod dictionary;
 mod paths;
 pub mod plan;
 mod release_group;

@@ -2,68 +2,110 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::dictionary::{self, EMPTY_CODE, StoredText};
 use crate::dataflow::bounding::{Identity, IdentitySink, StableHasher};
 
-/// A string. Up to 23 bytes are stored inline, in three words that are hashed and compared at once; longer
-/// strings are shared. The order is that of the bytes. Prints as `<private>`.
-#[derive(Clone, PartialEq, Eq, Hash)]
+/// A string: its code in the [dictionary](super::dictionary) of the process, or, where that is full, the bytes, which are
+/// shared. The order is that of the bytes. Prints as `<private>`.
+#[derive(Clone)]
 pub(crate) struct Text(TextStorage);
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 enum TextStorage {
-    /// The length in the lowest byte, then that many bytes of text.
-    Short([u64; 3]),
-    Long(Arc<str>),
+    Coded(u32),
+    // Behind one more pointer, so that a text has two words.
+    Own(Arc<StoredText>),
 }
 
 impl Text {
-    #[inline]
     pub(crate) fn new(text: &str) -> Text {
-        match u8::try_from(text.len()) {
-            Ok(length) if text.len() <= MAX_INLINE_BYTES => {
-                Text(TextStorage::Short(pack_words(length, text.as_bytes())))
-            }
-            _ => Text(TextStorage::Long(text.into())),
+        let stored = StoredText::new(text);
+        Text(
+            dictionary::code_of(&stored)
+                .map_or_else(|| TextStorage::Own(Arc::new(stored)), TextStorage::Coded),
+        )
+    }
+
+    /// Returns the text of a code.
+    #[inline]
+    pub(crate) fn of_code(code: u32) -> Text {
+        Text(TextStorage::Coded(code))
+    }
+
+    /// Returns the code of the text, if it has one.
+    #[inline]
+    pub(crate) fn code(&self) -> Option<u32> {
+        match self.0 {
+            TextStorage::Coded(code) => Some(code),
+            TextStorage::Own(_) => None,
+        }
+    }
+
+    #[inline]
+    fn stored(&self) -> &StoredText {
+        match &self.0 {
+            TextStorage::Coded(code) => dictionary::text_of(*code),
+            TextStorage::Own(stored) => stored,
         }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0 == TextStorage::Short([0; 3])
+        // The empty text was the first to get a code.
+        matches!(self.0, TextStorage::Coded(EMPTY_CODE))
     }
 
     /// Returns true if the text consists of these bytes.
     #[inline]
     pub(crate) fn equals_bytes(&self, bytes: &[u8]) -> bool {
-        match &self.0 {
-            TextStorage::Short(words) => {
+        match self.stored() {
+            StoredText::Short(words) => {
                 bytes.len() <= MAX_INLINE_BYTES && *words == pack_words(bytes.len() as u8, bytes)
             }
-            TextStorage::Long(text) => text.as_bytes() == bytes,
+            StoredText::Long(text) => text.as_bytes() == bytes,
         }
     }
 
     pub(crate) fn text(&self) -> Cow<'_, str> {
-        match &self.0 {
-            TextStorage::Short(words) => {
+        match self.stored() {
+            StoredText::Short(words) => {
                 let bytes = unpack_words(words);
                 let (length, rest) = bytes.split_at(1);
                 let held = rest.get(..length[0].into()).unwrap_or_default();
                 // The bytes come from a whole string, so they are valid UTF-8.
                 Cow::Owned(String::from_utf8_lossy(held).into_owned())
             }
-            TextStorage::Long(text) => Cow::Borrowed(text),
+            StoredText::Long(text) => Cow::Borrowed(text),
         }
+    }
+}
+
+impl PartialEq for Text {
+    #[inline]
+    fn eq(&self, other: &Text) -> bool {
+        match (&self.0, &other.0) {
+            (TextStorage::Coded(one), TextStorage::Coded(other)) => one == other,
+            _ => self.stored() == other.stored(),
+        }
+    }
+}
+
+impl Eq for Text {}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.stored().hash(state);
     }
 }
 
 impl Default for Text {
     fn default() -> Text {
-        Text(TextStorage::Short([0; 3]))
+        Text::of_code(EMPTY_CODE)
     }
 }
 
@@ -81,8 +123,8 @@ impl PartialOrd for Text {
 
 impl Ord for Text {
     fn cmp(&self, other: &Text) -> Ordering {
-        match (&self.0, &other.0) {
-            (TextStorage::Short(one), TextStorage::Short(other)) => {
+        match (self.stored(), other.stored()) {
+            (StoredText::Short(one), StoredText::Short(other)) => {
                 let (one, other) = (unpack_words(one), unpack_words(other));
                 // The padding is zero, which sorts before every byte; so the lengths decide only between
                 // equals.
@@ -125,18 +167,27 @@ impl Identity for Text {
 
     #[inline]
     fn mix(&self, hasher: &StableHasher) -> u64 {
-        match &self.0 {
-            TextStorage::Short(words) => hasher.words(words),
-            TextStorage::Long(_) => hasher.written(self),
+        match self.stored() {
+            StoredText::Short(words) => hasher.words(words),
+            StoredText::Long(_) => hasher.written(self),
         }
     }
 
+    /// A text with a code holds nothing beside it: the dictionary is bounded by itself.
     fn heap(&self) -> usize {
+        // Two reference counts stand before what is shared.
         match &self.0 {
-            TextStorage::Short(_) => 0,
-            // Two reference counts stand before the shared bytes.
-            TextStorage::Long(text) => text.len() + 16,
+            TextStorage::Coded(_) => 0,
+            TextStorage::Own(stored) => match &**stored {
+                StoredText::Short(_) => size_of::<StoredText>() + 16,
+                StoredText::Long(text) => size_of::<StoredText>() + text.len() + 32,
+            },
         }
+    }
+
+    #[inline]
+    fn code(&self) -> Option<u32> {
+        Text::code(self)
     }
 }
 
@@ -202,13 +253,34 @@ mod tests {
     use super::*;
     use crate::dataflow::bounding::ContributionSelector;
 
+    // Refutes texts that are copied with each record, with a code and without.
     #[test]
-    fn long_ones_are_shared() {
-        assert_eq!(size_of::<Text>(), 32);
+    fn texts_are_two_words_and_long_ones_are_shared() {
+        assert_eq!(size_of::<Text>(), 16);
         let long = Text::new("a key that is longer than what lies in place");
-        assert_eq!((Text::new("a key of 23 bytes here.").heap(), long.heap()), (0, 60));
         assert_eq!(long.clone().text().as_ptr(), long.text().as_ptr());
         assert_eq!(format!("{long:?}"), "<private>");
+        let without_code = |text| Text(TextStorage::Own(Arc::new(StoredText::new(text))));
+        let own = without_code("a key that is longer than what lies in place");
+        assert_eq!(
+            (own.clone().text().as_ptr(), own.heap()),
+            (own.text().as_ptr(), size_of::<StoredText>() + 44 + 32)
+        );
+        assert_eq!(
+            (without_code("a key of 23 bytes here.").heap(), Text::of_code(1).heap()),
+            (size_of::<StoredText>() + 16, 0)
+        );
+        assert!(own == long && own.cmp(&long) == Ordering::Equal, "whether there was room is no difference");
+    }
+
+    #[test]
+    fn one_text_has_one_hash_with_a_code_and_without() {
+        let hasher = ContributionSelector::new([7; 32]);
+        for text in ["", "a", "a key of 23 bytes here.", "a key that is longer than what lies in place"] {
+            let own = Text(TextStorage::Own(Arc::new(StoredText::new(text))));
+            assert_eq!(hasher.record(&own), hasher.record(&Text::new(text)));
+            assert_eq!(HashSet::from([own]), HashSet::from([Text::new(text)]));
+        }
     }
 
     // Refutes a hash that padding could make alike, or that reads one text as another.

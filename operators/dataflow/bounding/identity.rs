@@ -27,6 +27,12 @@ pub trait Identity: Sized {
     fn heap(&self) -> usize {
         0
     }
+
+    /// A small number that is its own among all values of its kind in this process, if it has one: a table finds it by
+    /// that.
+    fn code(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A destination of encoded identities.

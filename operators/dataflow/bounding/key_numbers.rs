@@ -13,6 +13,10 @@ pub(in crate::dataflow) struct KeyNumbers<K> {
     hashes: Vec<u64>,
     /// Empty while there are no more than [`FEW`] keys.
     index: Index,
+    /// The number of each key that has a code, by its code; [`UNKNOWN`] where it was not asked for yet.
+    by_code: Vec<u32>,
+    /// The number of times that a key was not found by its code: the codes take no more memory than these.
+    asked: usize,
     heap: usize,
     /// The only keys that get numbers, where they are listed: they have them from the first on.
     listed: Option<Arc<[K]>>,
@@ -22,10 +26,20 @@ pub(in crate::dataflow) struct KeyNumbers<K> {
 /// few, so that there is an index.
 const FEW: usize = if cfg!(test) { 2 } else { 8 };
 
+/// No number.
+const UNKNOWN: u32 = u32::MAX;
+
 impl<K: Identity + Ord + Clone> KeyNumbers<K> {
     pub(super) fn new(selector: &ContributionSelector, listed: Option<Arc<[K]>>) -> KeyNumbers<K> {
-        let index = Index::default();
-        let mut names = KeyNumbers { keys: Vec::new(), hashes: Vec::new(), index, heap: 0, listed };
+        let mut names = KeyNumbers {
+            keys: Vec::new(),
+            hashes: Vec::new(),
+            index: Index::default(),
+            by_code: Vec::new(),
+            asked: 0,
+            heap: 0,
+            listed,
+        };
         names.clear(selector);
         names
     }
@@ -33,6 +47,25 @@ impl<K: Identity + Ord + Clone> KeyNumbers<K> {
     /// The number of a key; none for one that is not listed, where keys are.
     #[inline]
     pub(super) fn number(&mut self, selector: &ContributionSelector, key: &K) -> Option<u32> {
+        let code = key.code().map(|code| code as usize);
+        let known = code.and_then(|code| self.by_code.get(code)).filter(|known| **known != UNKNOWN);
+        if let Some(known) = known {
+            return Some(*known);
+        }
+        let number = self.look_up(selector, key);
+        self.asked += 1;
+        if let (Some(code), Some(number)) = (code, number)
+            && code < self.asked
+        {
+            if self.by_code.len() <= code {
+                self.by_code.resize(code + 1, UNKNOWN);
+            }
+            self.by_code[code] = number;
+        }
+        number
+    }
+
+    fn look_up(&mut self, selector: &ContributionSelector, key: &K) -> Option<u32> {
         let hash = selector.key(key);
         if self.listed.is_some() {
             return match self.index.is_empty() {
@@ -96,7 +129,8 @@ impl<K: Identity + Ord + Clone> KeyNumbers<K> {
         self.keys.clear();
         self.hashes.clear();
         self.index.clear();
-        self.heap = 0;
+        self.by_code.clear();
+        (self.asked, self.heap) = (0, 0);
         for key in self.listed.clone().iter().flat_map(|keys| keys.iter()) {
             self.insert(selector.key(key), key);
         }
@@ -108,7 +142,12 @@ impl<K: Identity + Ord + Clone> KeyNumbers<K> {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.keys.capacity() * size_of::<K>() + self.hashes.capacity() * 8 + self.index.bytes() + self.heap
+        let codes = self.by_code.capacity() * size_of::<u32>();
+        self.keys.capacity() * size_of::<K>()
+            + self.hashes.capacity() * 8
+            + self.index.bytes()
+            + codes
+            + self.heap
     }
 }
 
@@ -210,6 +249,53 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A key whose code is its number times 1,000; one has none.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    struct CodedKey(u32);
+
+    impl Identity for CodedKey {
+        fn write<S: crate::dataflow::bounding::IdentitySink>(&self, sink: &mut S) {
+            self.0.write(sink);
+        }
+
+        fn read(bytes: &mut &[u8]) -> Option<CodedKey> {
+            u32::read(bytes).map(CodedKey)
+        }
+
+        fn code(&self) -> Option<u32> {
+            (self.0 != 6).then_some(self.0 * 1_000)
+        }
+    }
+
+    // Refutes numbers by code that outlive their table, that differ from those without, and that take memory by the
+    // largest code and not by the records.
+    #[test]
+    fn a_key_has_the_number_of_its_code() {
+        let selector = ContributionSelector::new([7; 32]);
+        for listed in [None, Some(Arc::from([0, 1, 2, 3, 4, 5, 6].map(CodedKey)))] {
+            let mut names = KeyNumbers::new(&selector, listed);
+            for round in 0..3u32 {
+                let mut order = Vec::new();
+                for ask in 0..12_000u32 {
+                    let key = CodedKey((ask * 3 + round * 2) % 7);
+                    let number = names.number(&selector, &key).unwrap();
+                    assert!(*names.key(number) == key);
+                    order.push((key.0, number));
+                    assert!(names.by_code.len() <= names.asked + 1);
+                }
+                order.sort_unstable();
+                order.dedup();
+                assert_eq!(order.len(), 7, "a key has one number");
+                assert!(names.asked < 11_000, "codes are used");
+                names.clear(&selector);
+            }
+        }
+        let mut listed = KeyNumbers::new(&selector, Some(Arc::from([CodedKey(1)])));
+        for _ in 0..3_000 {
+            assert!(listed.number(&selector, &CodedKey(2)).is_none(), "it is not listed");
+        }
+    }
 
     // Refutes an index that takes equal hashes for equal things, and one that loses some when it grows.
     #[test]

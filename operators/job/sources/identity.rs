@@ -115,19 +115,26 @@ impl Identity for Id {
 /// The longest key, in bytes as they were read. It is a public rule: a longer one is no key.
 pub(super) const LONGEST: usize = 4_096;
 
-/// Makes keys of bytes, and caches some, so that one that comes again is copied, or shared where it is long,
-/// and not made anew.
+/// Makes keys of bytes, and caches some, so that one that comes again is copied, and not looked up.
 #[derive(Clone)]
 pub(super) struct Texts {
-    slots: Vec<Text>,
+    slots: Vec<CachedText>,
+}
+
+/// A key, and its words where it is short: comparing those needs no look at the dictionary.
+#[derive(Clone, Default)]
+struct CachedText {
+    words: [u64; 3],
+    text: Text,
 }
 
 impl Texts {
-    /// The number of cached keys: with keys of 4,096 bytes, a megabyte.
-    const SLOTS: usize = 256;
+    /// The number of cached keys: 160 KB, which the second-level cache of a core holds.
+    const SLOTS: usize = 1 << Self::SLOT_BITS;
+    const SLOT_BITS: u32 = 12;
 
     pub(super) fn new() -> Texts {
-        Texts { slots: vec![Text::default(); Self::SLOTS] }
+        Texts { slots: vec![CachedText::default(); Self::SLOTS] }
     }
 
     /// The key of these bytes; `None` where they are too many.
@@ -137,19 +144,36 @@ impl Texts {
         let end = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or_default();
         let mixed = (read_le_prefix(bytes) ^ read_le_prefix(end).rotate_left(29) ^ bytes.len() as u64)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = self.slots.get_mut((mixed >> 56) as usize)?;
-        if slot.equals_bytes(bytes) { Some(slot.clone()) } else { Self::anew(slot, bytes) }
+        let slot = self.slots.get_mut((mixed >> (u64::BITS - Self::SLOT_BITS)) as usize)?;
+        let is_cached = match u8::try_from(bytes.len()) {
+            Ok(length) if bytes.len() <= MAX_INLINE_BYTES => slot.words == pack_words(length, bytes),
+            _ => slot.text.equals_bytes(bytes),
+        };
+        if is_cached { Some(slot.text.clone()) } else { slot.anew(bytes) }
     }
+}
 
-    fn anew(slot: &mut Text, bytes: &[u8]) -> Option<Text> {
+/// The most memory of a cached key without a code, in bytes: a cache holds a megabyte of these.
+const LONGEST_CACHED: usize = 256;
+
+impl CachedText {
+    #[cold]
+    fn anew(&mut self, bytes: &[u8]) -> Option<Text> {
         if bytes.len() > LONGEST {
             return None;
         }
         let text = String::from_utf8_lossy(bytes);
-        if slot.text() != text {
-            *slot = Text::new(&text);
+        if self.text.text() != text {
+            let new = Text::new(&text);
+            if new.heap() > LONGEST_CACHED {
+                return Some(new);
+            }
+            self.text = new;
         }
-        Some(slot.clone())
+        // Bytes that are no text are never found by their words, nor are long ones.
+        let is_short = text.len() <= MAX_INLINE_BYTES && text.as_bytes() == bytes;
+        self.words = if is_short { pack_words(bytes.len() as u8, bytes) } else { [u64::MAX; 3] };
+        Some(self.text.clone())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The conversion of a line's cells into its record.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use super::wanted::{CellLayout, LineCells};
 use crate::dataflow::{BATCH, Clock, Milestone, Pulled, SourceError};
 use crate::gate::Positions;
 use crate::job::config::{Missing, SourceSpec};
+use crate::job::dictionary::EMPTY_CODE;
 use crate::job::text::Text;
 use crate::time::Time;
 
@@ -76,23 +78,11 @@ impl Maker {
         };
         let texts = &mut self.texts;
         // A key that is too long counts as empty.
-        let mut key = |cell: &usize| texts.of(cells.get(line, *cell)).unwrap_or_default();
-        let (first, further) =
-            keys.split_first().map_or((None, &keys[..]), |(first, rest)| (Some(first), rest));
-        let (value, others) =
-            values.split_first().map_or((None, &values[..]), |(first, rest)| (Some(first), rest));
-        let value = value.map_or(Ok(0), |value| number(line, cells, *value))?;
-        let first = first.map(&mut key).unwrap_or_default();
-        let more = match (further, others) {
-            ([], []) => None,
-            _ => {
-                let values =
-                    others.iter().map(|value| number(line, cells, *value)).collect::<Result<_, _>>()?;
-                Some(Arc::new(FurtherFields { keys: further.iter().map(key).collect(), values }))
-            }
-        };
+        let keys = keys.iter().map(|cell| texts.of(cells.get(line, *cell)).unwrap_or_default());
+        let values = values.iter().map(|value| number(line, cells, *value));
+        let fields = RecordFields::new(keys, values)?;
         let time = time.filter(|_| *timed).unwrap_or(0);
-        batch.push(SourceRecord { time, person, id, key: first, value, more });
+        batch.push(SourceRecord { time, person, id, fields });
         Ok(())
     }
 }
@@ -236,7 +226,8 @@ impl Made {
 pub(crate) const MISSING: i64 = i64::MIN;
 
 /// The record of a line: what all releases of a job read of it. Prints as `<private>`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(PartialEq, Eq, PartialOrd, Ord))]
 pub(crate) struct SourceRecord<P, I> {
     /// The time of the event; 0 where no release uses it.
     pub(crate) time: Time,
@@ -244,41 +235,177 @@ pub(crate) struct SourceRecord<P, I> {
     pub(crate) person: P,
     /// The record's own id, which distinguishes it from its duplicates; `()` where no release uses one.
     pub(crate) id: I,
-    /// The first key; empty where the job has none.
-    pub(super) key: Text,
-    /// The first value, in its steps; 0 where the job has none.
-    pub(super) value: i64,
-    /// The keys and values behind the first ones.
-    pub(super) more: Option<Arc<FurtherFields>>,
+    fields: RecordFields,
 }
 
-/// The keys and values of a record behind the first ones. Most jobs have none.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct FurtherFields {
-    pub(super) keys: SmallVec<[Text; 2]>,
-    pub(super) values: SmallVec<[i64; 2]>,
+/// The number of keys that a record has in place.
+const KEYS: usize = 4;
+/// The number of values that a record has in place.
+const VALUES: usize = 2;
+
+/// The keys and values of a record. Most jobs have few, and few different keys: then a record is 72 bytes and holds
+/// nothing beside them.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(PartialEq, Eq, PartialOrd, Ord))]
+#[serde(from = "FieldsOnTheWire", into = "FieldsOnTheWire")]
+pub(super) struct RecordFields {
+    /// The codes of the first keys; [`BESIDE`] where the further fields have them.
+    keys: [u32; KEYS],
+    /// The first values, in their steps.
+    values: [i64; VALUES],
+    more: Option<Arc<FurtherFields>>,
+}
+
+/// The code of keys that a record does not have in place.
+const BESIDE: u32 = u32::MAX;
+
+/// The fields of a record beside those that it has in place.
+#[derive(Clone, Default)]
+#[cfg_attr(test, derive(PartialEq, Eq, PartialOrd, Ord))]
+struct FurtherFields {
+    /// All keys, or none if all of them are in place.
+    keys: SmallVec<[Text; 2]>,
+    /// The values behind the first ones.
+    values: SmallVec<[i64; 2]>,
+}
+
+/// The fields of a record as they travel between processes, where codes differ.
+#[derive(Serialize, Deserialize)]
+struct FieldsOnTheWire {
+    keys: SmallVec<[Text; KEYS]>,
+    values: SmallVec<[i64; VALUES]>,
+}
+
+impl RecordFields {
+    #[inline]
+    fn new<E>(
+        keys: impl ExactSizeIterator<Item = Text>,
+        values: impl Iterator<Item = Result<i64, E>>,
+    ) -> Result<RecordFields, E> {
+        let mut fields = RecordFields { keys: [EMPTY_CODE; KEYS], values: [0; VALUES], more: None };
+        let mut beside = FurtherFields::default();
+        let are_many = keys.len() > KEYS;
+        for (at, key) in keys.enumerate() {
+            match (fields.keys.get_mut(at), key.code()) {
+                (Some(place), Some(code)) if !are_many && beside.keys.is_empty() => *place = code,
+                _ => {
+                    if beside.keys.is_empty() {
+                        beside.keys.extend(fields.keys.iter().take(at).map(|code| Text::of_code(*code)));
+                        fields.keys = [BESIDE; KEYS];
+                    }
+                    beside.keys.push(key);
+                }
+            }
+        }
+        for (at, value) in values.enumerate() {
+            match fields.values.get_mut(at) {
+                Some(place) => *place = value?,
+                None => beside.values.push(value?),
+            }
+        }
+        if !(beside.keys.is_empty() && beside.values.is_empty()) {
+            fields.more = Some(Arc::new(beside));
+        }
+        Ok(fields)
+    }
+
+    #[inline]
+    fn key(&self, at: usize) -> Option<Text> {
+        match self.keys.get(at) {
+            Some(code) if *code != BESIDE => Some(Text::of_code(*code)),
+            _ => self.more.as_ref()?.keys.get(at).cloned(),
+        }
+    }
+
+    #[inline]
+    fn value(&self, at: usize) -> i64 {
+        match (self.values.get(at), &self.more) {
+            (Some(value), _) => *value,
+            (None, Some(more)) => more.values.get(at - VALUES).copied().unwrap_or(MISSING),
+            (None, None) => MISSING,
+        }
+    }
+}
+
+impl From<RecordFields> for FieldsOnTheWire {
+    fn from(fields: RecordFields) -> FieldsOnTheWire {
+        let further = fields.more.iter().flat_map(|more| more.values.iter().copied());
+        FieldsOnTheWire {
+            keys: (0..).map_while(|at| fields.key(at)).collect(),
+            values: fields.values.into_iter().chain(further).collect(),
+        }
+    }
+}
+
+impl From<FieldsOnTheWire> for RecordFields {
+    fn from(fields: FieldsOnTheWire) -> RecordFields {
+        let Ok(fields) =
+            RecordFields::new(fields.keys.into_iter(), fields.values.into_iter().map(Ok::<_, Infallible>));
+        fields
+    }
 }
 
 redacted!([P, I] SourceRecord<P, I>);
-redacted!(FurtherFields);
+redacted!(RecordFields);
+
+#[cfg(test)]
+impl<P, I> SourceRecord<P, I> {
+    /// The record of these fields.
+    pub(super) fn made_of(time: Time, person: P, id: I, keys: &[&str], values: &[i64]) -> Self {
+        let keys = keys.iter().map(|key| Text::new(key));
+        let Ok(fields) = RecordFields::new(keys, values.iter().copied().map(Ok::<_, Infallible>));
+        SourceRecord { time, person, id, fields }
+    }
+}
 
 impl<P, I> SourceRecord<P, I> {
     /// The key in the field with this index among those that hold keys.
     #[inline]
-    pub(crate) fn key(&self, at: usize) -> Option<&Text> {
-        match at.checked_sub(1) {
-            None => Some(&self.key),
-            Some(at) => self.more.as_ref()?.keys.get(at),
-        }
+    pub(crate) fn key(&self, at: usize) -> Option<Text> {
+        self.fields.key(at)
     }
 
     /// The value in the field with this index among those that hold values; [`MISSING`] where it has none.
     #[inline]
     pub(crate) fn value(&self, at: usize) -> i64 {
-        match (at.checked_sub(1), &self.more) {
-            (None, _) => self.value,
-            (Some(at), Some(more)) => more.values.get(at).copied().unwrap_or(MISSING),
-            (Some(_), None) => MISSING,
+        self.fields.value(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a field that is lost or moved: by number of keys and values, and where the dictionary has no room.
+    #[test]
+    fn a_record_has_its_fields_in_place_and_beside_and_after_travelling() {
+        let texts: Vec<String> = (0..40).map(|number| format!("key {number}")).collect();
+        assert_eq!(size_of::<SourceRecord<(), ()>>(), 48);
+        let (mut in_place, mut beside) = (0, 0);
+        for first in 0..32 {
+            for keys in 0..=KEYS + 1 {
+                // The empty text has a code; the others may have come when there was no room for them.
+                let key = |at: usize| if first >> at & 1 == 1 { "" } else { texts[first + at].as_str() };
+                let keys: Vec<&str> = (0..keys).map(key).collect();
+                let values: Vec<i64> = (0..(first % 5) as i64).collect();
+                let record = SourceRecord::made_of(7, (), (), &keys, &values);
+                let text = serde_json::to_string(&record).unwrap();
+                let travelled: SourceRecord<(), ()> = serde_json::from_str(&text).unwrap();
+                for record in [&record, &travelled] {
+                    for (at, key) in keys.iter().enumerate() {
+                        assert_eq!(record.key(at).unwrap().text(), *key);
+                    }
+                    for (at, value) in values.iter().enumerate() {
+                        assert_eq!(record.value(at), *value);
+                    }
+                }
+                match record.fields.keys[0] {
+                    BESIDE => beside += 1,
+                    _ => in_place += 1,
+                }
+            }
         }
+        // Without a key, and with empty ones, there is nothing beside; with more than fit, all are.
+        assert!(in_place >= 32 + 15 && beside >= 32, "{in_place} {beside}");
     }
 }

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 use super::bytes::Packing;
 use super::cutter::Sizes;
 use super::input::open_in;
-use super::maker::FurtherFields;
 use super::*;
 use crate::dataflow::{Pulled, Source as _, SourceError};
 use crate::job::config::{Job, Protected, SourceSpec};

@@ -73,9 +73,9 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         let buckets = buckets.map(|(edges, point)| (edges.clone(), point));
         move |record| match (&buckets, key.map(|at| record.key(at))) {
             (_, Some(None)) => CellKey::Absent,
-            (_, Some(Some(key))) if key.is_empty() => CellKey::Absent,
+            (_, Some(Some(ref key))) if key.is_empty() => CellKey::Absent,
             (Some((edges, point)), _) => CellKey::Bucket(edges.bucket(value(record)), *point),
-            (None, Some(Some(key))) => CellKey::Text(key.clone()),
+            (None, Some(Some(key))) => CellKey::Text(key),
             (None, None) => CellKey::Whole,
         }
     }

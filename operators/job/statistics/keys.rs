@@ -204,6 +204,14 @@ impl Identity for CellKey {
             _ => 0,
         }
     }
+
+    #[inline]
+    fn code(&self) -> Option<u32> {
+        match self {
+            CellKey::Text(text) => text.code(),
+            _ => None,
+        }
+    }
 }
 
 fn put_point<S: Serializer>(point: &DecimalPoint, serializer: S) -> Result<S::Ok, S::Error> {

@@ -16,18 +16,9 @@ fn naive(rows: &[[String; 3]]) -> Vec<Given> {
                 steps.clamp(i128::from(i64::MIN) + 1, i64::MAX.into()) as i64
             }
         };
-        let more = FurtherFields {
-            keys: [Text::new(user)].into_iter().collect(),
-            values: [value(1)].into_iter().collect(),
-        };
-        records.push(SourceRecord {
-            time: 0,
-            person: id(user.as_bytes()),
-            id: <Id as PersonIdentity>::shared(),
-            key: Text::new(key),
-            value: value(100),
-            more: Some(Arc::new(more)),
-        });
+        let shared = <Id as PersonIdentity>::shared();
+        let (keys, values) = ([key.as_str(), user.as_str()], [value(100), value(1)]);
+        records.push(SourceRecord::made_of(0, id(user.as_bytes()), shared, &keys, &values));
     }
     records.sort();
     records
@@ -200,14 +191,10 @@ fn a_combined_log_becomes_records() {
             number % 9
         );
         let time = crate::time::at("2015-05-17T10:00:00Z").unwrap() + i64::from(number % 3_600) * 1_000_000;
-        expected.push(SourceRecord {
-            time,
-            person: id(format!("10.0.0.{}", number % 50).as_bytes()),
-            id: id(b"a \"b\""),
-            key: Text::new(&format!("/{}", number % 9)),
-            value: if number % 7 == 0 { MISSING } else { i64::from(number) / 10 },
-            more: None,
-        });
+        let person = id(format!("10.0.0.{}", number % 50).as_bytes());
+        let value = if number % 7 == 0 { MISSING } else { i64::from(number) / 10 };
+        let key = format!("/{}", number % 9);
+        expected.push(SourceRecord::made_of(time, person, id(b"a \"b\""), &[&key], &[value]));
     }
     expected.sort();
     place.write("access.log", &text);
@@ -314,7 +301,7 @@ fn odd_records_follow_the_rules() {
         let found: Vec<_> = found
             .into_iter()
             .filter(|record| record.person != id(b"z"))
-            .map(|record| (record.person, record.key, record.value))
+            .map(|record| (record.person, record.key(0).unwrap(), record.value(0)))
             .collect();
         let expected: Vec<_> =
             expected.into_iter().map(|(person, key, value)| (id(person), Text::new(key), value)).collect();
@@ -349,10 +336,8 @@ fn reading_goes_on_in_the_room_that_it_has() {
         let pulled = part.pull(&mut batch).unwrap();
         assert!(batch.len() <= 2 * crate::dataflow::BATCH && batch.capacity() == 4_096);
         for record in &batch {
-            assert_eq!(
-                *shared.get_or_insert(record.key.text().as_ptr().addr()),
-                record.key.text().as_ptr().addr()
-            );
+            let found = record.key(0).unwrap().text().as_ptr().addr();
+            assert_eq!(*shared.get_or_insert(found), found);
         }
         count += batch.len();
         if pulled == Pulled::End {
