@@ -409,7 +409,9 @@ impl FollowedFile {
             },
             // It is longer: more of it was packed, or something was appended.
             Some((_, since)) if since.elapsed() < self.patience / SETTLED => return Ok(Caught::Torn),
-            Some(_) => match self.content.compare(&self.path)? {
+            None if self.content.length() == 0 => bytes::of_file(&self.path, progress)?,
+            // It was away, or another file had what was read.
+            None | Some(_) => match self.content.compare(&self.path)? {
                 Comparison::Continues(rest) => rest,
                 Comparison::Shorter => {
                     (self.packed, self.is_torn) = (Some((facts.len(), Instant::now())), true);
@@ -417,7 +419,6 @@ impl FollowedFile {
                 }
                 Comparison::Other => return Ok(Caught::Replaced),
             },
-            None => bytes::of_file(&self.path, progress)?,
         };
         self.packed = Some((facts.len(), Instant::now()));
         self.packed_at = position::changed(&facts);

@@ -180,6 +180,38 @@ fn a_file_that_is_gone_at_a_restart_is_a_gap() {
     }
 }
 
+// Refutes a packed file that is read again where a pattern names it: lines that count twice, and a header that is taken
+// for a line.
+#[test]
+fn a_packed_file_that_was_read_is_passed_over_where_a_pattern_names_it() {
+    for is_table in [false, true] {
+        let mut log = Log::either("packed-by-pattern", is_table);
+        log.write(100);
+        let mut followed = log.follow("a.log*");
+        followed.settle().unwrap();
+        log.copy_and_cut();
+        log.write(20);
+        followed.checkpoint().unwrap();
+        let positions = followed.positions.clone();
+        drop(followed);
+        log.shift();
+        log.pack("a.log.2");
+        log.write(5);
+        let source = log.source("a.log*");
+        let mut followed = Followed::resumed(&source, &Arc::default(), 2, positions);
+        assert_eq!(followed.settle().unwrap(), 5, "{is_table}");
+        // It is away, and comes back.
+        let (here, away) = (log.place.path("a.log.2.gz"), log.place.path("away.gz"));
+        fs::rename(&here, &away).unwrap();
+        assert_eq!(followed.settle().unwrap(), 5);
+        fs::rename(&away, &here).unwrap();
+        log.write(3);
+        followed.settle().unwrap();
+        assert_eq!(followed.settle().unwrap(), 8, "{is_table}");
+        assert!(followed.gaps.iter().all(|(_, end)| *end < 0), "{:?}", followed.gaps);
+    }
+}
+
 // Refutes a restart before any position has moved that reads the present files alone, and one that takes a log
 // that appeared since for read.
 #[test]
