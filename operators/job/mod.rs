@@ -79,6 +79,7 @@ mod paths;
 pub mod plan;
 mod release_group;
 pub(crate) mod release_plan;
+mod rotation;
 mod run;
 mod sinks;
 mod sources;

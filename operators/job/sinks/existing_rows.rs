@@ -10,13 +10,15 @@
 //! where it begins lay between quotes, and as if it did not, and counts if one of the two gives whole rows.
 
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{SinkFormat, table, unopened};
 use crate::canonical::{Canonical, Digest};
+use crate::job::rotation::siblings_of;
+use crate::job::sources::bytes::{Packing, unpacked};
 use crate::ledger::LedgerError;
 use crate::release_line::{ReleaseLine, Says};
 
@@ -273,6 +275,23 @@ impl HeldRows {
         // What is wrong is said by a reading of the whole, with the number of the line.
         let held = held.ok().filter(|held| held.newest.is_some());
         Ok(held.map(|held| HeldRows { sound: from + held.sound, ..held }))
+    }
+}
+
+impl HeldRows {
+    /// Reads the newest rows of the files that a rotation has made of an output: of the one that was written last and
+    /// that holds some. The bytes of others are not looked at.
+    pub(super) fn read_rotated(path: &Path, format: SinkFormat) -> Option<HeldRows> {
+        let written = |path: &PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
+        let mut files: Vec<_> = siblings_of(path).into_iter().map(|path| (written(&path), path)).collect();
+        files.sort();
+        let read = |path: PathBuf| {
+            if Packing::of(&path) == Packing::Plain {
+                return HeldRows::read_end(&File::open(&path).ok()?, format, false, &path).ok();
+            }
+            HeldRows::read(BufReader::new(unpacked(&path).ok()?), format, false, &path).ok()
+        };
+        files.into_iter().rev().filter_map(|(_, path)| read(path)).find(|held| held.newest.is_some())
     }
 }
 

@@ -56,6 +56,10 @@ pub(crate) struct Sink {
     first: Option<i64>,
     /// The name of the ledger of all rows: those in the file, and those to come.
     ledger: Option<Digest>,
+    /// The newest rows of the files that a rotation has made of this one, if it held none when it was opened.
+    rotated: Option<HeldRows>,
+    /// The position of the newest row of these, of the ledger of the rows to come.
+    follows: Option<i64>,
     /// True once a row was left out because its position is before the first row's.
     begins_late: bool,
     new: bool,
@@ -180,6 +184,9 @@ impl Sink {
             (sink.newest, sink.new) = (held.newest, held.rows == 0);
             (sink.first, sink.ledger) = (held.first, held.ledger);
         }
+        if sink.new && !demo {
+            sink.rotated = HeldRows::read_rotated(path, format);
+        }
         Ok(sink)
     }
 
@@ -200,6 +207,8 @@ impl Sink {
             unclosed: None,
             first: None,
             ledger: None,
+            rotated: None,
+            follows: None,
             begins_late: false,
             new,
             sound: None,
@@ -226,6 +235,10 @@ impl Sink {
     ///
     /// If the file holds rows of another ledger: then it is left unchanged.
     pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), LedgerError> {
+        if let Some(rotated) = self.rotated.take_if(|rotated| rotated.ledger == Some(*ledger)) {
+            self.follows = rotated.newest.map(|(sequence, _)| sequence);
+            self.known.take_over(KnownRows { newer: rotated.known, unread: self.follows, ..KnownRows::default() });
+        }
         let held = self.ledger.replace(*ledger);
         of_another(self.path.as_deref().unwrap_or(Path::new("")), held.as_ref(), ledger)
     }
@@ -251,11 +264,12 @@ impl Sink {
         self.new
     }
 
-    /// Returns the position after which the file lacks rows that left: that of its newest row, and 0 for a new
-    /// file. `None` if its own rows do not tell, and for a sink that keeps none.
+    /// Returns the position after which the file lacks rows that left: that of its newest row; for a new file that of the
+    /// newest row of those that a rotation made of it, or 0. `None` if its own rows do not tell, and for a sink that
+    /// keeps none.
     pub(crate) fn newest_position(&self) -> Option<i64> {
         let newest = self.newest.map(|(sequence, _)| sequence);
-        newest.or(self.new.then_some(0)).filter(|_| self.is_file())
+        newest.or(self.follows).or(self.new.then_some(0)).filter(|_| self.is_file())
     }
 
     /// Switches to the file that has this path now, if it is another one: an operator who moves a file of

@@ -158,6 +158,55 @@ fn a_row_is_known_however_its_end_is_written() {
     assert_eq!(put(&path, &sealed), rewritten.as_bytes());
 }
 
+// Refutes a new file that begins anew though a rotation moved the former one away, one that goes on behind rows of
+// another ledger, and a row that is written twice because its delivery was not confirmed.
+#[test]
+fn a_new_file_goes_on_behind_the_ones_that_a_rotation_made_of_it() {
+    let (ledger, other) = (Digest::of(b"ledger"), Digest::of(b"another"));
+    let open = |path: &Path, ledger| {
+        let mut sink = Sink::file(path, false).unwrap();
+        sink.of_ledger(&ledger).unwrap();
+        sink
+    };
+    for (name, moved) in [
+        ("out.jsonl", "out.jsonl.1"),
+        ("out.jsonl", "out.1.jsonl"),
+        ("out.jsonl", "out.jsonl-20261124.gz"),
+        ("out.csv", "out.csv-20261124"),
+    ] {
+        let place = Place::new();
+        let path = place.file(name);
+        let mut sink = open(&path, ledger);
+        [sealed(5, &[]), sealed(7, &[("/", "1")])].iter().for_each(|row| sink.put(row).unwrap());
+        sink.settle().unwrap();
+        drop(sink);
+        let mut bytes = fs::read(&path).unwrap();
+        if moved.ends_with("gz") {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            packed.write_all(&bytes).unwrap();
+            bytes = packed.finish().unwrap();
+        }
+        fs::remove_file(&path).unwrap();
+        fs::write(place.file(moved), bytes).unwrap();
+        let sink = open(&path, other);
+        assert_eq!(sink.newest_position(), Some(0), "{moved}: of another ledger");
+        drop(sink);
+        let mut sink = open(&path, ledger);
+        assert_eq!(sink.newest_position(), Some(7), "{moved}");
+        [sealed(5, &[]), sealed(7, &[("/", "1")]), sealed(9, &[])].iter().for_each(|row| sink.put(row).unwrap());
+        sink.settle().unwrap();
+        drop(sink);
+        let text = fs::read_to_string(&path).unwrap();
+        let rows = HeldRows::read(&text.as_bytes()[..], SinkFormat::of(&path), false, &path).unwrap();
+        assert_eq!((rows.first, rows.newest.map(|(at, _)| at)), (Some(9), Some(9)), "{moved}");
+        assert_eq!(open(&path, ledger).newest_position(), Some(9));
+    }
+    // A file that is no output, and another's.
+    let place = Place::new();
+    fs::write(place.file("out.jsonl.1"), "no release\n").unwrap();
+    assert_eq!(open(&place.file("out.jsonl"), ledger).newest_position(), Some(0));
+}
+
 #[test]
 fn the_newest_row_that_a_file_knows_anchors_its_ledger() {
     for name in NAMES {

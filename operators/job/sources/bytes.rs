@@ -17,7 +17,7 @@ const BLOCK: usize = 64 << 10;
 
 /// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(in crate::job) enum Packing {
     Plain,
     Gzip,
     Bzip2,
@@ -26,7 +26,7 @@ pub(super) enum Packing {
 
 impl Packing {
     /// The compression by a file's name.
-    pub(super) fn of(path: &Path) -> Packing {
+    pub(in crate::job) fn of(path: &Path) -> Packing {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Packing::Gzip,
             Some("bz2") => Packing::Bzip2,
@@ -54,6 +54,11 @@ impl Packing {
             Packing::Zstandard => Box::new(Frames::new(packed)),
         }
     }
+}
+
+/// The bytes of a file, unpacked.
+pub(in crate::job) fn unpacked(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    of_file(path, &Progress::of(None))
 }
 
 /// The unpacked bytes of a file.

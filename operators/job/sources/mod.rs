@@ -23,7 +23,7 @@
 //! Errors contain nothing of a line: they name places, and fields that the job file names.
 
 mod accord;
-mod bytes;
+pub(super) mod bytes;
 #[cfg(feature = "arrow")]
 mod columnar;
 mod cutter;

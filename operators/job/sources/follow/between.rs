@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::content::{Comparison, Content, prefix};
 use super::file::{FileId, FoundFile};
 use super::files::{FollowedPath, name_within, present};
-use super::names::{RotationName, logs_of, name_of, siblings_of};
+use crate::job::rotation::{RotationName, logs_of, name_of, siblings_of};
 use super::position::{FileNode, changed};
 use super::resume::Reference;
 use crate::dataflow::SourceError;

@@ -4,7 +4,7 @@
 use super::content::Comparison;
 use super::file::FollowedFile;
 use super::files::FollowedPath;
-use super::names::RotationName;
+use crate::job::rotation::RotationName;
 
 impl FollowedPath<'_> {
     /// Warns of each file that begins with all lines of another one, once.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use super::content::Comparison;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
 use super::missed::LONG;
-use super::names::{RotationName, is_rotated, rotated_logs, siblings_of};
+use crate::job::rotation::{RotationName, is_rotated, rotated_logs, siblings_of};
 use super::position::{FilePosition, changed};
 use super::resume::Reference;
 use super::{POLL_INTERVAL, SETTLED};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::content::{Content, is_torn, prefix};
 use super::file::{FileId, FoundFile};
-use super::names::{RotationName, siblings_of};
+use crate::job::rotation::{RotationName, siblings_of};
 use super::position::{FileNode, FilePosition, ReachedMark, changed};
 use crate::canonical::Digest;
 use crate::dataflow::SourceError;

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, copy_of};
-use super::names::siblings_of;
+use crate::job::rotation::siblings_of;
 use super::position::{changed, nanoseconds};
 use super::resume::Reference;
 use crate::job::sources::dealer::{Dealer, Progress};

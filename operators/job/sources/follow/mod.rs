@@ -15,7 +15,6 @@ mod file;
 mod files;
 mod found;
 mod missed;
-mod names;
 mod position;
 mod resume;
 mod spooled;

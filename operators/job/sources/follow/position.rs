@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use super::content::Content;
 use super::file::FollowedFile;
 use super::files::{FollowedPath, base_of, generation_of};
-use super::names::{RotationName, logs_of, name_of};
+use crate::job::rotation::{RotationName, logs_of, name_of};
 use crate::canonical::Digest;
 use crate::job::sources::milestones::ChangedPositions;
 use crate::time::Time;

@@ -17,7 +17,7 @@ use super::content::Content;
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, base_of, generation_of, present};
 use super::found::{Candidate, Found, Search, Wanted, assign, found};
-use super::names::siblings_of;
+use crate::job::rotation::siblings_of;
 use super::position::{FilePosition, ReachedMark, changed, read_gap, read_seen};
 use crate::dataflow::SourceError;
 use crate::gate::Positions;

@@ -1,4 +1,4 @@
-//! The names that a rotation gives to a log, and the order in which it gave them.
+//! The names that a rotation gives to a log or an output, and the order in which it gave them.
 
 use std::cmp::Ordering;
 use std::fs;
