@@ -237,7 +237,11 @@ impl Sink {
     pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), LedgerError> {
         if let Some(rotated) = self.rotated.take_if(|rotated| rotated.ledger == Some(*ledger)) {
             self.follows = rotated.newest.map(|(sequence, _)| sequence);
-            self.known.take_over(KnownRows { newer: rotated.known, unread: self.follows, ..KnownRows::default() });
+            self.known.take_over(KnownRows {
+                newer: rotated.known,
+                unread: self.follows,
+                ..KnownRows::default()
+            });
         }
         let held = self.ledger.replace(*ledger);
         of_another(self.path.as_deref().unwrap_or(Path::new("")), held.as_ref(), ledger)

@@ -193,7 +193,9 @@ fn a_new_file_goes_on_behind_the_ones_that_a_rotation_made_of_it() {
         drop(sink);
         let mut sink = open(&path, ledger);
         assert_eq!(sink.newest_position(), Some(7), "{moved}");
-        [sealed(5, &[]), sealed(7, &[("/", "1")]), sealed(9, &[])].iter().for_each(|row| sink.put(row).unwrap());
+        [sealed(5, &[]), sealed(7, &[("/", "1")]), sealed(9, &[])]
+            .iter()
+            .for_each(|row| sink.put(row).unwrap());
         sink.settle().unwrap();
         drop(sink);
         let text = fs::read_to_string(&path).unwrap();

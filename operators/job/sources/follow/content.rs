@@ -88,8 +88,8 @@ impl Content {
     }
 
     /// Returns the place up to which it was read.
-    pub(super) fn reached(&self) -> ReachedMark {
-        ReachedMark { offset: self.read, tail: (self.tail.len() as u64, Digest::of(&self.tail)) }
+    pub(super) fn reached(&self, is_settled: bool) -> ReachedMark {
+        ReachedMark { offset: self.read, tail: (self.tail.len() as u64, Digest::of(&self.tail)), is_settled }
     }
 
     /// Returns true if a file, of any packing, has the bytes before a place that was reached.

@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 use super::content::Comparison;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
 use super::missed::LONG;
-use crate::job::rotation::{RotationName, is_rotated, rotated_logs, siblings_of};
 use super::position::{FilePosition, changed};
 use super::resume::Reference;
 use super::{POLL_INTERVAL, SETTLED};
 use crate::dataflow::SourceError;
+use crate::job::rotation::{RotationName, is_rotated, rotated_logs, siblings_of};
 use crate::job::sources::accord::InputAgreement;
 use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
@@ -73,8 +73,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// The names of files that were reported by themselves, so that a restart finds them; true for those that had lines
     /// then.
     pub(super) sure: BTreeMap<String, bool>,
-    /// The lengths up to which files were last reported to have been read.
-    pub(super) reached: BTreeMap<String, u64>,
+    /// The lengths up to which files were last reported to have been read, and true where nothing more was expected.
+    pub(super) reached: BTreeMap<String, (u64, bool)>,
     pub(super) accord: Option<InputAgreement>,
     /// True if several processes compare what they read.
     pub(super) is_shared: bool,

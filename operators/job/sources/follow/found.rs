@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use super::content::{Content, is_torn, prefix};
 use super::file::{FileId, FoundFile};
-use crate::job::rotation::{RotationName, siblings_of};
 use super::position::{FileNode, FilePosition, ReachedMark, changed};
 use crate::canonical::Digest;
 use crate::dataflow::SourceError;
+use crate::job::rotation::{RotationName, siblings_of};
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::Progress;
 use crate::job::sources::reader::unreadable;

@@ -12,9 +12,9 @@ use std::time::{Duration, SystemTime};
 
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, copy_of};
-use crate::job::rotation::siblings_of;
 use super::position::{changed, nanoseconds};
 use super::resume::Reference;
+use crate::job::rotation::siblings_of;
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::reader::ReadStop;
 

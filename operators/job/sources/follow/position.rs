@@ -15,8 +15,8 @@ use std::time::SystemTime;
 use super::content::Content;
 use super::file::FollowedFile;
 use super::files::{FollowedPath, base_of, generation_of};
-use crate::job::rotation::{RotationName, logs_of, name_of};
 use crate::canonical::Digest;
+use crate::job::rotation::{RotationName, logs_of, name_of};
 use crate::job::sources::milestones::ChangedPositions;
 use crate::time::Time;
 
@@ -72,6 +72,8 @@ pub(super) struct ReachedMark {
     pub(super) offset: u64,
     /// The length and hash of the last bytes before it.
     pub(super) tail: (u64, Digest),
+    /// True if nothing more is expected behind it.
+    pub(super) is_settled: bool,
 }
 
 /// What the names of reached places begin with; no name of a file does.
@@ -95,15 +97,22 @@ const GAP_FORMAT: u8 = 5;
 impl ReachedMark {
     fn write(&self) -> Vec<u8> {
         let numbers = [self.offset.to_le_bytes(), self.tail.0.to_le_bytes()].concat();
-        [&[REACHED_FORMAT][..], &numbers, self.tail.1.bytes()].concat()
+        [&[REACHED_FORMAT][..], &numbers, self.tail.1.bytes(), &[u8::from(self.is_settled)]].concat()
     }
 
     pub(super) fn read(bytes: &[u8]) -> Option<ReachedMark> {
         let ([REACHED_FORMAT], rest) = bytes.split_first_chunk()? else { return None };
         let (offset, rest) = rest.split_first_chunk()?;
-        let (length, hash) = rest.split_first_chunk()?;
-        let tail = (u64::from_le_bytes(*length), Digest(hash.try_into().ok()?));
-        Some(ReachedMark { offset: u64::from_le_bytes(*offset), tail })
+        let (length, rest) = rest.split_first_chunk()?;
+        let (hash, flag) = rest.split_first_chunk()?;
+        let tail = (u64::from_le_bytes(*length), Digest(*hash));
+        // One of an earlier version has no flag.
+        let is_settled = match flag {
+            [] | [0] => false,
+            [1] => true,
+            _ => return None,
+        };
+        Some(ReachedMark { offset: u64::from_le_bytes(*offset), tail, is_settled })
     }
 
     /// The name of the file, by the name of the place.
@@ -230,9 +239,11 @@ impl FollowedPath<'_> {
     /// latest change that was seen. They hold at once.
     pub(super) fn reached(&mut self) -> ChangedPositions {
         let done = self.done.iter().map(|done| (&done.name, &done.file));
+        let settled = self.settled();
         let read = self.known.iter().chain(done).filter(|(_, file)| file.has_lines);
-        let all: BTreeMap<String, u64> =
-            read.map(|(name, file)| (name.clone(), file.content.length())).collect();
+        let all: BTreeMap<String, (u64, bool)> = read
+            .map(|(name, file)| (name.clone(), (file.content.length(), settled.contains(name))))
+            .collect();
         if all == self.reached {
             return ChangedPositions::new();
         }
@@ -240,8 +251,8 @@ impl FollowedPath<'_> {
         let mut changed: ChangedPositions = gone.map(|name| (format!("{REACHED}{name}"), None)).collect();
         let done = self.done.iter().map(|done| (&done.name, &done.file));
         for (name, file) in self.known.iter().chain(done) {
-            if all.get(name).is_some_and(|length| self.reached.get(name) != Some(length)) {
-                let mark = file.content.reached();
+            if let Some(reached) = all.get(name).filter(|reached| self.reached.get(name) != Some(*reached)) {
+                let mark = file.content.reached(reached.1);
                 changed.push((format!("{REACHED}{name}"), Some(mark.write())));
             }
         }
@@ -253,32 +264,43 @@ impl FollowedPath<'_> {
         changed
     }
 
-    /// The positions that have changed since the last call.
-    pub(super) fn changed_positions(&mut self) -> ChangedPositions {
-        let mut all: BTreeMap<String, FilePosition> = BTreeMap::new();
-        for done in self.done.iter().filter(|done| done.file.has_lines) {
-            all.extend(done.file.position(true).map(|position| (done.name.clone(), position)));
-        }
-        let paths: BTreeSet<PathBuf> = self.known.values().map(|file| file.path.clone()).collect();
+    /// The names of the files of which nothing more is expected.
+    fn settled(&self) -> BTreeSet<String> {
+        let paths: BTreeSet<&PathBuf> = self.known.values().map(|file| &file.path).collect();
         // The generations of each log that have lines.
         let mut generations: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         let done = self.done.iter().map(|done| (&done.name, &done.file));
         for (name, _) in self.known.iter().chain(done).filter(|(_, file)| file.has_lines) {
             generations.entry(base_of(name)).or_default().push(generation_of(name));
         }
+        let is_settled = |name: &str, file: &FollowedFile| {
+            let own = generation_of(name);
+            let younger = generations.get(base_of(name)).into_iter().flatten().filter(|other| **other > own);
+            file.is_settled(younger.count(), || {
+                let logs =
+                    name_of(&file.path).into_iter().flat_map(|name| logs_of(&name).collect::<Vec<_>>());
+                logs.map(|log| file.path.with_file_name(log))
+                    .any(|log| paths.contains(&log) && RotationName::of(&log, &file.path).is_some())
+            })
+        };
+        let known = self.known.iter().filter(|(_, file)| file.has_lines);
+        let settled = known.filter(|(name, file)| is_settled(name, file)).map(|(name, _)| name.clone());
+        settled.chain(self.done.iter().map(|done| done.name.clone())).collect()
+    }
+
+    /// The positions that have changed since the last call.
+    pub(super) fn changed_positions(&mut self) -> ChangedPositions {
+        let mut all: BTreeMap<String, FilePosition> = BTreeMap::new();
+        for done in self.done.iter().filter(|done| done.file.has_lines) {
+            all.extend(done.file.position(true).map(|position| (done.name.clone(), position)));
+        }
+        let settled = self.settled();
         // One without a line is reported by itself: here it would hold the start of the file back, for as long as windows
         // need what lies before this place in others.
         for (name, file) in self.known.iter().filter(|(_, file)| file.has_lines) {
             // In the middle of a line that is too long the former position holds.
             let position = file.position(false).or_else(|| self.reported.get(name).cloned());
-            let own = generation_of(name);
-            let younger = generations.get(base_of(name)).into_iter().flatten().filter(|other| **other > own);
-            let is_settled = file.is_settled(younger.count(), || {
-                let logs =
-                    name_of(&file.path).into_iter().flat_map(|name| logs_of(&name).collect::<Vec<_>>());
-                logs.map(|log| file.path.with_file_name(log))
-                    .any(|log| paths.contains(&log) && RotationName::of(&log, &file.path).is_some())
-            });
+            let is_settled = settled.contains(name);
             all.extend(position.map(|position| (name.clone(), FilePosition { is_settled, ..position })));
         }
         let gone = self.reported.keys().filter(|name| !all.contains_key(*name));

@@ -17,10 +17,10 @@ use super::content::Content;
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, base_of, generation_of, present};
 use super::found::{Candidate, Found, Search, Wanted, assign, found};
-use crate::job::rotation::siblings_of;
 use super::position::{FilePosition, ReachedMark, changed, read_gap, read_seen};
 use crate::dataflow::SourceError;
 use crate::gate::Positions;
+use crate::job::rotation::siblings_of;
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::milestones::joined;
@@ -132,7 +132,11 @@ impl FollowedPath<'_> {
                 _ => {}
             }
             let Some(found) = found else {
-                if !position.is_done && !position.is_settled {
+                // Where windows need nothing of what was read, and nothing more was expected, nothing is lost.
+                let is_over = reached.get(&name).is_some_and(|mark| {
+                    mark.is_settled && !position.is_from_start && mark.offset == position.offset
+                });
+                if !position.is_done && !position.is_settled && !is_over {
                     let why = format!(
                         "a file that was {place} when it was last read: no file holds what was read of it; it was removed, \
                          cut or changed before the place that was reached"

@@ -356,6 +356,31 @@ fn a_rotated_file_may_go_once_its_writer_has_gone_on() {
     assert_eq!(gaps(2, false), 0);
 }
 
+// Refutes a gap where windows need nothing of a file that was removed though they hold the positions of others back, and
+// none where they need some of it.
+#[test]
+fn a_rotated_file_of_which_windows_need_nothing_may_go() {
+    for (late, gaps) in [(0, 0), (1, 1)] {
+        let mut log = Log::new("needs-nothing");
+        log.write(50);
+        let mut followed = log.follow("a.log");
+        followed.checkpoint().unwrap();
+        log.write(late);
+        for _ in 0..2 {
+            log.rename();
+            log.reopen();
+            log.write(20);
+            followed.settle().unwrap();
+        }
+        followed.begin().unwrap();
+        let positions = followed.positions.clone();
+        drop(followed);
+        log.remove("a.log.2");
+        let mut resumed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+        assert_eq!((resumed.settle().unwrap(), resumed.gaps.len().min(1)), (40, gaps));
+    }
+}
+
 // Refutes the position of a file without a line that takes another file, which then begins anew.
 #[test]
 fn a_file_without_a_line_holds_no_place_of_another() {
