@@ -303,7 +303,9 @@ impl FollowedPath<'_> {
             let is_settled = settled.contains(name);
             all.extend(position.map(|position| (name.clone(), FilePosition { is_settled, ..position })));
         }
-        let gone = self.reported.keys().filter(|name| !all.contains_key(*name));
+        // One that is there without a line keeps the position of its start.
+        let is_empty = |name: &String| self.known.get(name).is_some_and(|file| !file.has_lines);
+        let gone = self.reported.keys().filter(|name| !all.contains_key(*name) && !is_empty(name));
         let mut changed: ChangedPositions = gone.map(|name| (name.clone(), None)).collect();
         let done = |name: &String| self.done.iter().any(|done| done.name == *name);
         let is_there = |name: &String| self.known.contains_key(name) || done(name);

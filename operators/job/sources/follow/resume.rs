@@ -113,6 +113,26 @@ impl FollowedPath<'_> {
         let bases: Vec<PathBuf> = logs.keys().cloned().collect();
         let searched =
             self.steadily(&bases, |files| files.searched(&positions, (&reached, seen), progress))?;
+        // A file that was empty at its position, and was read since: its number is all that was known of it.
+        for (name, position) in positions.iter().filter(|(_, position)| !position.has_lines) {
+            let Some(mark) = reached.get(name) else { continue };
+            if searched.iter().any(|searched| searched.name == *name) {
+                continue;
+            }
+            let base = self.base(name, &position.path);
+            let mut paths = siblings_of(&base).into_iter().chain([base.clone()]);
+            // One that cannot be read now is not the one.
+            let is_there = paths.any(|path| Content::has_reached(&path, mark).unwrap_or(false));
+            let log = logs.entry(base).or_default();
+            log.missing = log.missing.min(generation_of(name) + 1);
+            if !is_there {
+                let why = format!(
+                    "{}: a later file of it is gone, with lines that were read",
+                    position.path.display()
+                );
+                self.gap(&mut is_whole, &why);
+            }
+        }
         for SearchedFile { name, position, base, outcome, found } in searched {
             let place = position.path.display();
             match outcome {

@@ -381,6 +381,57 @@ fn a_rotated_file_of_which_windows_need_nothing_may_go() {
     }
 }
 
+// Refutes a file that was empty at one start, got lines, and was packed before the next, of which only the empty beginning
+// is known: its lines are in no other file.
+#[test]
+fn a_log_that_was_empty_at_one_start_is_read_at_the_next_wherever_it_is() {
+    // What becomes of the file, whether its empty beginning is all that is known, the lines that are found, and gaps.
+    let lives = [
+        ("stays", false, 12, 0),
+        ("packed", false, 12, 0),
+        ("packed", true, 12, 0),
+        ("stays", true, 12, 0),
+        ("removed", true, 7, 1),
+        ("removed", false, 7, 1),
+    ];
+    for (fate, is_held_back, lines, gaps) in lives {
+        let mut log = Log::new("empty-between");
+        log.write(50);
+        let mut followed = log.follow("a.log");
+        followed.checkpoint().unwrap();
+        log.rename();
+        // The writer goes on in the renamed file, beside the new one.
+        log.place.write("a.log", "");
+        followed.begin().unwrap();
+        let early = followed.positions.clone();
+        drop(followed);
+        log.write(3);
+        let mut followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, early.clone());
+        followed.begin().unwrap();
+        log.reopen();
+        log.write(5);
+        followed.begin().unwrap();
+        log.rename();
+        log.reopen();
+        log.write(4);
+        followed.begin().unwrap();
+        let mut positions = followed.positions.clone();
+        drop(followed);
+        assert_ne!(positions["//1"], early["//1"], "its lines move its own position");
+        if is_held_back {
+            positions.insert("//1".to_owned(), early["//1"].clone());
+        }
+        match fate {
+            "packed" => log.pack("a.log.1"),
+            "removed" => log.remove("a.log.1"),
+            _ => {}
+        }
+        let mut followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+        assert_eq!(followed.settle().unwrap(), lines, "{fate} {is_held_back}");
+        assert_eq!(followed.gaps.len().min(1), gaps, "{fate} {is_held_back}");
+    }
+}
+
 // Refutes the position of a file without a line that takes another file, which then begins anew.
 #[test]
 fn a_file_without_a_line_holds_no_place_of_another() {
