@@ -113,6 +113,7 @@
 //! [`Digest::of_version`]: crate::ledger::Digest::of_version
 //! [`Release::part`]: crate::ledger::ReleaseId::part
 
+pub(crate) mod change;
 mod core;
 mod handle;
 mod listeners;

@@ -119,8 +119,8 @@ fn resealed(
     held: &[u8],
 ) -> Result<Vec<u8>, LedgerError> {
     let (clear, of) = match *place {
-        SealedPlace::State(job, name, version) => {
-            let state = State { version, held: held.to_vec(), note: None };
+        SealedPlace::State(job, name, [(version, former), _]) => {
+            let state = State { version, former, held: held.to_vec(), note: None };
             (old.decrypt((job, name), &state), format!("the state of {name} of job {job}"))
         }
         SealedPlace::Note(job, name, at) => {
@@ -132,8 +132,8 @@ fn resealed(
     };
     let clear = clear.ok_or_else(|| LedgerError::doubt(format!("key: it does not open {of}")))?;
     let sealed = match *place {
-        SealedPlace::State(job, name, version) => {
-            new.encrypt((job, name), version, &clear, None).map(|state| state.held)
+        SealedPlace::State(job, name, [_, (version, former)]) => {
+            new.encrypt((job, name), version, former, &clear).map(|state| state.held)
         }
         SealedPlace::Note(job, name, at) => new.encrypt_note((job, name), at, &clear),
         SealedPlace::Position(job, input, at) => new.encrypt_at((job, input), at, &clear),
@@ -144,6 +144,8 @@ fn resealed(
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+
+    use zeroize::Zeroizing;
 
     use super::*;
     use crate::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
@@ -169,23 +171,35 @@ mod tests {
         let cipher = StateCipher::new(&key, *ledger.name());
         let (job, total) = (name("web"), name("total"));
         let note = Noted { place: 3, since: 1, text: b"what is noted".to_vec() };
-        let state = cipher.encrypt((&job, &total), 0, b"what is kept", Some(&note));
-        let release = ReleaseId {
+        let kept = |text: &[u8]| Zeroizing::new(text.to_vec());
+        let of = (&job, &total);
+        let first = vec![7; 1 << 15];
+        let (state, before) = cipher.follow(of, None, kept(&first), (None, Some(&note))).unwrap();
+        let (change, _) =
+            cipher.follow(of, Some(&before), kept(&[&first[..], b"more"].concat()), (None, None)).unwrap();
+        assert!(change.former.is_some());
+        let release = |start| ReleaseId {
             account: name("visits"),
             job: job.clone(),
             version: Digest::of(b"version 1"),
-            name: total,
-            window: Interval::new(0, 10).unwrap(),
+            name: total.clone(),
+            window: Interval::new(start, start + 10).unwrap(),
             part: None,
         };
         let cost = ReleaseCost::new(Adjacency::PERSON, PrivacyCost::zcdp(0.1).unwrap());
         let (charge, status) = (Some(Charge::Cost(cost)), ReleaseStatus::Sealed);
-        let sealing = Sealing { release, charge, status, line: "line".into(), state };
+        let sealing = |start, state| Sealing {
+            release: release(start),
+            charge: charge.clone(),
+            status,
+            line: "line".into(),
+            state: Some(state),
+        };
         let place = Digest::of(b"a partition");
         let position = cipher.encrypt_at((&job, 2), &place, b"a position");
         let update = PositionUpdate { input: 2, replaces: false, changed: vec![(place, position)] };
         let claim = ledger.claim(&job).unwrap();
-        ledger.seal_with(&claim, &[sealing], &[update]).unwrap();
+        ledger.seal_with(&claim, &[sealing(0, state), sealing(10, change)], &[update]).unwrap();
         ledger.checkpoint().unwrap();
         key
     }
@@ -194,21 +208,24 @@ mod tests {
         let mut ledger = Ledger::open(scratch.ledger()).unwrap();
         let cipher = StateCipher::new(key, *ledger.name());
         let (job, total) = (name("web"), name("total"));
-        let state = ledger.state(&job, &total).unwrap().unwrap();
+        let states = ledger.states(&job, &total).unwrap();
         let (at, note) = ledger.notes(&job, &total).unwrap().remove(0);
         let (place, position) = ledger.positions(&job, 2).unwrap().remove(0);
         let clear = [
-            cipher.decrypt((&job, &total), &state),
+            cipher.decrypt((&job, &total), &states[0]),
+            cipher.decrypt((&job, &total), &states[1]),
             cipher.decrypt_note((&job, &total), at, &note),
             cipher.decrypt_at((&job, 2), &place, &position),
         ];
-        let expected = [&b"what is kept"[..], b"what is noted", b"a position"];
+        let first = vec![7; 1 << 15];
+        let more = crate::gate::change::changed(&first, None, &[&first[..], b"more"].concat());
+        let expected = [&first[..], &more, b"what is noted", b"a position"];
         let open = clear
             .iter()
             .zip(expected)
             .filter(|(clear, expected)| clear.as_ref().is_some_and(|clear| clear[..] == **expected));
         let (open, bound) = (open.count(), ledger.is_bound(key).is_ok());
-        assert!(open == 3 && bound || open == 0 && !bound, "{open} of three open, bound {bound}");
+        assert!(open == 4 && bound || open == 0 && !bound, "{open} of four open, bound {bound}");
         bound
     }
 
@@ -263,7 +280,7 @@ mod tests {
         let refused = rekey(scratch.ledger(), &scratch.key(), None).unwrap_err().to_string();
         let stays = format!("; the new key stays as {}; the same command goes on with it", new.display());
         assert!(refused.ends_with(&stays) && !is_absent(&new), "{refused}");
-        scratch.edit("UPDATE state SET held = zeroblob(49), version = version + 1", false).unwrap();
+        scratch.edit("UPDATE state SET held = zeroblob(49)", false).unwrap();
         assert!(rekey(scratch.ledger(), &scratch.key(), None).is_err());
     }
 }

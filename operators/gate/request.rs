@@ -9,6 +9,7 @@ use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{
     Charge, Claim, Digest, Forecast, Ledger, LedgerError, LedgerErrorKind, Name, ReleaseId, Row,
 };
+use crate::mechanisms::running::StateStep;
 use crate::noise::NoiseSource;
 
 /// The exact statistic of a window with the mechanism that will noise it.
@@ -34,6 +35,9 @@ pub struct DrawResult {
     pub line: String,
     /// The state that the mechanism keeps for its next release; `None` leaves the present one.
     pub state: Option<Vec<u8>>,
+    /// The step from the former state to this one, or to one that is much like it, if the mechanism knows one
+    /// that is smaller than what it changes.
+    pub step: Option<StateStep>,
     /// The note beside a kept state: it is written once, and not again with every release.
     pub note: Option<Noted>,
 }
@@ -52,7 +56,7 @@ pub struct Noted {
 /// A mechanism without a state is a function of its noise.
 impl<F: FnOnce(&mut NoiseSource) -> String + Send> Sealable for F {
     fn draw(self: Box<Self>, _: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult {
-        DrawResult { line: self(noise), state: None, note: None }
+        DrawResult { line: self(noise), state: None, step: None, note: None }
     }
 }
 

@@ -1,15 +1,37 @@
 //! Encryption of the state of mechanisms: the ledger stores it and cannot read it, and no state is accepted
 //! in another's place.
+//!
+//! A state is a full copy or a [change](super::change) of the one before. Each is bound to its ledger, job,
+//! statistic and version number, and a change to its predecessor too, by the digest that covers all from the
+//! full copy on: none can be dropped, doubled, moved or taken for the other kind.
+//!
+//! # What an observer of the file learns
+//!
+//! Without the key, the file of a ledger tells of each statistic with a state:
+//!
+//! * that it keeps one, the number of windows that it sealed one with, and which of these were full copies;
+//! * the size of each full copy, change and note, and no length but it. Sizes are those of a public geometric
+//!   series ([`padded`](super::change::padded)), so a change tells how many people or keys were active to
+//!   within a quarter, and nothing at all below a kilobyte; a full copy likewise how many keys are known and
+//!   not public. The change of a buffered total over public keys has a size that the number of these keys
+//!   determines;
+//! * nothing by its times: one note and one state are written with each sealed window, and the sizes and the
+//!   number of changes alone decide when a full copy is due.
+//!
+//! Resume positions are not padded: they are of files and partitions, and of no person.
+//! What was deleted is overwritten in SQLite, but file systems and copies may still hold it, encrypted.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
+use super::change::{self, CopySchedule};
 use super::request;
 use super::request::Noted;
 use crate::ledger::{
     Claim, Digest, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Note, State, VersionTerms,
 };
+use crate::mechanisms::running::StateStep;
 
 /// The length of a nonce in bytes: long enough to be drawn at random for every encryption.
 const NONCE: usize = 24;
@@ -32,31 +54,55 @@ impl StateCipher {
         StateCipher { cipher: XChaCha20Poly1305::new((&*key).into()), ledger }
     }
 
-    /// Encrypts the state that follows version `after`, and its notes; `None` if there is no randomness.
+    /// Encrypts the state that a draw keeps, as a change of the one before or as a full copy, and its note;
+    /// returns it with what is kept in memory of it. `None` if there is no randomness.
+    pub(super) fn follow(
+        &self,
+        of: StatisticRef<'_>,
+        before: Option<&KeptState>,
+        next: Zeroizing<Vec<u8>>,
+        (step, note): (Option<&StateStep>, Option<&Noted>),
+    ) -> Option<(State, KeptState)> {
+        let version = before.map_or(0, |before| before.version).checked_add(1)?;
+        let change = before.and_then(|before| Some((before, before.change_to(&next, step)?)));
+        let (mut state, schedule) = match change {
+            Some((before, change)) => {
+                let schedule = before.schedule.with_change(change::framed_size(change.len()));
+                (self.encrypt(of, version, Some(before.digest), &change)?, schedule)
+            }
+            None => {
+                let schedule = CopySchedule::whole(change::framed_size(next.len()));
+                (self.encrypt(of, version, None, &next)?, schedule)
+            }
+        };
+        if let Some(Noted { place, since, text }) = note {
+            let held = self.encrypt_note(of, *place, text)?;
+            state.note = Some(Note { place: *place, since: *since, held });
+        }
+        let kept = KeptState { version, digest: state.digest(), state: next, schedule };
+        Some((state, kept))
+    }
+
+    /// Encrypts a full copy, or a change of the state with the digest `former`; `None` if there is no
+    /// randomness.
     pub(super) fn encrypt(
         &self,
         of: StatisticRef<'_>,
-        after: i64,
-        state: &[u8],
-        note: Option<&Noted>,
+        version: i64,
+        former: Option<Digest>,
+        clear: &[u8],
     ) -> Option<State> {
-        let version = after + 1;
-        let held = self.encrypted(&place(&self.ledger, of, version), state)?;
-        let noted = |note: &Noted| {
-            let held = self.encrypt_note(of, note.place, &note.text)?;
-            Some(Note { place: note.place, since: note.since, held })
-        };
-        let note = match note {
-            Some(note) => Some(noted(note)?),
-            None => None,
-        };
-        Some(State { version, held, note })
+        let place = place(&self.ledger, of, version, former.as_ref());
+        let held = self.encrypted(&place, &change::framed(clear))?;
+        Some(State { version, former, held, note: None })
     }
 
-    /// Decrypts a state; `None` if it was encrypted with another key or for another place, or was changed
-    /// since.
+    /// Decrypts a full copy or a change; `None` if it was encrypted with another key or for another place, or
+    /// was changed since.
     pub(super) fn decrypt(&self, of: StatisticRef<'_>, state: &State) -> Option<Zeroizing<Vec<u8>>> {
-        self.decrypted(&place(&self.ledger, of, state.version), &state.held)
+        let place = place(&self.ledger, of, state.version, state.former.as_ref());
+        let frame = self.decrypted(&place, &state.held)?;
+        change::unframed(&frame).map(|clear| Zeroizing::new(clear.to_vec()))
     }
 
     /// Decrypts the note at this place, under the same conditions.
@@ -66,12 +112,13 @@ impl StateCipher {
         at: i64,
         held: &[u8],
     ) -> Option<Zeroizing<Vec<u8>>> {
-        self.decrypted(&place_of_note(&self.ledger, of, at), held)
+        let frame = self.decrypted(&place_of_note(&self.ledger, of, at), held)?;
+        change::unframed(&frame).map(|clear| Zeroizing::new(clear.to_vec()))
     }
 
     /// Encrypts a note for this place; `None` if there is no randomness.
     pub(super) fn encrypt_note(&self, of: StatisticRef<'_>, at: i64, clear: &[u8]) -> Option<Vec<u8>> {
-        self.encrypted(&place_of_note(&self.ledger, of, at), clear)
+        self.encrypted(&place_of_note(&self.ledger, of, at), &change::framed(clear))
     }
 
     /// Encrypts a resume position of an input of a job.
@@ -106,8 +153,11 @@ impl StateCipher {
 
 /// Returns the associated data that binds a state to its place. Names are of a fixed alphabet without `/`, so
 /// no two places have the same bytes.
-fn place(ledger: &Digest, (job, name): StatisticRef<'_>, version: i64) -> Vec<u8> {
-    format!("{ledger}/{job}/{name}/{version}").into_bytes()
+fn place(ledger: &Digest, (job, name): StatisticRef<'_>, version: i64, former: Option<&Digest>) -> Vec<u8> {
+    match former {
+        None => format!("{ledger}/{job}/{name}/{version}").into_bytes(),
+        Some(former) => format!("{ledger}/{job}/{name}/{version}/after/{former}").into_bytes(),
+    }
 }
 
 fn place_of_note(ledger: &Digest, (job, name): StatisticRef<'_>, place: i64) -> Vec<u8> {
@@ -120,11 +170,28 @@ fn place_of_position(ledger: &Digest, (job, input): InputRef<'_>, place: &Digest
 
 // The state of a statistic, and the checks before it gets a handle.
 
-/// The newest state of a statistic, decrypted.
+/// The newest state of a statistic, decrypted: read from the ledger, or as it was sealed.
 pub(super) struct KeptState {
-    /// The number of changes of the state.
-    pub(super) version: i64,
+    /// The number of times that the state has changed.
+    version: i64,
+    /// The digest of its newest row.
+    digest: Digest,
     pub(super) state: Zeroizing<Vec<u8>>,
+    schedule: CopySchedule,
+}
+
+impl KeptState {
+    /// Returns the change to the next state, unless a full copy is due or smaller.
+    fn change_to(&self, next: &[u8], step: Option<&StateStep>) -> Option<Zeroizing<Vec<u8>>> {
+        if !self.schedule.takes_change(0) {
+            return None;
+        }
+        let change = change::changed(&self.state, step, next);
+        let size = change::framed_size(change.len());
+        let is_due = size >= change::framed_size(next.len()) || !self.schedule.takes_change(size);
+        let leads_there = || change::apply(&self.state, &change).is_some_and(|state| state[..] == *next);
+        (!is_due && leads_there()).then_some(change)
+    }
 }
 
 /// The whole state of a statistic, decrypted: the newest state, and its notes with their places. Erased when
@@ -170,7 +237,7 @@ pub(super) fn open(
         asked => asked.map(Ok),
     };
     request::ask(ledger, claim, agree)??;
-    let Some(kept) = kept(ledger, claim, cipher, name)? else { return Ok(None) };
+    let Some(kept) = kept(ledger, claim, cipher, name, None)? else { return Ok(None) };
     let job = claim.job();
     let own = Digest::of_version(*version, terms.digest());
     let keeper = request::ask(ledger, claim, |ledger| ledger.keeper(job, name))?;
@@ -186,7 +253,7 @@ pub(super) fn open(
     }))
 }
 
-/// Returns the state of a statistic of this job.
+/// Returns the state of a statistic of this job: the one in memory, if the ledger has no other.
 ///
 /// # Errors
 ///
@@ -196,13 +263,39 @@ pub(super) fn kept(
     claim: &Claim,
     cipher: &StateCipher,
     name: &Name,
+    in_memory: Option<KeptState>,
 ) -> Result<Option<KeptState>, LedgerError> {
     let job = claim.job();
-    let Some(sealed) = request::ask(ledger, claim, |ledger| ledger.state(job, name))? else {
-        return Ok(None);
-    };
-    let opened = cipher.decrypt((job, name), &sealed).ok_or_else(|| undecrypted(name, job))?;
-    Ok(Some(KeptState { version: sealed.version, state: opened }))
+    if let Some(kept) = in_memory {
+        let newest = request::ask(ledger, claim, |ledger| ledger.newest_state(job, name))?;
+        if newest == Some((kept.version, kept.digest)) {
+            return Ok(Some(kept));
+        }
+    }
+    let sealed = request::ask(ledger, claim, |ledger| ledger.states(job, name))?;
+    let mut newest: Option<KeptState> = None;
+    for state in sealed {
+        let clear = cipher.decrypt((job, name), &state).ok_or_else(|| undecrypted(name, job))?;
+        let size = change::framed_size(clear.len());
+        let (digest, version) = (state.digest(), state.version);
+        newest = Some(match (newest, state.former) {
+            (_, None) => KeptState { version, digest, state: clear, schedule: CopySchedule::whole(size) },
+            (Some(before), Some(former))
+                if before.digest == former && before.version.checked_add(1) == Some(version) =>
+            {
+                let state = change::apply(&before.state, &clear).ok_or_else(|| unfollowed(name, job))?;
+                KeptState { version, digest, state, schedule: before.schedule.with_change(size) }
+            }
+            _ => return Err(unfollowed(name, job)),
+        });
+    }
+    Ok(newest)
+}
+
+fn unfollowed(name: &Name, job: &Name) -> LedgerError {
+    LedgerError::doubt(format!(
+        "ledger: the changes of what {name} of job {job} has kept do not follow each other"
+    ))
 }
 
 fn undecrypted(name: &Name, job: &Name) -> LedgerError {
@@ -226,6 +319,33 @@ pub(super) mod tests {
         (own, other)
     }
 
+    // Refutes a change that does not lead to the state, and one that is larger than a full copy of it.
+    #[test]
+    fn a_change_that_leads_elsewhere_is_no_change() {
+        let (cipher, _) = cipher("elsewhere");
+        let [web, total] = ["web", "total"].map(|text| Name::new("name", text).unwrap());
+        let kept = |text: &[u8]| Zeroizing::new(text.to_vec());
+        let follow = |before: Option<&KeptState>, next: &[u8], step: Option<&StateStep>| {
+            cipher.follow((&web, &total), before, kept(next), (step, None)).unwrap()
+        };
+        let first: Vec<u8> = (0..20_000u32).flat_map(u32::to_le_bytes).collect();
+        let (state, before) = follow(None, &first, None);
+        assert_eq!((state.version, state.former), (1, None));
+        let (state, after) = follow(Some(&before), &first[1..], None);
+        assert_eq!((state.version, state.former), (2, Some(before.digest)));
+        // A step of one key, behind the end of the state.
+        let mut step = (1u64 << 40).to_be_bytes().to_vec();
+        step.extend([[0u8; 5].as_slice(), &1u64.to_be_bytes(), &[1], &[0; 9]].concat());
+        let (step, rest) = StateStep::read(&step).unwrap();
+        assert!(rest.is_empty());
+        let (state, _) = follow(Some(&before), &first[1..], Some(&step));
+        assert_eq!((state.version, state.former), (2, None));
+        let (state, last) = follow(Some(&after), b"little", None);
+        assert_eq!((state.version, state.former), (3, None));
+        let (state, _) = follow(Some(&last), &first, None);
+        assert_eq!((state.version, state.former), (4, None));
+    }
+
     #[test]
     fn a_state_opens_in_its_own_place_alone() {
         let path = std::env::temp_dir().join(format!("discreet-vault-{}", std::process::id()));
@@ -239,8 +359,11 @@ pub(super) mod tests {
         let own = (&web, &by_path);
         let cipher = StateCipher::new(&key, Digest::of(b"ledger"));
         let note = Noted { place: 3, since: 1, text: b"what is noted".to_vec() };
-        let state = cipher.encrypt(own, 4, b"what is kept", Some(&note)).unwrap();
-        let noted = state.note.clone().unwrap();
+        let kept = |text: &[u8]| Zeroizing::new(text.to_vec());
+        let (first, _) = cipher.follow(own, None, kept(b"what is kept"), (None, Some(&note))).unwrap();
+        assert_eq!((first.version, first.former), (1, None));
+        let noted = first.note.clone().unwrap();
+        let state = cipher.encrypt(own, 5, Some(first.digest()), b"what is kept").unwrap();
         assert_eq!((noted.place, noted.since), (3, 1));
         assert_eq!(cipher.decrypt_note(own, 3, &noted.held).unwrap()[..], b"what is noted"[..]);
         assert!(cipher.decrypt_note(own, 4, &noted.held).is_none(), "a note in another's place");
@@ -249,7 +372,7 @@ pub(super) mod tests {
         assert_eq!(cipher.decrypt(own, &state).unwrap()[..], b"what is kept"[..]);
         assert!(!state.held.windows(4).any(|bytes| bytes == b"kept"));
         assert_ne!(
-            cipher.encrypt(own, 4, b"what is kept", None).unwrap().held,
+            cipher.encrypt(own, 5, Some(first.digest()), b"what is kept").unwrap().held,
             state.held,
             "a nonce was used twice"
         );
@@ -257,13 +380,26 @@ pub(super) mod tests {
         assert!(cipher.decrypt((&other, &by_path), &state).is_none());
         assert!(cipher.decrypt((&web, &other), &state).is_none());
         assert!(cipher.decrypt(own, &State { version: 6, ..state.clone() }).is_none());
+        assert!(
+            cipher.decrypt(own, &State { former: None, ..state.clone() }).is_none(),
+            "a change for a copy"
+        );
+        let other = Some(Digest::of(b"another"));
+        assert!(
+            cipher.decrypt(own, &State { former: other, ..state.clone() }).is_none(),
+            "another predecessor"
+        );
+        assert!(
+            cipher.decrypt(own, &State { former: other, ..first.clone() }).is_none(),
+            "a copy for a change"
+        );
         assert!(StateCipher::new(&other_key, Digest::of(b"ledger")).decrypt(own, &state).is_none());
         assert!(StateCipher::new(&key, Digest::of(b"another")).decrypt(own, &state).is_none());
         for byte in 0..state.held.len() {
             let mut held = state.held.clone();
             held[byte] ^= 1;
             assert!(
-                cipher.decrypt(own, &State { version: 5, held, note: None }).is_none(),
+                cipher.decrypt(own, &State { held, ..state.clone() }).is_none(),
                 "byte {byte} was changed unnoticed"
             );
         }

@@ -15,7 +15,7 @@ use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
 use super::request::{
     GateEvent, Halt, HaltReason, HandedRelease, ReleaseRequest, Sealable, SkipReason, Turns,
 };
-use super::state::{HandleRequest, Memory, StateCipher};
+use super::state::{HandleRequest, KeptState, Memory, StateCipher};
 use crate::gate::request;
 use crate::gate::request::BudgetStatus;
 use crate::ledger::{
@@ -112,6 +112,8 @@ pub(super) struct Driver {
     /// The time since which a restart reads again, by these changes.
     since: Option<Time>,
     written_since: WrittenSince,
+    /// The state that was drawn last of each statistic; the ledger tells whether it was sealed.
+    states: HashMap<Name, KeptState>,
     /// The notices of these changes.
     notices: Vec<WrittenNotice>,
     /// The pace at which budgets are being spent.
@@ -148,6 +150,7 @@ impl Driver {
             since: None,
             written_since: WrittenSince::default(),
             notices: Vec::new(),
+            states: HashMap::new(),
             pacing,
             works_since: Instant::now(),
             cause: None,

@@ -19,7 +19,7 @@ use crate::canonical::Digest;
 use crate::time::Time;
 
 /// The version of the table format. A ledger of another version is refused.
-const FORMAT: i64 = 13;
+const FORMAT: i64 = 14;
 
 /// An open ledger.
 ///
@@ -320,17 +320,28 @@ impl Ledger {
         releases.map(|release| find(snapshot.store(), release)).collect()
     }
 
-    /// The newest state of a statistic's mechanism, if it keeps one. All versions of a job share one state: a
-    /// new version reads the state of the old one, and decides which parts of it still hold.
+    /// The newest state of a statistic's mechanism, if it keeps one: a full copy, and the changes since, in
+    /// their order. All versions of a job share one state: a new version reads the state of the old one, and
+    /// decides which parts of it still hold.
     ///
     /// # Errors
     ///
     /// If the ledger cannot be read.
-    pub fn state(&mut self, job: &Name, name: &Name) -> Result<Option<State>, LedgerError> {
-        rows::find(&mut *self.store, job, name)
+    pub fn states(&mut self, job: &Name, name: &Name) -> Result<Vec<State>, LedgerError> {
+        rows::states(&mut *self.store, job, name)
     }
 
-    /// The notes beside the [state](Ledger::state) of a statistic, each with its place, in the order of
+    /// The number of times that the state of a statistic has changed, and the digest of the newest
+    /// [row](Ledger::states).
+    ///
+    /// # Errors
+    ///
+    /// If the ledger cannot be read.
+    pub fn newest_state(&mut self, job: &Name, name: &Name) -> Result<Option<(i64, Digest)>, LedgerError> {
+        rows::newest(&mut *self.store, job, name)
+    }
+
+    /// The notes beside the [state](Ledger::states) of a statistic, each with its place, in the order of
     /// places.
     ///
     /// # Errors

@@ -51,7 +51,11 @@ const TABLES: [CopiedTable; 17] = [
         &[Number, Number, Number, Bytes, Bytes, Bytes, Bytes, Bytes, Bytes],
     ),
     ("SELECT * FROM rekey", "INSERT INTO rekey VALUES (?1, ?2, ?3, ?4)", &[Number, Bytes, Bytes, Bytes]),
-    ("SELECT * FROM state", "INSERT INTO state VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
+    (
+        "SELECT * FROM state ORDER BY job, name, version",
+        "INSERT INTO state VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        &[Text, Text, Number, Bytes, Bytes, Bytes],
+    ),
     ("SELECT * FROM noted", "INSERT INTO noted VALUES (?1, ?2, ?3, ?4)", &[Text, Text, Number, Bytes]),
     ("SELECT * FROM position", "INSERT INTO position VALUES (?1, ?2, ?3, ?4)", &[Text, Number, Bytes, Bytes]),
     (

@@ -11,7 +11,7 @@ use super::failpoint;
 use super::key::LedgerKey;
 use super::name::Name;
 use super::records::{advance, digest, head, name, number};
-use super::rows::State;
+use super::rows::{self, State};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first, odd};
 use crate::canonical::{Canonical, Digest};
 
@@ -84,15 +84,17 @@ pub(super) fn all_changes(store: &mut dyn Store) -> Result<Vec<(KeyChange, Diges
 
 /// The place of something that the ledger keeps encrypted.
 pub(crate) enum SealedPlace<'a> {
-    /// The state of a statistic of a job, after this number of changes.
-    State(&'a Name, &'a Name, i64),
+    /// A row of the state of a statistic of a job: its version and the digest of its predecessor if it is a
+    /// change, and those that it gets.
+    State(&'a Name, &'a Name, [(i64, Option<Digest>); 2]),
     /// A note beside such a state.
     Note(&'a Name, &'a Name, i64),
     /// A resume position of an input of a job.
     Position(&'a Name, i64, &'a Digest),
 }
 
-/// Encrypts anew what is at a place: a state for the next change, and everything else for the same place.
+/// Encrypts anew what is at a place: a state for the version that it gets, and everything else for the same
+/// place.
 pub(crate) type Reseal<'a> = dyn FnMut(SealedPlace<'_>, &[u8]) -> Result<Vec<u8>, LedgerError> + 'a;
 
 impl Ledger {
@@ -143,18 +145,23 @@ fn reseal_states(
 ) -> Result<BTreeMap<(Name, Name), Digest>, LedgerError> {
     let known = |row: &dyn SqlRow| Ok((name(row, 0)?, name(row, 1)?));
     let mut states = BTreeMap::new();
-    for (job, release) in all(store, "SELECT job, name FROM state ORDER BY job, name", &[], known)? {
-        let Some(State { version, held, .. }) = super::rows::find(store, &job, &release)? else { continue };
-        let held = reseal(SealedPlace::State(&job, &release, version), &held)?;
-        let state = State { version: version + 1, held, note: None };
-        let values = [
-            SqlValue::Text(job.as_str()),
-            SqlValue::Text(release.as_str()),
-            SqlValue::Number(state.version),
-            SqlValue::Bytes(&state.held),
-        ];
-        store.execute("UPDATE state SET version = ?3, held = ?4 WHERE job = ?1 AND name = ?2", &values)?;
-        states.insert((job, release), state.digest());
+    for (job, release) in all(store, "SELECT DISTINCT job, name FROM state ORDER BY job, name", &[], known)? {
+        let former_rows = rows::states(store, &job, &release)?;
+        rows::delete_states(store, &job, &release)?;
+        let mut newest = None;
+        for row in former_rows {
+            // A row is written once, so the versions move on with the key.
+            let version = row.version.checked_add(1).ok_or_else(|| odd(2))?;
+            let former = row.former.and(newest);
+            let held = reseal(
+                SealedPlace::State(&job, &release, [(row.version, row.former), (version, former)]),
+                &row.held,
+            )?;
+            let state = State { version, former, held, note: None };
+            rows::write_state(store, (&job, &release), &state)?;
+            newest = Some(state.digest());
+        }
+        states.extend(newest.map(|newest| ((job, release), newest)));
     }
     Ok(states)
 }

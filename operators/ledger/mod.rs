@@ -98,12 +98,11 @@
 //! GRANT UPDATE (sequence, chain) ON visits.head TO job;
 //! GRANT UPDATE (generation) ON visits.fence TO job;
 //! GRANT UPDATE (spent, partial) ON visits.balance TO job;
-//! GRANT UPDATE (version, held) ON visits.state TO job;
 //! GRANT UPDATE (until) ON visits.settled TO job;
 //! GRANT UPDATE (sequence, content, mac) ON visits.checkpoint TO job;
 //! GRANT UPDATE (delivered) ON visits.release TO job;
 //! GRANT UPDATE (held) ON visits.position TO job;
-//! GRANT DELETE ON visits.noted, visits.position TO job;
+//! GRANT DELETE ON visits.state, visits.noted, visits.position TO job;
 //! ```
 
 mod account;

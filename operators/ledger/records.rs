@@ -242,7 +242,7 @@ pub(super) fn digest(row: &dyn SqlRow, column: usize) -> Result<Digest, LedgerEr
     perhaps_digest(row, column)?.ok_or_else(|| odd(column))
 }
 
-fn perhaps_digest(row: &dyn SqlRow, column: usize) -> Result<Option<Digest>, LedgerError> {
+pub(super) fn perhaps_digest(row: &dyn SqlRow, column: usize) -> Result<Option<Digest>, LedgerError> {
     let digest = |bytes: Vec<u8>| bytes.try_into().map(Digest).map_err(|_| odd(column));
     row.bytes(column)?.map(digest).transpose()
 }

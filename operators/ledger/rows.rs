@@ -5,9 +5,10 @@
 //! removed or moved without breaking all that follow. The columns that do change (the amount spent, the mark
 //! of delivery) are either recomputed from these rows or carry no promise.
 
-use super::error::LedgerError;
+use super::error::{LedgerError, LedgerErrorKind};
+use super::failpoint;
 use super::name::Name;
-use super::records::{encode, number, status_word};
+use super::records::{digest, encode, number, perhaps_digest, status_word};
 use super::store::{SqlRow, SqlValue, Store, all, first, odd};
 use crate::accounting::{Interval, Prices, PrivacyCost, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
@@ -297,7 +298,10 @@ impl Repair {
 // number of windows that each person has used), as bytes that the ledger cannot read.
 //
 // A state changes in the transaction that seals the release it comes from, or not at all; the row holds its
-// hash, so that neither can be reset without the other. Only the newest is kept.
+// hash, so that neither can be reset without the other. It is a full copy, or a change of the state before:
+// the newest full copy is kept with all changes since, and what came before goes in the transaction that
+// writes it. The hash of a change covers that of its predecessor, so the hash of the newest covers all of
+// them.
 //
 // Data that grows and seldom changes, such as the contribution of each of a million people, is no part of
 // the state, for it would be rewritten with every release. It is kept as [notes](Note), one for the
@@ -308,12 +312,14 @@ impl Repair {
 // one. The mechanism decides which parts of it still hold (keys that are public already do, the noise of a
 // running total does not); to the ledger it is bytes.
 
-/// The newest state of a statistic.
+/// A row of the state of a statistic: a full copy, or a change of the state before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The number of times it has changed, this change included.
+    /// The number of times the state has changed, this change included.
     pub version: i64,
-    /// The encrypted state.
+    /// The digest of the state that this is a change of; `None` for a full copy.
+    pub former: Option<Digest>,
+    /// The encrypted copy or change.
     pub held: Vec<u8>,
     /// The note that is written with it.
     pub note: Option<Note>,
@@ -331,20 +337,64 @@ pub struct Note {
 }
 
 impl State {
-    pub(super) fn digest(&self) -> Digest {
-        Canonical::new("discreet state 1").number(self.version).bytes(&self.held).finish()
+    /// The hash of the row and, if it is a change, of all rows from the full copy on.
+    pub(crate) fn digest(&self) -> Digest {
+        Canonical::new("discreet state 2")
+            .number(self.version)
+            .bytes(self.former.as_ref().map_or(&[][..], |former| former.bytes()))
+            .digest(&Digest::of(&self.held))
+            .finish()
     }
 }
 
-/// Reads a state from two columns, of which this is the first.
+/// Reads a state from three columns, of which this is the first.
 pub(super) fn read(row: &dyn SqlRow, column: usize) -> Result<State, LedgerError> {
-    let held = row.bytes(column + 1)?.ok_or_else(|| odd(column + 1))?;
-    Ok(State { version: number(row, column)?, held, note: None })
+    let held = row.bytes(column + 2)?.ok_or_else(|| odd(column + 2))?;
+    let former = perhaps_digest(row, column + 1)?;
+    Ok(State { version: number(row, column)?, former, held, note: None })
 }
 
-pub(super) fn find(store: &mut dyn Store, job: &Name, name: &Name) -> Result<Option<State>, LedgerError> {
+/// The full copy of a state, and the changes since, in their order.
+pub(super) fn states(store: &mut dyn Store, job: &Name, name: &Name) -> Result<Vec<State>, LedgerError> {
     let values = [SqlValue::Text(job.as_str()), SqlValue::Text(name.as_str())];
-    first(store, "SELECT version, held FROM state WHERE job = ?1 AND name = ?2", &values, |row| read(row, 0))
+    let all_of = "SELECT version, former, held FROM state WHERE job = ?1 AND name = ?2 ORDER BY version";
+    all(store, all_of, &values, |row| read(row, 0))
+}
+
+/// The version and the digest of the newest row of a state.
+pub(super) fn newest(
+    store: &mut dyn Store,
+    job: &Name,
+    name: &Name,
+) -> Result<Option<(i64, Digest)>, LedgerError> {
+    let values = [SqlValue::Text(job.as_str()), SqlValue::Text(name.as_str())];
+    let newest =
+        "SELECT version, digest FROM state WHERE job = ?1 AND name = ?2 ORDER BY version DESC LIMIT 1";
+    first(store, newest, &values, |row| Ok((number(row, 0)?, digest(row, 1)?)))
+}
+
+/// Writes a row of a state.
+pub(super) fn write_state(
+    store: &mut dyn Store,
+    (job, name): (&Name, &Name),
+    state: &State,
+) -> Result<(), LedgerError> {
+    let digest = state.digest();
+    let values = [
+        SqlValue::Text(job.as_str()),
+        SqlValue::Text(name.as_str()),
+        SqlValue::Number(state.version),
+        SqlValue::bytes(state.former.as_ref().map(|former| &former.bytes()[..])),
+        SqlValue::Bytes(digest.bytes()),
+        SqlValue::Bytes(&state.held),
+    ];
+    store.execute("INSERT INTO state VALUES (?1, ?2, ?3, ?4, ?5, ?6)", &values).map(drop)
+}
+
+/// Deletes all rows of a state.
+pub(super) fn delete_states(store: &mut dyn Store, job: &Name, name: &Name) -> Result<(), LedgerError> {
+    let values = [SqlValue::Text(job.as_str()), SqlValue::Text(name.as_str())];
+    store.execute("DELETE FROM state WHERE job = ?1 AND name = ?2", &values).map(drop)
 }
 
 /// The notes of a statistic, each with its place, in the order of places.
@@ -370,31 +420,28 @@ fn write_note(store: &mut dyn Store, release: &ReleaseId, note: &Note) -> Result
     Ok(written)
 }
 
-/// Replaces the state that this one was computed from, and no other.
+/// Writes the state that follows the newest one, and no other. A full copy takes the place of all that came
+/// before: deleted first, so that their pages are written over at once.
 pub(super) fn replace(store: &mut dyn Store, release: &ReleaseId, state: &State) -> Result<(), LedgerError> {
-    let (job, name) = (SqlValue::Text(release.job.as_str()), SqlValue::Text(release.name.as_str()));
-    let changed = match state.version {
-        1 => {
-            let values = [job, name, SqlValue::Bytes(&state.held)];
-            let insert = "INSERT INTO state VALUES (?1, ?2, 1, ?3) ON CONFLICT (job, name) DO NOTHING";
-            store.execute(insert, &values)?
-        }
-        version => {
-            let values = [job, name, SqlValue::Number(version), SqlValue::Bytes(&state.held)];
-            let update =
-                "UPDATE state SET version = ?3, held = ?4 WHERE job = ?1 AND name = ?2 AND version = ?3 - 1";
-            store.execute(update, &values)?
-        }
-    };
-    let noted = match &state.note {
-        Some(note) => write_note(store, release, note)?,
-        None => true,
-    };
-    if changed == 1 && noted {
-        return Ok(());
-    }
+    let ReleaseId { job, name, .. } = release;
+    let newest = newest(store, job, name)?;
+    let follows = newest.map_or(0, |(version, _)| version).checked_add(1) == Some(state.version)
+        && state.former.is_none_or(|former| newest.is_some_and(|(_, digest)| digest == former));
     // The claim was checked, so no other process may have changed it.
-    Err(LedgerError::doubt(format!("ledger: what {} keeps has moved on without it", release.name)))
+    let moved_on =
+        || LedgerError::doubt(format!("ledger: what {} keeps has moved on without it", release.name));
+    if !follows {
+        return Err(moved_on());
+    }
+    if state.former.is_none() && newest.is_some() {
+        delete_states(store, job, name)?;
+        failpoint::reached("after-states-deleted", LedgerErrorKind::Unknown)?;
+    }
+    write_state(store, (job, name), state)?;
+    match &state.note {
+        Some(note) if !write_note(store, release, note)? => Err(moved_on()),
+        _ => Ok(()),
+    }
 }
 
 // The lines that the ledger writes itself: refusals, tombstones and closing lines.

@@ -404,12 +404,25 @@ impl Chain {
     }
 
     fn states_are_the_newest(&self, store: &mut dyn Store) -> Result<(), LedgerError> {
-        let kept = |row: &dyn SqlRow| Ok(((name(row, 0)?, name(row, 1)?), rows::read(row, 2)?.digest()));
-        let kept = all(store, "SELECT job, name, version, held FROM state", &[], kept)?;
-        if kept.into_iter().collect::<BTreeMap<_, _>>() == self.due.states {
-            return Ok(());
-        }
-        Err(LedgerError::doubt("ledger: what a mechanism kept is not what its newest row says"))
+        let odd = || LedgerError::doubt("ledger: what a mechanism kept is not what its newest row says");
+        let rows = "SELECT job, name, version, former, held, digest FROM state ORDER BY job, name, version";
+        let mut newest: BTreeMap<(Name, Name), (i64, Digest)> = BTreeMap::new();
+        store.read(rows, &[], &mut |row| {
+            let (statistic, state) = ((name(row, 0)?, name(row, 1)?), rows::read(row, 2)?);
+            let digest = state.digest();
+            if digest != self::digest(row, 5)? {
+                return Err(odd());
+            }
+            // A full copy comes first and a change after its predecessor.
+            let former = newest.insert(statistic, (state.version, digest));
+            let follows = former.map(|(version, digest)| (version.saturating_add(1), digest));
+            if follows != state.former.map(|former| (state.version, former)) {
+                return Err(odd());
+            }
+            Ok(())
+        })?;
+        let newest = newest.into_iter().map(|(statistic, (_, digest))| (statistic, digest));
+        if newest.collect::<BTreeMap<_, _>>() == self.due.states { Ok(()) } else { Err(odd()) }
     }
 
     fn frontiers_are_the_rows(&self, store: &mut dyn Store) -> Result<(), LedgerError> {

@@ -4,6 +4,7 @@ use super::additive::UncheckedNoise;
 use super::answer::DecimalPoint;
 use super::bound::{ContributionBound, Range};
 use super::keys::{Key, KeyChoice, Keys};
+use super::running::StateStep;
 use super::spend::Spend;
 use super::statistic::{KeyedStatistic, Statistic, Tally};
 use crate::accounting::{BudgetUnits, ReleaseCost};
@@ -142,6 +143,9 @@ pub struct Drawn<A> {
     pub answer: A,
     /// The state that the next window is given; its first byte is the version of its format.
     pub state: Option<Vec<u8>>,
+    /// The step from the former state to this one, or to one that is much like it, where that is smaller than
+    /// what it changes.
+    pub step: Option<StateStep>,
 }
 
 // The private supertrait of all traits whose implementations state a price or a sensitivity.

@@ -156,7 +156,7 @@ impl<K: Key, C> SelectedRows<K, C> {
         let each = format.each();
         let keys = self.rows.into_iter().flat_map(|row| std::iter::repeat_n(row.key, each));
         let answer = Answer { cells: keys.zip(estimates).collect(), format, room: self.room };
-        Drawn { answer, state: self.known.map(|known| known.to_bytes()) }
+        Drawn { answer, state: self.known.map(|known| known.to_bytes()), step: None }
     }
 }
 

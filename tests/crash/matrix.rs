@@ -19,7 +19,7 @@ enum Place {
 
 use Place::{Boot, Free, Locked};
 
-const POINTS: [(&str, Place); 30] = [
+const POINTS: [(&str, Place); 31] = [
     ("boot-before-fence", Boot),
     ("after-fence", Boot),
     ("mid-chain-verify", Boot),
@@ -36,6 +36,7 @@ const POINTS: [(&str, Place); 30] = [
     ("after-fence-check", Locked),
     ("after-insert", Locked),
     ("after-spent", Locked),
+    ("after-states-deleted", Locked),
     ("after-mech-state", Locked),
     ("before-commit", Locked),
     ("after-commit-before-ack", Free),
@@ -107,7 +108,7 @@ pub(crate) fn run() {
         if place == Boot {
             for round in 0..size(3, 200) {
                 let mut chance = Chance::of(&[index, 3, round]);
-                let (first, place) = POINTS[5 + chance.below(19)];
+                let (first, place) = POINTS[5 + chance.below(20)];
                 let (delivery, start) = (DELIVERIES[round % 2], STARTS[round / 2 % 2]);
                 // Late enough that the boot finds rows.
                 let most = hits[&(delivery, false)].get(first).copied().unwrap_or(1);

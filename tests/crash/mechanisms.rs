@@ -43,13 +43,15 @@ impl Sealable for Count {
         DrawResult {
             line: format!("{{\"count\":{},\"token\":\"{token}\"}}", noised(self.sum, noise)),
             state: None,
+            step: None,
             note: None,
         }
     }
 }
 
-/// A running total: its state is the number of its releases, the exact total, and the word of its last draw.
-/// Its lines disclose all of that, so that the oracle can follow it.
+/// A running total: its state is the number of its releases, the exact total, and the word of its last draw,
+/// and then bytes that stay, so that it is sealed as changes and as full copies. Its lines disclose all of
+/// that, so that the oracle can follow it.
 pub(crate) struct Running {
     pub(crate) id: Digest,
     pub(crate) sum: i64,
@@ -62,7 +64,7 @@ impl Sealable for Running {
     }
 
     fn draw(self: Box<Self>, state: Option<&[u8]>, noise: &mut NoiseSource) -> DrawResult {
-        let state = state.map_or("0 0 none", |state| std::str::from_utf8(state).unwrap());
+        let state = state.map_or("0 0 none -", |state| std::str::from_utf8(state).unwrap());
         let mut words = state.split(' ');
         let mut word = || words.next().unwrap();
         let (times, before, after) = (word().parse::<i64>().unwrap(), word().parse::<i64>().unwrap(), word());
@@ -73,7 +75,8 @@ impl Sealable for Running {
             line: format!(
                 "{{\"total\":{total},\"times\":{times},\"exact\":{exact},\"after\":\"{after}\",\"token\":\"{token}\"}}"
             ),
-            state: Some(format!("{times} {exact} {token}").into_bytes()),
+            state: Some(format!("{times} {exact} {token} {}", "-".repeat(3_000)).into_bytes()),
+            step: None,
             note: None,
         }
     }

@@ -35,7 +35,12 @@ impl Windows {
         };
         self.next += 10;
         self.states += i64::from(keeps);
-        let state = keeps.then(|| State { version: self.states, held: vec![version as u8], note: None });
+        let state = keeps.then(|| State {
+            version: self.states,
+            former: None,
+            held: vec![version as u8],
+            note: None,
+        });
         let charge = Some(Charge::Once { cost, life: Interval::new(0, 1_000).unwrap() });
         let sealing =
             Sealing { release, charge, status: ReleaseStatus::Sealed, line: "a line".into(), state };

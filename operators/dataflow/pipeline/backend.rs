@@ -192,8 +192,11 @@ impl<R: Prepared<Answer: ReleaseLines>, P: Person, K: GroupingKey> Sealable for 
             .and_then(|before| before.held_for(&*prepared, title.version, (window, &schedule), noise));
         let own = before.filter(|before| before.version == title.version);
         let drawn = prepared.draw(tally, kept.as_deref(), noise);
+        // A step leads from the state that was sealed, and not from one that was made of it.
+        let step = drawn.step.filter(|_| matches!(kept, Some(Cow::Borrowed(_))));
+        let step = step.map(|step| step.behind(MECHANISM_AT));
         let sealed = counters.map(|counters| counters.sealed(window, own.and_then(|own| own.pages)));
-        let (pages, note) = sealed.map_or((None, None), |(pages, note)| (Some(pages), note));
+        let (pages, note) = sealed.map_or((None, None), |(pages, note)| (Some(pages), Some(note)));
         let remembered = Remembered {
             version: title.version,
             through: window.end(),
@@ -203,7 +206,7 @@ impl<R: Prepared<Answer: ReleaseLines>, P: Person, K: GroupingKey> Sealable for 
         let state = (remembered.mechanism.is_some() || pages.is_some()).then(|| remembered.write());
         let (id, window) = (title.of(window).id().to_string(), rows::window(window));
         let head = Head { release: title.name.as_str(), window: &window, id: &id, promise: &promise };
-        gate::DrawResult { line: drawn.answer.lines(&head), state, note }
+        gate::DrawResult { line: drawn.answer.lines(&head), state, step, note }
     }
 }
 
@@ -220,6 +223,10 @@ pub(super) struct Remembered<'a> {
 
 /// The first byte of what is written.
 const FORMAT: u8 = 2;
+
+/// The place of the mechanism's state in what is written: behind the format, the version, the time, and the
+/// mark and the length of the state.
+const MECHANISM_AT: usize = 1 + 32 + 8 + 1 + 8;
 
 impl<'a> Remembered<'a> {
     /// Returns the state that a mechanism kept, as it holds for a window.
@@ -280,5 +287,19 @@ impl<'a> Remembered<'a> {
             rest.is_empty().then_some(Remembered { version, through, mechanism, pages })
         };
         parsed().ok_or_else(odd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a step of a mechanism's state that is applied to other bytes, which would cost its size.
+    #[test]
+    fn the_state_of_a_mechanism_is_where_its_steps_are_applied() {
+        let pages = Pages::read(&[7; 48]);
+        let remembered =
+            Remembered { version: Digest::of(b"version 1"), through: 7, mechanism: Some(b"kept"), pages };
+        assert_eq!(remembered.write().get(MECHANISM_AT..MECHANISM_AT + 4), Some(&b"kept"[..]));
     }
 }

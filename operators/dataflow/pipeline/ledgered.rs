@@ -3,6 +3,9 @@
 //!
 //! The state that is sealed with a window says which notes there must be, and holds a hash of all of them.
 //! When what was added is as much as the whole, the next note is the whole, and those before it are given up.
+//!
+//! A window that counts nobody has a note too, and sizes are those of the padded notes: an observer of the
+//! ledger learns no more than these ([`framed_size`]).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +16,7 @@ use super::unit::Person;
 use crate::accounting::Interval;
 use crate::canonical::Canonical;
 use crate::dataflow::bounding::ContributionSelector;
+use crate::gate::change::framed_size;
 use crate::gate::{Memory, Noted};
 use crate::invalid::Invalid;
 use crate::ledger::Digest;
@@ -60,7 +64,7 @@ struct KnownWindow<P, K> {
     /// The contributions of windows that are not in the table yet.
     waiting: BTreeMap<Time, Vec<Admitted>>,
     pages: Pages,
-    /// The size of the newest full copy in bytes, and of the notes since.
+    /// The padded size of the newest full copy in bytes, and of the notes since.
     whole: usize,
     added: usize,
     /// The contributions that are in the table and in no note that was surely sealed.
@@ -87,7 +91,7 @@ const ADDS: u8 = 0;
 const WHOLE: u8 = 1;
 
 /// So much is added before anybody thinks of writing the whole. In tests little, so that it happens there.
-const ENOUGH: usize = if cfg!(test) { 256 } else { 1 << 16 };
+const ENOUGH: usize = if cfg!(test) { 1 << 12 } else { 1 << 16 };
 
 impl<P: Person, K: GroupingKey> Ledgered<P, K> {
     /// From nothing: of a statistic that has kept nothing, or in another version. Its notes come after all
@@ -120,14 +124,14 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
             seen = seen.with(text);
             match text.split_first() {
                 Some((&ADDS, entries)) => {
-                    added += entries.len();
+                    added += framed_size(text.len());
                     let mut entries = entries;
                     while !entries.is_empty() {
                         contributions.note(&mut entries).ok_or_else(odd)?;
                     }
                 }
                 Some((&WHOLE, all)) => {
-                    (whole, added) = (all.len(), 0);
+                    (whole, added) = (framed_size(text.len()), 0);
                     contributions = contributions.read(all)?;
                 }
                 _ => return Err(odd()),
@@ -172,7 +176,7 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
 
     /// Returns the notes to be sealed with a window: the range of their places, and the note that it adds.
     /// `kept` is what was sealed last.
-    pub(super) fn sealed(&self, window: Interval, kept: Option<Pages>) -> (Pages, Option<Noted>) {
+    pub(super) fn sealed(&self, window: Interval, kept: Option<Pages>) -> (Pages, Noted) {
         self.lock().sealed(window, kept)
     }
 
@@ -183,7 +187,7 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
 }
 
 impl<P: Person, K: GroupingKey> KnownWindow<P, K> {
-    fn sealed(&mut self, window: Interval, kept: Option<Pages>) -> (Pages, Option<Noted>) {
+    fn sealed(&mut self, window: Interval, kept: Option<Pages>) -> (Pages, Noted) {
         // A window that was refused or lost has sealed nothing: what it counted is noted again.
         if let Some(handed) = self.handed.take().filter(|handed| kept == Some(handed.pages)) {
             (self.pages, self.whole, self.added) = (handed.pages, handed.whole, handed.added);
@@ -198,20 +202,18 @@ impl<P: Person, K: GroupingKey> KnownWindow<P, K> {
             }
         }
         self.through = window.end().max(self.through);
-        if self.unsealed.is_empty() {
-            return (self.pages, None);
-        }
-        let added = self.added + self.unsealed.len();
+        let text = [&[ADDS], &self.unsealed[..]].concat();
+        let added = self.added + framed_size(text.len());
         let (text, before, whole, added) = if added > self.whole.max(ENOUGH) {
-            let all = self.contributions.write();
-            let whole = all.len();
-            ([&[WHOLE], &all[..]].concat(), Pages::none_before(self.pages.next), whole, 0)
+            let all = [&[WHOLE], &self.contributions.write()[..]].concat();
+            let whole = framed_size(all.len());
+            (all, Pages::none_before(self.pages.next), whole, 0)
         } else {
-            ([&[ADDS], &self.unsealed[..]].concat(), self.pages, self.whole, added)
+            (text, self.pages, self.whole, added)
         };
         let pages = before.with(&text);
         self.handed = Some(HandedWindow { pages, whole, added });
-        (pages, Some(Noted { place: self.pages.next, since: pages.since, text }))
+        (pages, Noted { place: self.pages.next, since: pages.since, text })
     }
 }
 
@@ -256,13 +258,12 @@ mod tests {
                     continue;
                 }
                 kept = Some(pages);
-                if let Some(Noted { place, since, text }) = note {
-                    wholes += usize::from(text[0] == WHOLE);
-                    let before = memory.notes.len();
-                    memory.notes.retain(|(place, _)| *place >= since);
-                    given_up += before - memory.notes.len();
-                    memory.notes.push((place, Zeroizing::new(text)));
-                }
+                let Noted { place, since, text } = note;
+                wholes += usize::from(text[0] == WHOLE);
+                let before = memory.notes.len();
+                memory.notes.retain(|(place, _)| *place >= since);
+                given_up += before - memory.notes.len();
+                memory.notes.push((place, Zeroizing::new(text)));
                 let read = Ledgered::read(empty(), pages, &memory, window.end()).unwrap();
                 assert_eq!(
                     read.lock().contributions.write(),
@@ -290,6 +291,28 @@ mod tests {
         }
     }
 
+    // Refutes a note that is missing where nobody came, and a whole that is due sooner where few came than
+    // where nobody did: below a kilobyte, an observer of the ledger learns nothing.
+    #[test]
+    fn what_is_seen_of_the_notes_does_not_depend_on_a_few_people() {
+        let seen = [0, 1, 3].map(|people| {
+            let ledgered = Ledgered::new(empty(), None, None);
+            let mut kept = None;
+            let notes = (0..20).map(|number| {
+                let window = Interval::new(10 * number, 10 * number + 10).unwrap();
+                let mut bytes = Vec::new();
+                (0..people).for_each(|person: u64| (person, (1u32, 1u64)).write(&mut bytes));
+                ledgered.admitted(window, vec![Admitted { entries: people, bytes }]);
+                let (pages, Noted { place, since, text }) = ledgered.sealed(window, kept);
+                kept = Some(pages);
+                (place, since, framed_size(text.len()))
+            });
+            notes.collect::<Vec<_>>()
+        });
+        assert!(seen[0] == seen[1] && seen[1] == seen[2], "{seen:?}");
+        assert!(seen[0].last().unwrap().1 > 10, "{seen:?}");
+    }
+
     // Refutes another version that goes on with what it has not paid for, and one that writes in the place of
     // a former note.
     #[test]
@@ -300,11 +323,11 @@ mod tests {
         let some = |random: &mut Random| vec![counted(random), counted(random), counted(random)];
         first.admitted(window(0), some(&mut random));
         let (pages, note) = first.sealed(window(0), None);
-        assert_eq!(note.map(|note| (note.place, note.since)), Some((0, 0)));
+        assert_eq!((note.place, note.since), (0, 0));
         let second = Ledgered::new(empty(), Some(pages), None);
         second.admitted(window(10), some(&mut random));
         let (_, note) = second.sealed(window(10), None);
-        assert_eq!(note.map(|note| (note.place, note.since)), Some((1, 1)));
+        assert_eq!((note.place, note.since), (1, 1));
         assert_ne!(first.lock().contributions.write(), second.lock().contributions.write());
     }
 }

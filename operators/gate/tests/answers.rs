@@ -136,7 +136,7 @@ impl Sealable for Answer {
         let version = Interval::new(10, 20).unwrap();
         let drawn = self.bundle.draw(&self.question, found, version, self.opened, state, noise);
         let head = Head { release: "study", window: "null", id: &self.id, promise: "lifetime" };
-        DrawResult { line: drawn.answer.lines(&head), state: drawn.state, note: None }
+        DrawResult { line: drawn.answer.lines(&head), state: drawn.state, step: None, note: None }
     }
 }
 

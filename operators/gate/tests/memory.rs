@@ -3,6 +3,7 @@
 use super::*;
 
 everywhere! {
+    a_state_is_sealed_as_changes_and_a_restart_reads_what_was_in_memory
     what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart
     a_state_that_cannot_be_read_stops_the_gate_before_it_draws
 }
@@ -18,8 +19,86 @@ impl Sealable for Total {
     fn draw(self: Box<Self>, state: Option<&[u8]>, _: &mut NoiseSource) -> DrawResult {
         let before = state.map_or(0, |state| i64::from_be_bytes(state.try_into().unwrap()));
         let total = before + self.0;
-        DrawResult { line: format!("{total}"), state: Some(total.to_be_bytes().to_vec()), note: None }
+        DrawResult {
+            line: format!("{total}"),
+            state: Some(total.to_be_bytes().to_vec()),
+            step: None,
+            note: None,
+        }
     }
+}
+
+/// A mechanism with a large state, of which each window changes a little. Each line is the hash of the state.
+struct Large(u8);
+
+/// The state after a window: in front of it a few bytes, and others changed in the middle.
+fn larger(state: Option<&[u8]>, number: u8) -> Vec<u8> {
+    let first: Vec<u8> =
+        (0..20_000u32).flat_map(|place| Digest::of(&place.to_le_bytes()).bytes()[0..2].to_vec()).collect();
+    let mut state = state.map_or(first, <[u8]>::to_vec);
+    state.splice(0..0, [number; 5]);
+    state[20_000..20_100].fill(number);
+    state
+}
+
+impl Sealable for Large {
+    fn keeps_state(&self) -> bool {
+        true
+    }
+
+    fn draw(self: Box<Self>, state: Option<&[u8]>, _: &mut NoiseSource) -> DrawResult {
+        let state = larger(state, self.0);
+        DrawResult { line: Digest::of(&state).to_string(), state: Some(state), step: None, note: None }
+    }
+}
+
+// Refutes a restart that reads another state than the process had in memory, the state of a refused draw that
+// is continued from, a full copy at every window or never, changes that pile up, and lengths that are of no
+// public size.
+fn a_state_is_sealed_as_changes_and_a_restart_reads_what_was_in_memory(at: ScratchPlace) {
+    let scratch = scratch(at, 60);
+    let (mut expected, mut wholes, mut most) = (None, 0, 0);
+    for life in 0..12i64 {
+        let (gate, handle) = open(&scratch);
+        for window in 5 * life..5 * life + 5 {
+            let number = window as u8;
+            let charge = || request(window, &Arc::default());
+            handle.submit(ReleaseRequest { sealable: Box::new(Large(number)), ..charge() }).unwrap();
+            let state = larger(expected.as_deref(), number);
+            let row = row(&handle);
+            assert_eq!(row.line(), Digest::of(&state).to_string(), "window {window}");
+            handle.delivered(&row);
+            expected = Some(state);
+        }
+        drop((gate, handle));
+        let mut ledger = Ledger::open(scratch.ledger()).unwrap();
+        let states = ledger.states(&name_of("web"), &name_of("by_path")).unwrap();
+        assert_eq!(states.last().unwrap().version, 5 * life + 5);
+        assert!(states[0].former.is_none() && states[1..].iter().all(|state| state.former.is_some()));
+        let sizes: Vec<usize> = states.iter().map(|state| state.held.len() - 40).collect();
+        assert!(sizes.iter().all(|size| change::padded(*size) == *size), "{sizes:?}");
+        assert!(sizes[1..].iter().sum::<usize>() <= sizes[0] && sizes.len() <= change::MOST + 1, "{sizes:?}");
+        assert!(sizes[1..].iter().all(|size| *size == change::LEAST), "{sizes:?}");
+        wholes = wholes.max(states[0].version);
+        most = most.max(states.len());
+    }
+    // The budget is used up: what is drawn then is not kept.
+    let (gate, handle) = open(&scratch);
+    for window in 60..62 {
+        let sealable = Box::new(Large(window as u8));
+        handle.submit(ReleaseRequest { sealable, ..request(window, &Arc::default()) }).unwrap();
+        assert_eq!(row(&handle).status(), ReleaseStatus::Refused);
+    }
+    let more = PrivacyCost::zcdp(100.0 * COST).unwrap();
+    let mut other = Ledger::open(scratch.ledger()).unwrap();
+    other.amend(&name_of("visits"), &more, "an operator", "more windows").unwrap();
+    handle.submit(ReleaseRequest { sealable: Box::new(Large(62)), ..request(62, &Arc::default()) }).unwrap();
+    let state = larger(expected.as_deref(), 62);
+    assert_eq!(row(&handle).line(), Digest::of(&state).to_string());
+    drop((gate, handle));
+    let (_gate, mut handle) = open(&scratch);
+    assert_eq!(handle.take_memory().unwrap().state[..], state[..]);
+    assert!(wholes > 20 && most > change::MOST / 2, "full copies up to {wholes}, {most} rows");
 }
 
 pub(super) fn total(window: i64, number: i64) -> ReleaseRequest {
@@ -45,7 +124,7 @@ fn what_a_mechanism_keeps_is_sealed_with_its_release_and_survives_a_restart(at: 
     assert_eq!(row(&handle).status(), ReleaseStatus::Refused);
     drop((gate, handle));
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
-    assert_eq!(ledger.state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().version, 3);
+    assert_eq!(ledger.newest_state(&name_of("web"), &name_of("by_path")).unwrap().unwrap().0, 3);
 }
 
 /// Refutes rows in another order than that of their requests, if some wait for the state of others, some have

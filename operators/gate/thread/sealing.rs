@@ -1,6 +1,7 @@
 //! The making of a row: looked up, drawn if there is none, sealed, and read again if the answer was lost.
 
 use crossbeam_channel::Sender;
+use zeroize::Zeroizing;
 
 use super::{Driver, GateMessage, MemoryReply, PendingRequest, PositionsReply, WrittenNotice};
 use crate::gate::core::{CommitOutcome, Delivery, Event};
@@ -46,12 +47,11 @@ impl Driver {
     pub(super) fn draw(&mut self, id: Digest) -> Event<Digest, String> {
         let Some(asked) = self.requests.get_mut(&id) else { return Event::Drawn(id, None) };
         let Some(sealable) = asked.sealable.take() else { return Event::Drawn(id, None) };
-        let (mut kept, mut version) = (None, 0);
+        let (name, mut before) = (asked.release.name.clone(), None);
         if sealable.keeps_state() {
-            let name = &asked.release.name;
-            match state::kept(&mut self.ledger, &self.claim, &self.cipher, name) {
-                Ok(Some(before)) => (version, kept) = (before.version, Some(before.state)),
-                Ok(None) => {}
+            let in_memory = self.states.remove(&name);
+            match state::kept(&mut self.ledger, &self.claim, &self.cipher, &name, in_memory) {
+                Ok(kept) => before = kept,
                 Err(trouble) => return self.doubted(&trouble),
             }
         }
@@ -59,16 +59,19 @@ impl Driver {
         if failpoint::reached("after-seed", LedgerErrorKind::Unknown).is_err() {
             return Event::Drawn(id, None);
         }
-        let drawn = sealable.draw(kept.as_ref().map(|state| &state[..]), &mut noise);
+        let drawn = sealable.draw(before.as_ref().map(|before| &before.state[..]), &mut noise);
         if failpoint::reached("after-draw", LedgerErrorKind::Unknown).is_err() {
             return Event::Drawn(id, None);
         }
-        if let Some(state) = drawn.state {
-            let of = (self.claim.job(), &asked.release.name);
-            asked.state = self.cipher.encrypt(of, version, &state, drawn.note.as_ref());
-            if asked.state.is_none() {
-                return Event::Drawn(id, None);
-            }
+        if let Some(state) = drawn.state.map(Zeroizing::new) {
+            let beside = (drawn.step.as_ref(), drawn.note.as_ref());
+            let following = self.cipher.follow((self.claim.job(), &name), before.as_ref(), state, beside);
+            let Some((state, kept)) = following else { return Event::Drawn(id, None) };
+            asked.state = Some(state);
+            before = Some(kept);
+        }
+        if let Some(kept) = before {
+            self.states.insert(name, kept);
         }
         if failpoint::reached("after-encode", LedgerErrorKind::Unknown).is_err() {
             return Event::Drawn(id, None);

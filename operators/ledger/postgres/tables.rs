@@ -46,8 +46,8 @@ CREATE TABLE archive (
   former BYTEA NOT NULL, state BYTEA NOT NULL, carried BYTEA NOT NULL, content BYTEA NOT NULL, chain BYTEA NOT NULL);
 CREATE TABLE rekey (sequence BIGINT PRIMARY KEY, mac BYTEA NOT NULL, states BYTEA NOT NULL, chain BYTEA NOT NULL);
 CREATE TABLE state (
-  job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, held BYTEA NOT NULL,
-  PRIMARY KEY (job, name));
+  job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, former BYTEA,
+  digest BYTEA NOT NULL, held BYTEA NOT NULL, PRIMARY KEY (job, name, version));
 CREATE TABLE noted (
   job TEXT COLLATE "C" NOT NULL, name TEXT COLLATE "C" NOT NULL, place BIGINT NOT NULL, held BYTEA NOT NULL,
   PRIMARY KEY (job, name, place));
@@ -105,8 +105,12 @@ CREATE TRIGGER archive_stays BEFORE UPDATE OF sequence, until, floor, file, form
 CREATE TRIGGER archive_kept BEFORE DELETE ON archive FOR EACH ROW EXECUTE FUNCTION refuse('an archive stays');
 CREATE TRIGGER rekey_stays BEFORE UPDATE ON rekey FOR EACH ROW EXECUTE FUNCTION refuse('a rekey stays');
 CREATE TRIGGER rekey_kept BEFORE DELETE ON rekey FOR EACH ROW EXECUTE FUNCTION refuse('a rekey stays');
-CREATE TRIGGER state_moves_on BEFORE UPDATE ON state FOR EACH ROW WHEN (new.version <> old.version + 1)
-  EXECUTE FUNCTION refuse('a state only moves on');
+CREATE FUNCTION moves_on() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF new.version <= (SELECT max(version) FROM state WHERE job = new.job AND name = new.name) THEN
+    RAISE EXCEPTION 'a state only moves on'; END IF;
+  RETURN new; END $$;
+CREATE TRIGGER state_stays BEFORE UPDATE ON state FOR EACH ROW EXECUTE FUNCTION refuse('a state is written once');
+CREATE TRIGGER state_moves_on BEFORE INSERT ON state FOR EACH ROW EXECUTE FUNCTION moves_on();
 CREATE TRIGGER noted_stays BEFORE UPDATE ON noted FOR EACH ROW EXECUTE FUNCTION refuse('a note is written once');
 CREATE TRIGGER balance_grows BEFORE UPDATE ON balance FOR EACH ROW
   WHEN (new.spent < old.spent OR new.partial < old.partial OR new.account <> old.account OR new.reach <> old.reach
@@ -150,7 +154,7 @@ const INDEXES: [(&str, &str); 12] = [
     ("release", "sequence"),
     ("balance", "account, reach, place, until"),
     ("fence", "job"),
-    ("state", "job, name"),
+    ("state", "job, name, version"),
     ("account", "name"),
     ("amendment", "sequence"),
     ("repair", "sequence"),

@@ -44,8 +44,8 @@ CREATE TABLE archive (
   former BLOB NOT NULL, state BLOB NOT NULL, carried BLOB NOT NULL, content BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE rekey (sequence INTEGER PRIMARY KEY, mac BLOB NOT NULL, states BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE state (
-  job TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, held BLOB NOT NULL,
-  PRIMARY KEY (job, name)) STRICT, WITHOUT ROWID;
+  job TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, former BLOB, digest BLOB NOT NULL, held BLOB NOT NULL,
+  PRIMARY KEY (job, name, version)) STRICT, WITHOUT ROWID;
 CREATE TABLE noted (
   job TEXT NOT NULL, name TEXT NOT NULL, place INTEGER NOT NULL, held BLOB NOT NULL,
   PRIMARY KEY (job, name, place)) STRICT, WITHOUT ROWID;
@@ -91,7 +91,9 @@ CREATE TRIGGER archive_stays BEFORE UPDATE OF sequence, until, floor, file, form
 CREATE TRIGGER archive_kept BEFORE DELETE ON archive BEGIN SELECT raise(ABORT, 'an archive stays'); END;
 CREATE TRIGGER rekey_stays BEFORE UPDATE ON rekey BEGIN SELECT raise(ABORT, 'a rekey stays'); END;
 CREATE TRIGGER rekey_kept BEFORE DELETE ON rekey BEGIN SELECT raise(ABORT, 'a rekey stays'); END;
-CREATE TRIGGER state_moves_on BEFORE UPDATE ON state WHEN new.version <> old.version + 1
+CREATE TRIGGER state_stays BEFORE UPDATE ON state BEGIN SELECT raise(ABORT, 'a state is written once'); END;
+CREATE TRIGGER state_moves_on BEFORE INSERT ON state
+  WHEN new.version <= (SELECT max(version) FROM state WHERE job = new.job AND name = new.name)
   BEGIN SELECT raise(ABORT, 'a state only moves on'); END;
 CREATE TRIGGER noted_stays BEFORE UPDATE ON noted BEGIN SELECT raise(ABORT, 'a note is written once'); END;
 CREATE TRIGGER balance_grows BEFORE UPDATE ON balance WHEN new.spent < old.spent OR new.partial < old.partial

@@ -198,7 +198,7 @@ fn what_is_still_needed_stays(at: ScratchPlace) {
         release: ReleaseId { name: name(of), ..sealing.release },
         ..sealing
     };
-    let kept = State { version: 1, held: b"what a mechanism keeps".to_vec(), note: None };
+    let kept = State { version: 1, former: None, held: b"what a mechanism keeps".to_vec(), note: None };
     let total = Sealing { charge: life(1_000), state: Some(kept), ..named("total", window(0)) };
     let part = Sealing {
         release: ReleaseId { part: Some(Digest::of(b"a question")), ..window(1).release },
@@ -213,7 +213,7 @@ fn what_is_still_needed_stays(at: ScratchPlace) {
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
     assert_eq!(ledger.undelivered(&name("web")).unwrap().len(), 1);
     assert!(ledger.look_up(&part.release).unwrap().is_some());
-    assert!(ledger.state(&name("web"), &name("total")).unwrap().is_some());
+    assert!(!ledger.states(&name("web"), &name("total")).unwrap().is_empty());
     let claim = ledger.claim(&name("web")).unwrap();
     let next = Sealing { charge: life(1_000), ..named("total", window(7)) };
     let row = &seal(&mut ledger, &claim, &[next])[0];

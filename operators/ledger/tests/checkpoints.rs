@@ -30,7 +30,7 @@ fn history(scratch: &Scratch, promise: Promise, before: i64, after: i64) {
     let mut ledger = ledger(scratch, promise, 1 << 40);
     ledger.bind(&key(scratch)).unwrap();
     let claim = ledger.claim(&name("web")).unwrap();
-    let kept = State { version: 1, held: b"what a mechanism keeps".to_vec(), note: None };
+    let kept = State { version: 1, former: None, held: b"what a mechanism keeps".to_vec(), note: None };
     let stateful = ReleaseId { name: name("total"), ..windows(0..1)[0].release.clone() };
     ledger
         .seal(&claim, &[Sealing { release: stateful, state: Some(kept), ..windows(0..1)[0].clone() }])

@@ -3,13 +3,14 @@
 use super::*;
 
 everywhere! {
+    a_state_follows_the_newest_and_a_full_copy_takes_the_place_of_all_before
     a_note_is_written_with_its_release_or_not_at_all
     notes_are_exported_in_their_places
 }
 
 fn kept(version: i64, place: i64, since: i64) -> Option<State> {
     let note = Note { place, since, held: format!("note {place}").into_bytes() };
-    Some(State { version, held: b"what is kept".to_vec(), note: Some(note) })
+    Some(State { version, former: None, held: b"what is kept".to_vec(), note: Some(note) })
 }
 
 fn places(ledger: &mut Ledger) -> Vec<i64> {
@@ -39,6 +40,53 @@ fn a_note_is_written_with_its_release_or_not_at_all(at: ScratchPlace) {
         "the budget was spent"
     );
     assert!(ledger.notes(&name("web"), &name("other")).unwrap().is_empty());
+}
+
+/// Refutes a change that follows another state than the newest, changes that outlive the full copy after
+/// them, and a full copy that goes before it is replaced.
+fn a_state_follows_the_newest_and_a_full_copy_takes_the_place_of_all_before(at: ScratchPlace) {
+    let scratch = at.scratch();
+    let mut ledger = ledger(&scratch, Promise::Lifetime, 9);
+    let claim = ledger.claim(&name("web")).unwrap();
+    let state = |version, former: Option<&State>| {
+        let former = former.map(State::digest);
+        State { version, former, held: format!("state {version}").into_bytes(), note: None }
+    };
+    let (whole, other) = (state(1, None), state(1, Some(&state(7, None))));
+    let change = state(2, Some(&whole));
+    let (next, again) = (state(3, Some(&change)), state(3, None));
+    let refused = |state: &State| (state.clone(), None);
+    let steps = [
+        refused(&other),
+        refused(&state(2, None)),
+        (whole.clone(), Some(vec![whole.clone()])),
+        refused(&whole),
+        refused(&state(3, Some(&whole))),
+        refused(&state(2, Some(&state(1, Some(&whole))))),
+        (change.clone(), Some(vec![whole.clone(), change.clone()])),
+        refused(&state(3, Some(&whole))),
+        (next.clone(), Some(vec![whole.clone(), change.clone(), next.clone()])),
+        refused(&again),
+        (state(4, None), Some(vec![state(4, None)])),
+        (state(5, Some(&state(4, None))), Some(vec![state(4, None), state(5, Some(&state(4, None)))])),
+    ];
+    let mut kept = Vec::new();
+    for (window, (state, expected)) in (0..).zip(steps) {
+        let newest = state.clone();
+        let sealing =
+            Sealing { state: Some(state), ..sealing("web", (10 * window, 10 * window + 10), 1, "line") };
+        assert_eq!(ledger.seal(&claim, &[sealing]).is_ok(), expected.is_some(), "step {window}");
+        if let Some(expected) = expected {
+            kept = expected;
+            let found = ledger.newest_state(&name("web"), &name("by_path")).unwrap();
+            assert_eq!(found, Some((newest.version, newest.digest())));
+        }
+        assert_eq!(ledger.states(&name("web"), &name("by_path")).unwrap(), kept);
+        ledger.verify().unwrap();
+    }
+    let copy = scratch.directory().join("copy.ledger");
+    ledger.export(&copy).unwrap();
+    assert_eq!(Ledger::open(&copy).unwrap().states(&name("web"), &name("by_path")).unwrap(), kept);
 }
 
 /// Refutes a copy that lacks notes, and one that has them in other places.

@@ -32,7 +32,7 @@ fn history(scratch: &Scratch, promise: Promise) -> Vec<Row> {
         (0..12).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, &format!("line {k}"))).collect();
     batch[4] = once("web", (40, 50), (40, 140), 5);
     let note = Some(Note { place: 0, since: 0, held: b"what is noted".to_vec() });
-    batch[4].state = Some(State { version: 1, held: b"what a mechanism keeps".to_vec(), note });
+    batch[4].state = Some(State { version: 1, former: None, held: b"what a mechanism keeps".to_vec(), note });
     ledger.seal(&claim, &batch).unwrap()
 }
 
@@ -239,7 +239,7 @@ fn what_was_paid_once_is_paid_again_when_what_it_bought_is_gone() {
     shell(&scratch, "UPDATE release SET line = 'another' WHERE sequence = 9");
     Ledger::repair(scratch.ledger(), &AcceptedLoss { now: 120, ..loss(&[]) }).unwrap();
     let mut ledger = Ledger::open(scratch.ledger()).unwrap();
-    assert!(ledger.state(&name("web"), &name("by_path")).unwrap().is_none());
+    assert!(ledger.states(&name("web"), &name("by_path")).unwrap().is_empty());
     assert!(ledger.notes(&name("web"), &name("by_path")).unwrap().is_empty());
     let claim = ledger.claim(&name("web")).unwrap();
     let row = &ledger.seal(&claim, &[once("web", (120, 130), (40, 140), 5)]).unwrap()[0];

@@ -89,6 +89,7 @@ fn the_triggers_of_a_server_refuse_more() {
     let Some((_, scratch, mut ledger, claim)) = shared() else { return };
     let state = Some(State {
         version: 1,
+        former: None,
         held: b"what a mechanism keeps".to_vec(),
         note: Some(Note { place: 0, since: 0, held: vec![1] }),
     });
@@ -296,7 +297,7 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     let grants =
         page.lines().filter_map(|line| line.strip_prefix("//! ")).filter(|line| line.starts_with("GRANT"));
     let grants: Vec<&str> = grants.collect();
-    assert_eq!(grants.len(), 12);
+    assert_eq!(grants.len(), 11);
     let role = format!("job_of_{}", scratch.name());
     let grants = grants.join("\n").replace("visits", scratch.name()).replace("TO job", &format!("TO {role}"));
     // The settings of a role have no effect.
@@ -312,7 +313,7 @@ fn a_role_with_the_rights_of_a_job_can_seal_and_not_amend() {
     for version in [1, 2] {
         let window = (10 * version, 10 * version + 10);
         let note = Some(Note { place: version, since: version, held: b"what is noted".to_vec() });
-        let state = Some(State { version, held: b"what a mechanism keeps".to_vec(), note });
+        let state = Some(State { version, former: None, held: b"what a mechanism keeps".to_vec(), note });
         let rows = ledger.seal(&claim, &[Sealing { state, ..sealing("web", window, 2, "line") }]).unwrap();
         assert_eq!(ledger.mark(&rows).unwrap(), [true]);
     }

@@ -20,8 +20,18 @@ fn history(scratch: &Scratch) -> Vec<Row> {
     let claim = ledger.claim(&name("web")).unwrap();
     let batch: Vec<Sealing> =
         (0..12).map(|k| sealing("web", (10 * k, 10 * k + 10), 3, &format!("line {k}"))).collect();
-    let kept = State { version: 1, held: b"what a mechanism keeps".to_vec(), note: None };
-    let batch = [vec![Sealing { state: Some(kept), ..batch[0].clone() }], batch[1..].to_vec()].concat();
+    let kept = State { version: 1, former: None, held: b"what a mechanism keeps".to_vec(), note: None };
+    let change = |former: &State| State {
+        version: former.version + 1,
+        former: Some(former.digest()),
+        held: b"what has changed".to_vec(),
+        note: None,
+    };
+    let changes = [change(&kept), change(&change(&kept))];
+    let mut batch = batch;
+    for (sealing, state) in batch.iter_mut().zip([&kept, &changes[0], &changes[1]]) {
+        sealing.state = Some(state.clone());
+    }
     let rows = ledger.seal(&claim, &batch).unwrap();
     ledger.agree(&claim, 1, &name("by_path"), &Digest::of(b"version 1")).unwrap();
     ledger.amend(&name("visits"), &rho(11), "an operator", "more room").unwrap();
@@ -112,11 +122,20 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: ScratchPlace) {
         "UPDATE release SET state = NULL WHERE state IS NOT NULL",
         "DELETE FROM state",
         "UPDATE state SET held = zeroblob(22)",
-        "UPDATE state SET version = 2",
+        "UPDATE state SET version = version + 5",
+        "UPDATE state SET version = 7 WHERE version = 3",
+        "UPDATE state SET held = zeroblob(22) WHERE version = 2",
+        "UPDATE state SET digest = zeroblob(32) WHERE version = 1",
+        "UPDATE state SET former = NULL WHERE version = 2",
+        "UPDATE state SET former = digest WHERE version = 1",
+        "DELETE FROM state WHERE version = 1",
+        "DELETE FROM state WHERE version = 2",
+        "DELETE FROM state WHERE version = 3",
+        "INSERT INTO state SELECT job, name, 4, former, digest, held FROM state WHERE version = 3",
         "UPDATE settled SET until = until - 10",
         "UPDATE settled SET until = until + 10",
         "DELETE FROM settled",
-        "INSERT INTO state VALUES ('web', 'other', 1, zeroblob(22))",
+        "INSERT INTO state VALUES ('web', 'other', 1, NULL, zeroblob(32), zeroblob(22))",
         "INSERT INTO repair VALUES (15, 14, 0, 'none', zeroblob(0), zeroblob(32))",
     ];
     for edit in edits {
@@ -125,6 +144,34 @@ fn an_edited_row_is_noticed_before_anything_is_released(at: ScratchPlace) {
         scratch.edit(edit, false).unwrap();
         assert!(Ledger::open(scratch.ledger()).is_err(), "{edit}: unnoticed");
     }
+}
+
+/// Refutes a hash of a state that does not cover the rows before it: here the first is another, and all that
+/// can be computed without a key was made to agree.
+#[test]
+fn an_earlier_row_of_a_state_is_not_replaced_by_another() {
+    let scratch = ScratchPlace::File.scratch();
+    history(&scratch);
+    let mut states = Ledger::open(scratch.ledger()).unwrap().states(&name("web"), &name("by_path")).unwrap();
+    states[0].held = b"another".to_vec();
+    let [whole, change] = [0, 1].map(|at: usize| {
+        if at == 1 {
+            states[1].former = Some(states[0].digest());
+        }
+        states[at].digest()
+    });
+    let edit = format!(
+        "UPDATE state SET held = CAST('another' AS BLOB), digest = x'{whole}' WHERE version = 1;
+         UPDATE state SET former = x'{whole}', digest = x'{change}' WHERE version = 2;
+         UPDATE state SET former = x'{change}' WHERE version = 3"
+    );
+    scratch.edit(&edit, false).unwrap();
+    states[2].former = Some(change);
+    scratch
+        .edit(&format!("UPDATE state SET digest = x'{}' WHERE version = 3", states[2].digest()), false)
+        .unwrap();
+    let doubt = Ledger::open(scratch.ledger()).unwrap_err();
+    assert_eq!(doubt.kind(), LedgerErrorKind::Doubt, "{doubt}");
 }
 
 fn a_ledger_of_another_format_is_refused_by_its_number(at: ScratchPlace) {
@@ -154,6 +201,7 @@ fn the_triggers_refuse_what_the_path_never_does(at: ScratchPlace) {
         "UPDATE fence SET generation = generation - 1",
         "UPDATE head SET sequence = sequence",
         "UPDATE state SET held = zeroblob(22)",
+        "INSERT INTO state SELECT job, name, 0, former, digest, held FROM state WHERE version = 1",
         "UPDATE meta SET format = 99",
         "UPDATE agreed SET parameters = zeroblob(32)",
         "DELETE FROM agreed",

@@ -265,15 +265,19 @@ impl ReadyAnswers for ReadyBundle {
         let used = state.map_or(Some(UsedAnswers::none()), |bytes| UsedAnswers::from_bytes(bytes).ok());
         let before = share.as_ref().zip(used.as_ref()).and_then(|(share, used)| used.of(share));
         let (Some(share), Some(used), Some(before)) = (share, used, before) else {
-            return Drawn { answer: answered(None, 0, 0), state: state.map(<[u8]>::to_vec) };
+            return Drawn { answer: answered(None, 0, 0), state: state.map(<[u8]>::to_vec), step: None };
         };
         let left = share.answers.saturating_sub(before);
         let Some(after) = used.after(&share, asked.takes()) else {
-            return Drawn { answer: answered(None, before, left), state: state.map(<[u8]>::to_vec) };
+            return Drawn {
+                answer: answered(None, before, left),
+                state: state.map(<[u8]>::to_vec),
+                step: None,
+            };
         };
         let (estimate, takes) = (self.noised(asked, found, noise), asked.takes());
         let answer = answered(Some(estimate), before + takes, left.saturating_sub(takes));
-        Drawn { answer, state: Some(after.to_bytes()) }
+        Drawn { answer, state: Some(after.to_bytes()), step: None }
     }
 }
 

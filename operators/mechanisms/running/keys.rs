@@ -76,6 +76,12 @@ impl<K: Key> KeyState<K> {
         parsed().ok_or_else(|| refused(InvalidKind::Malformed))
     }
 
+    /// The place of the first key's numbers in a written state.
+    pub(super) fn place_of_numbers(bytes: &[u8]) -> Option<usize> {
+        let (_, _, _, left) = head(bytes)?;
+        bytes.len().checked_sub(left.0.len())
+    }
+
     /// Reads the keys that another version of a job made public, which are still public.
     pub(super) fn inherited(bytes: &[u8]) -> Result<Vec<K>, Invalid> {
         let keys = head(bytes).map_or(bytes, |(_, _, keys, _)| keys);

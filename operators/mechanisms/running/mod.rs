@@ -55,6 +55,7 @@
 mod keys;
 mod prepared;
 mod state;
+mod step;
 #[cfg(test)]
 mod tests;
 mod total;
@@ -64,6 +65,7 @@ use std::fmt;
 
 pub use prepared::{PreparedRunning, StreamContribution};
 pub use state::TotalState;
+pub use step::StateStep;
 pub use total::{RunningTotal, TotalSpan};
 pub use totals::RunningTotals;
 

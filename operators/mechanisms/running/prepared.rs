@@ -3,6 +3,7 @@
 use dashu_int::UBig;
 
 use super::state::{Buffers, History, Nodes, TotalState, Workload};
+use super::step::StateStep;
 use super::{TickError, state};
 use crate::accounting::running::strategies::Coefficients;
 use crate::accounting::running::{REMEMBERED, Strategy, VarianceByTick, whole};
@@ -258,9 +259,32 @@ impl PreparedRunning {
         exact: i64,
         noise: &mut NoiseSource,
     ) -> Result<f64, TickError> {
-        self.released(state, exact, |measured| {
+        self.tick_with_measurement(state, exact, noise).map(|(total, _)| total)
+    }
+
+    /// Ticks as [`tick`](PreparedRunning::tick) does, and returns the first noised measurement beside the
+    /// total.
+    pub(super) fn tick_with_measurement(
+        &self,
+        state: &mut TotalState,
+        exact: i64,
+        noise: &mut NoiseSource,
+    ) -> Result<(f64, i128), TickError> {
+        let mut first = 0;
+        let total = self.released(state, exact, |measured| {
             measured.iter_mut().for_each(|value| *value = value.saturating_add(self.law.draw(noise).into()));
-        })
+            first = measured.first().copied().unwrap_or(0);
+        })?;
+        Ok((total, first))
+    }
+
+    /// Returns the step of a state whose keys begin at this place, if that is smaller than what it changes.
+    pub(super) fn step(&self, place: usize, inputs: Vec<(i64, i128)>) -> Option<StateStep> {
+        match &self.plan {
+            MeasurementPlan::Buffers(buffers) => Some(StateStep::new(place, buffers, inputs)),
+            // Of a history and of a tree few numbers change, and the rest is the same bytes.
+            MeasurementPlan::History(_) | MeasurementPlan::Nodes(_) => None,
+        }
     }
 
     #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The state of a running total between ticks.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -278,7 +279,7 @@ fn each<'k, C, V>(coefficients: &'k [C], values: &'k VecDeque<V>) -> impl Iterat
 /// The strategy whose measurement is a tick and each of the buffers, by its weight.
 #[derive(Clone, Debug)]
 pub(super) struct Buffers {
-    buffers: &'static [Buffer],
+    buffers: Cow<'static, [Buffer]>,
     /// For each buffer, `1 - loss` and the weight as floats, for the noised sums.
     floats: Vec<(f64, f64)>,
     ticks: u64,
@@ -295,12 +296,19 @@ pub(super) struct BufferState {
 
 impl Buffers {
     pub(super) fn new(ticks: u64, each: u64) -> Buffers {
-        let buffers = buffers(ticks);
-        let float = |value: u64| value as f64 / ONE as f64;
-        let floats = buffers.iter().map(|buffer| (1.0 - float(buffer.loss), float(buffer.weight))).collect();
         // A larger contribution needs no finer grid.
         let bits = BITS.saturating_sub(each.max(1).ilog2());
+        Buffers::of(Cow::Borrowed(buffers(ticks)), ticks, bits)
+    }
+
+    pub(super) fn of(buffers: Cow<'static, [Buffer]>, ticks: u64, bits: u32) -> Buffers {
+        let float = |value: u64| value as f64 / ONE as f64;
+        let floats = buffers.iter().map(|buffer| (1.0 - float(buffer.loss), float(buffer.weight))).collect();
         Buffers { buffers, floats, ticks, bits }
+    }
+
+    pub(super) fn series(&self) -> &[Buffer] {
+        &self.buffers
     }
 
     pub(super) fn bits(&self) -> u32 {
@@ -312,7 +320,7 @@ impl Buffers {
     }
 
     pub(super) fn squared(&self, each: u64) -> UBig {
-        moved_squared(self.buffers, self.ticks, each, self.bits)
+        moved_squared(&self.buffers, self.ticks, each, self.bits)
     }
 
     /// Measures a tick. A sum that would pass 128 bits saturates, for both of two neighbouring inputs: no
@@ -441,16 +449,17 @@ impl<'b> UnreadBytes<'b> {
                     total: self.float()?,
                 })
             }
-            MeasurementPlan::Buffers(buffers) => StrategyState::Buffers(BufferState {
-                exact: self.wide(buffers.count())?,
-                estimates: self.floats(buffers.count())?,
-                total: self.float()?,
-            }),
+            MeasurementPlan::Buffers(buffers) => StrategyState::Buffers(self.buffers(buffers.count())?),
             MeasurementPlan::Nodes(nodes) => StrategyState::Nodes(NodeState {
                 exact: self.wide(nodes.levels())?,
                 estimates: self.floats(nodes.levels())?,
             }),
         })
+    }
+
+    /// Reads the sums of this number of buffers, as [numbers] writes them.
+    pub(super) fn buffers(&mut self, count: usize) -> Option<BufferState> {
+        Some(BufferState { exact: self.wide(count)?, estimates: self.floats(count)?, total: self.float()? })
     }
 
     fn wide(&mut self, count: usize) -> Option<Vec<i128>> {

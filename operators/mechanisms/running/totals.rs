@@ -165,10 +165,23 @@ impl<K: Key> RunningTotals<K> {
 
     /// Returns the next total of a key, as an estimate; `None` after the last window.
     fn next(&self, state: &mut TotalState, exact: i128, noise: &mut NoiseSource) -> Option<Estimate<i128>> {
-        let total = self.running.tick(state, narrow(exact), noise).ok()?;
+        self.next_with_input(state, exact, noise).map(|(estimate, _)| estimate)
+    }
+
+    /// Returns the next total of a key, and the numbers that it was computed from.
+    fn next_with_input(
+        &self,
+        state: &mut TotalState,
+        exact: i128,
+        noise: &mut NoiseSource,
+    ) -> Option<(Estimate<i128>, (i64, i128))> {
+        let exact = narrow(exact);
+        let (total, noised) = self.running.tick_with_measurement(state, exact, noise).ok()?;
         let width = self.widths.at(state.ticks());
         let (low, high) = (total - width, total + width);
-        Some(Estimate::between(low.floor() as i128, total.round_ties_even() as i128, high.ceil() as i128))
+        let estimate =
+            Estimate::between(low.floor() as i128, total.round_ties_even() as i128, high.ceil() as i128);
+        Some((estimate, (exact, noised)))
     }
 
     /// Returns the keys that become public in this window, up to the free room, with their first totals.
@@ -296,10 +309,17 @@ impl<K: Key> Prepared for RunningTotals<K> {
         kept.ticks = kept.ticks.saturating_add(1);
         let mut cells = exact.into_map();
         let mut released: Vec<(K, Estimate<i128>)> = Vec::with_capacity(kept.keys.len());
+        let mut inputs = Vec::with_capacity(kept.keys.len());
         for (key, state) in &mut kept.keys {
             let exact = cells.remove(key).map_or(0, |cell| self.measure.value(&cell));
-            released.extend(self.next(state, exact, noise).map(|estimate| (key.clone(), estimate)));
+            let Some((estimate, input)) = self.next_with_input(state, exact, noise) else { continue };
+            released.push((key.clone(), estimate));
+            inputs.push(input);
         }
+        // A key without a total has not advanced.
+        let is_whole = inputs.len() == kept.keys.len();
+        let place = state.and_then(KeyState::<K>::place_of_numbers);
+        let step = place.filter(|_| is_whole).and_then(|place| self.running.step(place, inputs));
         let room = match &self.keys {
             TotalSource::Listed(_) => None,
             TotalSource::Discovered { threshold, lengths, at_most } => {
@@ -312,6 +332,7 @@ impl<K: Key> Prepared for RunningTotals<K> {
             }
         };
         let state = kept.write(&self.running, self.listed().is_some());
-        Drawn { answer: Answer { cells: released, format: self.format.clone(), room }, state: Some(state) }
+        let answer = Answer { cells: released, format: self.format.clone(), room };
+        Drawn { answer, state: Some(state), step }
     }
 }

@@ -278,7 +278,7 @@ impl<K: Key> Prepared for FollowedMeans<K> {
             of: None,
             bounded: true,
         };
-        Drawn { answer: Answer { cells, format, room: None }, state: Some(to_bytes(&left)) }
+        Drawn { answer: Answer { cells, format, room: None }, state: Some(to_bytes(&left)), step: None }
     }
 }
 

@@ -264,7 +264,7 @@ impl<K: Key> Prepared for StableMeans<K> {
             released.into_iter().map(move |value| (key.clone(), estimate(value))).collect::<Vec<_>>()
         };
         let cells = exact.into_map().into_iter().flat_map(each).collect();
-        Drawn { answer: Answer { cells, format: self.format.clone(), room: None }, state: None }
+        Drawn { answer: Answer { cells, format: self.format.clone(), room: None }, state: None, step: None }
     }
 }
 

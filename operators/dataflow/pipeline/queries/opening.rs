@@ -156,7 +156,7 @@ impl<R: ReadyAnswers> Sealable for QueryDraw<R> {
         let drawn = prepared.draw(&question, found, version, opened, state, noise);
         let (id, window) = (release.id().to_string(), rows::window(release.window));
         let head = Head { release: release.name.as_str(), window: &window, id: &id, promise: &promise };
-        gate::DrawResult { line: drawn.answer.lines(&head), state: drawn.state, note: None }
+        gate::DrawResult { line: drawn.answer.lines(&head), state: drawn.state, step: None, note: None }
     }
 }
 

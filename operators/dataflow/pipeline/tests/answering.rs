@@ -82,6 +82,7 @@ impl ReadyAnswers for Exactly {
         Drawn {
             answer: Released(format!("{},{matched},{terms} {}\n", version.start(), asked.id())),
             state: None,
+            step: None,
         }
     }
 }

@@ -405,8 +405,8 @@ where
                 text += &format!("{} {label}\n", numbers.join(","));
             }
         }
-        let Drawn { answer, state } = self.0.draw(exact, state, noise);
-        Drawn { answer: Both(text, answer), state }
+        let Drawn { answer, state, .. } = self.0.draw(exact, state, noise);
+        Drawn { answer: Both(text, answer), state, step: None }
     }
 }
 
