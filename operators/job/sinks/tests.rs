@@ -199,7 +199,7 @@ fn a_new_file_goes_on_behind_the_ones_that_a_rotation_made_of_it() {
         sink.settle().unwrap();
         drop(sink);
         let text = fs::read_to_string(&path).unwrap();
-        let rows = HeldRows::read(&text.as_bytes()[..], SinkFormat::of(&path), false, &path).unwrap();
+        let rows = HeldRows::read(text.as_bytes(), SinkFormat::of(&path), false, &path).unwrap();
         assert_eq!((rows.first, rows.newest.map(|(at, _)| at)), (Some(9), Some(9)), "{moved}");
         assert_eq!(open(&path, ledger).newest_position(), Some(9));
     }
