@@ -9,7 +9,7 @@
 //! The floor reads and parses the same file on two threads, and counts and adds up in hash maps without
 //! protection.
 //!
-//! Memory limits it: a record of 80 bytes is written, moved between cores, and read by the one table of people
+//! Memory limits it: a record of 72 bytes is written, moved between cores, and read by the one table of people
 //! that the count and the mean share.
 //!
 //! Where `DISCREET_PYTHON` names an interpreter that has DuckDB, Polars or both, each computes the same two statistics of
