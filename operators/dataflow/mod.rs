@@ -214,6 +214,7 @@ mod engine;
 mod messages;
 mod pipeline;
 mod release;
+mod spill;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -242,6 +243,8 @@ pub(crate) use release::hand_over;
 pub use release::{Deliver, LeavingRelease, Unanswered};
 #[doc(hidden)]
 pub use release::{StatisticSchedule, Title, WindowStatistic};
+#[cfg(feature = "cli")]
+pub(crate) use spill::SpillSpace;
 #[cfg(test)]
 pub(crate) use windows::ClockReading;
 pub use windows::{BelievedTime, Calendar, Clock, ClockEvent, GuardedClock, Schedule, SystemClock};

@@ -1,4 +1,4 @@
-//! Tests of `[limits] memory`: a job keeps the limit by reading no further.
+//! Tests of `[limits] memory`: a job keeps the limit by spilling open windows, and by reading no further.
 
 use std::fs;
 use std::io::Write;
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::jobs::{HEADER, SECOND, exact, line};
 use crate::scene::{Life, Printed, Scene, after_start, moment, now, until};
@@ -143,3 +144,90 @@ fn what_does_not_fit_ends_the_job() {
     assert!(writer.join().unwrap().0 > 0);
     scene.verify("job.ledger");
 }
+
+/// A replay of a log in no order of time, by what it declares: 48 windows of four releases that are open to its end. Every
+/// number of its lines is exact.
+fn unordered(rows: u64, limits: &str) -> String {
+    let release = |name: &str, statistic: &str| {
+        format!(
+            "[[release]]\nname = \"{name}\"\nevery = \"30m\"\n{statistic}\nnoise = \"laplace\"\ncost = {{ epsilon = 100 }}\n\n"
+        )
+    };
+    let bound = "bound = { keys = 2, per_key = 2 }";
+    let releases = [
+        release("visits", &format!("count = {{ by = \"key\", keys = [\"1\", \"2\"] }}\n{bound}")),
+        release("people", "people = {}"),
+        release("readers", "people = { by = \"key\", keys = [\"1\", \"2\", \"3\"] }\nbound = { keys = 2 }"),
+        release("lengths", &format!("histogram = {{ of = \"value\", edges = [1, 10, 60] }}\n{bound}")),
+    ];
+    format!(
+        r#"[job]
+name = "visits"
+version = 1
+from = "2026-01-01T00:00:00Z"
+until = "2026-01-02T00:00:00Z"
+
+[source]
+type = "synthetic"
+people = 4000000
+rows = {rows}
+keys = 3
+seed = 1
+
+{limits}
+[privacy]
+person = {{ field = "user", missing = "drop" }}
+promise = "each 30m"
+budget = {{ epsilon = 450 }}
+ledger = "job.ledger"
+account = "visits"
+
+{}"#,
+        releases.concat(),
+    )
+}
+
+/// A replay that has ended: its values, the most memory that it held, and the time that it took.
+type Replayed = (Vec<((String, String, String), Value)>, u64, Duration);
+
+/// Replays a job on a copy of a ledger: its key decides what counts of a person.
+fn replayed(from: &Scene, rows: u64, limits: &str, workers: &str) -> Replayed {
+    let scene = Scene::new("spilled");
+    scene.write("job.toml", unordered(rows, limits));
+    for file in ["job.ledger", "job.ledger.key"] {
+        fs::copy(from.at(file), scene.at(file)).unwrap();
+    }
+    let start = Instant::now();
+    let mut life = scene.start(&["replay", "job.toml", "--out", "releases.jsonl", "-w", workers]);
+    let mut most = 0;
+    while !life.has_ended() {
+        most = held(&life).map_or(most, |[_, ever]| most.max(ever));
+        thread::sleep(Duration::from_millis(5));
+    }
+    let (said, took) = (life.end(), start.elapsed());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    scene.verify("job.ledger");
+    (Printed::of(&scene.read("releases.jsonl")).values().into_iter().collect(), most, took)
+}
+
+// Refutes a replay that ends where its windows need more than it may hold, and lines that depend on what was spilled.
+#[test]
+fn what_does_not_fit_is_spilled() {
+    let scene = Scene::new("spilled");
+    scene.write("job.toml", unordered(1, ""));
+    scene.init();
+    let rows = size(2_400_000, 12_000_000) as u64;
+    let (expected, whole, took) = replayed(&scene, rows, "", "2");
+    println!("memory: {} MB without a limit in {took:.1?}", whole / MB);
+    // It has to be more than the process holds of its own, and on its way.
+    let limit = whole / 3;
+    for workers in &["2", "1"][..size(1, 2)] {
+        let limits = format!("[limits]\nmemory = \"{} MB\"\nspill = \".\"\n", limit / MB);
+        let (found, most, took) = replayed(&scene, rows, &limits, workers);
+        println!("memory: {} MB of {} MB in {took:.1?}, {workers} workers", most / MB, limit / MB);
+        assert!(most < limit, "it held {most} of {limit} bytes");
+        assert!(found == expected, "{workers} workers");
+    }
+}
+
+const MB: u64 = 1_000_000;

@@ -34,7 +34,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("bound", &["wide", "tight"]),
     ("windows", &["no", "some"]),
     ("horizon", &["stated", "no"]),
-    // `slack`, `clock_hold`, `ahead`, `key`, `anchor`, `memory`, all of `[watch]` and the version of a release together, and
+    // `slack`, `clock_hold`, `ahead`, `key`, `anchor`, all of `[limits]`, all of `[watch]` and the version of a release together, and
     // `skew` and `seed` of a synthetic source.
     ("others", &["no", "all"]),
     ("log", &["no", "text error", "text info", "json warn", "json debug"]),

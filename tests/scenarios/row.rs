@@ -405,7 +405,10 @@ fn job(row: &Row, ends: &[i64]) -> JobText {
     };
     job.set("privacy.budget", budget).text("privacy.ledger", "job.ledger").text("privacy.account", "visits");
     if others {
-        job.text("privacy.key", "a.key").text("privacy.anchor", "anchor").text("limits.memory", "8 GB");
+        job.text("privacy.key", "a.key")
+            .text("privacy.anchor", "anchor")
+            .text("limits.memory", "8 GB")
+            .text("limits.spill", ".");
         job.text("watch.listen", "127.0.0.1:0").set("watch.operator", "true").set("watch.budget", "[0.5, 1]");
         job.text("watch.token.file", "a.token").set("watch.exec", "[\"true\"]");
     }

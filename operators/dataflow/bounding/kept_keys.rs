@@ -7,6 +7,7 @@ use super::identity::Identity;
 use super::key_numbers::KeyNumbers;
 use super::people::{Merged, People, Place};
 use super::selector::ContributionSelector;
+use super::spillable::{Spillable, restore_ends, restore_length, store_ends, store_number};
 
 /// The keys of one pane by person: at most so many of each once they are [gathered](KeptKeys::gather). A key of a
 /// person is a *run*, in which all that is kept of the person in the key is found.
@@ -279,6 +280,59 @@ impl<K: Identity + Ord + Clone> KeptKeys<K> {
             went.push(MergedKeys { part: *part, runs, records });
         }
         went
+    }
+
+    /// Writes the names of the keys.
+    pub(in crate::dataflow) fn write_names(&self, bytes: &mut Vec<u8>) {
+        if self.names.listed().is_none() {
+            store_number(self.names.len() as u128, bytes);
+            (0..self.names.len()).for_each(|number| self.names.key(number as u32).write(bytes));
+        }
+    }
+
+    /// Writes the keys of a part that was gathered.
+    pub(in crate::dataflow) fn write(&self, part: usize, bytes: &mut Vec<u8>) {
+        let KeyPart { runs, ends, .. } = &self.parts[part];
+        store_ends(ends, bytes);
+        runs.iter().for_each(|key| key.store(bytes));
+    }
+
+    /// Reads the names of the keys, with the numbers that they had; the keys are of nobody, in so many parts.
+    pub(in crate::dataflow) fn read_names(
+        &mut self,
+        selector: &ContributionSelector,
+        parts: usize,
+        bytes: &mut &[u8],
+    ) -> Option<()> {
+        self.clear(selector);
+        self.parts = std::iter::repeat_with(KeyPart::default).take(parts).collect();
+        if self.names.listed().is_none() {
+            let length = restore_length(bytes)?;
+            for number in 0..length {
+                let named = self.names.number(selector, &K::read(bytes)?)?;
+                if named as usize != number {
+                    return None;
+                }
+            }
+            self.names_limit = NAMES.max(2 * length);
+        }
+        Some(())
+    }
+
+    /// Reads the keys of so many rows of an empty part.
+    pub(in crate::dataflow) fn read(&mut self, part: usize, rows: usize, bytes: &mut &[u8]) -> Option<()> {
+        let names = self.names.len() as u32;
+        let KeyPart { runs, ends, .. } = self.parts.get_mut(part)?;
+        *ends = restore_ends(bytes, rows)?;
+        let length = ends.last().map_or(0, |end| *end as usize);
+        if length > bytes.len() {
+            return None;
+        }
+        runs.reserve_exact(length);
+        for _ in 0..length {
+            runs.push(u32::restore(bytes).filter(|key| *key < names)?);
+        }
+        Some(())
     }
 
     /// The same of nobody, in as many parts as there ever are.

@@ -7,6 +7,7 @@ use super::identity::Identity;
 use super::kept_keys::{KeptKeys, MergedKeys, Moves, NONE};
 use super::people::People;
 use super::rule::{Cap, Rule};
+use super::spillable::{Spillable, restore_ends, store_ends};
 
 /// The things that are held for one measure in the runs of a pane's people.
 pub(in crate::dataflow) struct KeptValues<R: Rule> {
@@ -277,6 +278,40 @@ impl<R: Rule> KeptValues<R> {
                 self.push(at, value);
             }
         }
+    }
+
+    /// Writes what is held in a part that was gathered.
+    pub(in crate::dataflow) fn write(&self, part: usize, bytes: &mut Vec<u8>) {
+        let ValuePart { held, ends, .. } = &self.parts[part];
+        u32::from(!ends.is_empty()).store(bytes);
+        store_ends(ends, bytes);
+        held.iter().for_each(|held| held.store(bytes));
+    }
+
+    /// Holds nothing from now on, in so many parts.
+    pub(in crate::dataflow) fn clear_into(&mut self, parts: usize) {
+        self.parts = std::iter::repeat_with(ValuePart::new).take(parts).collect();
+    }
+
+    /// Reads what is held in so many runs of an empty part.
+    pub(in crate::dataflow) fn read(&mut self, part: usize, runs: usize, bytes: &mut &[u8]) -> Option<()> {
+        let KeptValues { rule, parts, .. } = self;
+        let ValuePart { held, ends, heap, .. } = parts.get_mut(part)?;
+        let has_ends = u32::restore(bytes)? != 0;
+        if has_ends {
+            *ends = restore_ends(bytes, runs)?;
+        }
+        let length = if has_ends { ends.last().map_or(0, |end| *end as usize) } else { runs };
+        if length > bytes.len() {
+            return None;
+        }
+        held.reserve_exact(length);
+        for _ in 0..length {
+            let thing = R::Held::restore(bytes)?;
+            *heap += rule.held_heap(&thing);
+            held.push(thing);
+        }
+        Some(())
     }
 
     /// The same of nothing, in so many parts.

@@ -8,6 +8,7 @@ use super::identity::Identity;
 use super::records::KeptRecords;
 use super::rule::{Cap, Rule};
 use super::selector::ContributionSelector;
+use super::spillable::Spillable;
 use crate::invalid::{Invalid, InvalidKind};
 
 /// A statistic of one person's records in one key.
@@ -226,6 +227,17 @@ pub struct PartialSum {
 }
 
 redacted!(PartialSum);
+
+impl Spillable for PartialSum {
+    fn store(&self, bytes: &mut Vec<u8>) {
+        self.records.store(bytes);
+        self.sum.store(bytes);
+    }
+
+    fn restore(bytes: &mut &[u8]) -> Option<PartialSum> {
+        Some(PartialSum { records: u32::restore(bytes)?, sum: i128::restore(bytes)? })
+    }
+}
 
 impl Rule for Sum {
     type Value = i64;

@@ -76,7 +76,8 @@
 //! most twice that between two gatherings, plus up to 8 MB of waiting records. [`PersonTable::bytes`] returns
 //! its size; a closed table keeps its memory for the next window ([`PersonTable::choose_by`]). No record is
 //! ever dropped because memory is short, for then one person's records would decide which of another's count.
-//! A run that is short of memory reads more slowly, or stops.
+//! A run that is short of memory writes panes to a temporary file, from which they come back as they were, reads more
+//! slowly, or stops.
 //!
 //! Everything in a table is private, its size included.
 
@@ -90,6 +91,7 @@ mod people;
 mod records;
 mod rule;
 mod selector;
+mod spillable;
 mod table;
 #[cfg(test)]
 pub(super) mod tests;
@@ -111,5 +113,6 @@ pub use rule::RecordTotals;
 pub use rule::Rule;
 pub use selector::ContributionSelector;
 pub use selector::StableHasher;
+pub use spillable::Spillable;
 pub use table::PersonTable;
 pub(super) use table::{held, share};

@@ -3,6 +3,7 @@
 use super::identity::Identity;
 use super::key_numbers::Index;
 use super::selector::ContributionSelector;
+use super::spillable::{restore_length, store_number};
 
 /// The persons of one pane, in parts. What is kept of them is held beside: by row, and by waiting record until
 /// [`number`](People::number) gives it one. Prints as `<private>`.
@@ -217,6 +218,34 @@ impl<P: Identity + Eq + Clone> People<P> {
     pub(in crate::dataflow) fn divided(&self) -> People<P> {
         let parts = std::iter::repeat_with(PeoplePart::new).take(PARTS).collect();
         People { selector: self.selector.clone(), parts, index: None }
+    }
+
+    /// Nobody, in so many parts: to [read](People::read) what was written.
+    pub(in crate::dataflow) fn of_parts(selector: ContributionSelector, parts: usize) -> People<P> {
+        let parts = std::iter::repeat_with(PeoplePart::new).take(parts).collect();
+        People { selector, parts, index: None }
+    }
+
+    /// Writes the persons of a part in which nobody waits.
+    pub(in crate::dataflow) fn write(&self, part: usize, bytes: &mut Vec<u8>) {
+        let rows = &self.parts[part].rows;
+        store_number(rows.len() as u128, bytes);
+        rows.iter().for_each(|row| row.person.write(bytes));
+    }
+
+    /// Reads the persons of an empty part, in the rows that they had.
+    pub(in crate::dataflow) fn read(&mut self, part: usize, bytes: &mut &[u8]) -> Option<()> {
+        let People { selector, parts, .. } = self;
+        let PeoplePart { rows, heap, .. } = parts.get_mut(part)?;
+        let length = restore_length(bytes)?;
+        rows.reserve_exact(length);
+        for _ in 0..length {
+            let person = P::read(bytes)?;
+            *heap += person.heap();
+            let slot = slot_of(selector.person(&person));
+            rows.push(PersonRow { person, slot });
+        }
+        Some(())
     }
 
     pub(in crate::dataflow) fn is_empty(&self) -> bool {

@@ -6,6 +6,7 @@ use super::identity::Identity;
 use super::measure::Measure;
 use super::rule::{Cap, Rule, keep};
 use super::selector::ContributionSelector;
+use super::spillable::Spillable;
 
 /// A record that is held: the hash that decides its place among the person's records of a key, what decides where
 /// places are equal, and what it brought.
@@ -17,6 +18,19 @@ pub struct HeldRecord<I, V> {
 }
 
 redacted!([I, V] HeldRecord<I, V>);
+
+impl<I: Identity, V: Identity> Spillable for HeldRecord<I, V> {
+    fn store(&self, bytes: &mut Vec<u8>) {
+        let HeldRecord { hash, identity, value } = self;
+        hash.write(bytes);
+        identity.write(bytes);
+        value.write(bytes);
+    }
+
+    fn restore(bytes: &mut &[u8]) -> Option<Self> {
+        Some(HeldRecord { hash: u64::read(bytes)?, identity: I::read(bytes)?, value: V::read(bytes)? })
+    }
+}
 
 impl<I: Ord + Clone, V: Ord + Clone> HeldRecord<I, V> {
     /// The order of selection; equal records may stand for each other.
@@ -223,6 +237,17 @@ pub struct Netted<I, V> {
 }
 
 redacted!([I, V] Netted<I, V>);
+
+impl<I: Identity, V: Identity> Spillable for Netted<I, V> {
+    fn store(&self, bytes: &mut Vec<u8>) {
+        self.record.store(bytes);
+        self.copies.store(bytes);
+    }
+
+    fn restore(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Netted { record: HeldRecord::restore(bytes)?, copies: i128::restore(bytes)? })
+    }
+}
 
 impl<I: Identity + Ord + Clone, M: Measure> Rule for Net<I, M> {
     type Value = (I, M::Value, i64);

@@ -6,6 +6,7 @@ use super::identity::Identity;
 use super::key_numbers::KeyNumbers;
 use super::measure::Measure;
 use super::selector::ContributionSelector;
+use super::spillable::Spillable;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::PerPerson;
 
@@ -17,7 +18,7 @@ pub trait Rule: Clone {
     /// The value of a record, beside its person and its key.
     type Value: Clone;
     /// The form in which the value is held.
-    type Held: Clone;
+    type Held: Spillable + Clone;
     /// The part of a person's records in a kept key that counts.
     type Share;
     /// True if all that a person has in a key [comes to one thing](Rule::together).

@@ -10,6 +10,7 @@ use super::connect::{Sockets, connect};
 use super::failure::RunError;
 use super::peers::Peers;
 use super::shared::{ProcessShared, Stop};
+use crate::dataflow::spill::SpillSpace;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::Digest;
 
@@ -19,6 +20,8 @@ pub struct Config {
     pub(crate) threads: usize,
     pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) stop: Stop,
+    /// The file for panes that memory has no room for, where its memory is limited.
+    pub(crate) spill: Option<Arc<SpillSpace>>,
 }
 
 /// The processes of a job with several.
@@ -93,7 +96,7 @@ impl Config {
                 format!("at most {most}, or as many as there are cores"),
             ));
         }
-        Ok(Config { threads, cluster: None, stop: Stop::new() })
+        Ok(Config { threads, cluster: None, stop: Stop::new(), spill: None })
     }
 
     /// Creates a configuration of several processes with `threads` workers each. All are given the same
@@ -157,10 +160,17 @@ impl Config {
         self
     }
 
+    /// Sets the place of panes that memory has no room for.
+    #[cfg(any(feature = "cli", test))]
+    pub(crate) fn spilling(mut self, spill: Option<Arc<SpillSpace>>) -> Config {
+        self.spill = spill;
+        self
+    }
+
     /// Connects to the other processes, if there are any; `None` if the run was stopped before all were
     /// connected.
     pub(crate) fn join(self) -> Result<Option<Joined>, RunError> {
-        let shared = ProcessShared::new(self.stop.clone());
+        let shared = ProcessShared::new(self.stop.clone(), self.spill.clone());
         let Some(cluster) = &self.cluster else {
             return Ok(Some(Joined { config: self, shared, peers: None, sockets: Vec::new() }));
         };

@@ -13,6 +13,7 @@ use super::source::SubmissionOrder;
 use crate::dataflow::engine::{
     CapacityContainerBuilder, Engine, Exchange, InputHandle, Operator, Pipeline, Probe,
 };
+use crate::dataflow::spill::SpillSpace;
 use crate::ledger::{Name, ReleaseStatus};
 use crate::time::Time;
 
@@ -62,6 +63,8 @@ pub(crate) struct ProcessShared {
     stop: Stop,
     /// True if another process was asked to stop, and this one stops with it.
     stopped_with_others: AtomicBool,
+    /// The file for panes that memory has no room for, where its memory is limited.
+    spill: Option<Arc<SpillSpace>>,
     failed: AtomicBool,
     failure: Mutex<Option<RunError>>,
     halts: Mutex<Vec<Box<dyn Fn() + Send>>>,
@@ -73,9 +76,10 @@ pub(crate) struct ProcessShared {
 }
 
 impl ProcessShared {
-    pub(crate) fn new(stop: Stop) -> Arc<ProcessShared> {
+    pub(crate) fn new(stop: Stop, spill: Option<Arc<SpillSpace>>) -> Arc<ProcessShared> {
         Arc::new(ProcessShared {
             stop,
+            spill,
             stopped_with_others: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -107,6 +111,11 @@ impl ProcessShared {
 
     pub(crate) fn worker(&self) -> Arc<AtomicU64> {
         self.stop.worker()
+    }
+
+    /// Returns the place of panes that memory has no room for.
+    pub(crate) fn spill(&self) -> Option<&Arc<SpillSpace>> {
+        self.spill.as_ref()
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

@@ -76,7 +76,8 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Bounded<'scope, D, U, T> {
         windowed: Windowed<'scope, D, U, T>,
         limits: ContributionBound,
     ) -> Bounded<'scope, D, U, T> {
-        Bounded { windowed: Rc::new(windowed), limits, gathered: Rc::default(), bundles: Bundles::default() }
+        let bundles = Bundles::new(windowed.items.context.shared.spill().cloned());
+        Bounded { windowed: Rc::new(windowed), limits, gathered: Rc::default(), bundles }
     }
 
     pub(crate) fn limits(&self) -> &ContributionBound {

@@ -7,6 +7,7 @@
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::admission::{Admission, Closing, Restored};
 use super::aggregation::Aggregation;
@@ -14,6 +15,7 @@ use super::backend::Portion;
 use super::columns::KeyFunction;
 use super::unit::{Batches, Person};
 use crate::accounting::Interval;
+use crate::dataflow::driver::{ProcessShared, RunError};
 use crate::dataflow::engine::{
     Capability, Exchange, MutableAntichain, OperatorBuilder, OutputBuilder, Pipeline, StreamVec, Travels,
 };
@@ -32,6 +34,7 @@ pub(super) fn bounded<'scope, I, P, Q>(
     records: Batches<'scope, I>,
     mut panes: Box<dyn StatisticPanes<I, P, Q>>,
     counters: Option<Counters<'scope, P, Q::Key>>,
+    shared: Arc<ProcessShared>,
 ) -> StreamVec<'scope, Time, (u64, Portion<AggregationPart<Q>>)>
 where
     I: 'static,
@@ -52,8 +55,12 @@ where
     let mut output = OutputBuilder::<_, SmallMessages<_>>::from(output);
 
     builder.build(move |mut capabilities| {
-        let mut held = capabilities.pop();
+        let (mut held, mut is_lost) = (capabilities.pop(), false);
         move |frontiers: &[MutableAntichain<Time>]| {
+            // A window of which something cannot be read never closes: the capability is held.
+            if is_lost {
+                return;
+            }
             let mut output = output.activate();
             // A message that was sent without a time is late for every window.
             input.for_each(|capability, batch| {
@@ -81,9 +88,16 @@ where
                 // What is sent must come before the window closes, and has: whatever came at or after it was
                 // late.
                 capability.downgrade(&(close - 1));
-                let (number, totals) = match &mut admission {
+                let closed = match &mut admission {
                     Some(admission) => panes.close(&mut admission.of(window)),
                     None => panes.close(&mut Closing::of_everybody()),
+                };
+                let (number, totals) = match closed {
+                    Ok(closed) => closed,
+                    Err(failure) => {
+                        is_lost = true;
+                        return shared.fail(failure);
+                    }
                 };
                 let admitted = admission.as_mut().map(Admission::admitted);
                 let parts = totals.into_iter().map(|(key, total)| Portion::Part(Q::part(key, total)));
@@ -134,7 +148,14 @@ pub trait StatisticPanes<I, P, Q: Aggregation> {
     fn skip_empty(&mut self, complete: Time, counted: Time);
 
     /// Closes the next window: its number, and what this worker knows of it.
-    fn close(&mut self, closing: &mut Closing<'_, P, Q::Key>) -> (u64, Vec<(Q::Key, Q::Total)>);
+    ///
+    /// # Errors
+    ///
+    /// If a part of it cannot be read back from the file of the panes that memory has no room for.
+    fn close(
+        &mut self,
+        closing: &mut Closing<'_, P, Q::Key>,
+    ) -> Result<(u64, Vec<(Q::Key, Q::Total)>), RunError>;
 
     /// Returns true if there is a last window.
     fn is_bounded(&self) -> bool;

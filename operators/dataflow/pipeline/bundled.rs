@@ -5,6 +5,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::admission::Closing;
 use super::aggregation::Aggregation;
@@ -15,21 +16,31 @@ use super::protect::RecordIdentity;
 use super::unit::{People as PeopleUnit, Person};
 use crate::accounting::Interval;
 use crate::dataflow::bounding::{Cap, ContributionSelector, Measure, People};
+use crate::dataflow::driver::RunError;
+use crate::dataflow::spill::{Spill, SpillSpace};
 use crate::dataflow::windows::Schedule;
 use crate::time::Time;
 
 /// The bundles of a bounded stream: one for each selector.
-#[derive(Clone, Default)]
-pub struct Bundles(Rc<RefCell<Vec<(ContributionSelector, Rc<dyn Any>)>>>);
+#[derive(Clone)]
+pub struct Bundles {
+    known: Rc<RefCell<Vec<(ContributionSelector, Rc<dyn Any>)>>>,
+    /// The file for panes that memory has no room for.
+    spill: Option<Arc<SpillSpace>>,
+}
 
 redacted!(Bundles);
 
 type SharedBundle<D, P, F, N, T> = Rc<RefCell<Bundle<D, P, F, N, T>>>;
 
 impl Bundles {
+    pub(super) fn new(spill: Option<Arc<SpillSpace>>) -> Bundles {
+        Bundles { known: Rc::default(), spill }
+    }
+
     /// Returns the bundle of a selector; the first of its statistics makes it.
     fn of<B: 'static>(&self, selector: &ContributionSelector, new: impl FnOnce() -> B) -> Rc<RefCell<B>> {
-        let mut bundles = self.0.borrow_mut();
+        let mut bundles = self.known.borrow_mut();
         let known = bundles.iter().filter(|(known, _)| known.is_like(selector));
         let known = known.filter_map(|(_, bundle)| Rc::downcast::<RefCell<B>>(Rc::clone(bundle)).ok()).next();
         known.unwrap_or_else(|| {
@@ -85,7 +96,10 @@ where
         (windows, is_counted): ((Schedule, i64), bool),
     ) -> Self {
         let RecordReading { unit, time, key, function, value, counts } = reading;
-        let bundle = bundles.of(selector, || Bundle::new(unit, time, selector.clone(), windows));
+        let bundle = bundles.of(selector, || {
+            let spill = bundles.spill.clone().map(Spill::new);
+            Bundle::new(unit, time, selector.clone(), windows, spill)
+        });
         let (keys, values) = bundle.borrow_mut().add(&question, cap, (key, function), (value, counts));
         let (ready, last) = (VecDeque::new(), Vec::new());
         let statistic = Rc::new(RefCell::new(BundledStatistic { keys, values, question, ready, last }));
@@ -119,7 +133,7 @@ where
 
     fn skip_empty(&mut self, complete: Time, counted: Time) {
         let mut bundle = self.bundle.borrow_mut();
-        let next = bundle.panes().first_to_close(self.next, complete, counted);
+        let next = bundle.first_to_close(self.next, complete, counted);
         // Others may have closed windows, and given up their panes, whose totals are ready here.
         let ready = self.statistic.borrow().ready.front().map_or(next, |(window, _)| *window);
         let next = next.min(ready);
@@ -129,22 +143,22 @@ where
         }
     }
 
-    fn close(&mut self, closing: &mut Closing<'_, P, Q::Key>) -> (u64, KeyTotals<Q>) {
+    fn close(&mut self, closing: &mut Closing<'_, P, Q::Key>) -> Result<(u64, KeyTotals<Q>), RunError> {
         let number = self.next;
         self.next += 1;
         let mut bundle = self.bundle.borrow_mut();
         let Some(counted) = self.counted else {
-            bundle.total(number);
+            bundle.total(number)?;
             let mut statistic = self.statistic.borrow_mut();
             let is_ready = statistic.ready.front().is_some_and(|(window, _)| *window == number);
             let ready = statistic.ready.pop_front().filter(|_| is_ready);
-            return (number, ready.map_or_else(Vec::new, |(_, totals)| totals));
+            return Ok((number, ready.map_or_else(Vec::new, |(_, totals)| totals)));
         };
-        let whole = bundle.whole(number);
+        let whole = bundle.whole(number)?;
         let people = whole.and_then(|at| Some((at, bundle.people(at)?)));
         let totals = self.statistic.borrow().totals(people, closing);
         bundle.closed_until(Some(counted), self.next);
-        (number, totals)
+        Ok((number, totals))
     }
 
     fn is_bounded(&self) -> bool {

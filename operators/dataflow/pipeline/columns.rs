@@ -133,6 +133,30 @@ pub(super) trait KeyColumn<D, P, N: RecordIdentity<D>> {
 
     /// Gives up a pane.
     fn discard(&mut self, place: usize, selector: &ContributionSelector);
+
+    /// Returns the memory of a pane, in bytes.
+    fn bytes(&self, place: usize) -> usize;
+
+    /// Gives up the memory of former panes.
+    fn discard_spare(&mut self);
+
+    /// Writes the names of the keys of a pane.
+    fn write_names(&self, place: usize, bytes: &mut Vec<u8>);
+
+    /// Writes a part of a pane that was gathered.
+    fn write(&self, place: usize, part: usize, bytes: &mut Vec<u8>);
+
+    /// Reads the names of the keys of a pane that was opened, and makes room for so many parts.
+    fn read_names(
+        &mut self,
+        place: usize,
+        selector: &ContributionSelector,
+        parts: usize,
+        bytes: &mut &[u8],
+    ) -> Option<()>;
+
+    /// Reads a part, whose people were [read](People::read).
+    fn read(&mut self, place: usize, people: &People<P>, part: usize, bytes: &mut &[u8]) -> Option<()>;
 }
 
 /// A measure of the records that are kept by the keys of a column.
@@ -144,6 +168,11 @@ trait MeasureColumn<D, P, K, N: RecordIdentity<D>> {
     fn divide(&mut self, place: usize, parts: usize, merged: &[MergedKeys]);
     fn gather(&mut self, place: usize, people: &People<P>, keys: &KeptKeys<K>, part: usize, moves: &Moves);
     fn discard(&mut self, place: usize);
+    fn bytes(&self, place: usize) -> usize;
+    fn discard_spare(&mut self);
+    fn write(&self, place: usize, part: usize, bytes: &mut Vec<u8>);
+    fn clear_into(&mut self, place: usize, parts: usize) -> Option<()>;
+    fn read(&mut self, place: usize, part: usize, runs: usize, bytes: &mut &[u8]) -> Option<()>;
 }
 
 /// Records whose keys have numbers.
@@ -331,6 +360,43 @@ where
         self.panes.discard(place, |keys| keys.clear(selector));
         self.measures.iter().for_each(|measure| measure.borrow_mut().discard(place));
     }
+
+    fn bytes(&self, place: usize) -> usize {
+        let of_measures = self.measures.iter().map(|measure| measure.borrow().bytes(place));
+        self.panes.get(place).map_or(0, KeptKeys::bytes) + of_measures.sum::<usize>()
+    }
+
+    fn discard_spare(&mut self) {
+        self.panes.spare.clear();
+        self.measures.iter().for_each(|measure| measure.borrow_mut().discard_spare());
+    }
+
+    fn write_names(&self, place: usize, bytes: &mut Vec<u8>) {
+        self.panes.get(place).into_iter().for_each(|keys| keys.write_names(bytes));
+    }
+
+    fn write(&self, place: usize, part: usize, bytes: &mut Vec<u8>) {
+        self.panes.get(place).into_iter().for_each(|keys| keys.write(part, bytes));
+        self.measures.iter().for_each(|measure| measure.borrow().write(place, part, bytes));
+    }
+
+    fn read_names(
+        &mut self,
+        place: usize,
+        selector: &ContributionSelector,
+        parts: usize,
+        bytes: &mut &[u8],
+    ) -> Option<()> {
+        self.panes.get_mut(place)?.read_names(selector, parts, bytes)?;
+        self.measures.iter().try_for_each(|measure| measure.borrow_mut().clear_into(place, parts))
+    }
+
+    fn read(&mut self, place: usize, people: &People<P>, part: usize, bytes: &mut &[u8]) -> Option<()> {
+        let keys = self.panes.get_mut(place)?;
+        keys.read(part, people.rows(part), bytes)?;
+        let runs = keys.held(part);
+        self.measures.iter().try_for_each(|measure| measure.borrow_mut().read(place, part, runs, bytes))
+    }
 }
 
 /// The held part of a measure, in every open pane.
@@ -400,6 +466,27 @@ where
 
     fn discard(&mut self, place: usize) {
         self.panes.discard(place, KeptValues::clear);
+    }
+
+    fn bytes(&self, place: usize) -> usize {
+        self.panes.get(place).map_or(0, KeptValues::bytes)
+    }
+
+    fn discard_spare(&mut self) {
+        self.panes.spare.clear();
+    }
+
+    fn write(&self, place: usize, part: usize, bytes: &mut Vec<u8>) {
+        self.panes.get(place).into_iter().for_each(|values| values.write(part, bytes));
+    }
+
+    fn clear_into(&mut self, place: usize, parts: usize) -> Option<()> {
+        self.panes.get_mut(place)?.clear_into(parts);
+        Some(())
+    }
+
+    fn read(&mut self, place: usize, part: usize, runs: usize, bytes: &mut &[u8]) -> Option<()> {
+        self.panes.get_mut(place)?.read(part, runs, bytes)
     }
 }
 

@@ -126,7 +126,8 @@ where
         let late = people.windows.late.map_or(0, |late| late.as_microseconds());
         let windows = ((schedule.clone(), late), counters.is_some());
         let panes = U::panes(&people.bundles, reading, question, cap, &selector, windows);
-        let parts = bounded(people.gathered(&selector), panes, counters);
+        let parts =
+            bounded(people.gathered(&selector), panes, counters, Arc::clone(&people.items.context.shared));
         type Sent<Q> = (u64, Portion<AggregationPart<Q>>);
         parts.sink(Exchange::new(|_: &Sent<Q>| 0), "Shown", move |(input, _)| {
             input.for_each(|_, batch| {

@@ -61,6 +61,11 @@ impl OverlapIndex {
         self.panes.values().any(|held| *held == place)
     }
 
+    /// The places of the indexed panes.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        self.panes.values().copied()
+    }
+
     pub(super) fn clear(&mut self) {
         self.window = None;
         self.panes.clear();

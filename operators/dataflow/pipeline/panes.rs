@@ -125,10 +125,16 @@ impl PaneMap {
 
     /// The first window from `next` on that must be closed one by one: windows that close at or before a time and have no
     /// record here are passed, so that a restart does not close those of a year. People are counted in windows that end
-    /// after `counted`, which are not passed.
-    pub(super) fn first_to_close(&mut self, next: u64, complete: Time, counted: Time) -> u64 {
+    /// after `counted`, which are not passed; and `spilled` is the first pane that is open and not in memory.
+    pub(super) fn first_to_close(
+        &mut self,
+        next: u64,
+        (complete, counted): (Time, Time),
+        spilled: Option<PaneKey>,
+    ) -> u64 {
         let closed = self.schedule.first_ending_after(complete.saturating_sub(self.late).min(counted));
-        let held = self.open.first_key_value().map(|((pane, _), _)| self.schedule.windows_of(*pane).start);
+        let held = self.open.first_key_value().map(|(key, _)| *key).into_iter().chain(spilled).min();
+        let held = held.map(|(pane, _)| self.schedule.windows_of(pane).start);
         let first = closed.min(held.unwrap_or(closed)).max(next);
         if first > next {
             self.forget_last();
@@ -150,6 +156,25 @@ impl PaneMap {
             .filter(|((_, first), _)| *first <= window)
             .map(|(pane, at)| (*pane, *at))
             .collect()
+    }
+
+    /// The open panes with their places.
+    pub(super) fn open(&self) -> impl Iterator<Item = (PaneKey, usize)> {
+        self.open.iter().map(|(key, at)| (*key, *at))
+    }
+
+    /// The place of an open pane.
+    pub(super) fn place_of(&self, key: PaneKey) -> Option<usize> {
+        self.open.get(&key).copied()
+    }
+
+    /// Gives an open pane another place, or none: the next record of it makes a new one.
+    pub(super) fn move_to(&mut self, key: PaneKey, place: Option<usize>) {
+        match place {
+            Some(at) => _ = self.open.insert(key, at),
+            None => _ = self.open.remove(&key),
+        }
+        self.forget_last();
     }
 
     /// Takes out the panes that no window from `next` on has. Panes are in the order of their windows, so these come

@@ -8,6 +8,7 @@ use super::panes::{PaneMap, PaneOf, SPARE};
 use super::unit::Records;
 use crate::accounting::Interval;
 use crate::dataflow::bounding::{Cap, ContributionSelector, Measure, RecordTotals};
+use crate::dataflow::driver::RunError;
 use crate::dataflow::windows::Schedule;
 use crate::mechanisms::Key;
 use crate::time::Time;
@@ -102,10 +103,10 @@ where
     }
 
     fn skip_empty(&mut self, complete: Time, counted: Time) {
-        self.next = self.map.first_to_close(self.next, complete, counted);
+        self.next = self.map.first_to_close(self.next, (complete, counted), None);
     }
 
-    fn close(&mut self, _: &mut Closing<'_, (), Q::Key>) -> (u64, Vec<(Q::Key, Q::Total)>) {
+    fn close(&mut self, _: &mut Closing<'_, (), Q::Key>) -> Result<(u64, Vec<(Q::Key, Q::Total)>), RunError> {
         let number = self.next;
         self.next += 1;
         self.map.forget_last();
@@ -130,7 +131,7 @@ where
         for at in self.map.passed(self.next) {
             self.discard(at);
         }
-        (number, totals)
+        Ok((number, totals))
     }
 
     fn is_bounded(&self) -> bool {

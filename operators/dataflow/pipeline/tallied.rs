@@ -297,7 +297,8 @@ where
         let cap = question.cap(&limits)?;
         let windows = ((schedule, late), counters.is_some());
         let panes = U::panes(&people.bundles, reading, question, cap, &selector, windows);
-        let parts = bounded(people.gathered(&selector), panes, counters);
+        let parts =
+            bounded(people.gathered(&selector), panes, counters, Arc::clone(&people.items.context.shared));
         let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
         Ok(release::<PreparedRelease<X::Prepared, U::Person, Q::Key>>(parts, people.windows.at_end, at_gate))

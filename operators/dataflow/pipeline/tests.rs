@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use crate::accounting::Interval;
 use crate::dataflow::bounding::tests::{Random, VALUES};
 use crate::dataflow::bounding::{Cap, ContributionSelector, PersonTable, Rule};
+use crate::dataflow::spill::SpillSpace;
 use crate::dataflow::*;
 use crate::mechanisms::{Bound, Gaussian, Keys};
 use crate::time::{Span, Time};
@@ -24,6 +25,7 @@ mod refusals;
 mod resuming;
 mod running;
 mod sharing;
+mod spilling;
 mod turns;
 mod vectors;
 
@@ -112,13 +114,35 @@ pub(super) fn given<R: Clone>(scripts: &[Script<R>]) -> Vec<(Time, R)> {
     all
 }
 
-/// Runs a dataflow on as many workers as there are scripts.
+/// A place in which everything is spilled after each batch.
+pub(super) fn spilled(directory: std::path::PathBuf) -> SpillSpace {
+    SpillSpace::new(directory, (u64::MAX, 1), |_| {}).forced()
+}
+
+/// A run of so many workers, in which everything is spilled after each batch if the number of records is odd: what is
+/// released must not depend on it.
+pub(super) fn configured(workers: usize, records: usize) -> Config {
+    let space = (records % 2 == 1).then(|| Arc::new(spilled(std::env::temp_dir())));
+    Config::threads(workers).unwrap().spilling(space)
+}
+
+/// Runs a dataflow on as many workers as there are scripts; spilled if the number of records is odd.
 pub(super) fn run<R: Clone + Send + Sync + 'static>(
     scripts: &[Script<R>],
     build: impl for<'scope> Fn(Fed<'scope, R>) + Send + Sync + 'static,
 ) -> Result<Finished, RunError> {
+    let records = scripts.iter().flat_map(|script| &script.0).map(|(records, _)| records.len()).sum();
+    run_by(configured(scripts.len(), records), scripts, build)
+}
+
+/// Runs a dataflow on as many workers as there are scripts.
+pub(super) fn run_by<R: Clone + Send + Sync + 'static>(
+    config: Config,
+    scripts: &[Script<R>],
+    build: impl for<'scope> Fn(Fed<'scope, R>) + Send + Sync + 'static,
+) -> Result<Finished, RunError> {
     let scripts = scripts.to_vec();
-    execute(Config::threads(scripts.len()).unwrap(), move |worker, feeds| {
+    execute(config, move |worker, feeds| {
         let source = scripts[worker.index()].clone().source();
         worker.dataflow(|scope| build(feeds.stream(scope, source)));
         Ok(())

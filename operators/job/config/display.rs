@@ -26,7 +26,9 @@ impl Display for Job {
         source(f, &self.source)?;
         privacy(f, &self.privacy)?;
         if let Some(memory) = self.limits.memory {
-            writeln!(f, "[limits]\nmemory = \"{memory} B\"\n")?;
+            writeln!(f, "[limits]\nmemory = \"{memory} B\"")?;
+            optional(f, "spill", self.limits.spill.as_deref().map(path))?;
+            writeln!(f)?;
         }
         watch(f, &self.watch)?;
         log(f, self.log)?;

@@ -126,6 +126,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     field("privacy.anchor", "a path"),
     table("limits"),
     field("limits.memory", SIZE),
+    field("limits.spill", "a path"),
     table("watch"),
     field("watch.listen", "an address and a port"),
     field("watch.operator", "true or false"),

@@ -202,7 +202,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let heading = root.read("job", heading);
     let source = root.read("source", |node| source::read(node, beside));
     let privacy = root.read("privacy", |node| privacy::read(node, beside));
-    let limits = root.read("limits", privacy::read_limits).unwrap_or_default();
+    let limits = root.read("limits", |node| privacy::read_limits(node, beside)).unwrap_or_default();
     let watch = root.read("watch", |node| watch::read_watch(node, beside)).unwrap_or_default();
     let releases = root.read("release", |node| releases(&node, beside));
     let log = root.read("log", log::read_log).unwrap_or_default();

@@ -239,16 +239,24 @@ fn ledger(node: &ConfigNode<'_>, beside: &Path) -> Option<PathBuf> {
 // `[limits]`: resource limits of a job.
 
 /// The resource limits of a job; a resource without a field is not limited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ResourceLimits {
     /// The most memory, in bytes.
     pub memory: Option<u64>,
+    /// The directory for open windows that memory has no room for; that of the system where it is `None`.
+    pub spill: Option<PathBuf>,
 }
 
-pub(super) fn read_limits(node: ConfigNode<'_>) -> Option<ResourceLimits> {
-    let fields = node.fields(&[], &["memory"])?;
+pub(super) fn read_limits(node: ConfigNode<'_>, beside: &Path) -> Option<ResourceLimits> {
+    let fields = node.fields(&[], &["memory", "spill"])?;
+    let memory = fields.node("memory");
+    let spill = fields.read("spill", |node| match memory {
+        Some(_) => Some(beside.join(node.non_empty_text()?)),
+        None => node.conflict("a directory without a limit of memory", "memory beside it, or leave it out"),
+    });
     Some(ResourceLimits {
-        memory: fields.read("memory", |node| node.accept_words(bytes(node.text()?), &SIZE_WORDS)),
+        memory: memory.and_then(|node| node.accept_words(bytes(node.text()?), &SIZE_WORDS)),
+        spill,
     })
 }

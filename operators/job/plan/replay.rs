@@ -34,6 +34,8 @@ pub struct ReplayMemory {
     pub bytes: u64,
     /// True if the input is sorted, so that only open windows are held.
     pub is_sorted: bool,
+    /// The limit of the job, from three fifths of which on windows wait in a temporary file.
+    pub limit: Option<u64>,
 }
 
 impl Job {
@@ -69,7 +71,7 @@ impl Job {
             let totals = windows.saturating_mul(WINDOW).saturating_mul(group.plans.len() as u64);
             bytes = bytes.saturating_add(pane.saturating_mul(held_panes)).saturating_add(totals);
         }
-        Ok(ReplayMemory { rows, people, bytes, is_sorted })
+        Ok(ReplayMemory { rows, people, bytes, is_sorted, limit: self.limits.memory })
     }
 
     /// Returns the memory of a pane with this number of records, for releases with these bytes of a person.
@@ -89,13 +91,20 @@ impl Job {
 
 impl Display for ReplayMemory {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let ReplayMemory { rows, people, bytes, is_sorted } = self;
+        let ReplayMemory { rows, people, bytes, is_sorted, limit } = self;
         let most = bytes.saturating_mul(2).div_ceil(1_000_000);
         let which = if *is_sorted { "its open windows" } else { "all its windows, to the end of the input" };
         write!(
             f,
             "of {rows} records of {people} people holds up to {most} MB for {which}, beside some 20 MB for \
              reading; an input that is sorted by time (order = \"sorted\") holds its open windows alone"
+        )?;
+        let Some(limit) = limit else { return Ok(()) };
+        let limit = limit / 1_000_000;
+        write!(
+            f,
+            "; what is more than limits.memory ({limit} MB) leaves room for waits in a temporary file, and each window has to \
+             fit as it closes"
         )
     }
 }

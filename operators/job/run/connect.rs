@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::accounting::Promise;
-use crate::dataflow::{Clock, SystemClock};
+use crate::dataflow::{Clock, SpillSpace, SystemClock};
 use crate::gate::compare;
 use crate::http::AccessToken;
 use crate::invalid::found_by;
@@ -294,7 +294,36 @@ impl Job {
             let message = format!("privacy.anchor: there is no directory {}; make it", directory.display());
             return Err(RunError::configuration(message));
         }
+        self.check_spill()?;
         Ok(ledger)
+    }
+
+    /// Refuses a directory for open windows that is not there.
+    fn check_spill(&self) -> Result<(), RunError> {
+        match &self.limits.spill {
+            Some(directory) if !directory.is_dir() => Err(RunError::configuration(format!(
+                "limits.spill: there is no directory {}; make it",
+                directory.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The place of open windows that memory has no room for, if the job limits its memory.
+    pub(super) fn spill_space(
+        &self,
+        workers: usize,
+        notice: Option<OperatorNotice>,
+    ) -> Result<Option<Arc<SpillSpace>>, RunError> {
+        let Some(limit) = self.limits.memory else { return Ok(None) };
+        self.check_spill()?;
+        let directory = self.limits.spill.clone().unwrap_or_else(std::env::temp_dir);
+        let warn = move |text: &str| {
+            if let Some(notice) = &notice {
+                notice(text);
+            }
+        };
+        Ok(Some(Arc::new(SpillSpace::new(directory, (limit, workers), warn))))
     }
 
     /// Opens the job's ledger for a sink.

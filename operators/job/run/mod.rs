@@ -166,7 +166,7 @@ impl JobRun<'_> {
         joined: Joined,
     ) -> Result<(Finished, Vec<ReleasePlan>, Option<Demo>), RunError> {
         let JobRun { job, offers, horizon, gate, demo, at_end, survey } = self;
-        let RunContext { pace, crew, outlet, reading, ending, .. } = way;
+        let RunContext { config, pace, crew, outlet, reading, ending, .. } = way;
         let (groups, fields) = (group_releases(&offers), ReleaseFields::of(&offers));
         let wanted = FieldRequirements {
             keys: fields.keys.clone(),
@@ -178,9 +178,9 @@ impl JobRun<'_> {
             survey: Arc::clone(&survey),
         };
         let brake = Brake::new();
-        let guard = job.limits.memory.map(|limit| {
+        let guard = job.limits.memory.zip(config.spill).map(|(limit, spill)| {
             let ending = ending.unwrap_or_else(|| Box::new(|_, _| {}));
-            Guard::watch(limit, Arc::clone(&brake), move |why| ending(why, INTERNAL_FAULT))
+            Guard::watch(limit, (Arc::clone(&brake), spill), move |why| ending(why, INTERNAL_FAULT))
         });
         let guard = guard.transpose()?;
         let protected = &job.privacy.privacy_unit;

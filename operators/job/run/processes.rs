@@ -56,8 +56,9 @@ impl Job {
         (offers, key): (&[ReleasePlan], &LedgerKey),
         (kind, notice): (&str, Option<OperatorNotice>),
     ) -> Result<Config, RunError> {
+        let spill = self.spill_space(workers, notice.clone())?;
         let Some(Processes { process, addresses, .. }) = processes else {
-            return Ok(Config::threads(workers)?);
+            return Ok(Config::threads(workers)?.spilling(spill));
         };
         // The key decides which worker bounds which person: with two keys, a person would be bounded twice.
         // The same files may lie elsewhere on another machine.
@@ -71,6 +72,7 @@ impl Job {
             (kind, key.fingerprint(), &self.name, self.version, self.account(), &self.privacy.privacy_unit);
         let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?}").as_bytes());
         let config = Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement);
+        let config = config.spilling(spill);
         Ok(match notice {
             Some(notice) => config.noting(move |text| notice(text)),
             None => config,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::publish::is_pipe;
 use super::*;
 use crate::alert::event;
-use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SystemClock};
+use crate::dataflow::{Clock, Pulled, RunError, Schedule, Source, SpillSpace, SystemClock};
 use crate::gate::{BudgetStatus, WrittenSince};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::sources::{
@@ -351,7 +351,7 @@ impl Job {
     }
 }
 
-// The limit `[limits] memory`: kept by pausing the reading, never by forgetting somebody.
+// The limit `[limits] memory`: kept by spilling open windows, and by pausing the reading; never by forgetting somebody.
 
 /// The interval at which memory is measured: reading fills less than a fifth of any sensible limit in that
 /// time.
@@ -373,7 +373,7 @@ impl Guard {
     /// or where the held memory does not become less though nothing more is read.
     pub(crate) fn watch(
         limit: u64,
-        brake: Arc<Brake>,
+        (brake, spill): (Arc<Brake>, Arc<SpillSpace>),
         exceeded: impl FnOnce(String) + Send + 'static,
     ) -> Result<Guard, RunError> {
         if memory_stats::memory_stats().is_none() {
@@ -386,7 +386,8 @@ impl Guard {
             let mut judge = MemoryMonitor::new(limit);
             while !ended.load(Ordering::Relaxed) {
                 let held = memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem as u64);
-                match judge.looks(held, Instant::now()) {
+                let used = spill.note_memory(held);
+                match judge.looks((held, used), Instant::now()) {
                     Verdict::Read => brake.release(),
                     Verdict::Wait => brake.pull(),
                     Verdict::End(why) => {
@@ -430,7 +431,8 @@ impl MemoryMonitor {
         MemoryMonitor { limit, waiting: None }
     }
 
-    fn looks(&mut self, held: u64, now: Instant) -> Verdict {
+    /// Decides by the memory of the process, and by what of it is in use.
+    fn looks(&mut self, (held, used): (u64, u64), now: Instant) -> Verdict {
         // Without overflow: a limit may be any number.
         let part = |percent: u64| (u128::from(self.limit) * u128::from(percent) / 100) as u64;
         if held > self.limit {
@@ -440,18 +442,18 @@ impl MemoryMonitor {
             );
         }
         match &mut self.waiting {
-            None if held < part(HIGH) => Verdict::Read,
+            None if used < part(HIGH) => Verdict::Read,
             None => {
-                self.waiting = Some((now, held));
+                self.waiting = Some((now, used));
                 Verdict::Wait
             }
-            Some(_) if held < part(LOW) => {
+            Some(_) if used < part(LOW) => {
                 self.waiting = None;
                 Verdict::Read
             }
             Some((since, least)) => {
-                if held < *least {
-                    (*since, *least) = (now, held);
+                if used < *least {
+                    (*since, *least) = (now, used);
                 }
                 if now.duration_since(*since) < STALL_LIMIT {
                     return Verdict::Wait;
@@ -482,9 +484,11 @@ mod tests {
             (799, Verdict::Read),
             (1000, Verdict::Wait),
         ] {
-            assert_eq!(judge.looks(held, now), verdict, "{held}");
+            assert_eq!(judge.looks((held, held), now), verdict, "{held}");
         }
-        assert!(matches!(judge.looks(1001, now), Verdict::End(_)));
+        assert_eq!(judge.looks((900, 749), now), Verdict::Read, "some of it is free again");
+        assert_eq!(judge.looks((900, 800), now), Verdict::Wait);
+        assert!(matches!(judge.looks((1001, 0), now), Verdict::End(_)));
     }
 
     // Refutes a job that waits for ever for windows which only reading could close.
@@ -492,11 +496,11 @@ mod tests {
     fn what_never_becomes_less_ends_the_run() {
         let (mut judge, start) = (MemoryMonitor::new(1000), Instant::now());
         let after = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(judge.looks(900, start), Verdict::Wait);
-        assert_eq!(judge.looks(900, after(29)), Verdict::Wait);
-        assert_eq!(judge.looks(899, after(29)), Verdict::Wait, "it becomes less");
-        assert_eq!(judge.looks(899, after(58)), Verdict::Wait);
-        assert!(matches!(judge.looks(899, after(59)), Verdict::End(_)));
-        assert!(matches!(MemoryMonitor::new(u64::MAX).looks(u64::MAX, start), Verdict::Wait));
+        assert_eq!(judge.looks((900, 900), start), Verdict::Wait);
+        assert_eq!(judge.looks((900, 900), after(29)), Verdict::Wait);
+        assert_eq!(judge.looks((899, 899), after(29)), Verdict::Wait, "it becomes less");
+        assert_eq!(judge.looks((899, 899), after(58)), Verdict::Wait);
+        assert!(matches!(judge.looks((899, 899), after(59)), Verdict::End(_)));
+        assert!(matches!(MemoryMonitor::new(u64::MAX).looks((u64::MAX, u64::MAX), start), Verdict::Wait));
     }
 }

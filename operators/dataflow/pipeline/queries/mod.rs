@@ -2,6 +2,7 @@
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use opening::{Snapshots, open_bundle, scanned};
 use records::{RecordRows, arranged};
@@ -211,7 +212,7 @@ where
                     &selector,
                     ((schedule.clone(), late), false),
                 );
-                let parts = bounded(gathered, panes, None);
+                let parts = bounded(gathered, panes, None, Arc::clone(&context.shared));
                 scanned(posed, parts, Snapshots::new(&schema, steps), (schedule, late))
             }
             KeptVersions::Together => {

@@ -146,7 +146,8 @@ pub(super) fn asked<R: Clone + Send + Sync + 'static>(
     let (records, questions) = (records.to_vec(), questions.to_vec());
     let unanswered = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&unanswered);
-    let finished = execute(Config::threads(records.len()).unwrap(), move |worker, feeds| {
+    let count = records.iter().flat_map(|script| &script.0).map(|(records, _)| records.len()).sum();
+    let finished = execute(configured(records.len(), count), move |worker, feeds| {
         let (own, asks) = (&records[worker.index()], &questions[worker.index()]);
         let asks = Script(
             asks.0.iter().map(|(asked, word)| (asked.iter().map(question).collect(), *word)).collect(),

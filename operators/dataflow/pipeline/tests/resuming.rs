@@ -164,7 +164,7 @@ impl Source for Reader {
 /// Runs to the end, or to the break after `left` pulls of some worker.
 fn life(recorder: &Recorder, log: &Log, workers: usize, left: usize, random: &mut Random) -> bool {
     let (gate, log, seed) = (recorder.clone(), log.clone(), random.below(1 << 30) as u64);
-    let ended = execute(Config::threads(workers).unwrap(), move |worker, feeds| {
+    let ended = execute(configured(workers, seed as usize), move |worker, feeds| {
         let own = (worker.index(), workers);
         let random = Random::new(seed + worker.index() as u64);
         let breaks = if left == usize::MAX { left } else { left + 3 * worker.index() };

@@ -49,6 +49,7 @@ fn every_field_is_written() {
         anchor = "out.jsonl"
         [limits]
         memory = "3 MiB"
+        spill = "spilled"
         [[release]]
         name = "visits"
         every = "6h"

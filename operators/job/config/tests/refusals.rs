@@ -153,7 +153,8 @@ fn words_that_mean_nothing() {
         ("version = 1", "«versoin = 1", &["job.versoin", "did you mean version?"]),
         ("[privacy]", "«runing = true\n[privacy]", &["source.runing", "an unknown field"]),
         ("[[release]]", "[«limitss]\n[[release]]", &["limitss", "did you mean limits?"]),
-        ("[[release]]", "[limits]\n«disk = \"1 GB\"\n[[release]]", &["limits.disk", "give memory"]),
+        ("[[release]]", "[limits]\n«disk = \"1 GB\"\n[[release]]", &["limits.disk", "give memory or spill"]),
+        ("[[release]]", "[limits]\nspill = «\"a\"\n[[release]]", &["limits.spill", "memory beside it"]),
         ("[[release]]", "[limits]\nmemory = «\"2 gb\"\n[[release]]", &["limits.memory", "2 GB"]),
         (
             "count = { by = \"vendor\", keys = \"discover\" }",
