@@ -111,7 +111,10 @@ impl Job {
         let published = out.map(|path| self.inspect_output(path, &ledger)).transpose()?.unwrap_or_default();
         let is_new = out.is_some() && published.is_empty();
         let archived = if is_new { ledger.archived()? } else { None };
-        let lacks_archived = archived.map(|archived| self.lacking(archived));
+        // A new file may go on behind those that a rotation made of it.
+        let rotated = out.and_then(|path| sinks::newest_rotated(path, ledger.name()));
+        let lacks = archived.filter(|(until, _)| rotated.is_none_or(|held| held < *until));
+        let lacks_archived = lacks.map(|archived| self.lacking(archived));
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&LedgerKey::open(key)?).map_err(|trouble| trouble.about("key", key))?;
         self.compare_witnesses(&mut ledger, out, published)?;
@@ -336,11 +339,15 @@ impl Job {
         let privacy = &self.privacy;
         let mut ledger = self.ledger()?;
         let archived = ledger.archived()?.filter(|_| !without_archived);
-        if let (Some(archived), true) = (archived, sink.as_deref().is_some_and(Sink::is_new)) {
-            return Err(RunError::configuration(self.lacking(archived)));
-        }
         if let Some(sink) = &mut sink {
             sink.of_ledger(ledger.name()).map_err(of_out)?;
+        }
+        let lacks =
+            |sink: &Sink, until| sink.is_new() && sink.newest_position().is_none_or(|held| held < until);
+        if let Some(archived) = archived
+            && sink.as_deref().is_some_and(|sink| lacks(sink, archived.0))
+        {
+            return Err(RunError::configuration(self.lacking(archived)));
         }
         // Before a file receives anything.
         self.check_version_terms(&mut ledger, offers)?;

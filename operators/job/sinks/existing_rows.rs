@@ -280,7 +280,7 @@ impl HeldRows {
 
 impl HeldRows {
     /// Reads the newest rows of the files that a rotation has made of an output: of the one that was written last and
-    /// that holds some. The bytes of others are not looked at.
+    /// holds some, or of several that were written at one time. The bytes of others are not looked at.
     pub(super) fn read_rotated(path: &Path, format: SinkFormat) -> Option<HeldRows> {
         let written = |path: &PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
         let mut files: Vec<_> = siblings_of(path).into_iter().map(|path| (written(&path), path)).collect();
@@ -291,7 +291,18 @@ impl HeldRows {
             }
             HeldRows::read(BufReader::new(unpacked(&path).ok()?), format, false, &path).ok()
         };
-        files.into_iter().rev().filter_map(|(_, path)| read(path)).find(|held| held.newest.is_some())
+        let mut newest: Option<(_, HeldRows)> = None;
+        for (at, path) in files.into_iter().rev() {
+            if newest.as_ref().is_some_and(|(known, _)| *known != at) {
+                break;
+            }
+            if let Some(held) = read(path).filter(|held| held.newest.is_some())
+                && newest.as_ref().is_none_or(|(_, known)| known.newest < held.newest)
+            {
+                newest = Some((at, held));
+            }
+        }
+        newest.map(|(_, held)| held)
     }
 }
 

@@ -510,6 +510,12 @@ impl Drop for Sink {
 }
 
 /// Returns the error of an output that cannot be opened.
+/// Returns the position of the newest row of a ledger in the files that a rotation has made of an output.
+pub(crate) fn newest_rotated(path: &Path, ledger: &Digest) -> Option<i64> {
+    let rotated = HeldRows::read_rotated(path, SinkFormat::of(path))?;
+    rotated.newest.filter(|_| rotated.ledger == Some(*ledger)).map(|(sequence, _)| sequence)
+}
+
 fn unopened(path: &Path, error: &io::Error) -> LedgerError {
     let end = resolve_symlinks(path);
     let link = if end == path { "" } else { " is a symbolic link, and" };

@@ -381,10 +381,12 @@ mod tests {
     fn a_record_has_its_fields_in_place_and_beside_and_after_travelling() {
         let texts: Vec<String> = (0..40).map(|number| format!("key {number}")).collect();
         assert_eq!(size_of::<SourceRecord<(), ()>>(), 48);
+        let full = (0..).find(|number| Text::new(&format!("another key {number}")).code().is_none());
+        assert!(full.is_some());
         let (mut in_place, mut beside) = (0, 0);
         for first in 0..32 {
             for keys in 0..=KEYS + 1 {
-                // The empty text has a code; the others may have come when there was no room for them.
+                // The empty text has a code; for the others there is no room.
                 let key = |at: usize| if first >> at & 1 == 1 { "" } else { texts[first + at].as_str() };
                 let keys: Vec<&str> = (0..keys).map(key).collect();
                 let values: Vec<i64> = (0..(first % 5) as i64).collect();
