@@ -162,6 +162,16 @@ fn archived_lines_are_those_of_the_output() {
     let printed = scene.done(&["ledger", "lines", "job.archive", "--job", "visits"]).out;
     assert!(printed.contains("\"ledger\":\""), "{printed}");
     assert_eq!(printed, scene.read("releases.jsonl"));
+    // A new file goes on behind a rotated one; without it, rows would be missing that are in the archive alone.
+    let (here, rotated, away) =
+        (scene.at("releases.jsonl"), scene.at("releases.jsonl.1"), scene.at("moved.lines"));
+    fs::rename(&here, &rotated).unwrap();
+    scene.done(&["check", "job.toml", "--connect", "--out", "releases.jsonl"]);
+    scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    assert!(!here.exists(), "it received nothing");
+    fs::rename(&rotated, &away).unwrap();
+    let refused = scene.run(&["replay", "job.toml", "--out", "releases.jsonl"]);
+    assert!(refused.code == Some(78) && refused.err.contains("in archives"), "{}", refused.err);
 }
 
 // Refutes a test that finds nothing, and one that finds a fault where there is none.

@@ -203,6 +203,20 @@ fn a_new_file_goes_on_behind_the_ones_that_a_rotation_made_of_it() {
         assert_eq!((rows.first, rows.newest.map(|(at, _)| at)), (Some(9), Some(9)), "{moved}");
         assert_eq!(open(&path, ledger).newest_position(), Some(9));
     }
+    // Files that were written at one time.
+    let place = Place::new();
+    let path = place.file("out.jsonl");
+    for (moved, sequence) in [("out.jsonl.1", 7), ("out.jsonl.2", 5)] {
+        let other = place.file(&format!("other-{sequence}.jsonl"));
+        let mut sink = open(&other, ledger);
+        sink.put(&sealed(sequence, &[])).unwrap();
+        sink.settle().unwrap();
+        drop(sink);
+        fs::rename(&other, place.file(moved)).unwrap();
+        let file = OpenOptions::new().append(true).open(place.file(moved)).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    }
+    assert_eq!(open(&path, ledger).newest_position(), Some(7));
     // A file that is no output, and another's.
     let place = Place::new();
     fs::write(place.file("out.jsonl.1"), "no release\n").unwrap();
