@@ -297,7 +297,7 @@ impl<K: Identity + Ord + Clone> KeptKeys<K> {
         runs.iter().for_each(|key| key.store(bytes));
     }
 
-    /// Reads the names of the keys, with the numbers that they had; the keys are of nobody, in so many parts.
+    /// Reads the names of the keys, with the numbers that they had; the keys are of nobody, in this number of parts.
     pub(in crate::dataflow) fn read_names(
         &mut self,
         selector: &ContributionSelector,
@@ -319,7 +319,7 @@ impl<K: Identity + Ord + Clone> KeptKeys<K> {
         Some(())
     }
 
-    /// Reads the keys of so many rows of an empty part.
+    /// Reads the keys of this number of rows into an empty part.
     pub(in crate::dataflow) fn read(&mut self, part: usize, rows: usize, bytes: &mut &[u8]) -> Option<()> {
         let names = self.names.len() as u32;
         let KeyPart { runs, ends, .. } = self.parts.get_mut(part)?;

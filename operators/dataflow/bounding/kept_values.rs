@@ -288,12 +288,12 @@ impl<R: Rule> KeptValues<R> {
         held.iter().for_each(|held| held.store(bytes));
     }
 
-    /// Holds nothing from now on, in so many parts.
+    /// Drops everything, and makes room for this number of parts.
     pub(in crate::dataflow) fn clear_into(&mut self, parts: usize) {
         self.parts = std::iter::repeat_with(ValuePart::new).take(parts).collect();
     }
 
-    /// Reads what is held in so many runs of an empty part.
+    /// Reads the values of this number of runs into an empty part.
     pub(in crate::dataflow) fn read(&mut self, part: usize, runs: usize, bytes: &mut &[u8]) -> Option<()> {
         let KeptValues { rule, parts, .. } = self;
         let ValuePart { held, ends, heap, .. } = parts.get_mut(part)?;

@@ -216,11 +216,10 @@ impl<P: Identity + Eq + Clone> People<P> {
 
     /// Makes as many parts as there ever are, of nobody: for [merging](People::merge) those of the one part.
     pub(in crate::dataflow) fn divided(&self) -> People<P> {
-        let parts = std::iter::repeat_with(PeoplePart::new).take(PARTS).collect();
-        People { selector: self.selector.clone(), parts, index: None }
+        People::of_parts(self.selector.clone(), PARTS)
     }
 
-    /// Nobody, in so many parts: to [read](People::read) what was written.
+    /// Creates a table of nobody with this number of parts.
     pub(in crate::dataflow) fn of_parts(selector: ContributionSelector, parts: usize) -> People<P> {
         let parts = std::iter::repeat_with(PeoplePart::new).take(parts).collect();
         People { selector, parts, index: None }

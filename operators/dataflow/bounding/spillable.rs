@@ -1,7 +1,7 @@
 //! The bytes of a gathered pane, for a temporary file: what is held of its people, in the fewest bytes.
 //!
-//! They are read by the process that wrote them, and by no other, so they carry no version. Whoever reads them has
-//! checked that they are the ones that were written; a reader that finds anything else returns `None`.
+//! They are read by the process that wrote them, and by no other, so they carry no version. The file has checked
+//! by then that they are unchanged; a reader that finds anything else returns `None`.
 
 /// A held form that can be written to a temporary file and read back.
 pub trait Spillable: Sized {

@@ -146,7 +146,7 @@ pub(super) trait KeyColumn<D, P, N: RecordIdentity<D>> {
     /// Writes a part of a pane that was gathered.
     fn write(&self, place: usize, part: usize, bytes: &mut Vec<u8>);
 
-    /// Reads the names of the keys of a pane that was opened, and makes room for so many parts.
+    /// Reads the names of the keys of a pane that was opened, and makes room for this number of parts.
     fn read_names(
         &mut self,
         place: usize,

@@ -119,7 +119,7 @@ pub(super) fn spilled(directory: std::path::PathBuf) -> SpillSpace {
     SpillSpace::new(directory, (u64::MAX, 1), |_| {}).forced()
 }
 
-/// A run of so many workers, in which everything is spilled after each batch if the number of records is odd: what is
+/// A run on this number of workers, in which everything is spilled after each batch if the number of records is odd: what is
 /// released must not depend on it.
 pub(super) fn configured(workers: usize, records: usize) -> Config {
     let space = (records % 2 == 1).then(|| Arc::new(spilled(std::env::temp_dir())));

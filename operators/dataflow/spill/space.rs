@@ -60,7 +60,7 @@ redacted!(SpillSpace);
 
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the guard of memory is a part of the command"))]
 impl SpillSpace {
-    /// Keeps a process of so many workers below a limit of memory.
+    /// Creates the space of a process with this number of workers and this limit of memory.
     pub(crate) fn new(
         directory: PathBuf,
         (limit, workers): (u64, usize),
@@ -90,7 +90,7 @@ impl SpillSpace {
         SpillSpace { is_forced: true, ..self }
     }
 
-    /// Fails to read a pane back after so many.
+    /// Fails to read panes back after this number of them.
     #[cfg(test)]
     pub(in crate::dataflow) fn readable(self, panes: u64) -> SpillSpace {
         SpillSpace { readable: panes, ..self }

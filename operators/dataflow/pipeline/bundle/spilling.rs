@@ -33,7 +33,7 @@ where
     N: RecordIdentity<D>,
     T: Fn(&D) -> Time + 'static,
 {
-    /// Spills the panes that were least recently written, if the process is short of memory, after so many records more;
+    /// Spills the panes that were least recently written, if the process is short of memory, after this number of further records;
     /// those of `window` stay, which is being closed.
     pub(super) fn relieve(&mut self, window: Option<u64>, records: usize) {
         let Some(BundleSpill { spill, .. }) = &mut self.spill else { return };
@@ -78,7 +78,7 @@ where
         let spilled: usize = panes.get(&key).into_iter().flatten().map(|pane| pane.bytes).sum();
         let mut read = 0;
         if spilled.saturating_add(bytes) > largest && spilled > 0 {
-            // Who came again is held once.
+            // A person who came again is held once.
             if self.read_pane(key).is_err() {
                 return 0;
             }
