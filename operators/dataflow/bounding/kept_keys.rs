@@ -125,6 +125,15 @@ impl<K: Identity + Ord + Clone> KeptKeys<K> {
         row.checked_sub(1).map_or(0, end)..end(row)
     }
 
+    /// The key of a row that has one, by a part of its hash: keys that differ there differ. [`NONE`] of a row with several.
+    #[inline]
+    pub(in crate::dataflow) fn only_key(&self, part: usize, row: usize) -> u32 {
+        match self.keys(part).get(self.runs(part, row)) {
+            Some([key]) => self.names.hash(*key) as u32,
+            _ => NONE,
+        }
+    }
+
     /// The keys of all runs of a part.
     #[inline]
     pub(in crate::dataflow) fn keys(&self, part: usize) -> &[u32] {

@@ -217,38 +217,52 @@ impl<R: Rule> KeptValues<R> {
         mut begin: impl FnMut(&P) -> bool,
         mut add: impl FnMut(&P, u32, R::Share),
     ) {
+        for row in 0..people.rows(part) {
+            self.close_row((people, keys, part), row, work, is_ordered, &mut begin, &mut add);
+        }
+    }
+
+    /// Ends the window of one person, as [`close`](Self::close) does; what is held of the person stays.
+    #[inline]
+    pub(in crate::dataflow) fn close_row<P: Identity + Eq + Clone, K: Identity + Ord + Clone>(
+        &mut self,
+        (people, keys, part): (&People<P>, &KeptKeys<K>, usize),
+        row: usize,
+        work: &mut ValueWork<R>,
+        is_ordered: bool,
+        begin: &mut impl FnMut(&P) -> bool,
+        add: &mut impl FnMut(&P, u32, R::Share),
+    ) {
         let KeptValues { cap, rule, parts } = self;
         let ValuePart { held, ends, .. } = &mut parts[part];
         let (selector, spans) = (people.selector(), &mut work.spans);
-        for row in 0..people.rows(part) {
-            spans.clear();
-            for run in keys.runs(part, row) {
-                let Range { start, mut end } = things(ends, run);
-                if R::HOLDS_ALL {
-                    end = start + rule.cancel(&mut held[start..end]);
-                }
-                if start < end {
-                    spans.push(Span { key: keys.keys(part)[run], start, end });
-                }
+        spans.clear();
+        for run in keys.runs(part, row) {
+            let Range { start, mut end } = things(ends, run);
+            if R::HOLDS_ALL {
+                end = start + rule.cancel(&mut held[start..end]);
             }
-            if spans.is_empty() {
-                continue;
+            if start < end {
+                spans.push(Span { key: keys.keys(part)[run], start, end });
             }
-            let person = people.person(part, row);
-            if is_ordered || spans.len() > keys.most() as usize || R::HAS_IDS && spans.len() > 1 {
-                keys.in_order(selector, person, spans, |span| span.key);
-            }
-            if R::HAS_IDS && spans.len() > 1 {
-                disentangle(rule, held, spans);
-            }
-            if !begin(person) {
-                continue;
-            }
-            for span in spans.iter() {
-                let choice = LazyCell::new(|| keys.choice(selector, selector.person(person), span.key));
-                let rank = |hash| selector.rank(*choice, hash);
-                add(person, span.key, rule.share(*cap, &mut held[span.start..span.end], rank));
-            }
+        }
+        if spans.is_empty() {
+            return;
+        }
+        let person = people.person(part, row);
+        if is_ordered || spans.len() > keys.most() as usize || R::HAS_IDS && spans.len() > 1 {
+            keys.in_order(selector, person, spans, |span| span.key);
+        }
+        if R::HAS_IDS && spans.len() > 1 {
+            disentangle(rule, held, spans);
+        }
+        if !begin(person) {
+            return;
+        }
+        for span in spans.iter() {
+            let choice = LazyCell::new(|| keys.choice(selector, selector.person(person), span.key));
+            let rank = |hash| selector.rank(*choice, hash);
+            add(person, span.key, rule.share(*cap, &mut held[span.start..span.end], rank));
         }
     }
 

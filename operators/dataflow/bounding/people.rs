@@ -203,10 +203,13 @@ impl<P: Identity + Eq + Clone> People<P> {
         Place { part, waiting: ours.waiting.len() as u32 - 1 }
     }
 
-    /// The rows of all parts, each with the hash of its person.
-    pub(in crate::dataflow) fn hashes(&self) -> impl Iterator<Item = (u32, u64)> {
-        let of_row = |(row, held): (u32, &PersonRow<P>)| (row, self.selector.person(&held.person));
-        self.parts.iter().flat_map(move |part| (0..).zip(&part.rows).map(of_row))
+    /// All rows: the part, the number there, and the hash of the person.
+    pub(in crate::dataflow) fn hashes(&self) -> impl Iterator<Item = (usize, u32, u64)> {
+        self.parts.iter().enumerate().flat_map(move |(at, part)| {
+            let of_row =
+                move |(row, held): (u32, &PersonRow<P>)| (at, row, self.selector.person(&held.person));
+            (0..).zip(&part.rows).map(of_row)
+        })
     }
 
     /// The part of a person of this hash.

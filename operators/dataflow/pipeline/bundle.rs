@@ -15,7 +15,7 @@ use std::rc::Rc;
 use super::aggregation::Aggregation;
 use super::bounder::RecordFilter;
 use super::columns::{HeldMeasure, KeyColumn, KeyFunction, PlacedRecord, SharedKeys};
-use super::overlap::{FoundRow, OverlapIndex};
+use super::overlap::{ChangedRows, FoundRow, OverlapIndex};
 use super::panes::{PaneMap, PaneOf, SPARE};
 use super::protect::RecordIdentity;
 use super::unit::{People as PeopleUnit, Person};
@@ -48,6 +48,8 @@ pub(super) struct Bundle<D, P, F, N: RecordIdentity<D>, T> {
     /// The panes of windows that are being closed, gathered: the place, and true if it was made for the window alone.
     whole: BTreeMap<u64, Option<(usize, bool)>>,
     index: OverlapIndex,
+    /// True if a statistic takes back what two keys of a person both have.
+    has_ids: bool,
     /// The number of batches that were taken in.
     batches: u64,
     placed: Vec<PlacedRecord>,
@@ -64,7 +66,15 @@ pub(super) trait WindowTotals<P> {
 
     /// Takes the totals of a window: those of the window before, less those of the first people and with those of the
     /// second.
-    fn take_change(&mut self, window: u64, people: [Option<(usize, &People<P>)>; 2]);
+    fn take_change(&mut self, window: u64, people: [ChangedPeople<'_, P>; 2]);
+}
+
+/// The people of whom a window has something else than the window before, at their places.
+pub(super) struct ChangedPeople<'a, P> {
+    /// Those who were put together, if any.
+    pub(super) together: Option<(usize, &'a People<P>)>,
+    /// Of the others, rows of each pane that changed, all of whose keys count.
+    pub(super) apart: Vec<(usize, &'a People<P>, &'a [FoundRow])>,
 }
 
 /// The most rows that are put together for a window by difference, of each that its panes have. In tests more, so that it
@@ -111,6 +121,7 @@ where
             next: Vec::new(),
             whole: BTreeMap::new(),
             index: OverlapIndex::default(),
+            has_ids: false,
             batches: 0,
             placed: Vec::new(),
             spill: spill.map(BundleSpill::new),
@@ -130,6 +141,7 @@ where
         V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
     {
         let (listed, most) = (question.listed(), cap.keys());
+        self.has_ids |= <N::Rule<Q::Measure> as Rule>::HAS_IDS;
         type Shared<D, P, K, N, G> = Rc<RefCell<SharedKeys<D, P, K, N, G>>>;
         let shared = self
             .keyed
@@ -352,6 +364,8 @@ where
         self.totalled = window + 1;
         let totals = std::mem::take(&mut self.totals);
         let change = if self.keeps_index(&totals) { self.change(window) } else { None };
+        let change =
+            change.map(|change| change.map(|rows| (self.put_together(&rows.together, window), rows.apart)));
         let by_difference = |totals: &dyn WindowTotals<P>| change.is_some() && totals.have_difference();
         let whole = match totals.iter().all(|totals| by_difference(&*totals.borrow())) {
             true => None,
@@ -359,15 +373,14 @@ where
         };
         for totals in &totals {
             let mut totals = totals.borrow_mut();
-            match change {
+            match &change {
                 Some(change) if totals.have_difference() => {
-                    totals
-                        .take_change(window, change.map(|at| at.and_then(|at| Some((at, self.people(at)?)))));
+                    totals.take_change(window, change.each_ref().map(|rows| self.changed_people(rows)));
                 }
                 _ => totals.take(window, whole.and_then(|at| Some((at, self.people(at)?)))),
             }
         }
-        change.into_iter().flatten().flatten().for_each(|at| self.discard(at));
+        change.into_iter().flatten().filter_map(|(at, _)| at).for_each(|at| self.discard(at));
         self.totals = totals;
         self.give_up();
         Ok(())
@@ -379,27 +392,50 @@ where
         is_worth && totals.iter().any(|totals| totals.borrow().have_difference())
     }
 
-    /// Puts the people together who have records in the panes that a window has lost or gained since the window before:
-    /// the places of what they had there, and of what they have. `None` if it costs less to put everybody together.
-    fn change(&mut self, window: u64) -> Option<[Option<usize>; 2]> {
+    /// Finds the people who have records in the panes that a window has lost or gained since the window before: their rows
+    /// there, and here. `None` if it costs less to put everybody together.
+    fn change(&mut self, window: u64) -> Option<[ChangedRows; 2]> {
         let panes = self.panes.panes_of(window);
         let change = self.index.compare(window, &panes);
         // No record comes any more to a pane of a window that is closed.
         change.gained().for_each(|at| self.gather_all(at));
         let most = WORTH * panes.values().map(|at| self.rows(*at)).sum::<usize>();
-        let Bundle { index, people, little, unit, selector, .. } = self;
+        let Bundle { index, people, little, unit, selector, columns, has_ids, .. } = self;
+        // A record that has an id counts in one key alone, and there may be several that hold it.
+        let column = match &columns[..] {
+            [only] if !*has_ids => Some(only.borrow()),
+            _ => None,
+        };
+        let keys = column.as_ref().map_or(0, |column| column.most());
         let table = |at: usize| people.get(at).and_then(Option::as_deref);
         let hashes = |at: usize| match (table(at), little.get(at).and_then(Option::as_ref)) {
-            (Some(people), _) => people.hashes().collect(),
+            (Some(people), _) => {
+                let key = |part, row| column.as_ref().map_or(NONE, |column| column.only_key(at, part, row));
+                people.hashes().map(|(part, row, hash)| (row, hash, key(part, row as usize))).collect()
+            }
             (None, Some(little)) => {
                 let person = |item| selector.person(&(unit.person)(N::record(item)));
-                (0..).zip(little.items.iter().map(person)).collect()
+                (0..).zip(&little.items).map(|(number, item)| (number, person(item), NONE)).collect()
             }
             (None, None) => Vec::new(),
         };
         let part = |at: usize, hash: u64| table(at).map_or(0, |people| people.part_of(hash));
-        let (before, after) = index.advance(window, change, most, hashes, part)?;
-        Some([before, after].map(|rows| self.put_together(&rows, window)))
+        index.advance(window, change, (most, keys), hashes, part)
+    }
+
+    /// The people at the place where they were put together, and of these rows.
+    fn changed_people<'a>(
+        &'a self,
+        (together, apart): &'a (Option<usize>, Vec<FoundRow>),
+    ) -> ChangedPeople<'a, P> {
+        let of_pane = |rows: &'a [FoundRow]| {
+            let at = rows.first()?.place;
+            Some((at, self.people(at)?, rows))
+        };
+        ChangedPeople {
+            together: together.and_then(|at| Some((at, self.people(at)?))),
+            apart: apart.chunk_by(|one, other| one.place == other.place).filter_map(of_pane).collect(),
+        }
     }
 
     /// The number of rows at a place, or of its few records.

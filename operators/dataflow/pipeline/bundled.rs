@@ -10,8 +10,9 @@ use std::sync::Arc;
 use super::admission::Closing;
 use super::aggregation::Aggregation;
 use super::bounder::{RecordReading, StatisticPanes};
-use super::bundle::{Bundle, WindowTotals};
+use super::bundle::{Bundle, ChangedPeople, WindowTotals};
 use super::columns::{HeldMeasure, SharedKeys};
+use super::overlap::FoundRow;
 use super::protect::RecordIdentity;
 use super::unit::{People as PeopleUnit, Person};
 use crate::accounting::Interval;
@@ -209,6 +210,16 @@ where
         }
     }
 
+    /// The totals of these rows at a place, all of whose keys count.
+    fn totals_of_rows(&self, at: usize, people: &People<P>, rows: &[FoundRow]) -> KeyTotals<Q> {
+        let (keys, mut values) = (self.keys.borrow(), self.values.borrow_mut());
+        let Some(keys) = keys.of(at) else { return Vec::new() };
+        let rows = rows.iter().map(|found| (found.part, found.row as usize));
+        values.close_rows(at, people, keys, rows, |share, total| {
+            self.question.add(total.get_or_insert_default(), share);
+        })
+    }
+
     fn finish(&mut self, window: u64, totals: KeyTotals<Q>) {
         if Q::HAS_DIFFERENCE {
             self.last.clone_from(&totals);
@@ -235,28 +246,44 @@ where
         self.finish(window, totals);
     }
 
-    fn take_change(&mut self, window: u64, people: [Option<(usize, &People<P>)>; 2]) {
-        let [gone, come] = people.map(|people| self.totals(people, &mut Closing::of_everybody()));
+    fn take_change(&mut self, window: u64, people: [ChangedPeople<'_, P>; 2]) {
+        let [gone, come] = people.map(|ChangedPeople { together, apart }| {
+            let mut totals = self.totals(together, &mut Closing::of_everybody());
+            for (at, people, rows) in apart {
+                totals = joined(&self.question, totals, self.totals_of_rows(at, people, rows));
+            }
+            totals
+        });
         let before = std::mem::take(&mut self.last);
         let totals = exchanged(&self.question, before, gone, come);
         self.finish(window, totals);
     }
 }
 
-/// Totals without some that are in them, and with others.
-fn exchanged<Q: Aggregation>(
-    question: &Q,
-    mut totals: KeyTotals<Q>,
-    gone: KeyTotals<Q>,
-    come: KeyTotals<Q>,
-) -> KeyTotals<Q> {
+/// Totals with others.
+fn joined<Q: Aggregation>(question: &Q, mut totals: KeyTotals<Q>, others: KeyTotals<Q>) -> KeyTotals<Q> {
     let mut new = Vec::new();
-    for (key, total) in come {
+    for (key, total) in others {
         match totals.binary_search_by(|(held, _)| held.cmp(&key)) {
             Ok(at) => question.join(&mut totals[at].1, &total),
             Err(_) => new.push((key, total)),
         }
     }
+    if !new.is_empty() {
+        totals.append(&mut new);
+        totals.sort_by(|(one, _), (other, _)| one.cmp(other));
+    }
+    totals
+}
+
+/// Totals without some that are in them, and with others.
+fn exchanged<Q: Aggregation>(
+    question: &Q,
+    totals: KeyTotals<Q>,
+    gone: KeyTotals<Q>,
+    come: KeyTotals<Q>,
+) -> KeyTotals<Q> {
+    let mut totals = joined(question, totals, come);
     let mut is_left = vec![true; totals.len()];
     for (key, total) in gone {
         if let Ok(at) = totals.binary_search_by(|(held, _)| held.cmp(&key)) {
@@ -265,10 +292,6 @@ fn exchanged<Q: Aggregation>(
     }
     let mut is_left = is_left.into_iter();
     totals.retain(|_| is_left.next() == Some(true));
-    if !new.is_empty() {
-        totals.append(&mut new);
-        totals.sort_by(|(one, _), (other, _)| one.cmp(other));
-    }
     totals
 }
 

@@ -116,6 +116,12 @@ pub(super) trait KeyColumn<D, P, N: RecordIdentity<D>> {
     /// The number of things that are held in a part of a pane.
     fn held(&self, place: usize, part: usize) -> usize;
 
+    /// The most keys of a person that count.
+    fn most(&self) -> usize;
+
+    /// The [only key](KeptKeys::only_key) of a row of a pane that was gathered.
+    fn only_key(&self, place: usize, part: usize, row: usize) -> u32;
+
     /// Takes in another pane's things, whose persons were [merged](People::merge).
     fn merge(&mut self, into: usize, from: usize, people: &People<P>, merged: &[Merged]);
 
@@ -323,6 +329,14 @@ where
         of_measures.fold(of_keys, usize::max)
     }
 
+    fn most(&self) -> usize {
+        self.most as usize
+    }
+
+    fn only_key(&self, place: usize, part: usize, row: usize) -> u32 {
+        self.panes.get(place).map_or(NONE, |keys| keys.only_key(part, row))
+    }
+
     fn merge(&mut self, into: usize, from: usize, people: &People<P>, merged: &[Merged]) {
         let Ok([Some(ours), Some(theirs)]) = self.panes.open.get_disjoint_mut([into, from]) else { return };
         let merged = ours.merge(people, theirs, merged);
@@ -508,6 +522,28 @@ impl<D, N: RecordIdentity<D>, M: Measure, V> HeldMeasure<D, N, M, V> {
         for part in 0..people.parts() {
             values.close((people, keys, part), work, is_ordered, &mut begin, |person, key, share| {
                 add(person, keys.names().key(key), share, &mut totals[key as usize]);
+            });
+        }
+        keys.tallies(totals)
+    }
+
+    /// The totals by key of these rows of a pane that was gathered, each a part and a row there.
+    pub(super) fn close_rows<P: Person, K: super::aggregation::GroupingKey, T>(
+        &mut self,
+        place: usize,
+        people: &People<P>,
+        keys: &KeptKeys<K>,
+        rows: impl Iterator<Item = (usize, usize)>,
+        mut add: impl FnMut(M::Share, &mut Option<T>),
+    ) -> Vec<(K, T)> {
+        let HeldMeasure { panes, work, .. } = self;
+        let Some(values) = panes.get_mut(place) else { return Vec::new() };
+        let mut totals: Vec<Option<T>> = Vec::new();
+        totals.resize_with(keys.names().len(), || None);
+        for (part, row) in rows {
+            let begin = &mut |_: &P| true;
+            values.close_row((people, keys, part), row, work, false, begin, &mut |_: &P, key, share| {
+                add(share, &mut totals[key as usize]);
             });
         }
         keys.tallies(totals)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use super::neighbours::{pair, without};
 use super::*;
@@ -12,6 +13,10 @@ use crate::mechanisms::{Exponential, Grid};
 const KEYS: usize = 2;
 const PER_KEY: i128 = 3;
 const RUNS: u64 = 400;
+
+/// What is released with and without one person, by seed.
+static PAIRS: LazyLock<Vec<[Vec<Sealed>; 2]>> =
+    LazyLock::new(|| (0..RUNS).map(|seed| pair(seed, release)).collect());
 
 /// The key of a record, by one function for all statistics.
 fn key(event: &Event) -> u32 {
@@ -80,9 +85,8 @@ fn difference([one, other]: &[Vec<i128>; 2], number: usize) -> i128 {
 #[test]
 fn what_is_kept_of_a_person_is_the_same_for_all_that_share() {
     let mut without_sum = 0;
-    for seed in 0..RUNS {
-        let sealed = pair(seed, release);
-        let [count, sum, mean, values] = ["count", "sum", "mean", "values"].map(|name| moved(&sealed, name));
+    for (seed, sealed) in PAIRS.iter().enumerate() {
+        let [count, sum, mean, values] = ["count", "sum", "mean", "values"].map(|name| moved(sealed, name));
         for (cell, numbers) in &sum {
             let people = difference(numbers, 0);
             assert!(people == 0 || count.contains_key(cell), "seed {seed}: {cell:?} is kept for a sum alone");
@@ -116,11 +120,10 @@ fn one_person_moves_a_bundle_by_no_more_than_all_of_it_is_charged() {
     let released = [("count", 1, PER_KEY, 1.0), ("sum", 2, 50, 1.0), ("mean", 2, 81 * PER_KEY, 0.7)];
     let released = released.into_iter().chain([("mean", 1, PER_KEY, 0.3)]);
     let mut most = 0.0f64;
-    for seed in 0..RUNS {
-        let sealed = pair(seed, release);
+    for (seed, sealed) in PAIRS.iter().enumerate() {
         let mut windows: BTreeMap<Time, f64> = BTreeMap::new();
         for (name, number, each, share) in released.clone() {
-            for ((start, _), numbers) in moved(&sealed, name) {
+            for ((start, _), numbers) in moved(sealed, name) {
                 let part = difference(&numbers, number) as f64 / each as f64;
                 *windows.entry(start).or_default() += share * part * part / KEYS as f64;
             }
