@@ -1,6 +1,6 @@
 //! The names that a rotation gives to a log or an output, and the order in which it gave them.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,14 @@ pub(super) struct RotationName {
     mark: RotationMark,
     /// True if a word stands in it, as a person would put it there.
     pub(super) has_word: bool,
+}
+
+/// The place of a rotated file among those of its log.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum RotationPlace {
+    Unknown,
+    Number(Reverse<u64>),
+    Date(String),
 }
 
 impl RotationName {
@@ -80,6 +88,15 @@ impl RotationName {
     /// Returns true if one rotation gives both names.
     pub(super) fn is_like(&self, other: &RotationName) -> bool {
         self.shape == other.shape
+    }
+
+    /// The place in the order of rotation, the oldest first, among the names that one rotation gives.
+    pub(super) fn place(&self) -> RotationPlace {
+        match &self.mark {
+            RotationMark::Other => RotationPlace::Unknown,
+            RotationMark::Number(number) => RotationPlace::Number(Reverse(*number)),
+            RotationMark::Date(digits) => RotationPlace::Date(digits.clone()),
+        }
     }
 
     /// Compares the times at which two files were rotated, the earlier first; `None` where the names do not say.

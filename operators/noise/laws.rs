@@ -10,7 +10,7 @@ const DRAWS: usize = 2_000_000;
 
 /// The number of draws where nothing is to be refuted.
 fn draws_that_fit() -> usize {
-    size(250_000, DRAWS)
+    size(125_000, DRAWS)
 }
 
 /// One magnitude a block, the edge of that, and two sizes of wider blocks.
@@ -101,7 +101,7 @@ fn gaussian_draws_fit_the_exact_law_at_every_scale() {
 
 #[test]
 fn the_fast_path_and_the_plain_path_have_one_law() {
-    let count = size(100_000, DRAWS);
+    let count = size(40_000, DRAWS);
     for (seed, scale) in ["0.3", "2", "50", "1048576"].into_iter().enumerate() {
         let mut noise = NoiseSource::seeded(300 + seed as u64);
         let plain = (0..count).map(|_| plain::laplace(ratio(scale), &mut noise));
@@ -194,7 +194,7 @@ fn tails_are_those_of_the_law() {
     let weight = |z: i64| (-(z * z) as f64 / 200.0).exp();
     let total: f64 = (-200..=200).map(weight).sum();
     let tail: f64 = 2.0 * (41..=200).map(weight).sum::<f64>() / total;
-    let draws_made = 4 * DRAWS;
+    let draws_made = size(DRAWS, 4 * DRAWS);
     let beyond = draws(&gaussian("10"), 503, draws_made).into_iter().filter(|z| z.abs() >= 41).count();
     binomial_within(beyond, draws_made, tail);
 
@@ -252,7 +252,7 @@ fn the_widest_blocks_fill_all_their_low_bits() {
 fn polynomial_draws_fit_their_law_and_keep_their_bound() {
     for (bound, exponent) in [(1u64, 3u32), (2, 1), (10, 2), (1000, 5)] {
         let law = Polynomial::new(bound, exponent).unwrap();
-        let sample = draws(&law, 600, 300_000);
+        let sample = draws(&law, 600, size(100_000, 300_000));
         assert!(sample.iter().all(|z| z.unsigned_abs() < bound));
         if bound > 1 {
             let square = (bound * bound) as f64;

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::accounting::Interval;
 use crate::ledger::{Name, ReleaseId, ReleaseStatus};
+use crate::noise::goodness::full;
 
 struct Place(PathBuf);
 
@@ -121,7 +122,8 @@ fn a_file_that_was_torn_anywhere_ends_as_if_it_never_was() {
         let place = Place::new();
         let whole = put(&place.file(name), &rows());
         for length in 0..=whole.len() {
-            for zeros in [0, 3] {
+            // In an ordinary run, each length with one of the two.
+            for zeros in [0, 3].into_iter().filter(|zeros| full() || zeros % 2 == length % 2) {
                 let path = place.file(&format!("{length}-{zeros}-{name}"));
                 fs::write(&path, [&whole[..length], &vec![0; zeros]].concat()).unwrap();
                 assert!(put(&path, &rows()) == whole, "{name} cut at {length} with {zeros} zeros");

@@ -1,13 +1,12 @@
 //! An input, opened: its reading thread, and the parts that workers take of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::{fmt, fs, io, thread};
+use std::{fmt, fs, thread};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::accord::{ClusterLinks, InputAgreement};
-use super::bytes::Packing;
 #[cfg(feature = "arrow")]
 use super::columnar::{WantedColumns, read_columns};
 use super::cutter::Sizes;
@@ -16,6 +15,7 @@ use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe, follo
 use super::identity::PersonIdentity;
 use super::line_reader::LineCheck;
 use super::lines::{Combined, CsvColumns, LineFormat, WantedNames};
+use super::listing::{once_each, packed_twice, some_files};
 use super::maker::Made;
 use super::maker::Maker;
 use super::milestones::Milestones;
@@ -29,7 +29,6 @@ use super::synthetic::SyntheticLog;
 use super::wanted::{CellLayout, FieldRequirements};
 use crate::dataflow::{Clock, Peers, SourceError};
 use crate::http::HttpServer;
-use crate::invalid::found_by;
 use crate::job::config::{Protected, RecordFormat, SYNTHETIC_FIELDS, SourcePlace, SourceSpec};
 use crate::time::Span;
 
@@ -211,7 +210,7 @@ pub(super) fn open_in(
         // It may have no segment yet.
         SourcePlace::Files(_) if receiver.is_some() => Vec::new(),
         SourcePlace::Files(path) => {
-            let files = some_files(path)?;
+            let files = once_each(some_files(path)?);
             if !is_live {
                 packed_twice(&files).for_each(|warning| wanted.survey.warn(&warning));
             }
@@ -420,154 +419,5 @@ impl SourceInput {
 impl fmt::Debug for SourceInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Input(<private>)")
-    }
-}
-
-// The files of a source.
-
-/// A warning for each file of an input that ends which lies packed beside itself, as `gzip -k` leaves it.
-fn packed_twice(files: &[PathBuf]) -> impl Iterator<Item = String> {
-    let packed = files.iter().filter(|file| Packing::of(file) != Packing::Plain);
-    let pairs = packed.map(|file| (file, file.with_extension(""))).filter(|(_, plain)| files.contains(plain));
-    pairs.map(|(file, plain)| {
-        let (file, plain) = (file.display(), plain.display());
-        format!("{file} is counted beside {plain}; if it is the packed copy, its lines count twice: remove one of them")
-    })
-}
-
-/// The endings of files that are packed in a way which is not read.
-const UNREAD: [&str; 7] = ["xz", "Z", "lzma", "lz4", "lz", "7z", "zip"];
-
-/// The files of a path, in the order of their names: all regular files of a directory, all matches of a
-/// pattern, or the file itself.
-pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    let place = path.display().to_string();
-    let lost = |error: io::Error| {
-        SourceError::lost(&place).because(format!("found {}; give a file that can be read", found_by(&error)))
-    };
-    if path.is_dir() {
-        return in_order(fs::read_dir(path).map_err(lost)?.filter_map(|entry| match entry {
-            Ok(entry) if entry.path().is_file() => Some(Ok(entry.path())),
-            Ok(_) => None,
-            Err(error) => Some(Err(lost(error))),
-        }));
-    }
-    let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']));
-    match pattern {
-        Some(pattern) if !path.exists() => {
-            let no_pattern = |_| {
-                SourceError::lost(&place).because("no pattern of files; give a path, or one with * in it")
-            };
-            // Of the last part the names are compared here: one that is no UTF-8 is a name too.
-            let (directories, name) = match pattern.rsplit_once('/') {
-                Some(("", name)) => ("/", name),
-                Some(parts) => parts,
-                None => (".", pattern),
-            };
-            let name = glob::Pattern::new(name).map_err(no_pattern)?;
-            let mut found = Vec::new();
-            for directory in glob::glob(directories).map_err(no_pattern)? {
-                let directory = directory.map_err(|error| lost(error.into()))?;
-                let entries = match fs::read_dir(&directory) {
-                    Ok(entries) => entries,
-                    Err(error)
-                        if matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::NotFound) =>
-                    {
-                        continue;
-                    }
-                    Err(error) => return Err(lost(error)),
-                };
-                for entry in entries {
-                    let entry = entry.map_err(lost)?.file_name();
-                    let file = match pattern.contains('/') {
-                        true => directory.join(&entry),
-                        false => PathBuf::from(&entry),
-                    };
-                    if name.matches(&entry.to_string_lossy()) && file.is_file() {
-                        found.push(Ok(file));
-                    }
-                }
-            }
-            in_order(found.into_iter())
-        }
-        _ => fs::metadata(path).map(|_| vec![path.to_owned()]).map_err(lost),
-    }
-}
-
-fn in_order(files: impl Iterator<Item = Result<PathBuf, SourceError>>) -> Result<Vec<PathBuf>, SourceError> {
-    let files = files.map(|file| match file {
-        Ok(file) if file.extension().is_some_and(|ending| UNREAD.iter().any(|unread| ending == *unread)) => {
-            let why = "it is packed in a way that is not read; pack it with gzip, bzip2 or zstd, or give a path that does not \
-                       match it";
-            Err(SourceError::refused(file.display().to_string()).because(why))
-        }
-        file => file,
-    });
-    let mut files = files.collect::<Result<Vec<PathBuf>, SourceError>>()?;
-    files.sort();
-    Ok(files)
-}
-
-/// The files of a path, as in [`files`]; an error where there is none.
-pub(super) fn some_files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    match files(path)? {
-        files if files.is_empty() => Err(SourceError::lost(path.display().to_string())
-            .because("no file is there; give a path that leads to some")),
-        files => Ok(files),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::job::sources::tests::Place;
-
-    #[test]
-    fn files_are_taken_by_their_names() {
-        let place = Place::new("places");
-        for name in ["b.csv", "a.csv", "a.txt", "c[1].csv"] {
-            place.write(name, "x");
-        }
-        fs::create_dir(place.path("d.csv")).unwrap();
-        let names = |path: &str| {
-            let found = some_files(&place.path(path))?;
-            Ok::<_, SourceError>(
-                found
-                    .iter()
-                    .map(|file| file.file_name().unwrap().to_str().unwrap().to_owned())
-                    .collect::<Vec<_>>(),
-            )
-        };
-        assert_eq!(names("*.csv").unwrap(), ["a.csv", "b.csv", "c[1].csv"]);
-        assert_eq!(names("").unwrap(), ["a.csv", "a.txt", "b.csv", "c[1].csv"]);
-        assert_eq!(names("a.txt").unwrap(), ["a.txt"]);
-        assert_eq!(names("c[1].csv").unwrap(), ["c[1].csv"], "a file that is named as a pattern would be");
-        for gone in ["nothing", "*.gz", "d.csv", "d.csv/x", "***"] {
-            let gone = names(gone).unwrap_err();
-            assert!(!gone.is_refused() && gone.to_string().contains("; give "), "{gone}");
-        }
-    }
-
-    // Refutes a file that a pattern leaves out for its name, one that is read though it cannot be unpacked, and a copy
-    // that counts twice without a word.
-    #[test]
-    fn every_file_of_a_pattern_is_read_or_refused() {
-        use std::os::unix::ffi::OsStrExt;
-        let place = Place::new("patterns");
-        fs::create_dir_all(place.path("one/logs")).unwrap();
-        for name in [&b"a b.log"[..], b"x\xff.log", b"new\nline.log", b"other.txt"] {
-            fs::write(place.path("one/logs").join(std::ffi::OsStr::from_bytes(name)), "x").unwrap();
-        }
-        for pattern in ["one/logs/*.log", "o*/logs/*.log", "*/*/*.log"] {
-            assert_eq!(some_files(&place.path(pattern)).unwrap().len(), 3, "{pattern}");
-        }
-        let twice = ["a b.log", "a b.log.gz", "c.log.gz"].map(PathBuf::from);
-        let warnings: Vec<String> = packed_twice(&twice).collect();
-        assert_eq!(warnings.len(), 1);
-        assert!(warnings[0].starts_with("a b.log.gz is counted beside a b.log; "), "{warnings:?}");
-        place.write("one/logs/a.log.xz", "x");
-        let refused = some_files(&place.path("one/logs/*")).unwrap_err();
-        assert!(refused.is_refused() && refused.to_string().contains("a.log.xz: "), "{refused}");
     }
 }

@@ -33,6 +33,7 @@ mod identity;
 mod input;
 mod line_reader;
 mod lines;
+mod listing;
 mod maker;
 mod milestones;
 mod number;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 mod alike;
 mod following;
+mod many;
 mod oracle;
 mod processes;
 mod refusals;

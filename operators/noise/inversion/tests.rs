@@ -1,7 +1,7 @@
 //! Ties, tails and places: what a statistical test of whole draws would see too seldom.
 
 use super::*;
-use crate::noise::goodness::{Bins, binomial_within};
+use crate::noise::goodness::{Bins, binomial_within, size};
 
 /// `q(m) = m / scale`, written out once more so that this file can be read alone.
 struct Exponential {
@@ -188,7 +188,7 @@ fn tails_fit_their_law_behind_any_block() {
         let mut noise = NoiseSource::seeded(seed);
         let start = 9 * reach as i64;
         let mut tails = Vec::new();
-        while tails.len() < 100_000 {
+        while tails.len() < size(40_000, 100_000) {
             tails.extend(table.tail(&mut noise).map(|magnitude| magnitude as i64));
         }
         let weight = |z: i64| if z >= start { (-((z * z) as f64) / 2000.0).exp() } else { 0.0 };
@@ -196,7 +196,9 @@ fn tails_fit_their_law_behind_any_block() {
 
         // And the share of the tail, which rests on the same numbers.
         let whole = |z: i64| (-((z * z) as f64) / 2000.0).exp();
-        Bins::new(400, 100, whole).test((0..300_000).map(|_| table.draw(&mut noise))).assert_fits();
+        Bins::new(400, 100, whole)
+            .test((0..size(100_000, 300_000)).map(|_| table.draw(&mut noise)))
+            .assert_fits();
     }
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::content::{Comparison, Content, prefix};
+use super::content::{Comparison, Content, is_torn, prefix};
 use super::file::{FileId, FoundFile};
 use super::files::{FollowedPath, name_within, present};
 use super::position::{FileNode, changed};
@@ -16,6 +16,7 @@ use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, logs_of, name_of, siblings_of};
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress};
+use crate::job::sources::listing::PATTERN;
 use crate::job::sources::reader::{ReadStop, unreadable};
 
 /// The likeness of a rotated file to those that were read.
@@ -42,6 +43,12 @@ fn in_order(mut files: Vec<RotatedFile>) -> Vec<(PathBuf, FileId)> {
     files.into_iter().map(|(_, _, path, id)| (path, id)).collect()
 }
 
+/// Returns true for a packed file that ends too soon.
+fn is_unfinished(path: &Path) -> bool {
+    let unpacked = bytes::of_file(path, &Progress::of(None));
+    unpacked.and_then(|mut file| io::copy(&mut file, &mut io::sink())).is_err_and(|error| is_torn(&error))
+}
+
 impl FollowedPath<'_> {
     /// Reads the files that a rotation has put between the newest file that was found and the one that now has its
     /// name. Returns the doubts.
@@ -56,7 +63,11 @@ impl FollowedPath<'_> {
         let since = newest.map(|newest| newest.changed).into_iter().chain(seen).min().unwrap_or(0);
         let (mut later, mut doubts) = (Vec::new(), Vec::new());
         for (path, facts) in self.unread(siblings_of(log))? {
-            let Some(name) = RotationName::of(log, &path) else { continue };
+            let Some(name) =
+                RotationName::of(log, &path).filter(|_| newest.is_none_or(|newest| newest.path != path))
+            else {
+                continue;
+            };
             let order = known.as_ref().and_then(|known| known.order(&name));
             let is_like = known.as_ref().is_some_and(|known| known.is_like(&name));
             let changed = changed(&facts);
@@ -123,19 +134,21 @@ impl FollowedPath<'_> {
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let directories = directory.unwrap_or(Path::new(".")).to_string_lossy().into_owned();
         let mut of_log: BTreeMap<PathBuf, Vec<(PathBuf, FileId)>> = BTreeMap::new();
-        for directory in glob::glob(&directories).into_iter().flatten().flatten() {
+        for directory in glob::glob_with(&directories, PATTERN).into_iter().flatten().flatten() {
             let Ok(entries) = fs::read_dir(&directory) else { continue };
             let paths = entries.flatten().map(|entry| match self.path.parent() {
                 Some(parent) if !parent.as_os_str().is_empty() => entry.path(),
                 _ => PathBuf::from(entry.file_name()),
             });
             for (path, facts) in self.unread(paths.collect())? {
-                if changed(&facts) < seen || pattern.matches_path(&path) {
+                if changed(&facts) < seen || pattern.matches_path_with(&path, PATTERN) {
                     continue;
                 }
                 let names = name_of(&path).map(|name| logs_of(&name).collect::<Vec<_>>());
                 let log = names.into_iter().flatten().map(|name| path.with_file_name(name)).find(|log| {
-                    pattern.matches_path(log) && RotationName::of(log, &path).is_some() && !logs.contains(log)
+                    pattern.matches_path_with(log, PATTERN)
+                        && RotationName::of(log, &path).is_some()
+                        && !logs.contains(log)
                 });
                 if let Some(log) = log {
                     of_log.entry(log).or_default().push((path, FileId::of(&facts)));
@@ -181,7 +194,7 @@ impl FollowedPath<'_> {
         Ok(with_facts.collect())
     }
 
-    fn has(&self, id: FileId) -> bool {
+    pub(super) fn has(&self, id: FileId) -> bool {
         self.known.values().chain(self.done.iter().map(|done| &done.file)).any(|file| file.id == id)
     }
 
@@ -202,15 +215,24 @@ impl FollowedPath<'_> {
         for file in self.known.values().chain(done).filter(|file| file.has_lines) {
             let is_sure = match file.content.compare(path)? {
                 Comparison::Other => continue,
+                // A log that grows may be like any other for a moment; of two whole files that are equal one counts.
                 Comparison::Continues(mut rest) => {
-                    file.content.is_strong() && prefix(&mut rest, 1)?.is_empty()
+                    (file.content.is_strong() || !file.is_log || !file.is_listed)
+                        && prefix(&mut rest, 1)?.is_empty()
                 }
-                Comparison::Shorter => match Content::begins(path, &file.path) {
-                    Ok(false) => continue,
-                    Ok(true) => is_long,
-                    // It is gone.
-                    Err(_) => false,
-                },
+                Comparison::Shorter => {
+                    let begins = match file.is_open() {
+                        true => file.begins_with(path),
+                        false => Content::begins(path, &file.path),
+                    };
+                    match begins {
+                        Ok(false) => continue,
+                        // Of one in the making there is more, which is not known yet.
+                        Ok(true) => is_long || is_unfinished(path),
+                        // It is gone.
+                        Err(_) => false,
+                    }
+                }
             };
             if is_sure {
                 return Ok(Likeness::Copy);

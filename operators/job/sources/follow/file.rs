@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::content::{Comparison, Content};
+use super::content::{Comparison, Content, prefix};
 use super::position;
 use super::position::{FileNode, FilePosition};
 use super::{SETTLED, deal};
@@ -94,6 +94,8 @@ pub(super) struct FollowedFile {
     /// True if the last look has found it changed since it was read, and the time at which one last found it unchanged.
     pub(super) is_touched: bool,
     pub(super) untouched_at: SystemTime,
+    /// True if it was cut and written anew, though it begins with what was read.
+    pub(super) is_cut: bool,
     /// True if it had no name in any directory when it was read.
     is_removed: bool,
     pub(super) content: Content,
@@ -137,6 +139,7 @@ impl FollowedFile {
             is_log: false,
             is_touched: false,
             untouched_at: SystemTime::now(),
+            is_cut: false,
             is_removed: false,
             content: Content::default(),
             has_lines: false,
@@ -215,6 +218,24 @@ impl FollowedFile {
         Ok(io::copy(&mut rest.take(left + 1), &mut io::sink())? > left)
     }
 
+    /// Returns true if it has these bytes behind what was read, to their end.
+    pub(super) fn goes_on_with(&self, mut rest: impl Read) -> io::Result<bool> {
+        let Some((file, _)) = self.now()? else { return Ok(true) };
+        let mut own = Positioned { file: &file, at: self.content.length() };
+        loop {
+            let part = prefix(&mut rest, 64 << 10)?;
+            if part.is_empty() || prefix(&mut own, part.len())? != part {
+                return Ok(part.is_empty());
+            }
+        }
+    }
+
+    /// Returns true if the open file has a name somewhere; `None` if it is not open.
+    pub(super) fn is_linked(&self) -> io::Result<Option<bool>> {
+        let linked = self.open.as_ref().map(|file| Ok(file.metadata()?.nlink() > 0));
+        linked.transpose()
+    }
+
     /// Returns true if it begins with the whole text of another file, as far as can be seen.
     pub(super) fn begins_with(&self, other: &Path) -> io::Result<bool> {
         match self.now()? {
@@ -261,6 +282,11 @@ impl FollowedFile {
         (self.path, self.id, self.open, self.packed) = (found.path, found.id, found.open, None);
         self.node = found.node;
         (self.is_listed, self.packing) = (true, Packing::of(&self.path));
+    }
+
+    /// Opens it again under a name that is none of the source's.
+    pub(super) fn reopen(&mut self, found: FoundFile) {
+        (self.path, self.open, self.grown) = (found.path, found.open, Instant::now());
     }
 
     /// Ends it, and returns the file itself, whose new content begins anew.
@@ -337,7 +363,8 @@ impl FollowedFile {
     ) -> Result<Caught, PlainError> {
         if self.open.is_none() {
             let facts = fs::metadata(&self.path)?;
-            if FileId::of(&facts) != self.id || facts.len() == self.content.length() {
+            let is_as_it_was = facts.len() == self.content.length() && facts.modified().ok() == self.written;
+            if FileId::of(&facts) != self.id || is_as_it_was && !self.is_cut {
                 return Ok(Caught::Up);
             }
             let file = File::open(&self.path)?;
@@ -352,7 +379,8 @@ impl FollowedFile {
         self.is_removed = facts.nlink() == 0;
         let written = facts.modified().ok();
         let is_touched = std::mem::replace(&mut self.written, written) != written;
-        if facts.len() < self.content.length() || is_touched && !self.content.is_of(file)? {
+        let is_cut = std::mem::take(&mut self.is_cut) || facts.len() < self.content.length();
+        if is_cut || is_touched && !self.content.is_of(file)? {
             return Ok(Caught::Replaced);
         }
         let end = facts.len().min(until);

@@ -12,35 +12,28 @@
 //!   is none the watermark stands still.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use super::SETTLED;
 use super::content::Comparison;
+use super::done::DoneFile;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
-use super::missed::LONG;
-use super::position::{FilePosition, changed};
-use super::resume::Reference;
-use super::{POLL_INTERVAL, SETTLED};
+use super::open::most_open;
+use super::position::FilePosition;
 use crate::dataflow::SourceError;
-use crate::job::rotation::{RotationName, is_rotated, rotated_logs, siblings_of};
+use crate::job::rotation::{RotationName, RotationPlace, is_rotated, rotated_logs, siblings_of};
 use crate::job::sources::accord::InputAgreement;
 use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
-use crate::job::sources::input::files;
+use crate::job::sources::listing::{PATTERN, files};
 use crate::job::sources::milestones::Milestones;
 use crate::job::sources::reader::{ReadStop, TextFormat, unreadable};
 use crate::job::sources::survey::Survey;
 use crate::time::Time;
-
-/// The number of files that are held open. Of more, those that were not written for the longest time are
-/// closed, and opened again where they grow.
-const HELD_OPEN: usize = 64;
-
-/// The number of files that were read to their end and are gone, whose copies are still known.
-const REMEMBERED: usize = 64;
 
 /// The time after which a source without a file is reported.
 const MISSED: Duration = Duration::from_secs(10);
@@ -58,8 +51,12 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) format: &'a TextFormat,
     /// The files by the name that is the same for all processes.
     pub(super) known: BTreeMap<String, FollowedFile>,
-    /// The files that are done, the newest last.
+    /// The files that are done.
     pub(super) done: VecDeque<DoneFile>,
+    /// The most files that were followed at one time.
+    pub(super) most_known: usize,
+    /// The number of files that are held open.
+    pub(super) most_open: usize,
     /// The files that hold nothing but what was read, with their length at that time.
     copies: BTreeMap<FileId, u64>,
     /// The files that may become copies, with their length and the time since which they have it.
@@ -80,9 +77,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) is_shared: bool,
     pub(super) milestones: &'a Milestones,
     pub(super) survey: Arc<Survey>,
-    /// The logs that were cut since the last look, each with the copy of what was read of it.
-    pub(super) cut: Vec<(PathBuf, Reference)>,
-    /// The time since the look before this one.
+    /// The time of the look before this one, and how long ago it was.
+    pub(super) looked_at: SystemTime,
     pub(super) unseen: Duration,
     /// The reasons of input gaps that were found since the last look.
     pub(super) lost: Vec<String>,
@@ -95,11 +91,10 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     missed: Option<(Instant, bool)>,
 }
 
-/// A file that was read to its end and has no name any more.
-pub(super) struct DoneFile {
-    pub(super) name: String,
-    pub(super) file: FollowedFile,
-}
+/// The place of a file among those of its log: those that had been rotated when they were first seen, by their first names,
+/// and then those that were first seen as the log.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FileAge(bool, Option<RotationPlace>, u64);
 
 /// What a look at the files has found.
 pub(super) struct Present {
@@ -123,6 +118,8 @@ enum NewFile {
     Copy,
     /// It goes on behind what was read of this file.
     Continuation(String),
+    /// What this file has must be read first.
+    AfterReading(String),
     /// It may be a copy in the making.
     Undecided,
 }
@@ -140,6 +137,8 @@ impl<'a> FollowedPath<'a> {
             format,
             known: BTreeMap::new(),
             done: VecDeque::new(),
+            most_known: 0,
+            most_open: most_open(),
             copies: BTreeMap::new(),
             undecided: BTreeMap::new(),
             generations: BTreeMap::new(),
@@ -151,7 +150,7 @@ impl<'a> FollowedPath<'a> {
             accord,
             milestones,
             survey,
-            cut: Vec::new(),
+            looked_at: SystemTime::now(),
             unseen: Duration::ZERO,
             lost: Vec::new(),
             gap_spans: Vec::new(),
@@ -169,18 +168,19 @@ impl<'a> FollowedPath<'a> {
         progress: &Arc<Progress>,
     ) -> Result<Present, ReadStop> {
         self.unseen = unseen;
+        let began = SystemTime::now();
         let Listed { is_there, is_whole } = self.list(unseen, dealer, progress)?;
+        self.notice_cuts().map_err(|error| unreadable(&self.path.display().to_string(), &error))?;
         let mut complete = is_there && self.undecided.is_empty();
-        let mut names: Vec<String> = self.known.keys().cloned().collect();
-        // What a file without a name holds may have been packed under another one, which is read first.
-        names.sort_by_key(|name| self.known.get(name).is_some_and(|file| !file.is_listed));
-        for some in names.chunks(HELD_OPEN) {
+        let names = self.reading_order();
+        for some in names.chunks(self.most_open) {
             for name in some {
                 complete &= self.read_file(name, u64::MAX, dealer, progress)?;
             }
             self.close_some();
         }
         self.notice_copies();
+        self.looked_at = began;
         Ok(Present { is_complete: complete, is_whole })
     }
 
@@ -207,7 +207,7 @@ impl<'a> FollowedPath<'a> {
                 Caught::Up => return Ok(true),
                 Caught::Torn => return Ok(false),
                 Caught::Replaced => {
-                    self.renew(name, dealer)?;
+                    self.renew(name, dealer, progress)?;
                     // Its new content is read in the next round.
                     return Ok(false);
                 }
@@ -239,14 +239,8 @@ impl<'a> FollowedPath<'a> {
         let mut ids = BTreeSet::new();
         let named: BTreeMap<FileId, String> =
             self.known.iter().map(|(name, file)| (file.id, name.clone())).collect();
-        for path in &there {
-            let facts = match fs::metadata(path) {
-                Ok(facts) => facts,
-                // It was renamed or removed since.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(unreadable(&path.display().to_string(), &error).into()),
-            };
-            let id = FileId::of(&facts);
+        for (path, facts) in self.by_file(&there)? {
+            let (path, id) = (path.as_path(), FileId::of(&facts));
             ids.insert(id);
             match named.get(&id).and_then(|name| self.known.get_mut(name)) {
                 Some(file) => file.look(path, &facts),
@@ -254,13 +248,22 @@ impl<'a> FollowedPath<'a> {
                 None => new.push(FoundFile::new(path, &facts)),
             }
         }
+        self.reopen_renamed(dealer)?;
         self.copies.retain(|id, _| ids.contains(id));
         self.undecided.retain(|id, _| ids.contains(id));
         // Before the new files: of a log they come first.
         let is_whole = self.read_missed(unseen, dealer, progress)?;
         for found in new {
             let place = found.path.display().to_string();
-            match self.add(found) {
+            let mut decided = self.compare(&found);
+            // Each file once, at most.
+            for _ in 0..self.known.len() {
+                let Ok(NewFile::AfterReading(name)) = &decided else { break };
+                let name = name.clone();
+                self.read_file(&name, u64::MAX, dealer, progress)?;
+                decided = self.compare(&found);
+            }
+            match decided.and_then(|decided| self.add(found, decided)) {
                 // It was renamed or removed since.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(unreadable(&place, &error).into()),
@@ -271,6 +274,43 @@ impl<'a> FollowedPath<'a> {
             self.known.iter().filter(|(_, file)| file.is_over()).map(|(name, _)| name.clone()).collect();
         over.into_iter().for_each(|name| self.finish(&name));
         Ok(Listed { is_there: self.is_there(!there.is_empty()), is_whole })
+    }
+
+    /// Returns each file once, whatever number of links it has: under the name that it had, or one that is no link.
+    fn by_file(&self, paths: &[PathBuf]) -> Result<Vec<(PathBuf, Metadata)>, SourceError> {
+        let held: BTreeSet<&PathBuf> = self.known.values().map(|file| &file.path).collect();
+        let mut names: BTreeMap<FileId, (bool, bool, &PathBuf)> = BTreeMap::new();
+        let mut all = Vec::new();
+        for path in paths {
+            let facts = match fs::metadata(path) {
+                Ok(facts) => facts,
+                // It was renamed or removed since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(unreadable(&path.display().to_string(), &error)),
+            };
+            let name = (!held.contains(path), path.is_symlink(), path);
+            let known = names.entry(FileId::of(&facts)).or_insert(name);
+            *known = name.min(*known);
+            all.push((path.clone(), facts));
+        }
+        all.retain(|(path, facts)| names.get(&FileId::of(facts)).is_some_and(|(.., name)| *name == path));
+        Ok(all)
+    }
+
+    /// Returns the names of the files in the order in which they are read: of each log the oldest first, for lines that are
+    /// in order of time. What a file without a name holds may have been packed under another one, which comes before it.
+    pub(super) fn reading_order(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.known.iter().map(|(name, file)| (self.age(name, file), name)).collect();
+        names.sort();
+        names.into_iter().map(|(_, name)| name.clone()).collect()
+    }
+
+    /// The log of a file, and its place among the files of the log, the oldest first.
+    pub(super) fn age(&self, name: &str, file: &FollowedFile) -> (PathBuf, FileAge) {
+        let log = self.base(name, &file.path);
+        let first = Path::new(base_of(name)).file_name().map(|name| log.with_file_name(name));
+        let rotated = first.filter(|first| *first != log).and_then(|first| RotationName::of(&log, &first));
+        (log, FileAge(rotated.is_none(), rotated.map(|name| name.place()), generation_of(name)))
     }
 
     /// Returns true if there is a file, and reports where there was none for some time.
@@ -292,14 +332,13 @@ impl<'a> FollowedPath<'a> {
     }
 
     /// Adds a file, unless it holds what was read already.
-    fn add(&mut self, mut found: FoundFile) -> io::Result<()> {
-        let decided = self.compare(&found)?;
-        if matches!(decided, NewFile::Undecided) || !found.open()? {
+    fn add(&mut self, mut found: FoundFile, decided: NewFile) -> io::Result<()> {
+        if matches!(decided, NewFile::Undecided | NewFile::AfterReading(_)) || !found.open()? {
             return Ok(());
         }
         self.undecided.remove(&found.id);
         match decided {
-            NewFile::Undecided => {}
+            NewFile::Undecided | NewFile::AfterReading(_) => {}
             NewFile::Copy => _ = self.copies.insert(found.id, found.length),
             NewFile::Continuation(name) => {
                 // One that was away for long is done, and goes on.
@@ -338,6 +377,15 @@ impl<'a> FollowedPath<'a> {
             .collect()
     }
 
+    /// Returns true if a file whose name another one has now is still there, under another name.
+    fn is_elsewhere(&self, name: &str, file: &FollowedFile) -> io::Result<bool> {
+        if let Some(is_linked) = file.is_linked()? {
+            return Ok(is_linked);
+        }
+        let paths = siblings_of(&self.base(name, &file.path));
+        Ok(paths.iter().any(|path| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == file.id)))
+    }
+
     /// Compares a new file with those that were read.
     fn compare(&mut self, found: &FoundFile) -> io::Result<NewFile> {
         let (path, id, length) = (&found.path, found.id, found.length);
@@ -362,9 +410,8 @@ impl<'a> FollowedPath<'a> {
                 continue;
             }
             if !file.has_lines {
-                // What that file has is read first; then it can be compared.
                 if is_sibling && file.has_more()? {
-                    return Ok(NewFile::Undecided);
+                    return Ok(NewFile::AfterReading(name.clone()));
                 }
                 continue;
             }
@@ -373,6 +420,17 @@ impl<'a> FollowedPath<'a> {
                 return Ok(NewFile::Undecided);
             }
             match file.content.compare(path)? {
+                // The next log may begin with what was read of the one before, as long as that is little.
+                Comparison::Continues(_)
+                    if has_its_name && file.id != id && self.is_elsewhere(name, file)? =>
+                {
+                    if file.has_more()? {
+                        return Ok(NewFile::AfterReading(name.clone()));
+                    }
+                    if file.content.is_strong() {
+                        return Ok(NewFile::Continuation(name.clone()));
+                    }
+                }
                 Comparison::Continues(_) if has_its_name => return Ok(NewFile::Continuation(name.clone())),
                 Comparison::Continues(rest) => {
                     if !file.ends_before(rest)? {
@@ -393,87 +451,6 @@ impl<'a> FollowedPath<'a> {
         }
         Ok(NewFile::Other)
     }
-
-    /// Goes on with the new content of a file, from its start, after what its copy has of the old.
-    fn renew(&mut self, name: &str, dealer: &mut Dealer) -> Result<(), ReadStop> {
-        let Some(mut file) = self.known.remove(name) else { return Ok(()) };
-        if file.is_packed() {
-            // Nothing is cut that is packed: it is another file, which may hold what was read of its log.
-            self.remember(name.to_owned(), file);
-            return Ok(());
-        }
-        let (copy, comparison) = copy_of(&file, &self.base(name, &file.path));
-        let changed = copy.as_ref().and_then(|copy| Some(changed(&fs::metadata(copy).ok()?)));
-        self.cut.extend(copy.zip(changed).map(|(path, changed)| {
-            (self.base(name, &file.path), Reference { generation: 0, path, changed })
-        }));
-        match comparison {
-            Comparison::Continues(rest) => file.read_copy(rest, dealer)?,
-            Comparison::Other if file.has_lines => {
-                let why = format!(
-                    "{}: it was cut, and no copy of it lies beside it; lines that were written within the last {} ms \
-                     before that are lost",
-                    file.path.display(),
-                    self.unseen.max(POLL_INTERVAL).as_millis()
-                );
-                match self.unseen > LONG {
-                    true => self.lost.push(why),
-                    false => self.survey.warn(&why),
-                }
-            }
-            // The file was read further than it was copied.
-            Comparison::Shorter | Comparison::Other => {}
-        }
-        let found = file.give_up();
-        let (base, is_listed) = (base_of(name).to_owned(), file.is_listed);
-        self.remember(name.to_owned(), file);
-        // It was renamed as well, and may have been packed and read under that name.
-        if is_listed || !self.has_text_of(&found).map_err(|error| unreadable(&base, &error))? {
-            self.begin(&base, found);
-        }
-        Ok(())
-    }
-
-    /// Returns true if another file was read that has all of the text of this one.
-    fn has_text_of(&self, found: &FoundFile) -> io::Result<bool> {
-        let Some(open) = found.opened() else { return Ok(false) };
-        let length = open.metadata()?.len();
-        let done = self.done.iter().map(|done| &done.file);
-        for file in self.known.values().chain(done).filter(|file| file.has_lines && file.id != found.id) {
-            if file.content.length() == length && file.content.is_of(open)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Ends a file that is gone.
-    pub(super) fn finish(&mut self, name: &str) {
-        if let Some(mut file) = self.known.remove(name) {
-            file.close();
-            self.remember(name.to_owned(), file);
-        }
-    }
-
-    pub(super) fn remember(&mut self, name: String, file: FollowedFile) {
-        self.done.push_back(DoneFile { name, file });
-        if self.done.len() > REMEMBERED {
-            let gone = self.done.pop_front();
-            gone.into_iter().for_each(|gone| _ = self.sure.remove(&gone.name));
-        }
-    }
-
-    /// Closes files that were not written for the longest time, where many are open.
-    fn close_some(&mut self) {
-        let mut open: Vec<&mut FollowedFile> =
-            self.known.values_mut().filter(|file| file.is_open()).collect();
-        if open.len() > HELD_OPEN {
-            open.sort_by_key(|file| (file.is_listed, file.grown));
-            // Those without a name could not be opened again.
-            let closable = open.into_iter().filter(|file| file.is_listed);
-            closable.take(HELD_OPEN / 2).for_each(FollowedFile::close);
-        }
-    }
 }
 
 /// Returns true if the path names this file, whether it is there or not.
@@ -481,7 +458,9 @@ pub(super) fn is_named_by(path: &Path, file: &Path) -> bool {
     if path == file || path.is_dir() {
         return path == file || file.parent() == Some(path);
     }
-    path.to_str().and_then(|path| glob::Pattern::new(path).ok()).is_some_and(|path| path.matches_path(file))
+    path.to_str()
+        .and_then(|path| glob::Pattern::new(path).ok())
+        .is_some_and(|path| path.matches_path_with(file, PATTERN))
 }
 
 /// The name of a file without its generation.
@@ -506,21 +485,6 @@ pub(super) fn present(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
 
 fn is_pattern(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
-}
-
-/// The comparison of what was read of this file with a copy beside it: one that has all of it, or else a plain one
-/// that has a part. The log may have been rotated since, and its copy with it.
-pub(super) fn copy_of(file: &FollowedFile, log: &Path) -> (Option<PathBuf>, Comparison) {
-    let mut found = Comparison::Other;
-    for path in siblings_of(log).into_iter().filter(|path| *path != file.path) {
-        match file.content.compare(&path) {
-            Ok(Comparison::Continues(rest)) => return (Some(path), Comparison::Continues(rest)),
-            // A packed one may be in the making.
-            Ok(Comparison::Shorter) if Packing::of(&path) == Packing::Plain => found = Comparison::Shorter,
-            _ => {}
-        }
-    }
-    (None, found)
 }
 
 /// The name of a file by which all processes know it, wherever it lies for each: what follows the part of the

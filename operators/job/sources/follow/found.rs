@@ -140,11 +140,18 @@ impl Wanted {
         (name, position): (String, FilePosition),
         base: PathBuf,
         reached: Option<ReachedMark>,
+        (all, seen): (&[(String, FilePosition)], Option<u64>),
         there: &[PathBuf],
         progress: &Arc<Progress>,
     ) -> Result<Wanted, SourceError> {
         let mut wanted = Wanted { name, position, base, reached, candidates: Vec::new() };
         let own = wanted.candidate(&wanted.position.path.clone(), progress)?;
+        if let (Some(own), Some(seen)) = (&own, seen)
+            && let Some(copy) = wanted.copy_of_cut(own, seen, all, progress)?
+        {
+            wanted.candidates.push(copy);
+            return Ok(wanted);
+        }
         if let Some(own) = own.filter(|own| own.is_same && own.is_whole && wanted.position.is_strong()) {
             wanted.candidates.push(own);
             return Ok(wanted);
@@ -174,6 +181,44 @@ impl Wanted {
             }
         }
         Ok(wanted)
+    }
+
+    /// Returns the copy of a log that was cut since the former run looked, and that begins anew with the lines before the
+    /// position: what follows them differs.
+    fn copy_of_cut(
+        &self,
+        own: &Candidate,
+        seen: u64,
+        all: &[(String, FilePosition)],
+        progress: &Arc<Progress>,
+    ) -> Result<Option<Candidate>, SourceError> {
+        if own.path != self.base || !own.is_same {
+            return Ok(None);
+        }
+        let copies = siblings_of(&self.base).into_iter().filter_map(|path| {
+            let place = RotationName::of(&self.base, &path)?.place();
+            let is_new = FileNode::of(&fs::metadata(&path).ok()?).born() >= seen;
+            is_new.then_some((place, path))
+        });
+        let mut copies: Vec<_> = copies.collect();
+        copies.sort();
+        for (_, path) in copies {
+            // More was read of another log that is packed there now.
+            let others =
+                all.iter().filter(|(name, other)| *name != self.name && other.offset > self.position.offset);
+            let is_of = |(_, other): (&String, &FilePosition)| {
+                found(other, &path, progress).is_ok_and(|found| found.is_some())
+            };
+            if let Some(copy) = self.candidate(&path, progress)?
+                && copy.is_whole
+                && copy.id != own.id
+                && Content::begins(&path, &own.path).is_ok_and(|begins| !begins)
+                && !others.map(|(name, other)| (name, other)).any(is_of)
+            {
+                return Ok(Some(copy));
+            }
+        }
+        Ok(None)
     }
 
     fn candidate(&self, path: &Path, progress: &Arc<Progress>) -> Result<Option<Candidate>, SourceError> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::file::{FileId, FollowedFile};
-use super::files::{FollowedPath, copy_of};
+use super::files::FollowedPath;
 use super::position::{changed, nanoseconds};
 use super::resume::Reference;
 use crate::job::rotation::siblings_of;
@@ -22,7 +22,7 @@ use crate::job::sources::reader::ReadStop;
 pub(super) const LONG: Duration = Duration::from_secs(1);
 
 /// The step in which a file system counts time, at most.
-const TICK: Duration = Duration::from_millis(20);
+pub(super) const TICK: Duration = Duration::from_millis(20);
 
 /// A log whose file has another name, or none, since the last look.
 struct RenamedLog {
@@ -44,14 +44,16 @@ impl FollowedPath<'_> {
         for why in std::mem::take(&mut self.lost) {
             self.gap(&mut is_whole, &why);
         }
-        for why in self.read_behind_empty(dealer, progress)? {
-            if unseen > LONG {
-                self.gap(&mut is_whole, &why);
+        // With what the renamed files have themselves, the copies of that are known.
+        for name in self.reading_order() {
+            if self.known.get(&name).is_some_and(|file| !file.is_listed && file.is_open() && file.has_lines) {
+                self.read_file(&name, u64::MAX, dealer, progress)?;
             }
         }
-        let cut = std::mem::take(&mut self.cut).into_iter();
-        let cut = cut.map(|(log, copy)| RenamedLog { log, renamed: Some(copy) });
-        for RenamedLog { log, renamed } in self.renamed().into_iter().chain(cut) {
+        for why in self.read_behind_empty(dealer, progress)? {
+            self.gap(&mut is_whole, &why);
+        }
+        for RenamedLog { log, renamed } in self.renamed() {
             let Some(newest) = renamed else {
                 if unseen > LONG {
                     let place = log.display();
@@ -65,9 +67,7 @@ impl FollowedPath<'_> {
             };
             let read = |files: &mut Self| files.between(&log, Some(&newest), None, (dealer, progress));
             let doubts = self.steadily(std::slice::from_ref(&log), read)?;
-            if unseen > LONG {
-                doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
-            }
+            doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
         }
         self.gaps.clear();
         Ok(is_whole)
@@ -120,7 +120,7 @@ impl FollowedPath<'_> {
         for (name, id, log) in left {
             let is_it = |path: &PathBuf| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
             // It may be packed by now.
-            let copy = || self.known.get(&name).and_then(|file| copy_of(file, &log).0);
+            let copy = || self.known.get(&name).and_then(|file| self.copy_of(file, &log).0);
             let found = siblings_of(&log).into_iter().find(is_it).or_else(copy);
             // It is between two names of a rotation.
             if found.is_none() && !log.exists() {

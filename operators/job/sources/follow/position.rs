@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 use super::content::Content;
 use super::file::FollowedFile;
-use super::files::{FollowedPath, base_of, generation_of};
+use super::files::{FileAge, FollowedPath};
 use crate::canonical::Digest;
 use crate::job::rotation::{RotationName, logs_of, name_of};
 use crate::job::sources::milestones::ChangedPositions;
@@ -267,15 +267,16 @@ impl FollowedPath<'_> {
     /// The names of the files of which nothing more is expected.
     fn settled(&self) -> BTreeSet<String> {
         let paths: BTreeSet<&PathBuf> = self.known.values().map(|file| &file.path).collect();
-        // The generations of each log that have lines.
-        let mut generations: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        // The files of each log that have lines.
+        let mut ages: BTreeMap<PathBuf, Vec<FileAge>> = BTreeMap::new();
         let done = self.done.iter().map(|done| (&done.name, &done.file));
-        for (name, _) in self.known.iter().chain(done).filter(|(_, file)| file.has_lines) {
-            generations.entry(base_of(name)).or_default().push(generation_of(name));
+        for (name, file) in self.known.iter().chain(done).filter(|(_, file)| file.has_lines) {
+            let (log, age) = self.age(name, file);
+            ages.entry(log).or_default().push(age);
         }
         let is_settled = |name: &str, file: &FollowedFile| {
-            let own = generation_of(name);
-            let younger = generations.get(base_of(name)).into_iter().flatten().filter(|other| **other > own);
+            let (log, own) = self.age(name, file);
+            let younger = ages.get(&log).into_iter().flatten().filter(|other| **other > own);
             file.is_settled(younger.count(), || {
                 let logs =
                     name_of(&file.path).into_iter().flat_map(|name| logs_of(&name).collect::<Vec<_>>());

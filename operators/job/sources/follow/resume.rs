@@ -181,6 +181,7 @@ impl FollowedPath<'_> {
             }
             self.go_on(name, &position, found, dealer)?;
         }
+        self.order_done();
         // What was read before is compared as a whole with what comes.
         let names: Vec<String> = self.known.keys().cloned().collect();
         for name in names {
@@ -244,7 +245,8 @@ impl FollowedPath<'_> {
         for (name, position) in with_lines {
             let base = self.base(name, &position.path);
             let mark = reached.get(name).cloned();
-            wanted.push(Wanted::new((name.clone(), position.clone()), base, mark, &there, progress)?);
+            let known = (name.clone(), position.clone());
+            wanted.push(Wanted::new(known, base, mark, (positions, seen), &there, progress)?);
         }
         let mut outcomes = assign(&wanted, seen);
         let mut searched = Vec::new();

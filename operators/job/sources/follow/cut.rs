@@ -1,0 +1,184 @@
+//! Logs that are cut (copytruncate): the copy of what was read has the lines that came between the last look and the cut.
+//!
+//! A log that begins anew with the lines with which it began before, such as a banner, looks like one that has grown. So
+//! each copy that comes beside a log is compared with it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::POLL_INTERVAL;
+use super::content::{Comparison, prefix};
+use super::file::{FileId, FollowedFile, FoundFile};
+use super::files::{FollowedPath, base_of};
+use super::missed::{LONG, TICK};
+use super::position::{FileNode, changed, nanoseconds};
+use super::resume::Reference;
+use crate::job::rotation::{RotationName, siblings_of};
+use crate::job::sources::bytes::Packing;
+use crate::job::sources::dealer::{Dealer, Progress};
+use crate::job::sources::reader::{ReadStop, unreadable};
+
+/// The files beside a log that may be a copy of what was read.
+struct Copies {
+    /// Those that came since the last look, in the order of rotation.
+    new: Vec<PathBuf>,
+    /// The others, the newest first: the copy of a large file may have been begun before the last look.
+    old: Vec<PathBuf>,
+}
+
+impl FollowedPath<'_> {
+    /// Finds the logs that were cut and written anew since the last look, though they begin with all that was read.
+    pub(super) fn notice_cuts(&mut self) -> io::Result<()> {
+        let is_due = |file: &FollowedFile| {
+            file.is_listed && file.is_log && file.is_touched && file.has_lines && !file.is_packed()
+        };
+        let due: Vec<String> =
+            self.known.iter().filter(|(_, file)| is_due(file)).map(|(name, _)| name.clone()).collect();
+        for name in due {
+            let Some(file) = self.known.get(&name) else { continue };
+            let log = self.base(&name, &file.path);
+            // Names come and go in it with each rotation, and hardly ever else.
+            let directory = log.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let renamed =
+                fs::metadata(directory.unwrap_or(Path::new("."))).and_then(|facts| facts.modified());
+            if renamed.is_ok_and(|renamed| renamed < self.looked_at.checked_sub(TICK).unwrap_or(renamed)) {
+                continue;
+            }
+            let mut is_cut = false;
+            for copy in self.copies(&log).new {
+                match file.content.compare(&copy) {
+                    Ok(Comparison::Continues(rest)) => {
+                        is_cut |= !file.goes_on_with(rest)? && !self.is_known_text(file, &copy)?;
+                    }
+                    _ => continue,
+                }
+            }
+            if is_cut && let Some(file) = self.known.get_mut(&name) {
+                file.is_cut = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with the new content of a file, from its start, after what its copy has of the old.
+    pub(super) fn renew(
+        &mut self,
+        name: &str,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<(), ReadStop> {
+        let Some(mut file) = self.known.remove(name) else { return Ok(()) };
+        if file.is_packed() {
+            // Nothing is cut that is packed: it is another file, which may hold what was read of its log.
+            self.remember(name.to_owned(), file);
+            return Ok(());
+        }
+        let log = self.base(name, &file.path);
+        let (copy, comparison) = self.copy_of(&file, &log);
+        let copy = copy.and_then(|path| {
+            let changed = changed(&fs::metadata(&path).ok()?);
+            Some(Reference { generation: 0, path, changed })
+        });
+        match comparison {
+            Comparison::Continues(rest) => file.read_copy(rest, dealer)?,
+            Comparison::Other if file.has_lines => {
+                let why = format!(
+                    "{}: it was cut, and no copy of it lies beside it; lines that were written within the last {} ms \
+                     before that are lost",
+                    file.path.display(),
+                    self.unseen.max(POLL_INTERVAL).as_millis()
+                );
+                match self.unseen > LONG {
+                    true => self.lost.push(why),
+                    false => self.survey.warn(&why),
+                }
+            }
+            // The file was read further than it was copied.
+            Comparison::Shorter | Comparison::Other => {}
+        }
+        let found = file.give_up();
+        let (base, is_listed) = (base_of(name).to_owned(), file.is_listed);
+        self.remember(name.to_owned(), file);
+        // It may have been cut several times.
+        if let Some(copy) = copy {
+            let read = |files: &mut Self| files.between(&log, Some(&copy), None, (dealer, progress));
+            let doubts = self.steadily(std::slice::from_ref(&log), read)?;
+            self.lost.extend(doubts);
+        }
+        // It was renamed as well, and may have been packed and read under that name.
+        if is_listed || !self.has_text_of(&found).map_err(|error| unreadable(&base, &error))? {
+            self.begin(&base, found);
+        }
+        Ok(())
+    }
+
+    /// Compares what was read of a file with the copies beside its log: with the first one that has all of it, or else with
+    /// a plain one that has a part. The log may have been rotated since, and its copy with it.
+    pub(super) fn copy_of(&self, file: &FollowedFile, log: &Path) -> (Option<PathBuf>, Comparison) {
+        let (mut found, Copies { new, old }) = (Comparison::Other, self.copies(log));
+        for path in new.into_iter().chain(old) {
+            match file.content.compare(&path) {
+                // An older one may begin alike.
+                Ok(Comparison::Continues(rest)) if !self.is_known_text(file, &path).unwrap_or(false) => {
+                    return (Some(path), Comparison::Continues(rest));
+                }
+                // A packed one may be in the making.
+                Ok(Comparison::Shorter) if Packing::of(&path) == Packing::Plain => {
+                    found = Comparison::Shorter
+                }
+                _ => {}
+            }
+        }
+        (None, found)
+    }
+
+    /// The files beside a log that rotation has made of it, and that are followed as no file of their own.
+    fn copies(&self, log: &Path) -> Copies {
+        let since = nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(SystemTime::UNIX_EPOCH));
+        let mut copies: Vec<(_, u64, bool, PathBuf)> = Vec::new();
+        for path in siblings_of(log) {
+            let (Some(name), Ok(facts)) = (RotationName::of(log, &path), fs::metadata(&path)) else {
+                continue;
+            };
+            if !self.has(FileId::of(&facts)) {
+                let born = FileNode::of(&facts).born();
+                copies.push((name.place(), changed(&facts), born >= since, path));
+            }
+        }
+        copies.sort();
+        let (new, mut old): (Vec<_>, Vec<_>) = copies.into_iter().partition(|(_, _, is_new, _)| *is_new);
+        old.reverse();
+        let [new, old] = [new, old].map(|copies| copies.into_iter().map(|(.., path)| path).collect());
+        Copies { new, old }
+    }
+
+    /// Returns true if a file holds just what was read of another one than this.
+    fn is_known_text(&self, file: &FollowedFile, path: &Path) -> io::Result<bool> {
+        let done = self.done.iter().map(|done| &done.file);
+        let others = self.known.values().chain(done).filter(|other| other.has_lines && other.id != file.id);
+        for other in others.filter(|other| other.content.length() >= file.content.length()) {
+            if let Comparison::Continues(mut rest) = other.content.compare(path)?
+                && prefix(&mut rest, 1)?.is_empty()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns true if another file was read that has all of the text of this one.
+    fn has_text_of(&self, found: &FoundFile) -> io::Result<bool> {
+        let Some(open) = found.opened() else { return Ok(false) };
+        let length = open.metadata()?.len();
+        let done = self.done.iter().map(|done| &done.file);
+        for file in self.known.values().chain(done).filter(|file| file.has_lines && file.id != found.id) {
+            if file.content.length() == length && file.content.is_of(open)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,164 @@
+//! Logs of many files: more than are held open or remembered, files of several names, and files in order of time.
+
+use std::os::unix::fs::symlink;
+
+use super::following::{Followed, Settable};
+use super::rotation::{Log, PATHS};
+use super::*;
+use crate::gate::Positions;
+
+// Refutes a log that is closed since many of its renamed files are still open, and of which the lines before its own
+// renaming are then read by nobody. In tests three files are held open.
+#[test]
+fn a_log_with_many_open_files_is_read_to_the_end_of_each() {
+    for path in PATHS {
+        let mut log = Log::new("many-open");
+        log.write(20);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for round in 0..8 {
+            log.write(3);
+            log.rename();
+            if round % 3 == 2 {
+                log.pack("a.log.1");
+            }
+            log.reopen();
+            log.write(2);
+            followed.settle().unwrap();
+        }
+        log.check(std::slice::from_ref(&followed)).unwrap();
+        assert!(followed.gaps.is_empty(), "{path}: {:?}", followed.warnings.lock().unwrap());
+    }
+}
+
+// Refutes a run that forgets the newest of the files that former runs have read instead of the oldest: its lines are given
+// again, or are a gap. In tests eight files are remembered.
+#[test]
+fn a_run_after_many_rotations_goes_on_where_the_last_one_was() {
+    let mut log = Log::new("many-lives");
+    log.write(500);
+    let (mut positions, mut kept) = (Positions::new(), Vec::new());
+    for round in 0..16 {
+        let source = log.source("a.log");
+        let mut followed = Followed::resumed(&source, &Arc::default(), 2, positions.clone());
+        followed.checkpoint().unwrap();
+        assert!(followed.gaps.is_empty(), "life {round}: {:?}", followed.warnings.lock().unwrap());
+        positions.clone_from(&followed.positions);
+        kept.append(&mut followed.found);
+        drop(followed);
+        // The newest file is neither the longest nor the shortest.
+        log.write(1 + (round * 37) % 90);
+        log.rename();
+        log.pack("a.log.1");
+        log.reopen();
+        log.write(5);
+    }
+    let mut last = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+    last.checkpoint().unwrap();
+    assert!(last.gaps.is_empty());
+    last.found.append(&mut kept);
+    log.check(&[last]).unwrap();
+}
+
+// Refutes a file that counts once for each of its links, one that is given up since it has two names, and a link that
+// holds all windows open.
+#[test]
+fn a_file_of_several_links_is_read_once() {
+    for path in ["a.log*", ""] {
+        let mut log = Log::new("links");
+        log.write(1);
+        symlink(log.place.path("a.log"), log.place.path("a.log.symbolic")).unwrap();
+        fs::hard_link(log.place.path("a.log"), log.place.path("a.log.hard")).unwrap();
+        let mut followed = log.follow(path);
+        for _ in 0..3 {
+            followed.settle().unwrap();
+            log.write(20);
+        }
+        followed.settle().unwrap();
+        log.check(std::slice::from_ref(&followed)).unwrap();
+        let read = read(&log.source(path), &wanted(&[], &[], false), 2).unwrap();
+        assert_eq!(read.len() as u64, log.written, "a replay");
+    }
+}
+
+// Refutes hidden files that are read without being named, as those that another program has not finished.
+#[test]
+fn hidden_files_are_read_where_they_are_named() {
+    let mut log = Log::new("hidden");
+    log.write(7);
+    fs::copy(log.place.path("a.log"), log.place.path(".a.log.Xy12")).unwrap();
+    for (path, lines) in [("", 7), ("*", 7), (".a.log.Xy12", 7), (".a*", 7), ("a*", 7)] {
+        assert_eq!(read(&log.source(path), &wanted(&[], &[], false), 1).unwrap().len(), lines, "{path}");
+        let mut followed = log.follow(path);
+        assert_eq!(followed.settle().unwrap(), lines, "{path}");
+    }
+}
+
+// Refutes lines of a sorted log that come before earlier ones: those of the new file before the last ones of the renamed
+// file, those of its tenth file before its second, and rotated files behind their log.
+#[test]
+fn a_sorted_log_is_in_order_through_every_rotation() {
+    for path in ["a.log", "a.log*", ""] {
+        let place = Place::new("sorted");
+        let mut written = 0u64;
+        let mut write = |name: &str, lines: u64| {
+            for _ in 0..lines {
+                written += 1;
+                place.append(name, format!("{{\"user\":\"u\",\"at\":{written}}}\n"));
+            }
+            written as usize
+        };
+        let before = match path {
+            "a.log" => 0,
+            _ => {
+                write("a.log.2", 3);
+                write("a.log.1", 3)
+            }
+        };
+        write("a.log", 3);
+        let at = place.path(path);
+        let source = format!(
+            "type = \"jsonl\"\npath = {:?}\norder = \"sorted\"\ntime = {{ field = \"at\", format = \"unix\" }}",
+            at.to_str().unwrap()
+        );
+        let source = stated(&source, USER);
+        let mut followed = Followed::new(&source, &Arc::<Settable>::default(), 2);
+        assert_eq!(followed.settle().unwrap(), before + 3, "{path}");
+        for round in 0..12 {
+            write("a.log", 2);
+            for number in (0..40).rev() {
+                let name = |number| {
+                    place.path(&if number == 0 { "a.log".into() } else { format!("a.log.{number}") })
+                };
+                if name(number).exists() {
+                    fs::rename(name(number), name(number + 1)).unwrap();
+                }
+            }
+            let lines = write("a.log", 1);
+            assert_eq!(followed.settle().map_err(|error| (round, error)), Ok(lines), "{path}");
+        }
+        let read = read(&source, &wanted(&[], &[], true), 2).unwrap();
+        assert_eq!(read.len(), if path == "a.log" { 1 } else { write("b", 0) });
+    }
+}
+
+// Refutes a gap where the oldest of the files that the first run found rotated is removed, though two newer ones are there.
+#[test]
+fn a_file_that_was_rotated_before_the_first_start_may_go() {
+    for path in ["a.log*", ""] {
+        let mut log = Log::new("rotated-before");
+        for _ in 0..3 {
+            log.write(30);
+            log.rename();
+            log.reopen();
+        }
+        log.write(30);
+        let mut followed = log.follow(path);
+        followed.checkpoint().unwrap();
+        let positions = followed.positions.clone();
+        drop(followed);
+        log.remove("a.log.3");
+        let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+        assert_eq!((resumed.settle().unwrap(), &resumed.gaps[..]), (0, &[][..]), "{path}");
+    }
+}
