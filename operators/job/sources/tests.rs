@@ -1,6 +1,7 @@
 //! The whole way from bytes to records, and what its tests share.
 #![allow(clippy::unwrap_used)]
 mod alike;
+mod beginnings;
 mod following;
 mod many;
 mod oracle;

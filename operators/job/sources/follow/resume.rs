@@ -168,7 +168,11 @@ impl FollowedPath<'_> {
             };
             let log = logs.entry(base.clone()).or_default();
             let generation = generation_of(&name) + 1;
-            let (path, changed) = (found.0.file.path.clone(), changed(&found.0.facts));
+            let (path, mut changed) = (found.0.file.path.clone(), changed(&found.0.facts));
+            if !position.has_lines && position.node.is_sure() {
+                // It may have been cut before it was renamed: what came after it is later.
+                changed = position.node.born();
+            }
             let is_base = path == base;
             if !position.has_lines && is_base {
                 // What was written to it may have been cut off: nothing tells.

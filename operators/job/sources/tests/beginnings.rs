@@ -1,0 +1,76 @@
+//! Logs each of whose files begins with the same lines: what is read of one that has nothing else may be the beginning of the
+//! next.
+
+use super::following::Followed;
+use super::rotation::{Beginning, Log, PATHS};
+use super::*;
+
+/// The ways in which a log comes to its next file.
+const WAYS: [&str; 4] = ["renamed", "renamed and packed", "cut", "cut and packed"];
+
+fn rotate(log: &mut Log, way: &str) {
+    match way {
+        "renamed" | "renamed and packed" => log.rename(),
+        _ => log.copy_and_cut(),
+    }
+    if way.ends_with("packed") {
+        log.pack("a.log.1");
+    }
+    log.reopen();
+}
+
+// Refutes a next file that is taken for the one before it, of which nothing but its beginning had been read: the last lines
+// of that one are then read by nobody.
+#[test]
+fn the_last_lines_of_a_file_that_had_only_its_beginning_are_read() {
+    let cases = PATHS.into_iter().flat_map(|path| WAYS.map(|way| (path, way)));
+    for ((path, way), begins) in cases.flat_map(|case| Beginning::ALL.map(|begins| (case, begins))) {
+        let mut log = Log::beginning("beginnings", begins);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for lines in [2, 1, 0, 3] {
+            log.write(lines);
+            rotate(&mut log, way);
+            // At first the file has its beginning alone.
+            if lines % 2 == 1 {
+                log.write(1);
+            }
+            followed.settle().unwrap();
+        }
+        let case = format!("{path:?}, {way}, {begins:?}: {:?}", followed.warnings.lock().unwrap());
+        assert_eq!(log.check(std::slice::from_ref(&followed)), Ok(()), "{case}");
+        assert_eq!(followed.gaps, [], "{case}");
+    }
+}
+
+// Refutes the same of a log that is rotated while no run is there. Where nothing tells what was read, it is a gap.
+#[test]
+fn a_restart_reads_the_last_lines_of_a_file_that_had_only_its_beginning() {
+    let mut gaps = Vec::new();
+    let cases = PATHS.into_iter().flat_map(|path| WAYS.map(|way| (path, way)));
+    for ((path, way), begins) in cases.flat_map(|case| Beginning::ALL.map(|begins| (case, begins))) {
+        let mut log = Log::beginning("beginnings-restart", begins);
+        // A file with lines comes before it.
+        log.write(5);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        log.rename();
+        log.reopen();
+        followed.checkpoint().unwrap();
+        let (positions, mut found) = (followed.positions.clone(), std::mem::take(&mut followed.found));
+        drop(followed);
+        log.write(2);
+        rotate(&mut log, way);
+        log.write(1);
+        let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
+        resumed.settle().unwrap();
+        if !resumed.gaps.is_empty() {
+            gaps.push((way, begins));
+            continue;
+        }
+        resumed.found.append(&mut found);
+        assert_eq!(log.check(&[resumed]), Ok(()), "{path:?}, {way}, {begins:?}");
+    }
+    let is_expected = |(way, begins): &(&str, Beginning)| *way != "renamed" && *begins != Beginning::Header;
+    assert!(gaps.iter().all(is_expected), "{gaps:?}");
+}
