@@ -25,21 +25,23 @@ use crate::job::sources::reader::{ReadStop, unreadable};
 struct Copies {
     /// Those that came since the last look, in the order of rotation.
     new: Vec<PathBuf>,
-    /// The others, the newest first: the copy of a large file may have been begun before the last look.
+    /// Others that were written since, the newest first: the copy of a large file takes a while.
     old: Vec<PathBuf>,
 }
 
 impl FollowedPath<'_> {
     /// Finds the logs that were cut and written anew since the last look, though they begin with all that was read.
-    pub(super) fn notice_cuts(&mut self) -> io::Result<()> {
+    pub(super) fn notice_cuts(&mut self) -> Result<(), ReadStop> {
         let is_due = |file: &FollowedFile| {
             file.is_listed && file.is_log && file.is_touched && file.has_lines && !file.is_packed()
         };
-        let due: Vec<String> =
-            self.known.iter().filter(|(_, file)| is_due(file)).map(|(name, _)| name.clone()).collect();
-        for name in due {
-            let Some(file) = self.known.get(&name) else { continue };
-            let log = self.base(&name, &file.path);
+        let due: Vec<(String, PathBuf)> = self
+            .known
+            .iter()
+            .filter(|(_, file)| is_due(file))
+            .map(|(name, file)| (name.clone(), self.base(name, &file.path)))
+            .collect();
+        for (name, log) in due {
             // Names come and go in it with each rotation, and hardly ever else.
             let directory = log.parent().filter(|parent| !parent.as_os_str().is_empty());
             let renamed =
@@ -47,20 +49,26 @@ impl FollowedPath<'_> {
             if renamed.is_ok_and(|renamed| renamed < self.looked_at.checked_sub(TICK).unwrap_or(renamed)) {
                 continue;
             }
-            let mut is_cut = false;
-            for copy in self.copies(&log).new {
-                match file.content.compare(&copy) {
-                    Ok(Comparison::Continues(rest)) => {
-                        is_cut |= !file.goes_on_with(rest)? && !self.is_known_text(file, &copy)?;
-                    }
-                    _ => continue,
-                }
-            }
-            if is_cut && let Some(file) = self.known.get_mut(&name) {
-                file.is_cut = true;
+            let is_cut =
+                self.steadily(std::slice::from_ref(&log), |files| Ok(files.begins_anew(&name, &log)))?;
+            if let Some(file) = self.known.get_mut(&name) {
+                file.is_cut = is_cut;
             }
         }
         Ok(())
+    }
+
+    /// Returns true if a copy has come that goes on otherwise than the file itself behind what was read.
+    fn begins_anew(&self, name: &str, log: &Path) -> bool {
+        let Some(file) = self.known.get(name) else { return false };
+        self.copies(log).new.into_iter().any(|copy| match file.content.compare(&copy) {
+            // One that cannot be read is in the making, or has another name: the plain one lies beside it.
+            Ok(Comparison::Continues(rest)) => {
+                file.goes_on_with(rest).is_ok_and(|goes_on| !goes_on)
+                    && self.is_known_text(file, &copy).is_ok_and(|is_known| !is_known)
+            }
+            _ => false,
+        })
     }
 
     /// Goes on with the new content of a file, from its start, after what its copy has of the old.
@@ -138,19 +146,23 @@ impl FollowedPath<'_> {
     /// The files beside a log that rotation has made of it, and that are followed as no file of their own.
     fn copies(&self, log: &Path) -> Copies {
         let since = nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(SystemTime::UNIX_EPOCH));
-        let mut copies: Vec<(_, u64, bool, PathBuf)> = Vec::new();
+        let (mut new, mut old) = (Vec::new(), Vec::new());
         for path in siblings_of(log) {
             let (Some(name), Ok(facts)) = (RotationName::of(log, &path), fs::metadata(&path)) else {
                 continue;
             };
-            if !self.has(FileId::of(&facts)) {
-                let born = FileNode::of(&facts).born();
-                copies.push((name.place(), changed(&facts), born >= since, path));
+            let (born, changed) = (FileNode::of(&facts).born(), changed(&facts));
+            let copy = (name.place(), changed, path);
+            match born >= since {
+                _ if self.has(FileId::of(&facts)) => {}
+                true => new.push(copy),
+                // One that was begun before the last look was still written then.
+                false if born == 0 || changed >= since => old.push(copy),
+                false => {}
             }
         }
-        copies.sort();
-        let (new, mut old): (Vec<_>, Vec<_>) = copies.into_iter().partition(|(_, _, is_new, _)| *is_new);
-        old.reverse();
+        new.sort();
+        old.sort_by(|one, other| other.cmp(one));
         let [new, old] = [new, old].map(|copies| copies.into_iter().map(|(.., path)| path).collect());
         Copies { new, old }
     }

@@ -170,7 +170,7 @@ impl<'a> FollowedPath<'a> {
         self.unseen = unseen;
         let began = SystemTime::now();
         let Listed { is_there, is_whole } = self.list(unseen, dealer, progress)?;
-        self.notice_cuts().map_err(|error| unreadable(&self.path.display().to_string(), &error))?;
+        self.notice_cuts()?;
         let mut complete = is_there && self.undecided.is_empty();
         let names = self.reading_order();
         for some in names.chunks(self.most_open) {

@@ -45,9 +45,12 @@ impl FollowedPath<'_> {
             self.gap(&mut is_whole, &why);
         }
         // With what the renamed files have themselves, the copies of that are known.
-        for name in self.reading_order() {
-            if self.known.get(&name).is_some_and(|file| !file.is_listed && file.is_open() && file.has_lines) {
-                self.read_file(&name, u64::MAX, dealer, progress)?;
+        let is_renamed = |file: &FollowedFile| !file.is_listed && file.is_open() && file.has_lines;
+        if self.known.values().any(is_renamed) {
+            for name in self.reading_order() {
+                if self.known.get(&name).is_some_and(is_renamed) {
+                    self.read_file(&name, u64::MAX, dealer, progress)?;
+                }
             }
         }
         for why in self.read_behind_empty(dealer, progress)? {

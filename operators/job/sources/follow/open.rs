@@ -10,6 +10,7 @@ use rustix::process::{Resource, getrlimit};
 use super::content::Comparison;
 use super::file::{FileId, FollowedFile, FoundFile};
 use super::files::FollowedPath;
+use super::missed::LONG;
 use crate::job::sources::dealer::Dealer;
 use crate::job::sources::reader::ReadStop;
 
@@ -56,8 +57,6 @@ impl FollowedPath<'_> {
             }));
         }
         for name in closed {
-            let Some(file) = self.known.get(&name) else { continue };
-            let copy = self.copy_of(file, &self.base(&name, &file.path)).1;
             let Some(file) = self.known.get_mut(&name) else { continue };
             let renamed = found.get(&file.id).and_then(|path| {
                 let mut renamed = FoundFile::new(path, &fs::metadata(path).ok()?);
@@ -67,14 +66,16 @@ impl FollowedPath<'_> {
                 file.reopen(renamed);
                 continue;
             }
-            match copy {
-                Comparison::Continues(rest) => file.read_copy(rest, dealer)?,
-                // A log to which nothing was written for long, beside thousands.
-                _ if file.is_log => self.lost.push(format!(
-                    "{}: it was closed, since {} other files are open, and is gone; lines that were written to it within the \
-                     last moment are lost",
-                    file.path.display(),
-                    self.most_open
+            let Some(file) = self.known.get(&name) else { continue };
+            let (place, is_log) = (file.path.display().to_string(), file.is_log);
+            let copy = self.copy_of(file, &self.base(&name, &file.path)).1;
+            match (copy, self.known.get_mut(&name)) {
+                (Comparison::Continues(rest), Some(file)) => file.read_copy(rest, dealer)?,
+                (_, Some(_)) if is_log && self.unseen > LONG => self.lost.push(format!(
+                    "{place}: it was closed, since {} other files are open, and is gone; lines that were written to it within \
+                     the last {} ms are lost",
+                    self.most_open,
+                    self.unseen.as_millis()
                 )),
                 _ => {}
             }

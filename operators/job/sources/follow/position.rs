@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::content::Content;
+use super::done::DoneFile;
 use super::file::FollowedFile;
 use super::files::{FileAge, FollowedPath};
 use crate::canonical::Digest;
@@ -269,24 +270,32 @@ impl FollowedPath<'_> {
         let paths: BTreeSet<&PathBuf> = self.known.values().map(|file| &file.path).collect();
         // The files of each log that have lines.
         let mut ages: BTreeMap<PathBuf, Vec<FileAge>> = BTreeMap::new();
-        let done = self.done.iter().map(|done| (&done.name, &done.file));
-        for (name, file) in self.known.iter().chain(done).filter(|(_, file)| file.has_lines) {
+        let (mut of_known, mut settled) = (Vec::new(), BTreeSet::new());
+        for (name, file) in self.known.iter().filter(|(_, file)| file.has_lines) {
             let (log, age) = self.age(name, file);
-            ages.entry(log).or_default().push(age);
+            ages.entry(log.clone()).or_default().push(age.clone());
+            of_known.push((name, file, log, age));
         }
-        let is_settled = |name: &str, file: &FollowedFile| {
-            let (log, own) = self.age(name, file);
+        for DoneFile { name, file } in &self.done {
+            if file.has_lines {
+                let (log, age) = self.age(name, file);
+                ages.entry(log).or_default().push(age);
+            }
+            settled.insert(name.clone());
+        }
+        for (name, file, log, own) in of_known {
             let younger = ages.get(&log).into_iter().flatten().filter(|other| **other > own);
-            file.is_settled(younger.count(), || {
+            let is_rotated = || {
                 let logs =
                     name_of(&file.path).into_iter().flat_map(|name| logs_of(&name).collect::<Vec<_>>());
                 logs.map(|log| file.path.with_file_name(log))
                     .any(|log| paths.contains(&log) && RotationName::of(&log, &file.path).is_some())
-            })
-        };
-        let known = self.known.iter().filter(|(_, file)| file.has_lines);
-        let settled = known.filter(|(name, file)| is_settled(name, file)).map(|(name, _)| name.clone());
-        settled.chain(self.done.iter().map(|done| done.name.clone())).collect()
+            };
+            if file.is_settled(younger.count(), is_rotated) {
+                settled.insert(name.clone());
+            }
+        }
+        settled
     }
 
     /// The positions that have changed since the last call.
