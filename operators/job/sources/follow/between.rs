@@ -10,7 +10,8 @@ use std::sync::Arc;
 use super::content::{Comparison, Content, is_torn, prefix};
 use super::file::{FileId, FoundFile};
 use super::files::{FollowedPath, name_within, present};
-use super::position::{FileNode, changed};
+use super::missed::TICK;
+use super::position::{FileNode, changed, nanoseconds};
 use super::resume::Reference;
 use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, logs_of, name_of, siblings_of};
@@ -24,7 +25,9 @@ use crate::job::sources::reader::{ReadStop, unreadable};
 enum Likeness {
     /// It holds other lines.
     None,
-    /// It holds what another one holds, and nothing else; or nothing at all.
+    /// It holds no line, and may get some.
+    Empty,
+    /// It holds what another one holds, and nothing else.
     Copy,
     /// It begins as another one does, and may be its copy.
     Doubt,
@@ -82,7 +85,7 @@ impl FollowedPath<'_> {
                 continue;
             }
             if order.is_none() && !is_like {
-                if self.likeness(log, &path).map_err(lost)? == Likeness::Copy {
+                if matches!(self.likeness(log, &path).map_err(lost)?, Likeness::Copy | Likeness::Empty) {
                     continue;
                 }
                 doubts.push(format!(
@@ -188,7 +191,11 @@ impl FollowedPath<'_> {
         let with_facts = left.filter_map(|path| {
             // It was renamed or removed since.
             let facts = fs::metadata(path).ok()?;
-            let is_new = facts.is_file() && facts.len() > 0 && !self.has(FileId::of(&facts));
+            // An empty one may get lines if it came a moment ago.
+            let since = nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(self.looked_at));
+            let may_have = facts.len() > 0
+                || Packing::of(path) == Packing::Plain && FileNode::of(&facts).born() >= since;
+            let is_new = facts.is_file() && may_have && !self.has(FileId::of(&facts));
             is_new.then(|| (path.clone(), facts))
         });
         Ok(with_facts.collect())
@@ -203,7 +210,7 @@ impl FollowedPath<'_> {
         let beginning = Content::beginning(path)?;
         // It has no record.
         if beginning.length() == 0 || self.format.columns.is_some() && beginning.is_one_line() {
-            return Ok(Likeness::Copy);
+            return Ok(if Packing::of(path) == Packing::Plain { Likeness::Empty } else { Likeness::Copy });
         }
         // Of a short one nobody can say.
         let is_long = beginning.is_strong();
@@ -270,7 +277,7 @@ impl FollowedPath<'_> {
                     ));
                     continue;
                 }
-                Likeness::None => {}
+                Likeness::None | Likeness::Empty => {}
             }
             let name = self.begin(&name_within(self.path, log), file);
             let Some(followed) = self.known.get_mut(&name) else { continue };

@@ -156,8 +156,10 @@ impl FollowedPath<'_> {
             match born >= since {
                 _ if self.has(FileId::of(&facts)) => {}
                 true => new.push(copy),
-                // One that was begun before the last look was still written then.
-                false if born == 0 || changed >= since => old.push(copy),
+                // One that was begun before the last look was still written then; a packed one has the time of its text.
+                false if born == 0 || changed >= since || Packing::of(&copy.2) != Packing::Plain => {
+                    old.push(copy)
+                }
                 false => {}
             }
         }
@@ -167,10 +169,12 @@ impl FollowedPath<'_> {
         Copies { new, old }
     }
 
-    /// Returns true if a file holds just what was read of another one than this.
+    /// Returns true if a file holds just what was read of another one than this, or before this was cut.
     fn is_known_text(&self, file: &FollowedFile, path: &Path) -> io::Result<bool> {
         let done = self.done.iter().map(|done| &done.file);
-        let others = self.known.values().chain(done).filter(|other| other.has_lines && other.id != file.id);
+        // All that a log was before it was cut is of one file.
+        let others =
+            self.known.values().chain(done).filter(|other| other.has_lines && !std::ptr::eq(*other, file));
         for other in others.filter(|other| other.content.length() >= file.content.length()) {
             if let Comparison::Continues(mut rest) = other.content.compare(path)?
                 && prefix(&mut rest, 1)?.is_empty()

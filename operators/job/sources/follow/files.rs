@@ -300,14 +300,15 @@ impl<'a> FollowedPath<'a> {
     /// Returns the names of the files in the order in which they are read: of each log the oldest first, for lines that are
     /// in order of time. What a file without a name holds may have been packed under another one, which comes before it.
     pub(super) fn reading_order(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.known.iter().map(|(name, file)| (self.age(name, file), name)).collect();
+        let mut names: Vec<_> =
+            self.known.iter().map(|(name, file)| (self.age(name, &file.path), name)).collect();
         names.sort();
         names.into_iter().map(|(_, name)| name.clone()).collect()
     }
 
     /// The log of a file, and its place among the files of the log, the oldest first.
-    pub(super) fn age(&self, name: &str, file: &FollowedFile) -> (PathBuf, FileAge) {
-        let log = self.base(name, &file.path);
+    pub(super) fn age(&self, name: &str, path: &Path) -> (PathBuf, FileAge) {
+        let log = self.base(name, path);
         let first = Path::new(base_of(name)).file_name().map(|name| log.with_file_name(name));
         let rotated = first.filter(|first| *first != log).and_then(|first| RotationName::of(&log, &first));
         (log, FileAge(rotated.is_none(), rotated.map(|name| name.place()), generation_of(name)))

@@ -29,6 +29,8 @@ struct RenamedLog {
     log: PathBuf,
     /// The file under its new name; `None` if it has none.
     renamed: Option<Reference>,
+    /// True if the next file of the log is known.
+    has_next: bool,
 }
 
 impl FollowedPath<'_> {
@@ -45,7 +47,8 @@ impl FollowedPath<'_> {
             self.gap(&mut is_whole, &why);
         }
         // With what the renamed files have themselves, the copies of that are known.
-        let is_renamed = |file: &FollowedFile| !file.is_listed && file.is_open() && file.has_lines;
+        let is_renamed =
+            |file: &FollowedFile| !file.is_listed && file.is_open() && (file.has_lines || !file.is_log);
         if self.known.values().any(is_renamed) {
             for name in self.reading_order() {
                 if self.known.get(&name).is_some_and(is_renamed) {
@@ -56,8 +59,15 @@ impl FollowedPath<'_> {
         for why in self.read_behind_empty(dealer, progress)? {
             self.gap(&mut is_whole, &why);
         }
-        for RenamedLog { log, renamed } in self.renamed() {
+        for RenamedLog { log, renamed, has_next } in self.renamed(unseen) {
             let Some(newest) = renamed else {
+                if !has_next {
+                    // What came after it is known by its time alone.
+                    let since = nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(self.looked_at));
+                    let read = |files: &mut Self| files.read_changed_since(&log, since, (dealer, progress));
+                    let doubts = self.steadily(std::slice::from_ref(&log), read)?;
+                    doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
+                }
                 if unseen > LONG {
                     let place = log.display();
                     let why = format!(
@@ -89,6 +99,12 @@ impl FollowedPath<'_> {
         let due = self.known.iter().filter(|(_, file)| is_due(file));
         let due: Vec<(String, PathBuf, SystemTime)> =
             due.map(|(name, file)| (name.clone(), self.base(name, &file.path), file.untouched_at)).collect();
+        // What came to the files before it comes before its own lines.
+        for name in if due.is_empty() { Vec::new() } else { self.reading_order() } {
+            if due.iter().all(|(due, ..)| *due != name) {
+                self.read_file(&name, u64::MAX, dealer, progress)?;
+            }
+        }
         let mut doubts = Vec::new();
         for (name, log, since) in due {
             // With what it has itself, the copies of that are known.
@@ -101,7 +117,7 @@ impl FollowedPath<'_> {
     }
 
     /// Returns the logs whose file has another name, or none, since this was asked last.
-    fn renamed(&mut self) -> Vec<RenamedLog> {
+    fn renamed(&mut self, unseen: Duration) -> Vec<RenamedLog> {
         let logs: Vec<(String, PathBuf)> =
             self.known.iter().map(|(name, file)| (name.clone(), self.base(name, &file.path))).collect();
         let is_at = |file: &FollowedFile, log: &PathBuf| file.is_listed && file.path == *log;
@@ -125,15 +141,18 @@ impl FollowedPath<'_> {
             // It may be packed by now.
             let copy = || self.known.get(&name).and_then(|file| self.copy_of(file, &log).0);
             let found = siblings_of(&log).into_iter().find(is_it).or_else(copy);
-            // It is between two names of a rotation.
-            if found.is_none() && !log.exists() {
+            // It is between two names of a rotation, where it has one.
+            let is_removed =
+                self.known.get(&name).is_some_and(|file| matches!(file.is_linked(), Ok(Some(false))));
+            if found.is_none() && !log.exists() && !is_removed && unseen <= LONG {
                 continue;
             }
             let reference = found.and_then(|path| {
                 let changed = changed(&fs::metadata(&path).ok()?);
                 Some(Reference { generation: 0, path, changed })
             });
-            renamed.push(RenamedLog { log, renamed: reference });
+            let has_next = current.contains(&log);
+            renamed.push(RenamedLog { log, renamed: reference, has_next });
         }
         renamed
     }

@@ -272,13 +272,13 @@ impl FollowedPath<'_> {
         let mut ages: BTreeMap<PathBuf, Vec<FileAge>> = BTreeMap::new();
         let (mut of_known, mut settled) = (Vec::new(), BTreeSet::new());
         for (name, file) in self.known.iter().filter(|(_, file)| file.has_lines) {
-            let (log, age) = self.age(name, file);
+            let (log, age) = self.age(name, &file.path);
             ages.entry(log.clone()).or_default().push(age.clone());
             of_known.push((name, file, log, age));
         }
         for DoneFile { name, file } in &self.done {
             if file.has_lines {
-                let (log, age) = self.age(name, file);
+                let (log, age) = self.age(name, &file.path);
                 ages.entry(log).or_default().push(age);
             }
             settled.insert(name.clone());

@@ -111,8 +111,10 @@ impl FollowedPath<'_> {
             }
         }
         let bases: Vec<PathBuf> = logs.keys().cloned().collect();
-        let searched =
+        let mut searched =
             self.steadily(&bases, |files| files.searched(&positions, (&reached, seen), progress))?;
+        // Of each log the oldest first.
+        searched.sort_by_cached_key(|searched| self.age(&searched.name, &searched.position.path));
         // A file that was empty at its position, and was read since: its number is all that was known of it.
         for (name, position) in positions.iter().filter(|(_, position)| !position.has_lines) {
             let Some(mark) = reached.get(name) else { continue };
@@ -183,14 +185,10 @@ impl FollowedPath<'_> {
                 log.is_current = is_base && generation == log.last && log.missing == u64::MAX;
                 log.newest = Some(Reference { generation, path, changed });
             }
-            self.go_on(name, &position, found, dealer)?;
-        }
-        self.order_done();
-        // What was read before is compared as a whole with what comes.
-        let names: Vec<String> = self.known.keys().cloned().collect();
-        for name in names {
+            self.go_on(name.clone(), &position, found, dealer)?;
             self.read_file(&name, u64::MAX, dealer, progress)?;
         }
+        self.order_done();
         let mut doubts = Vec::new();
         for (path, log) in logs.iter().filter(|(_, log)| !log.is_current && !log.has_gap) {
             let newest = log.newest.as_ref().or(log.empty.as_ref());

@@ -74,3 +74,59 @@ fn a_restart_reads_the_last_lines_of_a_file_that_had_only_its_beginning() {
     let is_expected = |(way, begins): &(&str, Beginning)| *way != "renamed" && *begins != Beginning::Header;
     assert!(gaps.iter().all(is_expected), "{gaps:?}");
 }
+
+// Refutes a line that is given twice: once through the open file, and once from the packed one, where the new file was empty
+// at first and the old one got its only line after that.
+#[test]
+fn a_line_that_comes_after_the_next_file_counts_once() {
+    for (begins, path) in Beginning::ALL.into_iter().flat_map(|begins| PATHS.map(|path| (begins, path))) {
+        let mut log = Log::beginning("late-line", begins);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for _ in 0..3 {
+            log.rename();
+            log.place.write("a.log", "");
+            followed.settle_for(Duration::from_millis(130)).unwrap();
+            log.write(1);
+            log.reopen();
+            log.pack("a.log.1");
+            followed.settle().unwrap();
+        }
+        assert_eq!(log.check(std::slice::from_ref(&followed)), Ok(()), "{path:?}, {begins:?}");
+        assert_eq!(followed.gaps, [], "{path:?}, {begins:?}");
+    }
+}
+
+// Refutes a file that is read by nobody, which came and was rotated between two looks while the one before it was removed,
+// and that got its lines later.
+#[test]
+fn a_file_that_came_between_two_looks_is_read_though_the_one_before_is_gone() {
+    for (begins, is_removed) in
+        Beginning::ALL.into_iter().flat_map(|begins| [(begins, true), (begins, false)])
+    {
+        let mut log = Log::beginning("between-removed", begins);
+        log.write(5);
+        let mut followed = log.follow("a.log");
+        followed.settle().unwrap();
+        for _ in 0..3 {
+            log.rename();
+            followed.settle_for(Duration::from_millis(130)).unwrap();
+            if is_removed {
+                log.remove("a.log.1");
+            }
+            log.reopen();
+            log.rename();
+            followed.settle_for(Duration::from_millis(130)).unwrap();
+            log.write(3);
+            followed.settle_for(Duration::from_millis(130)).unwrap();
+            log.reopen();
+            log.write(2);
+            followed.settle().unwrap();
+        }
+        // One that begins with the records of another may be its copy.
+        if followed.gaps.is_empty() || !matches!(begins, Beginning::Records(_)) {
+            assert_eq!(log.check(std::slice::from_ref(&followed)), Ok(()), "{begins:?}, {is_removed}");
+            assert_eq!(followed.gaps, [], "{begins:?}, {is_removed}");
+        }
+    }
+}

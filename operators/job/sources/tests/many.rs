@@ -99,7 +99,7 @@ fn hidden_files_are_read_where_they_are_named() {
 #[test]
 fn a_sorted_log_is_in_order_through_every_rotation() {
     for path in ["a.log", "a.log*", ""] {
-        let place = Place::new("sorted");
+        let place = Place::new("sorted-rotated");
         let mut written = 0u64;
         let mut write = |name: &str, lines: u64| {
             for _ in 0..lines {
@@ -134,11 +134,30 @@ fn a_sorted_log_is_in_order_through_every_rotation() {
                     fs::rename(name(number), name(number + 1)).unwrap();
                 }
             }
+            // The last line comes when the next file is there, which is empty.
+            place.write("a.log", "");
+            followed.settle_for(Duration::from_millis(130)).unwrap();
+            write("a.log.1", 1);
             let lines = write("a.log", 1);
             assert_eq!(followed.settle().map_err(|error| (round, error)), Ok(lines), "{path}");
         }
+        let all = write("a.log", 0);
         let read = read(&source, &wanted(&[], &[], true), 2).unwrap();
-        assert_eq!(read.len(), if path == "a.log" { 1 } else { write("b", 0) });
+        assert_eq!(read.len(), if path == "a.log" { 1 } else { all });
+
+        // A restart, of which some files are packed by then.
+        followed.begin().unwrap();
+        let positions = followed.positions.clone();
+        drop(followed);
+        for number in 3..8 {
+            let name = format!("a.log.{number}");
+            let packed = packed(Packing::Gzip, &fs::read(place.path(&name)).unwrap());
+            place.write(&format!("{name}.gz"), packed);
+            fs::remove_file(place.path(&name)).unwrap();
+        }
+        write("a.log", 1);
+        let mut resumed = Followed::resumed(&source, &Arc::<Settable>::default(), 2, positions);
+        assert_eq!(resumed.settle().map_err(|error| (path, error)), Ok(all + 1));
     }
 }
 
