@@ -75,8 +75,9 @@ pub(super) fn follow_files(
         }
         looked = round;
         let now = files.agree(now, dealer, progress)?;
+        // A restart must find these files, or notice that they are gone, whenever the first window leaves.
+        files.report_origins(dealer)?;
         if found.is_complete {
-            files.report_origins(dealer)?;
             watch.mark(now, dealer, progress, (milestones, || files.changed_positions()))?;
         }
         std::thread::sleep(POLL_INTERVAL.saturating_sub(round.elapsed()));

@@ -27,7 +27,6 @@ fn a_log_with_many_open_files_is_read_to_the_end_of_each() {
             followed.settle().unwrap();
         }
         log.check(std::slice::from_ref(&followed)).unwrap();
-        assert!(followed.gaps.is_empty(), "{path}: {:?}", followed.warnings.lock().unwrap());
     }
 }
 
