@@ -101,6 +101,27 @@ fn a_line_that_comes_after_the_next_file_counts_once() {
     }
 }
 
+// Refutes a next file that is taken for the one before it, to which its writer adds a line once the next one has its beginning.
+#[test]
+fn a_file_that_begins_like_the_next_one_is_read_on() {
+    let short = Beginning::ALL.into_iter().filter(|begins| !matches!(begins, Beginning::Records(100)));
+    for (begins, path) in short.flat_map(|begins| PATHS.map(|path| (begins, path))) {
+        let mut log = Log::beginning("late-writer", begins);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for _ in 0..3 {
+            log.rename();
+            let beginning = fs::read(log.place.path("a.log.1")).unwrap();
+            log.place.write("a.log", beginning);
+            followed.settle_for(Duration::from_millis(130)).unwrap();
+            log.write(1);
+            followed.settle().unwrap();
+            log.reopen();
+        }
+        assert_eq!(log.check(std::slice::from_ref(&followed)), Ok(()), "{path:?}, {begins:?}");
+    }
+}
+
 // Refutes a file that is read by nobody, which came and was rotated between two looks while the one before it was removed,
 // and that got its lines later.
 #[test]
