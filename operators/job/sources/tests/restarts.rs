@@ -141,8 +141,9 @@ proptest! {
         let mut all = log.follow(PATHS[path]);
         all.found = reader.kept;
         // Files that begin with equal records may be taken for each other, and nothing in a log that was empty tells when it
-        // was cut: a restart says so.
-        let is_doubtful = first == 0 || matches!(Beginning::ALL[begins], Beginning::Records(_));
+        // was cut, or while a short one is packed: a restart says so.
+        let packs = lives.iter().any(|life| matches!(life, Life::Step(Step::Pack(_))));
+        let is_doubtful = first == 0 || packs || matches!(Beginning::ALL[begins], Beginning::Records(_));
         if reader.gaps == 0 || !is_doubtful {
             prop_assert_eq!(log.check(&[all]), Ok(()));
             prop_assert_eq!(reader.gaps, 0);
