@@ -101,15 +101,9 @@ impl RotationName {
 
     /// Compares the times at which two files were rotated, the earlier first; `None` where the names do not say.
     pub(super) fn order(&self, other: &RotationName) -> Option<Ordering> {
-        match (&self.mark, &other.mark) {
-            (RotationMark::Number(own), RotationMark::Number(other_number)) if self.is_like(other) => {
-                Some(other_number.cmp(own))
-            }
-            (RotationMark::Date(own), RotationMark::Date(other_date)) if self.is_like(other) => {
-                Some(own.cmp(other_date))
-            }
-            _ => None,
-        }
+        let (own, other_place) = (self.place(), other.place());
+        (self.is_like(other) && own != RotationPlace::Unknown && other_place != RotationPlace::Unknown)
+            .then(|| own.cmp(&other_place))
     }
 }
 

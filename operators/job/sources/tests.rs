@@ -3,6 +3,7 @@
 mod alike;
 mod beginnings;
 mod following;
+mod log;
 mod many;
 mod oracle;
 mod processes;

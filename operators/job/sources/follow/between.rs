@@ -10,8 +10,7 @@ use std::sync::Arc;
 use super::content::{Comparison, Content, is_torn, prefix};
 use super::file::{FileId, FoundFile};
 use super::files::{FollowedPath, name_within, present};
-use super::missed::TICK;
-use super::position::{FileNode, changed, nanoseconds};
+use super::position::{FileNode, changed};
 use super::resume::Reference;
 use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, logs_of, name_of, siblings_of};
@@ -192,9 +191,8 @@ impl FollowedPath<'_> {
             // It was renamed or removed since.
             let facts = fs::metadata(path).ok()?;
             // An empty one may get lines if it came a moment ago.
-            let since = nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(self.looked_at));
             let may_have = facts.len() > 0
-                || Packing::of(path) == Packing::Plain && FileNode::of(&facts).born() >= since;
+                || Packing::of(path) == Packing::Plain && FileNode::of(&facts).born() >= self.last_look();
             let is_new = facts.is_file() && may_have && !self.has(FileId::of(&facts));
             is_new.then(|| (path.clone(), facts))
         });

@@ -7,14 +7,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use super::POLL_INTERVAL;
 use super::content::{Comparison, prefix};
 use super::file::{FileId, FollowedFile, FoundFile};
 use super::files::{FollowedPath, base_of};
-use super::missed::{LONG, TICK};
-use super::position::{FileNode, changed, nanoseconds};
+use super::missed::LONG;
+use super::position::{FileNode, changed};
 use super::resume::Reference;
 use crate::job::rotation::{RotationName, siblings_of};
 use crate::job::sources::bytes::Packing;
@@ -44,9 +43,8 @@ impl FollowedPath<'_> {
         for (name, log) in due {
             // Names come and go in it with each rotation, and hardly ever else.
             let directory = log.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let renamed =
-                fs::metadata(directory.unwrap_or(Path::new("."))).and_then(|facts| facts.modified());
-            if renamed.is_ok_and(|renamed| renamed < self.looked_at.checked_sub(TICK).unwrap_or(renamed)) {
+            let facts = fs::metadata(directory.unwrap_or(Path::new(".")));
+            if facts.is_ok_and(|facts| changed(&facts) < self.last_look()) {
                 continue;
             }
             let is_cut =
@@ -145,7 +143,7 @@ impl FollowedPath<'_> {
 
     /// The files beside a log that rotation has made of it, and that are followed as no file of their own.
     fn copies(&self, log: &Path) -> Copies {
-        let since = nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(SystemTime::UNIX_EPOCH));
+        let since = self.last_look();
         let (mut new, mut old) = (Vec::new(), Vec::new());
         for path in siblings_of(log) {
             let (Some(name), Ok(facts)) = (RotationName::of(log, &path), fs::metadata(&path)) else {

@@ -204,16 +204,16 @@ impl Wanted {
         copies.sort();
         for (_, path) in copies {
             // More was read of another log that is packed there now.
-            let others =
-                all.iter().filter(|(name, other)| *name != self.name && other.offset > self.position.offset);
-            let is_of = |(_, other): (&String, &FilePosition)| {
-                found(other, &path, progress).is_ok_and(|found| found.is_some())
+            let is_of = |(name, other): &(String, FilePosition)| {
+                *name != self.name
+                    && other.offset > self.position.offset
+                    && found(other, &path, progress).is_ok_and(|found| found.is_some())
             };
             if let Some(copy) = self.candidate(&path, progress)?
                 && copy.is_whole
                 && copy.id != own.id
                 && Content::begins(&path, &own.path).is_ok_and(|begins| !begins)
-                && !others.map(|(name, other)| (name, other)).any(is_of)
+                && !all.iter().any(is_of)
             {
                 return Ok(Some(copy));
             }

@@ -22,7 +22,7 @@ use crate::job::sources::reader::ReadStop;
 pub(super) const LONG: Duration = Duration::from_secs(1);
 
 /// The step in which a file system counts time, at most.
-pub(super) const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(20);
 
 /// A log whose file has another name, or none, since the last look.
 struct RenamedLog {
@@ -34,6 +34,12 @@ struct RenamedLog {
 }
 
 impl FollowedPath<'_> {
+    /// The time of the look before this one, less a step of the file system, in nanoseconds: what changed since is not
+    /// earlier.
+    pub(super) fn last_look(&self) -> u64 {
+        nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(self.looked_at))
+    }
+
     /// Reads the files that came and were rotated since the last look, which was `unseen` ago. Returns false if lines may
     /// be lost that nobody has read.
     pub(super) fn read_missed(
@@ -63,7 +69,7 @@ impl FollowedPath<'_> {
             let Some(newest) = renamed else {
                 if !has_next {
                     // What came after it is known by its time alone.
-                    let since = nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(self.looked_at));
+                    let since = self.last_look();
                     let read = |files: &mut Self| files.read_changed_since(&log, since, (dealer, progress));
                     let doubts = self.steadily(std::slice::from_ref(&log), read)?;
                     doubts.iter().for_each(|why| self.gap(&mut is_whole, why));

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::time::SystemTime;
 
 use super::following::Followed;
-use super::rotation::{Beginning, Log, line};
+use super::log::{Beginning, Log, line};
 use super::*;
 use crate::gate::Positions;
 

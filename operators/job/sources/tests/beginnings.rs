@@ -2,7 +2,7 @@
 //! next.
 
 use super::following::Followed;
-use super::rotation::{Beginning, Log, PATHS};
+use super::log::{Beginning, Log, PATHS};
 use super::*;
 
 /// The ways in which a log comes to its next file.

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::following::{Followed, Settable};
-use super::rotation::{Log, PATHS};
+use super::log::{Log, PATHS};
 use super::*;
 use crate::gate::Positions;
 

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::following::Followed;
-use super::rotation::{Beginning, Log, PATHS, Step, step};
+use super::log::{Beginning, Log, PATHS};
+use super::rotation::{Step, step};
 use super::*;
 use crate::dataflow::{Clock as _, SystemClock};
 use crate::gate::Positions;
