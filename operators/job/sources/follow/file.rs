@@ -38,6 +38,8 @@ pub(super) struct FoundFile {
     pub(super) id: FileId,
     pub(super) length: u64,
     pub(super) node: FileNode,
+    /// True if it has the time of an earlier file, which programs that pack or copy files give it at their end.
+    pub(super) is_finished: bool,
     /// The file, open, if it is plain: it may be renamed at once.
     open: Option<File>,
 }
@@ -45,7 +47,8 @@ pub(super) struct FoundFile {
 impl FoundFile {
     pub(super) fn new(path: &Path, facts: &Metadata) -> FoundFile {
         let (id, node) = (FileId::of(facts), FileNode::of(facts));
-        FoundFile { path: path.to_owned(), id, length: facts.len(), node, open: None }
+        let is_finished = position::changed(facts) < node.born();
+        FoundFile { path: path.to_owned(), id, length: facts.len(), node, is_finished, open: None }
     }
 
     /// The file, if it is open.
@@ -292,7 +295,8 @@ impl FollowedFile {
     /// Ends it, and returns the file itself, whose new content begins anew.
     pub(super) fn give_up(&mut self) -> FoundFile {
         let length = self.content.length();
-        FoundFile { path: self.path.clone(), id: self.id, length, node: self.node, open: self.open.take() }
+        let FollowedFile { id, node, .. } = *self;
+        FoundFile { path: self.path.clone(), id, length, node, is_finished: true, open: self.open.take() }
     }
 
     /// The time of its last change when it was read, in nanoseconds.

@@ -395,7 +395,7 @@ impl<'a> FollowedPath<'a> {
             if *known != length {
                 (*known, *since) = (length, Instant::now());
             }
-            since.elapsed() > self.format.sizes.patience / SETTLED
+            found.is_finished || since.elapsed() > self.format.sizes.patience / SETTLED
         };
         // A file that had another rotated name at the last look, as `a.log.1` before it is `a.log.2.gz`.
         let logs = self.logs_of(path);
