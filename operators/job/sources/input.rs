@@ -15,7 +15,7 @@ use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe, follo
 use super::identity::PersonIdentity;
 use super::line_reader::LineCheck;
 use super::lines::{Combined, CsvColumns, LineFormat, WantedNames};
-use super::listing::{once_each, packed_twice, some_files};
+use super::listing::{is_in_rotation, once_each, packed_twice, some_files};
 use super::maker::Made;
 use super::maker::Maker;
 use super::milestones::Milestones;
@@ -210,7 +210,11 @@ pub(super) fn open_in(
         // It may have no segment yet.
         SourcePlace::Files(_) if receiver.is_some() => Vec::new(),
         SourcePlace::Files(path) => {
-            let files = once_each(some_files(path)?);
+            let files = match some_files(path) {
+                // It is waited for.
+                Err(error) if is_live && !error.is_refused() && is_in_rotation(path) => Vec::new(),
+                found => once_each(found?),
+            };
             if !is_live {
                 packed_twice(&files).for_each(|warning| wanted.survey.warn(&warning));
             }

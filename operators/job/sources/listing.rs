@@ -136,6 +136,24 @@ pub(super) fn some_files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     }
 }
 
+/// Returns true if a rotation is at the logs of a path: there is none, and rotated ones are.
+pub(super) fn is_in_rotation(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(OsStr::to_str).and_then(|name| glob::Pattern::new(name).ok())
+    else {
+        return false;
+    };
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directories = directory.to_str().and_then(|directory| glob::glob_with(directory, PATTERN).ok());
+    let entries =
+        directories.into_iter().flatten().flatten().filter_map(|directory| fs::read_dir(directory).ok());
+    let is_rotated = |file: PathBuf| {
+        rotated_logs(&file).any(|log| {
+            log.file_name().and_then(OsStr::to_str).is_some_and(|log| name.matches_with(log, PATTERN))
+        })
+    };
+    entries.flatten().flatten().any(|entry| entry.path().is_file() && is_rotated(entry.path()))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -166,6 +184,17 @@ mod tests {
             let gone = names(gone).unwrap_err();
             assert!(!gone.is_refused() && gone.to_string().contains("; give "), "{gone}");
         }
+    }
+
+    #[test]
+    fn a_log_that_is_away_is_known_by_its_rotated_files() {
+        let place = Place::new("in-rotation");
+        let paths = ["a.log", "*.log", "", "b.log", "*.csv", "nowhere/*.log"];
+        let found = || paths.map(|path| is_in_rotation(&place.path(path)));
+        assert_eq!(found(), [false; 6]);
+        place.write("a.log.1.gz", "x");
+        fs::create_dir(place.path("b.log.1")).unwrap();
+        assert_eq!(found(), [true, true, false, false, false, false]);
     }
 
     // Refutes a file that a pattern leaves out for its name, one that is read though it cannot be unpacked, and a copy

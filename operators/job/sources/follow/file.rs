@@ -320,7 +320,8 @@ impl FollowedFile {
 
     /// Returns true if nothing more is expected of it.
     pub(super) fn is_over(&self) -> bool {
-        !self.is_listed && (self.open.is_none() || self.grown.elapsed() > self.patience)
+        // The last file of a log tells which ones come next.
+        !self.is_listed && (self.open.is_none() && !self.is_log || self.grown.elapsed() > self.patience)
     }
 
     /// Its position and its digest there, for the other processes; `None` while it is incomplete.

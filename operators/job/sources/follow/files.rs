@@ -96,6 +96,13 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileAge(bool, Option<RotationPlace>, u64);
 
+impl FileAge {
+    /// Returns true for a file that had the name of its log.
+    pub(super) fn was_log(&self) -> bool {
+        self.0
+    }
+}
+
 /// What a look at the files has found.
 pub(super) struct Present {
     /// False while a file is missing or incomplete.

@@ -135,10 +135,12 @@ impl FollowedPath<'_> {
             let Some(file) = self.known.get_mut(&name) else { continue };
             let is_log = is_at(file, &log);
             let was_log = std::mem::replace(&mut file.is_log, is_log);
-            if was_log && !is_log && file.has_lines {
+            if was_log && !is_log {
                 // Until the next file of the log is known: it may be renamed before it is opened.
                 file.is_log = !current.contains(&log);
-                left.push((name, file.id, log));
+                if file.has_lines {
+                    left.push((name, file.id, log));
+                }
             }
         }
         let mut renamed = Vec::new();

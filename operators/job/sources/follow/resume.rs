@@ -11,13 +11,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::content::Content;
 use super::file::{FileId, FollowedFile};
-use super::files::{FollowedPath, base_of, generation_of, present};
+use super::files::{FileAge, FollowedPath, base_of, generation_of, present};
 use super::found::{Candidate, Found, Search, Wanted, assign, found};
-use super::position::{FilePosition, ReachedMark, changed, read_gap, read_seen};
+use super::position::{FilePosition, ReachedMark, changed, nanoseconds, read_gap, read_seen};
 use crate::dataflow::SourceError;
 use crate::gate::Positions;
 use crate::job::rotation::siblings_of;
@@ -190,9 +190,14 @@ impl FollowedPath<'_> {
         }
         self.order_done();
         let mut doubts = Vec::new();
-        for (path, log) in logs.iter().filter(|(_, log)| !log.is_current && !log.has_gap) {
+        let recently = SystemTime::now().checked_sub(self.format.sizes.patience).map_or(0, nanoseconds);
+        for (path, log) in logs.iter().filter(|(_, log)| !log.is_current) {
             let newest = log.newest.as_ref().or(log.empty.as_ref());
-            let read = |files: &mut Self| files.between(path, newest, seen, (dealer, progress));
+            let read = |files: &mut Self| match log.has_gap {
+                // What they have by now is within the gap, but more may come to them.
+                true => files.read_changed_since(path, recently, (dealer, progress)),
+                false => files.between(path, newest, seen, (dealer, progress)),
+            };
             doubts.extend(self.steadily(std::slice::from_ref(path), read)?);
         }
         if let Some(seen) = seen {
@@ -201,7 +206,33 @@ impl FollowedPath<'_> {
         }
         doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
         self.gaps.clear();
+        self.expect_next();
         Ok(is_whole)
+    }
+
+    /// Notes the last file of each log: the next one may be rotated before it is seen.
+    fn expect_next(&mut self) {
+        let known = self.known.iter().map(|(name, file)| (name, file, false));
+        let done = self.done.iter().map(|done| (&done.name, &done.file, true));
+        let of_log = |(name, file, is_done): (&String, &FollowedFile, bool)| {
+            let (log, age) = self.age(name, &file.path);
+            (log, (age, is_done, name.clone()))
+        };
+        let mut files: Vec<(PathBuf, (FileAge, bool, String))> = known.chain(done).map(of_log).collect();
+        files.sort();
+        // Of each log the last one is left.
+        let last: BTreeMap<PathBuf, (FileAge, bool, String)> = files.into_iter().collect();
+        for (age, is_done, name) in last.into_values() {
+            if !age.was_log() || self.known.get(&name).is_some_and(|file| file.is_log) {
+                continue;
+            }
+            if is_done && let Some(at) = self.done.iter().position(|done| done.name == name) {
+                self.known.extend(self.done.remove(at).map(|done| (done.name, done.file)));
+            }
+            if let Some(file) = self.known.get_mut(&name) {
+                (file.is_log, file.is_listed) = (true, false);
+            }
+        }
     }
 
     /// Repeats what the names of files decide until none of them has changed meanwhile: while a log is rotated, a file

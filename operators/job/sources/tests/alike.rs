@@ -305,6 +305,36 @@ fn lines_that_were_read_and_are_gone_are_a_gap() {
     assert_gap(&resumed(&log, "a.log", &positions), "no file holds what was read of it", "its first line");
 }
 
+// Refutes lines behind an input gap that nobody reads: their file was renamed before the start, and is written until the
+// log comes back.
+#[test]
+fn what_comes_to_a_renamed_file_behind_a_gap_is_read() {
+    let mut log = Log::new("behind-a-gap");
+    log.write(50);
+    let positions = read_all(&log, "a.log");
+    log.rename();
+    log.remove("a.log.1");
+    log.reopen();
+    log.write(3);
+    log.rename();
+    let mut followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+    followed.settle_for(Duration::from_millis(300)).unwrap();
+    log.write(5);
+    followed.settle_for(Duration::from_millis(300)).unwrap();
+    log.reopen();
+    log.write(2);
+    followed.settle().unwrap();
+    assert_gap(&followed, "no file holds what was read of it", "removed");
+    let times = |number: u64| {
+        followed
+            .found
+            .iter()
+            .filter(|given| given.person == id(format!("somebody {number}").as_bytes()))
+            .count()
+    };
+    assert_eq!((53..60).map(times).collect::<Vec<_>>(), [1; 7]);
+}
+
 // Refutes a log of a pattern that came and left it while nobody read, and one that left it long ago and is read
 // again.
 #[test]

@@ -155,3 +155,47 @@ fn a_file_that_came_between_two_looks_is_read_though_the_one_before_is_gone() {
         }
     }
 }
+
+// Refutes the same where nothing had been read of the one before, or it was read by a former run: the last file of a log
+// tells where the next ones begin for as long as the log is away.
+#[test]
+fn a_file_that_came_between_two_looks_is_read_behind_an_empty_one_and_after_a_restart() {
+    let ways = ["empty", "renamed", "renamed and packed"];
+    for (begins, way) in Beginning::ALL.into_iter().flat_map(|begins| ways.map(|way| (begins, way))) {
+        let mut log = Log::beginning("between-away", begins);
+        log.write(5);
+        let mut followed = log.follow("a.log");
+        followed.settle().unwrap();
+        followed.checkpoint().unwrap();
+        let (positions, mut found) = (followed.positions.clone(), Vec::new());
+        log.rename();
+        if way == "empty" {
+            log.reopen();
+            followed.settle().unwrap();
+            log.rename();
+        } else {
+            found.append(&mut followed.found);
+            drop(followed);
+            if way.ends_with("packed") {
+                log.pack("a.log.1");
+            }
+            followed = Followed::resumed(&log.source("a.log"), &Arc::default(), 2, positions);
+        }
+        // Several looks find no log.
+        followed.settle_for(Duration::from_millis(400)).unwrap();
+        log.reopen();
+        log.rename();
+        followed.settle_for(Duration::from_millis(130)).unwrap();
+        log.write(3);
+        followed.settle_for(Duration::from_millis(130)).unwrap();
+        log.reopen();
+        log.write(2);
+        followed.settle().unwrap();
+        followed.found.append(&mut found);
+        let case = format!("{begins:?}, {way}: {:?}", followed.warnings.lock().unwrap());
+        if followed.gaps.is_empty() || !matches!(begins, Beginning::Records(_)) {
+            assert_eq!(log.check(std::slice::from_ref(&followed)), Ok(()), "{case}");
+            assert_eq!(followed.gaps, [], "{case}");
+        }
+    }
+}
