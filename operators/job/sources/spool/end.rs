@@ -7,8 +7,8 @@
 //! to an earlier place, and then nobody can tell a batch that was cut off by hand, after the last sync of that
 //! file, from one that the crash has torn.
 //!
-//! A copy of the directory is another one. So the file has its own number in the file system, by which a copy of
-//! it is known: what was received after the copy was made is not in it.
+//! A copy of the directory is another one. So the file has its own number in the file system, and the time at which it
+//! came there, by which a copy of it is known: what was received after the copy was made is not in it.
 
 use std::fs::File;
 use std::io;
@@ -48,14 +48,17 @@ impl SpoolEnd {
 /// The file of the end, in the directory of the records.
 const END: &str = "end";
 
+/// The bytes of an end.
+const END_LENGTH: usize = 24 + size_of::<Hash>();
+
 /// The bytes of an end in its file, before the check of all of it.
-const WRITTEN: usize = 48;
+const WRITTEN: usize = END_LENGTH + 16;
 
 /// The file that has the end of a spool.
 pub(super) struct EndFile {
     file: File,
-    /// Its number in the file system.
-    number: u64,
+    /// Its number in the file system, and the time at which it came there, in nanoseconds; 0 where no one says.
+    node: [u64; 2],
 }
 
 impl EndFile {
@@ -63,11 +66,13 @@ impl EndFile {
     pub(super) fn open(directory: &Path) -> io::Result<(EndFile, Option<SpoolEnd>)> {
         let path = directory.join(IDS).join(END);
         let file = private().read(true).write(true).create(true).open(path)?;
-        let number = file.metadata()?.ino();
-        let this = EndFile { file, number };
+        let facts = file.metadata()?;
+        let born = facts.created().ok().and_then(|born| born.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let born = born.map_or(0, |born| u64::try_from(born.as_nanos()).unwrap_or(u64::MAX));
+        let this = EndFile { file, node: [facts.ino(), born] };
         let mut bytes = [0; WRITTEN + size_of::<Hash>()];
         let end = match this.file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => bytes.get(..WRITTEN - 8).and_then(SpoolEnd::read),
+            Ok(()) => bytes.get(..END_LENGTH).and_then(SpoolEnd::read),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
             Err(error) => return Err(error),
         };
@@ -76,7 +81,8 @@ impl EndFile {
     }
 
     fn bytes(&self, end: &SpoolEnd) -> Vec<u8> {
-        let written = [&end.write()[..], &self.number.to_le_bytes()].concat();
+        let node = self.node.map(u64::to_le_bytes).concat();
+        let written = [&end.write()[..], &node].concat();
         [&written[..], &hash(&[&written])].concat()
     }
 
