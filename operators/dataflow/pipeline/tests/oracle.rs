@@ -2,6 +2,7 @@
 
 mod alone;
 mod case;
+mod overlap;
 
 use super::*;
 use crate::accounting::PrivacyUnit;
@@ -9,7 +10,7 @@ use crate::dataflow::bounding::{Count, Identified, KeptRecords, Sum};
 use crate::dataflow::pipeline::aggregation::Terms;
 use crate::mechanisms::{Altogether, BinarySearch, Edges, Exponential, Grid, PerPerson, Range};
 use crate::noise::goodness::size;
-use case::case;
+use case::{Case, case};
 
 /// People, records, sum, by key.
 type Tallies = BTreeMap<Time, BTreeMap<String, [i128; 3]>>;
