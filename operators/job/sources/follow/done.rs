@@ -33,7 +33,7 @@ impl FollowedPath<'_> {
         self.done.push_back(DoneFile { name, file });
         self.most_known = self.most_known.max(self.known.len());
         if self.done.len() > REMEMBERED.max(OF_EACH * self.most_known) {
-            let gone = oldest(&self.done).and_then(|at| self.done.remove(at));
+            let gone = oldest(self.done.iter().map(|done| &*done.name)).and_then(|at| self.done.remove(at));
             gone.into_iter().for_each(|gone| _ = self.sure.remove(&gone.name));
         }
     }
@@ -46,13 +46,27 @@ impl FollowedPath<'_> {
 
 /// The place of the oldest file of the log of which most are remembered: its newest ones are those that windows need and
 /// that a rotation is still at. Files of several logs, and those of a former run, are in no order of time.
-fn oldest(done: &VecDeque<DoneFile>) -> Option<usize> {
+fn oldest<'a>(names: impl Iterator<Item = &'a str>) -> Option<usize> {
     let mut logs: BTreeMap<&str, Vec<(u64, usize)>> = BTreeMap::new();
-    for (at, DoneFile { name, .. }) in done.iter().enumerate() {
+    for (at, name) in names.enumerate() {
         logs.entry(base_of(name)).or_default().push((generation_of(name), at));
     }
     let most = logs.values().map(Vec::len).max()?;
     let oldest =
         logs.into_values().filter(|files| files.len() == most).filter_map(|files| files.into_iter().min());
     oldest.map(|(_, at)| at).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::oldest;
+
+    #[test]
+    fn the_oldest_file_of_the_log_with_most_is_forgotten() {
+        let oldest = |names: &[&str]| oldest(names.iter().copied());
+        assert_eq!(oldest(&[]), None);
+        assert_eq!(oldest(&["a", "b", "b//1"]), Some(1));
+        assert_eq!(oldest(&["a//3", "b", "a//2", "a//10", "b//1"]), Some(2), "in no order");
+        assert_eq!(oldest(&["a//3", "b//1", "a//2", "b"]), Some(2), "two logs with as many");
+    }
 }
