@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
-use super::parts::{self, PERSON, PLACE};
+use super::parts::{self, PERSON, PLACE, PlannedMemory};
 use crate::accounting::PrivacyUnit;
 use crate::dataflow::bounding::LITTLE;
 use crate::job::config::{Job, RecordOrder};
@@ -22,7 +22,7 @@ const WINDOW: u64 = 1_500;
 /// The size of a record in the table of a person: the key, the value, and the hash that decides whether it is kept.
 const RECORD: u64 = 48;
 
-/// The memory that a replay holds at most for people and windows.
+/// The memory that a replay holds at most for people and windows, and of the people of running totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReplayMemory {
@@ -60,16 +60,18 @@ impl Job {
                 let terms = offers[at].prepare(self).map_err(|invalid| UnfitJob::at(place, &invalid))?;
                 let memory =
                     parts::planned_memory(self, &self.releases[at], (&group.schedule, terms.largest));
-                Ok((memory.a_person, memory.windows_open))
+                Ok(memory)
             });
-            let held: Vec<(u64, Option<u64>)> = held.collect::<Result<_, UnfitJob>>()?;
+            let held: Vec<PlannedMemory> = held.collect::<Result<_, UnfitJob>>()?;
             let panes = group.schedule.pane_count().max(1);
-            let open = held.iter().filter_map(|(_, open)| *open).max();
+            let open = held.iter().filter_map(|memory| memory.windows_open).max();
             let held_panes = open.filter(|_| is_sorted).unwrap_or(panes).min(panes);
-            let pane = self.pane(rows.div_ceil(panes), people, held.iter().map(|(person, _)| *person));
+            let pane = self.pane(rows.div_ceil(panes), people, held.iter().map(|memory| memory.a_person));
+            let for_ever: u64 = held.iter().filter_map(|memory| memory.for_ever).sum();
             let windows = if is_sorted { 0 } else { group.schedule.count() };
             let totals = windows.saturating_mul(WINDOW).saturating_mul(group.plans.len() as u64);
             bytes = bytes.saturating_add(pane.saturating_mul(held_panes)).saturating_add(totals);
+            bytes = bytes.saturating_add(for_ever.saturating_mul(people));
         }
         Ok(ReplayMemory { rows, people, bytes, is_sorted, limit: self.limits.memory })
     }

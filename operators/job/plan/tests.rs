@@ -374,6 +374,10 @@ fn a_replay_holds_what_its_windows_and_people_take() {
     assert_eq!(held(GOOD, 100 * few, 1), 100 * few * record + windows, "few records are kept as they come");
     let sorted = GOOD.replace("[privacy]", "order = \"sorted\"\n[privacy]");
     assert_eq!(held(&sorted, 1_000_000, 1_000_000), 10_000 * 48, "one window is open");
+    let running = GOOD.replace("people = {}", "people = {}\nrunning = true");
+    let plan = Job::parse("a.toml", &running).unwrap().plan().unwrap();
+    let brought = plan.releases[0].memory.for_ever.unwrap();
+    assert_eq!(held(&running, 1_000_000, 5_000), 5_000 * (100 * 48 + brought) + windows, "everybody once");
     let endless =
         GOOD.lines().filter(|line| !line.trim().starts_with("until")).collect::<Vec<_>>().join("\n");
     let endless = endless.replace("\"lifetime\"", "\"each 1h\"");
