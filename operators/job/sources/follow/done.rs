@@ -1,7 +1,7 @@
 //! The files that were read to their ends and are gone, which are remembered for a while: a copy of one may come, and a
 //! restart has to know that it was read.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use super::file::FollowedFile;
 use super::files::{FollowedPath, base_of, generation_of};

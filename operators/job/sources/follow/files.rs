@@ -18,16 +18,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::SETTLED;
-use super::content::Comparison;
 use super::done::DoneFile;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
+use super::new_file::NewFile;
 use super::open::most_open;
 use super::position::FilePosition;
 use crate::dataflow::SourceError;
-use crate::job::rotation::{RotationName, RotationPlace, is_rotated, rotated_logs, siblings_of};
+use crate::job::rotation::{RotationName, RotationPlace, rotated_logs};
 use crate::job::sources::accord::InputAgreement;
-use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
 use crate::job::sources::listing::{PATTERN, files};
 use crate::job::sources::milestones::Milestones;
@@ -43,7 +41,7 @@ const MISSED: Duration = Duration::from_secs(10);
 const REPORTED: u64 = 64;
 
 /// What separates a name from the number of its generation; no path within another has it.
-const GENERATION: &str = "//";
+pub(super) const GENERATION: &str = "//";
 
 /// The files of a path, with the position reached in each.
 pub(in crate::job::sources) struct FollowedPath<'a> {
@@ -58,9 +56,9 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// The number of files that are held open.
     pub(super) most_open: usize,
     /// The files that hold nothing but what was read, with their length at that time.
-    copies: BTreeMap<FileId, u64>,
+    pub(super) copies: BTreeMap<FileId, u64>,
     /// The files that may become copies, with their length and the time since which they have it.
-    undecided: BTreeMap<FileId, (u64, Instant)>,
+    pub(super) undecided: BTreeMap<FileId, (u64, Instant)>,
     /// The number of files that each name has had.
     pub(super) generations: BTreeMap<String, u64>,
     /// The positions that were last reported.
@@ -115,20 +113,6 @@ pub(super) struct Present {
 pub(super) struct Listed {
     is_there: bool,
     is_whole: bool,
-}
-
-/// A file without a known identity.
-enum NewFile {
-    /// It holds what was not read yet.
-    Other,
-    /// It holds what was read, and nothing else counts.
-    Copy,
-    /// It goes on behind what was read of this file.
-    Continuation(String),
-    /// What this file has must be read first.
-    AfterReading(String),
-    /// It may be a copy in the making.
-    Undecided,
 }
 
 impl<'a> FollowedPath<'a> {
@@ -339,41 +323,6 @@ impl<'a> FollowedPath<'a> {
         false
     }
 
-    /// Adds a file, unless it holds what was read already.
-    fn add(&mut self, mut found: FoundFile, decided: NewFile) -> io::Result<()> {
-        if matches!(decided, NewFile::Undecided | NewFile::AfterReading(_)) || !found.open()? {
-            return Ok(());
-        }
-        self.undecided.remove(&found.id);
-        match decided {
-            NewFile::Undecided | NewFile::AfterReading(_) => {}
-            NewFile::Copy => _ = self.copies.insert(found.id, found.length),
-            NewFile::Continuation(name) => {
-                // One that was away for long is done, and goes on.
-                if let Some(at) = self.done.iter().position(|done| done.name == name) {
-                    let back = self.done.remove(at);
-                    self.known.extend(back.map(|done| (done.name, done.file)));
-                }
-                if let Some(file) = self.known.get_mut(&name) {
-                    file.move_to(found);
-                }
-            }
-            NewFile::Other => _ = self.begin(&name_within(self.path, &found.path), found),
-        }
-        Ok(())
-    }
-
-    /// Begins a file from its start; returns its name.
-    pub(super) fn begin(&mut self, base: &str, found: FoundFile) -> String {
-        let generation = self.generations.entry(base.to_owned()).or_default();
-        let name = if *generation == 0 { base.to_owned() } else { format!("{base}{GENERATION}{generation}") };
-        *generation += 1;
-        let mut file = FollowedFile::new(found, &name, self.format, self.is_shared);
-        file.is_log = file.path == self.base(&name, &file.path);
-        self.known.insert(name.clone(), file);
-        name
-    }
-
     /// The logs of the path of which rotation gave this name: those that are there, and those that were, which may be
     /// gone for a moment.
     pub(super) fn logs_of(&self, path: &Path) -> Vec<PathBuf> {
@@ -383,81 +332,6 @@ impl<'a> FollowedPath<'a> {
                 is_named_by(self.path, log) && (log.is_file() || log == self.path || was_there(log))
             })
             .collect()
-    }
-
-    /// Returns true if a file whose name another one has now is still there, under another name.
-    fn is_elsewhere(&self, name: &str, file: &FollowedFile) -> io::Result<bool> {
-        if let Some(is_linked) = file.is_linked()? {
-            return Ok(is_linked);
-        }
-        let paths = siblings_of(&self.base(name, &file.path));
-        Ok(paths.iter().any(|path| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == file.id)))
-    }
-
-    /// Compares a new file with those that were read.
-    fn compare(&mut self, found: &FoundFile) -> io::Result<NewFile> {
-        let (path, id, length) = (&found.path, found.id, found.length);
-        let is_settled = {
-            let (known, since) = self.undecided.entry(id).or_insert((length, Instant::now()));
-            if *known != length {
-                (*known, *since) = (length, Instant::now());
-            }
-            found.is_finished || since.elapsed() > self.format.sizes.patience / SETTLED
-        };
-        // A file that had another rotated name at the last look, as `a.log.1` before it is `a.log.2.gz`.
-        let logs = self.logs_of(path);
-        let is_of_one_log =
-            |file: &FollowedFile| logs.iter().any(|log| RotationName::of(log, &file.path).is_some());
-        let done = self.done.iter().map(|done| (&done.name, &done.file));
-        for (name, file) in self.known.iter().chain(done) {
-            let has_its_name = file.path == *path;
-            let is_sibling = is_rotated(&file.path, path)
-                || is_rotated(Path::new(base_of(name)), path)
-                || is_of_one_log(file);
-            if !has_its_name && !is_sibling {
-                continue;
-            }
-            if !file.has_lines {
-                if is_sibling && file.has_more()? {
-                    return Ok(NewFile::AfterReading(name.clone()));
-                }
-                continue;
-            }
-            // To unpack it again with each block that is added would take all of the time.
-            if is_sibling && Packing::of(path) != Packing::Plain && !is_settled {
-                return Ok(NewFile::Undecided);
-            }
-            match file.content.compare(path)? {
-                // The next log may begin with what was read of the one before, as long as that is little.
-                Comparison::Continues(_)
-                    if has_its_name && file.id != id && self.is_elsewhere(name, file)? =>
-                {
-                    if file.has_more()? {
-                        return Ok(NewFile::AfterReading(name.clone()));
-                    }
-                    if file.content.is_strong() {
-                        return Ok(NewFile::Continuation(name.clone()));
-                    }
-                }
-                Comparison::Continues(_) if has_its_name => return Ok(NewFile::Continuation(name.clone())),
-                Comparison::Continues(rest) => {
-                    if !file.ends_before(rest)? {
-                        return Ok(NewFile::Copy);
-                    }
-                }
-                // It may be in the making. If it is none, it will be longer, and another one.
-                Comparison::Shorter if is_sibling && !is_settled => return Ok(NewFile::Undecided),
-                // First bytes may be those of many files: all of it must be there.
-                Comparison::Shorter if is_sibling => {
-                    if file.begins_with(path)? {
-                        return Ok(NewFile::Copy);
-                    }
-                }
-                // A new log of the same name begins like the old one for as long as it is short.
-                Comparison::Shorter | Comparison::Other => {}
-            }
-        }
-        Ok(NewFile::Other)
     }
 }
 

@@ -17,6 +17,7 @@ mod file;
 mod files;
 mod found;
 mod missed;
+mod new_file;
 mod open;
 mod position;
 mod resume;
