@@ -80,7 +80,7 @@ pub(super) struct FollowedFile {
     pub(super) compared: u64,
     /// True if it has a name among the files of the source.
     pub(super) is_listed: bool,
-    /// True if it had the name of its log at the last look, before any rotation of it.
+    /// True for the file that had the name of its log at the last look, and for the last one of a log that was away then.
     pub(super) is_log: bool,
     /// True if the last look has found it changed since it was read, and the time at which one last found it unchanged.
     pub(super) is_touched: bool,
