@@ -11,10 +11,11 @@ use super::key::LedgerKey;
 use super::name::Name;
 use super::proof::unsound;
 use super::records::{digest, find, head, number, read_row, rows};
-use super::rows::{ReleaseId, Row, State};
+use super::rows::{ReleaseId, Row};
+use super::states::{self, State};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
 use super::verify::Chain;
-use super::{anchor, place, rows};
+use super::{anchor, place};
 use crate::canonical::Digest;
 use crate::time::Time;
 
@@ -328,7 +329,7 @@ impl Ledger {
     ///
     /// If the ledger cannot be read.
     pub fn states(&mut self, job: &Name, name: &Name) -> Result<Vec<State>, LedgerError> {
-        rows::states(&mut *self.store, job, name)
+        states::states(&mut *self.store, job, name)
     }
 
     /// The number of times that the state of a statistic has changed, and the digest of the newest
@@ -338,7 +339,7 @@ impl Ledger {
     ///
     /// If the ledger cannot be read.
     pub fn newest_state(&mut self, job: &Name, name: &Name) -> Result<Option<(i64, Digest)>, LedgerError> {
-        rows::newest(&mut *self.store, job, name)
+        states::newest(&mut *self.store, job, name)
     }
 
     /// The notes beside the [state](Ledger::states) of a statistic, each with its place, in the order of
@@ -348,7 +349,7 @@ impl Ledger {
     ///
     /// If the ledger cannot be read.
     pub fn notes(&mut self, job: &Name, name: &Name) -> Result<Vec<(i64, Vec<u8>)>, LedgerError> {
-        rows::notes(&mut *self.store, job, name)
+        states::notes(&mut *self.store, job, name)
     }
 
     /// The rows of a job that are not marked as delivered, oldest first.

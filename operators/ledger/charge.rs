@@ -15,7 +15,7 @@ use super::records::{amended_account, digest, find, number, read_entry};
 use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
 use super::seal::{Claim, Sealing};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
-use super::{failpoint, rows};
+use super::{failpoint, rows, states};
 use crate::accounting::{Account, BudgetExceeded, EntryKey, Fetched, Interval, Prices, PrivacyCost};
 use crate::canonical::Digest;
 
@@ -79,7 +79,7 @@ pub(super) fn charged(
         spend(store, balances, charge, &mut row)?;
     }
     if let (ReleaseStatus::Sealed, Some(state)) = (row.status, &sealing.state) {
-        rows::replace(store, release, state)?;
+        states::replace(store, release, state)?;
         failpoint::reached("after-mech-state", LedgerErrorKind::Unknown)?;
         row.state = Some(state.digest());
     }

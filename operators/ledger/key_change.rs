@@ -11,7 +11,7 @@ use super::failpoint;
 use super::key::LedgerKey;
 use super::name::Name;
 use super::records::{advance, digest, head, name, number};
-use super::rows::{self, State};
+use super::states::{self, State};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first, odd};
 use crate::canonical::{Canonical, Digest};
 
@@ -146,8 +146,8 @@ fn reseal_states(
     let known = |row: &dyn SqlRow| Ok((name(row, 0)?, name(row, 1)?));
     let mut states = BTreeMap::new();
     for (job, release) in all(store, "SELECT DISTINCT job, name FROM state ORDER BY job, name", &[], known)? {
-        let former_rows = rows::states(store, &job, &release)?;
-        rows::delete_states(store, &job, &release)?;
+        let former_rows = states::states(store, &job, &release)?;
+        states::delete_states(store, &job, &release)?;
         let mut newest = None;
         for row in former_rows {
             // A row is written once, so the versions move on with the key.
@@ -158,7 +158,7 @@ fn reseal_states(
                 &row.held,
             )?;
             let state = State { version, former, held, note: None };
-            rows::write_state(store, (&job, &release), &state)?;
+            states::write_state(store, (&job, &release), &state)?;
             newest = Some(state.digest());
         }
         states.extend(newest.map(|newest| ((job, release), newest)));

@@ -138,6 +138,7 @@ pub(crate) mod rows;
 pub(crate) mod scratch;
 mod seal;
 mod sqlite;
+mod states;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -166,5 +167,5 @@ pub use positions::PositionUpdate;
 pub(crate) use records::status_word;
 pub use repair::{AcceptedLoss, Repaired};
 pub use rows::{Amendment, Charge, ReleaseId, ReleaseStatus, Repair, Row};
-pub use rows::{Note, State};
 pub use seal::{Claim, Sealing};
+pub use states::{Note, State};

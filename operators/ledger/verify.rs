@@ -15,7 +15,7 @@ use super::records::{
 };
 use super::rows::{Amendment, Repair, Row};
 use super::store::{SqlRow, SqlValue, Store, Transaction, all, first};
-use super::{failpoint, rows};
+use super::{failpoint, states};
 use crate::accounting::{Account, EntryKey, Prices, Promise};
 use crate::canonical::{Canonical, Digest};
 
@@ -408,7 +408,7 @@ impl Chain {
         let rows = "SELECT job, name, version, former, held, digest FROM state ORDER BY job, name, version";
         let mut newest: BTreeMap<(Name, Name), (i64, Digest)> = BTreeMap::new();
         store.read(rows, &[], &mut |row| {
-            let (statistic, state) = ((name(row, 0)?, name(row, 1)?), rows::read(row, 2)?);
+            let (statistic, state) = ((name(row, 0)?, name(row, 1)?), states::read(row, 2)?);
             let digest = state.digest();
             if digest != self::digest(row, 5)? {
                 return Err(odd());
