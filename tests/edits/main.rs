@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod beside;
+mod edit;
 mod jobs;
 mod reservation;
 mod table;
@@ -19,7 +20,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use discreet::job::config::{JOB_FIELDS, JobField};
-use jobs::{EDITS, Edit, Job};
+use edit::{EDITS, Edit};
+use jobs::Job;
 use table::{Outcome, Table};
 
 /// A directory that is removed when this is dropped.

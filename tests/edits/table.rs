@@ -1,6 +1,6 @@
 //! The table of `docs/VERSIONS.md`, as it is printed there.
 
-use crate::jobs::Edit;
+use crate::edit::Edit;
 
 /// The outcome of an edit under the same version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

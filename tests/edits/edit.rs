@@ -1,0 +1,274 @@
+//! The edits to try on a job between two runs.
+
+use crate::jobs::Job;
+
+/// One change of one field.
+pub(crate) struct Edit {
+    pub(crate) field: &'static str,
+    pub(crate) change: &'static str,
+    /// The new value; `None` to leave the field out.
+    pub(crate) to: Option<&'static str>,
+    on: EditedJobs,
+    /// The name of the field in a refusal, if it is not the last part of its path.
+    pub(crate) named: Option<&'static str>,
+    /// True if the edit may add windows.
+    pub(crate) more: bool,
+    /// The further changes that make the file valid.
+    pub(crate) with: &'static [(&'static str, Option<&'static str>)],
+}
+
+/// The jobs that an edit is tried on.
+#[derive(Clone, Copy)]
+enum EditedJobs {
+    /// All that have its field.
+    WithTheField,
+    /// Those with these names.
+    Named(&'static [&'static str]),
+    /// Those of which this holds.
+    Where(fn(&Job) -> bool),
+}
+
+const fn edit(field: &'static str, change: &'static str, to: &'static str) -> Edit {
+    Edit { field, change, to: Some(to), on: EditedJobs::WithTheField, named: None, more: false, with: &[] }
+}
+
+impl Edit {
+    const fn on(self, names: &'static [&'static str]) -> Edit {
+        Edit { on: EditedJobs::Named(names), ..self }
+    }
+
+    const fn on_jobs(self, of: fn(&Job) -> bool) -> Edit {
+        Edit { on: EditedJobs::Where(of), ..self }
+    }
+
+    const fn left_out(self) -> Edit {
+        Edit { to: None, ..self }
+    }
+
+    const fn named(self, name: &'static str) -> Edit {
+        Edit { named: Some(name), ..self }
+    }
+
+    const fn with_more(self) -> Edit {
+        Edit { more: true, ..self }
+    }
+
+    const fn with(self, with: &'static [(&'static str, Option<&'static str>)]) -> Edit {
+        Edit { with, ..self }
+    }
+
+    pub(crate) fn is_of(&self, job: &Job) -> bool {
+        match self.on {
+            EditedJobs::WithTheField => job.has(self.field),
+            EditedJobs::Named(names) => names.contains(&job.name),
+            EditedJobs::Where(of) => of(job),
+        }
+    }
+}
+
+/// Jobs whose only release may state its version.
+const STATING: &[&str] = &["count", "people", "sum", "last", "whole"];
+
+type With = &'static [(&'static str, Option<&'static str>)];
+const GRID: With =
+    &[("release.max.grid", None), ("release.max.grid.to", Some("100")), ("release.max.grid.step", Some("1"))];
+const GRID_FROM: With =
+    &[("release.max.grid", None), ("release.max.grid.from", Some("0")), ("release.max.grid.step", Some("1"))];
+const GRID_ENDS: With =
+    &[("release.max.grid", None), ("release.max.grid.from", Some("0")), ("release.max.grid.to", Some("100"))];
+
+pub(crate) const EDITS: &[Edit] = &[
+    edit("job.name", "another", "\"clicks\""),
+    edit("job.version", "the next", "2"),
+    edit("job.version", "the next, where the release states its own", "2")
+        .on(STATING)
+        .with(&[("release.version", Some("1"))]),
+    edit("job.from", "earlier", "\"2026-01-02T00:00:00Z\"").named("from"),
+    edit("job.from", "later", "\"2026-01-07T00:00:00Z\"").named("from"),
+    edit("job.from", "earlier by less than a window", "\"2026-01-04T12:00:00Z\"")
+        .on_jobs(Job::is_paid_by_window),
+    edit("job.until", "later, with a cost of a window", "\"2026-01-14T00:00:00Z\"")
+        .on_jobs(Job::is_paid_by_window)
+        .with_more(),
+    edit("job.until", "later, with bound.windows", "\"2026-01-14T00:00:00Z\"").on(&["count"]).with_more(),
+    edit("job.until", "later, with fewer windows than bound.windows", "\"2026-01-14T00:00:00Z\"")
+        .on(&["few"])
+        .named("until (was 2026-01-11T00:00:00Z, is 2026-01-14T00:00:00Z)"),
+    edit("job.until", "later by less than a window", "\"2026-01-11T12:00:00Z\"").on(&["few", "count"]),
+    edit("job.until", "later, with running and over", "\"2026-01-14T00:00:00Z\"").on(&["last"]).with_more(),
+    edit("job.until", "later, with running alone", "\"2026-01-14T00:00:00Z\"")
+        .on(&["running"])
+        .named("until"),
+    edit("job.until", "later, with a share divided by windows", "\"2026-01-14T00:00:00Z\"")
+        .on_jobs(Job::has_shared_windows)
+        .named("until"),
+    edit("job.until", "later, with every = \"all\"", "\"2026-01-14T00:00:00Z\"")
+        .on(&["whole"])
+        .named("until"),
+    edit("job.until", "earlier, with a stated cost", "\"2026-01-09T00:00:00Z\"")
+        .on_jobs(Job::has_stated_windows),
+    edit("job.slack", "another", "\"5s\""),
+    edit("job.clock_hold", "another", "\"5m\""),
+    edit("source.type", "another", "\"jsonl\"").on(&["count", "whole", "records"]),
+    edit("source.path", "the same records elsewhere", "\"copy.csv\"").on_jobs(Job::reads_csv),
+    edit("source.people", "another", "60"),
+    edit("source.rows", "another", "600"),
+    edit("source.keys", "another", "4"),
+    edit("source.skew", "another", "2"),
+    edit("source.seed", "another", "8"),
+    edit("source.time.field", "another", "\"other_time\""),
+    edit("source.time.format", "another", "\"%Y-%d-%m %H:%M:%S\""),
+    edit("source.time.zone", "another, instead of source.zone", "\"Asia/Tokyo\"")
+        .on(&["count", "running", "whole"])
+        .named("source.zone")
+        .with(&[("source.zone", None)]),
+    edit("source.zone", "another", "\"Asia/Tokyo\"").named("source.zone"),
+    edit("source.order", "sorted, of records that are", "\"sorted\"").on_jobs(|job| !job.receives()),
+    edit("source.order", "sorted, with http", "\"sorted\"").on_jobs(Job::receives).named("source.http"),
+    edit("source.late", "another", "\"2h\"").named("late"),
+    edit("source.ahead", "another", "\"2 days\"").named("source.ahead"),
+    edit("source.bad.lines", "another", "20"),
+    edit("source.id.field", "another", "\"other_id\""),
+    edit("source.id.field", "left out", "").left_out(),
+    edit("source.http.listen", "another", "\"127.0.0.2:0\""),
+    edit("source.http.token.file", "another", "\"other.token\""),
+    edit("source.http.batch", "another", "\"2 MB\""),
+    edit("source.http.hold", "another", "\"2 GB\""),
+    edit("source.fields", "declared", "[\"who\", \"time\", \"id\"]").on(&["lines"]),
+    edit("privacy.person.field", "another", "\"other_who\"")
+        .on_jobs(Job::reads_people_from_csv)
+        .named("privacy.person"),
+    edit("privacy.person.missing", "another", "\"shared\"").named("privacy.person"),
+    edit("privacy.unit", "record, instead of person", "\"record\"")
+        .on(&["discovered", "sliding", "max"])
+        .named("unit")
+        .with(&[
+            ("privacy.person.field", None),
+            ("privacy.person.missing", None),
+            ("release.bound.keys", None),
+            ("release.bound.per_key", None),
+        ]),
+    edit("privacy.promise", "another", "\"any 60 days\"")
+        .on(&["discovered", "max", "quantile"])
+        .named("privacy.account"),
+    edit("privacy.budget.epsilon", "another", "9")
+        .on(&["discovered", "sum", "quantile"])
+        .named("privacy.budget"),
+    edit("privacy.budget.delta", "another", "2e-6")
+        .on(&["discovered", "max", "quantile"])
+        .named("privacy.budget"),
+    edit("privacy.budget.rho", "another", "0.6").named("privacy.budget"),
+    edit("privacy.budget.omega", "another", "32").named("privacy.budget"),
+    edit("privacy.ledger", "one that is not there", "\"other.ledger\"").named("other.ledger"),
+    edit("privacy.account", "one that is not there", "\"other\"").named("other"),
+    edit("privacy.key", "the same key elsewhere", "\"kept.key\""),
+    edit("privacy.anchor", "another", "\"other.anchor\""),
+    edit("limits.memory", "another", "\"9 GB\""),
+    edit("limits.spill", "another", "\"/tmp\""),
+    edit("watch.listen", "another", "\"127.0.0.2:0\""),
+    edit("watch.operator", "another", "false"),
+    edit("watch.token.file", "another", "\"other.token\""),
+    edit("watch.exec", "another", "[\"false\"]"),
+    edit("watch.budget", "another", "[0.25, 0.75]"),
+    edit("log.format", "another", "\"json\""),
+    edit("log.level", "another", "\"warn\""),
+    edit("release.name", "another", "\"clicks_by_day\""),
+    edit("release.version", "the next", "2").on(&["count", "people", "sum", "running", "last", "whole"]),
+    edit("release.version", "that of the job, stated", "1").on(STATING),
+    edit("release.every", "another", "\"2 days\"").on(&[
+        "count",
+        "discovered",
+        "sum",
+        "quantile",
+        "records",
+        "running",
+    ]),
+    edit("release.over", "another", "\"2 days\""),
+    edit("release.over", "where there was none", "\"2 days\"").on(&["sum", "records"]),
+    edit("release.running", "left out", "").left_out().on(&["last"]),
+    edit("release.strategy", "another", "\"tree\""),
+    edit("release.strategy", "left out, where it is the best", "").left_out().on(&["running"]),
+    edit("release.noise", "another", "\"laplace\"").on(&[
+        "count",
+        "discovered",
+        "mean",
+        "histogram",
+        "max",
+        "records",
+    ]),
+    edit("release.bound.keys", "another", "3").on(&[
+        "count",
+        "people",
+        "sum",
+        "mean",
+        "histogram",
+        "max",
+        "quantile",
+        "running",
+    ]),
+    edit("release.bound.per_key", "another", "3").on(&[
+        "count",
+        "mean",
+        "histogram",
+        "quantile",
+        "running",
+        "last",
+    ]),
+    edit("release.bound.windows", "another", "2").named("privacy.account"),
+    edit("release.share", "another", "0.25"),
+    edit("release.cost.rho", "another", "0.005"),
+    edit("release.cost.epsilon", "another", "0.05"),
+    edit("release.cost.delta", "another", "2e-9"),
+    edit("release.count.by", "another", "\"other_page\""),
+    edit("release.people.by", "another", "\"other_page\""),
+    edit("release.sum.by", "another", "\"other_page\""),
+    edit("release.mean.by", "another", "\"other_page\""),
+    edit("release.max.by", "another", "\"other_page\""),
+    edit("release.quantile.by", "another", "\"other_page\""),
+    edit("release.count.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.people.keys", "others", "[\"a\", \"c\"]").on(&["people"]),
+    edit("release.sum.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.mean.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.max.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.quantile.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.count.keys", "the same in another order", "[\"b\", \"a\"]"),
+    edit("release.count.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["count"])
+        .with(&[("release.count.keys", None)]),
+    edit("release.people.keys.file", "other keys in a file", "\"keys.txt\"")
+        .on(&["people"])
+        .named("people.keys")
+        .with(&[("release.people.keys", None)]),
+    edit("release.sum.keys.file", "the same keys in another file", "\"other_keys.txt\"")
+        .on(&["sum"])
+        .with(&[("release.sum.keys", None)]),
+    edit("release.mean.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["mean"])
+        .with(&[("release.mean.keys", None)]),
+    edit("release.max.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["max"])
+        .with(&[("release.max.keys", None)]),
+    edit("release.quantile.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["quantile"])
+        .with(&[("release.quantile.keys", None)]),
+    edit("release.sum.of", "another", "\"other_amount\""),
+    edit("release.mean.of", "another", "\"other_amount\""),
+    edit("release.histogram.of", "another", "\"other_amount\""),
+    edit("release.max.of", "another", "\"other_amount\""),
+    edit("release.quantile.of", "another", "\"other_amount\""),
+    edit("release.sum.range", "another", "[0, 9]"),
+    edit("release.mean.range", "another", "[0, 9]"),
+    edit("release.quantile.range", "another", "[0, 9]"),
+    edit("release.histogram.edges", "others", "[0, 6, 10]"),
+    edit("release.max.each", "another", "\"greatest\"").on(&["max"]),
+    edit("release.max.grid", "another", "\"log\""),
+    edit("release.max.grid.from", "another", "1").on(&["max"]).named("max.grid").with(GRID),
+    edit("release.max.grid.to", "another", "50").on(&["max"]).named("max.grid").with(GRID_FROM),
+    edit("release.max.grid.step", "another", "2").on(&["max"]).named("max.grid").with(GRID_ENDS),
+    edit("release.max.grid.log", "instead of steps", "1")
+        .on(&["max"])
+        .named("max.grid")
+        .with(&[("release.max.grid", None)]),
+    edit("release.quantile.q", "others", "[0.5, 0.75]"),
+    edit("release.quantile.step", "another", "2"),
+];
