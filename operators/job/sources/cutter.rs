@@ -64,12 +64,16 @@ impl Cutter {
         Cutter { sizes, quoting, held: Vec::new(), offset: 0, in_long_line: false, scan: Scan::default() }
     }
 
-    /// Appends the bytes that `read` puts into the given buffer; returns their number.
+    /// Appends the bytes that `read` puts into the given buffer; returns their number. The null bytes before a line are
+    /// left out: where a log is cut, a program that does not append leaves a hole before its next line.
     pub(super) fn fill<E>(&mut self, read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<usize, E> {
         let before = self.held.len();
         self.held.resize(before + self.sizes.block, 0);
         let read = read(self.held.split_at_mut(before).1);
         self.held.truncate(before + *read.as_ref().unwrap_or(&0));
+        if before == 0 && !self.in_long_line && self.held.starts_with(&[0]) {
+            self.drop_front(self.held.iter().take_while(|byte| **byte == 0).count());
+        }
         read
     }
 
