@@ -90,6 +90,11 @@ impl RotationName {
         self.shape == other.shape
     }
 
+    /// The shape of the names that one rotation gives: each digit of a time is `0`.
+    pub(super) fn shape(&self) -> &str {
+        &self.shape
+    }
+
     /// The place in the order of rotation, the oldest first, among the names that one rotation gives.
     pub(super) fn place(&self) -> RotationPlace {
         match &self.mark {

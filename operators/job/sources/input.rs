@@ -210,7 +210,7 @@ pub(super) fn open_in(
         // It may have no segment yet.
         SourcePlace::Files(_) if receiver.is_some() => Vec::new(),
         SourcePlace::Files(path) => {
-            let files = match some_files(path) {
+            let files = match some_files(path, is_live) {
                 // It is waited for.
                 Err(error) if is_live && !error.is_refused() && is_in_rotation(path) => Vec::new(),
                 found => once_each(found?),

@@ -38,17 +38,23 @@ fn is_hidden(name: &OsStr) -> bool {
 
 /// The files of a path: all regular files of a directory, all matches of a pattern, or the file itself; hidden ones only
 /// where they are named. They are in the order of their names, and rotated ones before their log, the oldest first.
-pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    in_order(all_files(path)?.into_iter())
+}
+
+/// The files of a path in no order, or the errors of single ones.
+fn all_files(path: &Path) -> Result<Vec<Result<PathBuf, SourceError>>, SourceError> {
     let place = path.display().to_string();
     let lost = |error: io::Error| {
         SourceError::lost(&place).because(format!("found {}; give a file that can be read", found_by(&error)))
     };
     if path.is_dir() {
-        return in_order(fs::read_dir(path).map_err(lost)?.filter_map(|entry| match entry {
+        let entries = fs::read_dir(path).map_err(lost)?.filter_map(|entry| match entry {
             Ok(entry) if !is_hidden(&entry.file_name()) && entry.path().is_file() => Some(Ok(entry.path())),
             Ok(_) => None,
             Err(error) => Some(Err(lost(error))),
-        }));
+        });
+        return Ok(entries.collect());
     }
     let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']));
     match pattern {
@@ -86,15 +92,37 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
                     }
                 }
             }
-            in_order(found.into_iter())
+            Ok(found)
         }
-        _ => fs::metadata(path).map(|_| vec![path.to_owned()]).map_err(lost),
+        _ => fs::metadata(path).map(|_| vec![Ok(path.to_owned())]).map_err(lost),
     }
+}
+
+/// The files of a path, as in [`files`], and apart from them rotated ones that are packed in a way that is not read: of what a
+/// run follows it has read them before.
+pub(super) fn followed_files(path: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SourceError> {
+    let (all, mut left_out) = (all_files(path)?, Vec::new());
+    let is_left_out = |file: &PathBuf| {
+        is_unread(file) && rotated_logs(&file.with_extension("")).any(|log| log != file.with_extension(""))
+    };
+    let followed = all.into_iter().filter(|file| match file {
+        Ok(file) if is_left_out(file) => {
+            left_out.push(file.clone());
+            false
+        }
+        _ => true,
+    });
+    let followed = in_order(followed.collect::<Vec<_>>().into_iter())?;
+    Ok((followed, left_out))
+}
+
+fn is_unread(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| UNREAD.iter().any(|unread| ending == *unread))
 }
 
 fn in_order(files: impl Iterator<Item = Result<PathBuf, SourceError>>) -> Result<Vec<PathBuf>, SourceError> {
     let files = files.map(|file| match file {
-        Ok(file) if file.extension().is_some_and(|ending| UNREAD.iter().any(|unread| ending == *unread)) => {
+        Ok(file) if is_unread(&file) => {
             let why = "it is packed in a way that is not read; pack it with gzip, bzip2 or zstd, or give a path that does not \
                        match it";
             Err(SourceError::refused(file.display().to_string()).because(why))
@@ -127,9 +155,10 @@ pub(super) fn once_each(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
     files
 }
 
-/// The files of a path, as in [`files`]; an error where there is none.
-pub(super) fn some_files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    match files(path)? {
+/// The files of a path that is [followed](followed_files) or read to its end; an error where there is none.
+pub(super) fn some_files(path: &Path, is_followed: bool) -> Result<Vec<PathBuf>, SourceError> {
+    let files = if is_followed { followed_files(path)?.0 } else { files(path)? };
+    match files {
         files if files.is_empty() => Err(SourceError::lost(path.display().to_string())
             .because("no file is there; give a path that leads to some")),
         files => Ok(files),
@@ -168,7 +197,7 @@ mod tests {
         }
         fs::create_dir(place.path("d.csv")).unwrap();
         let names = |path: &str| {
-            let found = some_files(&place.path(path))?;
+            let found = some_files(&place.path(path), false)?;
             Ok::<_, SourceError>(
                 found
                     .iter()
@@ -208,14 +237,22 @@ mod tests {
             fs::write(place.path("one/logs").join(OsStr::from_bytes(name)), "x").unwrap();
         }
         for pattern in ["one/logs/*.log", "o*/logs/*.log", "*/*/*.log"] {
-            assert_eq!(some_files(&place.path(pattern)).unwrap().len(), 3, "{pattern}");
+            assert_eq!(some_files(&place.path(pattern), false).unwrap().len(), 3, "{pattern}");
         }
         let twice = ["a b.log", "a b.log.gz", "c.log.gz"].map(PathBuf::from);
         let warnings: Vec<String> = packed_twice(&twice).collect();
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].starts_with("a b.log.gz is counted beside a b.log; "), "{warnings:?}");
         place.write("one/logs/a.log.xz", "x");
-        let refused = some_files(&place.path("one/logs/*")).unwrap_err();
-        assert!(refused.is_refused() && refused.to_string().contains("a.log.xz: "), "{refused}");
+        for is_followed in [false, true] {
+            let refused = some_files(&place.path("one/logs/*"), is_followed).unwrap_err();
+            assert!(refused.is_refused() && refused.to_string().contains("a.log.xz: "), "{refused}");
+        }
+        // A rotated one was read before it was packed, where its log is followed.
+        let packed = place.path("one/logs/a.log.xz");
+        fs::rename(&packed, packed.with_file_name("a.log.1.xz")).unwrap();
+        let (followed, left_out) = followed_files(&place.path("one/logs/*")).unwrap();
+        assert_eq!((followed.len(), left_out), (4, vec![packed.with_file_name("a.log.1.xz")]));
+        assert!(some_files(&place.path("one/logs/*"), false).unwrap_err().is_refused());
     }
 }

@@ -5,6 +5,7 @@ mod beginnings;
 mod following;
 mod log;
 mod many;
+mod mirrored;
 mod oracle;
 mod processes;
 mod refusals;

@@ -24,6 +24,9 @@ const FIRST_LINE: usize = 64 << 10;
 /// The number of bytes before the position that are compared.
 const TAIL: usize = 256;
 
+/// The number of bytes of a new file in which the last ones of the one before are searched for.
+const SEARCHED: usize = 16 << 20;
+
 /// The number of bytes of two files that are compared at once.
 const BLOCK: usize = 64 << 10;
 
@@ -159,6 +162,28 @@ impl Content {
         self.read += bytes.len() as u64;
     }
 
+    /// Compares the first bytes of an open file with those that were read: `None` if they differ, false while there are too
+    /// few to tell that it is the same text.
+    pub(super) fn begins_again(&self, file: &File) -> io::Result<Option<bool>> {
+        let mut found = vec![0; self.head.len()];
+        let length = read_fully(file, 0, &mut found)?;
+        found.truncate(length);
+        Ok(self.head.starts_with(&found).then_some(length == self.head.len()))
+    }
+
+    /// Returns true if a file that takes the place of another one has lines of it: its first ones, or its last ones
+    /// anywhere, as where it was trimmed; or if it is at once at least half as long.
+    pub(super) fn is_taken_over_by(&self, file: &File) -> io::Result<bool> {
+        let length = file.metadata()?.len();
+        if length >= self.read / 2 || self.begins_again(file)? == Some(true) {
+            return Ok(true);
+        }
+        let mut text = vec![0; usize::try_from(length).unwrap_or(SEARCHED).min(SEARCHED)];
+        let read = read_fully(file, 0, &mut text)?;
+        text.truncate(read);
+        Ok(memchr::memmem::find(&text, &self.tail).is_some())
+    }
+
     /// Returns true if an open file still begins with this content.
     pub(super) fn is_of(&self, file: &File) -> io::Result<bool> {
         Ok(holds(file, 0, &self.head)? && holds(file, self.before_tail(), &self.tail)?)
@@ -219,19 +244,21 @@ pub(super) fn is_torn(error: &io::Error) -> bool {
 /// Returns true if a file has these bytes at a position.
 fn holds(file: &File, at: u64, bytes: &[u8]) -> io::Result<bool> {
     let mut found = vec![0; bytes.len()];
-    let (mut room, mut at) = (&mut found[..], at);
-    while !room.is_empty() {
-        match file.read_at(room, at) {
-            Ok(0) => return Ok(false),
-            Ok(read) => {
-                at += read as u64;
-                room = room.get_mut(read..).unwrap_or_default();
-            }
+    Ok(read_fully(file, at, &mut found)? == bytes.len() && found == bytes)
+}
+
+/// Reads the bytes from a position on, as many as there are; returns their number.
+fn read_fully(file: &File, at: u64, room: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < room.len() {
+        match file.read_at(room.get_mut(done..).unwrap_or_default(), at + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(found == bytes)
+    Ok(done)
 }
 
 /// The next bytes of a reader, fewer at its end.

@@ -15,6 +15,7 @@ use super::files::{FollowedPath, base_of};
 use super::missed::LONG;
 use super::position::{FileNode, changed};
 use super::resume::Reference;
+use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, siblings_of};
 use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::{Dealer, Progress};
@@ -69,6 +70,15 @@ impl FollowedPath<'_> {
         })
     }
 
+    /// Returns true for a file that is [written again](FollowedFile::is_rewritten), and of which no copy lies beside it.
+    pub(super) fn is_waited_for(&mut self, name: &str) -> Result<bool, SourceError> {
+        let Some(file) = self.known.get_mut(name).filter(|file| !file.is_packed()) else { return Ok(false) };
+        let place = file.path.display().to_string();
+        let is_rewritten = file.is_rewritten().map_err(|error| unreadable(&place, &error))?;
+        let Some(file) = self.known.get(name).filter(|_| is_rewritten) else { return Ok(false) };
+        Ok(matches!(self.copy_of(file, &self.base(name, &file.path)).1, Comparison::Other))
+    }
+
     /// Goes on with the new content of a file, from its start, after what its copy has of the old.
     pub(super) fn renew(
         &mut self,
@@ -83,6 +93,7 @@ impl FollowedPath<'_> {
             return Ok(());
         }
         let log = self.base(name, &file.path);
+        let log_place = log.display().to_string();
         let (copy, comparison) = self.copy_of(&file, &log);
         let copy = copy.and_then(|path| {
             let changed = changed(&fs::metadata(&path).ok()?);
@@ -91,13 +102,19 @@ impl FollowedPath<'_> {
         match comparison {
             Comparison::Continues(rest) => file.read_copy(rest, dealer)?,
             Comparison::Other if file.has_lines => {
-                let why = format!(
-                    "{}: it was cut, and no copy of it lies beside it; lines that were written within the last {} ms \
-                     before that are lost",
-                    file.path.display(),
-                    self.unseen.max(POLL_INTERVAL).as_millis()
-                );
-                match self.unseen > LONG {
+                let place = file.path.display();
+                let is_taken_over = file.is_taken_over().map_err(|error| unreadable(&log_place, &error))?;
+                let why = match is_taken_over {
+                    true => {
+                        format!("{place}: it was written anew, and lines that were read may be in it again")
+                    }
+                    false => format!(
+                        "{place}: it was cut, and no copy of it lies beside it; lines that were written within the last \
+                         {} ms before that are lost",
+                        self.unseen.max(POLL_INTERVAL).as_millis()
+                    ),
+                };
+                match is_taken_over || self.unseen > LONG {
                     true => self.lost.push(why),
                     false => self.survey.warn(&why),
                 }
@@ -168,7 +185,7 @@ impl FollowedPath<'_> {
     }
 
     /// Returns true if a file holds just what was read of another one than this, or before this was cut.
-    fn is_known_text(&self, file: &FollowedFile, path: &Path) -> io::Result<bool> {
+    pub(super) fn is_known_text(&self, file: &FollowedFile, path: &Path) -> io::Result<bool> {
         let done = self.done.iter().map(|done| &done.file);
         // All that a log was before it was cut is of one file.
         let others =

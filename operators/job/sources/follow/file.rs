@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::content::{Content, prefix};
-use super::position;
 use super::position::{FileNode, FilePosition};
+use super::{SETTLED, position};
 pub(super) use catch_up::Caught;
+use catch_up::TORN;
 
 use crate::canonical::Digest;
 use crate::job::sources::accord::FileReport;
@@ -87,6 +88,8 @@ pub(super) struct FollowedFile {
     pub(super) untouched_at: SystemTime,
     /// True if it was cut and written anew, though it begins with what was read.
     pub(super) is_cut: bool,
+    /// The time since which it has another text than was read.
+    pub(super) rewritten: Option<Instant>,
     /// True if it had no name in any directory when it was read.
     is_removed: bool,
     pub(super) content: Content,
@@ -131,6 +134,7 @@ impl FollowedFile {
             is_touched: false,
             untouched_at: SystemTime::now(),
             is_cut: false,
+            rewritten: None,
             is_removed: false,
             content: Content::default(),
             has_lines: false,
@@ -221,6 +225,33 @@ impl FollowedFile {
         }
     }
 
+    /// Returns true if it has no name any more, or, where it is `done`, another text.
+    pub(super) fn is_gone(&self, is_done: bool) -> io::Result<bool> {
+        Ok(match self.now()? {
+            None => true,
+            Some(_) if self.is_packed() => false,
+            Some((file, _)) => file.metadata()?.nlink() == 0 || is_done && !self.content.is_of(&file)?,
+        })
+    }
+
+    /// Returns true if the file at its place [takes over](Content::is_taken_over_by) its text.
+    pub(super) fn is_taken_over(&self) -> io::Result<bool> {
+        let file = self.now()?.filter(|_| self.content.is_strong());
+        file.map_or(Ok(false), |(file, _)| self.content.is_taken_over_by(&file))
+    }
+
+    /// Returns true if it was cut and is written again with the text that it had, as `cp` writes a longer copy of the log
+    /// over it: it is waited for, for some time. A hole of null bytes tells no text from another.
+    pub(super) fn is_rewritten(&mut self) -> io::Result<bool> {
+        let Some((file, _)) = self.now()?.filter(|_| self.content.is_strong()) else { return Ok(false) };
+        let since = self.rewritten.get_or_insert_with(Instant::now).elapsed();
+        Ok(match self.content.begins_again(&file)? {
+            None => false,
+            Some(true) => since < self.patience / TORN,
+            Some(false) => since < self.patience / SETTLED,
+        })
+    }
+
     /// Returns true if the open file has a name somewhere; `None` if it is not open.
     pub(super) fn is_linked(&self) -> io::Result<Option<bool>> {
         let linked = self.open.as_ref().map(|file| Ok(file.metadata()?.nlink() > 0));
@@ -304,6 +335,11 @@ impl FollowedFile {
     /// Closes it; it is opened again where it grows.
     pub(super) fn close(&mut self) {
         self.open = None;
+    }
+
+    /// Returns true if it has grown within the time for which a file without a name is read on.
+    pub(super) fn is_recent(&self) -> bool {
+        self.grown.elapsed() <= self.patience
     }
 
     /// Returns true if nothing more is expected of it.

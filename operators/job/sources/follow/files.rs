@@ -27,7 +27,7 @@ use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, RotationPlace, rotated_logs};
 use crate::job::sources::accord::InputAgreement;
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
-use crate::job::sources::listing::{PATTERN, files};
+use crate::job::sources::listing::{PATTERN, followed_files};
 use crate::job::sources::milestones::Milestones;
 use crate::job::sources::reader::{ReadStop, TextFormat, unreadable};
 use crate::job::sources::survey::Survey;
@@ -85,6 +85,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) reported_gaps: usize,
     /// The reasons of input gaps that were reported at this look.
     pub(super) gaps: BTreeSet<String>,
+    /// True once a file was left out that is packed in a way that is not read.
+    leaves_out: bool,
     /// The time since which there is no file, and if that was reported.
     missed: Option<(Instant, bool)>,
 }
@@ -147,6 +149,7 @@ impl<'a> FollowedPath<'a> {
             gap_spans: Vec::new(),
             reported_gaps: 0,
             gaps: BTreeSet::new(),
+            leaves_out: false,
             missed: None,
         }
     }
@@ -170,6 +173,8 @@ impl<'a> FollowedPath<'a> {
             }
             self.close_some();
         }
+        // Noted at the next look, before any window closes.
+        complete &= self.lost.is_empty();
         self.notice_copies();
         self.looked_at = began;
         Ok(Present { is_complete: complete, is_whole })
@@ -197,6 +202,7 @@ impl<'a> FollowedPath<'a> {
                 }
                 Caught::Up => return Ok(true),
                 Caught::Torn => return Ok(false),
+                Caught::Replaced if self.is_waited_for(name)? => return Ok(false),
                 Caught::Replaced => {
                     self.renew(name, dealer, progress)?;
                     // Its new content is read in the next round.
@@ -224,7 +230,14 @@ impl<'a> FollowedPath<'a> {
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<Listed, ReadStop> {
-        let there = present(self.path)?;
+        let (there, left_out) = looked(self.path)?;
+        if let Some(path) = left_out.first().filter(|_| !std::mem::replace(&mut self.leaves_out, true)) {
+            self.survey.warn(&format!(
+                "{}: it is packed in a way that is not read, and is left out, as others like it; pack rotated files with gzip, \
+                 bzip2 or zstd: a restart finds what was read in them",
+                path.display()
+            ));
+        }
         self.known.values_mut().for_each(|file| file.is_listed = false);
         let mut new = Vec::new();
         let mut ids = BTreeSet::new();
@@ -357,11 +370,16 @@ pub(super) fn generation_of(name: &str) -> u64 {
 
 /// The files of a path; none where it does not exist at the moment.
 pub(super) fn present(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    looked(path).map(|(files, _)| files)
+}
+
+/// The files of a path, and those that are [left out](followed_files).
+fn looked(path: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SourceError> {
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_pattern(path) => Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_pattern(path) => Ok(Default::default()),
         // Not asked again: it may be renamed by then.
-        Ok(facts) if !facts.is_dir() => Ok(vec![path.to_owned()]),
-        _ => files(path),
+        Ok(facts) if !facts.is_dir() => Ok((vec![path.to_owned()], Vec::new())),
+        _ => followed_files(path),
     }
 }
 

@@ -10,11 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::content::Comparison;
 use super::file::{FileId, FollowedFile};
-use super::files::FollowedPath;
-use super::position::{changed, nanoseconds};
+use super::files::{FollowedPath, is_named_by};
+use super::position::{FileNode, changed, nanoseconds};
 use super::resume::Reference;
 use crate::job::rotation::siblings_of;
+use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::reader::ReadStop;
 
@@ -31,6 +33,8 @@ struct RenamedLog {
     renamed: Option<Reference>,
     /// True if the next file of the log is known.
     has_next: bool,
+    /// True if nothing more was expected of the file.
+    is_settled: bool,
 }
 
 impl FollowedPath<'_> {
@@ -65,7 +69,8 @@ impl FollowedPath<'_> {
         for why in self.read_behind_empty(dealer, progress)? {
             self.gap(&mut is_whole, &why);
         }
-        for RenamedLog { log, renamed, has_next } in self.renamed(unseen) {
+        self.read_gone(dealer)?;
+        for RenamedLog { log, renamed, has_next, is_settled } in self.renamed(unseen) {
             let Some(newest) = renamed else {
                 if !has_next {
                     // What came after it is known by its time alone.
@@ -74,7 +79,7 @@ impl FollowedPath<'_> {
                     let doubts = self.steadily(std::slice::from_ref(&log), read)?;
                     doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
                 }
-                if unseen > LONG {
+                if unseen > LONG && !is_settled {
                     let place = log.display();
                     let why = format!(
                         "{place}: nobody looked for {} s, and the file that it was is gone; others may have come and gone since",
@@ -122,6 +127,53 @@ impl FollowedPath<'_> {
         Ok(doubts)
     }
 
+    /// Reads what files beside the logs have of those that are gone and were not read to their ends, as where `rsync`
+    /// follows a rotation of what it copies.
+    fn read_gone(&mut self, dealer: &mut Dealer) -> Result<(), ReadStop> {
+        let since = self.last_look();
+        let is_due = |file: &FollowedFile, is_done: bool| {
+            let is_new = if is_done { file.is_recent() } else { !file.is_listed };
+            let is_read = is_new && file.has_lines && file.content.is_strong() && !file.is_packed();
+            is_read && matches!(file.is_gone(is_done), Ok(true))
+        };
+        let known = self.known.iter().map(|(name, file)| (name, file, false));
+        let done = self.done.iter().map(|done| (&done.name, &done.file, true));
+        let due: Vec<(String, PathBuf)> = known
+            .chain(done)
+            .filter(|(_, file, is_done)| is_due(file, *is_done))
+            .map(|(name, file, _)| (name.clone(), self.base(name, &file.path)))
+            .collect();
+        for (name, log) in due {
+            for path in siblings_of(&log) {
+                let Ok(facts) = fs::metadata(&path) else { continue };
+                let is_packed = Packing::of(&path) != Packing::Plain;
+                let done = self.done.iter().find(|done| done.name == name).map(|done| &done.file);
+                let Some(file) = self.known.get(&name).or(done) else { break };
+                let may_have = match is_packed {
+                    true => FileNode::of(&facts).born() >= since,
+                    false => facts.len() > file.content.length(),
+                };
+                if !may_have || self.has(FileId::of(&facts)) || is_named_by(self.path, &path) {
+                    continue;
+                }
+                // One that cannot be read is in the making, or has another name.
+                if let Ok(Comparison::Continues(rest)) = file.content.compare(&path)
+                    && matches!(self.is_known_text(file, &path), Ok(false))
+                {
+                    let done = self.done.iter_mut().find(|done| done.name == name).map(|done| &mut done.file);
+                    let Some(file) = self.known.get_mut(&name).or(done) else { break };
+                    let before = file.content.length();
+                    file.read_copy(rest, dealer)?;
+                    // The file itself has less than that.
+                    if file.content.length() > before {
+                        self.finish(&name);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the logs whose file has another name, or none, since this was asked last.
     fn renamed(&mut self, unseen: Duration) -> Vec<RenamedLog> {
         let logs: Vec<(String, PathBuf)> =
@@ -143,6 +195,7 @@ impl FollowedPath<'_> {
                 }
             }
         }
+        let settled = if unseen > LONG { self.settled() } else { BTreeSet::new() };
         let mut renamed = Vec::new();
         for (name, id, log) in left {
             let is_it = |path: &PathBuf| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
@@ -160,7 +213,8 @@ impl FollowedPath<'_> {
                 Some(Reference { generation: 0, path, changed })
             });
             let has_next = current.contains(&log);
-            renamed.push(RenamedLog { log, renamed: reference, has_next });
+            let is_settled = settled.contains(&name);
+            renamed.push(RenamedLog { log, renamed: reference, has_next, is_settled });
         }
         renamed
     }

@@ -1,12 +1,12 @@
 //! New files of a path: what each of them is to the files that were read.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::time::Instant;
 
 use super::SETTLED;
-use super::content::Comparison;
+use super::content::{Comparison, prefix};
 use super::file::{FileId, FollowedFile, FoundFile};
 use super::files::{FollowedPath, GENERATION, base_of, name_within};
 use crate::job::rotation::{RotationName, is_rotated, siblings_of};
@@ -30,19 +30,23 @@ impl FollowedPath<'_> {
     /// Compares a new file with those that were read.
     pub(super) fn compare(&mut self, found: &FoundFile) -> io::Result<NewFile> {
         let (path, id, length) = (&found.path, found.id, found.length);
+        let settles = self.format.sizes.patience / SETTLED;
         let is_settled = {
             let (known, since) = self.undecided.entry(id).or_insert((length, Instant::now()));
             if *known != length {
                 (*known, *since) = (length, Instant::now());
             }
-            found.is_finished || since.elapsed() > self.format.sizes.patience / SETTLED
+            found.is_finished || since.elapsed() > settles
         };
         // A file that had another rotated name at the last look, as `a.log.1` before it is `a.log.2.gz`.
         let logs = self.logs_of(path);
         let is_of_one_log =
             |file: &FollowedFile| logs.iter().any(|log| RotationName::of(log, &file.path).is_some());
-        let done = self.done.iter().map(|done| (&done.name, &done.file));
-        for (name, file) in self.known.iter().chain(done) {
+        let is_calm = self.undecided.get(&id).is_some_and(|(_, since)| since.elapsed() > settles);
+        let known = self.known.iter().map(|(name, file)| (name, file, false));
+        let done = self.done.iter().map(|done| (&done.name, &done.file, true));
+        let mut doubt = None;
+        for (name, file, is_done) in known.chain(done) {
             let has_its_name = file.path == *path;
             let is_sibling = is_rotated(&file.path, path)
                 || is_rotated(Path::new(base_of(name)), path)
@@ -73,10 +77,34 @@ impl FollowedPath<'_> {
                     }
                 }
                 Comparison::Continues(_) if has_its_name => return Ok(NewFile::Continuation(name.clone())),
+                // What was read of it has gone on in another file, as where `rsync` follows a rotation of what it copies.
+                Comparison::Continues(mut rest) if file.is_gone(is_done)? => {
+                    if prefix(&mut rest, 1)?.is_empty() || self.is_known_text(file, path)? {
+                        return Ok(NewFile::Copy);
+                    }
+                    if file.content.is_strong() {
+                        return Ok(NewFile::Continuation(name.clone()));
+                    }
+                    doubt = Some("it begins with the few lines of a file that is gone, and may be the same");
+                }
                 Comparison::Continues(rest) => {
                     if !file.ends_before(rest)? {
                         return Ok(NewFile::Copy);
                     }
+                    // The one that it begins with may leave for it.
+                    if file.content.is_strong() && !is_calm {
+                        return Ok(NewFile::Undecided);
+                    }
+                }
+                Comparison::Shorter | Comparison::Other
+                    if has_its_name
+                        && file.is_log
+                        && file.id != id
+                        && self.takes_over(name, file, path)? =>
+                {
+                    doubt = Some(
+                        "it was written anew under its name, and lines that were read may be in it again",
+                    );
                 }
                 // It may be in the making. If it is none, it will be longer, and another one.
                 Comparison::Shorter if is_sibling && !is_settled => return Ok(NewFile::Undecided),
@@ -90,7 +118,17 @@ impl FollowedPath<'_> {
                 Comparison::Shorter | Comparison::Other => {}
             }
         }
+        self.lost.extend(doubt.map(|why| format!("{}: {why}", path.display())));
         Ok(NewFile::Other)
+    }
+
+    /// Returns true if a file that has the name of a log now takes over its text, and the one that was it is gone.
+    fn takes_over(&self, name: &str, file: &FollowedFile, path: &Path) -> io::Result<bool> {
+        Ok(Packing::of(path) == Packing::Plain
+            && file.content.is_strong()
+            && !self.is_elsewhere(name, file)?
+            && self.copy_of(file, &self.base(name, &file.path)).0.is_none()
+            && file.content.is_taken_over_by(&File::open(path)?)?)
     }
 
     /// Returns true if a file whose name another one has now is still there, under another name.

@@ -5,6 +5,7 @@
 //! so that a restart notices lines behind a position that are there no more, and the latest change of a file
 //! that was seen, so that it notices files that came later.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -17,7 +18,7 @@ use super::done::DoneFile;
 use super::file::FollowedFile;
 use super::files::{FileAge, FollowedPath};
 use crate::canonical::Digest;
-use crate::job::rotation::{RotationName, logs_of, name_of};
+use crate::job::rotation::{RotationName, RotationPlace, rotated_logs};
 use crate::job::sources::milestones::ChangedPositions;
 use crate::time::Time;
 
@@ -265,9 +266,23 @@ impl FollowedPath<'_> {
         changed
     }
 
+    /// The last place of each series of rotated names: of logs that are named by date there is none without a date.
+    fn last_places(&self) -> BTreeMap<(PathBuf, String), RotationPlace> {
+        let mut last = BTreeMap::new();
+        for path in self.known.values().map(|file| &file.path) {
+            for log in rotated_logs(path) {
+                let Some(name) = RotationName::of(&log, path) else { continue };
+                let known = last.entry((log, name.shape().to_owned())).or_insert_with(|| name.place());
+                *known = name.place().max(known.clone());
+            }
+        }
+        last
+    }
+
     /// The names of the files of which nothing more is expected.
-    fn settled(&self) -> BTreeSet<String> {
+    pub(super) fn settled(&self) -> BTreeSet<String> {
         let paths: BTreeSet<&PathBuf> = self.known.values().map(|file| &file.path).collect();
+        let last = LazyCell::new(|| self.last_places());
         // The files of each log that have lines.
         let mut ages: BTreeMap<PathBuf, Vec<FileAge>> = BTreeMap::new();
         let (mut of_known, mut settled) = (Vec::new(), BTreeSet::new());
@@ -286,10 +301,13 @@ impl FollowedPath<'_> {
         for (name, file, log, own) in of_known {
             let younger = ages.get(&log).into_iter().flatten().filter(|other| **other > own);
             let is_rotated = || {
-                let logs =
-                    name_of(&file.path).into_iter().flat_map(|name| logs_of(&name).collect::<Vec<_>>());
-                logs.map(|log| file.path.with_file_name(log))
-                    .any(|log| paths.contains(&log) && RotationName::of(&log, &file.path).is_some())
+                rotated_logs(&file.path).any(|log| {
+                    paths.contains(&log)
+                        || RotationName::of(&log, &file.path).is_some_and(|name| {
+                            name.place() != RotationPlace::Unknown
+                                && last.get(&(log, name.shape().to_owned())) > Some(&name.place())
+                        })
+                })
             };
             if file.is_settled(younger.count(), is_rotated) {
                 settled.insert(name.clone());

@@ -230,6 +230,17 @@ fn logs_that_begin_alike_are_told_apart_or_are_a_gap() {
     log.write(4);
     assert_gap(&resumed(&log, "a.log", &positions), "a new one that begins with the same lines", "removed");
 
+    // Both are copies, with other numbers in the file system.
+    let (mut log, positions) = beginning_alike("begins-alike-copied");
+    log.write(9);
+    log.rename();
+    replace(&log, "a.log.1");
+    log.reopen();
+    begin_alike(&log);
+    log.write(4);
+    replace(&log, "a.log");
+    assert_gap(&resumed(&log, "a.log", &positions), "several files may be the one", "copied");
+
     // What was read further is the file of which more was read.
     let (mut log, _) = beginning_alike("begins-alike-reached");
     let mut followed = log.follow("a.log");

@@ -1,9 +1,11 @@
 //! Logs of many files: more than are held open or remembered, files of several names, and files in order of time.
 
+use std::fs::OpenOptions;
 use std::os::unix::fs::symlink;
+use std::time::SystemTime;
 
 use super::following::{Followed, Settable};
-use super::log::{Log, PATHS};
+use super::log::{Log, PATHS, line};
 use super::*;
 use crate::gate::Positions;
 
@@ -178,5 +180,55 @@ fn a_file_that_was_rotated_before_the_first_start_may_go() {
         log.remove("a.log.3");
         let mut resumed = Followed::resumed(&log.source(path), &Arc::default(), 2, positions);
         assert_eq!((resumed.settle().unwrap(), &resumed.gaps[..]), (0, &[][..]), "{path}");
+    }
+}
+
+// Refutes a gap where an old file is removed of a log that is named by date, of which none has the name without a date.
+#[test]
+fn an_old_file_of_a_log_that_is_named_by_date_may_go() {
+    let (old, new) = ("a-2026-11-20.log", "a-2026-11-21.log");
+    for is_up in [true, false] {
+        let log = Log::new("by-date");
+        for (name, user) in [(old, 1), (new, 2)] {
+            log.place.write(name, line(user));
+        }
+        let file = OpenOptions::new().append(true).open(log.place.path(old)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(86_400)).unwrap();
+        let mut followed = log.follow("a-*.log");
+        followed.checkpoint().unwrap();
+        let positions = followed.positions.clone();
+        if is_up {
+            log.remove(old);
+            followed.settle().unwrap();
+        } else {
+            drop(followed);
+            log.remove(old);
+            followed = Followed::resumed(&log.source("a-*.log"), &Arc::default(), 2, positions);
+        }
+        log.place.append(new, line(3));
+        followed.settle().unwrap();
+        assert_eq!(followed.gaps, [], "{is_up}: {:?}", followed.warnings);
+    }
+}
+
+// Refutes a run that ends where a file that it has read is packed in a way that it does not read.
+#[test]
+fn a_rotated_file_that_is_packed_in_another_way_is_left_out() {
+    for path in ["a.log*", ""] {
+        let mut log = Log::new("other-packing");
+        log.write(20);
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        for round in 1..3 {
+            log.rename();
+            followed.settle().unwrap();
+            fs::rename(log.place.path("a.log.1"), log.place.path(&format!("a.log.{round}.xz"))).unwrap();
+            log.reopen();
+            log.write(20);
+            followed.settle().unwrap();
+        }
+        assert_eq!(log.check(std::slice::from_ref(&followed)), Ok(()), "{path:?}");
+        let warnings = followed.warnings.lock().unwrap();
+        assert_eq!(warnings.iter().filter(|warning| warning.contains("left out")).count(), 1, "{warnings:?}");
     }
 }

@@ -311,17 +311,20 @@ fn rotated_files_with_one_long_header_are_no_copies() {
 #[test]
 fn a_rotated_file_of_equal_lines_that_is_longer_is_no_copy() {
     let log = Log::new("equal-lines");
-    log.place.write("a.log.1", line(0).repeat(100));
     log.place.write("a.log", line(0).repeat(5));
     let mut followed = log.follow("a.log*");
+    followed.settle().unwrap();
+    log.place.write("a.log.1", line(0).repeat(100));
     followed.settle().unwrap();
     assert_eq!(followed.found.len(), 105);
     // Of many equal lines, and others behind them.
     let log = Log::new("equal-at-first");
     let equal = line(0).repeat(100);
-    log.place.write("a.log.1", format!("{equal}{}", line(1)));
     log.place.write("a.log", format!("{equal}{}", line(2).repeat(5)));
     let mut followed = log.follow("a.log*");
+    followed.settle().unwrap();
+    log.place.write("a.log.1", format!("{equal}{}", line(1)));
+    followed.settle_for(Duration::from_millis(300)).unwrap();
     followed.settle().unwrap();
     assert_eq!(followed.found.len(), 206);
 }

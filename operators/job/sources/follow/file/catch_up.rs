@@ -25,7 +25,7 @@ pub(in crate::job::sources::follow) enum Caught {
 }
 
 /// A packed file may end too soon for this part of the patience.
-const TORN: u32 = 6;
+pub(super) const TORN: u32 = 6;
 
 impl FollowedFile {
     /// Reads as far as it goes now, or up to a position in it.
@@ -75,11 +75,12 @@ impl FollowedFile {
         // A file that was cut may be as long again as it was.
         self.is_removed = facts.nlink() == 0;
         let written = facts.modified().ok();
-        let is_touched = std::mem::replace(&mut self.written, written) != written;
+        let is_touched = std::mem::replace(&mut self.written, written) != written || self.rewritten.is_some();
         let is_cut = std::mem::take(&mut self.is_cut) || facts.len() < self.content.length();
         if is_cut || is_touched && !self.content.is_of(file)? {
             return Ok(Caught::Replaced);
         }
+        self.rewritten = None;
         let end = facts.len().min(until);
         let place = self.path.display().to_string();
         while self.content.length() < end {
