@@ -79,6 +79,10 @@ impl FollowedPath<'_> {
                 Comparison::Continues(_) if has_its_name => return Ok(NewFile::Continuation(name.clone())),
                 // What was read of it has gone on in another file, as where `rsync` follows a rotation of what it copies.
                 Comparison::Continues(mut rest) if file.is_gone(is_done)? => {
+                    // Through its handle to the end: its writer may not have opened the next one.
+                    if !is_done && file.has_more()? {
+                        return Ok(NewFile::AfterReading(name.clone()));
+                    }
                     if prefix(&mut rest, 1)?.is_empty() || self.is_known_text(file, path)? {
                         return Ok(NewFile::Copy);
                     }
