@@ -195,7 +195,6 @@ impl<S: Source> Tap<S> {
         match pulled {
             Pulled::Idle if !moved => return Ok(Turn::Still),
             Pulled::Idle | Pulled::More => {}
-            Pulled::Gap(start, _) if start < self.declared => return Err(gap_in_the_past()),
             Pulled::Gap(start, end) => self.reports.send(SourceReport::Gap(start, end)),
             Pulled::Complete(time) if time < self.declared => return Err(went_back()),
             Pulled::Complete(time) => {
@@ -208,10 +207,6 @@ impl<S: Source> Tap<S> {
         }
         Ok(Turn::Moved)
     }
-}
-
-fn gap_in_the_past() -> RunError {
-    RunError::abandoned("a source reported an input gap in a time that it had declared complete")
 }
 
 pub(crate) fn went_back() -> RunError {

@@ -74,7 +74,8 @@ pub enum Pulled {
     Complete(Time),
     /// The source was not connected from the first of these times to the second, and cannot give what came in
     /// between. Windows that overlap this input gap are skipped, at no cost. It is reported before a time in
-    /// it is declared complete.
+    /// it is declared complete. It may begin earlier by the time for which windows take late records: those that
+    /// have ended and are not closed are skipped as well.
     Gap(Time, Time),
     /// No record is available at the moment.
     Idle,

@@ -276,6 +276,7 @@ pub(super) fn open_in(
         survey: Arc::clone(&wanted.survey),
         milestones: Arc::clone(&milestones),
         ahead: source.ahead,
+        late: source.late,
         received: receiver.map(|receiver| receiver.listen(&fault, &progress)).transpose()?,
     };
     thread::Builder::new().name("discreet-reader".into()).spawn(move || reading.run()).map_err(|_| {
@@ -313,6 +314,7 @@ struct InputReader {
     survey: Arc<Survey>,
     milestones: Arc<Milestones>,
     ahead: Span,
+    late: Option<Span>,
     /// The spool that is read, and the server that fills it for as long as it is.
     received: Option<(Arc<Spool>, HttpServer)>,
 }
@@ -333,6 +335,7 @@ impl InputReader {
             survey,
             milestones,
             ahead,
+            late,
             received,
         } = self;
         let ended = match (pace, place) {
@@ -357,7 +360,7 @@ impl InputReader {
             (InputPace::Follow(clock), SourcePlace::Files(path)) => follow_files(
                 FollowedPath::new(&path, &texture, accord, &milestones, survey),
                 &mut dealer,
-                (clock, ahead),
+                (clock, ahead, late),
                 &progress,
             ),
             (InputPace::Follow(clock), SourcePlace::Stdin) => {

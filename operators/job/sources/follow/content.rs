@@ -168,6 +168,10 @@ impl Content {
         let mut found = vec![0; self.head.len()];
         let length = read_fully(file, 0, &mut found)?;
         found.truncate(length);
+        // A hole begins like any other.
+        if found.first() == Some(&0) {
+            return Ok(None);
+        }
         Ok(self.head.starts_with(&found).then_some(length == self.head.len()))
     }
 
@@ -175,6 +179,10 @@ impl Content {
     /// anywhere, as where it was trimmed; or if it is at once at least half as long.
     pub(super) fn is_taken_over_by(&self, file: &File) -> io::Result<bool> {
         let length = file.metadata()?.len();
+        let mut first = [0];
+        if read_fully(file, 0, &mut first)? == 1 && first == [0] {
+            return Ok(false);
+        }
         if length >= self.read / 2 || self.begins_again(file)? == Some(true) {
             return Ok(true);
         }

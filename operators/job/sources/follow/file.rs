@@ -90,6 +90,8 @@ pub(super) struct FollowedFile {
     pub(super) is_cut: bool,
     /// The time since which it has another text than was read.
     pub(super) rewritten: Option<Instant>,
+    /// True once an input gap was reported for what may follow its few lines in another file.
+    pub(super) is_doubted: bool,
     /// True if it had no name in any directory when it was read.
     is_removed: bool,
     pub(super) content: Content,
@@ -135,6 +137,7 @@ impl FollowedFile {
             untouched_at: SystemTime::now(),
             is_cut: false,
             rewritten: None,
+            is_doubted: false,
             is_removed: false,
             content: Content::default(),
             has_lines: false,

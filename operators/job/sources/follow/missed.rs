@@ -6,11 +6,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::content::Comparison;
+use super::content::{Comparison, prefix};
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, is_named_by};
 use super::position::{FileNode, changed, nanoseconds};
@@ -69,7 +70,9 @@ impl FollowedPath<'_> {
         for why in self.read_behind_empty(dealer, progress)? {
             self.gap(&mut is_whole, &why);
         }
-        self.read_gone(dealer)?;
+        for why in self.read_gone(dealer)? {
+            self.gap(&mut is_whole, &why);
+        }
         for RenamedLog { log, renamed, has_next, is_settled } in self.renamed(unseen) {
             let Some(newest) = renamed else {
                 if !has_next {
@@ -129,11 +132,13 @@ impl FollowedPath<'_> {
 
     /// Reads what files beside the logs have of those that are gone and were not read to their ends, as where `rsync`
     /// follows a rotation of what it copies.
-    fn read_gone(&mut self, dealer: &mut Dealer) -> Result<(), ReadStop> {
+    /// Returns the doubts.
+    fn read_gone(&mut self, dealer: &mut Dealer) -> Result<Vec<String>, ReadStop> {
         let since = self.last_look();
+        let mut doubts = Vec::new();
         let is_due = |file: &FollowedFile, is_done: bool| {
             let is_new = if is_done { file.is_recent() } else { !file.is_listed };
-            let is_read = is_new && file.has_lines && file.content.is_strong() && !file.is_packed();
+            let is_read = is_new && file.has_lines && !file.is_packed() && !file.is_doubted;
             is_read && matches!(file.is_gone(is_done), Ok(true))
         };
         let known = self.known.iter().map(|(name, file)| (name, file, false));
@@ -157,21 +162,33 @@ impl FollowedPath<'_> {
                     continue;
                 }
                 // One that cannot be read is in the making, or has another name.
-                if let Ok(Comparison::Continues(rest)) = file.content.compare(&path)
+                if let Ok(Comparison::Continues(mut rest)) = file.content.compare(&path)
+                    && let Ok(first) = prefix(&mut rest, 1)
+                    && !first.is_empty()
                     && matches!(self.is_known_text(file, &path), Ok(false))
                 {
+                    let rest = io::Cursor::new(first).chain(rest);
                     let done = self.done.iter_mut().find(|done| done.name == name).map(|done| &mut done.file);
                     let Some(file) = self.known.get_mut(&name).or(done) else { break };
+                    // The few lines of a short file may be those with which another one begins.
+                    if !file.content.is_strong() {
+                        file.is_doubted = true;
+                        doubts.push(format!(
+                            "{}: it begins with the few lines of a file that is gone, and may be the same",
+                            path.display()
+                        ));
+                        break;
+                    }
                     let before = file.content.length();
                     file.read_copy(rest, dealer)?;
                     // The file itself has less than that.
                     if file.content.length() > before {
-                        self.finish(&name);
+                        file.close();
                     }
                 }
             }
         }
-        Ok(())
+        Ok(doubts)
     }
 
     /// Returns the logs whose file has another name, or none, since this was asked last.

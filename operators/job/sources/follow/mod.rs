@@ -48,12 +48,12 @@ const SETTLED: u32 = 60;
 pub(super) fn follow_files(
     mut files: FollowedPath<'_>,
     dealer: &mut Dealer,
-    (clock, ahead): (Arc<dyn Clock>, Span),
+    (clock, ahead, late): (Arc<dyn Clock>, Span, Option<Span>),
     progress: &Arc<Progress>,
 ) -> Result<(), ReadStop> {
     let milestones = files.milestones;
     let former = milestones.former(dealer)?;
-    let mut watch = Watch::new(clock);
+    let mut watch = Watch::new(clock).late_by(late);
     dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
     let is_whole = files.resume(former, dealer, progress)?;
     for &(start, end) in &files.gap_spans {
@@ -71,7 +71,7 @@ pub(super) fn follow_files(
         dealer.latest = now.saturating_add(ahead.as_microseconds());
         let found = files.read(round.duration_since(looked), dealer, progress)?;
         if !found.is_whole {
-            watch.disconnect();
+            watch.lose();
             files.gap_spans.extend(watch.connect(dealer)?);
         }
         looked = round;

@@ -131,8 +131,28 @@ impl FollowedPath<'_> {
         Ok(Packing::of(path) == Packing::Plain
             && file.content.is_strong()
             && !self.is_elsewhere(name, file)?
-            && self.copy_of(file, &self.base(name, &file.path)).0.is_none()
+            && !self.is_packed_beside(file, &self.base(name, &file.path))?
             && file.content.is_taken_over_by(&File::open(path)?)?)
+    }
+
+    /// Returns true if a file beside a log has the text that a file of it had, or the beginning of that: it may have been
+    /// written after it was packed.
+    fn is_packed_beside(&self, file: &FollowedFile, log: &Path) -> io::Result<bool> {
+        for path in siblings_of(log) {
+            // One that cannot be read is in the making, or has another name.
+            let compared = file.content.compare(&path);
+            let begins = match compared {
+                Ok(Comparison::Continues(_)) => true,
+                Ok(Comparison::Shorter) => {
+                    !self.has(FileId::of(&fs::metadata(&path)?)) && file.begins_with(&path)?
+                }
+                Ok(Comparison::Other) | Err(_) => false,
+            };
+            if begins {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns true if a file whose name another one has now is still there, under another name.

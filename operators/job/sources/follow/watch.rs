@@ -8,7 +8,7 @@ use crate::dataflow::{BelievedTime, Clock};
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
 use crate::job::sources::milestones::{ChangedPositions, Milestones};
 use crate::job::sources::reader::ReadStop;
-use crate::time::{LIMIT, Time};
+use crate::time::{LIMIT, Span, Time};
 
 /// The clock, and the times that were declared by it.
 pub(super) struct Watch {
@@ -19,6 +19,10 @@ pub(super) struct Watch {
     reported: Time,
     /// False while a gap that has not ended is to be reported.
     is_connected: bool,
+    /// True while that gap is one of all open windows.
+    is_lost: bool,
+    /// The time for which windows take late records.
+    late: i64,
     /// The number of holds of the clock that were noticed.
     holds: u64,
 }
@@ -26,7 +30,12 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Watch {
         let (marked, reported, marked_at) = (None, -LIMIT, Instant::now());
-        Watch { clock, marked, marked_at, reported, is_connected: false, holds: 0 }
+        Watch { clock, marked, marked_at, reported, is_connected: false, is_lost: false, late: 0, holds: 0 }
+    }
+
+    /// States the time for which windows take late records.
+    pub(super) fn late_by(self, late: Option<Span>) -> Watch {
+        Watch { late: late.map_or(0, Span::as_microseconds), ..self }
     }
 
     /// Returns the time, which stands still while the clock is in doubt.
@@ -60,6 +69,11 @@ impl Watch {
         self.is_connected = false;
     }
 
+    /// Begins an input gap of all windows that are open: lines of any time are missing, or were read twice.
+    pub(super) fn lose(&mut self) {
+        (self.is_connected, self.is_lost) = (false, true);
+    }
+
     /// Ends an input gap, once the clock is not in doubt; returns the gap.
     pub(super) fn connect(&mut self, dealer: &Dealer) -> Result<Option<(Time, Time)>, ReadStop> {
         let (former, start) = (self.reported, self.gap_start());
@@ -72,7 +86,9 @@ impl Watch {
 
     /// The start of a gap that ends now.
     fn gap_start(&self) -> Time {
-        self.marked.unwrap_or(self.reported).max(self.reported)
+        let start = self.marked.unwrap_or(self.reported).max(self.reported);
+        // Windows that ended within that time are open.
+        if self.is_lost { start.saturating_sub(self.late).max(-LIMIT) } else { start }
     }
 
     /// Returns the time at which a stream is connected; `None` while the clock is in doubt. An input gap ends
@@ -92,7 +108,7 @@ impl Watch {
                 dealer.broadcast(|| DealerMessage::Gap(start, time))?;
                 self.reported = time;
             }
-            self.is_connected = true;
+            (self.is_connected, self.is_lost) = (true, false);
         }
         Ok(Some(time))
     }

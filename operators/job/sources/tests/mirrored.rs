@@ -57,6 +57,45 @@ fn a_copy_of_a_log_that_rotates_elsewhere_is_read_on() {
     }
 }
 
+// Refutes the middle one of three files that nobody reads, where the log was rotated twice between two copies; and a gap at
+// each look, where the log has few lines.
+#[test]
+fn a_copy_of_a_log_that_was_rotated_twice_elsewhere_is_read_on() {
+    for (path, few) in PATHS.into_iter().flat_map(|path| [(path, 0), (path, 95)]) {
+        let mut log = Log::new("rsync-rotated-twice");
+        put(&log, "a.log", &lines(few..100));
+        let mut followed = log.follow(path);
+        followed.settle().unwrap();
+        put(&log, "a.log", &lines(300..330));
+        put(&log, "a.log.1", &lines(200..300));
+        put(&log, "a.log.2", &lines(few..200));
+        followed.settle().unwrap();
+        let gaps = followed.gaps.len();
+        followed.settle_for(Duration::from_millis(500)).unwrap();
+        assert_eq!(followed.gaps.len(), gaps, "{path:?}");
+        match few {
+            0 => assert_once(&mut log, 330, &followed, path),
+            _ => assert_gap(&followed, "few lines", path),
+        }
+    }
+}
+
+// Refutes an input gap that leaves out windows that have ended and still take late records: lines of them count twice.
+#[test]
+fn a_gap_is_one_of_all_windows_that_are_open() {
+    let log = Log::new("gap-of-late");
+    log.place.write("a.log", lines(0..100));
+    let (mut source, person) = log.source("a.log");
+    source.late = crate::time::minutes(10).ok();
+    let mut followed = Followed::new(&(source, person), &Arc::default(), 1);
+    followed.settle().unwrap();
+    let marked = followed.complete[0];
+    put(&log, "a.log", &lines(60..100));
+    followed.settle().unwrap();
+    assert_gap(&followed, "it was written anew", "late");
+    assert!(followed.gaps.iter().any(|(start, _)| *start <= marked - 590_000_000), "{:?}", followed.gaps);
+}
+
 // Refutes a log that is given again where `cp` writes a longer copy over it, of which a look sees a part.
 #[test]
 fn a_log_that_is_written_over_with_more_is_read_on() {
