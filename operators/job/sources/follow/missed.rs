@@ -55,6 +55,7 @@ impl FollowedPath<'_> {
     ) -> Result<bool, ReadStop> {
         let mut is_whole = true;
         for why in std::mem::take(&mut self.lost) {
+            self.is_of_any_time = true;
             self.gap(&mut is_whole, &why);
         }
         // With what the renamed files have themselves, the copies of that are known.
@@ -71,6 +72,7 @@ impl FollowedPath<'_> {
             self.gap(&mut is_whole, &why);
         }
         for why in self.read_gone(dealer)? {
+            self.is_of_any_time = true;
             self.gap(&mut is_whole, &why);
         }
         for RenamedLog { log, renamed, has_next, is_settled } in self.renamed(unseen) {

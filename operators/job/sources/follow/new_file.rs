@@ -130,9 +130,9 @@ impl FollowedPath<'_> {
     fn takes_over(&self, name: &str, file: &FollowedFile, path: &Path) -> io::Result<bool> {
         Ok(Packing::of(path) == Packing::Plain
             && file.content.is_strong()
+            && file.content.is_taken_over_by(&File::open(path)?)?
             && !self.is_elsewhere(name, file)?
-            && !self.is_packed_beside(file, &self.base(name, &file.path))?
-            && file.content.is_taken_over_by(&File::open(path)?)?)
+            && !self.is_packed_beside(file, &self.base(name, &file.path))?)
     }
 
     /// Returns true if a file beside a log has the text that a file of it had, or the beginning of that: it may have been
