@@ -5,6 +5,9 @@ use super::following::Followed;
 use super::log::{Log, PATHS, line};
 use super::*;
 
+/// What somebody does to a log.
+type Trim<'a> = &'a dyn Fn(&Log);
+
 const LOOK: Duration = Duration::from_millis(150);
 
 fn lines(numbers: std::ops::Range<u64>) -> String {
@@ -117,7 +120,7 @@ fn a_log_that_is_written_over_with_more_is_read_on() {
 // Refutes lines that count again where a log is trimmed or edited, by `tail`, `cat` and `sed -i`.
 #[test]
 fn a_log_that_is_trimmed_is_a_gap() {
-    let ways: [(&str, &dyn Fn(&Log)); 4] = [
+    let ways: [(&str, Trim<'_>); 4] = [
         ("mv", &|log| put(log, "a.log", &lines(60..100))),
         ("cat", &|log| log.place.write("a.log", lines(60..100))),
         ("sed", &|log| put(log, "a.log", &lines(0..100).replace("somebody 99", "somebody"))),
