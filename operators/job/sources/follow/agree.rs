@@ -45,8 +45,7 @@ impl FollowedPath<'_> {
 
     /// This process's report on a file, and the path of the file.
     fn report(&self, name: &str) -> (Option<FileReport>, &Path) {
-        let done = || self.done.iter().find(|done| done.name == name).map(|done| &done.file);
-        match self.known.get(name).or_else(done) {
+        match self.file(name) {
             Some(file) => (file.report(name), &file.path),
             None => (None, self.path),
         }

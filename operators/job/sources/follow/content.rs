@@ -8,6 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use memchr::memmem;
+
 use super::position::ReachedMark;
 use crate::canonical::Digest;
 use crate::job::sources::bytes::{self, Packing};
@@ -165,31 +167,23 @@ impl Content {
     /// Compares the first bytes of an open file with those that were read: `None` if they differ, false while there are too
     /// few to tell that it is the same text.
     pub(super) fn begins_again(&self, file: &File) -> io::Result<Option<bool>> {
-        let mut found = vec![0; self.head.len()];
-        let length = read_fully(file, 0, &mut found)?;
-        found.truncate(length);
-        // A hole begins like any other.
-        if found.first() == Some(&0) {
-            return Ok(None);
-        }
-        Ok(self.head.starts_with(&found).then_some(length == self.head.len()))
+        let found = prefix(&mut Positioned::at(file, 0), self.head.len())?;
+        // A hole of null bytes begins like any other.
+        let is_equal = found.first() != Some(&0) && self.head.starts_with(&found);
+        Ok(is_equal.then_some(found.len() == self.head.len()))
     }
 
     /// Returns true if a file that takes the place of another one has lines of it: its first ones, or its last ones
     /// anywhere, as where it was trimmed; or if it is at once at least half as long.
     pub(super) fn is_taken_over_by(&self, file: &File) -> io::Result<bool> {
         let length = file.metadata()?.len();
-        let mut first = [0];
-        if read_fully(file, 0, &mut first)? == 1 && first == [0] {
-            return Ok(false);
-        }
-        if length >= self.read / 2 || self.begins_again(file)? == Some(true) {
-            return Ok(true);
-        }
-        let mut text = vec![0; usize::try_from(length).unwrap_or(SEARCHED).min(SEARCHED)];
-        let read = read_fully(file, 0, &mut text)?;
-        text.truncate(read);
-        Ok(memchr::memmem::find(&text, &self.tail).is_some())
+        let searched = usize::try_from(length).unwrap_or(SEARCHED).min(SEARCHED);
+        let text = prefix(&mut Positioned::at(file, 0), searched)?;
+        // Behind a hole of null bytes a program goes on that does not append.
+        Ok(text.first() != Some(&0)
+            && (length >= self.read / 2
+                || self.begins_again(file)? == Some(true)
+                || memmem::find(&text, &self.tail).is_some()))
     }
 
     /// Returns true if an open file still begins with this content.
@@ -251,22 +245,36 @@ pub(super) fn is_torn(error: &io::Error) -> bool {
 
 /// Returns true if a file has these bytes at a position.
 fn holds(file: &File, at: u64, bytes: &[u8]) -> io::Result<bool> {
-    let mut found = vec![0; bytes.len()];
-    Ok(read_fully(file, at, &mut found)? == bytes.len() && found == bytes)
+    Ok(prefix(&mut Positioned::at(file, at), bytes.len())? == bytes)
 }
 
-/// Reads the bytes from a position on, as many as there are; returns their number.
-fn read_fully(file: &File, at: u64, room: &mut [u8]) -> io::Result<usize> {
-    let mut done = 0;
-    while done < room.len() {
-        match file.read_at(room.get_mut(done..).unwrap_or_default(), at + done as u64) {
-            Ok(0) => break,
-            Ok(read) => done += read,
+/// A reader with a place of its own in a file that others read, too.
+pub(super) struct Positioned<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl<'a> Positioned<'a> {
+    pub(super) fn at(file: &'a File, at: u64) -> Self {
+        Positioned { file, at }
+    }
+}
+
+impl Read for Positioned<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = read_at(self.file, room, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+pub(super) fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(room, at) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            read => return read,
         }
     }
-    Ok(done)
 }
 
 /// The next bytes of a reader, fewer at its end.

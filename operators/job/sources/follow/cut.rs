@@ -93,7 +93,6 @@ impl FollowedPath<'_> {
             return Ok(());
         }
         let log = self.base(name, &file.path);
-        let log_place = log.display().to_string();
         let (copy, comparison) = self.copy_of(&file, &log);
         let copy = copy.and_then(|path| {
             let changed = changed(&fs::metadata(&path).ok()?);
@@ -103,7 +102,8 @@ impl FollowedPath<'_> {
             Comparison::Continues(rest) => file.read_copy(rest, dealer)?,
             Comparison::Other if file.has_lines => {
                 let place = file.path.display();
-                let is_taken_over = file.is_taken_over().map_err(|error| unreadable(&log_place, &error))?;
+                let is_taken_over =
+                    file.is_taken_over().map_err(|error| unreadable(&place.to_string(), &error))?;
                 let why = match is_taken_over {
                     true => {
                         format!("{place}: it was written anew, and lines that were read may be in it again")

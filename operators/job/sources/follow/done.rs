@@ -27,6 +27,24 @@ impl FollowedPath<'_> {
         }
     }
 
+    /// Follows a file again that was gone.
+    pub(super) fn follow_again(&mut self, name: &str) {
+        if let Some(at) = self.done.iter().position(|done| done.name == name) {
+            self.known.extend(self.done.remove(at).map(|done| (done.name, done.file)));
+        }
+    }
+
+    /// A file that is followed, or was and is remembered.
+    pub(super) fn file(&self, name: &str) -> Option<&FollowedFile> {
+        let done = || self.done.iter().find(|done| done.name == name).map(|done| &done.file);
+        self.known.get(name).or_else(done)
+    }
+
+    pub(super) fn file_mut(&mut self, name: &str) -> Option<&mut FollowedFile> {
+        let done = self.done.iter_mut().find(|done| done.name == name).map(|done| &mut done.file);
+        self.known.get_mut(name).or(done)
+    }
+
     /// Remembers a file that is gone, and forgets others where they are too many.
     pub(super) fn remember(&mut self, name: String, mut file: FollowedFile) {
         file.is_log = false;

@@ -4,11 +4,11 @@ mod catch_up;
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::content::{Content, prefix};
+use super::content::{Content, Positioned, prefix};
 use super::position::{FileNode, FilePosition};
 use super::{SETTLED, position};
 pub(super) use catch_up::Caught;
@@ -219,7 +219,7 @@ impl FollowedFile {
     /// Returns true if it has these bytes behind what was read, to their end.
     pub(super) fn goes_on_with(&self, mut rest: impl Read) -> io::Result<bool> {
         let Some((file, _)) = self.now()? else { return Ok(true) };
-        let mut own = Positioned { file: &file, at: self.content.length() };
+        let mut own = Positioned::at(&file, self.content.length());
         loop {
             let part = prefix(&mut rest, 64 << 10)?;
             if part.is_empty() || prefix(&mut own, part.len())? != part {
@@ -267,7 +267,7 @@ impl FollowedFile {
             // What it had is gone.
             None => Ok(true),
             Some(_) if self.packing != Packing::Plain => Content::begins(other, &self.path),
-            Some((file, _)) => Content::is_prefix(other, &mut Positioned { file: &file, at: 0 }),
+            Some((file, _)) => Content::is_prefix(other, &mut Positioned::at(&file, 0)),
         }
     }
 
@@ -361,28 +361,5 @@ impl FollowedFile {
     pub(super) fn new_report(&mut self, name: &str) -> Option<FileReport> {
         let report = self.report(name)?;
         (self.reported.replace(report.length) != Some(report.length)).then_some(report)
-    }
-}
-
-/// A reader with a place of its own in a file that others read, too.
-struct Positioned<'a> {
-    file: &'a File,
-    at: u64,
-}
-
-impl Read for Positioned<'_> {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let read = read_at(self.file, room, self.at)?;
-        self.at += read as u64;
-        Ok(read)
-    }
-}
-
-pub(super) fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize> {
-    loop {
-        match file.read_at(room, at) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => return read,
-        }
     }
 }

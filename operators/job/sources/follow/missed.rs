@@ -154,8 +154,7 @@ impl FollowedPath<'_> {
             for path in siblings_of(&log) {
                 let Ok(facts) = fs::metadata(&path) else { continue };
                 let is_packed = Packing::of(&path) != Packing::Plain;
-                let done = self.done.iter().find(|done| done.name == name).map(|done| &done.file);
-                let Some(file) = self.known.get(&name).or(done) else { break };
+                let Some(file) = self.file(&name) else { break };
                 let may_have = match is_packed {
                     true => FileNode::of(&facts).born() >= since,
                     false => facts.len() > file.content.length(),
@@ -170,8 +169,7 @@ impl FollowedPath<'_> {
                     && matches!(self.is_known_text(file, &path), Ok(false))
                 {
                     let rest = io::Cursor::new(first).chain(rest);
-                    let done = self.done.iter_mut().find(|done| done.name == name).map(|done| &mut done.file);
-                    let Some(file) = self.known.get_mut(&name).or(done) else { break };
+                    let Some(file) = self.file_mut(&name) else { break };
                     // The few lines of a short file may be those with which another one begins.
                     if !file.content.is_strong() {
                         file.is_doubted = true;

@@ -30,19 +30,18 @@ impl FollowedPath<'_> {
     /// Compares a new file with those that were read.
     pub(super) fn compare(&mut self, found: &FoundFile) -> io::Result<NewFile> {
         let (path, id, length) = (&found.path, found.id, found.length);
-        let settles = self.format.sizes.patience / SETTLED;
-        let is_settled = {
+        let is_calm = {
             let (known, since) = self.undecided.entry(id).or_insert((length, Instant::now()));
             if *known != length {
                 (*known, *since) = (length, Instant::now());
             }
-            found.is_finished || since.elapsed() > settles
+            since.elapsed() > self.format.sizes.patience / SETTLED
         };
+        let is_settled = is_calm || found.is_finished;
         // A file that had another rotated name at the last look, as `a.log.1` before it is `a.log.2.gz`.
         let logs = self.logs_of(path);
         let is_of_one_log =
             |file: &FollowedFile| logs.iter().any(|log| RotationName::of(log, &file.path).is_some());
-        let is_calm = self.undecided.get(&id).is_some_and(|(_, since)| since.elapsed() > settles);
         let known = self.known.iter().map(|(name, file)| (name, file, false));
         let done = self.done.iter().map(|done| (&done.name, &done.file, true));
         let mut doubt = None;
@@ -175,10 +174,7 @@ impl FollowedPath<'_> {
             NewFile::Copy => _ = self.copies.insert(found.id, found.length),
             NewFile::Continuation(name) => {
                 // One that was away for long is done, and goes on.
-                if let Some(at) = self.done.iter().position(|done| done.name == name) {
-                    let back = self.done.remove(at);
-                    self.known.extend(back.map(|done| (done.name, done.file)));
-                }
+                self.follow_again(&name);
                 if let Some(file) = self.known.get_mut(&name) {
                     file.move_to(found);
                 }

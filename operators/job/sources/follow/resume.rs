@@ -212,23 +212,21 @@ impl FollowedPath<'_> {
 
     /// Notes the last file of each log: the next one may be rotated before it is seen.
     fn expect_next(&mut self) {
-        let known = self.known.iter().map(|(name, file)| (name, file, false));
-        let done = self.done.iter().map(|done| (&done.name, &done.file, true));
-        let of_log = |(name, file, is_done): (&String, &FollowedFile, bool)| {
+        let done = self.done.iter().map(|done| (&done.name, &done.file));
+        let of_log = |(name, file): (&String, &FollowedFile)| {
             let (log, age) = self.age(name, &file.path);
-            (log, (age, is_done, name.clone()))
+            (log, (age, name.clone()))
         };
-        let mut files: Vec<(PathBuf, (FileAge, bool, String))> = known.chain(done).map(of_log).collect();
+        let mut files: Vec<(PathBuf, (FileAge, String))> =
+            self.known.iter().chain(done).map(of_log).collect();
         files.sort();
         // Of each log the last one is left.
-        let last: BTreeMap<PathBuf, (FileAge, bool, String)> = files.into_iter().collect();
-        for (age, is_done, name) in last.into_values() {
+        let last: BTreeMap<PathBuf, (FileAge, String)> = files.into_iter().collect();
+        for (age, name) in last.into_values() {
             if !age.was_log() || self.known.get(&name).is_some_and(|file| file.is_log) {
                 continue;
             }
-            if is_done && let Some(at) = self.done.iter().position(|done| done.name == name) {
-                self.known.extend(self.done.remove(at).map(|done| (done.name, done.file)));
-            }
+            self.follow_again(&name);
             if let Some(file) = self.known.get_mut(&name) {
                 (file.is_log, file.is_listed) = (true, false);
             }

@@ -219,7 +219,7 @@ impl SpoolReader<'_> {
             let left = usize::try_from(end - self.offset).unwrap_or(usize::MAX);
             let read = text.cutter.fill(|room| {
                 let most = left.min(room.len());
-                super::file::read_at(file, room.get_mut(..most).unwrap_or_default(), self.offset)
+                super::content::read_at(file, room.get_mut(..most).unwrap_or_default(), self.offset)
             });
             let read = read.map_err(lost)?;
             if read == 0 {

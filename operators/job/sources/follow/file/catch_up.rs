@@ -6,10 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{FileId, FollowedFile, read_at};
+use super::{FileId, FollowedFile};
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress};
-use crate::job::sources::follow::content::{self, Comparison};
+use crate::job::sources::follow::content::{self, Comparison, read_at};
 use crate::job::sources::follow::{SETTLED, deal, position};
 use crate::job::sources::reader::{ReadStop, read_some, unreadable};
 
