@@ -228,14 +228,14 @@ impl FollowedPath<'_> {
                 Comparison::Shorter => {
                     let begins = match file.is_open() {
                         true => file.begins_with(path),
-                        false => Content::begins(path, &file.path),
+                        false => Content::begins(path, &file.path).map(Some),
                     };
                     match begins {
-                        Ok(false) => continue,
+                        Ok(Some(false)) => continue,
                         // Of one in the making there is more, which is not known yet.
-                        Ok(true) => is_long || is_unfinished(path),
+                        Ok(Some(true)) => is_long || is_unfinished(path),
                         // It is gone.
-                        Err(_) => false,
+                        Ok(None) | Err(_) => false,
                     }
                 }
             };

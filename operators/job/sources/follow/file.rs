@@ -261,14 +261,14 @@ impl FollowedFile {
         linked.transpose()
     }
 
-    /// Returns true if it begins with the whole text of another file, as far as can be seen.
-    pub(super) fn begins_with(&self, other: &Path) -> io::Result<bool> {
-        match self.now()? {
-            // What it had is gone.
-            None => Ok(true),
+    /// Returns true if it begins with the whole text of another file; `None` where what it had is gone.
+    pub(super) fn begins_with(&self, other: &Path) -> io::Result<Option<bool>> {
+        let begins = match self.now()? {
+            None => return Ok(None),
             Some(_) if self.packing != Packing::Plain => Content::begins(other, &self.path),
             Some((file, _)) => Content::is_prefix(other, &mut Positioned::at(&file, 0)),
-        }
+        };
+        begins.map(Some)
     }
 
     /// Returns true if it has bytes that were not read.

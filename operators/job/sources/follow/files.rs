@@ -78,8 +78,6 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// The time of the look before this one, and how long ago it was.
     pub(super) looked_at: SystemTime,
     pub(super) unseen: Duration,
-    /// True if lines of any time may be missing, or were read twice, since this was asked last.
-    pub(super) is_of_any_time: bool,
     /// The reasons of input gaps that were found since the last look.
     pub(super) lost: Vec<String>,
     /// The input gaps that open windows may overlap, and the number of those that this run has reported.
@@ -147,7 +145,6 @@ impl<'a> FollowedPath<'a> {
             survey,
             looked_at: SystemTime::now(),
             unseen: Duration::ZERO,
-            is_of_any_time: false,
             lost: Vec::new(),
             gap_spans: Vec::new(),
             reported_gaps: 0,

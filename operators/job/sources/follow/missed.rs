@@ -55,7 +55,6 @@ impl FollowedPath<'_> {
     ) -> Result<bool, ReadStop> {
         let mut is_whole = true;
         for why in std::mem::take(&mut self.lost) {
-            self.is_of_any_time = true;
             self.gap(&mut is_whole, &why);
         }
         // With what the renamed files have themselves, the copies of that are known.
@@ -72,7 +71,6 @@ impl FollowedPath<'_> {
             self.gap(&mut is_whole, &why);
         }
         for why in self.read_gone(dealer)? {
-            self.is_of_any_time = true;
             self.gap(&mut is_whole, &why);
         }
         for RenamedLog { log, renamed, has_next, is_settled } in self.renamed(unseen) {
@@ -216,8 +214,11 @@ impl FollowedPath<'_> {
         let mut renamed = Vec::new();
         for (name, id, log) in left {
             let is_it = |path: &PathBuf| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
-            // It may be packed by now.
-            let copy = || self.known.get(&name).and_then(|file| self.copy_of(file, &log).0);
+            // It may be packed by now, without the lines that came to it since.
+            let copy = || {
+                let file = self.known.get(&name)?;
+                self.copy_of(file, &log).0.or_else(|| self.packed_beside(file, &log).ok().flatten())
+            };
             let found = siblings_of(&log).into_iter().find(is_it).or_else(copy);
             // It is between two names of a rotation, where it has one.
             let is_removed =

@@ -71,10 +71,7 @@ pub(super) fn follow_files(
         dealer.latest = now.saturating_add(ahead.as_microseconds());
         let found = files.read(round.duration_since(looked), dealer, progress)?;
         if !found.is_whole {
-            match std::mem::take(&mut files.is_of_any_time) {
-                true => watch.lose(),
-                false => watch.disconnect(),
-            }
+            watch.lose();
             files.gap_spans.extend(watch.connect(dealer)?);
         }
         looked = round;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::SETTLED;
@@ -44,7 +44,7 @@ impl FollowedPath<'_> {
             |file: &FollowedFile| logs.iter().any(|log| RotationName::of(log, &file.path).is_some());
         let known = self.known.iter().map(|(name, file)| (name, file, false));
         let done = self.done.iter().map(|done| (&done.name, &done.file, true));
-        let mut doubt = None;
+        let (mut doubt, mut is_like_gone) = (None, false);
         for (name, file, is_done) in known.chain(done) {
             let has_its_name = file.path == *path;
             let is_sibling = is_rotated(&file.path, path)
@@ -112,14 +112,18 @@ impl FollowedPath<'_> {
                 // It may be in the making. If it is none, it will be longer, and another one.
                 Comparison::Shorter if is_sibling && !is_settled => return Ok(NewFile::Undecided),
                 // First bytes may be those of many files: all of it must be there.
-                Comparison::Shorter if is_sibling => {
-                    if file.begins_with(path)? {
-                        return Ok(NewFile::Copy);
-                    }
-                }
+                Comparison::Shorter if is_sibling => match file.begins_with(path)? {
+                    Some(true) => return Ok(NewFile::Copy),
+                    Some(false) => {}
+                    // Another one may tell.
+                    None => is_like_gone = true,
+                },
                 // A new log of the same name begins like the old one for as long as it is short.
                 Comparison::Shorter | Comparison::Other => {}
             }
+        }
+        if is_like_gone {
+            doubt = Some("it begins like a file that is gone, and may have lines that were read");
         }
         self.lost.extend(doubt.map(|why| format!("{}: {why}", path.display())));
         Ok(NewFile::Other)
@@ -131,27 +135,27 @@ impl FollowedPath<'_> {
             && file.content.is_strong()
             && file.content.is_taken_over_by(&File::open(path)?)?
             && !self.is_elsewhere(name, file)?
-            && !self.is_packed_beside(file, &self.base(name, &file.path))?)
+            && self.packed_beside(file, &self.base(name, &file.path))?.is_none())
     }
 
-    /// Returns true if a file beside a log has the text that a file of it had, or the beginning of that: it may have been
-    /// written after it was packed.
-    fn is_packed_beside(&self, file: &FollowedFile, log: &Path) -> io::Result<bool> {
+    /// The file beside a log that has the text which a file of it had, or the beginning of that: lines may have been written
+    /// to it after it was packed.
+    pub(super) fn packed_beside(&self, file: &FollowedFile, log: &Path) -> io::Result<Option<PathBuf>> {
         for path in siblings_of(log) {
             // One that cannot be read is in the making, or has another name.
             let compared = file.content.compare(&path);
             let begins = match compared {
                 Ok(Comparison::Continues(_)) => true,
                 Ok(Comparison::Shorter) => {
-                    !self.has(FileId::of(&fs::metadata(&path)?)) && file.begins_with(&path)?
+                    !self.has(FileId::of(&fs::metadata(&path)?)) && file.begins_with(&path)? == Some(true)
                 }
                 Ok(Comparison::Other) | Err(_) => false,
             };
             if begins {
-                return Ok(true);
+                return Ok(Some(path));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Returns true if a file whose name another one has now is still there, under another name.

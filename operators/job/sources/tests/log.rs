@@ -34,7 +34,7 @@ impl Beginning {
 const COLUMNS: usize = 70;
 
 /// The user of the records with which files begin.
-const BEGINNING: &str = "the program";
+pub(super) const BEGINNING: &str = "the program";
 
 pub(super) fn line(number: u64) -> String {
     format!("{{\"user\":\"somebody {number}\"}}\n")

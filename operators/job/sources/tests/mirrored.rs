@@ -1,8 +1,11 @@
 //! Logs that another program writes anew: copies of a log that is elsewhere, and logs that somebody has trimmed. Every line is
 //! given once, or there is an input gap.
 
+use std::fs::OpenOptions;
+use std::time::SystemTime;
+
 use super::following::Followed;
-use super::log::{Log, PATHS, line};
+use super::log::{BEGINNING, Log, PATHS, line};
 use super::*;
 
 /// What somebody does to a log.
@@ -12,6 +15,11 @@ const LOOK: Duration = Duration::from_millis(150);
 
 fn lines(numbers: std::ops::Range<u64>) -> String {
     numbers.map(line).collect()
+}
+
+/// Equal lines, with which each file of a log begins.
+fn lines_of_program(number: usize) -> String {
+    format!("{{\"user\":\"{BEGINNING}\"}}\n").repeat(number)
 }
 
 /// Puts a file in the place of another one, as `rsync` and `mv` do.
@@ -57,6 +65,36 @@ fn a_copy_of_a_log_that_rotates_elsewhere_is_read_on() {
         put(&log, "a.log", &lines(200..250));
         followed.settle().unwrap();
         assert_once(&mut log, 250, &followed, &format!("{path:?}, {order:?}, {is_apart}"));
+    }
+}
+
+// Refutes a rotated file whose last lines nobody reads since it begins like a longer one that is gone: the logs begin with many
+// equal lines.
+#[test]
+fn a_packed_copy_of_a_log_that_begins_like_its_former_files_is_read_on() {
+    for path in ["a.log*", ""] {
+        let mut log = Log::new("rsync-banner");
+        let text = |numbers| lines_of_program(100) + &lines(numbers);
+        let mut ends = Vec::new();
+        put(&log, "a.log", &text(0..1));
+        let mut followed = log.follow(path);
+        for (first, seen, last) in [(0, 150, 200), (200, 280, 300), (300, 350, 360), (360, 400, 410)] {
+            followed.settle().unwrap();
+            put(&log, "a.log", &text(first..seen));
+            followed.settle().unwrap();
+            put(&log, "a.log", &text(last..last + 5));
+            ends.insert(0, text(first..last));
+            for (number, text) in ends.iter().enumerate() {
+                let name = format!("a.log.{}.gz", number + 1);
+                log.place.write(".temporary", packed(Packing::Gzip, text.as_bytes()));
+                // With the time of what it copies, so that it is compared at once.
+                let copy = OpenOptions::new().append(true).open(log.place.path(".temporary")).unwrap();
+                copy.set_modified(SystemTime::now() - Duration::from_secs(1)).unwrap();
+                fs::rename(log.place.path(".temporary"), log.place.path(&name)).unwrap();
+            }
+        }
+        followed.settle().unwrap();
+        assert_once(&mut log, 415, &followed, path);
     }
 }
 
