@@ -1,6 +1,7 @@
 //! The interface of the gate: a [`Gate`] for a process, and a [`GateHandle`] for each of its statistics.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct Gate {
     thread: Option<JoinHandle<()>>,
     halted: Halted,
     settled: Option<Time>,
+    /// The releases, with their versions, that former runs have opened.
+    opened: HashSet<(Name, u32)>,
     /// The status of each account when the ledger was opened.
     budgets: Vec<BudgetStatus>,
     written_since: WrittenSince,
@@ -91,7 +94,7 @@ impl Gate {
         (messages, thread): (Option<Sender<GateMessage>>, Option<JoinHandle<()>>),
         halted: Halted,
     ) -> Gate {
-        let (settled, budgets, written_since) = Default::default();
+        let (settled, opened, budgets, written_since) = Default::default();
         Gate {
             job,
             version,
@@ -102,13 +105,14 @@ impl Gate {
             thread,
             halted,
             settled,
+            opened,
             budgets,
             written_since,
         }
     }
 
-    pub(super) fn settled_until(mut self, settled: Option<Time>) -> Gate {
-        self.settled = settled;
+    pub(super) fn resumed(mut self, settled: Option<Time>, opened: HashSet<(Name, u32)>) -> Gate {
+        (self.settled, self.opened) = (settled, opened);
         self
     }
 
@@ -135,8 +139,13 @@ impl Gate {
         self.settled
     }
 
-    /// Returns the rows of the job at positions after this one that were delivered, oldest first: so many at
-    /// most.
+    /// Returns true if a former run of this job has opened the release in this version.
+    #[cfg(feature = "cli")]
+    pub(crate) fn has_opened(&self, release: &Name, version: u32) -> bool {
+        self.opened.contains(&(release.clone(), version))
+    }
+
+    /// Returns the rows of the job at positions after this one that were delivered, oldest first, at most this number.
     #[cfg(feature = "cli")]
     pub(crate) fn delivered_after(&self, after: i64, most: i64) -> Result<Vec<Row>, LedgerError> {
         ask((self.messages.as_ref(), &self.halted), |answer| GateMessage::DeliveredRows(after, most, answer))

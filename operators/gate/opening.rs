@@ -201,6 +201,7 @@ impl Opening {
         let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
         let archived = ledger.archived()?;
         let latest = settled.values().copied().max();
+        let opened = ledger.opened(&self.job)?;
         let accounts = ledger.accounts()?;
         // What waits has not left yet: its status is published with its lines, and not before.
         let budgets =
@@ -234,7 +235,7 @@ impl Opening {
         }
         let gate =
             Gate::new((self.job, self.version), key, (accounts, self.person), messages, (thread, halted));
-        Ok(gate.settled_until(latest).observed(budgets, written_since))
+        Ok(gate.resumed(latest, opened).observed(budgets, written_since))
     }
 }
 

@@ -9,7 +9,7 @@
 //! The rows hold the fields that the hash was made of, by name, so that a refusal can name the field that
 //! changed. They are configuration, and public.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Display;
 
 use super::book::Ledger;
@@ -223,6 +223,21 @@ impl Ledger {
     pub fn keeper(&mut self, job: &Name, name: &Name) -> Result<Option<Digest>, LedgerError> {
         let since = last_repair(self.store())?.map_or(0, |(sequence, _)| sequence);
         keeper(self.store(), job, name, since)
+    }
+
+    /// The releases of a job, with their versions, that have been opened.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn opened(&mut self, job: &Name) -> Result<HashSet<(Name, u32)>, LedgerError> {
+        let opened = "SELECT name, version FROM agreed WHERE job = ?1";
+        let read = |row: &dyn SqlRow| Ok((name(row, 0)?, number(row, 1)?));
+        let opened = all(self.store(), opened, &[SqlValue::Text(job.as_str())], read)?;
+        Ok(opened
+            .into_iter()
+            .filter_map(|(name, version)| Some((name, u32::try_from(version).ok()?)))
+            .collect())
     }
 
     /// The end of the last window that was sealed, refused or lost, for each release and version of a job.

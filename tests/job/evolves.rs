@@ -357,3 +357,34 @@ fn other_workers_and_processes_give_the_same_releases() {
     scene.verify("job.ledger");
     assert_eq!(scene.charged("job.ledger"), whole.charged("job.ledger"));
 }
+
+// Refutes a first line that names a window of another version as the next one of a release that is new.
+#[test]
+fn the_first_line_tells_where_each_release_goes_on() {
+    let scene = Scene::new("evolves");
+    const DAY: i64 = 86_400 * SECOND;
+    let job = exact((now() / DAY - 2) * DAY, None).replace("every = \"1s\"", "every = \"1 day\"");
+    scene.write("visits.csv", HEADER.to_owned() + &line("someone", now(), "a"));
+    scene.write("job.toml", &job);
+    scene.init();
+    let first_line = || {
+        let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+        until("it runs", || scene.read("releases.jsonl").matches("\"closed\":true").count() >= 2);
+        until("it says so", || life.said().1.contains("started: job visits"));
+        life.signal(Signal::TERM);
+        let said = life.end();
+        said.err.lines().find(|line| line.starts_with("started: ")).unwrap().to_owned()
+    };
+    let next = format!("the next window is of visits_by_page and ends {}", moment((now() / DAY + 1) * DAY));
+    first_line();
+    let line = first_line();
+    assert!(line.contains(&next) && !line.contains("new is"), "{line}");
+    let another = "[[release]]\nname = \"another\"\nevery = \"1 day\"\ncount = {}\nbound = { per_key = 1 }\nnoise = \"laplace\"\ncost = { epsilon = 20 }\n";
+    scene.write("job.toml", format!("{job}{another}"));
+    let line = first_line();
+    let new = "new is another of version 1, from the first window whose records the input still has";
+    assert!(line.contains(&next) && line.contains(new), "{line}");
+    scene.write("job.toml", job.replace("[[release]]", "[[release]]\nversion = 2"));
+    let line = first_line();
+    assert!(line.contains("new is visits_by_page of version 2") && !line.contains("next window"), "{line}");
+}

@@ -113,7 +113,7 @@ impl Vitals {
     ) {
         // What is settled the first process alone knows.
         let start = match crew.process {
-            0 => start_line(job, late, offers, (clock.now(), gate.settled())),
+            0 => start_line(job, late, offers, (clock.now(), gate)),
             process => format!(
                 "job {}, version {}, as process {process} of {}; its windows leave by process 0",
                 job.name, job.version, crew.processes
@@ -174,15 +174,13 @@ impl Vitals {
 }
 
 /// The first line of a run.
-fn start_line(
-    job: &Job,
-    late: Option<Span>,
-    offers: &[ReleasePlan],
-    (now, settled): (Time, Option<Time>),
-) -> String {
-    let account = job.account();
+fn start_line(job: &Job, late: Option<Span>, offers: &[ReleasePlan], (now, gate): (Time, &Gate)) -> String {
+    let (account, settled) = (job.account(), gate.settled());
     let closed = now.saturating_sub(late.map_or(0, Span::as_microseconds));
-    let next = offers.iter().filter_map(|offer| {
+    // Of those that are new in a job that has run, the input decides.
+    let (new, old): (Vec<_>, Vec<_>) =
+        offers.iter().partition(|offer| settled.is_some() && !gate.has_opened(&offer.name, offer.version));
+    let next = old.iter().filter_map(|offer| {
         // A first run settles the windows since `from`, and without it those that are open.
         let since = settled.or_else(|| job.from.map(|_| Time::MIN)).unwrap_or(closed);
         let number = offer.schedule.first_ending_after(since);
@@ -191,9 +189,15 @@ fn start_line(
     });
     let next =
         match next.min().and_then(|(end, name)| Some((jiff::Timestamp::from_microsecond(end).ok()?, name))) {
-            Some((end, name)) => format!("the next window is of {name} and ends {end}"),
-            None => "all of its windows have ended".to_owned(),
+            Some((end, name)) => Some(format!("the next window is of {name} and ends {end}")),
+            None if old.is_empty() => None,
+            None => Some("all of its windows have ended".to_owned()),
         };
+    let new: Vec<String> =
+        new.iter().map(|offer| format!("{} of version {}", offer.name, offer.version)).collect();
+    let begins = (!new.is_empty()).then(|| {
+        format!("new is {}, from the first window whose records the input still has", new.join(", "))
+    });
     let input = match (job.source.records.place(), settled) {
         (Some(SourcePlace::Stdin), _) => "standard input is read from now on".to_owned(),
         (Some(SourcePlace::Files(_)), None) => "the input is read from its start".to_owned(),
@@ -202,8 +206,9 @@ fn start_line(
             format!("windows are settled up to {}: it resumes where the open ones begin", in_utc(settled))
         }
     };
+    let windows: String = next.into_iter().chain(begins).map(|part| part + "; ").collect();
     format!(
-        "job {}, version {}, account {} of {}; {next}; {input}",
+        "job {}, version {}, account {} of {}; {windows}{input}",
         job.name,
         job.version,
         account.name(),
