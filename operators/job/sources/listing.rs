@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::bytes::Packing;
+use super::pattern::FilePattern;
 use crate::dataflow::SourceError;
 use crate::invalid::found_by;
 use crate::job::rotation::{RotationName, rotated_logs};
@@ -24,13 +25,6 @@ pub(super) fn packed_twice(files: &[PathBuf]) -> impl Iterator<Item = String> {
 
 /// The endings of files that are packed in a way which is not read.
 const UNREAD: [&str; 7] = ["xz", "Z", "lzma", "lz4", "lz", "7z", "zip"];
-
-/// The rules of a pattern: as in a shell, `*` matches no hidden file, such as one that `rsync` has not finished.
-pub(super) const PATTERN: glob::MatchOptions = glob::MatchOptions {
-    case_sensitive: true,
-    require_literal_separator: false,
-    require_literal_leading_dot: true,
-};
 
 fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
@@ -62,15 +56,9 @@ fn all_files(path: &Path) -> Result<Vec<Result<PathBuf, SourceError>>, SourceErr
             let no_pattern = |_| {
                 SourceError::lost(&place).because("no pattern of files; give a path, or one with * in it")
             };
-            // Of the last part the names are compared here: one that is no UTF-8 is a name too.
-            let (directories, name) = match pattern.rsplit_once('/') {
-                Some(("", name)) => ("/", name),
-                Some(parts) => parts,
-                None => (".", pattern),
-            };
-            let name = glob::Pattern::new(name).map_err(no_pattern)?;
+            let pattern = FilePattern::of(Path::new(pattern)).map_err(no_pattern)?;
             let mut found = Vec::new();
-            for directory in glob::glob_with(directories, PATTERN).map_err(no_pattern)? {
+            for directory in pattern.directories() {
                 let directory = directory.map_err(|error| lost(error.into()))?;
                 let entries = match fs::read_dir(&directory) {
                     Ok(entries) => entries,
@@ -82,12 +70,8 @@ fn all_files(path: &Path) -> Result<Vec<Result<PathBuf, SourceError>>, SourceErr
                     Err(error) => return Err(lost(error)),
                 };
                 for entry in entries {
-                    let entry = entry.map_err(lost)?.file_name();
-                    let file = match pattern.contains('/') {
-                        true => directory.join(&entry),
-                        false => PathBuf::from(&entry),
-                    };
-                    if name.matches_with(&entry.to_string_lossy(), PATTERN) && file.is_file() {
+                    let file = pattern.path(&directory, &entry.map_err(lost)?.file_name());
+                    if pattern.has_name(&file) && file.is_file() {
                         found.push(Ok(file));
                     }
                 }
@@ -167,20 +151,10 @@ pub(super) fn some_files(path: &Path, is_followed: bool) -> Result<Vec<PathBuf>,
 
 /// Returns true if a rotation is at the logs of a path: there is none, and rotated ones are.
 pub(super) fn is_in_rotation(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(OsStr::to_str).and_then(|name| glob::Pattern::new(name).ok())
-    else {
-        return false;
-    };
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let directories = directory.to_str().and_then(|directory| glob::glob_with(directory, PATTERN).ok());
-    let entries =
-        directories.into_iter().flatten().flatten().filter_map(|directory| fs::read_dir(directory).ok());
-    let is_rotated = |file: PathBuf| {
-        rotated_logs(&file).any(|log| {
-            log.file_name().and_then(OsStr::to_str).is_some_and(|log| name.matches_with(log, PATTERN))
-        })
-    };
-    entries.flatten().flatten().any(|entry| entry.path().is_file() && is_rotated(entry.path()))
+    let Ok(pattern) = FilePattern::of(path) else { return false };
+    let entries = pattern.directories().flatten().filter_map(|directory| fs::read_dir(directory).ok());
+    let is_rotated = |file: PathBuf| file.is_file() && rotated_logs(&file).any(|log| pattern.has_name(&log));
+    entries.flatten().flatten().any(|entry| is_rotated(entry.path()))
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ mod maker;
 mod milestones;
 mod number;
 mod part;
+mod pattern;
 mod reader;
 mod receiver;
 mod spool;

@@ -16,7 +16,7 @@ use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, logs_of, name_of, siblings_of};
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress};
-use crate::job::sources::listing::PATTERN;
+use crate::job::sources::pattern::FilePattern;
 use crate::job::sources::reader::{ReadStop, unreadable};
 
 /// The likeness of a rotated file to those that were read.
@@ -131,26 +131,19 @@ impl FollowedPath<'_> {
         (dealer, progress): (&mut Dealer, &Arc<Progress>),
     ) -> Result<Vec<String>, ReadStop> {
         let mut doubts = Vec::new();
-        let Some(pattern) = self.path.to_str().filter(|_| !self.path.exists()) else { return Ok(doubts) };
-        let Ok(pattern) = glob::Pattern::new(pattern) else { return Ok(doubts) };
-        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directories = directory.unwrap_or(Path::new(".")).to_string_lossy().into_owned();
+        let pattern = FilePattern::of(self.path).ok().filter(|_| !self.path.exists());
+        let Some(pattern) = pattern else { return Ok(doubts) };
         let mut of_log: BTreeMap<PathBuf, Vec<(PathBuf, FileId)>> = BTreeMap::new();
-        for directory in glob::glob_with(&directories, PATTERN).into_iter().flatten().flatten() {
+        for directory in pattern.directories().flatten() {
             let Ok(entries) = fs::read_dir(&directory) else { continue };
-            let paths = entries.flatten().map(|entry| match self.path.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => entry.path(),
-                _ => PathBuf::from(entry.file_name()),
-            });
+            let paths = entries.flatten().map(|entry| pattern.path(&directory, &entry.file_name()));
             for (path, facts) in self.unread(paths.collect())? {
-                if changed(&facts) < seen || pattern.matches_path_with(&path, PATTERN) {
+                if changed(&facts) < seen || pattern.has_name(&path) {
                     continue;
                 }
                 let names = name_of(&path).map(|name| logs_of(&name).collect::<Vec<_>>());
                 let log = names.into_iter().flatten().map(|name| path.with_file_name(name)).find(|log| {
-                    pattern.matches_path_with(log, PATTERN)
-                        && RotationName::of(log, &path).is_some()
-                        && !logs.contains(log)
+                    pattern.has_name(log) && RotationName::of(log, &path).is_some() && !logs.contains(log)
                 });
                 if let Some(log) = log {
                     of_log.entry(log).or_default().push((path, FileId::of(&facts)));

@@ -27,8 +27,9 @@ use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, RotationPlace, rotated_logs};
 use crate::job::sources::accord::InputAgreement;
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
-use crate::job::sources::listing::{PATTERN, followed_files};
+use crate::job::sources::listing::followed_files;
 use crate::job::sources::milestones::Milestones;
+use crate::job::sources::pattern::FilePattern;
 use crate::job::sources::reader::{ReadStop, TextFormat, unreadable};
 use crate::job::sources::survey::Survey;
 use crate::time::Time;
@@ -353,9 +354,7 @@ pub(super) fn is_named_by(path: &Path, file: &Path) -> bool {
     if path == file || path.is_dir() {
         return path == file || file.parent() == Some(path);
     }
-    path.to_str()
-        .and_then(|path| glob::Pattern::new(path).ok())
-        .is_some_and(|path| path.matches_path_with(file, PATTERN))
+    FilePattern::of(path).is_ok_and(|pattern| pattern.matches(file))
 }
 
 /// The name of a file without its generation.
