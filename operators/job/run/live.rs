@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::processes::{OperatorNotice, announced};
+use super::sample::uses;
 use super::vitals::Vitals;
-use super::vitals::uses;
 use super::*;
 use std::sync::OnceLock;
 

@@ -9,9 +9,11 @@ mod demo;
 mod former;
 mod graph;
 mod live;
+mod memory;
 mod processes;
 mod publish;
 mod replay;
+mod sample;
 #[cfg(test)]
 mod tests;
 mod vitals;
@@ -33,9 +35,9 @@ use demo::Demo;
 use former::FormerRows;
 use graph::{Graph, RecordFields};
 use live::last_close;
+use memory::Guard;
 use publish::{Outlet, PublicationSchedule, Publisher, Rotation};
 use publish::{Wait, of_out, sink};
-use vitals::Guard;
 
 pub use connect::Connected;
 pub use live::{ClockWord, Live};

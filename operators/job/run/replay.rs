@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::demo::{Demo, TemporaryLedger};
 use super::processes::{OperatorNotice, announced};
-use super::vitals::uses;
+use super::sample::uses;
 use super::*;
 use crate::ledger::Row;
 
