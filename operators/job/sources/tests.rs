@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 mod alike;
 mod beginnings;
+mod copied;
 mod following;
 mod log;
 mod many;

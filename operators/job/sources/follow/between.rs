@@ -186,7 +186,8 @@ impl FollowedPath<'_> {
             // An empty one may get lines if it came a moment ago.
             let may_have = facts.len() > 0
                 || Packing::of(path) == Packing::Plain && FileNode::of(&facts).born() >= self.last_look();
-            let is_new = facts.is_file() && may_have && !self.has(FileId::of(&facts));
+            let id = FileId::of(&facts);
+            let is_new = facts.is_file() && may_have && !self.has(id) && !self.has_passed(id);
             is_new.then(|| (path.clone(), facts))
         });
         Ok(with_facts.collect())
@@ -202,6 +203,9 @@ impl FollowedPath<'_> {
         // It has no record.
         if beginning.length() == 0 || self.format.columns.is_some() && beginning.is_one_line() {
             return Ok(if Packing::of(path) == Packing::Plain { Likeness::Empty } else { Likeness::Copy });
+        }
+        if self.has_text_of_passed(path)? {
+            return Ok(Likeness::Copy);
         }
         // Of a short one nobody can say.
         let is_long = beginning.is_strong();
@@ -219,16 +223,16 @@ impl FollowedPath<'_> {
                         && prefix(&mut rest, 1)?.is_empty()
                 }
                 Comparison::Shorter => {
-                    let begins = match file.is_open() {
-                        true => file.begins_with(path),
-                        false => Content::begins(path, &file.path).map(Some),
+                    let begins = match file.begins_with(path)? {
+                        None => Content::begins(path, &file.path),
+                        Some(begins) => Ok(begins),
                     };
                     match begins {
-                        Ok(Some(false)) => continue,
+                        Ok(false) => continue,
                         // Of one in the making there is more, which is not known yet.
-                        Ok(Some(true)) => is_long || is_unfinished(path),
+                        Ok(true) => is_long || is_unfinished(path),
                         // It is gone.
-                        Ok(None) | Err(_) => false,
+                        Err(_) => false,
                     }
                 }
             };

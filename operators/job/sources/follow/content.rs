@@ -6,11 +6,11 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use super::position::ReachedMark;
+use super::position::{FileNode, FilePosition, ReachedMark};
 use crate::canonical::Digest;
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::Progress;
@@ -90,6 +90,22 @@ impl Content {
         let head = usize::try_from(position).unwrap_or(usize::MAX).min(self.head.len());
         let tail = self.tail.len().saturating_sub(usize::try_from(ahead).unwrap_or(usize::MAX));
         (self.head.get(..head).unwrap_or_default(), self.tail.get(..tail).unwrap_or_default())
+    }
+
+    /// Returns the position at the end of a file with this content.
+    pub(super) fn position(&self, path: PathBuf, node: FileNode) -> FilePosition {
+        FilePosition {
+            path,
+            offset: self.read,
+            is_from_start: false,
+            head: (self.head.len() as u64, Digest::of(&self.head)),
+            tail: (self.tail.len() as u64, Digest::of(&self.tail)),
+            has_lines: true,
+            is_done: true,
+            is_settled: true,
+            packed: None,
+            node,
+        }
     }
 
     /// Returns the place up to which it was read.

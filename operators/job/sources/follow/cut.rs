@@ -109,8 +109,8 @@ impl FollowedPath<'_> {
                         format!("{place}: it was written anew, and lines that were read may be in it again")
                     }
                     false => format!(
-                        "{place}: it was cut, and no copy of it lies beside it; lines that were written within the last \
-                         {} ms before that are lost",
+                        "{place}: it was cut, and no copy beside it has what came last; lines that were written within the \
+                         last {} ms before that are lost",
                         self.unseen.max(POLL_INTERVAL).as_millis()
                     ),
                 };

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::content::{Content, Positioned, prefix};
+use super::passed::Trail;
 use super::position::{FileNode, FilePosition};
 use super::{SETTLED, position};
 pub(super) use catch_up::Caught;
@@ -95,6 +96,8 @@ pub(super) struct FollowedFile {
     /// True if it had no name in any directory when it was read.
     is_removed: bool,
     pub(super) content: Content,
+    /// Places that the reading came to.
+    pub(super) trail: Trail,
     /// True once a line was read.
     pub(super) has_lines: bool,
     /// The turn of the worker that reads its first chunk.
@@ -140,6 +143,7 @@ impl FollowedFile {
             is_doubted: false,
             is_removed: false,
             content: Content::default(),
+            trail: Trail::default(),
             has_lines: false,
             turn: first_turn(name),
             text: ReaderText::new(format),
@@ -261,14 +265,16 @@ impl FollowedFile {
         linked.transpose()
     }
 
-    /// Returns true if it begins with the whole text of another file; `None` where what it had is gone.
+    /// Returns true if it begins with the whole text of another file. Where what it had is gone, the places that the reading
+    /// came to decide, and it is `None` if they cannot.
     pub(super) fn begins_with(&self, other: &Path) -> io::Result<Option<bool>> {
-        let begins = match self.now()? {
-            None => return Ok(None),
-            Some(_) if self.packing != Packing::Plain => Content::begins(other, &self.path),
-            Some((file, _)) => Content::is_prefix(other, &mut Positioned::at(&file, 0)),
-        };
-        begins.map(Some)
+        match self.now()? {
+            Some(_) if self.packing != Packing::Plain => Content::begins(other, &self.path).map(Some),
+            Some((file, _)) if self.content.is_of(&file)? => {
+                Content::is_prefix(other, &mut Positioned::at(&file, 0)).map(Some)
+            }
+            _ => self.trail.leads_to(other),
+        }
     }
 
     /// Returns true if it has bytes that were not read.

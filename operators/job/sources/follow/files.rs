@@ -22,6 +22,7 @@ use super::done::DoneFile;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
 use super::new_file::NewFile;
 use super::open::most_open;
+use super::passed::PassedCopy;
 use super::position::FilePosition;
 use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, RotationPlace, rotated_logs};
@@ -58,6 +59,10 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) most_open: usize,
     /// The files that hold nothing but what was read, with their length at that time.
     pub(super) copies: BTreeMap<FileId, u64>,
+    /// The copies that have the beginning of what was read.
+    pub(super) passed: VecDeque<PassedCopy>,
+    /// The copies of the former report.
+    pub(super) reported_passed: BTreeMap<String, FilePosition>,
     /// The files that may become copies, with their length and the time since which they have it.
     pub(super) undecided: BTreeMap<FileId, (u64, Instant)>,
     /// The number of files that each name has had.
@@ -134,6 +139,8 @@ impl<'a> FollowedPath<'a> {
             most_known: 0,
             most_open: most_open(),
             copies: BTreeMap::new(),
+            passed: VecDeque::new(),
+            reported_passed: BTreeMap::new(),
             undecided: BTreeMap::new(),
             generations: BTreeMap::new(),
             reported: BTreeMap::new(),

@@ -19,6 +19,7 @@ mod found;
 mod missed;
 mod new_file;
 mod open;
+mod passed;
 mod position;
 mod resume;
 mod spooled;

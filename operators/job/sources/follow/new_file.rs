@@ -18,6 +18,8 @@ pub(super) enum NewFile {
     Other,
     /// It holds what was read, and nothing else counts.
     Copy,
+    /// It holds the beginning of what was read.
+    Beginning,
     /// It goes on behind what was read of this file.
     Continuation(String),
     /// What this file has must be read first.
@@ -40,6 +42,9 @@ impl FollowedPath<'_> {
         let is_settled = is_calm || found.is_finished;
         // A file that had another rotated name at the last look, as `a.log.1` before it is `a.log.2.gz`.
         let logs = self.logs_of(path);
+        if !logs.is_empty() && is_settled && self.has_text_of_passed(path)? {
+            return Ok(NewFile::Copy);
+        }
         let is_of_one_log =
             |file: &FollowedFile| logs.iter().any(|log| RotationName::of(log, &file.path).is_some());
         let known = self.known.iter().map(|(name, file)| (name, file, false));
@@ -92,7 +97,8 @@ impl FollowedPath<'_> {
                 }
                 Comparison::Continues(rest) => {
                     if !file.ends_before(rest)? {
-                        return Ok(NewFile::Copy);
+                        // The log may go on, and be cut.
+                        return Ok(if file.is_log { NewFile::Beginning } else { NewFile::Copy });
                     }
                     // The one that it begins with may leave for it.
                     if file.content.is_strong() && !is_calm {
@@ -113,7 +119,7 @@ impl FollowedPath<'_> {
                 Comparison::Shorter if is_sibling && !is_settled => return Ok(NewFile::Undecided),
                 // First bytes may be those of many files: all of it must be there.
                 Comparison::Shorter if is_sibling => match file.begins_with(path)? {
-                    Some(true) => return Ok(NewFile::Copy),
+                    Some(true) => return Ok(NewFile::Beginning),
                     Some(false) => {}
                     // Another one may tell.
                     None => is_like_gone = true,
@@ -176,6 +182,10 @@ impl FollowedPath<'_> {
         match decided {
             NewFile::Undecided | NewFile::AfterReading(_) => {}
             NewFile::Copy => _ = self.copies.insert(found.id, found.length),
+            NewFile::Beginning => {
+                self.pass_over(&found)?;
+                self.copies.insert(found.id, found.length);
+            }
             NewFile::Continuation(name) => {
                 // One that was away for long is done, and goes on.
                 self.follow_again(&name);

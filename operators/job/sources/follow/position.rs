@@ -84,17 +84,22 @@ const REACHED: &str = "///reached/";
 /// The name of the latest change of a file that was seen.
 const SEEN: &str = "///seen";
 
+/// What the names of copies begin with that were passed over.
+const PASSED: &str = "///passed/";
+
 /// What the names of input gaps begin with.
 const GAP: &str = "///gap/";
 
 /// The number of input gaps that are kept: later ones are those of windows that may still be open.
 const GAPS: usize = 64;
 
-/// The first byte of a position, of a reached place, of the latest change that was seen, and of an input gap.
+/// The first byte of a position, of a reached place, of the latest change that was seen, of an input gap, and of a copy
+/// that was passed over.
 const FORMAT: u8 = 2;
 const REACHED_FORMAT: u8 = 3;
 const SEEN_FORMAT: u8 = 4;
 const GAP_FORMAT: u8 = 5;
+const PASSED_FORMAT: u8 = 6;
 
 impl ReachedMark {
     fn write(&self) -> Vec<u8> {
@@ -132,6 +137,16 @@ pub(super) fn read_gap(bytes: &[u8]) -> Option<(Time, Time)> {
 
 fn gap_entry((start, end): (Time, Time)) -> (String, Vec<u8>) {
     (format!("{GAP}{start}"), [&[GAP_FORMAT][..], &start.to_le_bytes(), &end.to_le_bytes()].concat())
+}
+
+/// Reads the position of a copy that was passed over.
+pub(super) fn read_passed(bytes: &[u8]) -> Option<FilePosition> {
+    let ([PASSED_FORMAT], position) = bytes.split_first_chunk()? else { return None };
+    FilePosition::read(position)
+}
+
+fn passed_entry(position: &FilePosition) -> Vec<u8> {
+    [vec![PASSED_FORMAT], position.write()].concat()
 }
 
 /// Reads the latest change that was seen.
@@ -350,6 +365,19 @@ impl FollowedPath<'_> {
         let news = all.iter().filter(|(name, position)| is_new(name, position));
         changed.extend(news.map(|(name, position)| (name.clone(), Some(position.write()))));
         self.reported = all;
+        let passed = self.passed_positions().map(|position| {
+            let FileNode { number, born } = position.node;
+            (format!("{PASSED}{number}/{born}"), position)
+        });
+        let passed: BTreeMap<String, FilePosition> = passed.collect();
+        let gone = self.reported_passed.keys().filter(|name| !passed.contains_key(*name));
+        changed.extend(gone.map(|name| (name.clone(), None)));
+        let is_new = |name: &String, position: &FilePosition| {
+            of_former || self.reported_passed.get(name) != Some(position)
+        };
+        let news = passed.iter().filter(|(name, position)| is_new(name, position));
+        changed.extend(news.map(|(name, position)| (name.clone(), Some(passed_entry(position)))));
+        self.reported_passed = passed;
         changed
     }
 }

@@ -17,7 +17,7 @@ use super::content::Content;
 use super::file::{FileId, FollowedFile};
 use super::files::{FileAge, FollowedPath, base_of, generation_of, present};
 use super::found::{Candidate, Found, Search, Wanted, assign, found};
-use super::position::{FilePosition, ReachedMark, changed, nanoseconds, read_gap, read_seen};
+use super::position::{FilePosition, ReachedMark, changed, nanoseconds, read_gap, read_passed, read_seen};
 use crate::dataflow::SourceError;
 use crate::gate::Positions;
 use crate::job::rotation::siblings_of;
@@ -84,8 +84,12 @@ impl FollowedPath<'_> {
         let seen = joined(former, read_seen, |seen| *seen).into_iter().next().map(|(_, seen)| seen);
         self.gap_spans = joined(former, read_gap, |_| 0).into_iter().map(|(_, span)| span).collect();
         self.gap_spans.sort_unstable();
+        let passed = joined(former, read_passed, |position| position.offset);
+        self.reported_passed = passed.iter().cloned().collect();
+        self.resume_passed(passed.into_iter().map(|(_, position)| position).collect());
         let (mut is_whole, mut logs) = (true, BTreeMap::<PathBuf, FoundLog>::new());
-        let known = positions.len() + reached.len() + self.gap_spans.len() + usize::from(seen.is_some());
+        let of_gaps = self.gap_spans.len() + self.reported_passed.len() + usize::from(seen.is_some());
+        let known = positions.len() + reached.len() + of_gaps;
         if let [only] = former
             && only.len() > known
         {

@@ -39,6 +39,7 @@ impl FollowedFile {
             Packing::Plain => self.read_plain(until, dealer, progress),
             _ => self.read_packed(dealer, progress),
         };
+        self.trail.note(&self.content);
         // Of many files few are written.
         self.text.cutter.shrink();
         match caught {

@@ -1,0 +1,160 @@
+//! Copies that have the beginning of what was read, and are passed over: a log was copied, read further, and cut, or packed
+//! while lines still came to it. They are remembered, since they will be renamed and packed, when nothing else has their
+//! text.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::content::{Comparison, Content, is_torn, prefix};
+use super::file::{FileId, FoundFile};
+use super::files::FollowedPath;
+use super::found::found;
+use super::position::{FileNode, FilePosition, ReachedMark};
+use crate::job::rotation::{RotationName, rotated_logs, siblings_of};
+use crate::job::sources::bytes;
+use crate::job::sources::dealer::Progress;
+
+/// The number of copies that are remembered.
+const REMEMBERED: usize = 64;
+
+/// The number of places of a file that are kept.
+const PLACES: usize = 32;
+
+/// The number of bytes that are compared at once.
+const BLOCK: usize = 64 << 10;
+
+/// A copy that was passed over.
+pub(super) struct PassedCopy {
+    path: PathBuf,
+    id: FileId,
+    node: FileNode,
+    content: Content,
+}
+
+/// Places up to which a file was read, of which a copy has some: by them a copy is known when the file itself has another
+/// text. The older they are, the fewer are kept.
+#[derive(Default)]
+pub(super) struct Trail(Vec<ReachedMark>);
+
+impl Trail {
+    /// Notes the place that was reached.
+    pub(super) fn note(&mut self, content: &Content) {
+        if self.0.last().is_some_and(|last| last.offset == content.length()) {
+            return;
+        }
+        self.0.push(content.reached(false));
+        if self.0.len() > PLACES {
+            let mut at = 0;
+            self.0.retain(|_| {
+                at += 1;
+                at > PLACES / 2 || at % 2 == 0
+            });
+        }
+    }
+
+    /// Returns true if a file, of any packing, has the text before the last of the places that lie within it; `None` if no
+    /// place within it [is strong](Content::is_strong).
+    pub(super) fn leads_to(&self, path: &Path) -> io::Result<Option<bool>> {
+        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());
+        let mut is_like = None;
+        for place in &self.0 {
+            if !content.add_until(place.offset, &mut text)? {
+                break;
+            }
+            is_like = content.is_strong().then(|| content.reached(false).tail == place.tail);
+        }
+        Ok(is_like)
+    }
+}
+
+impl Content {
+    /// Reads the content of a whole file, of any packing.
+    fn of_whole(path: &Path) -> io::Result<Content> {
+        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());
+        content.add_until(u64::MAX, &mut text)?;
+        Ok(content)
+    }
+
+    /// Adds the next bytes up to a position; returns false if there are fewer, as in a packed file in the making.
+    fn add_until(&mut self, position: u64, text: &mut impl Read) -> io::Result<bool> {
+        while self.length() < position {
+            let left = usize::try_from(position - self.length()).unwrap_or(BLOCK);
+            match prefix(text, left.min(BLOCK)) {
+                Err(error) if is_torn(&error) => return Ok(false),
+                part => match part? {
+                    part if part.is_empty() => return Ok(false),
+                    part => self.add(&part),
+                },
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl FollowedPath<'_> {
+    /// Remembers a file that is passed over, as it is now.
+    pub(super) fn pass_over(&mut self, found: &FoundFile) -> io::Result<()> {
+        let content = Content::of_whole(&found.path)?;
+        self.passed.retain(|copy| copy.id != found.id);
+        self.passed.push_back(PassedCopy {
+            path: found.path.clone(),
+            id: found.id,
+            node: found.node,
+            content,
+        });
+        if self.passed.len() > REMEMBERED {
+            self.passed.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Returns true if a file has the text of a copy that was passed over.
+    pub(super) fn has_text_of_passed(&self, path: &Path) -> io::Result<bool> {
+        for copy in &self.passed {
+            // More may follow in one that is in the making.
+            if let Comparison::Continues(mut rest) = copy.content.compare(path)?
+                && prefix(&mut rest, 1).is_ok_and(|more| more.is_empty())
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns true for a copy that was passed over.
+    pub(super) fn has_passed(&self, id: FileId) -> bool {
+        self.passed.iter().any(|copy| copy.id == id)
+    }
+
+    /// The copies that were passed over, as positions.
+    pub(super) fn passed_positions(&self) -> impl Iterator<Item = FilePosition> {
+        self.passed.iter().map(|PassedCopy { path, node, content, .. }| content.position(path.clone(), *node))
+    }
+
+    /// Remembers the copies that a former run has passed over, where they are by now.
+    pub(super) fn resume_passed(&mut self, positions: Vec<FilePosition>) {
+        for position in positions {
+            let logs: Vec<PathBuf> = rotated_logs(&position.path).collect();
+            let mut paths: VecDeque<PathBuf> = logs.iter().flat_map(|log| siblings_of(log)).collect();
+            paths.retain(|path| logs.iter().any(|log| RotationName::of(log, path).is_some()));
+            paths.push_front(position.path.clone());
+            for path in paths {
+                // One that cannot be read is in the making, or has another name.
+                if let Ok(Some(copy)) = found(&position, &path, &Progress::of(None))
+                    && let Ok(content) = Content::of_whole(&path)
+                    && content.length() == position.offset
+                {
+                    self.copies.insert(copy.file.id, copy.facts.len());
+                    self.passed.push_back(PassedCopy {
+                        path,
+                        id: copy.file.id,
+                        node: copy.file.node,
+                        content,
+                    });
+                    break;
+                }
+            }
+        }
+    }
+}
