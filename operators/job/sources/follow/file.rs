@@ -204,6 +204,7 @@ impl FollowedFile {
         // All processes go on at the same place.
         self.hash = self.hash.take().map(|_| Hash::resumed(content.length()));
         (self.content, self.has_lines, self.text) = (content, has_lines, text);
+        self.trail = Trail::resumed();
         if is_packed {
             (self.packed, self.packed_at) = (Some((facts.len(), Instant::now())), position::changed(facts));
         }

@@ -35,36 +35,49 @@ pub(super) struct PassedCopy {
 /// Places up to which a file was read, of which a copy has some: by them a copy is known when the file itself has another
 /// text. The older they are, the fewer are kept.
 #[derive(Default)]
-pub(super) struct Trail(Vec<ReachedMark>);
+pub(super) struct Trail {
+    places: Vec<ReachedMark>,
+    /// True if a former run came to the first of them.
+    is_resumed: bool,
+}
 
 impl Trail {
+    /// The places of a file that a former run has begun.
+    pub(super) fn resumed() -> Trail {
+        Trail { places: Vec::new(), is_resumed: true }
+    }
+
     /// Notes the place that was reached.
     pub(super) fn note(&mut self, content: &Content) {
-        if self.0.last().is_some_and(|last| last.offset == content.length()) {
+        if self.places.last().is_some_and(|last| last.offset == content.length()) {
             return;
         }
-        self.0.push(content.reached(false));
-        if self.0.len() > PLACES {
+        self.places.push(content.reached(false));
+        if self.places.len() > PLACES {
             let mut at = 0;
-            self.0.retain(|_| {
+            self.places.retain(|_| {
                 at += 1;
                 at > PLACES / 2 || at % 2 == 0
             });
         }
     }
 
-    /// Returns true if a file, of any packing, has the text before the last of the places that lie within it; `None` if no
-    /// place within it [is strong](Content::is_strong).
+    /// Returns true if a file, of any packing, has the text before the last of the places that lie within it; `None` if none
+    /// [is strong](Content::is_strong) behind the first one of a file, which may be the end of what all files of a log begin
+    /// with.
     pub(super) fn leads_to(&self, path: &Path) -> io::Result<Option<bool>> {
         let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());
-        let mut is_like = None;
-        for place in &self.0 {
+        let (mut is_like, mut equal) = (true, u32::from(self.is_resumed));
+        for place in &self.places {
             if !content.add_until(place.offset, &mut text)? {
                 break;
             }
-            is_like = content.is_strong().then(|| content.reached(false).tail == place.tail);
+            if content.is_strong() {
+                is_like = content.reached(false).tail == place.tail;
+                equal += u32::from(is_like);
+            }
         }
-        Ok(is_like)
+        Ok(if is_like && equal < 2 { None } else { Some(is_like) })
     }
 }
 

@@ -28,6 +28,14 @@ fn put(log: &Log, name: &str, text: &str) {
     fs::rename(log.place.path(".temporary"), log.place.path(name)).unwrap();
 }
 
+/// Puts a packed file there with the time of what it copies, so that it is compared at once.
+fn put_packed(log: &Log, name: &str, text: &str) {
+    log.place.write(".temporary", packed(Packing::Gzip, text.as_bytes()));
+    let copy = OpenOptions::new().append(true).open(log.place.path(".temporary")).unwrap();
+    copy.set_modified(SystemTime::now() - Duration::from_secs(1)).unwrap();
+    fs::rename(log.place.path(".temporary"), log.place.path(name)).unwrap();
+}
+
 fn assert_once(log: &mut Log, written: u64, followed: &Followed, case: &str) {
     log.written = written;
     assert_eq!(log.check(std::slice::from_ref(followed)), Ok(()), "{case}: {:?}", followed.warnings);
@@ -86,16 +94,35 @@ fn a_packed_copy_of_a_log_that_begins_like_its_former_files_is_read_on() {
             ends.insert(0, text(first..last));
             for (number, text) in ends.iter().enumerate() {
                 let name = format!("a.log.{}.gz", number + 1);
-                log.place.write(".temporary", packed(Packing::Gzip, text.as_bytes()));
-                // With the time of what it copies, so that it is compared at once.
-                let copy = OpenOptions::new().append(true).open(log.place.path(".temporary")).unwrap();
-                copy.set_modified(SystemTime::now() - Duration::from_secs(1)).unwrap();
-                fs::rename(log.place.path(".temporary"), log.place.path(&name)).unwrap();
+                put_packed(&log, &name, text);
             }
         }
         followed.settle().unwrap();
         assert_once(&mut log, 415, &followed, path);
     }
+}
+
+// Refutes the middle one of three files that nobody reads, and no input gap, since it begins with as many equal lines as a longer
+// one that is gone.
+#[test]
+fn a_packed_file_that_nobody_has_seen_is_no_copy_for_its_first_lines() {
+    let mut log = Log::new("rsync-banner-twice");
+    let text = |numbers| lines_of_program(100) + &lines(numbers);
+    put(&log, "a.log", &text(0..0));
+    let mut followed = log.follow("a.log*");
+    for (first, seen, last, next) in [(0, 150, 200, 230), (230, 380, 430, 460)] {
+        followed.settle().unwrap();
+        put(&log, "a.log", &text(first..seen));
+        followed.settle().unwrap();
+        put(&log, "a.log", &text(next..next));
+        for (name, numbers) in [("a.log.1.gz", last..next), ("a.log.2.gz", first..last)] {
+            put_packed(&log, name, &text(numbers));
+        }
+    }
+    followed.settle().unwrap();
+    log.written = 460;
+    let is_whole = log.check(std::slice::from_ref(&followed)).is_ok();
+    assert!(is_whole || !followed.gaps.is_empty(), "{:?}", followed.warnings);
 }
 
 // Refutes the middle one of three files that nobody reads, where the log was rotated twice between two copies; and a gap at
