@@ -61,6 +61,28 @@ impl Content {
         Ok(content)
     }
 
+    /// Reads the content of a whole file, of any packing.
+    pub(super) fn of_whole(path: &Path) -> io::Result<Content> {
+        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());
+        content.add_until(u64::MAX, &mut text)?;
+        Ok(content)
+    }
+
+    /// Adds the next bytes up to a position; returns false if there are fewer, as in a packed file in the making.
+    pub(super) fn add_until(&mut self, position: u64, text: &mut impl Read) -> io::Result<bool> {
+        while self.length() < position {
+            let left = usize::try_from(position - self.length()).unwrap_or(BLOCK);
+            match prefix(text, left.min(BLOCK)) {
+                Err(error) if is_torn(&error) => return Ok(false),
+                part => match part? {
+                    part if part.is_empty() => return Ok(false),
+                    part => self.add(&part),
+                },
+            }
+        }
+        Ok(true)
+    }
+
     /// The length from which on first and last bytes tell it from the content of any other file: a shorter beginning may
     /// be that of several. `u64::MAX` while its first bytes are not all known.
     pub(super) fn strong_length(&self) -> u64 {

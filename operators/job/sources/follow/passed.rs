@@ -3,10 +3,10 @@
 //! text.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::content::{Comparison, Content, is_torn, prefix};
+use super::content::{Comparison, Content, prefix};
 use super::file::{FileId, FoundFile};
 use super::files::FollowedPath;
 use super::found::found;
@@ -20,9 +20,6 @@ const REMEMBERED: usize = 64;
 
 /// The number of places of a file that are kept.
 const PLACES: usize = 32;
-
-/// The number of bytes that are compared at once.
-const BLOCK: usize = 64 << 10;
 
 /// A copy that was passed over.
 pub(super) struct PassedCopy {
@@ -78,30 +75,6 @@ impl Trail {
             }
         }
         Ok(if is_like && equal < 2 { None } else { Some(is_like) })
-    }
-}
-
-impl Content {
-    /// Reads the content of a whole file, of any packing.
-    fn of_whole(path: &Path) -> io::Result<Content> {
-        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());
-        content.add_until(u64::MAX, &mut text)?;
-        Ok(content)
-    }
-
-    /// Adds the next bytes up to a position; returns false if there are fewer, as in a packed file in the making.
-    fn add_until(&mut self, position: u64, text: &mut impl Read) -> io::Result<bool> {
-        while self.length() < position {
-            let left = usize::try_from(position - self.length()).unwrap_or(BLOCK);
-            match prefix(text, left.min(BLOCK)) {
-                Err(error) if is_torn(&error) => return Ok(false),
-                part => match part? {
-                    part if part.is_empty() => return Ok(false),
-                    part => self.add(&part),
-                },
-            }
-        }
-        Ok(true)
     }
 }
 
