@@ -2,6 +2,7 @@
 
 mod config;
 mod connect;
+mod external;
 mod failure;
 mod feed;
 mod gaps;
@@ -15,11 +16,11 @@ pub use config::Config;
 #[cfg(feature = "cli")]
 pub(crate) use config::Joined;
 pub use connect::announce_end;
+pub use external::{External, WorkerDeclaration};
 pub(super) use failure::draws_for_a_dataflow;
 #[cfg(feature = "arrow")]
 pub(crate) use failure::silently;
 pub use failure::{FailureKind, Finished, RunError};
-pub use feed::{External, WorkerDeclaration};
 pub use feed::{Fed, Feeds};
 pub(super) use gaps::InputGaps;
 #[cfg(feature = "cli")]
