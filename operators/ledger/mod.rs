@@ -131,6 +131,7 @@ mod positions;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod proof;
+mod published;
 mod records;
 mod repair;
 pub(crate) mod rows;

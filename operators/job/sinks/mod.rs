@@ -17,9 +17,9 @@
 
 mod evidence;
 mod existing_rows;
+mod known_rows;
 mod table;
 
-use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
@@ -31,6 +31,7 @@ use evidence::of_another;
 pub use evidence::published;
 pub(crate) use evidence::{Witness, witness_in};
 use existing_rows::{HeldRows, Unclosed};
+use known_rows::KnownRows;
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;
@@ -180,7 +181,7 @@ impl Sink {
         sink.unclosed = held.unclosed;
         if sound > 0 {
             sink.pending.clear();
-            sink.known = KnownRows { newer: held.known, unread: held.unread, ..KnownRows::default() };
+            sink.known = KnownRows::read(held.known, held.unread);
             (sink.newest, sink.new) = (held.newest, held.rows == 0);
             (sink.first, sink.ledger) = (held.first, held.ledger);
         }
@@ -237,11 +238,7 @@ impl Sink {
     pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), LedgerError> {
         if let Some(rotated) = self.rotated.take_if(|rotated| rotated.ledger == Some(*ledger)) {
             self.follows = rotated.newest.map(|(sequence, _)| sequence);
-            self.known.take_over(KnownRows {
-                newer: rotated.known,
-                unread: self.follows,
-                ..KnownRows::default()
-            });
+            self.known.take_over(KnownRows::read(rotated.known, self.follows));
         }
         let held = self.ledger.replace(*ledger);
         of_another(self.path.as_deref().unwrap_or(Path::new("")), held.as_ref(), ledger)
@@ -352,9 +349,9 @@ impl Sink {
         let held = HeldRows::read(BufReader::new(whole), self.format, self.demo, path);
         let held = held.map_err(|trouble| io::Error::new(io::ErrorKind::InvalidData, trouble.to_string()))?;
         // Rows that went to a file before this one stay in mind.
-        let before =
-            std::mem::replace(&mut self.known, KnownRows { newer: held.known, ..KnownRows::default() });
-        self.known.take_over(KnownRows { unread: None, ..before });
+        let mut before = std::mem::replace(&mut self.known, KnownRows::read(held.known, None));
+        before.unread = None;
+        self.known.take_over(before);
         Ok(())
     }
 
@@ -450,51 +447,6 @@ impl Sink {
     }
 }
 
-/// The number of rows in mind before the older ones are forgotten.
-const IN_MIND: usize = if cfg!(test) { 64 } else { 65_536 };
-
-/// The names of the newest rows in a file: as many as two times [`IN_MIND`], however long a run.
-#[derive(Debug, Default)]
-struct KnownRows {
-    newer: HashSet<Digest>,
-    older: HashSet<Digest>,
-    /// The highest position among the newer rows.
-    newest: Option<i64>,
-    /// The highest position among the older rows.
-    oldest: Option<i64>,
-    /// The highest position of a row that may be in the file and is not in mind.
-    unread: Option<i64>,
-}
-
-impl KnownRows {
-    /// Returns true if a row at this position may be in the file and not in mind.
-    fn forgets(&self, sequence: i64) -> bool {
-        self.unread.is_some_and(|unread| sequence <= unread)
-    }
-
-    /// Adds a row; returns false if it is known.
-    fn insert(&mut self, name: Digest, sequence: i64) -> bool {
-        if self.older.contains(&name) || !self.newer.insert(name) {
-            return false;
-        }
-        self.newest = self.newest.max(Some(sequence));
-        if self.newer.len() >= IN_MIND {
-            // Rows that were read from the file are of unknown positions, all below those that follow.
-            self.unread = self.unread.max(self.oldest);
-            (self.older, self.oldest) = (std::mem::take(&mut self.newer), self.newest);
-        }
-        true
-    }
-
-    /// Adds the rows of another file.
-    fn take_over(&mut self, other: KnownRows) {
-        self.newer.extend(other.newer);
-        self.newer.extend(other.older);
-        self.newest = self.newest.max(other.newest).max(other.oldest);
-        self.unread = self.unread.max(other.unread);
-    }
-}
-
 /// Removes a file that this sink created and wrote nothing to, so that a run that is refused leaves none.
 impl Drop for Sink {
     fn drop(&mut self) {
@@ -509,13 +461,13 @@ impl Drop for Sink {
     }
 }
 
-/// Returns the error of an output that cannot be opened.
 /// Returns the position of the newest row of a ledger in the files that a rotation has made of an output.
 pub(crate) fn newest_rotated(path: &Path, ledger: &Digest) -> Option<i64> {
     let rotated = HeldRows::read_rotated(path, SinkFormat::of(path))?;
     rotated.newest.filter(|_| rotated.ledger == Some(*ledger)).map(|(sequence, _)| sequence)
 }
 
+/// Returns the error of an output that cannot be opened.
 fn unopened(path: &Path, error: &io::Error) -> LedgerError {
     let end = resolve_symlinks(path);
     let link = if end == path { "" } else { " is a symbolic link, and" };

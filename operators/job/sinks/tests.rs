@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
 
+use super::known_rows::IN_MIND;
 use super::*;
 use crate::accounting::Interval;
 use crate::ledger::{Name, ReleaseId, ReleaseStatus};

@@ -10,6 +10,7 @@ mod charts;
 mod draw;
 mod model;
 mod page;
+mod style;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -136,7 +137,7 @@ impl Report {
 
 /// The style of a page.
 pub(super) fn style() -> String {
-    page::page_style()
+    style::page_style()
 }
 
 /// The mark of a report with this heading.

@@ -118,7 +118,7 @@ fn contrast(one: &str, other: &str) -> f64 {
 #[test]
 fn text_and_lines_stand_out_from_their_ground() {
     assert!((contrast("#ffffff", "#000000") - 21.0).abs() < 1e-9);
-    for palette in [page::LIGHT, page::DARK] {
+    for palette in [style::LIGHT, style::DARK] {
         for text in palette.texts() {
             assert!(contrast(text, palette.ground) >= 4.5, "{text}");
         }

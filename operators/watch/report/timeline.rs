@@ -4,7 +4,7 @@
 use super::charts::{badge, legend, promised};
 use super::draw::{AxisRange, Drawing, Scale, counted, escape, numbers, px, said, short, times};
 use super::model::{ChartPoint, Model, ReleaseSeries, Track, WindowOutcome};
-use super::page::{DARK, FONTS, LIGHT, SHAPES, pictures};
+use super::style::{DARK, FONTS, LIGHT, SHAPES, pictures};
 use super::{Heading, charts, mark};
 
 /// The positions of a release's windows, which all of its panels share.
