@@ -218,6 +218,7 @@ fn what_will_not_work_is_said() {
         ),
         (&[("delta = 1e-6", "delta = 0.01")], "a delta above 1/1000"),
         (&[("epsilon = 1.0", "epsilon = 11")], "an epsilon above 10"),
+        (&[("epsilon = 1.0, delta = 1e-6", "rho = 3")], "this rho is an epsilon above 10"),
         (&[("share = 1", "share = 0.7")], "30% of it is given to no release"),
         (
             &[("until = \"2026-04-11T00:00:00Z\"\n", ""), ("share = 1", "cost = { rho = 0.001 }")],

@@ -104,9 +104,14 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
         );
     }
     if plan.cap.epsilon.is_some_and(|epsilon| epsilon > LARGE) {
-        warnings.push(
-            "privacy.budget: an epsilon above 10 promises little; give a smaller one, such as 1".to_owned(),
-        );
+        let warning = match job.privacy.budget.rho {
+            Some(_) => {
+                "privacy.budget: this rho is an epsilon above 10 at its delta, which promises little; give a smaller one, such \
+                 as 0.1"
+            }
+            None => "privacy.budget: an epsilon above 10 promises little; give a smaller one, such as 1",
+        };
+        warnings.push(warning.to_owned());
     }
     warnings.extend(unused(job));
     warnings
