@@ -119,6 +119,14 @@ impl Dealer {
         }
     }
 
+    /// Deals to one worker, which has the channel of its messages and the token of those that want more.
+    #[cfg(test)]
+    pub(super) fn to_one(sender: Sender<DealerMessage>, fault: Arc<SourceFault>, wanted: &Arc<()>) -> Dealer {
+        let (_, spare) = crossbeam_channel::bounded(4);
+        let crew = Crew { process: 0, processes: 1, threads: 1 };
+        Dealer::new(vec![sender], spare, fault, Brake::new(), Arc::downgrade(wanted), (true, false), crew)
+    }
+
     /// Begins a new text, whose first `header` lines are not records.
     pub(super) fn begin(&mut self, place: &str, header: u64) {
         self.place = self.with_places.then(|| (place.into(), 1 + header));

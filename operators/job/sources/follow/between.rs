@@ -61,13 +61,12 @@ impl FollowedPath<'_> {
         seen: Option<u64>,
         reader: (&mut Dealer, &Arc<Progress>),
     ) -> Result<Vec<String>, ReadStop> {
-        let known = newest.and_then(|newest| RotationName::of(log, &newest.path));
+        let place = newest.and_then(|newest| self.rotated_path(log, &newest.name, newest.id));
+        let known = place.as_ref().and_then(|place| RotationName::of(log, place));
         let since = newest.map(|newest| newest.changed).into_iter().chain(seen).min().unwrap_or(0);
         let (mut later, mut doubts) = (Vec::new(), Vec::new());
         for (path, facts) in self.unread(siblings_of(log))? {
-            let Some(name) =
-                RotationName::of(log, &path).filter(|_| newest.is_none_or(|newest| newest.path != path))
-            else {
+            let Some(name) = RotationName::of(log, &path).filter(|_| place.as_ref() != Some(&path)) else {
                 continue;
             };
             let order = known.as_ref().and_then(|known| known.order(&name));
@@ -223,11 +222,9 @@ impl FollowedPath<'_> {
                         && prefix(&mut rest, 1)?.is_empty()
                 }
                 Comparison::Shorter => {
-                    let begins = match file.begins_with(path)? {
-                        None => Content::begins(path, &file.path),
-                        Some(begins) => Ok(begins),
-                    };
-                    match begins {
+                    let by_path =
+                        |begins: Option<bool>| begins.map_or_else(|| Content::begins(path, &file.path), Ok);
+                    match file.begins_with(path).and_then(by_path) {
                         Ok(false) => continue,
                         // Of one in the making there is more, which is not known yet.
                         Ok(true) => is_long || is_unfinished(path),
@@ -285,5 +282,59 @@ impl FollowedPath<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::time::Duration;
+
+    use super::*;
+    use crate::job::sources::cutter::Sizes;
+    use crate::job::sources::dealer::{DealerMessage, SourceFault};
+    use crate::job::sources::milestones::Milestones;
+    use crate::job::sources::reader::TextFormat;
+    use crate::job::sources::survey::Survey;
+    use crate::job::sources::tests::{Place, packed};
+
+    // Refutes files that are passed over, since the one before them was found under a name that it has no more: the process
+    // was stopped in between, and the log was rotated.
+    #[test]
+    fn files_that_follow_one_that_was_renamed_meanwhile_are_read() {
+        for is_packed in [false, true] {
+            let place = Place::new("between");
+            let [log, first, second] = ["a.log", "a.log.1", "a.log.2"].map(|name| place.path(name));
+            let text = |of: &str, lines: usize| -> String {
+                (0..lines).map(|line| format!("{of} {line}\n")).collect()
+            };
+            let (sender, messages) = crossbeam_channel::unbounded();
+            let wanted = Arc::new(());
+            let mut dealer =
+                Dealer::to_one(sender, SourceFault::new("a.log".into(), (0, false), false), &wanted);
+            let (progress, milestones) = (Progress::of(None), Milestones::new(1, 1));
+            let format = TextFormat { sizes: Sizes::USUAL, columns: None };
+            let survey = Arc::new(Survey::for_run(Vec::new(), (None, None), None));
+            let mut files = FollowedPath::new(&log, &format, None, &milestones, survey);
+            place.write("a.log", text("one", 300));
+            assert!(files.read(Duration::ZERO, &mut dealer, &progress).is_ok());
+            fs::rename(&log, &first).unwrap();
+            let newest = Reference::of("", &first).unwrap();
+            // Two rotations.
+            fs::rename(&first, &second).unwrap();
+            place.write("a.log.1", text("two", 10));
+            if is_packed {
+                place.write("a.log.2.gz", packed(Packing::Gzip, text("one", 300).as_bytes()));
+                fs::remove_file(&second).unwrap();
+            }
+            place.write("a.log", text("three", 10));
+            let doubts = files.between(&log, Some(&newest), None, (&mut dealer, &progress));
+            assert_eq!(doubts.ok(), Some(Vec::new()), "{is_packed}");
+            let lines = messages.try_iter().map(|message| match message {
+                DealerMessage::Chunk(chunk) => chunk.lines.iter().filter(|byte| **byte == b'\n').count(),
+                _ => 0,
+            });
+            assert_eq!(lines.sum::<usize>(), 310, "{is_packed}");
+        }
     }
 }

@@ -107,21 +107,22 @@ impl Content {
     }
 
     /// Returns the first bytes and the last ones before an earlier position, `ahead` bytes before this one.
-    pub(super) fn marks(&self, ahead: u64) -> (&[u8], &[u8]) {
+    fn marks(&self, ahead: u64) -> (&[u8], &[u8]) {
         let position = self.read - ahead.min(self.read);
         let head = usize::try_from(position).unwrap_or(usize::MAX).min(self.head.len());
         let tail = self.tail.len().saturating_sub(usize::try_from(ahead).unwrap_or(usize::MAX));
         (self.head.get(..head).unwrap_or_default(), self.tail.get(..tail).unwrap_or_default())
     }
 
-    /// Returns the position at the end of a file with this content.
-    pub(super) fn position(&self, path: PathBuf, node: FileNode) -> FilePosition {
+    /// Returns the position `ahead` bytes before the end of a file with this content.
+    pub(super) fn position(&self, ahead: u64, path: PathBuf, node: FileNode) -> FilePosition {
+        let (head, tail) = self.marks(ahead);
         FilePosition {
             path,
-            offset: self.read,
+            offset: self.read - ahead.min(self.read),
             is_from_start: false,
-            head: (self.head.len() as u64, Digest::of(&self.head)),
-            tail: (self.tail.len() as u64, Digest::of(&self.tail)),
+            head: (head.len() as u64, Digest::of(head)),
+            tail: (tail.len() as u64, Digest::of(tail)),
             has_lines: true,
             is_done: true,
             is_settled: true,

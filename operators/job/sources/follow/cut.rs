@@ -94,10 +94,7 @@ impl FollowedPath<'_> {
         }
         let log = self.base(name, &file.path);
         let (copy, comparison) = self.copy_of(&file, &log);
-        let copy = copy.and_then(|path| {
-            let changed = changed(&fs::metadata(&path).ok()?);
-            Some(Reference { generation: 0, path, changed })
-        });
+        let copy = copy.and_then(|path| Reference::of(name, &path));
         match comparison {
             Comparison::Continues(rest) => file.read_copy(rest, dealer)?,
             Comparison::Other if file.has_lines => {

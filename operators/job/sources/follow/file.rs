@@ -15,7 +15,6 @@ use super::{SETTLED, position};
 pub(super) use catch_up::Caught;
 use catch_up::TORN;
 
-use crate::canonical::Digest;
 use crate::job::sources::accord::FileReport;
 use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::first_turn;
@@ -163,19 +162,13 @@ impl FollowedFile {
     /// line that is too long.
     pub(super) fn position(&self, is_done: bool) -> Option<FilePosition> {
         let ahead = self.text.cutter.pending()?;
-        let (head, tail) = self.content.marks(ahead);
         let is_whole = self.packed.filter(|_| !self.is_torn && ahead == 0);
         Some(FilePosition {
-            path: self.path.clone(),
-            offset: self.content.length() - ahead,
-            is_from_start: false,
-            head: (head.len() as u64, Digest::of(head)),
-            tail: (tail.len() as u64, Digest::of(tail)),
             has_lines: self.has_lines,
             is_done,
             is_settled: is_done,
             packed: is_whole.map(|(length, _)| (length, self.packed_at)),
-            node: self.node,
+            ..self.content.position(ahead, self.path.clone(), self.node)
         })
     }
 

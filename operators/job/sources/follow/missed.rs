@@ -7,14 +7,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::content::{Comparison, prefix};
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, is_named_by};
-use super::position::{FileNode, changed, nanoseconds};
+use super::position::{FileNode, nanoseconds};
 use super::resume::Reference;
 use crate::job::rotation::siblings_of;
 use crate::job::sources::bytes::Packing;
@@ -189,6 +189,19 @@ impl FollowedPath<'_> {
         Ok(doubts)
     }
 
+    /// Returns the rotated path that a file of a log has by now: it may be packed, without the lines that came to it since.
+    pub(super) fn rotated_path(&self, log: &Path, name: &str, id: FileId) -> Option<PathBuf> {
+        let is_it = |path: &Path| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
+        if is_it(log) {
+            return None;
+        }
+        let packed = || {
+            let file = self.file(name)?;
+            self.copy_of(file, log).0.or_else(|| self.packed_beside(file, log))
+        };
+        siblings_of(log).into_iter().find(|path| is_it(path)).or_else(packed)
+    }
+
     /// Returns the logs whose file has another name, or none, since this was asked last.
     fn renamed(&mut self, unseen: Duration) -> Vec<RenamedLog> {
         let logs: Vec<(String, PathBuf)> =
@@ -213,23 +226,14 @@ impl FollowedPath<'_> {
         let settled = if unseen > LONG { self.settled() } else { BTreeSet::new() };
         let mut renamed = Vec::new();
         for (name, id, log) in left {
-            let is_it = |path: &PathBuf| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
-            // It may be packed by now, without the lines that came to it since.
-            let copy = || {
-                let file = self.known.get(&name)?;
-                self.copy_of(file, &log).0.or_else(|| self.packed_beside(file, &log).ok().flatten())
-            };
-            let found = siblings_of(&log).into_iter().find(is_it).or_else(copy);
+            let found = self.rotated_path(&log, &name, id);
             // It is between two names of a rotation, where it has one.
             let is_removed =
                 self.known.get(&name).is_some_and(|file| matches!(file.is_linked(), Ok(Some(false))));
             if found.is_none() && !log.exists() && !is_removed && unseen <= LONG {
                 continue;
             }
-            let reference = found.and_then(|path| {
-                let changed = changed(&fs::metadata(&path).ok()?);
-                Some(Reference { generation: 0, path, changed })
-            });
+            let reference = found.and_then(|path| Reference::of(&name, &path));
             let has_next = current.contains(&log);
             let is_settled = settled.contains(&name);
             renamed.push(RenamedLog { log, renamed: reference, has_next, is_settled });

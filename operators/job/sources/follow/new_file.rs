@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::SETTLED;
-use super::content::{Comparison, prefix};
+use super::content::{Comparison, Content, prefix};
 use super::file::{FileId, FollowedFile, FoundFile};
 use super::files::{FollowedPath, GENERATION, base_of, name_within};
 use crate::job::rotation::{RotationName, is_rotated, siblings_of};
@@ -128,9 +128,8 @@ impl FollowedPath<'_> {
                 Comparison::Shorter | Comparison::Other => {}
             }
         }
-        if is_like_gone {
-            doubt = Some("it begins like a file that is gone, and may have lines that were read");
-        }
+        let is_like = "it begins like a file that is gone, and may have lines that were read";
+        let doubt = doubt.or(is_like_gone.then_some(is_like));
         self.lost.extend(doubt.map(|why| format!("{}: {why}", path.display())));
         Ok(NewFile::Other)
     }
@@ -141,27 +140,27 @@ impl FollowedPath<'_> {
             && file.content.is_strong()
             && file.content.is_taken_over_by(&File::open(path)?)?
             && !self.is_elsewhere(name, file)?
-            && self.packed_beside(file, &self.base(name, &file.path))?.is_none())
+            && self.packed_beside(file, &self.base(name, &file.path)).is_none())
     }
 
-    /// The file beside a log that has the text which a file of it had, or the beginning of that: lines may have been written
-    /// to it after it was packed.
-    pub(super) fn packed_beside(&self, file: &FollowedFile, log: &Path) -> io::Result<Option<PathBuf>> {
-        for path in siblings_of(log) {
-            // One that cannot be read is in the making, or has another name.
-            let compared = file.content.compare(&path);
-            let begins = match compared {
-                Ok(Comparison::Continues(_)) => true,
-                Ok(Comparison::Shorter) => {
-                    !self.has(FileId::of(&fs::metadata(&path)?)) && file.begins_with(&path)? == Some(true)
+    /// The file beside a log that has the text which a file of it had; or the beginning of that, if it is packed: lines may
+    /// have been written afterwards.
+    pub(super) fn packed_beside(&self, file: &FollowedFile, log: &Path) -> Option<PathBuf> {
+        let has_text = |path: &PathBuf| -> io::Result<bool> {
+            Ok(match file.content.compare(path)? {
+                Comparison::Continues(_) => true,
+                // The next file of the log may have no more yet than the lines with which all of them begin.
+                Comparison::Shorter => {
+                    Packing::of(path) != Packing::Plain
+                        && !self.has(FileId::of(&fs::metadata(path)?))
+                        && Content::beginning(path)?.is_strong()
+                        && file.begins_with(path)? == Some(true)
                 }
-                Ok(Comparison::Other) | Err(_) => false,
-            };
-            if begins {
-                return Ok(Some(path));
-            }
-        }
-        Ok(None)
+                Comparison::Other => false,
+            })
+        };
+        // One that cannot be read is in the making, or has another name.
+        siblings_of(log).into_iter().find(|path| has_text(path).unwrap_or(false))
     }
 
     /// Returns true if a file whose name another one has now is still there, under another name.

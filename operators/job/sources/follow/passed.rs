@@ -51,11 +51,22 @@ impl Trail {
         }
         self.places.push(content.reached(false));
         if self.places.len() > PLACES {
-            let mut at = 0;
-            self.places.retain(|_| {
-                at += 1;
-                at > PLACES / 2 || at % 2 == 0
-            });
+            self.thin_out();
+        }
+    }
+
+    /// Drops the place, neither the first nor the last one, whose neighbours are nearest to each other for their age.
+    fn thin_out(&mut self) {
+        let Some(end) = self.places.last().map(|last| last.offset) else { return };
+        let share = |(at, near): (usize, &[ReachedMark])| {
+            let (before, after) = (near.first()?.offset, near.last()?.offset);
+            Some((at + 1, u128::from(after - before), u128::from(end - before)))
+        };
+        let shares = self.places.windows(3).enumerate().filter_map(share);
+        // Fractions, compared by their cross products.
+        let nearest = shares.min_by(|(_, near, age), (_, other, of)| (near * of).cmp(&(other * age)));
+        if let Some((at, ..)) = nearest {
+            self.places.remove(at);
         }
     }
 
@@ -115,7 +126,9 @@ impl FollowedPath<'_> {
 
     /// The copies that were passed over, as positions.
     pub(super) fn passed_positions(&self) -> impl Iterator<Item = FilePosition> {
-        self.passed.iter().map(|PassedCopy { path, node, content, .. }| content.position(path.clone(), *node))
+        self.passed
+            .iter()
+            .map(|PassedCopy { path, node, content, .. }| content.position(0, path.clone(), *node))
     }
 
     /// Remembers the copies that a former run has passed over, where they are by now.
@@ -142,5 +155,80 @@ impl FollowedPath<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::job::sources::cutter::Sizes;
+    use crate::job::sources::milestones::Milestones;
+    use crate::job::sources::reader::TextFormat;
+    use crate::job::sources::survey::Survey;
+    use crate::job::sources::tests::Place;
+
+    // Refutes places that are all kept, the newest of them that are not, and a file that is known by what it has before the
+    // last place within it.
+    #[test]
+    fn a_copy_is_known_by_the_last_place_that_lies_within_it() {
+        const STEP: usize = 1_000;
+        let text: String = (0..20_000).map(|line| format!("a line of the log, {line}\n")).collect();
+        let (mut trail, mut content) = (Trail::default(), Content::default());
+        for part in text.as_bytes().chunks(STEP) {
+            content.add(part);
+            trail.note(&content);
+            trail.note(&content);
+            assert!(trail.places.len() <= PLACES);
+        }
+        let places: Vec<usize> = trail.places.iter().map(|place| place.offset as usize).collect();
+        assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "each once: {places:?}");
+        let is_near = |pair: &[usize]| pair[1] - pair[0] <= STEP.max((text.len() - pair[0]) / 3);
+        assert!(places[0] == STEP && places.windows(2).all(is_near), "{places:?}");
+        let place = Place::new("trail");
+        let within = |trail: &Trail, text: &[u8]| {
+            place.write("a.log.1", text);
+            trail.leads_to(&place.path("a.log.1")).unwrap()
+        };
+        let leads_to = |text: &[u8]| within(&trail, text);
+        for pair in places.windows(2).skip(2) {
+            let mut copy = text.as_bytes()[..text.len().min(pair[1] + 7)].to_vec();
+            assert_eq!(leads_to(&copy), Some(true), "{pair:?}");
+            assert_eq!(leads_to(&copy[..pair[1] - 1]), Some(true), "{pair:?}");
+            copy[pair[1] - 1] ^= 1;
+            assert_eq!(leads_to(&copy), Some(false), "{pair:?}");
+            assert_eq!(leads_to(&copy[..pair[1] - 1]), Some(true), "{pair:?}");
+        }
+        assert_eq!(leads_to(&text.as_bytes()[..places[1] + 7]), None, "one place may be the end of a banner");
+        trail.is_resumed = true;
+        assert_eq!(within(&trail, &text.as_bytes()[..places[1] + 7]), Some(true));
+    }
+
+    // Refutes copies that are all remembered, and a newer one that is forgotten.
+    #[test]
+    fn the_newest_copies_are_remembered() {
+        let place = Place::new("passed");
+        let milestones = Milestones::new(1, 1);
+        let format = TextFormat { sizes: Sizes::USUAL, columns: None };
+        let survey = Arc::new(Survey::for_run(Vec::new(), (None, None), None));
+        let log = place.path("a.log");
+        let mut files = FollowedPath::new(&log, &format, None, &milestones, survey);
+        let mut ids = Vec::new();
+        for number in 0..REMEMBERED + 2 {
+            let name = format!("a.log.{number}");
+            place.write(&name, format!("{number}"));
+            let found = FoundFile::new(&place.path(&name), &fs::metadata(place.path(&name)).unwrap());
+            files.pass_over(&found).unwrap();
+            files.pass_over(&found).unwrap();
+            ids.push(found.id);
+        }
+        assert_eq!(files.passed_positions().count(), REMEMBERED);
+        let known: Vec<bool> = ids.iter().map(|id| files.has_passed(*id)).collect();
+        assert!(!known[0] && !known[1] && known[2..].iter().all(|is_known| *is_known), "{known:?}");
+        assert!(!files.has_text_of_passed(&place.path("a.log.0")).unwrap());
+        assert!(files.has_text_of_passed(&place.path("a.log.2")).unwrap());
     }
 }

@@ -26,17 +26,25 @@ use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::milestones::joined;
 use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, unreadable};
 
-/// A file of a log to which the former run had come.
+/// A file of a log to which the reading had come. Rotation may go on: its path is asked for again each time.
 pub(super) struct Reference {
-    pub(super) generation: u64,
-    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) id: FileId,
     pub(super) changed: u64,
+}
+
+impl Reference {
+    /// The file at this path now, which has what was read of the file with this name.
+    pub(super) fn of(name: &str, path: &Path) -> Option<Reference> {
+        let facts = fs::metadata(path).ok()?;
+        Some(Reference { name: name.to_owned(), id: FileId::of(&facts), changed: changed(&facts) })
+    }
 }
 
 /// What is known of a log after the search.
 struct FoundLog {
-    /// The newest of its files that was found.
-    newest: Option<Reference>,
+    /// The newest of its files that was found, with its number.
+    newest: Option<(u64, Reference)>,
     /// The file where it was, if that had no lines.
     empty: Option<Reference>,
     /// The number of its newest file, and true if that is where it was, without a rotation since.
@@ -137,6 +145,7 @@ impl FollowedPath<'_> {
                     position.path.display()
                 );
                 self.gap(&mut is_whole, &why);
+                self.reported.remove(name);
             }
         }
         for SearchedFile { name, position, base, outcome, found } in searched {
@@ -152,6 +161,7 @@ impl FollowedPath<'_> {
                         other.display()
                     );
                     self.gap(&mut is_whole, &why);
+                    self.reported.remove(&name);
                     logs.entry(base).or_default().has_gap = true;
                     continue;
                 }
@@ -168,26 +178,29 @@ impl FollowedPath<'_> {
                          cut or changed before the place that was reached"
                     );
                     self.gap(&mut is_whole, &why);
+                    // The input gap is written at once, and what comes after it is not skipped at the next start.
+                    self.reported.remove(&name);
                     logs.entry(base).or_default().has_gap = true;
                 }
                 continue;
             };
             let log = logs.entry(base.clone()).or_default();
             let generation = generation_of(&name) + 1;
-            let (path, mut changed) = (found.0.file.path.clone(), changed(&found.0.facts));
+            let id = found.0.file.id;
+            let mut changed = changed(&found.0.facts);
             if !position.has_lines && position.node.is_sure() {
                 // It may have been cut before it was renamed: what came after it is later.
                 changed = position.node.born();
             }
-            let is_base = path == base;
+            let is_base = found.0.file.path == base;
             if !position.has_lines && is_base {
                 // What was written to it may have been cut off: nothing tells.
-                log.empty = Some(Reference { generation, path, changed: position.node.born() });
+                log.empty = Some(Reference { name: name.clone(), id, changed: position.node.born() });
             } else if generation < log.missing
-                && log.newest.as_ref().is_none_or(|newest| (newest.generation, false) < (generation, is_base))
+                && log.newest.as_ref().is_none_or(|(newest, _)| (*newest, false) < (generation, is_base))
             {
                 log.is_current = is_base && generation == log.last && log.missing == u64::MAX;
-                log.newest = Some(Reference { generation, path, changed });
+                log.newest = Some((generation, Reference { name: name.clone(), id, changed }));
             }
             self.go_on(name.clone(), &position, found, dealer)?;
             self.read_file(&name, u64::MAX, dealer, progress)?;
@@ -196,7 +209,7 @@ impl FollowedPath<'_> {
         let mut doubts = Vec::new();
         let recently = SystemTime::now().checked_sub(self.format.sizes.patience).map_or(0, nanoseconds);
         for (path, log) in logs.iter().filter(|(_, log)| !log.is_current) {
-            let newest = log.newest.as_ref().or(log.empty.as_ref());
+            let newest = log.newest.as_ref().map(|(_, newest)| newest).or(log.empty.as_ref());
             let read = |files: &mut Self| match log.has_gap {
                 // What they have by now is within the gap, but more may come to them.
                 true => files.read_changed_since(path, recently, (dealer, progress)),

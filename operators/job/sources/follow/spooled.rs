@@ -279,8 +279,7 @@ mod tests {
     use super::*;
     use crate::dataflow::SystemClock;
     use crate::job::sources::cutter::Sizes;
-    use crate::job::sources::dealer::{Brake, SourceFault};
-    use crate::job::sources::input::Crew;
+    use crate::job::sources::dealer::SourceFault;
     use crate::job::sources::spool::{REMEMBERED, SpoolBatch, SpoolBounds};
     use crate::job::sources::tests::Place;
 
@@ -330,10 +329,7 @@ mod tests {
     fn read(spool: &Spool, former: Vec<(String, Vec<u8>)>) -> Given {
         let (fault, taken) = (SourceFault::new("spool".into(), (0, false), false), Arc::new(()));
         let (sender, messages) = crossbeam_channel::unbounded();
-        let (_spare, back) = crossbeam_channel::bounded(4);
-        let crew = Crew { process: 0, processes: 1, threads: 1 };
-        let (weak, flags) = (Arc::downgrade(&taken), (true, false));
-        let mut dealer = Dealer::new(vec![sender], back, fault, Brake::new(), weak, flags, crew);
+        let mut dealer = Dealer::to_one(sender, fault, &taken);
         let milestones = Milestones::new(1, 1);
         milestones.begin(vec![former.into_iter().collect()]);
         let format = TextFormat { sizes: Sizes::USUAL, columns: None };

@@ -149,8 +149,7 @@ mod tests {
     use super::*;
     use crate::dataflow::SystemClock;
     use crate::job::sources::cutter::Sizes;
-    use crate::job::sources::dealer::{Brake, DealerMessage, SourceFault};
-    use crate::job::sources::input::Crew;
+    use crate::job::sources::dealer::{DealerMessage, SourceFault};
 
     // Refutes a mark that overtakes data written before it, in a pipe that is never empty; and an end that is
     // not reported.
@@ -160,17 +159,7 @@ mod tests {
         let (fault, progress, taken) =
             (SourceFault::new("standard input".into(), (0, false), false), Progress::of(None), Arc::new(()));
         let (sender, messages) = bounded(4);
-        let (_spare, back) = bounded(4);
-        let crew = Crew { process: 0, processes: 1, threads: 1 };
-        let mut dealer = Dealer::new(
-            vec![sender],
-            back,
-            Arc::clone(&fault),
-            Brake::new(),
-            Arc::downgrade(&taken),
-            (true, false),
-            crew,
-        );
+        let mut dealer = Dealer::to_one(sender, Arc::clone(&fault), &taken);
         let texture =
             TextFormat { sizes: Sizes { chunk: 50, line: 100, block: 30, ..Sizes::USUAL }, columns: None };
         let thread = std::thread::spawn(move || {
