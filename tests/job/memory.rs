@@ -1,8 +1,9 @@
 //! Tests of `[limits] memory`: a job keeps the limit by spilling open windows, and by reading no further.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
-use std::process::{ChildStdin, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::jobs::{HEADER, SECOND, exact, line};
+use crate::kit::full;
 use crate::scene::{Life, Printed, Scene, after_start, moment, now, until};
 use crate::size;
 
@@ -190,13 +192,17 @@ account = "visits"
 /// A replay that has ended: its values, the most memory that it held, and the time that it took.
 type Replayed = (Vec<((String, String, String), Value)>, u64, Duration);
 
-/// Replays a job on a copy of a ledger: its key decides what counts of a person.
-fn replayed(from: &Scene, rows: u64, limits: &str, workers: &str) -> Replayed {
+/// A job on a copy of a ledger: its key decides what counts of a person.
+fn copied(from: &Scene, rows: u64, limits: &str) -> Scene {
     let scene = Scene::new("spilled");
     scene.write("job.toml", unordered(rows, limits));
     for file in ["job.ledger", "job.ledger.key"] {
         fs::copy(from.at(file), scene.at(file)).unwrap();
     }
+    scene
+}
+
+fn replayed(scene: &Scene, workers: &str) -> Replayed {
     let start = Instant::now();
     let mut life = scene.start(&["replay", "job.toml", "--out", "releases.jsonl", "-w", workers]);
     let mut most = 0;
@@ -217,17 +223,70 @@ fn what_does_not_fit_is_spilled() {
     scene.write("job.toml", unordered(1, ""));
     scene.init();
     let rows = size(2_400_000, 12_000_000) as u64;
-    let (expected, whole, took) = replayed(&scene, rows, "", "2");
+    let (expected, whole, took) = replayed(&copied(&scene, rows, ""), "2");
     println!("memory: {} MB without a limit in {took:.1?}", whole / MB);
     // It has to be more than the process holds of its own, and on its way.
     let limit = whole / 3;
     for workers in &["2", "1"][..size(1, 2)] {
         let limits = format!("[limits]\nmemory = \"{} MB\"\nspill = \".\"\n", limit / MB);
-        let (found, most, took) = replayed(&scene, rows, &limits, workers);
+        let (found, most, took) = replayed(&copied(&scene, rows, &limits), workers);
         println!("memory: {} MB of {} MB in {took:.1?}, {workers} workers", most / MB, limit / MB);
         assert!(most < limit, "it held {most} of {limit} bytes");
         assert!(found == expected, "{workers} workers");
     }
+    if !full() {
+        return;
+    }
+    let limits = format!("[limits]\nmemory = \"{} MB\"\nspill = \".\"\n", limit / MB);
+    let scene = copied(&scene, rows, &limits);
+    is_killed_while_it_spills(&scene);
+    has_a_full_disk(&scene);
+    assert!(replayed(&scene, "2").0 == expected, "after a kill and a full disk");
+}
+
+/// The names of the files of a directory.
+fn names(scene: &Scene) -> BTreeSet<String> {
+    let entries = fs::read_dir(scene.at("")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names
+        .filter(|name| !name.starts_with('.') && !name.ends_with(".lock") && !name.starts_with("job.ledger-"))
+        .collect()
+}
+
+/// Kills a replay that has spilled: nothing of the temporary file is left, and no window was charged.
+fn is_killed_while_it_spills(scene: &Scene) {
+    let before = names(scene);
+    let life = scene.start(&["replay", "job.toml", "--out", "releases.jsonl", "-w", "2"]);
+    let spilled = || {
+        let Ok(files) = fs::read_dir(format!("/proc/{}/fd", life.child.id())) else { return 0 };
+        let paths = files.flatten().map(|file| file.path());
+        let of_nobody = paths.filter(|path| {
+            fs::read_link(path).is_ok_and(|target| {
+                target.starts_with(scene.at("")) && target.to_string_lossy().ends_with("(deleted)")
+            })
+        });
+        of_nobody.flat_map(fs::metadata).map(|facts| facts.len()).sum()
+    };
+    until("it spills", || spilled() > MB);
+    life.kill();
+    let mut left = names(scene);
+    left.remove("releases.jsonl");
+    assert_eq!(left, before);
+    assert_eq!((scene.charged("job.ledger").0, scene.read("releases.jsonl").as_str()), (0, ""));
+}
+
+/// Replays where no file may have more than a megabyte: the windows stay in memory, and do not fit.
+fn has_a_full_disk(scene: &Scene) {
+    // Without the signal the write fails.
+    let limited = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" replay job.toml --out releases.jsonl -w 2";
+    let program = env!("CARGO_BIN_EXE_discreet");
+    let said = Command::new("sh").args(["-c", limited, program]).current_dir(scene.at("")).output().unwrap();
+    let err = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(70), "{err}");
+    for words in ["limits.spill: ", "error: limits.memory: "] {
+        assert!(err.contains(words), "{err}");
+    }
+    assert_eq!((scene.charged("job.ledger").0, scene.read("releases.jsonl").as_str()), (0, ""));
 }
 
 const MB: u64 = 1_000_000;
