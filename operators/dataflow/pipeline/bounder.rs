@@ -1,9 +1,10 @@
 //! The operator of contribution bounding: it holds records until their window closes, and then sends the
 //! tallies.
 //!
-//! It sends a window's parts at the last moment before the window closes, with a capability that it holds for
-//! every window in turn, whether a record came or not: so that the operator that releases cannot take the
-//! window for complete before it has them, and nobody knows by the times of parts which windows are empty.
+//! It sends a window's parts with a capability that it holds for the next window to close, whether a record came
+//! or not: so that the operator that releases cannot take the window for complete before it has them, and nobody
+//! knows by the times of parts which windows are empty. Windows that close at once are sent at one time: timely
+//! accounts for each time by itself.
 #![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::rc::Rc;
@@ -85,9 +86,6 @@ where
                 && !ended
                 && close <= complete
             {
-                // What is sent must come before the window closes, and has: whatever came at or after it was
-                // late.
-                capability.downgrade(&(close - 1));
                 let closed = match &mut admission {
                     Some(admission) => panes.close(&mut admission.of(window)),
                     None => panes.close(&mut Closing::of_everybody()),

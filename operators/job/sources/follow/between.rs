@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -217,9 +217,12 @@ impl FollowedPath<'_> {
             let is_sure = match file.content.compare(path)? {
                 Comparison::Other => continue,
                 // A log that grows may be like any other for a moment; of two whole files that are equal one counts.
+                // It may have been rotated and packed since it was listed, with lines that will be read in it.
                 Comparison::Continues(mut rest) => {
-                    (file.content.is_strong() || !file.is_log || !file.is_listed)
-                        && prefix(&mut rest, 1)?.is_empty()
+                    let first = prefix(&mut rest, 1)?;
+                    (is_long || !file.is_log || !file.is_listed)
+                        && (first.is_empty()
+                            || file.goes_on_with(io::Cursor::new(first).chain(rest))? == Some(true))
                 }
                 Comparison::Shorter => {
                     let by_path =
@@ -298,6 +301,26 @@ mod tests {
     use crate::job::sources::survey::Survey;
     use crate::job::sources::tests::{Place, packed};
 
+    /// Follows a log; the number of lines that were dealt comes last.
+    fn follow(log: &Path, steps: impl FnOnce(&mut FollowedPath<'_>, &mut Dealer, &Arc<Progress>)) -> usize {
+        let (sender, messages) = crossbeam_channel::unbounded();
+        let (fault, wanted) = (SourceFault::new("a.log".into(), (0, false), false), Arc::new(()));
+        let mut dealer = Dealer::to_one(sender, fault, &wanted);
+        let (progress, milestones) = (Progress::of(None), Milestones::new(1, 1));
+        let format = TextFormat { sizes: Sizes::USUAL, columns: None };
+        let survey = Arc::new(Survey::for_run(Vec::new(), (None, None), None));
+        steps(&mut FollowedPath::new(log, &format, None, &milestones, survey), &mut dealer, &progress);
+        let lines = messages.try_iter().map(|message| match message {
+            DealerMessage::Chunk(chunk) => chunk.lines.iter().filter(|byte| **byte == b'\n').count(),
+            _ => 0,
+        });
+        lines.sum()
+    }
+
+    fn text(of: &str, lines: std::ops::Range<usize>) -> String {
+        lines.map(|line| format!("{of} {line}\n")).collect()
+    }
+
     // Refutes files that are passed over, since the one before them was found under a name that it has no more: the process
     // was stopped in between, and the log was rotated.
     #[test]
@@ -305,36 +328,51 @@ mod tests {
         for is_packed in [false, true] {
             let place = Place::new("between");
             let [log, first, second] = ["a.log", "a.log.1", "a.log.2"].map(|name| place.path(name));
-            let text = |of: &str, lines: usize| -> String {
-                (0..lines).map(|line| format!("{of} {line}\n")).collect()
-            };
-            let (sender, messages) = crossbeam_channel::unbounded();
-            let wanted = Arc::new(());
-            let mut dealer =
-                Dealer::to_one(sender, SourceFault::new("a.log".into(), (0, false), false), &wanted);
-            let (progress, milestones) = (Progress::of(None), Milestones::new(1, 1));
-            let format = TextFormat { sizes: Sizes::USUAL, columns: None };
-            let survey = Arc::new(Survey::for_run(Vec::new(), (None, None), None));
-            let mut files = FollowedPath::new(&log, &format, None, &milestones, survey);
-            place.write("a.log", text("one", 300));
-            assert!(files.read(Duration::ZERO, &mut dealer, &progress).is_ok());
-            fs::rename(&log, &first).unwrap();
-            let newest = Reference::of("", &first).unwrap();
-            // Two rotations.
-            fs::rename(&first, &second).unwrap();
-            place.write("a.log.1", text("two", 10));
-            if is_packed {
-                place.write("a.log.2.gz", packed(Packing::Gzip, text("one", 300).as_bytes()));
-                fs::remove_file(&second).unwrap();
-            }
-            place.write("a.log", text("three", 10));
-            let doubts = files.between(&log, Some(&newest), None, (&mut dealer, &progress));
-            assert_eq!(doubts.ok(), Some(Vec::new()), "{is_packed}");
-            let lines = messages.try_iter().map(|message| match message {
-                DealerMessage::Chunk(chunk) => chunk.lines.iter().filter(|byte| **byte == b'\n').count(),
-                _ => 0,
+            let lines = follow(&log, |files, dealer, progress| {
+                place.write("a.log", text("one", 0..300));
+                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                fs::rename(&log, &first).unwrap();
+                let newest = Reference::of("", &first).unwrap();
+                // Two rotations.
+                fs::rename(&first, &second).unwrap();
+                place.write("a.log.1", text("two", 0..10));
+                if is_packed {
+                    place.write("a.log.2.gz", packed(Packing::Gzip, text("one", 0..300).as_bytes()));
+                    fs::remove_file(&second).unwrap();
+                }
+                place.write("a.log", text("three", 0..10));
+                let doubts = files.between(&log, Some(&newest), None, (dealer, progress));
+                assert_eq!(doubts.ok(), Some(Vec::new()), "{is_packed}");
             });
-            assert_eq!(lines.sum::<usize>(), 310, "{is_packed}");
+            assert_eq!(lines, 310, "{is_packed}");
+        }
+    }
+
+    // Refutes an input gap for a log that is rotated and packed after it was listed, with lines that are read afterwards.
+    #[test]
+    fn a_log_that_is_packed_meanwhile_is_no_doubt() {
+        for read in [20, 300] {
+            let place = Place::new("between-packed");
+            let [log, first, second] = ["a.log", "a.log.1", "a.log.2"].map(|name| place.path(name));
+            let lines = follow(&log, |files, dealer, progress| {
+                place.write("a.log", text("one", 0..10));
+                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                fs::rename(&log, &first).unwrap();
+                place.write("a.log", text("two", 0..read));
+                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                let newest = Reference::of("", &first).unwrap();
+                place.append("a.log", text("two", read..400));
+                fs::rename(&first, &second).unwrap();
+                place.write("a.log.1.gz", packed(Packing::Gzip, text("two", 0..400).as_bytes()));
+                fs::remove_file(&log).unwrap();
+                let doubts = files.between(&log, Some(&newest), None, (dealer, progress));
+                assert_eq!(doubts.ok(), Some(Vec::new()), "{read}");
+                place.write("a.log", text("three", 0..5));
+                for _ in 0..2 {
+                    assert!(files.read(Duration::ZERO, dealer, progress).is_ok_and(|found| found.is_whole));
+                }
+            });
+            assert_eq!(lines, 10 + 400 + 5, "{read}");
         }
     }
 }

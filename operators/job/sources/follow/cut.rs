@@ -63,7 +63,7 @@ impl FollowedPath<'_> {
         self.copies(log).new.into_iter().any(|copy| match file.content.compare(&copy) {
             // One that cannot be read is in the making, or has another name: the plain one lies beside it.
             Ok(Comparison::Continues(rest)) => {
-                file.goes_on_with(rest).is_ok_and(|goes_on| !goes_on)
+                file.goes_on_with(rest).is_ok_and(|goes_on| goes_on == Some(false))
                     && self.is_known_text(file, &copy).is_ok_and(|is_known| !is_known)
             }
             _ => false,

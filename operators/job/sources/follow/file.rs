@@ -214,14 +214,14 @@ impl FollowedFile {
         Ok(io::copy(&mut rest.take(left + 1), &mut io::sink())? > left)
     }
 
-    /// Returns true if it has these bytes behind what was read, to their end.
-    pub(super) fn goes_on_with(&self, mut rest: impl Read) -> io::Result<bool> {
-        let Some((file, _)) = self.now()? else { return Ok(true) };
+    /// Returns true if it has these bytes behind what was read, to their end; `None` if it is gone.
+    pub(super) fn goes_on_with(&self, mut rest: impl Read) -> io::Result<Option<bool>> {
+        let Some((file, _)) = self.now()? else { return Ok(None) };
         let mut own = Positioned::at(&file, self.content.length());
         loop {
             let part = prefix(&mut rest, 64 << 10)?;
             if part.is_empty() || prefix(&mut own, part.len())? != part {
-                return Ok(part.is_empty());
+                return Ok(Some(part.is_empty()));
             }
         }
     }

@@ -229,6 +229,8 @@ impl FollowedPath<'_> {
         let mut all = ChangedPositions::new();
         if !self.has_reported && self.sure.is_empty() {
             all.extend(self.reported.iter().map(|(name, position)| (name.clone(), Some(position.write()))));
+            let passed = self.reported_passed.iter();
+            all.extend(passed.map(|(name, position)| (name.clone(), Some(passed_entry(position)))));
             self.sure.extend(self.reported.iter().map(|(name, position)| (name.clone(), position.has_lines)));
         }
         // The windows that overlap a gap may close in another life.

@@ -40,8 +40,14 @@ impl Life {
         }
         self.followed.checkpoint().unwrap();
         self.kept.append(&mut self.followed.found);
-        let positions = self.followed.positions.clone();
-        self.followed = Followed::resumed(&self.log.source(self.path), &Arc::default(), 2, positions);
+        let resumed = |followed: &Followed| {
+            let positions = followed.positions.clone();
+            Followed::resumed(&self.log.source(self.path), &Arc::default(), 2, positions)
+        };
+        // A life that ends before any window has left: the next one reads all of its lines again.
+        let mut short = resumed(&self.followed);
+        short.begin().unwrap();
+        self.followed = resumed(&short);
         self.followed.settle().unwrap();
     }
 }
