@@ -21,6 +21,8 @@ pub struct Head<'a> {
     pub id: &'a str,
     /// The promise and the cost: see [`Promise::briefly`](crate::accounting::Promise::briefly).
     pub promise: &'a str,
+    /// The spans of windows that a total leaves out, as a list in JSON; empty where there are none. It is copied as it is.
+    pub gaps: &'a str,
 }
 
 /// An answer that can be released as text.
@@ -37,7 +39,7 @@ pub struct Head<'a> {
 /// let prepared = Gaussian::rho(0.01).prepare(&visitors)?;
 /// let answer = prepared.draw(prepared.tally(), None, &mut NoiseSource::from_os()?).answer;
 /// let promise = Promise::Lifetime.briefly(prepared.cost(), in_words);
-/// let line = answer.lines(&Head { release: "visitors", window: "null", id: "5f", promise: &promise });
+/// let line = answer.lines(&Head { release: "visitors", window: "null", id: "5f", promise: &promise, gaps: "" });
 /// assert!(line.starts_with(r#"{"release":"visitors","window":null,"key":"/","value":"#));
 /// assert!(line.ends_with(r#","id":"5f","promise":"lifetime, a person, rho 0.01"}"#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -64,7 +66,8 @@ pub trait ReleaseLines {
 /// from 0. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
 /// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above
 /// the least of an unbiased mean ([`Noised::over_bound`]). A running total says `"total":"so far"` or
-/// `"total":"last 24"` before its confidence, and by which strategy it is noised. A stable mean says
+/// `"total":"last 24"` before its confidence, with `"gaps":[{..}]` where it leaves out windows that were skipped, and by which
+/// strategy it is noised. A stable mean says
 /// `"grid"`, the step in which it is released. `"interval_of":"bounded"` says that the interval holds the number
 /// after the contribution bound and the range, which may have left something out; without it they leave nothing
 /// out. Whole numbers are written with all of their digits, also where
@@ -193,6 +196,10 @@ fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<
     let mut text = Vec::new();
     if let Some(of) = &answer.format.of {
         field(&mut text, "total", &**of);
+        if !head.gaps.is_empty() {
+            text.extend_from_slice(b",\"gaps\":");
+            text.extend_from_slice(head.gaps.as_bytes());
+        }
     }
     if answer.format.bounded {
         field(&mut text, "interval_of", "bounded");

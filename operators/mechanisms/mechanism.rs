@@ -105,6 +105,12 @@ pub trait Prepared: Sealed + Send + Sync + 'static {
         state.to_vec()
     }
 
+    /// Returns the number of the last windows that an answer covers, `u64::MAX` for all so far. An answer over several
+    /// windows states those of them that were skipped.
+    fn covers(&self) -> u64 {
+        1
+    }
+
     /// Returns the number of the largest people of a key that it needs, if it needs no others: fewer are then
     /// gathered. Without a number, what the statistic says of everybody.
     fn largest_needed(&self) -> Option<usize> {

@@ -141,6 +141,74 @@ fn windows_in_which_a_pipe_has_no_writer_are_skipped() {
     assert_eq!(scene.charged("job.ledger").0, released.len() as u64);
 }
 
+// Refutes a total over windows that were skipped, as if they had been empty.
+#[test]
+fn totals_state_the_gaps_that_they_cover() {
+    let (scene, from) = scene("visits.pipe");
+    let job = scene.read("job.toml").replace("epsilon = 480", "rho = 490");
+    let (head, _) = job.split_once("[[release]]").unwrap();
+    let release = |name: &str, over: &str, rho: u32| {
+        format!(
+            "[[release]]\nname = \"{name}\"\nevery = \"1s\"\n{over}\ncount = {{}}\nbound = {{ per_key = 1 }}\n\
+             running = true\nnoise = \"gaussian\"\ncost = {{ rho = {rho} }}\n"
+        )
+    };
+    let until_then = format!("until = \"{}\"\nslack", moment(from + 3_600 * SECOND));
+    let head = head.replacen("slack", &until_then, 1);
+    let releases = release("so_far", "", 300) + &release("recent", "over = \"3s\"", 190);
+    scene.write("job.toml", format!("{head}{releases}"));
+    fs::remove_file(scene.at("job.ledger")).unwrap();
+    fs::remove_file(scene.at("job.ledger.key")).unwrap();
+    scene.init();
+    assert!(Command::new("mkfifo").arg(scene.at("visits.pipe")).status().unwrap().success());
+    let (mut written, mut person) = (Written::new(), 0);
+    // In two lives, each with a writer: before, between and after them there was none.
+    for _ in 0..2 {
+        let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+        let mut pipe = OpenOptions::new().write(true).open(scene.at("visits.pipe")).unwrap();
+        pipe.write_all(HEADER.as_bytes()).unwrap();
+        let before = released(&scene);
+        write(&mut pipe, Duration::from_millis(5_300), &mut written, &mut person);
+        until("some windows are released", || released(&scene) >= before + 8);
+        life.signal(Signal::TERM);
+        drop(pipe);
+        assert_eq!(life.end().code, Some(0));
+    }
+    let lines: Vec<Value> =
+        scene.read("releases.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let start = |line: &Value| line["window"]["start"].as_str().unwrap().to_owned();
+    for name in ["so_far", "recent"] {
+        let of: Vec<&Value> = lines.iter().filter(|line| line["release"] == name).collect();
+        let skipped: Vec<String> =
+            of.iter().filter(|line| line["skipped"] == true).map(|line| start(line)).collect();
+        assert!(skipped.len() >= 3, "{skipped:?}");
+        for line in of.iter().filter(|line| !line["value"].is_null()) {
+            let own = start(line);
+            let at: jiff::Timestamp = own.parse().unwrap();
+            let first = match name {
+                "so_far" => from,
+                _ => from.max(at.as_microsecond() - 2 * SECOND),
+            };
+            let covered = skipped.iter().filter(|start| **start < own && **start >= moment(first)).count();
+            let spans = line["gaps"].as_array().map_or(&[][..], Vec::as_slice);
+            let end = |span: &Value, end: &str| span[end].as_str().unwrap().to_owned();
+            let is_within = |skipped: &&String| {
+                spans.iter().any(|span| **skipped >= end(span, "start") && **skipped < end(span, "end"))
+            };
+            let stated = skipped.iter().filter(|start| **start >= moment(first)).filter(is_within).count();
+            assert_eq!(stated, covered, "{line}");
+            assert_eq!(spans.is_empty(), covered == 0, "{line}");
+        }
+        let without = of.iter().filter(|line| !line["value"].is_null() && line["gaps"].is_null()).count();
+        assert_eq!(
+            without > 0,
+            name == "recent",
+            "a total of the last windows passes the gap, one so far never"
+        );
+    }
+    scene.verify("job.ledger");
+}
+
 /// A log that begins with a header.
 fn begun(scene: &Scene) -> File {
     let mut log = OpenOptions::new().create(true).append(true).open(scene.at("visits.csv")).unwrap();

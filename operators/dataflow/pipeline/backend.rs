@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 use super::admission::Admitted;
 use super::aggregation::GroupingKey;
 use super::ledgered::{Ledgered, Pages};
+use super::left_out::LeftOut;
 use super::unit::Person;
 use crate::accounting::{Interval, PrivacyUnit};
 use crate::dataflow::driver::ProcessShared;
@@ -191,6 +192,13 @@ impl<R: Prepared<Answer: ReleaseLines>, P: Person, K: GroupingKey> Sealable for 
             .as_ref()
             .and_then(|before| before.held_for(&*prepared, title.version, (window, &schedule), noise));
         let own = before.filter(|before| before.version == title.version);
+        let (mut left_out, mut gaps) = (LeftOut::default(), String::new());
+        let covered = prepared.covers();
+        if covered > 1 {
+            left_out = own.as_ref().map(|before| before.left_out.clone()).unwrap_or_default();
+            left_out.add(&schedule, own.as_ref().map(|before| before.through), window);
+            gaps = left_out.in_json(&schedule, covered, window);
+        }
         let drawn = prepared.draw(tally, kept.as_deref(), noise);
         // A step leads from the state that was sealed, and not from one that was made of it.
         let step = drawn.step.filter(|_| matches!(kept, Some(Cow::Borrowed(_))));
@@ -202,10 +210,12 @@ impl<R: Prepared<Answer: ReleaseLines>, P: Person, K: GroupingKey> Sealable for 
             through: window.end(),
             mechanism: drawn.state.as_deref(),
             pages,
+            left_out,
         };
         let state = (remembered.mechanism.is_some() || pages.is_some()).then(|| remembered.write());
         let (id, window) = (title.of(window).id().to_string(), rows::window(window));
-        let head = Head { release: title.name.as_str(), window: &window, id: &id, promise: &promise };
+        let head =
+            Head { release: title.name.as_str(), window: &window, id: &id, promise: &promise, gaps: &gaps };
         gate::DrawResult { line: drawn.answer.lines(&head), state, step, note }
     }
 }
@@ -219,10 +229,15 @@ pub(super) struct Remembered<'a> {
     pub(super) through: Time,
     pub(super) mechanism: Option<&'a [u8]>,
     pub(super) pages: Option<Pages>,
+    /// The windows before that have no part in the mechanism's state.
+    pub(super) left_out: LeftOut,
 }
 
 /// The first byte of what is written.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
+
+/// The first byte of what earlier versions of the library have written, without the windows that are left out.
+const WITHOUT_LEFT_OUT: u8 = 2;
 
 /// The place of the mechanism's state in what is written: behind the format, the version, the time, and the
 /// mark and the length of the state.
@@ -260,6 +275,7 @@ impl<'a> Remembered<'a> {
             bytes.extend((part.len() as u64).to_le_bytes());
             bytes.extend(part);
         }
+        bytes.extend(self.left_out.write());
         bytes
     }
 
@@ -267,7 +283,7 @@ impl<'a> Remembered<'a> {
         let odd =
             || Invalid::new("state", InvalidKind::Malformed, "what this version of the library has written");
         let parsed = || -> Option<Remembered<'a>> {
-            let (&FORMAT, rest) = bytes.split_first()? else { return None };
+            let (format @ &(WITHOUT_LEFT_OUT | FORMAT), rest) = bytes.split_first()? else { return None };
             let (version, rest) = rest.split_first_chunk()?;
             let (through, mut rest) = rest.split_first_chunk()?;
             let mut part = || -> Option<Option<&'a [u8]>> {
@@ -284,7 +300,8 @@ impl<'a> Remembered<'a> {
                 None => None,
             };
             let (version, through) = (Digest(*version), Time::from_le_bytes(*through));
-            rest.is_empty().then_some(Remembered { version, through, mechanism, pages })
+            let left_out = LeftOut::read(rest).filter(|_| *format == FORMAT || rest.is_empty())?;
+            Some(Remembered { version, through, mechanism, pages, left_out })
         };
         parsed().ok_or_else(odd)
     }
@@ -292,14 +309,32 @@ impl<'a> Remembered<'a> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     // Refutes a step of a mechanism's state that is applied to other bytes, which would cost its size.
     #[test]
     fn the_state_of_a_mechanism_is_where_its_steps_are_applied() {
         let pages = Pages::read(&[7; 48]);
-        let remembered =
-            Remembered { version: Digest::of(b"version 1"), through: 7, mechanism: Some(b"kept"), pages };
-        assert_eq!(remembered.write().get(MECHANISM_AT..MECHANISM_AT + 4), Some(&b"kept"[..]));
+        let mechanism = Some(&b"kept"[..]);
+        let (version, left_out) =
+            (Digest::of(b"version 1"), LeftOut::read(&[[0; 8], [1; 8]].concat()).unwrap());
+        let written = Remembered { version, through: 7, mechanism, pages, left_out }.write();
+        assert_eq!(written.get(MECHANISM_AT..MECHANISM_AT + 4), mechanism);
+    }
+
+    // Refutes a state that the version before has written and this one refuses.
+    #[test]
+    fn a_state_without_the_windows_that_are_left_out_is_read() {
+        let (version, left_out) = (Digest::of(b"version 1"), LeftOut::default());
+        let mechanism = Some(&b"kept"[..]);
+        let mut written = Remembered { version, through: 7, mechanism, pages: None, left_out }.write();
+        for format in [FORMAT, WITHOUT_LEFT_OUT] {
+            written[0] = format;
+            let read = Remembered::read(&written).unwrap();
+            assert_eq!((read.through, read.mechanism, read.left_out), (7, mechanism, LeftOut::default()));
+        }
+        written.extend([0; 16]);
+        assert!(Remembered::read(&written).is_err(), "it has none");
     }
 }

@@ -35,6 +35,7 @@ mod columns;
 #[cfg(feature = "cli")]
 mod exact;
 mod ledgered;
+mod left_out;
 mod overlap;
 mod panes;
 mod protect;

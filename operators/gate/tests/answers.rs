@@ -135,7 +135,7 @@ impl Sealable for Answer {
         let found = MatchedTotals { matched: 1_000, terms: 0 };
         let version = Interval::new(10, 20).unwrap();
         let drawn = self.bundle.draw(&self.question, found, version, self.opened, state, noise);
-        let head = Head { release: "study", window: "null", id: &self.id, promise: "lifetime" };
+        let head = Head { release: "study", window: "null", id: &self.id, promise: "lifetime", gaps: "" };
         DrawResult { line: drawn.answer.lines(&head), state: drawn.state, step: None, note: None }
     }
 }

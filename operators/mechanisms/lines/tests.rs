@@ -10,6 +10,7 @@ const HEAD: Head<'_> = Head {
     window: r#"{"start":"2026-11-01T00:00:00Z","end":"2026-11-01T00:10:00Z"}"#,
     id: "5f",
     promise: "lifetime, a person, rho 0.01",
+    gaps: "",
 };
 
 fn noise(number: &'static str, kind: &'static str, scale: f64) -> Noised {

@@ -379,7 +379,7 @@ mod tests {
         }
         let promised: Vec<Option<Ranks>> = answer.noise().iter().map(Noised::ranks).collect();
         assert!(promised.iter().all(|ranks| matches!(ranks, Some(Ranks::Within { rank_error: 1.., .. }))));
-        let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
+        let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p", gaps: "" };
         let released = crate::mechanisms::ReleaseLines::lines(&answer, &head);
         let firsts: Vec<&str> =
             released.lines().map(|line| line.split("\"value\"").next().unwrap()).collect();

@@ -292,6 +292,13 @@ impl<K: Key> Prepared for RunningTotals<K> {
         Ok(Some(KeyState::<K>::new(&self.running, public).write(&self.running, false)))
     }
 
+    fn covers(&self) -> u64 {
+        match self.span {
+            TotalSpan::SoFar { .. } => u64::MAX,
+            TotalSpan::Last { windows } => windows,
+        }
+    }
+
     /// Advances the state past windows without a release. Totals so far leave them out; for totals over the
     /// last windows they count as empty, and noise is drawn for as many of them as matter.
     fn passed_by(&self, state: &[u8], windows: u64, noise: &mut NoiseSource) -> Vec<u8> {

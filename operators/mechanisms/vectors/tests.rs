@@ -217,7 +217,7 @@ fn a_line_is_written_for_each_coordinate() {
     let mut exact = prepared.tally();
     (0..4000).for_each(|_| exact.absorb((2, mean.of_one(&[[5, 250]]))));
     let answer = prepared.draw(exact, None, &mut NoiseSource::seeded(1)).answer;
-    let released = answer.lines(&Head { release: "rides", window: "null", id: "5f", promise: "p" });
+    let released = answer.lines(&Head { release: "rides", window: "null", id: "5f", promise: "p", gaps: "" });
     let lines: Vec<serde_json::Value> =
         released.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of: Vec<_> = lines.iter().map(|line| (line["key"].as_u64(), line["of"].as_str())).collect();
@@ -232,7 +232,7 @@ fn a_line_is_written_for_each_coordinate() {
     assert_eq!(clipped(&[(0, 10)], 1).with_coordinates(vec![]).unwrap_err().field(), "of");
     let unnamed = Gaussian::rho(1.0).prepare(&clipped(&[(0, 10), (0, 10)], 1)).unwrap();
     let released = unnamed.draw(unnamed.tally(), None, &mut NoiseSource::seeded(1)).answer;
-    let released = released.lines(&Head { release: "r", window: "null", id: "5f", promise: "p" });
+    let released = released.lines(&Head { release: "r", window: "null", id: "5f", promise: "p", gaps: "" });
     assert!(released.starts_with(r#"{"release":"r","window":null,"key":1,"of":0,"value":"#), "{released}");
 }
 

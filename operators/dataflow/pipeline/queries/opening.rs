@@ -155,7 +155,8 @@ impl<R: ReadyAnswers> Sealable for QueryDraw<R> {
         let state = state.filter(|state| prepared.accepts(state).is_ok());
         let drawn = prepared.draw(&question, found, version, opened, state, noise);
         let (id, window) = (release.id().to_string(), rows::window(release.window));
-        let head = Head { release: release.name.as_str(), window: &window, id: &id, promise: &promise };
+        let head =
+            Head { release: release.name.as_str(), window: &window, id: &id, promise: &promise, gaps: "" };
         gate::DrawResult { line: drawn.answer.lines(&head), state: drawn.state, step: None, note: None }
     }
 }

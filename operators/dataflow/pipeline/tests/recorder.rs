@@ -384,6 +384,10 @@ where
         self.0.inherits(state)
     }
 
+    fn covers(&self) -> u64 {
+        self.0.covers()
+    }
+
     fn passed_by(&self, state: &[u8], windows: u64, noise: &mut NoiseSource) -> Vec<u8> {
         self.0.passed_by(state, windows, noise)
     }

@@ -6,7 +6,7 @@ use crate::mechanisms::queries::Field;
 use crate::mechanisms::{Bound, Head, Range};
 use crate::noise::goodness::size;
 
-const HEAD: Head<'_> = Head { release: "study", window: "null", id: "5f", promise: "lifetime" };
+const HEAD: Head<'_> = Head { release: "study", window: "null", id: "5f", promise: "lifetime", gaps: "" };
 
 fn schema() -> Schema {
     let fields = [Field::number("age"), Field::decimal("price", 2), Field::text("country")];

@@ -221,7 +221,7 @@ impl Monotone for Third {
 // a function of this library.
 #[test]
 fn a_function_of_ones_own_says_whose_word_it_rests_on() {
-    let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
+    let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p", gaps: "" };
     let lines = |released: String| -> Vec<serde_json::Value> {
         released.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
@@ -378,7 +378,7 @@ fn ties_and_ends_and_too_few_people() {
         exact.absorb((0, tops_of(&sure, &vec![77; people as usize])));
         let answer = sure.draw(exact, None, &mut NoiseSource::seeded(3)).answer;
         assert_eq!(answer.cells()[0].1.value, 0);
-        let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p" };
+        let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p", gaps: "" };
         let line = answer.lines(&head);
         assert!(
             line.contains(r#""value":0,"interval":[0,null],"insufficient":true,"interval_of":"bounded","confidence":0.999999999,"#)

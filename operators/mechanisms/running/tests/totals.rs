@@ -143,12 +143,12 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 
 #[test]
 fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
-    let line = |span| {
+    let line = |span, gaps| {
         let prepared = prepare(Keys::public([1]).unwrap(), span, 0.1);
         let drawn: Released = prepared.draw(prepared.tally(), None, &mut NoiseSource::recording(1));
-        drawn.answer.lines(&Head { release: "r", window: "null", id: "5f", promise: "p" })
+        drawn.answer.lines(&Head { release: "r", window: "null", id: "5f", promise: "p", gaps })
     };
-    let so_far = line(SO_FAR);
+    let so_far = line(SO_FAR, "");
     assert!(
         so_far.contains(r#"],"total":"so far","interval_of":"bounded","confidence":0.9,"noise":{"kind":"gaussian","scale":"#),
         "{so_far}"
@@ -157,7 +157,8 @@ fn a_line_says_what_it_is_a_total_of_and_how_it_was_noised() {
         so_far.contains(r#","over_bound":1."#) && so_far.contains(r#","strategy":"square-root"}"#),
         "{so_far}"
     );
-    assert!(line(LAST).contains(r#","total":"last 4","#));
+    assert!(line(LAST, "").contains(r#","total":"last 4","interval_of""#));
+    assert!(line(LAST, "[{}]").contains(r#","total":"last 4","gaps":[{}],"interval_of""#));
 }
 
 // Refutes a state that is read as another's, and bytes that cause a panic or are read in part.

@@ -20,7 +20,7 @@ fn released(records: &[i64], seed: u64) -> String {
     let mut exact = prepared.tally();
     exact.absorb((7, known));
     let answer = prepared.draw(exact, None, &mut NoiseSource::seeded(seed)).answer;
-    answer.lines(&Head { release: "r", window: "null", id: "5f", promise: "p" })
+    answer.lines(&Head { release: "r", window: "null", id: "5f", promise: "p", gaps: "" })
 }
 
 /// Returns nearly normal numbers of this deviation, around this middle.

@@ -148,7 +148,7 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
     assert_eq!(scales.len(), 6);
     assert!(scales[1] > 1000.0 * scales[0], "in its own units, and the price with its point");
     assert!(scales[3] > scales[0] * 1000.0 && scales[2] == scales[5]);
-    let text = answer.lines(&Head { release: "r", window: "null", id: "5f", promise: "p" });
+    let text = answer.lines(&Head { release: "r", window: "null", id: "5f", promise: "p", gaps: "" });
     let lines: Vec<&str> = text.lines().collect();
     let heads = [
         r#""key":"a","of":"price","value":9.9"#,
