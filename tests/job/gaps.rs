@@ -191,9 +191,9 @@ fn totals_state_the_gaps_that_they_cover() {
             };
             let covered = skipped.iter().filter(|start| **start < own && **start >= moment(first)).count();
             let spans = line["gaps"].as_array().map_or(&[][..], Vec::as_slice);
-            let end = |span: &Value, end: &str| span[end].as_str().unwrap().to_owned();
+            let time = |span: &Value, of: &str| span[of].as_str().unwrap().to_owned();
             let is_within = |skipped: &&String| {
-                spans.iter().any(|span| **skipped >= end(span, "start") && **skipped < end(span, "end"))
+                spans.iter().any(|span| **skipped >= time(span, "start") && **skipped < time(span, "end"))
             };
             let stated = skipped.iter().filter(|start| **start >= moment(first)).filter(is_within).count();
             assert_eq!(stated, covered, "{line}");

@@ -301,7 +301,7 @@ mod tests {
     use crate::job::sources::survey::Survey;
     use crate::job::sources::tests::{Place, packed};
 
-    /// Follows a log; the number of lines that were dealt comes last.
+    /// Follows a log through some steps; returns the number of lines that were dealt.
     fn follow(log: &Path, steps: impl FnOnce(&mut FollowedPath<'_>, &mut Dealer, &Arc<Progress>)) -> usize {
         let (sender, messages) = crossbeam_channel::unbounded();
         let (fault, wanted) = (SourceFault::new("a.log".into(), (0, false), false), Arc::new(()));

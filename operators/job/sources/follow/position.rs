@@ -360,12 +360,15 @@ impl FollowedPath<'_> {
             self.sure.remove(&name);
             changed.push((name, None));
         }
-        // The first time, all of them.
-        let of_former = !std::mem::replace(&mut self.has_reported, true);
-        let is_new =
-            |name: &String, position: &FilePosition| of_former || self.reported.get(name) != Some(position);
-        let news = all.iter().filter(|(name, position)| is_new(name, position));
-        changed.extend(news.map(|(name, position)| (name.clone(), Some(position.write()))));
+        // Those of the former run are among the origins.
+        self.has_reported = true;
+        let news = |former: &BTreeMap<String, FilePosition>,
+                    now: &BTreeMap<String, FilePosition>,
+                    entry: fn(&FilePosition) -> Vec<u8>| {
+            let news = now.iter().filter(|(name, position)| former.get(*name) != Some(*position));
+            news.map(|(name, position)| (name.clone(), Some(entry(position)))).collect::<ChangedPositions>()
+        };
+        changed.extend(news(&self.reported, &all, FilePosition::write));
         self.reported = all;
         let passed = self.passed_positions().map(|position| {
             let FileNode { number, born } = position.node;
@@ -374,11 +377,7 @@ impl FollowedPath<'_> {
         let passed: BTreeMap<String, FilePosition> = passed.collect();
         let gone = self.reported_passed.keys().filter(|name| !passed.contains_key(*name));
         changed.extend(gone.map(|name| (name.clone(), None)));
-        let is_new = |name: &String, position: &FilePosition| {
-            of_former || self.reported_passed.get(name) != Some(position)
-        };
-        let news = passed.iter().filter(|(name, position)| is_new(name, position));
-        changed.extend(news.map(|(name, position)| (name.clone(), Some(passed_entry(position)))));
+        changed.extend(news(&self.reported_passed, &passed, passed_entry));
         self.reported_passed = passed;
         changed
     }

@@ -40,6 +40,10 @@ impl Life {
         }
         self.followed.checkpoint().unwrap();
         self.kept.append(&mut self.followed.found);
+        // A copy of the log that ends before them is an input gap: no later place of this life is in it.
+        if step != Step::Copied {
+            self.log.write(3);
+        }
         let resumed = |followed: &Followed| {
             let positions = followed.positions.clone();
             Followed::resumed(&self.log.source(self.path), &Arc::default(), 2, positions)
