@@ -20,7 +20,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::done::DoneFile;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
-use super::new_file::NewFile;
 use super::open::most_open;
 use super::passed::PassedCopy;
 use super::position::FilePosition;
@@ -265,23 +264,7 @@ impl<'a> FollowedPath<'a> {
         self.undecided.retain(|id, _| ids.contains(id));
         // Before the new files: of a log they come first.
         let is_whole = self.read_missed(unseen, dealer, progress)?;
-        for found in new {
-            let place = found.path.display().to_string();
-            let mut decided = self.compare(&found);
-            // Each file once, at most.
-            for _ in 0..self.known.len() {
-                let Ok(NewFile::AfterReading(name)) = &decided else { break };
-                let name = name.clone();
-                self.read_file(&name, u64::MAX, dealer, progress)?;
-                decided = self.compare(&found);
-            }
-            match decided.and_then(|decided| self.add(found, decided)) {
-                // It was renamed or removed since.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(unreadable(&place, &error).into()),
-                Ok(()) => {}
-            }
-        }
+        self.add_new(new, dealer, progress)?;
         let over: Vec<String> =
             self.known.iter().filter(|(_, file)| file.is_over()).map(|(name, _)| name.clone()).collect();
         over.into_iter().for_each(|name| self.finish(&name));

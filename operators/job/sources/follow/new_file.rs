@@ -1,8 +1,10 @@
 //! New files of a path: what each of them is to the files that were read.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::SETTLED;
@@ -11,6 +13,8 @@ use super::file::{FileId, FollowedFile, FoundFile};
 use super::files::{FollowedPath, GENERATION, base_of, name_within};
 use crate::job::rotation::{RotationName, is_rotated, siblings_of};
 use crate::job::sources::bytes::Packing;
+use crate::job::sources::dealer::{Dealer, Progress};
+use crate::job::sources::reader::{ReadStop, unreadable};
 
 /// A file without a known identity.
 pub(super) enum NewFile {
@@ -29,8 +33,58 @@ pub(super) enum NewFile {
 }
 
 impl FollowedPath<'_> {
+    /// Adds new files, of each log the oldest first; one that comes after an undecided file of its log waits for that.
+    pub(super) fn add_new(
+        &mut self,
+        new: Vec<FoundFile>,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<(), ReadStop> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        let done = self.done.iter().map(|done| (&done.name, &done.file));
+        let known: BTreeSet<PathBuf> =
+            self.known.iter().chain(done).map(|(name, file)| self.base(name, &file.path)).collect();
+        let place = |found: FoundFile| {
+            let own = name_within(self.path, &found.path);
+            let (log, age) = self.age(&own, &found.path);
+            // An earlier file of the log may have had the rotated name before: a later one has the next number of the log.
+            let name = if known.contains(&log) { name_within(self.path, &log) } else { own };
+            (log, age, name, found)
+        };
+        let mut new: Vec<_> = new.into_iter().map(place).collect();
+        new.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+        let mut waited_for = None;
+        for (log, _, name, found) in new {
+            if waited_for.as_ref() == Some(&log) {
+                continue;
+            }
+            let place = found.path.display().to_string();
+            let mut decided = self.compare(&found);
+            // Each file once, at most.
+            for _ in 0..self.known.len() {
+                let Ok(NewFile::AfterReading(name)) = &decided else { break };
+                let name = name.clone();
+                self.read_file(&name, u64::MAX, dealer, progress)?;
+                decided = self.compare(&found);
+            }
+            if matches!(decided, Ok(NewFile::Undecided | NewFile::AfterReading(_))) {
+                waited_for = Some(log);
+                continue;
+            }
+            match decided.and_then(|decided| self.add(&name, found, decided)) {
+                // It was renamed or removed since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(unreadable(&place, &error).into()),
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Compares a new file with those that were read.
-    pub(super) fn compare(&mut self, found: &FoundFile) -> io::Result<NewFile> {
+    fn compare(&mut self, found: &FoundFile) -> io::Result<NewFile> {
         let (path, id, length) = (&found.path, found.id, found.length);
         let is_calm = {
             let (known, since) = self.undecided.entry(id).or_insert((length, Instant::now()));
@@ -173,8 +227,8 @@ impl FollowedPath<'_> {
     }
 
     /// Adds a file, unless it holds what was read already.
-    pub(super) fn add(&mut self, mut found: FoundFile, decided: NewFile) -> io::Result<()> {
-        if matches!(decided, NewFile::Undecided | NewFile::AfterReading(_)) || !found.open()? {
+    fn add(&mut self, name: &str, mut found: FoundFile, decided: NewFile) -> io::Result<()> {
+        if !found.open()? {
             return Ok(());
         }
         self.undecided.remove(&found.id);
@@ -192,7 +246,7 @@ impl FollowedPath<'_> {
                     file.move_to(found);
                 }
             }
-            NewFile::Other => _ = self.begin(&name_within(self.path, &found.path), found),
+            NewFile::Other => _ = self.begin(name, found),
         }
         Ok(())
     }

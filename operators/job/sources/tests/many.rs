@@ -162,6 +162,96 @@ fn a_sorted_log_is_in_order_through_every_rotation() {
     }
 }
 
+// Refutes lines of a sorted log that come before earlier ones after short lives that need all lines again: the files that came
+// and were rotated while no run read have the names that earlier ones had, and those of a longer rotation are the older ones.
+#[test]
+fn short_lives_read_a_sorted_log_in_order() {
+    let cases = ["a.log", "a.log*", ""].into_iter();
+    // The number of files that were rotated before the first start, and whether the log is there by then.
+    let all = [(0, true), (2, true), (1, false)];
+    for (path, (before, is_there)) in cases.flat_map(|path| all.map(|case| (path, case))) {
+        if path == "a.log" && !is_there {
+            continue;
+        }
+        let place = Place::new("sorted-lives");
+        let mut written = 0u64;
+        let mut write = |lines: u64| {
+            for _ in 0..lines {
+                written += 1;
+                place.append("a.log", format!("{{\"user\":\"u\",\"at\":{written}}}\n"));
+            }
+            written as usize
+        };
+        let rotate = |files: u32| {
+            for number in (0..files).rev() {
+                let name = |number| if number == 0 { "a.log".into() } else { format!("a.log.{number}") };
+                let [from, to] = [number, number + 1].map(|number| place.path(&name(number)));
+                if from.exists() {
+                    fs::rename(from, to).unwrap();
+                }
+            }
+        };
+        for _ in 0..before {
+            write(2);
+            rotate(9);
+        }
+        if is_there {
+            write(3);
+        }
+        let source = format!(
+            "type = \"jsonl\"\npath = {:?}\norder = \"sorted\"\ntime = {{ field = \"at\", format = \"unix\" }}",
+            place.path(path).to_str().unwrap()
+        );
+        let source = stated(&source, USER);
+        let mut positions = Positions::new();
+        for life in 0..5 {
+            let mut followed = Followed::resumed(&source, &Arc::<Settable>::default(), 2, positions.clone());
+            followed
+                .begin()
+                .unwrap_or_else(|error| panic!("{path:?}, {before}, {is_there}, life {life}: {error}"));
+            assert!(
+                followed.gaps.len() <= usize::from(life == 0),
+                "{path:?}, {before}, {is_there}, life {life}"
+            );
+            positions.clone_from(&followed.positions);
+            drop(followed);
+            // Two rotations at first; each of them leaves a file that no run has seen as the log.
+            for _ in 0..[2, 0, 3, 0, 0][life] {
+                write(2);
+                rotate(9);
+            }
+            write(2);
+        }
+    }
+}
+
+// Refutes lines of a sorted log that are read before those of a file that may be a copy in the making, and is none.
+#[test]
+fn a_sorted_log_waits_for_an_undecided_file_of_it() {
+    for path in ["a.log*", ""] {
+        let place = Place::new("sorted-undecided");
+        let line = |at: u64| format!("{{\"user\":\"u\",\"at\":{at}}}\n");
+        place.write("a.log", line(1).repeat(40));
+        let source = format!(
+            "type = \"jsonl\"\npath = {:?}\norder = \"sorted\"\ntime = {{ field = \"at\", format = \"unix\" }}",
+            place.path(path).to_str().unwrap()
+        );
+        let mut followed = Followed::new(&stated(&source, USER), &Arc::<Settable>::default(), 2);
+        assert_eq!(followed.settle(), Ok(40), "{path:?}");
+        fs::rename(place.path("a.log"), place.path("a.log.2")).unwrap();
+        place.write("a.log.1", line(1));
+        place.write("a.log", line(9));
+        // Through more than one look; it is undecided while it grows.
+        for _ in 0..20 {
+            place.append("a.log.1", line(1));
+            followed.settle_for(Duration::from_millis(10)).unwrap();
+        }
+        place.append("a.log.1", line(5));
+        assert_eq!(followed.settle(), Ok(40 + 21 + 2), "{path:?}");
+        assert_eq!(followed.gaps, [], "{path:?}");
+    }
+}
+
 // Refutes a gap where the oldest of the files that the first run found rotated is removed, though two newer ones are there.
 #[test]
 fn a_file_that_was_rotated_before_the_first_start_may_go() {
