@@ -166,8 +166,8 @@ pub(super) fn settle(connection: &Connection, path: &Path) -> Result<(), LedgerE
 pub(super) fn before_commit(path: &Path, error: rusqlite::Error) -> LedgerError {
     use rusqlite::ErrorCode as Code;
     let kind = match error.sqlite_error_code() {
+        _ if is_damage(&error) => LedgerErrorKind::Doubt,
         Some(Code::DatabaseBusy | Code::DatabaseLocked) => LedgerErrorKind::Busy,
-        Some(Code::NotADatabase | Code::DatabaseCorrupt) => LedgerErrorKind::Doubt,
         Some(Code::SystemIoFailure | Code::DiskFull | Code::ReadOnly | Code::FileLockingProtocolFailed) => {
             LedgerErrorKind::Unknown
         }
@@ -176,6 +176,14 @@ pub(super) fn before_commit(path: &Path, error: rusqlite::Error) -> LedgerError 
         None => LedgerErrorKind::Doubt,
     };
     LedgerError::new(kind, described(path, &error)).caused_by(error)
+}
+
+/// Returns true if the file is torn, or no database.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode as Code;
+    // An unknown number in the header has no code of its own.
+    matches!(error.sqlite_error_code(), Some(Code::NotADatabase | Code::DatabaseCorrupt))
+        || error.to_string().starts_with("unsupported file format")
 }
 
 /// Converts an error of a commit: the rows may be there when the file is opened again, whatever the error.
@@ -187,7 +195,7 @@ pub(super) fn at_commit(path: &Path, error: rusqlite::Error) -> LedgerError {
 fn described(path: &Path, error: &rusqlite::Error) -> String {
     use rusqlite::ErrorCode as Code;
     let advice = match error.sqlite_error_code() {
-        Some(Code::NotADatabase | Code::DatabaseCorrupt) => {
+        _ if is_damage(error) => {
             "it is torn, or no ledger; bring back the newest copy, or see `discreet ledger repair`"
         }
         Some(Code::DiskFull) => "its disk is full; make room, and start again",
@@ -208,7 +216,26 @@ fn described(path: &Path, error: &rusqlite::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    // Refutes a header with an unknown number in it that is taken for a refusal by a sound file.
+    #[test]
+    fn an_unknown_format_of_the_file_is_damage() {
+        let directory = std::env::temp_dir().join(format!("discreet-format-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("test.ledger");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE one (two)").unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        // The number of the schema's format, of which 4 is the last.
+        bytes[47] = 20;
+        std::fs::write(&path, bytes).unwrap();
+        let error = Connection::open(&path).unwrap().execute_batch("SELECT two FROM one").unwrap_err();
+        let error = before_commit(&path, error);
+        assert_eq!(error.kind(), LedgerErrorKind::Doubt);
+        assert!(error.to_string().contains("bring back the newest copy"), "{error}");
+        std::fs::remove_dir_all(directory).unwrap();
+    }
 
     #[test]
     fn libraries_that_lose_commits_are_refused() {

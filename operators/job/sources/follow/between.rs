@@ -244,7 +244,8 @@ impl FollowedPath<'_> {
         Ok(found)
     }
 
-    /// Reads rotated files of a log to their ends, unless they are copies of what was read.
+    /// Reads rotated files of a log to their ends, unless they are copies of what was read. What a log without a line gets
+    /// comes after them.
     fn read_between(
         &mut self,
         log: &Path,
@@ -252,7 +253,16 @@ impl FollowedPath<'_> {
         doubts: &mut Vec<String>,
         (dealer, progress): (&mut Dealer, &Arc<Progress>),
     ) -> Result<(), ReadStop> {
+        let mut empty = self.empty_log(log);
+        let mut is_later = false;
         for (path, id) in files {
+            // By what it has itself, a copy of that is known.
+            if Content::begins(&path, log).unwrap_or(false)
+                && let Some(name) = empty.take()
+            {
+                let name = if is_later { self.begin_later(name) } else { name };
+                self.read_file(&name, u64::MAX, dealer, progress)?;
+            }
             let lost = |error: io::Error| unreadable(&path.display().to_string(), &error);
             let likeness = self.likeness(log, &path).map_err(lost)?;
             let facts = fs::metadata(&path).map_err(lost)?;
@@ -275,6 +285,7 @@ impl FollowedPath<'_> {
                 Likeness::None | Likeness::Empty => {}
             }
             let name = self.begin(&name_within(self.path, log), file);
+            is_later = true;
             let Some(followed) = self.known.get_mut(&name) else { continue };
             followed.is_listed = false;
             if Packing::of(&path) == Packing::Plain {
@@ -283,6 +294,9 @@ impl FollowedPath<'_> {
                 followed.read_copy(bytes::of_file(&path, progress).map_err(lost)?, dealer)?;
                 self.finish(&name);
             }
+        }
+        if let Some(name) = empty.filter(|_| is_later) {
+            self.begin_later(name);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::POLL_INTERVAL;
 use super::content::{Comparison, prefix};
@@ -86,6 +87,7 @@ impl FollowedPath<'_> {
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<(), ReadStop> {
+        let began = SystemTime::now();
         let Some(mut file) = self.known.remove(name) else { return Ok(()) };
         if file.is_packed() {
             // Nothing is cut that is packed: it is another file, which may hold what was read of its log.
@@ -130,7 +132,9 @@ impl FollowedPath<'_> {
         }
         // It was renamed as well, and may have been packed and read under that name.
         if is_listed || !self.has_text_of(&found).map_err(|error| unreadable(&base, &error))? {
-            self.begin(&base, found);
+            let name = self.begin(&base, found);
+            // It may be cut again before it is read.
+            self.known.get_mut(&name).into_iter().for_each(|file| file.untouched_at = began);
         }
         Ok(())
     }

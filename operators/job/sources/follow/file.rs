@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::content::{Content, Positioned, prefix};
 use super::passed::Trail;
 use super::position::{FileNode, FilePosition};
-use super::{SETTLED, position};
+use super::{SETTLED, TICK, position};
 pub(super) use catch_up::Caught;
 use catch_up::TORN;
 
@@ -83,7 +83,7 @@ pub(super) struct FollowedFile {
     pub(super) is_listed: bool,
     /// True for the file that had the name of its log at the last look, and for the last one of a log that was away then.
     pub(super) is_log: bool,
-    /// True if the last look has found it changed since it was read, and the time at which one last found it unchanged.
+    /// True if the last look has found it changed since it was begun or read, and the time at which one last found it unchanged.
     pub(super) is_touched: bool,
     pub(super) untouched_at: SystemTime,
     /// True if it was cut and written anew, though it begins with what was read.
@@ -283,7 +283,12 @@ impl FollowedFile {
     pub(super) fn look(&mut self, path: &Path, facts: &Metadata) {
         self.is_listed = true;
         self.path = path.to_owned();
-        self.is_touched = self.written.is_some() && self.written != facts.modified().ok();
+        let changed = facts.modified().ok();
+        self.is_touched = match self.written {
+            Some(written) => changed != Some(written),
+            // It was begun, and has not been read yet.
+            None => changed >= self.untouched_at.checked_sub(TICK),
+        };
         if !self.is_touched {
             self.untouched_at = SystemTime::now();
         }

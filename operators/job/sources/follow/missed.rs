@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::TICK;
 use super::content::{Comparison, prefix};
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, is_named_by};
@@ -23,9 +24,6 @@ use crate::job::sources::reader::ReadStop;
 
 /// The time without a look within which several rotations may have come, and the files of all but the last be gone.
 pub(super) const LONG: Duration = Duration::from_secs(1);
-
-/// The step in which a file system counts time, at most.
-const TICK: Duration = Duration::from_millis(20);
 
 /// A log whose file has another name, or none, since the last look.
 struct RenamedLog {
@@ -121,8 +119,10 @@ impl FollowedPath<'_> {
         }
         let mut doubts = Vec::new();
         for (name, log, since) in due {
-            // With what it has itself, the copies of that are known.
-            self.read_file(&name, u64::MAX, dealer, progress)?;
+            // Under a rotated name, it may come before others; with what it has itself, the copies of that are known.
+            if self.empty_log(&log).is_none_or(|empty| empty != name) {
+                self.read_file(&name, u64::MAX, dealer, progress)?;
+            }
             let since = nanoseconds(since.checked_sub(TICK).unwrap_or(since));
             let read = |files: &mut Self| files.read_changed_since(&log, since, (dealer, progress));
             doubts.extend(self.steadily(std::slice::from_ref(&log), read)?);

@@ -45,6 +45,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// A file that is written at once has not grown for this part of the patience.
 const SETTLED: u32 = 60;
 
+/// The step in which a file system counts time, at most.
+const TICK: Duration = Duration::from_millis(20);
+
 /// Reads the content of a path's files, and then the data that is appended, until no worker wants more.
 pub(super) fn follow_files(
     mut files: FollowedPath<'_>,

@@ -69,15 +69,20 @@ impl FollowedPath<'_> {
                 self.read_file(&name, u64::MAX, dealer, progress)?;
                 decided = self.compare(&found);
             }
+            // What a log without a line gets comes after it, unless it is a copy of that.
+            let empty = self.empty_log(&log).filter(|_| found.path != log);
             if matches!(decided, Ok(NewFile::Undecided | NewFile::AfterReading(_))) {
+                // It is found again.
+                empty.map(|empty| self.known.remove(&empty));
                 waited_for = Some(log);
                 continue;
             }
+            let empty = empty.filter(|_| matches!(decided, Ok(NewFile::Other)));
             match decided.and_then(|decided| self.add(&name, found, decided)) {
                 // It was renamed or removed since.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(unreadable(&place, &error).into()),
-                Ok(()) => {}
+                Ok(()) => _ = empty.map(|empty| self.begin_later(empty)),
             }
         }
         Ok(())
@@ -112,15 +117,16 @@ impl FollowedPath<'_> {
             if !has_its_name && !is_sibling {
                 continue;
             }
-            if !file.has_lines {
-                if is_sibling && file.has_more()? {
-                    return Ok(NewFile::AfterReading(name.clone()));
-                }
-                continue;
-            }
             // To unpack it again with each block that is added would take all of the time.
             if is_sibling && Packing::of(path) != Packing::Plain && !is_settled {
                 return Ok(NewFile::Undecided);
+            }
+            if !file.has_lines {
+                // What came to a log without a line came after another file, unless that is a copy of it.
+                if is_sibling && file.has_more()? && (!file.is_log || Content::begins(path, &file.path)?) {
+                    return Ok(NewFile::AfterReading(name.clone()));
+                }
+                continue;
             }
             match file.content.compare(path)? {
                 // The next log may begin with what was read of the one before, as long as that is little.
@@ -249,6 +255,23 @@ impl FollowedPath<'_> {
             NewFile::Other => _ = self.begin(name, found),
         }
         Ok(())
+    }
+
+    /// The file that has the name of a log and no line.
+    pub(super) fn empty_log(&self, log: &Path) -> Option<String> {
+        let id = FileId::of(&fs::metadata(log).ok()?);
+        let mut known = self.known.iter();
+        known
+            .find(|(_, file)| file.id == id && !file.has_lines && !file.is_packed())
+            .map(|(name, _)| name.clone())
+    }
+
+    /// Begins a file without a line again, after those that have come since; returns its name.
+    pub(super) fn begin_later(&mut self, name: String) -> String {
+        let Some(mut file) = self.known.remove(&name) else { return name };
+        let later = self.begin(base_of(&name), file.give_up());
+        self.known.get_mut(&later).into_iter().for_each(|begun| begun.untouched_at = file.untouched_at);
+        later
     }
 
     /// Begins a file from its start; returns its name.

@@ -233,6 +233,15 @@ impl FollowedPath<'_> {
             all.extend(passed.map(|(name, position)| (name.clone(), Some(passed_entry(position)))));
             self.sure.extend(self.reported.iter().map(|(name, position)| (name.clone(), position.has_lines)));
         }
+        // Files without a line that are gone, or that have been [begun again](FollowedPath::begin_later).
+        let done = |name: &String| self.done.iter().any(|done| done.name == *name);
+        let is_there = |name: &String| self.known.contains_key(name) || done(name);
+        let empty = self.sure.iter().filter(|(name, had_lines)| !**had_lines && !is_there(name));
+        let empty: Vec<String> = empty.map(|(name, _)| name.clone()).collect();
+        for name in empty {
+            self.sure.remove(&name);
+            all.push((name, None));
+        }
         // The windows that overlap a gap may close in another life.
         let news = self.gap_spans.iter().skip(self.reported_gaps).map(|span| gap_entry(*span));
         all.extend(news.map(|(name, span)| (name, Some(span))));
@@ -352,14 +361,6 @@ impl FollowedPath<'_> {
         let is_empty = |name: &String| self.known.get(name).is_some_and(|file| !file.has_lines);
         let gone = self.reported.keys().filter(|name| !all.contains_key(*name) && !is_empty(name));
         let mut changed: ChangedPositions = gone.map(|name| (name.clone(), None)).collect();
-        let done = |name: &String| self.done.iter().any(|done| done.name == *name);
-        let is_there = |name: &String| self.known.contains_key(name) || done(name);
-        let empty = self.sure.iter().filter(|(name, had_lines)| !**had_lines && !is_there(name));
-        let empty: Vec<String> = empty.map(|(name, _)| name.clone()).collect();
-        for name in empty {
-            self.sure.remove(&name);
-            changed.push((name, None));
-        }
         // Those of the former run are among the origins.
         self.has_reported = true;
         let news = |former: &BTreeMap<String, FilePosition>,

@@ -203,7 +203,10 @@ impl FollowedPath<'_> {
                 log.newest = Some((generation, Reference { name: name.clone(), id, changed }));
             }
             self.go_on(name.clone(), &position, found, dealer)?;
-            self.read_file(&name, u64::MAX, dealer, progress)?;
+            // What a log without a line has by now came after the files that are still to be found.
+            if position.has_lines || !is_base {
+                self.read_file(&name, u64::MAX, dealer, progress)?;
+            }
         }
         self.order_done();
         let mut doubts = Vec::new();

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 
 use super::following::Followed;
-use super::log::{Beginning, Log, line};
+use super::log::{Beginning, Log, PATHS, line};
 use super::*;
 
 /// The time at which a run first sees the copy.
@@ -98,6 +98,27 @@ fn a_copy_of_the_beginning_is_passed_over_after_the_cut() {
         assert_eq!(life.followed.gaps, [], "{case}: {:?}", life.followed.warnings);
         life.followed.found.append(&mut life.kept);
         assert_eq!(life.log.check(&[life.followed]), Ok(()), "{case}");
+    }
+}
+
+// Refutes lines that came between two cuts of a log and are read by nobody: the first cut was noticed, and the log was cut again
+// before the next look.
+#[test]
+fn a_log_that_is_cut_twice_is_read_whatever_the_time_between() {
+    for path in PATHS {
+        let mut log = Log::new("cut-twice");
+        let mut followed = log.follow(path);
+        for time in (10..250).step_by(20) {
+            log.write(200);
+            followed.settle().unwrap();
+            log.copy_and_cut();
+            followed.settle_for(Duration::from_millis(time)).unwrap();
+            log.write(100);
+            log.copy_and_cut();
+        }
+        followed.settle().unwrap();
+        assert_eq!(followed.gaps, [], "{path:?}: {:?}", followed.warnings);
+        assert_eq!(log.check(std::slice::from_ref(&followed)), Ok(()), "{path:?}");
     }
 }
 

@@ -225,6 +225,70 @@ fn short_lives_read_a_sorted_log_in_order() {
     }
 }
 
+// Refutes lines of a sorted log that was empty at the last look, or when its run was stopped, that come before those of a copy:
+// the log was cut once more since, and written again.
+#[test]
+fn a_sorted_log_that_was_empty_comes_after_its_copies() {
+    let cases = PATHS.into_iter().flat_map(|path| [true, false].map(|is_up| (path, is_up)));
+    for ((path, is_up), own) in cases.flat_map(|case| [0, 1, 3].map(|own| (case, own))) {
+        let place = Place::new("sorted-empty");
+        let mut written = 0;
+        let mut write = |lines: u64| {
+            for _ in 0..lines {
+                written += 1;
+                place.append(
+                    "a.log",
+                    format!("{{\"user\":\"u\",\"at\":{written},\"pad\":\"{:1500}\"}}\n", ""),
+                );
+            }
+            written as usize
+        };
+        let copy_and_cut = || {
+            for number in [2, 1] {
+                let of = |number: u32| place.path(&format!("a.log.{number}"));
+                if of(number).exists() {
+                    fs::rename(of(number), of(number + 1)).unwrap();
+                }
+            }
+            fs::copy(place.path("a.log"), place.path("a.log.1")).unwrap();
+            place.write("a.log", "");
+        };
+        let source = format!(
+            "type = \"jsonl\"\npath = {:?}\norder = \"sorted\"\ntime = {{ field = \"at\", format = \"unix\" }}",
+            place.path(path).to_str().unwrap()
+        );
+        let source = stated(&source, USER);
+        let case = format!("{path:?}, {is_up}, {own}");
+        write(20);
+        let resumed = |positions| Followed::resumed(&source, &Arc::default(), 2, positions);
+        let mut followed = resumed(Positions::new());
+        followed.settle().unwrap();
+        copy_and_cut();
+        followed.settle().unwrap();
+        if !is_up {
+            followed.begin().unwrap();
+            let positions = followed.positions.clone();
+            drop(followed);
+            write(1);
+            copy_and_cut();
+            let all = write(own);
+            followed = resumed(positions);
+            assert_eq!(followed.settle(), Ok(all), "{case}");
+        } else {
+            write(1);
+            copy_and_cut();
+            let all = write(own);
+            assert_eq!(followed.settle(), Ok(all), "{case}");
+        }
+        for life in 0..3 {
+            let all = write(2);
+            followed.begin().unwrap_or_else(|error| panic!("{case}, life {life}: {error}"));
+            assert_eq!((followed.found.len(), &followed.gaps[..]), (all, &[][..]), "{case}, life {life}");
+            followed = resumed(followed.positions.clone());
+        }
+    }
+}
+
 // Refutes lines of a sorted log that are read before those of a file that may be a copy in the making, and is none.
 #[test]
 fn a_sorted_log_waits_for_an_undecided_file_of_it() {
