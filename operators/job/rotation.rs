@@ -126,7 +126,7 @@ pub(super) fn siblings_of(path: &Path) -> Vec<PathBuf> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else { return Vec::new() };
     let mut siblings: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter_map(|entry| Some(path.with_file_name(entry.ok()?.file_name())))
         .filter(|sibling| is_rotated(path, sibling) && sibling.is_file())
         .collect();
     siblings.sort();

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -215,6 +215,55 @@ fn begun(scene: &Scene) -> File {
     let mut log = OpenOptions::new().create(true).append(true).open(scene.at("visits.csv")).unwrap();
     log.write_all(HEADER.as_bytes()).unwrap();
     log
+}
+
+// Refutes a number of a window of which a file had lines that was rotated before the first start, and that the path does not
+// name; and a gap where the path names it, where it has no such lines, or where it is a copy.
+#[test]
+fn a_file_that_was_rotated_before_the_first_start_is_a_gap_where_nobody_reads_it() {
+    for (path, beside, is_gap) in [
+        ("visits.csv", "visits.csv.1", true),
+        ("visits.csv", "visits.csv.old", false),
+        ("visits.csv*", "visits.csv.1", false),
+        ("visits.csv", "before", false),
+        ("visits.csv", "copy", false),
+    ] {
+        let (scene, from) = scene(path);
+        let (mut written, mut person) = (Written::new(), 0);
+        let mut log = begun(&scene);
+        write(&mut log, Duration::from_millis(700), &mut written, &mut person);
+        match beside {
+            "before" => {
+                fs::copy(scene.at("visits.csv"), scene.at("visits.csv.1")).unwrap();
+                let mut rotated = OpenOptions::new().append(true).open(scene.at("visits.csv.1")).unwrap();
+                rotated.write_all(line(person, from - 9 * SECOND, PAGES[0]).as_bytes()).unwrap();
+                rotated.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+            }
+            "copy" => _ = fs::copy(scene.at("visits.csv"), scene.at("visits.csv.1")).unwrap(),
+            name => {
+                fs::rename(scene.at("visits.csv"), scene.at(name)).unwrap();
+                if name.ends_with("old") {
+                    written.clear();
+                }
+                log = begun(&scene);
+            }
+        }
+        let rotated = moment(now() / SECOND * SECOND);
+        let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+        write(&mut log, Duration::from_millis(3_000), &mut written, &mut person);
+        let last = written.keys().next_back().unwrap().0.clone();
+        until("the last window has left", || {
+            scene.read("releases.jsonl").contains(&format!("\"start\":\"{last}\""))
+        });
+        life.signal(Signal::TERM);
+        let said = life.end();
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let (skipped, released) = compared(&scene, &written);
+        assert_eq!(!skipped.is_empty(), is_gap, "{path}, {beside}: {skipped:?}, {said:?}");
+        assert_eq!(said.err.contains("rotated before the first start"), is_gap, "{path}, {beside}: {said:?}");
+        assert!(skipped.iter().all(|start| *start <= rotated), "{skipped:?}");
+        assert!(released.contains(&last), "{path}, {beside}: {released:?}");
+    }
 }
 
 // Refutes a number of a window that has ended and takes late records, of which a file had some that came and went while the

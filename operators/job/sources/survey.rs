@@ -174,6 +174,11 @@ impl Survey {
         from.is_none_or(|from| from <= time) && until.is_none_or(|until| time < until)
     }
 
+    /// Returns true if the first window begins before a time; false where the job does not state when.
+    pub(super) fn begins_by(&self, time: Time) -> bool {
+        self.span.0.is_some_and(|from| from <= time)
+    }
+
     /// Records the time of a record.
     #[inline]
     pub(super) fn record_time(&self, time: Time) {

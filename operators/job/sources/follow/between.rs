@@ -21,7 +21,7 @@ use crate::job::sources::reader::{ReadStop, unreadable};
 
 /// The likeness of a rotated file to those that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Likeness {
+pub(super) enum Likeness {
     /// It holds other lines.
     None,
     /// It holds no line, and may get some.
@@ -168,7 +168,7 @@ impl FollowedPath<'_> {
 
     /// Returns the files of these that no position has and that the path does not name; not those that are the packed
     /// half of a pair.
-    fn unread(&self, mut paths: Vec<PathBuf>) -> Result<Vec<(PathBuf, Metadata)>, SourceError> {
+    pub(super) fn unread(&self, mut paths: Vec<PathBuf>) -> Result<Vec<(PathBuf, Metadata)>, SourceError> {
         let there: BTreeSet<PathBuf> = present(self.path)?.into_iter().collect();
         paths.sort();
         let all: BTreeSet<&PathBuf> = paths.iter().collect();
@@ -197,7 +197,7 @@ impl FollowedPath<'_> {
     }
 
     /// Compares a file with those that were read, and with the one that has the name of the log.
-    fn likeness(&self, log: &Path, path: &Path) -> io::Result<Likeness> {
+    pub(super) fn likeness(&self, log: &Path, path: &Path) -> io::Result<Likeness> {
         let beginning = Content::beginning(path)?;
         // It has no record.
         if beginning.length() == 0 || self.format.columns.is_some() && beginning.is_one_line() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::POLL_INTERVAL;
-use super::content::{Comparison, prefix};
+use super::content::{Comparison, Content, Positioned, prefix};
 use super::file::{FileId, FollowedFile, FoundFile};
 use super::files::{FollowedPath, base_of};
 use super::missed::LONG;
@@ -201,10 +201,19 @@ impl FollowedPath<'_> {
         Ok(false)
     }
 
-    /// Returns true if another file was read that has all of the text of this one.
+    /// Returns true if another file was read, or will be, that has all of the text of this one.
     fn has_text_of(&self, found: &FoundFile) -> io::Result<bool> {
         let Some(open) = found.opened() else { return Ok(false) };
         let length = open.metadata()?.len();
+        let has_it = |path: &Path| -> io::Result<bool> {
+            let mut text = Positioned::at(open, 0);
+            Ok(Content::is_prefix(path, &mut text)? && prefix(&mut text, 1)?.is_empty())
+        };
+        let mut unread = self.known.values().filter(|file| file.is_packed() && !file.has_lines);
+        // One that cannot be read is gone, or has another name.
+        if length > 0 && unread.any(|file| has_it(&file.path).unwrap_or(false)) {
+            return Ok(true);
+        }
         let done = self.done.iter().map(|done| &done.file);
         for file in self.known.values().chain(done).filter(|file| file.has_lines && file.id != found.id) {
             if file.content.length() == length && file.content.is_of(open)? {

@@ -13,6 +13,7 @@ mod content;
 mod copies;
 mod cut;
 mod done;
+mod earlier;
 mod file;
 mod files;
 mod found;
@@ -26,6 +27,7 @@ mod spooled;
 mod stream;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -60,6 +62,9 @@ pub(super) fn follow_files(
     let mut watch = Watch::new(clock).late_by(late);
     dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
     let is_whole = files.resume(former, dealer, progress)?;
+    if former.iter().all(BTreeMap::is_empty) {
+        files.note_earlier(watch.now())?;
+    }
     for &(start, end) in &files.gap_spans {
         dealer.broadcast(|| DealerMessage::Gap(start, end))?;
     }

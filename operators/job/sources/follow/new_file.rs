@@ -123,7 +123,11 @@ impl FollowedPath<'_> {
             }
             if !file.has_lines {
                 // What came to a log without a line came after another file, unless that is a copy of it.
-                if is_sibling && file.has_more()? && (!file.is_log || Content::begins(path, &file.path)?) {
+                let is_later = || {
+                    let is_it = fs::metadata(&file.path).is_ok_and(|facts| FileId::of(&facts) == file.id);
+                    Ok::<_, io::Error>(file.is_log && is_it && !Content::begins(path, &file.path)?)
+                };
+                if is_sibling && file.has_more()? && !is_later()? {
                     return Ok(NewFile::AfterReading(name.clone()));
                 }
                 continue;
