@@ -58,6 +58,7 @@ impl FollowedPath<'_> {
         let mut waited_for = None;
         for (log, _, name, found) in new {
             if waited_for.as_ref() == Some(&log) {
+                self.is_calm(&found);
                 continue;
             }
             let place = found.path.display().to_string();
@@ -88,16 +89,19 @@ impl FollowedPath<'_> {
         Ok(())
     }
 
+    /// Returns true if a new file has not grown for some time; until it is added, it is undecided.
+    fn is_calm(&mut self, found: &FoundFile) -> bool {
+        let (known, since) = self.undecided.entry(found.id).or_insert((found.length, Instant::now()));
+        if *known != found.length {
+            (*known, *since) = (found.length, Instant::now());
+        }
+        since.elapsed() > self.format.sizes.patience / SETTLED
+    }
+
     /// Compares a new file with those that were read.
     fn compare(&mut self, found: &FoundFile) -> io::Result<NewFile> {
-        let (path, id, length) = (&found.path, found.id, found.length);
-        let is_calm = {
-            let (known, since) = self.undecided.entry(id).or_insert((length, Instant::now()));
-            if *known != length {
-                (*known, *since) = (length, Instant::now());
-            }
-            since.elapsed() > self.format.sizes.patience / SETTLED
-        };
+        let (path, id) = (&found.path, found.id);
+        let is_calm = self.is_calm(found);
         let is_settled = is_calm || found.is_finished;
         // A file that had another rotated name at the last look, as `a.log.1` before it is `a.log.2.gz`.
         let logs = self.logs_of(path);

@@ -47,6 +47,8 @@ struct FoundLog {
     newest: Option<(u64, Reference)>,
     /// The file where it was, if that had no lines.
     empty: Option<Reference>,
+    /// The time at which its last file came, if that had no lines and has another name by now.
+    renamed_empty: Option<u64>,
     /// The number of its newest file, and true if that is where it was, without a rotation since.
     last: u64,
     is_current: bool,
@@ -58,7 +60,15 @@ struct FoundLog {
 
 impl Default for FoundLog {
     fn default() -> FoundLog {
-        FoundLog { newest: None, empty: None, last: 0, is_current: false, missing: u64::MAX, has_gap: false }
+        FoundLog {
+            newest: None,
+            empty: None,
+            renamed_empty: None,
+            last: 0,
+            is_current: false,
+            missing: u64::MAX,
+            has_gap: false,
+        }
     }
 }
 
@@ -187,12 +197,13 @@ impl FollowedPath<'_> {
             let log = logs.entry(base.clone()).or_default();
             let generation = generation_of(&name) + 1;
             let id = found.0.file.id;
-            let mut changed = changed(&found.0.facts);
-            if !position.has_lines && position.node.is_sure() {
-                // It may have been cut before it was renamed: what came after it is later.
-                changed = position.node.born();
-            }
             let is_base = found.0.file.path == base;
+            if !position.has_lines && !is_base && generation == log.last {
+                // The last file of the log is a new one: others may have come before it was renamed.
+                log.renamed_empty = Some(position.node.born());
+                self.reported.remove(&name);
+                continue;
+            }
             if !position.has_lines && is_base {
                 // What was written to it may have been cut off: nothing tells.
                 log.empty = Some(Reference { name: name.clone(), id, changed: position.node.born() });
@@ -200,6 +211,11 @@ impl FollowedPath<'_> {
                 && log.newest.as_ref().is_none_or(|(newest, _)| (*newest, false) < (generation, is_base))
             {
                 log.is_current = is_base && generation == log.last && log.missing == u64::MAX;
+                let changed = match position.has_lines || !position.node.is_sure() {
+                    true => changed(&found.0.facts),
+                    // It may have been cut before it was renamed: what came after it is later.
+                    false => position.node.born(),
+                };
                 log.newest = Some((generation, Reference { name: name.clone(), id, changed }));
             }
             self.go_on(name.clone(), &position, found, dealer)?;
@@ -213,10 +229,12 @@ impl FollowedPath<'_> {
         let recently = SystemTime::now().checked_sub(self.format.sizes.patience).map_or(0, nanoseconds);
         for (path, log) in logs.iter().filter(|(_, log)| !log.is_current) {
             let newest = log.newest.as_ref().map(|(_, newest)| newest).or(log.empty.as_ref());
-            let read = |files: &mut Self| match log.has_gap {
+            let renamed = log.renamed_empty.filter(|_| newest.is_none());
+            let read = |files: &mut Self| match (log.has_gap, renamed) {
                 // What they have by now is within the gap, but more may come to them.
-                true => files.read_changed_since(path, recently, (dealer, progress)),
-                false => files.between(path, newest, seen, (dealer, progress)),
+                (true, _) => files.read_changed_since(path, recently, (dealer, progress)),
+                (false, Some(since)) => files.read_changed_since(path, since, (dealer, progress)),
+                (false, None) => files.between(path, newest, seen, (dealer, progress)),
             };
             doubts.extend(self.steadily(std::slice::from_ref(path), read)?);
         }

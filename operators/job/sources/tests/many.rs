@@ -229,8 +229,10 @@ fn short_lives_read_a_sorted_log_in_order() {
 // the log was cut once more since, and written again.
 #[test]
 fn a_sorted_log_that_was_empty_comes_after_its_copies() {
-    let cases = PATHS.into_iter().flat_map(|path| [true, false].map(|is_up| (path, is_up)));
-    for ((path, is_up), own) in cases.flat_map(|case| [0, 1, 3].map(|own| (case, own))) {
+    let all = [(true, false), (false, false), (false, true)];
+    let cases = PATHS.into_iter().flat_map(|path| all.map(|case| (path, case)));
+    // Up or down, and whether it is renamed as well while it is down.
+    for ((path, (is_up, is_renamed)), own) in cases.flat_map(|case| [0, 1, 3].map(|own| (case, own))) {
         let place = Place::new("sorted-empty");
         let mut written = 0;
         let mut write = |lines: u64| {
@@ -258,7 +260,7 @@ fn a_sorted_log_that_was_empty_comes_after_its_copies() {
             place.path(path).to_str().unwrap()
         );
         let source = stated(&source, USER);
-        let case = format!("{path:?}, {is_up}, {own}");
+        let case = format!("{path:?}, {is_up}, {is_renamed}, {own}");
         write(20);
         let resumed = |positions| Followed::resumed(&source, &Arc::default(), 2, positions);
         let mut followed = resumed(Positions::new());
@@ -271,7 +273,17 @@ fn a_sorted_log_that_was_empty_comes_after_its_copies() {
             drop(followed);
             write(1);
             copy_and_cut();
-            let all = write(own);
+            let mut all = write(own);
+            if is_renamed {
+                for number in (0..4).rev() {
+                    let of = |number: u32| place.path(&format!("a.log.{number}"));
+                    let from = if number == 0 { place.path("a.log") } else { of(number) };
+                    if from.exists() {
+                        fs::rename(from, of(number + 1)).unwrap();
+                    }
+                }
+                all = write(2);
+            }
             followed = resumed(positions);
             assert_eq!(followed.settle(), Ok(all), "{case}");
         } else {
