@@ -192,7 +192,8 @@ impl Wanted {
         all: &[(String, FilePosition)],
         progress: &Arc<Progress>,
     ) -> Result<Option<Candidate>, SourceError> {
-        if own.path != self.base || !own.is_same {
+        // A log that has not changed since was not cut.
+        if own.path != self.base || !own.is_same || own.changed <= seen {
             return Ok(None);
         }
         let copies = siblings_of(&self.base).into_iter().filter_map(|path| {
