@@ -120,15 +120,18 @@ fn unpacked(name: &str) -> &str {
     PACKED.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
-/// The files beside a path that have a name that a rotation makes of it.
-pub(super) fn siblings_of(path: &Path) -> Vec<PathBuf> {
+/// The paths in the directory of a path, this one among them; none where it cannot be listed.
+pub(super) fn paths_beside(path: &Path) -> impl Iterator<Item = PathBuf> {
     // A path without a directory lies in the current one.
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else { return Vec::new() };
-    let mut siblings: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(path.with_file_name(entry.ok()?.file_name())))
-        .filter(|sibling| is_rotated(path, sibling) && sibling.is_file())
-        .collect();
+    let entries = fs::read_dir(directory.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+    entries.map(|entry| path.with_file_name(entry.file_name()))
+}
+
+/// The files beside a path that have a name that a rotation makes of it.
+pub(super) fn siblings_of(path: &Path) -> Vec<PathBuf> {
+    let mut siblings: Vec<PathBuf> =
+        paths_beside(path).filter(|sibling| is_rotated(path, sibling) && sibling.is_file()).collect();
     siblings.sort();
     siblings
 }

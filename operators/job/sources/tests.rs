@@ -12,6 +12,7 @@ mod processes;
 mod refusals;
 mod restarts;
 mod rotation;
+mod sorted;
 mod synthetic;
 
 use std::fs;

@@ -216,26 +216,7 @@ fn described(path: &Path, error: &rusqlite::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
-
-    // Refutes a header with an unknown number in it that is taken for a refusal by a sound file.
-    #[test]
-    fn an_unknown_format_of_the_file_is_damage() {
-        let directory = std::env::temp_dir().join(format!("discreet-format-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        let path = directory.join("test.ledger");
-        Connection::open(&path).unwrap().execute_batch("CREATE TABLE one (two)").unwrap();
-        let mut bytes = std::fs::read(&path).unwrap();
-        // The number of the schema's format, of which 4 is the last.
-        bytes[47] = 20;
-        std::fs::write(&path, bytes).unwrap();
-        let error = Connection::open(&path).unwrap().execute_batch("SELECT two FROM one").unwrap_err();
-        let error = before_commit(&path, error);
-        assert_eq!(error.kind(), LedgerErrorKind::Doubt);
-        assert!(error.to_string().contains("bring back the newest copy"), "{error}");
-        std::fs::remove_dir_all(directory).unwrap();
-    }
 
     #[test]
     fn libraries_that_lose_commits_are_refused() {

@@ -358,6 +358,15 @@ fn sound() -> (Vec<u8>, Vec<Row>, Vec<PrivacyCost>) {
     (fs::read(scratch.ledger()).unwrap(), rows, before)
 }
 
+// Refutes a header with an unknown number in it that is taken for a refusal by a sound file.
+#[test]
+fn an_unknown_format_of_the_file_is_damage() {
+    let (mut torn, rows, before) = sound();
+    // The last byte of the number of the schema's format, of which 4 is the greatest.
+    torn[47] = 20;
+    assert_eq!(mended(&torn, &rows, &before, "the format"), Some(false));
+}
+
 /// Flips random bits: a repair succeeds, or refuses.
 #[test]
 fn no_flipped_byte_makes_a_repair_give_budget_back() {

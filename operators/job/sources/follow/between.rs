@@ -303,7 +303,7 @@ impl FollowedPath<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     #![allow(clippy::unwrap_used)]
     use std::time::Duration;
 
@@ -316,7 +316,10 @@ mod tests {
     use crate::job::sources::tests::{Place, packed};
 
     /// Follows a log through some steps; returns the number of lines that were dealt.
-    fn follow(log: &Path, steps: impl FnOnce(&mut FollowedPath<'_>, &mut Dealer, &Arc<Progress>)) -> usize {
+    pub(in super::super) fn follow(
+        log: &Path,
+        steps: impl FnOnce(&mut FollowedPath<'_>, &mut Dealer, &Arc<Progress>),
+    ) -> usize {
         let (sender, messages) = crossbeam_channel::unbounded();
         let (fault, wanted) = (SourceFault::new("a.log".into(), (0, false), false), Arc::new(()));
         let mut dealer = Dealer::to_one(sender, fault, &wanted);
@@ -331,7 +334,7 @@ mod tests {
         lines.sum()
     }
 
-    fn text(of: &str, lines: std::ops::Range<usize>) -> String {
+    pub(in super::super) fn text(of: &str, lines: std::ops::Range<usize>) -> String {
         lines.map(|line| format!("{of} {line}\n")).collect()
     }
 

@@ -132,9 +132,7 @@ impl FollowedPath<'_> {
         }
         // It was renamed as well, and may have been packed and read under that name.
         if is_listed || !self.has_text_of(&found).map_err(|error| unreadable(&base, &error))? {
-            let name = self.begin(&base, found);
-            // It may be cut again before it is read.
-            self.known.get_mut(&name).into_iter().for_each(|file| file.untouched_at = began);
+            self.begin_untouched(&base, found, began);
         }
         Ok(())
     }
@@ -221,5 +219,43 @@ impl FollowedPath<'_> {
             }
         }
         Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs::OpenOptions;
+    use std::time::Duration;
+
+    use super::super::between::tests::{follow, text};
+    use super::*;
+    use crate::job::sources::tests::{Place, packed};
+
+    // Refutes lines that count by an open handle and in their packed copy, which was listed before the handle was read.
+    #[test]
+    fn what_is_about_to_be_read_in_a_packed_copy_is_not_read_through_a_handle() {
+        let place = Place::new("cut-handle");
+        let [log, copy, gz] = ["a.log", "a.log.2", "a.log.1.gz"].map(|name| place.path(name));
+        let lines = follow(&log, |files, dealer, progress| {
+            place.write("a.log", text("one", 0..300));
+            assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+            fs::copy(&log, &copy).unwrap();
+            OpenOptions::new().write(true).open(&log).unwrap().set_len(0).unwrap();
+            place.append("a.log", text("two", 0..20));
+            place.write("a.log.1.gz", packed(Packing::Gzip, text("two", 0..20).as_bytes()));
+            fs::remove_file(&log).unwrap();
+            files.known.values_mut().for_each(|file| file.is_listed = false);
+            while files.known.len() < 2 {
+                let found = FoundFile::new(&gz, &fs::metadata(&gz).unwrap());
+                assert!(files.add_new(vec![found], dealer, progress).is_ok());
+            }
+            for _ in 0..2 {
+                for name in files.reading_order() {
+                    assert!(files.read_file(&name, u64::MAX, dealer, progress).is_ok());
+                }
+            }
+        });
+        assert_eq!(lines, 300 + 20);
     }
 }

@@ -96,13 +96,13 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     missed: Option<(Instant, bool)>,
 }
 
-/// The place of a file among those of its log: those that had been rotated when they were first seen, by their first names,
-/// and then those that were first seen as the log.
+/// The place of a file among those of its log: those that had been rotated when the log was first seen, by their first names,
+/// and then those that came later, by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileAge(bool, Option<RotationPlace>, u64);
 
 impl FileAge {
-    /// Returns true for a file that had the name of its log.
+    /// Returns true for a file that has a number of its log.
     pub(super) fn was_log(&self) -> bool {
         self.0
     }
@@ -293,7 +293,7 @@ impl<'a> FollowedPath<'a> {
     }
 
     /// Returns the names of the files in the order in which they are read: of each log the oldest first, for lines that are
-    /// in order of time. What a file without a name holds may have been packed under another one, which comes before it.
+    /// in order of time.
     pub(super) fn reading_order(&self) -> Vec<String> {
         let mut names: Vec<_> =
             self.known.iter().map(|(name, file)| (self.age(name, &file.path), name)).collect();

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use super::SETTLED;
 use super::content::{Comparison, Content, prefix};
@@ -127,11 +127,8 @@ impl FollowedPath<'_> {
             }
             if !file.has_lines {
                 // What came to a log without a line came after another file, unless that is a copy of it.
-                let is_later = || {
-                    let is_it = fs::metadata(&file.path).is_ok_and(|facts| FileId::of(&facts) == file.id);
-                    Ok::<_, io::Error>(file.is_log && is_it && !Content::begins(path, &file.path)?)
-                };
-                if is_sibling && file.has_more()? && !is_later()? {
+                let is_log = file.is_log && self.empty_log(&file.path).as_ref() == Some(name);
+                if is_sibling && file.has_more()? && (!is_log || Content::begins(path, &file.path)?) {
                     return Ok(NewFile::AfterReading(name.clone()));
                 }
                 continue;
@@ -277,9 +274,16 @@ impl FollowedPath<'_> {
     /// Begins a file without a line again, after those that have come since; returns its name.
     pub(super) fn begin_later(&mut self, name: String) -> String {
         let Some(mut file) = self.known.remove(&name) else { return name };
-        let later = self.begin(base_of(&name), file.give_up());
-        self.known.get_mut(&later).into_iter().for_each(|begun| begun.untouched_at = file.untouched_at);
-        later
+        self.begin_untouched(base_of(&name), file.give_up(), file.untouched_at)
+    }
+
+    /// Begins a file that was last found unchanged some time ago: it may be cut again before it is read.
+    pub(super) fn begin_untouched(&mut self, base: &str, found: FoundFile, at: SystemTime) -> String {
+        let name = self.begin(base, found);
+        if let Some(file) = self.known.get_mut(&name) {
+            file.untouched_at = at;
+        }
+        name
     }
 
     /// Begins a file from its start; returns its name.
