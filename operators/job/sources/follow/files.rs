@@ -22,7 +22,7 @@ use super::done::DoneFile;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
 use super::open::most_open;
 use super::passed::PassedCopy;
-use super::position::FilePosition;
+use super::position::{FilePosition, FormerMarks};
 use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, RotationPlace, rotated_logs};
 use crate::job::sources::accord::InputAgreement;
@@ -40,6 +40,9 @@ const MISSED: Duration = Duration::from_secs(10);
 /// The number of chunks of one file after which its position is reported, so that a restart within a backlog reads
 /// little of it again.
 const REPORTED: u64 = 64;
+
+/// The number of files of which each rotated one that was read is reported; of more, one in some.
+const EACH: usize = 256;
 
 /// What separates a name from the number of its generation; no path within another has it.
 pub(super) const GENERATION: &str = "//";
@@ -73,6 +76,10 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// The names of files that were reported by themselves, so that a restart finds them; true for those that had lines
     /// then.
     pub(super) sure: BTreeMap<String, bool>,
+    /// The names of the former run's positions that are given up, until that is reported.
+    pub(super) given_up: Vec<String>,
+    /// The number of files that were read to their ends since positions were reported.
+    pub(super) unreported: usize,
     /// The lengths up to which files were last reported to have been read, and true where nothing more was expected.
     pub(super) reached: BTreeMap<String, (u64, bool)>,
     pub(super) accord: Option<InputAgreement>,
@@ -88,8 +95,12 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// The input gaps that open windows may overlap, and the number of those that this run has reported.
     pub(super) gap_spans: Vec<(Time, Time)>,
     pub(super) reported_gaps: usize,
-    /// The reasons of input gaps that were reported at this look.
+    /// The reasons of the input gaps that were found and are not reported yet.
     pub(super) gaps: BTreeSet<String>,
+    /// True if a rotated file was in doubt since the last report of an input gap.
+    pub(super) is_in_doubt: bool,
+    /// What the former run knew, while the files of its positions are taken up.
+    pub(super) former: Option<FormerMarks>,
     /// True once a file was left out that is packed in a way that is not read.
     leaves_out: bool,
     /// The time since which there is no file, and if that was reported.
@@ -106,20 +117,6 @@ impl FileAge {
     pub(super) fn was_log(&self) -> bool {
         self.0
     }
-}
-
-/// What a look at the files has found.
-pub(super) struct Present {
-    /// False while a file is missing or incomplete.
-    pub(super) is_complete: bool,
-    /// False if lines may be lost that nobody has read.
-    pub(super) is_whole: bool,
-}
-
-/// What a list of the files has found.
-pub(super) struct Listed {
-    is_there: bool,
-    is_whole: bool,
 }
 
 impl<'a> FollowedPath<'a> {
@@ -145,6 +142,8 @@ impl<'a> FollowedPath<'a> {
             reported: BTreeMap::new(),
             has_reported: false,
             sure: BTreeMap::new(),
+            given_up: Vec::new(),
+            unreported: 0,
             reached: BTreeMap::new(),
             is_shared: accord.is_some(),
             accord,
@@ -156,35 +155,42 @@ impl<'a> FollowedPath<'a> {
             gap_spans: Vec::new(),
             reported_gaps: 0,
             gaps: BTreeSet::new(),
+            is_in_doubt: false,
+            former: None,
             leaves_out: false,
             missed: None,
         }
     }
 
-    /// Reads what is present in all files, the last look at which was `unseen` ago.
+    /// Reads what is present in all files, the last look at which was `unseen` ago. Returns false while a file is missing or
+    /// incomplete.
     pub(super) fn read(
         &mut self,
         unseen: Duration,
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
-    ) -> Result<Present, ReadStop> {
+    ) -> Result<bool, ReadStop> {
         self.unseen = unseen;
         let began = SystemTime::now();
-        let Listed { is_there, is_whole } = self.list(unseen, dealer, progress)?;
+        let is_there = self.list(unseen, dealer, progress)?;
         self.notice_cuts()?;
         let mut complete = is_there && self.undecided.is_empty();
         let names = self.reading_order();
         for some in names.chunks(self.most_open) {
             for name in some {
+                let length = |files: &Self| files.known.get(name).map_or(0, |file| file.content.length());
+                let before = length(self);
                 complete &= self.read_file(name, u64::MAX, dealer, progress)?;
+                let is_rotated = self.known.get(name).is_some_and(|file| !file.is_log);
+                if is_rotated && length(self) > before {
+                    self.report_read_file(dealer)?;
+                }
             }
             self.close_some();
         }
-        // Noted at the next look, before any window closes.
-        complete &= self.lost.is_empty();
         self.notice_copies();
         self.looked_at = began;
-        Ok(Present { is_complete: complete, is_whole })
+        Ok(complete)
     }
 
     /// Reads a file as far as it goes, or up to a position, and reports positions on the way; returns false while
@@ -202,10 +208,7 @@ impl<'a> FollowedPath<'a> {
             let step = file.content.length().saturating_add(some).min(until);
             match file.catch_up(step, dealer, progress)? {
                 Caught::Up if step < until && file.content.length() >= step => {
-                    self.report_origins(dealer)?;
-                    let positions = self.changed_positions();
-                    let number = self.milestones.register(positions);
-                    dealer.broadcast(|| DealerMessage::Position(number))?;
+                    self.report_positions(dealer)?;
                 }
                 Caught::Up => return Ok(true),
                 Caught::Torn => return Ok(false),
@@ -219,8 +222,38 @@ impl<'a> FollowedPath<'a> {
         }
     }
 
-    /// Reports the positions that are sure before any line that follows.
+    /// Reports the positions behind a rotated file that was read to its end: a run may end before the windows that are open
+    /// now, and a file of which no window needs anything may be removed.
+    pub(super) fn report_read_file(&mut self, dealer: &Dealer) -> Result<(), ReadStop> {
+        self.unreported += 1;
+        // Of many files one report is long.
+        if self.unreported * EACH < self.known.len() + self.done.len() {
+            return Ok(());
+        }
+        self.unreported = 0;
+        self.report_positions(dealer)
+    }
+
+    /// Reports the positions behind what was read.
+    pub(super) fn report_positions(&mut self, dealer: &Dealer) -> Result<(), ReadStop> {
+        if self.has_gap() {
+            return Ok(());
+        }
+        self.report_origins(dealer)?;
+        let positions = self.changed_positions();
+        if !positions.is_empty() {
+            let number = self.milestones.register(positions);
+            dealer.broadcast(|| DealerMessage::Position(number))?;
+        }
+        Ok(())
+    }
+
+    /// Reports the positions that are sure before any line that follows; none beside an input gap that is still to be
+    /// reported: a restart from there would not find it.
     pub(super) fn report_origins(&mut self, dealer: &Dealer) -> Result<(), ReadStop> {
+        if self.has_gap() {
+            return Ok(());
+        }
         let mut origins = self.origins();
         origins.extend(self.reached());
         if !origins.is_empty() {
@@ -230,13 +263,13 @@ impl<'a> FollowedPath<'a> {
         Ok(())
     }
 
-    /// Lists the files.
+    /// Lists the files. Returns false if there is none.
     pub(super) fn list(
         &mut self,
         unseen: Duration,
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
-    ) -> Result<Listed, ReadStop> {
+    ) -> Result<bool, ReadStop> {
         let (there, left_out) = looked(self.path)?;
         if let Some(path) = left_out.first().filter(|_| !std::mem::replace(&mut self.leaves_out, true)) {
             self.survey.warn(&format!(
@@ -263,12 +296,12 @@ impl<'a> FollowedPath<'a> {
         self.copies.retain(|id, _| ids.contains(id));
         self.undecided.retain(|id, _| ids.contains(id));
         // Before the new files: of a log they come first.
-        let is_whole = self.read_missed(unseen, dealer, progress)?;
+        self.read_missed(unseen, dealer, progress)?;
         self.add_new(new, dealer, progress)?;
         let over: Vec<String> =
             self.known.iter().filter(|(_, file)| file.is_over()).map(|(name, _)| name.clone()).collect();
         over.into_iter().for_each(|name| self.finish(&name));
-        Ok(Listed { is_there: self.is_there(!there.is_empty()), is_whole })
+        Ok(self.is_there(!there.is_empty()))
     }
 
     /// Returns each file once, whatever number of links it has: under the name that it had, or one that is no link.

@@ -91,7 +91,7 @@ pub(super) fn found(
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) path: PathBuf,
-    id: FileId,
+    pub(super) id: FileId,
     /// True if it is the very file in which the position was.
     is_same: bool,
     changed: u64,

@@ -43,17 +43,15 @@ impl FollowedPath<'_> {
         nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(self.looked_at))
     }
 
-    /// Reads the files that came and were rotated since the last look, which was `unseen` ago. Returns false if lines may
-    /// be lost that nobody has read.
+    /// Reads the files that came and were rotated since the last look, which was `unseen` ago.
     pub(super) fn read_missed(
         &mut self,
         unseen: Duration,
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
-    ) -> Result<bool, ReadStop> {
-        let mut is_whole = true;
+    ) -> Result<(), ReadStop> {
         for why in std::mem::take(&mut self.lost) {
-            self.gap(&mut is_whole, &why);
+            self.gap(&why);
         }
         // With what the renamed files have themselves, the copies of that are known.
         let is_renamed =
@@ -66,10 +64,10 @@ impl FollowedPath<'_> {
             }
         }
         for why in self.read_behind_empty(dealer, progress)? {
-            self.gap(&mut is_whole, &why);
+            self.gap(&why);
         }
         for why in self.read_gone(dealer)? {
-            self.gap(&mut is_whole, &why);
+            self.gap(&why);
         }
         for RenamedLog { log, renamed, has_next, is_settled } in self.renamed(unseen) {
             let Some(newest) = renamed else {
@@ -78,7 +76,7 @@ impl FollowedPath<'_> {
                     let since = self.last_look();
                     let read = |files: &mut Self| files.read_changed_since(&log, since, (dealer, progress));
                     let doubts = self.steadily(std::slice::from_ref(&log), read)?;
-                    doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
+                    doubts.iter().for_each(|why| self.gap(why));
                 }
                 if unseen > LONG && !is_settled {
                     let place = log.display();
@@ -86,16 +84,15 @@ impl FollowedPath<'_> {
                         "{place}: nobody looked for {} s, and the file that it was is gone; others may have come and gone since",
                         unseen.as_secs()
                     );
-                    self.gap(&mut is_whole, &why);
+                    self.gap(&why);
                 }
                 continue;
             };
             let read = |files: &mut Self| files.between(&log, Some(&newest), None, (dealer, progress));
             let doubts = self.steadily(std::slice::from_ref(&log), read)?;
-            doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
+            doubts.iter().for_each(|why| self.gap(why));
         }
-        self.gaps.clear();
-        Ok(is_whole)
+        Ok(())
     }
 
     /// Reads what came to a log without a line since it was last found so, and was rotated since: nothing in the file tells

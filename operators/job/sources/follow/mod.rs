@@ -17,6 +17,8 @@ mod earlier;
 mod file;
 mod files;
 mod found;
+#[cfg(test)]
+mod interrupted;
 mod missed;
 mod new_file;
 mod open;
@@ -61,14 +63,14 @@ pub(super) fn follow_files(
     let former = milestones.former(dealer)?;
     let mut watch = Watch::new(clock).late_by(late);
     dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
-    let is_whole = files.resume(former, dealer, progress)?;
+    files.resume(former, dealer, progress)?;
     if former.iter().all(BTreeMap::is_empty) {
         files.note_earlier(watch.now())?;
     }
     for &(start, end) in &files.gap_spans {
         dealer.broadcast(|| DealerMessage::Gap(start, end))?;
     }
-    if !is_whole {
+    if files.take_gap() {
         // What is gone cannot be read again.
         files.gap_spans.extend(watch.connect(dealer)?);
     }
@@ -78,8 +80,8 @@ pub(super) fn follow_files(
         let round = Instant::now();
         let now = watch.now();
         dealer.latest = now.saturating_add(ahead.as_microseconds());
-        let found = files.read(round.duration_since(looked), dealer, progress)?;
-        if !found.is_whole {
+        let is_complete = files.read(round.duration_since(looked), dealer, progress)?;
+        if files.take_gap() {
             watch.lose();
             files.gap_spans.extend(watch.connect(dealer)?);
         }
@@ -87,7 +89,8 @@ pub(super) fn follow_files(
         let now = files.agree(now, dealer, progress)?;
         // A restart must find these files, or notice that they are gone, whenever the first window leaves.
         files.report_origins(dealer)?;
-        if found.is_complete {
+        // One that was found meanwhile is reported at the next look, before any window closes.
+        if is_complete && !files.has_gap() {
             watch.mark(now, dealer, progress, (milestones, || files.changed_positions()))?;
         }
         std::thread::sleep(POLL_INTERVAL.saturating_sub(round.elapsed()));

@@ -193,6 +193,10 @@ impl FollowedPath<'_> {
                 Comparison::Shorter | Comparison::Other => {}
             }
         }
+        // What comes to an empty file is compared when it comes.
+        if is_like_gone && found.length == 0 {
+            return Ok(NewFile::Copy);
+        }
         let is_like = "it begins like a file that is gone, and may have lines that were read";
         let doubt = doubt.or(is_like_gone.then_some(is_like));
         self.lost.extend(doubt.map(|why| format!("{}: {why}", path.display())));

@@ -101,6 +101,14 @@ const SEEN_FORMAT: u8 = 4;
 const GAP_FORMAT: u8 = 5;
 const PASSED_FORMAT: u8 = 6;
 
+/// What the former run knew of its files, beside their positions.
+pub(super) struct FormerMarks {
+    /// The places up to which they were read.
+    pub(super) reached: BTreeMap<String, ReachedMark>,
+    /// The latest change that was seen.
+    pub(super) seen: Option<u64>,
+}
+
 impl ReachedMark {
     fn write(&self) -> Vec<u8> {
         let numbers = [self.offset.to_le_bytes(), self.tail.0.to_le_bytes()].concat();
@@ -233,10 +241,14 @@ impl FollowedPath<'_> {
             all.extend(passed.map(|(name, position)| (name.clone(), Some(passed_entry(position)))));
             self.sure.extend(self.reported.iter().map(|(name, position)| (name.clone(), position.has_lines)));
         }
+        if self.former.is_none() {
+            all.extend(self.given_up.drain(..).map(|name| (name, None)));
+        }
         // Files without a line that are gone, or that have been [begun again](FollowedPath::begin_later).
         let done = |name: &String| self.done.iter().any(|done| done.name == *name);
         let is_there = |name: &String| self.known.contains_key(name) || done(name);
-        let empty = self.sure.iter().filter(|(name, had_lines)| !**had_lines && !is_there(name));
+        let is_gone = |name: &String| self.former.is_none() && !is_there(name);
+        let empty = self.sure.iter().filter(|(name, had_lines)| !**had_lines && is_gone(name));
         let empty: Vec<String> = empty.map(|(name, _)| name.clone()).collect();
         for name in empty {
             self.sure.remove(&name);
@@ -269,25 +281,37 @@ impl FollowedPath<'_> {
         let done = self.done.iter().map(|done| (&done.name, &done.file));
         let settled = self.settled();
         let read = self.known.iter().chain(done).filter(|(_, file)| file.has_lines);
-        let all: BTreeMap<String, (u64, bool)> = read
+        let mut all: BTreeMap<String, (u64, bool)> = read
             .map(|(name, file)| (name.clone(), (file.content.length(), settled.contains(name))))
             .collect();
+        let former = self.former.iter().flat_map(|former| &former.reached);
+        let former: Vec<_> = former.filter(|(name, _)| !all.contains_key(*name)).collect();
+        all.extend(former.iter().map(|(name, mark)| ((*name).clone(), (mark.offset, mark.is_settled))));
         if all == self.reached {
             return ChangedPositions::new();
         }
+        let is_new = |name: &String| all.get(name).is_some_and(|now| self.reached.get(name) != Some(now));
         let gone = self.reached.keys().filter(|name| !all.contains_key(*name));
         let mut changed: ChangedPositions = gone.map(|name| (format!("{REACHED}{name}"), None)).collect();
         let done = self.done.iter().map(|done| (&done.name, &done.file));
         for (name, file) in self.known.iter().chain(done) {
-            if let Some(reached) = all.get(name).filter(|reached| self.reached.get(name) != Some(*reached)) {
-                let mark = file.content.reached(reached.1);
+            if file.has_lines && is_new(name) {
+                let mark = file.content.reached(settled.contains(name));
                 changed.push((format!("{REACHED}{name}"), Some(mark.write())));
             }
         }
-        // A file may bear a time to come.
-        let latest = self.known.values().map(FollowedFile::changed).max().unwrap_or(0);
-        let seen = latest.min(nanoseconds(SystemTime::now())).to_le_bytes();
-        changed.push((SEEN.to_owned(), Some([&[SEEN_FORMAT][..], &seen].concat())));
+        let former = former.into_iter().filter(|(name, _)| is_new(name));
+        changed.extend(former.map(|(name, mark)| (format!("{REACHED}{name}"), Some(mark.write()))));
+        let seen = match &self.former {
+            Some(former) => former.seen,
+            // A file may bear a time to come.
+            None => {
+                let latest = self.known.values().map(FollowedFile::changed).max().unwrap_or(0);
+                Some(latest.min(nanoseconds(SystemTime::now())))
+            }
+        };
+        let seen = seen.map(|seen| [&[SEEN_FORMAT][..], &seen.to_le_bytes()].concat());
+        changed.extend(seen.map(|seen| (SEEN.to_owned(), Some(seen))));
         self.reached = all;
         changed
     }
@@ -357,7 +381,10 @@ impl FollowedPath<'_> {
             let is_settled = settled.contains(name);
             all.extend(position.map(|position| (name.clone(), FilePosition { is_settled, ..position })));
         }
-        // One that is there without a line keeps the position of its start.
+        // One that is not taken up yet keeps its position, and so does one that is there without a line.
+        for (name, position) in self.reported.iter().filter(|_| self.former.is_some()) {
+            all.entry(name.clone()).or_insert_with(|| position.clone());
+        }
         let is_empty = |name: &String| self.known.get(name).is_some_and(|file| !file.has_lines);
         let gone = self.reported.keys().filter(|name| !all.contains_key(*name) && !is_empty(name));
         let mut changed: ChangedPositions = gone.map(|name| (name.clone(), None)).collect();

@@ -5,7 +5,7 @@
 //! records are late. What must not happen is that a file with lines that nobody has read is passed over, or
 //! that a copy of what is read counts as well. Where neither can be excluded, there is an input gap.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,9 @@ use super::content::Content;
 use super::file::{FileId, FollowedFile};
 use super::files::{FileAge, FollowedPath, base_of, generation_of, present};
 use super::found::{Candidate, Found, Search, Wanted, assign, found};
-use super::position::{FilePosition, ReachedMark, changed, nanoseconds, read_gap, read_passed, read_seen};
+use super::position::{
+    FilePosition, FormerMarks, ReachedMark, changed, nanoseconds, read_gap, read_passed, read_seen,
+};
 use crate::dataflow::SourceError;
 use crate::gate::Positions;
 use crate::job::rotation::siblings_of;
@@ -86,13 +88,13 @@ const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl FollowedPath<'_> {
-    /// Goes on where a former run was. Returns false if lines may be lost that no run has read.
+    /// Goes on where a former run was.
     pub(super) fn resume(
         &mut self,
         former: &[Positions],
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
-    ) -> Result<bool, ReadStop> {
+    ) -> Result<(), ReadStop> {
         let mut positions = joined(former, FilePosition::read, FilePosition::resumed_at);
         let reached = joined(former, ReachedMark::read, |mark| mark.offset);
         let reached: BTreeMap<String, ReachedMark> = reached
@@ -105,16 +107,17 @@ impl FollowedPath<'_> {
         let passed = joined(former, read_passed, |position| position.offset);
         self.reported_passed = passed.iter().cloned().collect();
         self.resume_passed(passed.into_iter().map(|(_, position)| position).collect());
-        let (mut is_whole, mut logs) = (true, BTreeMap::<PathBuf, FoundLog>::new());
+        let mut logs = BTreeMap::<PathBuf, FoundLog>::new();
         let of_gaps = self.gap_spans.len() + self.reported_passed.len() + usize::from(seen.is_some());
         let known = positions.len() + reached.len() + of_gaps;
         if let [only] = former
             && only.len() > known
         {
             let why = "positions in the ledger are of another version of the program";
-            self.gap(&mut is_whole, why);
+            self.gap(why);
         }
         self.reported = positions.iter().cloned().collect();
+        self.former = Some(FormerMarks { reached: reached.clone(), seen });
         // Files that still grow choose first, and of these the one of which most was read.
         positions.sort_by_key(|(_, position)| (position.is_done, std::cmp::Reverse(position.offset)));
         for (name, position) in &positions {
@@ -154,15 +157,15 @@ impl FollowedPath<'_> {
                     "{}: a later file of it is gone, with lines that were read",
                     position.path.display()
                 );
-                self.gap(&mut is_whole, &why);
-                self.reported.remove(name);
+                self.gap(&why);
+                self.given_up.push(name.clone());
             }
         }
         for SearchedFile { name, position, base, outcome, found } in searched {
             let place = position.path.display();
             match outcome {
                 Search::Found(candidate) if !candidate.is_whole => {
-                    self.gap(&mut is_whole, &format!("{place}: lines are gone that the last run has read"));
+                    self.gap(&format!("{place}: lines are gone that the last run has read"));
                 }
                 Search::Doubt(other) => {
                     let why = format!(
@@ -170,8 +173,8 @@ impl FollowedPath<'_> {
                          same lines",
                         other.display()
                     );
-                    self.gap(&mut is_whole, &why);
-                    self.reported.remove(&name);
+                    self.gap(&why);
+                    self.given_up.push(name);
                     logs.entry(base).or_default().has_gap = true;
                     continue;
                 }
@@ -187,9 +190,9 @@ impl FollowedPath<'_> {
                         "a file that was {place} when it was last read: no file holds what was read of it; it was removed, \
                          cut or changed before the place that was reached"
                     );
-                    self.gap(&mut is_whole, &why);
+                    self.gap(&why);
                     // The input gap is written at once, and what comes after it is not skipped at the next start.
-                    self.reported.remove(&name);
+                    self.given_up.push(name);
                     logs.entry(base).or_default().has_gap = true;
                 }
                 continue;
@@ -201,7 +204,7 @@ impl FollowedPath<'_> {
             if !position.has_lines && !is_base && generation == log.last {
                 // The last file of the log is a new one: others may have come before it was renamed.
                 log.renamed_empty = Some(position.node.born());
-                self.reported.remove(&name);
+                self.given_up.push(name);
                 continue;
             }
             if !position.has_lines && is_base {
@@ -218,10 +221,14 @@ impl FollowedPath<'_> {
                 };
                 log.newest = Some((generation, Reference { name: name.clone(), id, changed }));
             }
+            let start = found.0.content.length();
             self.go_on(name.clone(), &position, found, dealer)?;
             // What a log without a line has by now came after the files that are still to be found.
             if position.has_lines || !is_base {
                 self.read_file(&name, u64::MAX, dealer, progress)?;
+            }
+            if self.file(&name).is_some_and(|file| file.content.length() > start) {
+                self.report_read_file(dealer)?;
             }
         }
         self.order_done();
@@ -242,10 +249,14 @@ impl FollowedPath<'_> {
             let logs = logs.into_keys().collect();
             doubts.extend(self.steadily(&bases, |files| files.departed(&logs, seen, (dealer, progress)))?);
         }
-        doubts.iter().for_each(|why| self.gap(&mut is_whole, why));
-        self.gaps.clear();
+        doubts.iter().for_each(|why| self.gap(why));
+        self.former = None;
+        for name in &self.given_up {
+            self.reported.remove(name);
+            self.sure.remove(name);
+        }
         self.expect_next();
-        Ok(is_whole)
+        Ok(())
     }
 
     /// Notes the last file of each log: the next one may be rotated before it is seen.
@@ -309,7 +320,7 @@ impl FollowedPath<'_> {
     ) -> Result<Vec<SearchedFile>, ReadStop> {
         let there = present(self.path)?;
         let mut wanted = Vec::new();
-        let (with_lines, empty): (Vec<_>, Vec<_>) =
+        let (with_lines, mut empty): (Vec<_>, Vec<_>) =
             positions.iter().partition(|(_, position)| position.has_lines);
         for (name, position) in with_lines {
             let base = self.base(name, &position.path);
@@ -328,9 +339,14 @@ impl FollowedPath<'_> {
             searched.push(SearchedFile { name, position, base, outcome, found });
         }
         // Any other file may begin like one without a line: the number of the file tells them apart.
+        // A run that ended in the middle of its restart may have begun it again, under a later name.
+        let ids = searched.iter().filter_map(|searched| Some(searched.found.as_ref()?.0.file.id));
+        let mut taken: BTreeSet<FileId> = ids.collect();
+        empty.sort_by_key(|(name, _)| std::cmp::Reverse(generation_of(name)));
         for (name, position) in empty {
             let base = self.base(name, &position.path);
             if let Some(candidate) = Candidate::by_node(position, &base)
+                && taken.insert(candidate.id)
                 && let Some(found) = self.opened(position, &candidate.path, progress)?
             {
                 let (name, position) = (name.clone(), position.clone());
@@ -360,9 +376,20 @@ impl FollowedPath<'_> {
         Ok(Some((found, text)))
     }
 
+    /// Returns true if there is an input gap that is still to be reported.
+    pub(super) fn has_gap(&self) -> bool {
+        let is_found = !self.gaps.is_empty() || !self.lost.is_empty();
+        is_found || self.is_in_doubt
+    }
+
+    /// Returns true for the input gap that was found since the last call: the caller reports it now.
+    pub(super) fn take_gap(&mut self) -> bool {
+        self.is_in_doubt = false;
+        !std::mem::take(&mut self.gaps).is_empty()
+    }
+
     /// Notes an input gap, with its reason for the operator.
-    pub(super) fn gap(&mut self, is_whole: &mut bool, why: &str) {
-        *is_whole = false;
+    pub(super) fn gap(&mut self, why: &str) {
         // Several files may have had one name when they were last read.
         if self.gaps.replace(why.to_owned()).is_some() {
             return;

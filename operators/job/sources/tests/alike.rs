@@ -129,6 +129,26 @@ fn an_empty_rotated_file_is_no_doubt() {
     assert_given(&resumed(&log, "a.log", &positions), 50..60, "empty");
 }
 
+// Refutes an input gap for the copy of an empty log, which begins as any file does that is gone.
+#[test]
+fn the_copy_of_an_empty_log_is_no_doubt() {
+    let mut log = Log::new("empty-copy");
+    log.write(14);
+    let mut followed = log.follow("a.log*");
+    followed.settle().unwrap();
+    log.copy_and_cut();
+    followed.settle().unwrap();
+    log.copy_and_cut();
+    for lines in [2, 9, 3, 6] {
+        log.write(lines);
+        followed.settle_for(Duration::from_millis(130)).unwrap();
+        log.copy_and_cut();
+    }
+    log.write(4);
+    followed.settle_for(Duration::from_millis(1_500)).unwrap();
+    assert_given(&followed, 0..38, "cut when it was empty");
+}
+
 // Refutes a file that is read, or passed over, though its name and its time do not say what it is.
 #[test]
 fn a_rotated_file_in_no_order_is_a_gap() {

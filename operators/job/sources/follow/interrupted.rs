@@ -1,0 +1,279 @@
+//! Tests of restarts that end before they have read everything: the positions that they have reported until then.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::files::FollowedPath;
+use crate::gate::Positions;
+use crate::job::sources::bytes::Packing;
+use crate::job::sources::cutter::Sizes;
+use crate::job::sources::dealer::{Dealer, DealerMessage, Progress, SourceFault};
+use crate::job::sources::milestones::{ChangedPositions, Milestones};
+use crate::job::sources::reader::TextFormat;
+use crate::job::sources::survey::Survey;
+use crate::job::sources::tests::{Place, packed};
+
+/// Positions that a run has reported, behind this number of lines, and those that hold at once.
+struct PositionReport {
+    lines: usize,
+    is_start: bool,
+    changed: ChangedPositions,
+}
+
+/// The reading of a path by one run.
+struct Life {
+    lines: Vec<String>,
+    /// The reports of the restart, and those of the first look after it.
+    reports: [Vec<PositionReport>; 2],
+    /// True if the restart has found an input gap.
+    has_gap: bool,
+}
+
+/// Goes on at positions, and then looks once. A file is reported after each 1,024 bytes.
+fn life(path: &Path, former: &Positions) -> Life {
+    let (sender, messages) = crossbeam_channel::unbounded();
+    let (fault, wanted) = (SourceFault::new("a.log".into(), (0, false), false), Arc::new(()));
+    let mut dealer = Dealer::to_one(sender, fault, &wanted);
+    let (progress, milestones) = (Progress::of(None), Milestones::new(1, 1));
+    let format = TextFormat { sizes: Sizes { chunk: 16, ..Sizes::USUAL }, columns: None };
+    let survey = Arc::new(Survey::for_run(Vec::new(), (None, None), None));
+    let mut files = FollowedPath::new(path, &format, None, &milestones, survey);
+    let (mut lines, mut reports) = (Vec::new(), Vec::new());
+    let mut take = || {
+        let mut taken = Vec::new();
+        for message in messages.try_iter() {
+            let (number, is_start) = match message {
+                DealerMessage::Chunk(chunk) => {
+                    let text = String::from_utf8(chunk.lines).unwrap();
+                    lines.extend(text.lines().map(str::to_owned));
+                    continue;
+                }
+                DealerMessage::Position(number) => (number, false),
+                DealerMessage::Start(number) => (number, true),
+                _ => continue,
+            };
+            milestones.reach(number, 0);
+            let changed = milestones.take().unwrap().changed;
+            taken.push(PositionReport { lines: lines.len(), is_start, changed });
+        }
+        reports.push(taken);
+    };
+    let former = if former.is_empty() { Vec::new() } else { vec![former.clone()] };
+    assert!(files.resume(&former, &mut dealer, &progress).is_ok());
+    let has_gap = files.take_gap();
+    take();
+    assert!(files.read(Duration::ZERO, &mut dealer, &progress).is_ok());
+    // A file that no order has is in doubt for the look as well.
+    assert!(!files.take_gap() || has_gap);
+    assert!(files.report_positions(&dealer).is_ok());
+    take();
+    Life { lines, reports: reports.try_into().ok().unwrap(), has_gap }
+}
+
+/// The positions in the ledger after some reports of a run: the first one replaces those of the run before.
+fn after<'a>(former: &Positions, reports: impl IntoIterator<Item = &'a PositionReport>) -> Positions {
+    let mut reports = reports.into_iter().peekable();
+    let mut positions = if reports.peek().is_some() { Positions::new() } else { former.clone() };
+    for (name, position) in reports.flat_map(|report| report.changed.clone()) {
+        match position {
+            Some(position) => _ = positions.insert(name, position),
+            None => _ = positions.remove(&name),
+        }
+    }
+    positions
+}
+
+fn text(of: &str, lines: std::ops::Range<usize>) -> String {
+    lines.map(|line| format!("{of} {line}\n")).collect()
+}
+
+/// The positions that a run leaves which reads a path to its end.
+fn read(path: &Path, former: &Positions) -> Positions {
+    let life = life(path, former);
+    assert!(!life.has_gap);
+    after(former, life.reports.iter().flatten())
+}
+
+/// A change of the files while no run is there.
+type Change = fn(&Place);
+
+/// The files of a log, with what came while no run was there: the positions, and the number of lines since.
+type History = fn(&Place) -> (Positions, usize);
+
+/// A log that was rotated twice.
+fn rotated(place: &Place) -> (Positions, usize) {
+    place.write("a.log", text("one", 0..100));
+    let positions = read(&place.path("a.log"), &Positions::new());
+    place.append("a.log", text("one", 100..400));
+    fs::rename(place.path("a.log"), place.path("a.log.2")).unwrap();
+    place.write("a.log.1", text("two", 0..400));
+    place.write("a.log", text("three", 0..400));
+    (positions, 300 + 400 + 400)
+}
+
+/// A log without a line, which was cut twice.
+fn cut_empty(place: &Place) -> (Positions, usize) {
+    let positions = emptied(place);
+    place.write("a.log.2", text("two", 0..400));
+    place.write("a.log.1", text("three", 0..400));
+    place.append("a.log", text("four", 0..400));
+    (positions, 400 + 400 + 400)
+}
+
+/// A log without a line, which was cut once, and copied again.
+fn copied_empty(place: &Place) -> (Positions, usize) {
+    let positions = emptied(place);
+    place.write("a.log.2", text("two", 0..400));
+    place.append("a.log", text("three", 0..400));
+    place.write("a.log.1", text("three", 0..400));
+    (positions, 400 + 400)
+}
+
+/// The positions of a log that was rotated, and has no line.
+fn emptied(place: &Place) -> Positions {
+    place.write("a.log", text("one", 0..100));
+    let positions = read(&place.path("a.log"), &Positions::new());
+    fs::rename(place.path("a.log"), place.path("a.log.1")).unwrap();
+    place.write("a.log", "");
+    let positions = read(&place.path("a.log"), &positions);
+    fs::rename(place.path("a.log.1"), place.path("a.log.3")).unwrap();
+    positions
+}
+
+/// Two files, both of which grew.
+fn grown(place: &Place) -> (Positions, usize) {
+    place.write("a.log.1", text("one", 0..400));
+    place.write("a.log", text("two", 0..100));
+    let positions = read(&place.path("a.log*"), &Positions::new());
+    place.append("a.log.1", text("one", 400..800));
+    place.append("a.log", text("two", 100..500));
+    (positions, 400 + 400)
+}
+
+/// A file that grew, and one that came and was packed out of the pattern.
+fn departed(place: &Place) -> (Positions, usize) {
+    place.write("a-1.log", text("one", 0..100));
+    let positions = read(&place.path("a-*.log"), &Positions::new());
+    place.append("a-1.log", text("one", 100..500));
+    place.write("a-2.log.gz", packed(Packing::Gzip, text("two", 0..400).as_bytes()));
+    (positions, 400 + 400)
+}
+
+// Refutes a position, of a restart that has not found all files, from which the next one reads other lines than those behind
+// it: the positions of the files that were still to be found are left out of it.
+#[test]
+fn each_position_of_a_restart_leads_to_the_lines_behind_it() {
+    let histories: [(&str, History, &[&str]); 5] = [
+        ("rotated", rotated, &["a.log", "a.log*"]),
+        ("empty", cut_empty, &["a.log", "a.log*"]),
+        ("copied", copied_empty, &["a.log"]),
+        ("grown", grown, &["a.log*"]),
+        ("departed", departed, &["a-*.log"]),
+    ];
+    let cases = histories
+        .iter()
+        .flat_map(|(what, history, paths)| paths.iter().map(move |path| (what, history, path)));
+    for (what, history, path) in cases {
+        let place = Place::new("interrupted");
+        let (positions, since) = history(&place);
+        let path = place.path(path);
+        let second = life(&path, &positions);
+        assert_eq!((second.lines.len(), second.has_gap), (since, false), "{what}");
+        let reports: Vec<&PositionReport> = second.reports.iter().flatten().collect();
+        assert!(reports.len() > 10, "{what}");
+        for number in 0..=reports.len() {
+            let known = &reports[..number];
+            let read = known.iter().rfind(|report| !report.is_start).map_or(0, |report| report.lines);
+            let third = life(&path, &after(&positions, known.iter().copied()));
+            assert!(!third.has_gap, "{what}: {number}");
+            assert_eq!(third.lines, second.lines[read..], "{what}: {number}");
+        }
+    }
+}
+
+// Refutes a run that is shorter than its windows and moves no position, however many files it has read to their ends.
+#[test]
+fn each_file_that_a_restart_has_read_has_a_position_at_its_end() {
+    let place = Place::new("interrupted-ends");
+    let (positions, _) = rotated(&place);
+    for path in ["a.log", "a.log*"] {
+        let reports = life(&place.path(path), &positions).reports;
+        for end in [300, 700, 1_100] {
+            let is_at = |report: &PositionReport| !report.is_start && report.lines == end;
+            assert!(reports.iter().flatten().any(is_at), "{path}: {end}");
+        }
+    }
+}
+
+// Refutes an input gap that a run has found and not reported, and that the next one does not find, since the positions have
+// moved on.
+#[test]
+fn no_position_moves_beyond_a_gap_that_is_not_reported() {
+    let cases: [(&str, Change); 4] = [
+        ("gone", |place| fs::remove_file(place.path("a.log.2")).unwrap()),
+        ("cut", |place| place.write("a.log.2", text("one", 0..50))),
+        ("in no order", |place| place.write("a.log.old", text("other", 0..300))),
+        ("like another", |place| {
+            fs::rename(place.path("a.log.2"), place.path("a.log.3")).unwrap();
+            place.write("a.log.2", text("one", 0..5));
+            // It is the older one by its time as well as by its name.
+            let file = fs::OpenOptions::new().append(true).open(place.path("a.log.2")).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000)).unwrap();
+        }),
+    ];
+    for (what, change) in cases {
+        let place = Place::new("interrupted-gap");
+        let (positions, _) = rotated(&place);
+        change(&place);
+        assert_found_again(&place.path("a.log"), &positions, what);
+    }
+    // No window has left: the lines behind the first position are read again, and some of them are gone.
+    let place = Place::new("interrupted-short");
+    place.write("a.log", text("one", 0..400));
+    let path = place.path("a.log");
+    let positions = origins(&path, &Positions::new());
+    fs::rename(&path, place.path("a.log.1")).unwrap();
+    place.write("a.log.1", text("one", 0..300));
+    place.write("a.log", text("two", 0..400));
+    assert_found_again(&path, &positions, "short");
+}
+
+/// The positions that a run leaves of which no window has left.
+fn origins(path: &Path, former: &Positions) -> Positions {
+    after(former, life(path, former).reports.iter().flatten().filter(|report| report.is_start))
+}
+
+/// Requires that a restart finds an input gap whatever the one before it has reported, until that has reported the gap.
+fn assert_found_again(path: &Path, positions: &Positions, what: &str) {
+    let second = life(path, positions);
+    assert!(second.has_gap, "{what}");
+    let [restart, look] = &second.reports;
+    for number in 0..=restart.len() {
+        let third = life(path, &after(positions, &restart[..number]));
+        assert!(third.has_gap, "{what}: {number} of {}", restart.len());
+    }
+    let third = life(path, &after(positions, restart.iter().chain(look)));
+    assert!(!third.has_gap, "{what}");
+}
+
+// Refutes lines that were read and are gone, and are not missed: a run that ended before it came to their file has left out up
+// to where that was read.
+#[test]
+fn a_restart_keeps_the_marks_of_files_that_it_has_not_come_to() {
+    let place = Place::new("interrupted-marks");
+    place.write("a.log.1", text("one", 0..400));
+    place.write("a.log", text("two", 0..400));
+    let path = place.path("a.log*");
+    let positions = origins(&path, &Positions::new());
+    let second = life(&path, &positions);
+    let report = &second.reports[0][0];
+    assert!(report.is_start && report.lines < 400);
+    let positions = after(&positions, [report]);
+    assert_eq!(life(&path, &positions).lines.len(), 800);
+    place.write("a.log", text("two", 0..300));
+    assert!(life(&path, &positions).has_gap);
+}
