@@ -35,7 +35,7 @@ use super::error::{LedgerError, LedgerErrorKind};
 use super::key::LedgerKey;
 use super::name::Name;
 use super::records::{advance, head, name, number, read_entry, read_stated};
-use super::store::{SqlValue, Transaction, all};
+use super::store::{FileLock, SqlValue, Transaction, all};
 use super::verify::Chain;
 use super::{failpoint, place, repair};
 use crate::canonical::Digest;
@@ -85,7 +85,7 @@ pub struct Archived {
 }
 
 /// The locks of jobs that may not run while this is held; those on a server are of the connection.
-pub(crate) struct ExcludedJobs(#[expect(dead_code, reason = "held, and never read")] Vec<std::fs::File>);
+pub(crate) struct ExcludedJobs(#[expect(dead_code, reason = "held, and never read")] Vec<FileLock>);
 
 impl Ledger {
     /// Moves the rows that nothing needs any more to an archive, a new file. A process that was killed at it

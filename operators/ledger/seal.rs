@@ -1,7 +1,6 @@
 //! Writing to a ledger: a job's right to it, and the commit that writes releases with their charges.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 
 use super::archive::{self, barred};
 use super::balances::Balances;
@@ -13,7 +12,7 @@ use super::positions::PositionUpdate;
 use super::records::{advance, amended_account, find, head, number, write};
 use super::rows::{Charge, ReleaseId, ReleaseStatus, Row};
 use super::states::State;
-use super::store::{SqlValue, Store, Transaction, all, first};
+use super::store::{FileLock, SqlValue, Store, Transaction, all, first};
 use super::{failpoint, repair};
 use crate::accounting::{Interval, ReleaseCost};
 use crate::canonical::Digest;
@@ -24,11 +23,11 @@ pub struct Claim {
     job: Name,
     generation: i64,
     /// Held for as long as the claim lives, so that a second process fails at once and not at its first seal.
-    _lock: Option<File>,
+    _lock: Option<FileLock>,
 }
 
 impl Claim {
-    pub(super) fn new(job: Name, generation: i64, lock: Option<File>) -> Claim {
+    pub(super) fn new(job: Name, generation: i64, lock: Option<FileLock>) -> Claim {
         Claim { job, generation, _lock: lock }
     }
 

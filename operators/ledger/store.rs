@@ -10,6 +10,24 @@ use std::path::Path;
 use super::error::LedgerError;
 use super::name::Name;
 
+/// A file that this process has locked, until this is dropped.
+#[derive(Debug)]
+pub(super) struct FileLock(File);
+
+impl FileLock {
+    /// Locks a file; `None` if another process, or another part of this one, holds the lock.
+    pub(super) fn new(file: File) -> Option<FileLock> {
+        file.try_lock().is_ok().then(|| FileLock(file))
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing alone keeps the lock while a child process of another thread has not come to its own program.
+        let _ = self.0.unlock();
+    }
+}
+
 /// A database with the tables of a ledger.
 pub(super) trait Store: fmt::Debug + Send {
     /// Begins a transaction that excludes every other writer of this ledger until it ends: writers proceed
@@ -39,9 +57,9 @@ pub(super) trait Store: fmt::Debug + Send {
     /// Checks for damage that no row shows: torn pages, an index that misses a row.
     fn check(&mut self) -> Result<(), LedgerError>;
 
-    /// Excludes other processes from this job. The returned file, if any, is held for as long as the job
+    /// Excludes other processes from this job. The returned lock, if any, is held for as long as the job
     /// runs.
-    fn exclude(&mut self, job: &Name) -> Result<Option<File>, LedgerError>;
+    fn exclude(&mut self, job: &Name) -> Result<Option<FileLock>, LedgerError>;
 
     /// Replaces a connection that may be dead. Locks of the old one's transaction may still be held.
     fn reconnect(&mut self) -> Result<(), LedgerError>;
@@ -153,5 +171,26 @@ impl Drop for Transaction<'_> {
         if self.open {
             self.store.roll_back();
         }
+    }
+}
+
+#[cfg(test)]
+mod lock_tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::ledger::scratch::ScratchPlace;
+
+    // Refutes a lock that stays with a child process, which holds its files until it has come to its own program.
+    #[test]
+    fn a_lock_ends_though_a_copy_of_its_file_is_open() {
+        let scratch = ScratchPlace::File.scratch();
+        let open = || File::create(scratch.ledger().with_extension("lock")).unwrap();
+        let file = open();
+        let of_child = file.try_clone().unwrap();
+        let lock = FileLock::new(file).unwrap();
+        assert!(FileLock::new(open()).is_none());
+        drop(lock);
+        assert!(FileLock::new(open()).is_some());
+        drop(of_child);
     }
 }

@@ -45,7 +45,6 @@ mod session;
 mod tables;
 
 use std::fmt;
-use std::fs::File;
 use std::path::Path;
 
 use postgres::Statement;
@@ -56,7 +55,7 @@ use super::copy;
 use super::error::{LedgerError, LedgerErrorKind};
 use super::name::Name;
 use super::sqlite::Sqlite;
-use super::store::{SqlRow, SqlValue, Store};
+use super::store::{FileLock, SqlRow, SqlValue, Store};
 use crate::canonical::Canonical;
 use address::Address;
 use session::{ServerIdentity, Session};
@@ -208,7 +207,7 @@ impl Store for Postgres {
 
     /// Takes a lock of the session, which ends with the connection. A predecessor that has just died is
     /// waited for.
-    fn exclude(&mut self, job: &Name) -> Result<Option<File>, LedgerError> {
+    fn exclude(&mut self, job: &Name) -> Result<Option<FileLock>, LedgerError> {
         let lock = format!(
             "BEGIN; SET LOCAL lock_timeout = '1500ms'; SELECT pg_advisory_lock({}); COMMIT",
             self.lock(job)

@@ -15,7 +15,7 @@ use super::error::{LedgerError, LedgerErrorKind};
 use super::failpoint;
 use super::name::Name;
 use super::place::{directory, sync_name};
-use super::store::{SqlRow, SqlValue, Store, odd};
+use super::store::{FileLock, SqlRow, SqlValue, Store, odd};
 use place::{LedgerFile, WriteAheadLog};
 
 /// A connection to the file of a ledger.
@@ -91,7 +91,7 @@ impl Sqlite {
             let entry = entry.map_err(refuse)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_lock = name.starts_with(&prefix) && name.ends_with(".lock");
-            if is_lock && File::open(entry.path()).map_err(refuse)?.try_lock().is_err() {
+            if is_lock && FileLock::new(File::open(entry.path()).map_err(refuse)?).is_none() {
                 return Err(LedgerError::new(
                     LedgerErrorKind::Fenced,
                     format!("a job is running, which holds {name}; end it first"),
@@ -160,18 +160,18 @@ impl Store for Sqlite {
         Err(LedgerError::doubt(format!("ledger: the file is torn: {}", sound.replace('\n', " "))))
     }
 
-    fn exclude(&mut self, job: &Name) -> Result<Option<File>, LedgerError> {
+    fn exclude(&mut self, job: &Name) -> Result<Option<FileLock>, LedgerError> {
         // Checked again, because a mount or a link may have been made since the file was opened.
         self.file.is_in_place(&self.log)?;
         LedgerFile::find(self.file.path())?;
         let path = self.file.directory().join(format!("{}{job}.lock", self.file.lock_prefix()));
         let refuse = |error| LedgerError::refused(format!("{}: {error}", path.display()));
-        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(refuse)?;
-        if lock.try_lock().is_err() {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(refuse)?;
+        let running = || {
             let message = format!("job {job} is running already, in a process that holds {}", path.display());
-            return Err(LedgerError::new(LedgerErrorKind::Fenced, message));
-        }
-        Ok(Some(lock))
+            LedgerError::new(LedgerErrorKind::Fenced, message)
+        };
+        FileLock::new(file).ok_or_else(running).map(Some)
     }
 
     fn reconnect(&mut self) -> Result<(), LedgerError> {
