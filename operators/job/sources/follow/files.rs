@@ -41,8 +41,9 @@ const MISSED: Duration = Duration::from_secs(10);
 /// little of it again.
 const REPORTED: u64 = 64;
 
-/// The number of files of which each rotated one that was read is reported; of more, one in some.
-const EACH: usize = 256;
+/// The most reports of rotated files that were read to their ends, in one pass over all files: a report takes time for each
+/// of them.
+const REPORTS_IN_A_PASS: usize = 256;
 
 /// What separates a name from the number of its generation; no path within another has it.
 pub(super) const GENERATION: &str = "//";
@@ -226,8 +227,7 @@ impl<'a> FollowedPath<'a> {
     /// now, and a file of which no window needs anything may be removed.
     pub(super) fn report_read_file(&mut self, dealer: &Dealer) -> Result<(), ReadStop> {
         self.unreported += 1;
-        // Of many files one report is long.
-        if self.unreported * EACH < self.known.len() + self.done.len() {
+        if self.unreported * REPORTS_IN_A_PASS < self.known.len() + self.done.len() {
             return Ok(());
         }
         self.unreported = 0;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::between::tests::text;
 use super::files::FollowedPath;
 use crate::gate::Positions;
 use crate::job::sources::bytes::Packing;
@@ -85,10 +86,6 @@ fn after<'a>(former: &Positions, reports: impl IntoIterator<Item = &'a PositionR
         }
     }
     positions
-}
-
-fn text(of: &str, lines: std::ops::Range<usize>) -> String {
-    lines.map(|line| format!("{of} {line}\n")).collect()
 }
 
 /// The positions that a run leaves which reads a path to its end.
