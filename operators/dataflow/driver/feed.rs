@@ -188,6 +188,8 @@ impl<S: Source> Tap<S> {
                 milestone.latest = milestone.latest.max(self.gap.take().map_or(Time::MIN, |end| end - 1));
             }
             self.reports.send(SourceReport::Milestone(self.worker.0, milestone));
+            // The time of the stream may stand still for long, while a backlog is read.
+            self.reports.flush();
         }
         match pulled {
             Pulled::Idle if !moved => return Ok(Turn::Still),

@@ -12,9 +12,9 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::positions::{InputPositions, Milestone};
+use super::positions::{InputPositions, Milestone, ORIGIN};
 use crate::accounting::Interval;
-use crate::dataflow::engine::{CapacityContainerBuilder, Exchange, InputHandle, Operator, Scope};
+use crate::dataflow::engine::{CapacityContainerBuilder, Exchange, InputHandle, Map, Operator, Scope};
 use crate::time::Time;
 
 /// A report of a worker's part of an input, beside its records.
@@ -54,7 +54,10 @@ impl InputGaps {
         let (known, positions) = (Rc::clone(&gaps), Rc::clone(positions));
         let mut input = ReportInput::new();
         let to_the_first = Exchange::new(|_: &SourceReport| 0);
-        input.to_stream(scope).sink(to_the_first, "Reports", move |(input, frontier)| {
+        // An operator sends on what it has at the end of each step; the handle itself keeps it until the next time.
+        let reports = input.to_stream(scope).map(|report| report);
+        reports.sink(to_the_first, "Reports", move |(input, frontier)| {
+            let mut is_start = false;
             input.for_each(|_, batch| {
                 for report in batch.drain(..) {
                     match report {
@@ -63,10 +66,17 @@ impl InputGaps {
                                 known.add(gap);
                             }
                         }
-                        SourceReport::Milestone(part, milestone) => positions.add(part, milestone),
+                        SourceReport::Milestone(part, milestone) => {
+                            // What holds whatever windows need is written at once.
+                            is_start |= milestone.latest <= ORIGIN;
+                            positions.add(part, milestone);
+                        }
                     }
                 }
             });
+            if is_start {
+                known.wake();
+            }
             if let Some(complete) = frontier.frontier().iter().copied().min() {
                 known.advance(complete);
             }
@@ -74,7 +84,7 @@ impl InputGaps {
         (gaps, input)
     }
 
-    /// Calls `wake` whenever more is known.
+    /// Calls `wake` whenever more is known, and when positions came that hold at once.
     pub(crate) fn on_advance(&self, wake: Box<dyn Fn()>) {
         self.wakes.borrow_mut().push(wake);
     }
@@ -103,8 +113,12 @@ impl InputGaps {
 
     fn advance(&self, complete: Time) {
         if self.complete.replace(complete) < complete {
-            self.wakes.borrow().iter().for_each(|wake| wake());
+            self.wake();
         }
+    }
+
+    fn wake(&self) {
+        self.wakes.borrow().iter().for_each(|wake| wake());
     }
 }
 

@@ -125,6 +125,11 @@ impl Recorder {
         self.refusing.lock().unwrap().contains(&start)
     }
 
+    /// Returns true once resume positions are kept for the next row.
+    pub(in super::super::super::pipeline) fn has_positions(&self) -> bool {
+        !self.resume.lock().unwrap().pending.is_empty()
+    }
+
     /// Returns the number of windows that were answered so far.
     pub(in super::super::super::pipeline) fn answered(&self) -> usize {
         *self.answered.lock().unwrap()

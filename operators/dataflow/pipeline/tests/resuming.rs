@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::accounting::PrivacyUnit;
+use crate::dataflow::driver::ORIGIN;
 use crate::gate::Positions;
 use crate::noise::goodness::size;
 
@@ -326,4 +327,72 @@ fn a_gap_is_found_again_while_its_windows_are_open() {
     }
     let starts = tallies(&recorder).into_keys().map(|(_, start)| start);
     assert_eq!(starts.collect::<Vec<_>>(), [0, 10, 40], "two windows overlap the gap");
+}
+
+/// A backlog that is given, without a time that is complete, until the positions of its start are kept; it breaks if they
+/// never are.
+struct Backlog {
+    given: u64,
+    began: std::time::Instant,
+    parts: usize,
+    recorder: Recorder,
+}
+
+impl Source for Backlog {
+    type Record = Event;
+
+    fn pull(&mut self, batch: &mut Vec<Event>) -> Result<Pulled, SourceError> {
+        self.given += 1;
+        if self.recorder.has_positions() {
+            return Ok(Pulled::End);
+        }
+        if self.began.elapsed() > std::time::Duration::from_secs(10) {
+            return Err(SourceError::lost("the log"));
+        }
+        batch.push((self.given % 100, 1, 1, 5, self.given));
+        Ok(Pulled::More)
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn resume(&mut self, _former: Vec<Positions>) -> Result<(), SourceError> {
+        Ok(())
+    }
+
+    fn milestone(&mut self) -> Option<Milestone> {
+        let changed = vec![("log".to_owned(), Some(vec![0]))];
+        (self.given == 1).then_some(Milestone { latest: ORIGIN, changed, parts: self.parts })
+    }
+}
+
+// Refutes a start that is kept only once a time is complete: a run that is killed within its backlog leaves no trace of the
+// files that it has listed.
+#[test]
+fn the_start_of_an_input_is_kept_before_its_backlog_is_read() {
+    for workers in [1, 2] {
+        let recorder = Recorder::new(PrivacyUnit::Person);
+        let ended = execute(Config::threads(workers).unwrap(), move |worker, feeds| {
+            let (began, recorder) = (std::time::Instant::now(), recorder.clone());
+            let log = Backlog { given: 0, began, parts: workers, recorder: recorder.clone() };
+            worker.dataflow(|scope| {
+                let records = feeds.stream(scope, log);
+                for name in ["tens", "twenties"] {
+                    records
+                        .clone()
+                        .protect(|event: &Event| event.0)
+                        .identified_by(|event: &Event| event.4)
+                        .scheduled(Schedule::tumbling(span(10), 0, Some(50)).unwrap(), |event: &Event| {
+                            event.3
+                        })
+                        .bound(Bound::keys(2).per_key(3))
+                        .count_by(|event: &Event| event.1, Keys::public([1]))
+                        .release_at(&recorder, name, Exactly(Gaussian::rho(0.01)));
+                }
+            });
+            Ok(())
+        });
+        assert!(ended.is_ok(), "{workers}: {:?}", ended.err());
+    }
 }

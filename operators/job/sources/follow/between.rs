@@ -246,7 +246,7 @@ impl FollowedPath<'_> {
 
     /// Reads rotated files of a log to their ends, unless they are copies of what was read. What a log without a line gets
     /// comes after them.
-    fn read_between(
+    pub(super) fn read_between(
         &mut self,
         log: &Path,
         files: Vec<(PathBuf, FileId)>,

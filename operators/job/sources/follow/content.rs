@@ -29,6 +29,9 @@ const TAIL: usize = 256;
 /// The number of bytes of a new file in which the last ones of the one before are searched for.
 const SEARCHED: usize = 16 << 20;
 
+/// The number of bytes that are read at once of a beginning: more than a first line of usual length and what follows it.
+const BEGINNING: usize = 4_096;
+
 /// The number of bytes of two files that are compared at once.
 const BLOCK: usize = 64 << 10;
 
@@ -56,8 +59,13 @@ impl Content {
 
     /// Reads the content of a file of any packing, as far as it decides whether it [is strong](Content::is_strong).
     pub(super) fn beginning(path: &Path) -> io::Result<Content> {
-        let mut content = Content::default();
-        content.add(&prefix(&mut bytes::of_file(path, &Progress::of(None))?, FIRST_LINE + HEAD + TAIL)?);
+        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());
+        while !content.is_strong() && content.length() < (FIRST_LINE + HEAD + TAIL) as u64 {
+            match prefix(&mut text, BEGINNING)? {
+                part if part.is_empty() => break,
+                part => content.add(&part),
+            }
+        }
         Ok(content)
     }
 

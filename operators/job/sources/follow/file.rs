@@ -32,6 +32,10 @@ impl FileId {
     pub(super) fn of(facts: &Metadata) -> FileId {
         FileId { device: facts.dev(), node: FileNode::of(facts) }
     }
+
+    pub(super) fn node(self) -> FileNode {
+        self.node
+    }
 }
 
 /// A file that was found in a directory.

@@ -22,7 +22,7 @@ use super::done::DoneFile;
 use super::file::{Caught, FileId, FollowedFile, FoundFile};
 use super::open::most_open;
 use super::passed::PassedCopy;
-use super::position::{FilePosition, FormerMarks};
+use super::position::{FileNode, FilePosition, FormerMarks};
 use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, RotationPlace, rotated_logs};
 use crate::job::sources::accord::InputAgreement;
@@ -66,6 +66,11 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) passed: VecDeque<PassedCopy>,
     /// The copies of the former report.
     pub(super) reported_passed: BTreeMap<String, FilePosition>,
+    /// The files that were listed and are not read yet, at their starts, and those that were reported.
+    pub(super) listed: BTreeMap<FileNode, FilePosition>,
+    pub(super) reported_listed: BTreeSet<FileNode>,
+    /// The latest change of a listed file, until one is read; `None` once it was reported.
+    pub(super) first_seen: Option<u64>,
     /// The files that may become copies, with their length and the time since which they have it.
     pub(super) undecided: BTreeMap<FileId, (u64, Instant)>,
     /// The number of files that each name has had.
@@ -138,6 +143,9 @@ impl<'a> FollowedPath<'a> {
             copies: BTreeMap::new(),
             passed: VecDeque::new(),
             reported_passed: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            reported_listed: BTreeSet::new(),
+            first_seen: None,
             undecided: BTreeMap::new(),
             generations: BTreeMap::new(),
             reported: BTreeMap::new(),
@@ -283,7 +291,12 @@ impl<'a> FollowedPath<'a> {
         let mut ids = BTreeSet::new();
         let named: BTreeMap<FileId, String> =
             self.known.iter().map(|(name, file)| (file.id, name.clone())).collect();
-        for (path, facts) in self.by_file(&there)? {
+        let files = self.by_file(&there)?;
+        // What is new may be read below, and what comes after it may be gone before it is.
+        if self.note_listed(&files) {
+            self.report_origins(dealer)?;
+        }
+        for (path, facts) in files {
             let (path, id) = (path.as_path(), FileId::of(&facts));
             ids.insert(id);
             match named.get(&id).and_then(|name| self.known.get_mut(name)) {

@@ -36,11 +36,16 @@ struct Life {
 
 /// Goes on at positions, and then looks once. A file is reported after each 1,024 bytes.
 fn life(path: &Path, former: &Positions) -> Life {
+    life_of(path, former, None)
+}
+
+/// The same with files that name columns in their first lines.
+fn life_of(path: &Path, former: &Positions, columns: Option<Vec<String>>) -> Life {
     let (sender, messages) = crossbeam_channel::unbounded();
     let (fault, wanted) = (SourceFault::new("a.log".into(), (0, false), false), Arc::new(()));
     let mut dealer = Dealer::to_one(sender, fault, &wanted);
     let (progress, milestones) = (Progress::of(None), Milestones::new(1, 1));
-    let format = TextFormat { sizes: Sizes { chunk: 16, ..Sizes::USUAL }, columns: None };
+    let format = TextFormat { sizes: Sizes { chunk: 16, ..Sizes::USUAL }, columns };
     let survey = Arc::new(Survey::for_run(Vec::new(), (None, None), None));
     let mut files = FollowedPath::new(path, &format, None, &milestones, survey);
     let (mut lines, mut reports) = (Vec::new(), Vec::new());
@@ -273,4 +278,157 @@ fn a_restart_keeps_the_marks_of_files_that_it_has_not_come_to() {
     assert_eq!(life(&path, &positions).lines.len(), 800);
     place.write("a.log", text("two", 0..300));
     assert!(life(&path, &positions).has_gap);
+}
+
+/// Three files of a log, of 400 lines each.
+fn three_files(place: &Place) {
+    for (name, of, age) in [("a.log.2", "one", 20), ("a.log.1", "two", 10), ("a.log", "three", 0)] {
+        place.write(name, text(of, 0..400));
+        set_age(&place.path(name), Duration::from_secs(age));
+    }
+}
+
+/// Sets the time of the last change that long before what it is.
+fn set_age(path: &Path, age: Duration) {
+    let modified = fs::metadata(path).unwrap().modified().unwrap();
+    fs::OpenOptions::new().append(true).open(path).unwrap().set_modified(modified - age).unwrap();
+}
+
+fn rotate(place: &Place) {
+    for (from, to) in [("a.log.2", "a.log.3"), ("a.log.1", "a.log.2"), ("a.log", "a.log.1")] {
+        fs::rename(place.path(from), place.path(to)).unwrap();
+    }
+    place.write("a.log", text("four", 0..400));
+}
+
+fn rotate_twice(place: &Place) {
+    rotate(place);
+    fs::rename(place.path("a.log.3"), place.path("a.log.4")).unwrap();
+    rotate(place);
+    place.write("a.log", text("five", 0..400));
+}
+
+fn pack(place: &Place) {
+    rotate(place);
+    for (name, of) in [("a.log.2", "two"), ("a.log.1", "three")] {
+        let packed_name = format!("{name}.gz");
+        place.write(&packed_name, packed(Packing::Gzip, text(of, 0..400).as_bytes()));
+        // It has the time of the plain one, which is a step of the clock earlier.
+        let age = fs::metadata(place.path(name)).unwrap().modified().unwrap().elapsed().unwrap();
+        set_age(&place.path(&packed_name), age + Duration::from_millis(10));
+        fs::remove_file(place.path(name)).unwrap();
+    }
+}
+
+fn cut(place: &Place) {
+    for (from, to) in [("a.log.2", "a.log.3"), ("a.log.1", "a.log.2")] {
+        fs::rename(place.path(from), place.path(to)).unwrap();
+    }
+    place.write("a.log.1", text("three", 0..400));
+    place.write("a.log", text("four", 0..400));
+}
+
+/// Starts a first run, which reports its positions a number of times, and another one after a change of the files; returns
+/// what both have read, and true if there is an input gap. `None` if there are fewer reports.
+fn first_start(path: &str, known: usize, change: Change) -> Option<(Vec<String>, bool)> {
+    let place = Place::new("interrupted-first");
+    three_files(&place);
+    let path = place.path(path);
+    let first = life(&path, &Positions::new());
+    let reports: Vec<&PositionReport> = first.reports.iter().flatten().collect();
+    assert!(reports[0].is_start && reports[0].lines == 0);
+    let known = reports.get(..known)?;
+    change(&place);
+    let second = life(&path, &after(&Positions::new(), known.iter().copied()));
+    let read = known.iter().rfind(|report| !report.is_start).map_or(0, |report| report.lines);
+    Some(([&first.lines[..read], &second.lines[..]].concat(), second.has_gap))
+}
+
+// Refutes a run that has listed files, and leaves no trace of those that it has not read.
+#[test]
+fn a_first_start_leaves_a_trace_of_each_file_before_it_reads_one() {
+    let all = |of: &[&str]| -> Vec<String> {
+        of.iter().flat_map(|of| text(of, 0..400).lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+    };
+    let changes: [(&str, Change, &[&str]); 5] = [
+        ("nothing", |_| {}, &[]),
+        ("rotated", rotate, &["four"]),
+        ("rotated twice", rotate_twice, &["four", "five"]),
+        ("packed", pack, &["four"]),
+        ("cut", cut, &["four"]),
+    ];
+    for (path, files) in [("a.log*", &["one", "two", "three"][..]), ("a.log", &["three"])] {
+        for (what, change, since) in changes {
+            let lines = all(&[files, since].concat());
+            let mut known = 1;
+            while let Some((read, has_gap)) = first_start(path, known, change) {
+                assert!(!has_gap, "{path}, {what}: {known}");
+                assert!(read == lines, "{path}, {what}: {known}: {} lines, {:?}", read.len(), read.first());
+                known += 1;
+            }
+            assert!(known > 5, "{path}, {what}");
+        }
+        // Where the removed file was read to its end, nothing is lost.
+        for (removed, at) in [("a.log.2", 0), ("a.log.1", 400), ("a.log", 800)] {
+            let change: Change = match removed {
+                "a.log.2" => |place| fs::remove_file(place.path("a.log.2")).unwrap(),
+                "a.log.1" => |place| fs::remove_file(place.path("a.log.1")).unwrap(),
+                _ => |place| fs::remove_file(place.path("a.log")).unwrap(),
+            };
+            if path == "a.log" && removed != "a.log" {
+                continue;
+            }
+            let lines = all(files);
+            let (mut known, mut gaps) = (1, 0);
+            while let Some((read, has_gap)) = first_start(path, known, change) {
+                assert!(
+                    has_gap || read == lines,
+                    "{path} without {removed}: {known}: {} of {at}",
+                    read.len()
+                );
+                gaps += usize::from(has_gap);
+                known += 1;
+            }
+            assert!(gaps > 0 && known > 5, "{path} without {removed}");
+        }
+    }
+}
+
+// Refutes a file that is taken for one that was listed since it begins with its few lines, and one without a record that is
+// missed.
+#[test]
+fn few_lines_tell_no_file_from_another() {
+    let place = Place::new("interrupted-few");
+    let path = place.path("a.log*");
+    let begun = |life: &Life| after(&Positions::new(), life.reports.iter().flatten().next());
+    place.write("a.log.1", text("one", 0..5));
+    place.write("a.log", "");
+    let positions = begun(&life(&path, &Positions::new()));
+    fs::remove_file(place.path("a.log.1")).unwrap();
+    place.write("a.log", text("one", 0..10));
+    assert!(life(&path, &positions).has_gap);
+    // The file itself may grow and be renamed, and one without a record may go.
+    let columns = Some(vec!["word".to_owned()]);
+    place.write("a.log.1", "word\n");
+    place.write("a.log", "word\n".to_owned() + &text("two", 0..5));
+    let first = life_of(&path, &Positions::new(), columns.clone());
+    let positions = begun(&first);
+    fs::remove_file(place.path("a.log.1")).unwrap();
+    place.append("a.log", text("two", 5..10));
+    fs::rename(place.path("a.log"), place.path("a.log.2")).unwrap();
+    let second = life_of(&path, &positions, columns);
+    assert_eq!((second.has_gap, second.lines.len()), (false, 10));
+}
+
+// Refutes files that came after a first look and left the pattern, and are not looked for, since no file was read.
+#[test]
+fn what_came_after_the_first_look_is_read() {
+    let place = Place::new("interrupted-since");
+    let path = place.path("a-*.log");
+    place.write("a-1.log", text("one", 0..100));
+    let reports = life(&path, &Positions::new()).reports;
+    let positions = after(&Positions::new(), reports.iter().flatten().next());
+    place.write("a-2.log.gz", packed(Packing::Gzip, text("two", 0..100).as_bytes()));
+    let second = life(&path, &positions);
+    assert_eq!((second.has_gap, second.lines.len()), (false, 200));
 }

@@ -19,6 +19,7 @@ mod files;
 mod found;
 #[cfg(test)]
 mod interrupted;
+mod listed;
 mod missed;
 mod new_file;
 mod open;

@@ -87,19 +87,23 @@ const SEEN: &str = "///seen";
 /// What the names of copies begin with that were passed over.
 const PASSED: &str = "///passed/";
 
+/// What the names of files begin with that were listed and not read yet.
+const LISTED: &str = "///listed/";
+
 /// What the names of input gaps begin with.
 const GAP: &str = "///gap/";
 
 /// The number of input gaps that are kept: later ones are those of windows that may still be open.
 const GAPS: usize = 64;
 
-/// The first byte of a position, of a reached place, of the latest change that was seen, of an input gap, and of a copy
-/// that was passed over.
+/// The first byte of a position, of a reached place, of the latest change that was seen, of an input gap, of a copy that was
+/// passed over, and of a file that was listed.
 const FORMAT: u8 = 2;
 const REACHED_FORMAT: u8 = 3;
 const SEEN_FORMAT: u8 = 4;
 const GAP_FORMAT: u8 = 5;
 const PASSED_FORMAT: u8 = 6;
+const LISTED_FORMAT: u8 = 7;
 
 /// What the former run knew of its files, beside their positions.
 pub(super) struct FormerMarks {
@@ -157,10 +161,25 @@ fn passed_entry(position: &FilePosition) -> Vec<u8> {
     [vec![PASSED_FORMAT], position.write()].concat()
 }
 
+/// Reads the start of a file that was listed and not read.
+pub(super) fn read_listed(bytes: &[u8]) -> Option<FilePosition> {
+    let ([LISTED_FORMAT], position) = bytes.split_first_chunk()? else { return None };
+    FilePosition::read(position)
+}
+
+pub(super) fn listed_entry(node: FileNode, start: Option<&FilePosition>) -> (String, Option<Vec<u8>>) {
+    let bytes = start.map(|start| [vec![LISTED_FORMAT], start.write()].concat());
+    (format!("{LISTED}{}/{}", node.number, node.born), bytes)
+}
+
 /// Reads the latest change that was seen.
 pub(super) fn read_seen(bytes: &[u8]) -> Option<u64> {
     let ([SEEN_FORMAT], rest) = bytes.split_first_chunk()? else { return None };
     Some(u64::from_le_bytes(rest.try_into().ok()?))
+}
+
+fn seen_entry(seen: u64) -> (String, Option<Vec<u8>>) {
+    (SEEN.to_owned(), Some([&[SEEN_FORMAT][..], &seen.to_le_bytes()].concat()))
 }
 
 impl FilePosition {
@@ -272,6 +291,7 @@ impl FollowedPath<'_> {
                 self.sure.insert(name.clone(), file.has_lines);
             }
         }
+        all.extend(self.listed_changes());
         all
     }
 
@@ -287,8 +307,10 @@ impl FollowedPath<'_> {
         let former = self.former.iter().flat_map(|former| &former.reached);
         let former: Vec<_> = former.filter(|(name, _)| !all.contains_key(*name)).collect();
         all.extend(former.iter().map(|(name, mark)| ((*name).clone(), (mark.offset, mark.is_settled))));
+        let first_seen = self.first_seen.take();
         if all == self.reached {
-            return ChangedPositions::new();
+            let first_seen = first_seen.filter(|_| all.is_empty());
+            return first_seen.map(seen_entry).into_iter().collect();
         }
         let is_new = |name: &String| all.get(name).is_some_and(|now| self.reached.get(name) != Some(now));
         let gone = self.reached.keys().filter(|name| !all.contains_key(*name));
@@ -310,8 +332,7 @@ impl FollowedPath<'_> {
                 Some(latest.min(nanoseconds(SystemTime::now())))
             }
         };
-        let seen = seen.map(|seen| [&[SEEN_FORMAT][..], &seen.to_le_bytes()].concat());
-        changed.extend(seen.map(|seen| (SEEN.to_owned(), Some(seen))));
+        changed.extend(seen.map(seen_entry));
         self.reached = all;
         changed
     }

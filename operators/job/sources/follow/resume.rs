@@ -108,8 +108,9 @@ impl FollowedPath<'_> {
         self.reported_passed = passed.iter().cloned().collect();
         self.resume_passed(passed.into_iter().map(|(_, position)| position).collect());
         let mut logs = BTreeMap::<PathBuf, FoundLog>::new();
+        let listed = self.resume_listed(former);
         let of_gaps = self.gap_spans.len() + self.reported_passed.len() + usize::from(seen.is_some());
-        let known = positions.len() + reached.len() + of_gaps;
+        let known = positions.len() + reached.len() + of_gaps + listed;
         if let [only] = former
             && only.len() > known
         {
@@ -233,6 +234,15 @@ impl FollowedPath<'_> {
         }
         self.order_done();
         let mut doubts = Vec::new();
+        // Those of a log without a position come before what is between them and the log.
+        let listed = self.find_listed(former.len() > 1, progress)?;
+        let (listed, first): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            listed.into_iter().partition(|(log, _)| logs.contains_key(log));
+        for (path, files) in first {
+            let newest = files.last().and_then(|(path, _)| Reference::of("", path));
+            self.read_between(&path, files, &mut doubts, (dealer, progress))?;
+            logs.entry(path).or_default().newest = newest.map(|newest| (1, newest));
+        }
         let recently = SystemTime::now().checked_sub(self.format.sizes.patience).map_or(0, nanoseconds);
         for (path, log) in logs.iter().filter(|(_, log)| !log.is_current) {
             let newest = log.newest.as_ref().map(|(_, newest)| newest).or(log.empty.as_ref());
@@ -249,6 +259,11 @@ impl FollowedPath<'_> {
             let logs = logs.into_keys().collect();
             doubts.extend(self.steadily(&bases, |files| files.departed(&logs, seen, (dealer, progress)))?);
         }
+        for (path, mut files) in listed {
+            files.retain(|(_, id)| !self.has(*id));
+            self.read_between(&path, files, &mut doubts, (dealer, progress))?;
+        }
+        self.listed.clear();
         doubts.iter().for_each(|why| self.gap(why));
         self.former = None;
         for name in &self.given_up {

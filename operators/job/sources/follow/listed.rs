@@ -1,0 +1,136 @@
+//! Files that were listed and are not read yet. Before the first of them is read, all of them are reported with their first
+//! bytes: a run may end within its first look, and a restart must find each of them, or notice that it is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::content::Content;
+use super::file::FileId;
+use super::files::{FollowedPath, name_within, present};
+use super::found::found;
+use super::position::{FileNode, FilePosition, changed, listed_entry, nanoseconds, read_listed};
+use crate::dataflow::SourceError;
+use crate::gate::Positions;
+use crate::job::rotation::{RotationName, rotated_logs, siblings_of};
+use crate::job::sources::bytes::Packing;
+use crate::job::sources::dealer::Progress;
+use crate::job::sources::milestones::ChangedPositions;
+
+impl FollowedPath<'_> {
+    /// Notes the files of a listing that have bytes of which no line was read, and forgets those that have left. Returns true
+    /// if there is a new one.
+    pub(super) fn note_listed(&mut self, there: &[(PathBuf, Metadata)]) -> bool {
+        let mut is_new = false;
+        let nodes: BTreeSet<FileNode> = there.iter().map(|(_, facts)| FileNode::of(facts)).collect();
+        let known: BTreeMap<FileId, u64> = self
+            .known
+            .values()
+            .map(|file| (file.id, if file.has_lines { u64::MAX } else { file.content.length() }))
+            .collect();
+        let is_known = |node| known.keys().any(|id| id.node() == node);
+        self.listed.retain(|node, _| nodes.contains(node) || is_known(*node));
+        for (path, facts) in there {
+            let (id, node) = (FileId::of(facts), FileNode::of(facts));
+            let has_more = facts.len() > known.get(&id).copied().unwrap_or(0);
+            if has_more && !self.copies.contains_key(&id) && !self.listed.contains_key(&node) {
+                let start = self.beginning(path, id);
+                is_new |= start.is_some();
+                self.listed.extend(start.map(|start| (node, start)));
+            }
+        }
+        if is_new && self.reached.is_empty() {
+            let latest = there.iter().map(|(_, facts)| changed(facts)).max().unwrap_or(0);
+            self.first_seen = Some(latest.min(nanoseconds(SystemTime::now())));
+        }
+        is_new
+    }
+
+    /// The position at the start of a file, with its first bytes; `None` if it has no record, or cannot be read now.
+    fn beginning(&self, path: &Path, id: FileId) -> Option<FilePosition> {
+        let content = Content::beginning(path).ok()?;
+        let is_it = fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
+        let is_empty = content.length() == 0 || self.format.columns.is_some() && content.is_one_line();
+        let position = content.position(0, path.to_owned(), id.node());
+        let start = FilePosition { is_from_start: true, is_done: false, is_settled: false, ..position };
+        (is_it && !is_empty).then_some(start)
+    }
+
+    /// The files that were listed since the last call, and those that have a position by now or are copies.
+    pub(super) fn listed_changes(&mut self) -> ChangedPositions {
+        let has_position = |(name, _): &(&String, &_)| self.sure.get(*name) == Some(&true);
+        let done = self.done.iter().map(|done| (&done.name, &done.file));
+        let read = self.known.iter().chain(done).filter(has_position).map(|(_, file)| file.id);
+        let over: BTreeSet<FileNode> = read.chain(self.copies.keys().copied()).map(FileId::node).collect();
+        self.listed.retain(|node, _| !over.contains(node));
+        let gone = self.reported_listed.iter().filter(|node| !self.listed.contains_key(node));
+        let mut changed: ChangedPositions = gone.map(|node| listed_entry(*node, None)).collect();
+        let new = self.listed.iter().filter(|(node, _)| !self.reported_listed.contains(node));
+        changed.extend(new.map(|(node, position)| listed_entry(*node, Some(position))));
+        self.reported_listed = self.listed.keys().copied().collect();
+        changed
+    }
+
+    /// Takes up the files that the parts of a former run had listed; returns their number.
+    pub(super) fn resume_listed(&mut self, former: &[Positions]) -> usize {
+        let listed = former.iter().flat_map(BTreeMap::values).filter_map(|bytes| read_listed(bytes));
+        self.listed = listed.map(|position| (position.node, position)).collect();
+        for position in self.listed.values() {
+            // A log may be away: its rotated files are known by it.
+            self.generations.entry(name_within(self.path, &position.path)).or_default();
+        }
+        self.listed.len()
+    }
+
+    /// Finds the files that the former run had listed, and returns those that neither the path names nor a position has,
+    /// by their logs, the oldest first. Where one is gone, there is an input gap.
+    pub(super) fn find_listed(
+        &mut self,
+        is_shared: bool,
+        progress: &Arc<Progress>,
+    ) -> Result<BTreeMap<PathBuf, Vec<(PathBuf, FileId)>>, SourceError> {
+        let there = present(self.path)?;
+        let mut of_log: BTreeMap<PathBuf, Vec<(PathBuf, FileId)>> = BTreeMap::new();
+        for (node, position) in self.listed.clone() {
+            // Its first bytes alone tell it from others only if there are enough; several processes see several files.
+            let is_told = is_shared || position.is_strong();
+            let logs = rotated_logs(&position.path).chain([position.path.clone()]);
+            let beside = logs.flat_map(|log| siblings_of(&log));
+            let mut seen = BTreeSet::new();
+            let paths = [position.path.clone()].into_iter().chain(there.iter().cloned()).chain(beside);
+            // One that cannot be read is in the making, or has another name.
+            let files: Vec<(bool, PathBuf, FileId)> = paths
+                .filter(|path| seen.insert(path.clone()))
+                .filter_map(|path| {
+                    let is_it = |node: FileNode| node.is_sure() && node == position.node;
+                    let found = found(&position, &path, progress).ok()??;
+                    let (is_same, is_packed) = (is_it(found.file.node), Packing::of(&path) != Packing::Plain);
+                    (is_told || is_same).then_some((is_packed, path, found.file.id))
+                })
+                .collect();
+            let is_read = |(_, path, id): &(bool, PathBuf, FileId)| {
+                there.contains(path) || self.has(*id) || self.has_passed(*id)
+            };
+            if files.iter().any(is_read) {
+                continue;
+            }
+            let Some((_, path, id)) = files.into_iter().min() else {
+                let place = position.path.display();
+                self.gap(&format!("{place}: the last run has listed it and read none of it, and it is gone"));
+                self.listed.remove(&node);
+                continue;
+            };
+            let log = self.base(&name_within(self.path, &position.path), &position.path);
+            let files = of_log.entry(log).or_default();
+            if !files.contains(&(path.clone(), id)) {
+                files.push((path, id));
+            }
+        }
+        for (log, files) in &mut of_log {
+            files.sort_by_cached_key(|(path, _)| RotationName::of(log, path).map(|name| name.place()));
+        }
+        Ok(of_log)
+    }
+}
