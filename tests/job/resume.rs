@@ -119,3 +119,36 @@ fn a_restart_reads_what_open_windows_need_and_releases_every_window() {
     assert!(found.values().all(|count| *count == 0), "{found:?}");
     scene.verify("job.ledger");
 }
+
+// Refutes a run that is killed before it has read the files that it found, and leaves no trace of one that is then removed:
+// the next run released its windows without those lines.
+#[test]
+fn a_file_that_a_killed_run_had_found_is_missed() {
+    let scene = Scene::new("first-look");
+    let from = now() / SECOND * SECOND - 3 * SECOND;
+    let job = exact(from, Some(from + 4 * SECOND));
+    scene.write("job.toml", job.replace("\"visits.csv\"", "\"visits.csv*\""));
+    let old: String =
+        (0..300_000).map(|at| line(format!("old-{at}"), from - 1_000 * SECOND, "old")).collect();
+    for (at, name) in ["visits.csv.2", "visits.csv.1", "visits.csv"].into_iter().enumerate() {
+        let lines: String =
+            (0..20).map(|person| line(person, from + at as i64 * SECOND, PAGES[person % 3])).collect();
+        scene.write(name, HEADER.to_owned() + &old + &lines);
+    }
+    scene.init();
+    let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+    let ledger = rusqlite::Connection::open(scene.at("job.ledger")).unwrap();
+    until("its files have positions", || {
+        let count = ledger.query_row("SELECT count(*) FROM position", [], |row| row.get::<_, i64>(0));
+        count.is_ok_and(|count| count > 0)
+    });
+    life.signal(Signal::KILL);
+    life.end();
+    assert_eq!(scene.read("releases.jsonl"), "");
+    fs::remove_file(scene.at("visits.csv")).unwrap();
+    let said = scene.done(&["run", "job.toml", "--out", "releases.jsonl"]);
+    assert!(said.err.contains("the last run has listed it"), "{said:?}");
+    let text = scene.read("releases.jsonl");
+    assert_eq!(text.matches("\"skipped\":true").count(), 4, "{text}");
+    assert_eq!(scene.charged("job.ledger").1.values().sum::<f64>(), 0.0);
+}

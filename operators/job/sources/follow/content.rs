@@ -69,6 +69,17 @@ impl Content {
         Ok(content)
     }
 
+    /// Reads the first bytes of a file, and of a plain one the last ones before this length.
+    pub(super) fn up_to(length: u64, path: &Path) -> io::Result<Content> {
+        let mut content = Content::beginning(path)?;
+        if Packing::of(path) == Packing::Plain && content.length() < length {
+            let start = length.saturating_sub(TAIL as u64);
+            let tail = prefix(&mut Positioned::at(&File::open(path)?, start), TAIL)?;
+            content = Content::known(content.head, tail, length);
+        }
+        Ok(content)
+    }
+
     /// Reads the content of a whole file, of any packing.
     pub(super) fn of_whole(path: &Path) -> io::Result<Content> {
         let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());

@@ -407,6 +407,17 @@ fn few_lines_tell_no_file_from_another() {
     fs::remove_file(place.path("a.log.1")).unwrap();
     place.write("a.log", text("one", 0..10));
     assert!(life(&path, &positions).has_gap);
+    // Its own copy has the name that a rotation gives it; of two nobody can say.
+    for copies in [1, 2] {
+        fs::remove_file(place.path("a.log")).unwrap();
+        place.write("a.log", text("one", 0..5));
+        let positions = begun(&life(&path, &Positions::new()));
+        (0..copies).for_each(|copy| place.write(&format!("a.log.{}", copy + 1), text("one", 0..5 + copy)));
+        place.write("a.log", text("two", 0..5));
+        let second = life(&path, &positions);
+        assert_eq!((second.has_gap, copies == 2 || second.lines.len() == 10), (copies == 2, true));
+        (0..copies).for_each(|copy| fs::remove_file(place.path(&format!("a.log.{}", copy + 1))).unwrap());
+    }
     // The file itself may grow and be renamed, and one without a record may go.
     let columns = Some(vec!["word".to_owned()]);
     place.write("a.log.1", "word\n");
@@ -418,6 +429,40 @@ fn few_lines_tell_no_file_from_another() {
     fs::rename(place.path("a.log"), place.path("a.log.2")).unwrap();
     let second = life_of(&path, &positions, columns);
     assert_eq!((second.has_gap, second.lines.len()), (false, 10));
+}
+
+// Refutes a file that is taken for one that was listed since it begins with the same lines, many as they are.
+#[test]
+fn many_equal_lines_tell_no_file_from_another() {
+    let banner = "#".repeat(9_000) + "\n";
+    for (removed, packed_too) in [("a.log.1", false), ("a.log", false), ("a.log.1", true)] {
+        let place = Place::new("interrupted-banner");
+        let path = place.path("a.log*");
+        for (name, of) in [("a.log.2", "one"), ("a.log.1", "two"), ("a.log", "two")] {
+            place.write(name, banner.clone() + &text(of, 0..50) + &text(name, 50..100));
+        }
+        let first = life(&path, &Positions::new());
+        let positions = after(&Positions::new(), first.reports.iter().flatten().next());
+        if packed_too {
+            // One of them is there, under another number.
+            let bytes = packed(Packing::Gzip, &fs::read(place.path("a.log.2")).unwrap());
+            place.write("a.log.3.gz", bytes);
+            set_age(&place.path("a.log.3.gz"), Duration::from_secs(20));
+            fs::remove_file(place.path("a.log.2")).unwrap();
+        }
+        fs::remove_file(place.path(removed)).unwrap();
+        assert!(life(&path, &positions).has_gap, "{removed}, {packed_too}");
+    }
+    // Copies of one file: each of them was listed, and one is left.
+    let place = Place::new("interrupted-equal");
+    let path = place.path("a.log*");
+    for name in ["a.log.2", "a.log.1"] {
+        place.write(name, banner.clone() + &text("one", 0..100));
+    }
+    let first = life(&path, &Positions::new());
+    let positions = after(&Positions::new(), first.reports.iter().flatten().next());
+    fs::remove_file(place.path("a.log.2")).unwrap();
+    assert!(life(&path, &positions).has_gap, "they were written apart, for all that anybody knows");
 }
 
 // Refutes files that came after a first look and left the pattern, and are not looked for, since no file was read.

@@ -19,6 +19,15 @@ use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::Progress;
 use crate::job::sources::milestones::ChangedPositions;
 
+/// A file that holds what a listed one began with.
+struct HoldingFile {
+    /// True if no other file is like it.
+    is_sure: bool,
+    is_packed: bool,
+    path: PathBuf,
+    id: FileId,
+}
+
 impl FollowedPath<'_> {
     /// Notes the files of a listing that have bytes of which no line was read, and forgets those that have left. Returns true
     /// if there is a new one.
@@ -36,7 +45,7 @@ impl FollowedPath<'_> {
             let (id, node) = (FileId::of(facts), FileNode::of(facts));
             let has_more = facts.len() > known.get(&id).copied().unwrap_or(0);
             if has_more && !self.copies.contains_key(&id) && !self.listed.contains_key(&node) {
-                let start = self.beginning(path, id);
+                let start = self.start(path, facts);
                 is_new |= start.is_some();
                 self.listed.extend(start.map(|start| (node, start)));
             }
@@ -48,9 +57,9 @@ impl FollowedPath<'_> {
         is_new
     }
 
-    /// The position at the start of a file, with its first bytes; `None` if it has no record, or cannot be read now.
-    fn beginning(&self, path: &Path, id: FileId) -> Option<FilePosition> {
-        let content = Content::beginning(path).ok()?;
+    /// The position at the start of a file, with its first and last bytes; `None` if it has no record, or cannot be read now.
+    fn start(&self, path: &Path, facts: &Metadata) -> Option<FilePosition> {
+        let (id, content) = (FileId::of(facts), Content::up_to(facts.len(), path).ok()?);
         let is_it = fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
         let is_empty = content.length() == 0 || self.format.columns.is_some() && content.is_one_line();
         let position = content.position(0, path.to_owned(), id.node());
@@ -92,36 +101,61 @@ impl FollowedPath<'_> {
         progress: &Arc<Progress>,
     ) -> Result<BTreeMap<PathBuf, Vec<(PathBuf, FileId)>>, SourceError> {
         let there = present(self.path)?;
+        let nodes = there.iter().filter_map(|path| Some((FileNode::of(&fs::metadata(path).ok()?), path)));
+        let nodes: BTreeMap<FileNode, &PathBuf> = nodes.collect();
+        // Files may begin with the same lines: each holds what one of them had.
+        let own = self.listed.keys().copied().chain(self.reported.values().map(|position| position.node));
+        let (own, mut taken): (BTreeSet<FileNode>, BTreeSet<FileId>) = (own.collect(), BTreeSet::new());
         let mut of_log: BTreeMap<PathBuf, Vec<(PathBuf, FileId)>> = BTreeMap::new();
         for (node, position) in self.listed.clone() {
-            // Its first bytes alone tell it from others only if there are enough; several processes see several files.
+            // A few bytes tell it from others only where rotation gave the name; several processes see several files.
             let is_told = is_shared || position.is_strong();
+            let holds = |path: PathBuf| -> Option<HoldingFile> {
+                // One that cannot be read is in the making, or has another name.
+                let file = found(&position, &path, progress).ok()??.file;
+                let is_same = node.is_sure() && file.node == node;
+                let is_packed = Packing::of(&path) != Packing::Plain;
+                let is_its_own = is_packed && path.with_extension("") == position.path
+                    || is_shared && path == position.path;
+                let is_other = own.contains(&file.node) || self.has(file.id) || taken.contains(&file.id);
+                let is_alike = is_told || RotationName::of(&position.path, &path).is_some();
+                let is_it = is_same || is_alike && (is_its_own || !is_other);
+                is_it.then_some(HoldingFile { is_sure: is_same || is_told, is_packed, path, id: file.id })
+            };
+            // It is sought where it was, then by its number, and then in all others.
+            let near = [Some(&position.path), nodes.get(&node).copied()].into_iter().flatten().cloned();
             let logs = rotated_logs(&position.path).chain([position.path.clone()]);
             let beside = logs.flat_map(|log| siblings_of(&log));
-            let mut seen = BTreeSet::new();
-            let paths = [position.path.clone()].into_iter().chain(there.iter().cloned()).chain(beside);
-            // One that cannot be read is in the making, or has another name.
-            let files: Vec<(bool, PathBuf, FileId)> = paths
-                .filter(|path| seen.insert(path.clone()))
-                .filter_map(|path| {
-                    let is_it = |node: FileNode| node.is_sure() && node == position.node;
-                    let found = found(&position, &path, progress).ok()??;
-                    let (is_same, is_packed) = (is_it(found.file.node), Packing::of(&path) != Packing::Plain);
-                    (is_told || is_same).then_some((is_packed, path, found.file.id))
-                })
-                .collect();
-            let is_read = |(_, path, id): &(bool, PathBuf, FileId)| {
-                there.contains(path) || self.has(*id) || self.has_passed(*id)
-            };
-            if files.iter().any(is_read) {
-                continue;
+            let is_read = |file: &HoldingFile| there.contains(&file.path) || self.has(file.id);
+            let mut files: Vec<HoldingFile> = Vec::new();
+            for file in near.chain(there.iter().cloned()).chain(beside).filter_map(holds) {
+                if files.iter().all(|known| known.id != file.id) {
+                    files.push(file);
+                }
+                if files.last().is_some_and(|last| last.is_sure && is_read(last)) {
+                    break;
+                }
             }
-            let Some((_, path, id)) = files.into_iter().min() else {
+            let found = match &files[..] {
+                [only] => Some(only),
+                all => {
+                    all.iter().filter(|file| file.is_sure).min_by_key(|file| (!is_read(file), file.is_packed))
+                }
+            };
+            let Some(HoldingFile { path, id, .. }) = found else {
                 let place = position.path.display();
-                self.gap(&format!("{place}: the last run has listed it and read none of it, and it is gone"));
+                self.gap(&format!(
+                    "{place}: the last run has listed it, and no file holds what it began with; it was removed, cut or \
+                     changed before a reading of it was recorded"
+                ));
                 self.listed.remove(&node);
                 continue;
             };
+            taken.insert(*id);
+            if found.is_some_and(is_read) {
+                continue;
+            }
+            let (path, id) = (path.clone(), *id);
             let log = self.base(&name_within(self.path, &position.path), &position.path);
             let files = of_log.entry(log).or_default();
             if !files.contains(&(path.clone(), id)) {
