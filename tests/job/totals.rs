@@ -139,7 +139,6 @@ fn two_processes_release_the_totals_that_an_oracle_counts() {
     let [first, second] = lives;
     first.kill();
     second.kill();
-    scene.write("visits.csv", rotated(&log, &scene.read("releases.jsonl")));
     hosts(&scene);
     for life in [1, 0].map(|process| start(&scene, process, "1")) {
         let said = life.end();

@@ -125,6 +125,10 @@ pub(super) struct Lines {
     ended: bool,
     /// The latest time of a line since the last milestone.
     since_milestone: Time,
+    /// The number of the last milestone that was reached.
+    reached: Option<u64>,
+    /// The time that is complete, with its milestone, until those before it are reported.
+    mark: Option<(Time, Option<u64>)>,
     /// The times at which a record is late.
     late: Range<Time>,
 }
@@ -185,6 +189,8 @@ impl Lines {
             longest,
             ended: false,
             since_milestone: Time::MIN,
+            reached: None,
+            mark: None,
             late: 0..0,
         }
     }
@@ -243,6 +249,16 @@ impl Lines {
                     }
                 }
             }
+            if let Some((time, milestone)) = self.mark {
+                // Other workers may be behind: no window is released from a place that is not reported.
+                if self.handle.reports && self.handle.milestones.has_unreported(self.reached) {
+                    return Ok(Pulled::Idle);
+                }
+                self.mark = None;
+                self.late = self.handle.progress.late_times(time);
+                milestone.into_iter().for_each(|number| self.reach(number));
+                return Ok(Pulled::Complete(time));
+            }
             match self.chunks.try_recv() {
                 _ if self.ended => return Ok(Pulled::End),
                 Ok(DealerMessage::Chunk(chunk)) => self.begin(chunk),
@@ -250,14 +266,10 @@ impl Lines {
                 Ok(DealerMessage::Rows(RowChunk { rows, number, place })) => {
                     self.begin_content(ChunkContent::Rows(rows), number, place, Time::MAX);
                 }
-                Ok(DealerMessage::Mark(time, milestone)) => {
-                    self.late = self.handle.progress.late_times(time);
-                    milestone.into_iter().for_each(|number| self.reach(number));
-                    return Ok(Pulled::Complete(time));
-                }
+                Ok(DealerMessage::Mark(time, milestone)) => self.mark = Some((time, milestone)),
                 Ok(DealerMessage::Position(number)) => self.reach(number),
-                Ok(DealerMessage::Origin(number)) => self.handle.milestones.reach(number, Time::MIN),
-                Ok(DealerMessage::Start(number)) => self.handle.milestones.reach(number, ORIGIN),
+                Ok(DealerMessage::Origin(number)) => self.reach_at(number, Time::MIN),
+                Ok(DealerMessage::Start(number)) => self.reach_at(number, ORIGIN),
                 Ok(DealerMessage::Gap(start, end)) => return Ok(Pulled::Gap(start, end)),
                 Ok(DealerMessage::End) => self.ended = true,
                 Err(TryRecvError::Empty) if batch.len() + BATCH > enough => return Ok(self.pulled()),
@@ -274,7 +286,12 @@ impl Lines {
     /// Reports that all lines before these positions were given.
     fn reach(&mut self, number: u64) {
         let latest = std::mem::replace(&mut self.since_milestone, Time::MIN);
+        self.reach_at(number, latest);
+    }
+
+    fn reach_at(&mut self, number: u64, latest: Time) {
         self.handle.milestones.reach(number, latest);
+        self.reached = Some(number);
     }
 
     fn begin(&mut self, chunk: LineChunk) {
