@@ -153,6 +153,9 @@ impl<S: Source> Pump for Tap<S> {
     }
 }
 
+/// The most milestones that are taken at once from a source.
+const MILESTONES: usize = 16;
+
 impl<S: Source> Tap<S> {
     /// Lets the source begin where a former run has left off. Releases have joined by now: the dataflow is
     /// built.
@@ -182,7 +185,9 @@ impl<S: Source> Tap<S> {
         if let Pulled::Gap(_, end) = pulled {
             self.gap = self.gap.max(Some(end));
         }
-        if let Some(mut milestone) = self.source.milestone() {
+        // Those before a time that is complete are reported before that.
+        for _ in 0..MILESTONES {
+            let Some(mut milestone) = self.source.milestone() else { break };
             // While windows over a gap are unsettled, a restart must come upon it again.
             if milestone.latest != ORIGIN {
                 milestone.latest = milestone.latest.max(self.gap.take().map_or(Time::MIN, |end| end - 1));

@@ -251,7 +251,7 @@ impl Lines {
             }
             if let Some((time, milestone)) = self.mark {
                 // Other workers may be behind: no window is released from a place that is not reported.
-                if self.handle.reports && self.handle.milestones.has_unreported(self.reached) {
+                if self.handle.reports && self.handle.milestones.has_pending(self.reached) {
                     return Ok(Pulled::Idle);
                 }
                 self.mark = None;
