@@ -7,7 +7,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use super::POLL_INTERVAL;
 use super::content::{Comparison, Content, Positioned, prefix};
@@ -87,7 +86,6 @@ impl FollowedPath<'_> {
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<(), ReadStop> {
-        let began = SystemTime::now();
         let Some(mut file) = self.known.remove(name) else { return Ok(()) };
         if file.is_packed() {
             // Nothing is cut that is packed: it is another file, which may hold what was read of its log.
@@ -121,7 +119,7 @@ impl FollowedPath<'_> {
             // The file was read further than it was copied.
             Comparison::Shorter | Comparison::Other => {}
         }
-        let found = file.give_up();
+        let (found, cut_by) = (file.give_up(), file.checked_at);
         let (base, is_listed) = (base_of(name).to_owned(), file.is_listed);
         self.remember(name.to_owned(), file);
         // It may have been cut several times.
@@ -132,7 +130,7 @@ impl FollowedPath<'_> {
         }
         // It was renamed as well, and may have been packed and read under that name.
         if is_listed || !self.has_text_of(&found).map_err(|error| unreadable(&base, &error))? {
-            self.begin_untouched(&base, found, began);
+            self.begin_untouched(&base, found, cut_by);
         }
         Ok(())
     }

@@ -90,6 +90,8 @@ pub(super) struct FollowedFile {
     /// True if the last look has found it changed since it was begun or read, and the time at which one last found it unchanged.
     pub(super) is_touched: bool,
     pub(super) untouched_at: SystemTime,
+    /// The time before the last look at its content, which has found it cut or not.
+    pub(super) checked_at: SystemTime,
     /// True if it was cut and written anew, though it begins with what was read.
     pub(super) is_cut: bool,
     /// The time since which it has another text than was read.
@@ -141,6 +143,7 @@ impl FollowedFile {
             is_log: false,
             is_touched: false,
             untouched_at: SystemTime::now(),
+            checked_at: SystemTime::now(),
             is_cut: false,
             rewritten: None,
             is_doubted: false,
@@ -283,8 +286,8 @@ impl FollowedFile {
         Ok(self.now()?.is_some_and(|(_, length)| length > self.content.length()))
     }
 
-    /// Notes what a look at its name has found.
-    pub(super) fn look(&mut self, path: &Path, facts: &Metadata) {
+    /// Notes what a look at its name has found, which began at this time.
+    pub(super) fn look(&mut self, path: &Path, facts: &Metadata, began: SystemTime) {
         self.is_listed = true;
         self.path = path.to_owned();
         let changed = facts.modified().ok();
@@ -294,7 +297,7 @@ impl FollowedFile {
             None => changed >= self.untouched_at.checked_sub(TICK),
         };
         if !self.is_touched {
-            self.untouched_at = SystemTime::now();
+            self.untouched_at = began;
         }
     }
 

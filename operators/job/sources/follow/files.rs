@@ -95,6 +95,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) survey: Arc<Survey>,
     /// The time of the look before this one, and how long ago it was.
     pub(super) looked_at: SystemTime,
+    /// The time before the last look at the names.
+    pub(super) listed_at: SystemTime,
     pub(super) unseen: Duration,
     /// The reasons of input gaps that were found since the last look.
     pub(super) lost: Vec<String>,
@@ -159,6 +161,7 @@ impl<'a> FollowedPath<'a> {
             milestones,
             survey,
             looked_at: SystemTime::now(),
+            listed_at: SystemTime::now(),
             unseen: Duration::ZERO,
             lost: Vec::new(),
             gap_spans: Vec::new(),
@@ -291,6 +294,7 @@ impl<'a> FollowedPath<'a> {
         let mut ids = BTreeSet::new();
         let named: BTreeMap<FileId, String> =
             self.known.iter().map(|(name, file)| (file.id, name.clone())).collect();
+        self.listed_at = SystemTime::now();
         let files = self.by_file(&there)?;
         // What is new may be read below, and what comes after it may be gone before it is.
         if self.note_listed(&files) {
@@ -300,7 +304,7 @@ impl<'a> FollowedPath<'a> {
             let (path, id) = (path.as_path(), FileId::of(&facts));
             ids.insert(id);
             match named.get(&id).and_then(|name| self.known.get_mut(name)) {
-                Some(file) => file.look(path, &facts),
+                Some(file) => file.look(path, &facts, self.listed_at),
                 None if self.copies.get(&id) == Some(&facts.len()) => {}
                 None => new.push(FoundFile::new(path, &facts)),
             }

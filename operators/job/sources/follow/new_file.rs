@@ -261,7 +261,7 @@ impl FollowedPath<'_> {
                     file.move_to(found);
                 }
             }
-            NewFile::Other => _ = self.begin(name, found),
+            NewFile::Other => _ = self.begin_untouched(name, found, self.listed_at),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use super::{FileId, FollowedFile};
 use crate::job::sources::bytes::{self, Packing};
@@ -72,6 +72,7 @@ impl FollowedFile {
             self.open = Some(file);
         }
         let Some(file) = &self.open else { return Ok(Caught::Up) };
+        self.checked_at = SystemTime::now();
         let facts = file.metadata()?;
         // A file that was cut may be as long again as it was.
         self.is_removed = facts.nlink() == 0;
@@ -93,6 +94,7 @@ impl FollowedFile {
                 let most = left.min(room.len());
                 let room = room.get_mut(..most).unwrap_or_default();
                 let read = read_at(file, room, content.length())?;
+                self.checked_at = SystemTime::now();
                 // Only now it is certain that these bytes follow the ones that were read.
                 is_same = content.is_of(file)?;
                 if !is_same {
