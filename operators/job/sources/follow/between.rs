@@ -196,11 +196,15 @@ impl FollowedPath<'_> {
         self.known.values().chain(self.done.iter().map(|done| &done.file)).any(|file| file.id == id)
     }
 
+    /// Returns true if the content of a file is empty, or a header alone.
+    pub(super) fn has_no_record(&self, content: &Content) -> bool {
+        content.length() == 0 || self.format.columns.is_some() && content.is_one_line()
+    }
+
     /// Compares a file with those that were read, and with the one that has the name of the log.
     pub(super) fn likeness(&self, log: &Path, path: &Path) -> io::Result<Likeness> {
         let beginning = Content::beginning(path)?;
-        // It has no record.
-        if beginning.length() == 0 || self.format.columns.is_some() && beginning.is_one_line() {
+        if self.has_no_record(&beginning) {
             return Ok(if Packing::of(path) == Packing::Plain { Likeness::Empty } else { Likeness::Copy });
         }
         if self.has_text_of_passed(path)? {

@@ -61,7 +61,7 @@ impl FollowedPath<'_> {
     fn start(&self, path: &Path, facts: &Metadata) -> Option<FilePosition> {
         let (id, content) = (FileId::of(facts), Content::up_to(facts.len(), path).ok()?);
         let is_it = fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
-        let is_empty = content.length() == 0 || self.format.columns.is_some() && content.is_one_line();
+        let is_empty = self.has_no_record(&content);
         let position = content.position(0, path.to_owned(), id.node());
         let start = FilePosition { is_from_start: true, is_done: false, is_settled: false, ..position };
         (is_it && !is_empty).then_some(start)
@@ -69,6 +69,10 @@ impl FollowedPath<'_> {
 
     /// The files that were listed since the last call, and those that have a position by now or are copies.
     pub(super) fn listed_changes(&mut self) -> ChangedPositions {
+        // At nearly every look.
+        if self.listed.is_empty() && self.reported_listed.is_empty() {
+            return ChangedPositions::new();
+        }
         let has_position = |(name, _): &(&String, &_)| self.sure.get(*name) == Some(&true);
         let done = self.done.iter().map(|done| (&done.name, &done.file));
         let read = self.known.iter().chain(done).filter(has_position).map(|(_, file)| file.id);
@@ -148,7 +152,6 @@ impl FollowedPath<'_> {
                     "{place}: the last run has listed it, and no file holds what it began with; it was removed, cut or \
                      changed before a reading of it was recorded"
                 ));
-                self.listed.remove(&node);
                 continue;
             };
             taken.insert(*id);

@@ -7,6 +7,7 @@
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -65,6 +66,13 @@ impl FileNode {
     /// Returns true if no other file can have both numbers.
     pub(super) fn is_sure(self) -> bool {
         self.born > 0
+    }
+}
+
+impl fmt::Display for FileNode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FileNode { number, born } = self;
+        write!(formatter, "{number}/{born}")
     }
 }
 
@@ -153,8 +161,7 @@ fn gap_entry((start, end): (Time, Time)) -> (String, Vec<u8>) {
 
 /// Reads the position of a copy that was passed over.
 pub(super) fn read_passed(bytes: &[u8]) -> Option<FilePosition> {
-    let ([PASSED_FORMAT], position) = bytes.split_first_chunk()? else { return None };
-    FilePosition::read(position)
+    FilePosition::read(bytes.strip_prefix(&[PASSED_FORMAT])?)
 }
 
 fn passed_entry(position: &FilePosition) -> Vec<u8> {
@@ -163,13 +170,12 @@ fn passed_entry(position: &FilePosition) -> Vec<u8> {
 
 /// Reads the start of a file that was listed and not read.
 pub(super) fn read_listed(bytes: &[u8]) -> Option<FilePosition> {
-    let ([LISTED_FORMAT], position) = bytes.split_first_chunk()? else { return None };
-    FilePosition::read(position)
+    FilePosition::read(bytes.strip_prefix(&[LISTED_FORMAT])?)
 }
 
 pub(super) fn listed_entry(node: FileNode, start: Option<&FilePosition>) -> (String, Option<Vec<u8>>) {
     let bytes = start.map(|start| [vec![LISTED_FORMAT], start.write()].concat());
-    (format!("{LISTED}{}/{}", node.number, node.born), bytes)
+    (format!("{LISTED}{node}"), bytes)
 }
 
 /// Reads the latest change that was seen.
@@ -419,10 +425,7 @@ impl FollowedPath<'_> {
         };
         changed.extend(news(&self.reported, &all, FilePosition::write));
         self.reported = all;
-        let passed = self.passed_positions().map(|position| {
-            let FileNode { number, born } = position.node;
-            (format!("{PASSED}{number}/{born}"), position)
-        });
+        let passed = self.passed_positions().map(|position| (format!("{PASSED}{}", position.node), position));
         let passed: BTreeMap<String, FilePosition> = passed.collect();
         let gone = self.reported_passed.keys().filter(|name| !passed.contains_key(*name));
         changed.extend(gone.map(|name| (name.clone(), None)));
