@@ -105,6 +105,16 @@ impl FollowedPath<'_> {
         since: u64,
         reader: (&mut Dealer, &Arc<Progress>),
     ) -> Result<Vec<String>, ReadStop> {
+        self.read_changed_within(log, (since, u64::MAX), reader)
+    }
+
+    /// Reads the rotated files of a log that have changed since a time and were begun before another. Returns the doubts.
+    pub(super) fn read_changed_within(
+        &mut self,
+        log: &Path,
+        (since, until): (u64, u64),
+        reader: (&mut Dealer, &Arc<Progress>),
+    ) -> Result<Vec<String>, ReadStop> {
         let since_then = |(path, facts): (PathBuf, Metadata)| {
             let (name, at) = (RotationName::of(log, &path)?, changed(&facts));
             // Some programs give a packed file the time of the plain one in whole seconds.
@@ -113,7 +123,9 @@ impl FollowedPath<'_> {
                     && FileNode::of(&facts).born() >= since
                     && at + SECOND > since
             };
-            (at >= since || is_packed_now()).then(|| (name, at, path.clone(), FileId::of(&facts)))
+            let is_earlier = self.earlier.get(&FileId::of(&facts)) == Some(&(at, facts.len()));
+            let is_within = FileNode::of(&facts).born() < until && (at >= since || is_packed_now());
+            (is_within && !is_earlier).then(|| (name, at, path.clone(), FileId::of(&facts)))
         };
         let files = self.unread(siblings_of(log))?.into_iter().filter_map(since_then).collect();
         let mut doubts = Vec::new();
@@ -266,7 +278,7 @@ impl FollowedPath<'_> {
                 && let Some(name) = empty.take()
             {
                 let name = if is_later { self.begin_later(name) } else { name };
-                self.read_file(&name, u64::MAX, dealer, progress)?;
+                self.read_on(&name, u64::MAX, dealer, progress)?;
             }
             let lost = |error: io::Error| unreadable(&path.display().to_string(), &error);
             let likeness = self.likeness(log, &path).map_err(lost)?;
@@ -334,7 +346,7 @@ pub(super) mod tests {
         let mut dealer = Dealer::to_one(sender, fault, &wanted);
         let (progress, milestones) = (Progress::of(None), Milestones::new(1, 1));
         let format = TextFormat { sizes: Sizes::USUAL, columns: None };
-        let survey = Arc::new(Survey::for_run(Vec::new(), (None, None), None));
+        let survey = Arc::new(Survey::for_run(Vec::new(), (Some(0), None), None));
         steps(&mut FollowedPath::new(log, &format, None, &milestones, survey), &mut dealer, &progress);
         let lines = messages.try_iter().map(|message| match message {
             DealerMessage::Chunk(chunk) => chunk.lines.iter().filter(|byte| **byte == b'\n').count(),

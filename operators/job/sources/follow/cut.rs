@@ -12,7 +12,7 @@ use super::POLL_INTERVAL;
 use super::content::{Comparison, Content, Positioned, prefix};
 use super::file::{FileId, FollowedFile, FoundFile};
 use super::files::{FollowedPath, base_of};
-use super::missed::LONG;
+use super::missed::{LONG, names_changed};
 use super::position::{FileNode, changed};
 use super::resume::Reference;
 use crate::dataflow::SourceError;
@@ -42,10 +42,7 @@ impl FollowedPath<'_> {
             .map(|(name, file)| (name.clone(), self.base(name, &file.path)))
             .collect();
         for (name, log) in due {
-            // Names come and go in it with each rotation, and hardly ever else.
-            let directory = log.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let facts = fs::metadata(directory.unwrap_or(Path::new(".")));
-            if facts.is_ok_and(|facts| changed(&facts) < self.last_look()) {
+            if !names_changed(&log, self.last_look()) {
                 continue;
             }
             let is_cut =

@@ -2,31 +2,50 @@
 //! that the windows of their lines are an input gap.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use super::between::Likeness;
-use super::files::{FollowedPath, present};
+use super::file::FileId;
+use super::files::FollowedPath;
 use super::position::changed;
 use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, RotationPlace, paths_beside, rotated_logs};
-use crate::job::sources::reader::unreadable;
+use crate::job::sources::dealer::{Dealer, DealerMessage};
+use crate::job::sources::reader::{ReadStop, unreadable};
 use crate::time::{LIMIT, Time};
 
 impl FollowedPath<'_> {
-    /// Notes the input gap of the files that were rotated before the first start, which is `now`.
-    pub(super) fn note_earlier(&mut self, now: Time) -> Result<(), SourceError> {
-        let mut logs: BTreeSet<PathBuf> = present(self.path)?.into_iter().collect();
+    /// Notes the input gap of the files that were rotated before the first look, which has listed others and began at this
+    /// time.
+    pub(super) fn note_earlier(
+        &mut self,
+        (now, began): (Time, Instant),
+        listed: &[(PathBuf, Metadata)],
+        dealer: &Dealer,
+    ) -> Result<(), ReadStop> {
+        let mut logs: BTreeSet<PathBuf> = listed.iter().map(|(path, _)| path.clone()).collect();
         // One that has a name may be away.
         logs.extend(Some(self.path.to_owned()).filter(|path| !path.is_dir()));
+        // One of them may be rotated by now.
+        let ids: BTreeSet<FileId> = listed.iter().map(|(_, facts)| FileId::of(facts)).collect();
         let of_directories: BTreeMap<_, &PathBuf> = logs.iter().map(|log| (log.parent(), log)).collect();
         let beside = of_directories.into_values().flat_map(|log| paths_beside(log));
         let mut latest: Option<(Time, PathBuf)> = None;
         for (path, facts) in self.unread(beside.collect())? {
+            let (id, change) = (FileId::of(&facts), changed(&facts));
+            let mut of: Vec<PathBuf> = rotated_logs(&path).filter(|log| logs.contains(log)).collect();
+            if of.is_empty() || ids.contains(&id) {
+                continue;
+            }
+            self.earlier.insert(id, (change, facts.len()));
+            of.retain(|log| is_in_order(log, &path));
+            let passed = Time::try_from(began.elapsed().as_micros()).unwrap_or(LIMIT);
             // In microseconds, rounded up.
-            let at = Time::try_from(changed(&facts).div_ceil(1_000)).unwrap_or(LIMIT).min(now);
-            let log = rotated_logs(&path).find(|log| logs.contains(log) && is_in_order(log, &path));
-            if let Some(log) = log.filter(|_| self.survey.begins_by(at))
-                && !self.is_copy_of_log(&log, &path)?
+            let at = Time::try_from(change.div_ceil(1_000)).unwrap_or(LIMIT).min(now.saturating_add(passed));
+            if let Some(log) = of.first().filter(|_| self.survey.begins_by(at))
+                && !self.is_copy_of_log(log, &path)?
             {
                 latest = latest.max(Some((at, path)));
             }
@@ -38,6 +57,7 @@ impl FollowedPath<'_> {
                 path.display()
             ));
             self.gap_spans.push((-LIMIT, at));
+            dealer.broadcast(|| DealerMessage::Gap(-LIMIT, at))?;
         }
         Ok(())
     }
@@ -52,4 +72,38 @@ impl FollowedPath<'_> {
 /// Returns true if a rotation gives the name and states its order, and no person set the file aside.
 fn is_in_order(log: &Path, path: &Path) -> bool {
     RotationName::of(log, path).is_some_and(|name| !name.has_word && name.place() != RotationPlace::Unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+    use std::time::Duration;
+
+    use super::super::between::tests::{follow, text};
+    use super::*;
+    use crate::job::sources::tests::Place;
+
+    // Refutes an input gap for the log itself, which is rotated while the first look begins, and none for a file that is listed
+    // nowhere; and one that is read though it was rotated a moment before the first look.
+    #[test]
+    fn what_was_rotated_before_the_listing_is_earlier() {
+        let place = Place::new("earlier");
+        let [log, rotated] = ["a.log", "a.log.1"].map(|name| place.path(name));
+        let lines = follow(&log, |files, dealer, progress| {
+            place.write("a.log", text("one", 0..3));
+            let listed = [(log.clone(), fs::metadata(&log).unwrap())];
+            fs::rename(&log, &rotated).unwrap();
+            let began = (1_900_000_000_000_000, Instant::now());
+            assert!(files.note_earlier(began, &listed, dealer).is_ok());
+            assert_eq!(files.gap_spans, []);
+            place.write("a.log", text("two", 0..2));
+            files.first_look = Some(began);
+            for _ in 0..2 {
+                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                assert_eq!(files.gap_spans.len(), 1);
+            }
+        });
+        assert_eq!(lines, 2);
+    }
 }

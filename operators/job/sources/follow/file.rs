@@ -87,7 +87,8 @@ pub(super) struct FollowedFile {
     pub(super) is_listed: bool,
     /// True for the file that had the name of its log at the last look, and for the last one of a log that was away then.
     pub(super) is_log: bool,
-    /// True if the last look has found it changed since it was begun or read, and the time at which one last found it unchanged.
+    /// True if the last look has found it changed since it was begun or read, and the time of the last one that found it unchanged,
+    /// or read what was cut from it.
     pub(super) is_touched: bool,
     pub(super) untouched_at: SystemTime,
     /// The time before the last look at its content, which has found it cut or not.
@@ -105,6 +106,8 @@ pub(super) struct FollowedFile {
     pub(super) trail: Trail,
     /// True once a line was read.
     pub(super) has_lines: bool,
+    /// The time at which its first line was read, until what was cut from it before that is looked for.
+    pub(super) first_read: Option<SystemTime>,
     /// The turn of the worker that reads its first chunk.
     turn: u64,
     text: ReaderText,
@@ -151,6 +154,7 @@ impl FollowedFile {
             content: Content::default(),
             trail: Trail::default(),
             has_lines: false,
+            first_read: None,
             turn: first_turn(name),
             text: ReaderText::new(format),
             hash: hashes.then(Hash::new),
@@ -291,10 +295,12 @@ impl FollowedFile {
         self.is_listed = true;
         self.path = path.to_owned();
         let changed = facts.modified().ok();
+        let is_recent = changed >= self.untouched_at.checked_sub(TICK);
         self.is_touched = match self.written {
-            Some(written) => changed != Some(written),
+            // A log without a line may have been cut after it was listed and before it was read.
+            Some(written) => changed != Some(written) || !self.has_lines && is_recent,
             // It was begun, and has not been read yet.
-            None => changed >= self.untouched_at.checked_sub(TICK),
+            None => is_recent,
         };
         if !self.is_touched {
             self.untouched_at = began;

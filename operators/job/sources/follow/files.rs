@@ -98,6 +98,10 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// The time before the last look at the names.
     pub(super) listed_at: SystemTime,
     pub(super) unseen: Duration,
+    /// The time of the first start, until its first look.
+    pub(super) first_look: Option<(Time, Instant)>,
+    /// The rotated files that were there then and that no path names, with their last changes and lengths.
+    pub(super) earlier: BTreeMap<FileId, (u64, u64)>,
     /// The reasons of input gaps that were found since the last look.
     pub(super) lost: Vec<String>,
     /// The input gaps that open windows may overlap, and the number of those that this run has reported.
@@ -163,6 +167,8 @@ impl<'a> FollowedPath<'a> {
             looked_at: SystemTime::now(),
             listed_at: SystemTime::now(),
             unseen: Duration::ZERO,
+            first_look: None,
+            earlier: BTreeMap::new(),
             lost: Vec::new(),
             gap_spans: Vec::new(),
             reported_gaps: 0,
@@ -185,8 +191,19 @@ impl<'a> FollowedPath<'a> {
         self.unseen = unseen;
         let began = SystemTime::now();
         let is_there = self.list(unseen, dealer, progress)?;
+        let complete = self.read_listed(dealer, progress)?;
+        self.looked_at = began;
+        Ok(is_there && complete)
+    }
+
+    /// Reads what is present in the files that were listed. Returns false while one is incomplete.
+    pub(super) fn read_listed(
+        &mut self,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<bool, ReadStop> {
         self.notice_cuts()?;
-        let mut complete = is_there && self.undecided.is_empty();
+        let mut complete = self.undecided.is_empty();
         let names = self.reading_order();
         for some in names.chunks(self.most_open) {
             for name in some {
@@ -201,13 +218,30 @@ impl<'a> FollowedPath<'a> {
             self.close_some();
         }
         self.notice_copies();
-        self.looked_at = began;
         Ok(complete)
     }
 
-    /// Reads a file as far as it goes, or up to a position, and reports positions on the way; returns false while
-    /// it is incomplete.
+    /// Reads a file as far as it goes, or up to a position, and reports positions on the way; with the first lines of a log,
+    /// those that were cut from it before them. Returns false while it is incomplete.
     pub(super) fn read_file(
+        &mut self,
+        name: &str,
+        until: u64,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<bool, ReadStop> {
+        self.read_before_first(name, dealer, progress)?;
+        if !self.known.contains_key(name) {
+            // It comes after what was cut from it, under another name.
+            return Ok(false);
+        }
+        let complete = self.read_on(name, until, dealer, progress)?;
+        self.read_before_first(name, dealer, progress)?;
+        Ok(complete)
+    }
+
+    /// Reads a file without regard to what was cut from it before its first line.
+    pub(super) fn read_on(
         &mut self,
         name: &str,
         until: u64,
@@ -296,6 +330,9 @@ impl<'a> FollowedPath<'a> {
             self.known.iter().map(|(name, file)| (file.id, name.clone())).collect();
         self.listed_at = SystemTime::now();
         let files = self.by_file(&there)?;
+        if let Some(began) = self.first_look.take() {
+            self.note_earlier(began, &files, dealer)?;
+        }
         // What is new may be read below, and what comes after it may be gone before it is.
         if self.note_listed(&files) {
             self.report_origins(dealer)?;

@@ -15,7 +15,7 @@ use super::TICK;
 use super::content::{Comparison, prefix};
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, is_named_by};
-use super::position::{FileNode, nanoseconds};
+use super::position::{FileNode, changed, nanoseconds};
 use super::resume::Reference;
 use crate::job::rotation::siblings_of;
 use crate::job::sources::bytes::Packing;
@@ -36,11 +36,21 @@ struct RenamedLog {
     is_settled: bool,
 }
 
+/// A time less a step of the file system, in nanoseconds: what changed since has no earlier time.
+fn less_a_tick(time: SystemTime) -> u64 {
+    nanoseconds(time.checked_sub(TICK).unwrap_or(time))
+}
+
+/// Returns true if names have come or gone beside a log since a time, as they do in each rotation, and hardly ever else.
+pub(super) fn names_changed(log: &Path, since: u64) -> bool {
+    let directory = log.parent().filter(|parent| !parent.as_os_str().is_empty());
+    fs::metadata(directory.unwrap_or(Path::new("."))).map_or(true, |facts| changed(&facts) >= since)
+}
+
 impl FollowedPath<'_> {
-    /// The time of the look before this one, less a step of the file system, in nanoseconds: what changed since is not
-    /// earlier.
+    /// The time of the look before this one, less a step of the file system.
     pub(super) fn last_look(&self) -> u64 {
-        nanoseconds(self.looked_at.checked_sub(TICK).unwrap_or(self.looked_at))
+        less_a_tick(self.looked_at)
     }
 
     /// Reads the files that came and were rotated since the last look, which was `unseen` ago.
@@ -120,11 +130,46 @@ impl FollowedPath<'_> {
             if self.empty_log(&log).is_none_or(|empty| empty != name) {
                 self.read_file(&name, u64::MAX, dealer, progress)?;
             }
-            let since = nanoseconds(since.checked_sub(TICK).unwrap_or(since));
-            let read = |files: &mut Self| files.read_changed_since(&log, since, (dealer, progress));
+            let read =
+                |files: &mut Self| files.read_changed_since(&log, less_a_tick(since), (dealer, progress));
             doubts.extend(self.steadily(std::slice::from_ref(&log), read)?);
+            if let Some(file) = self.known.get_mut(&name) {
+                file.untouched_at = self.listed_at;
+            }
         }
         Ok(doubts)
+    }
+
+    /// Reads what came to a log after it was listed and was cut from it before its first line is read, or was: nothing in the
+    /// file tells of it.
+    pub(super) fn read_before_first(
+        &mut self,
+        name: &str,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<(), ReadStop> {
+        let Some(file) = self.file_mut(name).filter(|file| !file.is_packed()) else { return Ok(()) };
+        let first_read = file.first_read.take();
+        let Some(file) = self.file(name) else { return Ok(()) };
+        // Until the file is read, and not afterwards: a copy that is begun then has what was read, and is compared with it
+        // at the next look.
+        let until = match first_read {
+            Some(read_at) => read_at,
+            None if !file.has_lines && file.has_more().unwrap_or(false) => SystemTime::now(),
+            None => return Ok(()),
+        };
+        let log = self.base(name, &file.path);
+        // What was renamed is read whole, through its handle.
+        let is_log = fs::metadata(&log).is_ok_and(|facts| FileId::of(&facts) == file.id);
+        let since = less_a_tick(self.listed_at);
+        if !is_log || !names_changed(&log, since) {
+            return Ok(());
+        }
+        let times = (since, nanoseconds(until));
+        let read = |files: &mut Self| files.read_changed_within(&log, times, (dealer, progress));
+        let doubts = self.steadily(std::slice::from_ref(&log), read)?;
+        self.lost.extend(doubts);
+        Ok(())
     }
 
     /// Reads what files beside the logs have of those that are gone and were not read to their ends, as where `rsync`
@@ -236,5 +281,100 @@ impl FollowedPath<'_> {
             renamed.push(RenamedLog { log, renamed: reference, has_next, is_settled });
         }
         renamed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs::OpenOptions;
+
+    use super::super::between::tests::{follow, text};
+    use super::*;
+    use crate::job::sources::tests::Place;
+
+    fn cut(log: &Path) {
+        OpenOptions::new().write(true).open(log).unwrap().set_len(0).unwrap();
+    }
+
+    // Refutes lines that come to a log, and are cut from it, between the listing of a look and its reading, and that nobody
+    // reads: nothing in the file tells of them.
+    #[test]
+    fn what_is_cut_between_the_listing_and_the_reading_is_read() {
+        let cases = [false, true].into_iter().flat_map(|is_new| {
+            [(3, 2), (300, 300), (3, 0), (300, 0)].map(|(one, other)| (is_new, one, other))
+        });
+        for (is_new, one, other) in cases {
+            let case = format!("new: {is_new}, {one} and {other} lines");
+            let place = Place::new("missed-cut");
+            let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
+            let lines = follow(&log, |files, dealer, progress| {
+                if !is_new {
+                    place.write("a.log", "");
+                    assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                    std::thread::sleep(TICK * 2);
+                }
+                place.append("a.log", text("zero", 0..if is_new { 5 } else { 0 }));
+                assert!(files.list(Duration::ZERO, dealer, progress).is_ok());
+                place.append("a.log", text("one", 0..one));
+                fs::copy(&log, &copy).unwrap();
+                cut(&log);
+                place.append("a.log", text("two", 0..other));
+                assert!(files.read_listed(dealer, progress).is_ok());
+                for _ in 0..2 {
+                    assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                    assert!(!files.take_gap(), "{case}");
+                }
+            });
+            assert_eq!(lines, one + other + if is_new { 5 } else { 0 }, "{case}");
+        }
+    }
+
+    // Refutes an input gap for a copy that is begun once the first lines were read, and whose log is cut at once.
+    #[test]
+    fn a_copy_of_what_was_read_first_is_no_doubt() {
+        let place = Place::new("missed-copy");
+        let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
+        let lines = follow(&log, |files, dealer, progress| {
+            place.write("a.log", text("one", 0..300));
+            assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+            let first = SystemTime::now();
+            std::thread::sleep(TICK * 2);
+            place.append("a.log", text("one", 300..400));
+            fs::copy(&log, &copy).unwrap();
+            cut(&log);
+            files.file_mut("").unwrap().first_read = Some(first);
+            assert!(files.read_before_first("", dealer, progress).is_ok());
+            place.append("a.log", text("two", 0..20));
+            for _ in 0..2 {
+                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                assert!(!files.take_gap());
+            }
+        });
+        assert_eq!(lines, 400 + 20);
+    }
+
+    // Refutes an input gap at each look for one copy that is in doubt, as long as its log has no line.
+    #[test]
+    fn a_copy_that_is_in_doubt_is_one_gap() {
+        let place = Place::new("missed-doubt");
+        let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
+        follow(&log, |files, dealer, progress| {
+            let mut look = |files: &mut FollowedPath<'_>| {
+                std::thread::sleep(TICK * 2);
+                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                files.take_gap()
+            };
+            place.write("a.log", text("one", 0..2));
+            assert!(!look(files));
+            cut(&log);
+            assert!(!look(files) && !look(files));
+            place.append("a.log", text("one", 0..3));
+            fs::copy(&log, &copy).unwrap();
+            cut(&log);
+            assert!(look(files));
+            look(files);
+            assert!(!look(files) && !look(files));
+        });
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn follow_files(
     dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
     files.resume(former, dealer, progress)?;
     if former.iter().all(BTreeMap::is_empty) {
-        files.note_earlier(watch.now())?;
+        files.first_look = Some((watch.now(), Instant::now()));
     }
     for &(start, end) in &files.gap_spans {
         dealer.broadcast(|| DealerMessage::Gap(start, end))?;

@@ -114,7 +114,11 @@ impl FollowedFile {
             self.grown = Instant::now();
             let is_last = read == 0 || self.content.length() >= end;
             if self.text.begin(&place, false).map_err(ReadStop::from)? {
+                let is_first = !self.has_lines;
                 self.has_lines |= deal(&mut self.text, self.turn, is_last, dealer)?;
+                if is_first && self.has_lines {
+                    self.first_read = Some(self.checked_at);
+                }
             }
             if read == 0 {
                 break;
