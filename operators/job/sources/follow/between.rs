@@ -115,22 +115,27 @@ impl FollowedPath<'_> {
         (since, until): (u64, u64),
         reader: (&mut Dealer, &Arc<Progress>),
     ) -> Result<Vec<String>, ReadStop> {
-        let since_then = |(path, facts): (PathBuf, Metadata)| {
-            let (name, at) = (RotationName::of(log, &path)?, changed(&facts));
-            // Some programs give a packed file the time of the plain one in whole seconds.
-            let is_packed_now = || {
-                Packing::of(&path) != Packing::Plain
-                    && FileNode::of(&facts).born() >= since
-                    && at + SECOND > since
-            };
-            let is_earlier = self.earlier.get(&FileId::of(&facts)) == Some(&(at, facts.len()));
-            let is_within = FileNode::of(&facts).born() < until && (at >= since || is_packed_now());
-            (is_within && !is_earlier).then(|| (name, at, path.clone(), FileId::of(&facts)))
+        let within = |(path, facts): (PathBuf, Metadata)| {
+            let name = RotationName::of(log, &path)?;
+            self.is_within(&path, &facts, (since, until)).then(|| {
+                let id = FileId::of(&facts);
+                (name, changed(&facts), path, id)
+            })
         };
-        let files = self.unread(siblings_of(log))?.into_iter().filter_map(since_then).collect();
+        let files = self.unread(siblings_of(log))?.into_iter().filter_map(within).collect();
         let mut doubts = Vec::new();
         self.read_between(log, in_order(files), &mut doubts, reader)?;
         Ok(doubts)
+    }
+
+    /// Returns true for a file that has changed since a time and was begun before another; not for one that was there before
+    /// the first start, and has not changed.
+    pub(super) fn is_within(&self, path: &Path, facts: &Metadata, (since, until): (u64, u64)) -> bool {
+        let (at, born) = (changed(facts), FileNode::of(facts).born());
+        // Some programs give a packed file the time of the plain one in whole seconds.
+        let is_packed_now = || Packing::of(path) != Packing::Plain && born >= since && at + SECOND > since;
+        let is_earlier = self.earlier.get(&FileId::of(facts)) == Some(&(at, facts.len()));
+        born < until && (at >= since || is_packed_now()) && !is_earlier
     }
 
     /// Reads the files that came and lost a name of the pattern while no run read, or before one had written a

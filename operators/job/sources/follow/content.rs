@@ -203,6 +203,12 @@ impl Content {
         length > 0 && self.head.get(..length) == other.head.get(..length)
     }
 
+    /// Returns true if two contents have other first bytes, as far as both were read: neither is the beginning of the other.
+    pub(super) fn differs_from(&self, other: &Content) -> bool {
+        let length = self.head.len().min(other.head.len());
+        self.head.get(..length) != other.head.get(..length)
+    }
+
     /// The number of bytes that were read.
     pub(super) fn length(&self) -> u64 {
         self.read

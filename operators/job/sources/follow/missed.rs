@@ -43,8 +43,13 @@ fn less_a_tick(time: SystemTime) -> u64 {
 
 /// Returns true if names have come or gone beside a log since a time, as they do in each rotation, and hardly ever else.
 pub(super) fn names_changed(log: &Path, since: u64) -> bool {
+    names_changed_at(log).is_none_or(|at| at >= since)
+}
+
+/// The time at which a name has come or gone beside a log; `None` where nobody can tell.
+fn names_changed_at(log: &Path) -> Option<u64> {
     let directory = log.parent().filter(|parent| !parent.as_os_str().is_empty());
-    fs::metadata(directory.unwrap_or(Path::new("."))).map_or(true, |facts| changed(&facts) >= since)
+    fs::metadata(directory.unwrap_or(Path::new("."))).ok().map(|facts| changed(&facts))
 }
 
 impl FollowedPath<'_> {
@@ -162,14 +167,29 @@ impl FollowedPath<'_> {
         // What was renamed is read whole, through its handle.
         let is_log = fs::metadata(&log).is_ok_and(|facts| FileId::of(&facts) == file.id);
         let since = less_a_tick(self.listed_at);
-        if !is_log || !names_changed(&log, since) {
+        let times = (since, nanoseconds(until));
+        if !is_log || !self.may_be_beside(&log, times) {
             return Ok(());
         }
-        let times = (since, nanoseconds(until));
         let read = |files: &mut Self| files.read_changed_within(&log, times, (dealer, progress));
         let doubts = self.steadily(std::slice::from_ref(&log), read)?;
         self.lost.extend(doubts);
         Ok(())
+    }
+
+    /// Returns true if a rotated file of a log [is within](FollowedPath::is_within) these times, or may be: names have changed
+    /// meanwhile. To decide on all of them takes much longer, and of a thousand logs none may have one.
+    fn may_be_beside(&self, log: &Path, times: (u64, u64)) -> bool {
+        let at = names_changed_at(log);
+        if at.is_some_and(|at| at < times.0) {
+            return false;
+        }
+        let may_be = |path: PathBuf| {
+            fs::metadata(&path)
+                .map_or(true, |facts| self.is_within(&path, &facts, times) && !self.has(FileId::of(&facts)))
+        };
+        let is_steady = at.is_some_and(|at| at < less_a_tick(SystemTime::now()));
+        siblings_of(log).into_iter().any(may_be) || !is_steady || names_changed_at(log) != at
     }
 
     /// Reads what files beside the logs have of those that are gone and were not read to their ends, as where `rsync`
