@@ -83,8 +83,9 @@ pub(super) struct FollowedFile {
     node: FileNode,
     /// The length at which it was last compared with the other files, of which it may be a copy.
     pub(super) compared: u64,
-    /// True if it has a name among the files of the source.
+    /// True if it has a name among the files of the source, and its length when it was listed.
     pub(super) is_listed: bool,
+    pub(super) listed_length: u64,
     /// True for the file that had the name of its log at the last look, and for the last one of a log that was away then.
     pub(super) is_log: bool,
     /// True if the last look has found it changed since it was begun or read, and the time of the last one that found it unchanged,
@@ -135,7 +136,7 @@ pub(super) struct FollowedFile {
 impl FollowedFile {
     /// `name` is the name by which all processes know it.
     pub(super) fn new(found: FoundFile, name: &str, format: &TextFormat, hashes: bool) -> Self {
-        let FoundFile { path, id, node, open, .. } = found;
+        let FoundFile { path, id, node, open, length, .. } = found;
         FollowedFile {
             packing: Packing::of(&path),
             path,
@@ -143,6 +144,7 @@ impl FollowedFile {
             node,
             compared: 0,
             is_listed: true,
+            listed_length: length,
             is_log: false,
             is_touched: false,
             untouched_at: SystemTime::now(),
@@ -292,7 +294,7 @@ impl FollowedFile {
 
     /// Notes what a look at its name has found, which began at this time.
     pub(super) fn look(&mut self, path: &Path, facts: &Metadata, began: SystemTime) {
-        self.is_listed = true;
+        (self.is_listed, self.listed_length) = (true, facts.len());
         self.path = path.to_owned();
         let changed = facts.modified().ok();
         let is_recent = changed >= self.untouched_at.checked_sub(TICK);
@@ -324,7 +326,8 @@ impl FollowedFile {
     pub(super) fn move_to(&mut self, found: FoundFile) {
         (self.path, self.id, self.open, self.packed) = (found.path, found.id, found.open, None);
         self.node = found.node;
-        (self.is_listed, self.packing) = (true, Packing::of(&self.path));
+        (self.is_listed, self.listed_length) = (true, found.length);
+        self.packing = Packing::of(&self.path);
     }
 
     /// Opens it again under a name that is none of the source's.

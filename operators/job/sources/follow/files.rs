@@ -98,6 +98,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// The time before the last look at the names.
     pub(super) listed_at: SystemTime,
     pub(super) unseen: Duration,
+    /// False if this look has listed what it could not read: it was renamed or cut meanwhile, and the next one finds it.
+    pub(super) is_complete: bool,
     /// The time of the first start, until its first look.
     pub(super) first_look: Option<(Time, Instant)>,
     /// The rotated files that were there then and that no path names, with their last changes and lengths.
@@ -167,6 +169,7 @@ impl<'a> FollowedPath<'a> {
             looked_at: SystemTime::now(),
             listed_at: SystemTime::now(),
             unseen: Duration::ZERO,
+            is_complete: true,
             first_look: None,
             earlier: BTreeMap::new(),
             lost: Vec::new(),
@@ -189,6 +192,7 @@ impl<'a> FollowedPath<'a> {
         progress: &Arc<Progress>,
     ) -> Result<bool, ReadStop> {
         self.unseen = unseen;
+        self.is_complete = true;
         let began = SystemTime::now();
         let is_there = self.list(unseen, dealer, progress)?;
         let complete = self.read_listed(dealer, progress)?;
@@ -218,7 +222,7 @@ impl<'a> FollowedPath<'a> {
             self.close_some();
         }
         self.notice_copies();
-        Ok(complete)
+        Ok(complete && self.is_complete)
     }
 
     /// Reads a file as far as it goes, or up to a position, and reports positions on the way; with the first lines of a log,
@@ -237,7 +241,11 @@ impl<'a> FollowedPath<'a> {
         }
         let complete = self.read_on(name, until, dealer, progress)?;
         self.read_before_first(name, dealer, progress)?;
-        Ok(complete)
+        // What it had when it was listed was cut from it.
+        let is_shorter = |file: &FollowedFile| file.listed_length.min(until) > file.content.length();
+        let is_cut =
+            |file: &FollowedFile| !file.has_lines && !file.is_packed() && file.is_listed && is_shorter(file);
+        Ok(complete && !self.known.get(name).is_some_and(is_cut))
     }
 
     /// Reads a file without regard to what was cut from it before its first line.
@@ -257,7 +265,7 @@ impl<'a> FollowedPath<'a> {
                     self.report_positions(dealer)?;
                 }
                 Caught::Up => return Ok(true),
-                Caught::Torn => return Ok(false),
+                Caught::Torn | Caught::Elsewhere => return Ok(false),
                 Caught::Replaced if self.is_waited_for(name)? => return Ok(false),
                 Caught::Replaced => {
                     self.renew(name, dealer, progress)?;
@@ -359,15 +367,18 @@ impl<'a> FollowedPath<'a> {
     }
 
     /// Returns each file once, whatever number of links it has: under the name that it had, or one that is no link.
-    fn by_file(&self, paths: &[PathBuf]) -> Result<Vec<(PathBuf, Metadata)>, SourceError> {
-        let held: BTreeSet<&PathBuf> = self.known.values().map(|file| &file.path).collect();
+    pub(super) fn by_file(&mut self, paths: &[PathBuf]) -> Result<Vec<(PathBuf, Metadata)>, SourceError> {
+        let held: BTreeSet<PathBuf> = self.known.values().map(|file| file.path.clone()).collect();
         let mut names: BTreeMap<FileId, (bool, bool, &PathBuf)> = BTreeMap::new();
         let mut all = Vec::new();
         for path in paths {
             let facts = match fs::metadata(path) {
                 Ok(facts) => facts,
                 // It was renamed or removed since.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.is_complete = false;
+                    continue;
+                }
                 Err(error) => return Err(unreadable(&path.display().to_string(), &error)),
             };
             let name = (!held.contains(path), path.is_symlink(), path);

@@ -171,6 +171,8 @@ impl FollowedPath<'_> {
         if !is_log || !self.may_be_beside(&log, times) {
             return Ok(());
         }
+        // One that the path names is found by the next look.
+        self.is_complete = false;
         let read = |files: &mut Self| files.read_changed_within(&log, times, (dealer, progress));
         let doubts = self.steadily(std::slice::from_ref(&log), read)?;
         self.lost.extend(doubts);
@@ -310,6 +312,7 @@ mod tests {
     use std::fs::OpenOptions;
 
     use super::super::between::tests::{follow, text};
+    use super::super::file::FoundFile;
     use super::*;
     use crate::job::sources::tests::Place;
 
@@ -348,6 +351,82 @@ mod tests {
             });
             assert_eq!(lines, one + other + if is_new { 5 } else { 0 }, "{case}");
         }
+    }
+
+    // Refutes a look that is complete without what was in a log when it was listed: it was copied and cut since, and the copy is
+    // found by the next look, as where a restart has read for long before its first look.
+    #[test]
+    fn a_look_within_which_a_log_is_cut_is_not_complete() {
+        let cases = ["a.log", "a.log*"].into_iter().flat_map(|path| [0, 2, 300].map(|then| (path, then)));
+        for (path, then) in cases {
+            let case = format!("{path}, {then} lines afterwards");
+            let place = Place::new("missed-complete");
+            let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
+            let lines = follow(&place.path(path), |files, dealer, progress| {
+                place.write("a.log", text("one", 0..300));
+                assert!(matches!(files.list(Duration::ZERO, dealer, progress), Ok(true)));
+                fs::copy(&log, &copy).unwrap();
+                cut(&log);
+                place.append("a.log", text("two", 0..then));
+                let is_complete = matches!(files.read_listed(dealer, progress), Ok(true));
+                assert!(!is_complete || path == "a.log" && then > 0, "{case}");
+                std::thread::sleep(TICK * 2);
+                for is_last in [false, true] {
+                    let complete = files.read(Duration::ZERO, dealer, progress);
+                    assert!(matches!(complete, Ok(complete) if complete || !is_last), "{case}");
+                    assert!(!files.take_gap(), "{case}");
+                }
+            });
+            assert_eq!(lines, 300 + then, "{case}");
+        }
+    }
+
+    // Refutes a look that is complete without a file that had its name when it was listed, and has another one when it is
+    // opened: it is new, or was closed since there were many.
+    #[test]
+    fn a_look_within_which_a_file_is_renamed_is_not_complete() {
+        for (is_new, is_gone) in [(true, false), (true, true), (false, false), (false, true)] {
+            let case = format!("new: {is_new}, no file has the name: {is_gone}");
+            let place = Place::new("missed-renamed");
+            let [log, rotated] = ["a.log", "a.log.1"].map(|name| place.path(name));
+            let lines = follow(&place.path("a.log*"), |files, dealer, progress| {
+                if !is_new {
+                    place.write("a.log", text("one", 0..100));
+                    assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                }
+                place.append("a.log", text("one", if is_new { 0 } else { 100 }..200));
+                let found = FoundFile::new(&log, &fs::metadata(&log).unwrap());
+                files.is_complete = true;
+                if !is_new {
+                    assert!(matches!(files.list(Duration::ZERO, dealer, progress), Ok(true)));
+                    files.known.values_mut().for_each(FollowedFile::close);
+                }
+                fs::rename(&log, &rotated).unwrap();
+                if !is_gone {
+                    place.write("a.log", "");
+                }
+                if is_new {
+                    assert!(files.add_new(vec![found], dealer, progress).is_ok());
+                }
+                assert!(matches!(files.read_listed(dealer, progress), Ok(false)), "{case}");
+                for is_last in [false, true] {
+                    let complete = files.read(Duration::ZERO, dealer, progress);
+                    assert!(matches!(complete, Ok(complete) if complete || !is_last), "{case}");
+                }
+            });
+            assert_eq!(lines, 200, "{case}");
+        }
+    }
+
+    // Refutes a look that is complete without a file whose name is gone once the names were read.
+    #[test]
+    fn a_look_that_finds_no_file_by_a_name_is_not_complete() {
+        let place = Place::new("missed-gone");
+        follow(&place.path("a.log*"), |files, _, _| {
+            assert!(files.is_complete);
+            assert!(files.by_file(&[place.path("a.log")]).is_ok_and(|found| found.is_empty()));
+            assert!(!files.is_complete);
+        });
     }
 
     // Refutes an input gap for a copy that is begun once the first lines were read, and whose log is cut at once.

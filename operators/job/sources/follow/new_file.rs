@@ -80,7 +80,7 @@ impl FollowedPath<'_> {
             }
             let empty = empty.filter(|_| matches!(decided, Ok(NewFile::Other)));
             match decided.and_then(|decided| self.add(&name, found, decided)) {
-                // It was renamed or removed since.
+                // It was renamed or removed since, and is undecided until the next look.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(unreadable(&place, &error).into()),
                 Ok(()) => _ = empty.map(|empty| self.begin_later(empty)),
@@ -251,7 +251,7 @@ impl FollowedPath<'_> {
     /// Adds a file, unless it holds what was read already.
     fn add(&mut self, name: &str, mut found: FoundFile, decided: NewFile) -> io::Result<()> {
         if !found.open()? {
-            return Ok(());
+            return Err(io::ErrorKind::NotFound.into());
         }
         self.undecided.remove(&found.id);
         match decided {

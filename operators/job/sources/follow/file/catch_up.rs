@@ -20,6 +20,8 @@ pub(in crate::job::sources::follow) enum Caught {
     Up,
     /// A packed file is not complete.
     Torn,
+    /// It was renamed or removed since it was listed.
+    Elsewhere,
     /// It holds other content than was read: it was cut, or written anew.
     Replaced,
 }
@@ -43,14 +45,18 @@ impl FollowedFile {
         // Of many files few are written.
         self.text.cutter.shrink();
         match caught {
-            // It was removed, or renamed a moment ago.
-            Err(PlainError::System(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Caught::Up),
+            Err(PlainError::System(error)) if error.kind() == io::ErrorKind::NotFound => Ok(self.moved()),
             Err(PlainError::System(error)) => {
                 Err(unreadable(&self.path.display().to_string(), &error).into())
             }
             Err(PlainError::Stop(stop)) => Err(stop),
             Ok(caught) => Ok(caught),
         }
+    }
+
+    /// The state of a file that is not where it was: what it had when it was listed is still to be read, at the next look.
+    fn moved(&self) -> Caught {
+        if self.is_listed { Caught::Elsewhere } else { Caught::Up }
     }
 
     fn read_plain(
@@ -62,12 +68,15 @@ impl FollowedFile {
         if self.open.is_none() {
             let facts = fs::metadata(&self.path)?;
             let is_as_it_was = facts.len() == self.content.length() && facts.modified().ok() == self.written;
-            if FileId::of(&facts) != self.id || is_as_it_was && !self.is_cut {
+            if FileId::of(&facts) != self.id {
+                return Ok(self.moved());
+            }
+            if is_as_it_was && !self.is_cut {
                 return Ok(Caught::Up);
             }
             let file = File::open(&self.path)?;
             if FileId::of(&file.metadata()?) != self.id {
-                return Ok(Caught::Up);
+                return Ok(self.moved());
             }
             self.open = Some(file);
         }
@@ -130,7 +139,7 @@ impl FollowedFile {
     fn read_packed(&mut self, dealer: &mut Dealer, progress: &Arc<Progress>) -> Result<Caught, PlainError> {
         let facts = fs::metadata(&self.path)?;
         if FileId::of(&facts) != self.id {
-            return Ok(Caught::Up);
+            return Ok(self.moved());
         }
         let rest = match self.packed {
             Some((length, since)) if length == facts.len() => match self.is_torn {
