@@ -98,6 +98,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     /// The time before the last look at the names.
     pub(super) listed_at: SystemTime,
     pub(super) unseen: Duration,
+    /// True once the files were listed.
+    has_listed: bool,
     /// False if this look has listed what it could not read: it was renamed or cut meanwhile, and the next one finds it.
     pub(super) is_complete: bool,
     /// The time of the first start, until its first look.
@@ -169,6 +171,7 @@ impl<'a> FollowedPath<'a> {
             looked_at: SystemTime::now(),
             listed_at: SystemTime::now(),
             unseen: Duration::ZERO,
+            has_listed: false,
             is_complete: true,
             first_look: None,
             earlier: BTreeMap::new(),
@@ -337,7 +340,8 @@ impl<'a> FollowedPath<'a> {
         let named: BTreeMap<FileId, String> =
             self.known.iter().map(|(name, file)| (file.id, name.clone())).collect();
         self.listed_at = SystemTime::now();
-        let files = self.by_file(&there)?;
+        let (files, is_whole) = self.by_file(&there)?;
+        self.is_complete &= is_whole;
         if let Some(began) = self.first_look.take() {
             self.note_earlier(began, &files, dealer)?;
         }
@@ -354,6 +358,9 @@ impl<'a> FollowedPath<'a> {
                 None => new.push(FoundFile::new(path, &facts)),
             }
         }
+        if !new.is_empty() || !std::mem::replace(&mut self.has_listed, true) {
+            self.is_complete &= self.has_all(&ids)?;
+        }
         self.reopen_renamed(dealer)?;
         self.copies.retain(|id, _| ids.contains(id));
         self.undecided.retain(|id, _| ids.contains(id));
@@ -366,17 +373,18 @@ impl<'a> FollowedPath<'a> {
         Ok(self.is_there(!there.is_empty()))
     }
 
-    /// Returns each file once, whatever number of links it has: under the name that it had, or one that is no link.
-    pub(super) fn by_file(&mut self, paths: &[PathBuf]) -> Result<Vec<(PathBuf, Metadata)>, SourceError> {
-        let held: BTreeSet<PathBuf> = self.known.values().map(|file| file.path.clone()).collect();
+    /// Returns each file once, whatever number of links it has: under the name that it had, or one that is no link; and false
+    /// where a rotation has taken the name of one.
+    pub(super) fn by_file(&self, paths: &[PathBuf]) -> Result<(Vec<(PathBuf, Metadata)>, bool), SourceError> {
+        let held: BTreeSet<&PathBuf> = self.known.values().map(|file| &file.path).collect();
         let mut names: BTreeMap<FileId, (bool, bool, &PathBuf)> = BTreeMap::new();
-        let mut all = Vec::new();
+        let (mut all, mut is_whole) = (Vec::new(), true);
         for path in paths {
             let facts = match fs::metadata(path) {
                 Ok(facts) => facts,
                 // It was renamed or removed since.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.is_complete = false;
+                    is_whole &= !self.is_of_rotation(path);
                     continue;
                 }
                 Err(error) => return Err(unreadable(&path.display().to_string(), &error)),
@@ -387,7 +395,7 @@ impl<'a> FollowedPath<'a> {
             all.push((path.clone(), facts));
         }
         all.retain(|(path, facts)| names.get(&FileId::of(facts)).is_some_and(|(.., name)| *name == path));
-        Ok(all)
+        Ok((all, is_whole))
     }
 
     /// Returns the names of the files in the order in which they are read: of each log the oldest first, for lines that are

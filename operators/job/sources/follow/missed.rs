@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::TICK;
 use super::content::{Comparison, prefix};
 use super::file::{FileId, FollowedFile};
 use super::files::{FollowedPath, is_named_by};
-use super::position::{FileNode, changed, nanoseconds};
+use super::position::FileNode;
 use super::resume::Reference;
+use super::within::less_a_tick;
 use crate::job::rotation::siblings_of;
 use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::{Dealer, Progress};
@@ -34,22 +34,6 @@ struct RenamedLog {
     has_next: bool,
     /// True if nothing more was expected of the file.
     is_settled: bool,
-}
-
-/// A time less a step of the file system, in nanoseconds: what changed since has no earlier time.
-fn less_a_tick(time: SystemTime) -> u64 {
-    nanoseconds(time.checked_sub(TICK).unwrap_or(time))
-}
-
-/// Returns true if names have come or gone beside a log since a time, as they do in each rotation, and hardly ever else.
-pub(super) fn names_changed(log: &Path, since: u64) -> bool {
-    names_changed_at(log).is_none_or(|at| at >= since)
-}
-
-/// The time at which a name has come or gone beside a log; `None` where nobody can tell.
-fn names_changed_at(log: &Path) -> Option<u64> {
-    let directory = log.parent().filter(|parent| !parent.as_os_str().is_empty());
-    fs::metadata(directory.unwrap_or(Path::new("."))).ok().map(|facts| changed(&facts))
 }
 
 impl FollowedPath<'_> {
@@ -143,55 +127,6 @@ impl FollowedPath<'_> {
             }
         }
         Ok(doubts)
-    }
-
-    /// Reads what came to a log after it was listed and was cut from it before its first line is read, or was: nothing in the
-    /// file tells of it.
-    pub(super) fn read_before_first(
-        &mut self,
-        name: &str,
-        dealer: &mut Dealer,
-        progress: &Arc<Progress>,
-    ) -> Result<(), ReadStop> {
-        let Some(file) = self.file_mut(name).filter(|file| !file.is_packed()) else { return Ok(()) };
-        let first_read = file.first_read.take();
-        let Some(file) = self.file(name) else { return Ok(()) };
-        // Until the file is read, and not afterwards: a copy that is begun then has what was read, and is compared with it
-        // at the next look.
-        let until = match first_read {
-            Some(read_at) => read_at,
-            None if !file.has_lines && file.has_more().unwrap_or(false) => SystemTime::now(),
-            None => return Ok(()),
-        };
-        let log = self.base(name, &file.path);
-        // What was renamed is read whole, through its handle.
-        let is_log = fs::metadata(&log).is_ok_and(|facts| FileId::of(&facts) == file.id);
-        let since = less_a_tick(self.listed_at);
-        let times = (since, nanoseconds(until));
-        if !is_log || !self.may_be_beside(&log, times) {
-            return Ok(());
-        }
-        // One that the path names is found by the next look.
-        self.is_complete = false;
-        let read = |files: &mut Self| files.read_changed_within(&log, times, (dealer, progress));
-        let doubts = self.steadily(std::slice::from_ref(&log), read)?;
-        self.lost.extend(doubts);
-        Ok(())
-    }
-
-    /// Returns true if a rotated file of a log [is within](FollowedPath::is_within) these times, or may be: names have changed
-    /// meanwhile. To decide on all of them takes much longer, and of a thousand logs none may have one.
-    fn may_be_beside(&self, log: &Path, times: (u64, u64)) -> bool {
-        let at = names_changed_at(log);
-        if at.is_some_and(|at| at < times.0) {
-            return false;
-        }
-        let may_be = |path: PathBuf| {
-            fs::metadata(&path)
-                .map_or(true, |facts| self.is_within(&path, &facts, times) && !self.has(FileId::of(&facts)))
-        };
-        let is_steady = at.is_some_and(|at| at < less_a_tick(SystemTime::now()));
-        siblings_of(log).into_iter().any(may_be) || !is_steady || names_changed_at(log) != at
     }
 
     /// Reads what files beside the logs have of those that are gone and were not read to their ends, as where `rsync`
@@ -303,177 +238,5 @@ impl FollowedPath<'_> {
             renamed.push(RenamedLog { log, renamed: reference, has_next, is_settled });
         }
         renamed
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use std::fs::OpenOptions;
-
-    use super::super::between::tests::{follow, text};
-    use super::super::file::FoundFile;
-    use super::*;
-    use crate::job::sources::tests::Place;
-
-    fn cut(log: &Path) {
-        OpenOptions::new().write(true).open(log).unwrap().set_len(0).unwrap();
-    }
-
-    // Refutes lines that come to a log, and are cut from it, between the listing of a look and its reading, and that nobody
-    // reads: nothing in the file tells of them.
-    #[test]
-    fn what_is_cut_between_the_listing_and_the_reading_is_read() {
-        let cases = [false, true].into_iter().flat_map(|is_new| {
-            [(3, 2), (300, 300), (3, 0), (300, 0)].map(|(one, other)| (is_new, one, other))
-        });
-        for (is_new, one, other) in cases {
-            let case = format!("new: {is_new}, {one} and {other} lines");
-            let place = Place::new("missed-cut");
-            let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
-            let lines = follow(&log, |files, dealer, progress| {
-                if !is_new {
-                    place.write("a.log", "");
-                    assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
-                    std::thread::sleep(TICK * 2);
-                }
-                place.append("a.log", text("zero", 0..if is_new { 5 } else { 0 }));
-                assert!(files.list(Duration::ZERO, dealer, progress).is_ok());
-                place.append("a.log", text("one", 0..one));
-                fs::copy(&log, &copy).unwrap();
-                cut(&log);
-                place.append("a.log", text("two", 0..other));
-                assert!(files.read_listed(dealer, progress).is_ok());
-                for _ in 0..2 {
-                    assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
-                    assert!(!files.take_gap(), "{case}");
-                }
-            });
-            assert_eq!(lines, one + other + if is_new { 5 } else { 0 }, "{case}");
-        }
-    }
-
-    // Refutes a look that is complete without what was in a log when it was listed: it was copied and cut since, and the copy is
-    // found by the next look, as where a restart has read for long before its first look.
-    #[test]
-    fn a_look_within_which_a_log_is_cut_is_not_complete() {
-        let cases = ["a.log", "a.log*"].into_iter().flat_map(|path| [0, 2, 300].map(|then| (path, then)));
-        for (path, then) in cases {
-            let case = format!("{path}, {then} lines afterwards");
-            let place = Place::new("missed-complete");
-            let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
-            let lines = follow(&place.path(path), |files, dealer, progress| {
-                place.write("a.log", text("one", 0..300));
-                assert!(matches!(files.list(Duration::ZERO, dealer, progress), Ok(true)));
-                fs::copy(&log, &copy).unwrap();
-                cut(&log);
-                place.append("a.log", text("two", 0..then));
-                let is_complete = matches!(files.read_listed(dealer, progress), Ok(true));
-                assert!(!is_complete || path == "a.log" && then > 0, "{case}");
-                std::thread::sleep(TICK * 2);
-                for is_last in [false, true] {
-                    let complete = files.read(Duration::ZERO, dealer, progress);
-                    assert!(matches!(complete, Ok(complete) if complete || !is_last), "{case}");
-                    assert!(!files.take_gap(), "{case}");
-                }
-            });
-            assert_eq!(lines, 300 + then, "{case}");
-        }
-    }
-
-    // Refutes a look that is complete without a file that had its name when it was listed, and has another one when it is
-    // opened: it is new, or was closed since there were many.
-    #[test]
-    fn a_look_within_which_a_file_is_renamed_is_not_complete() {
-        for (is_new, is_gone) in [(true, false), (true, true), (false, false), (false, true)] {
-            let case = format!("new: {is_new}, no file has the name: {is_gone}");
-            let place = Place::new("missed-renamed");
-            let [log, rotated] = ["a.log", "a.log.1"].map(|name| place.path(name));
-            let lines = follow(&place.path("a.log*"), |files, dealer, progress| {
-                if !is_new {
-                    place.write("a.log", text("one", 0..100));
-                    assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
-                }
-                place.append("a.log", text("one", if is_new { 0 } else { 100 }..200));
-                let found = FoundFile::new(&log, &fs::metadata(&log).unwrap());
-                files.is_complete = true;
-                if !is_new {
-                    assert!(matches!(files.list(Duration::ZERO, dealer, progress), Ok(true)));
-                    files.known.values_mut().for_each(FollowedFile::close);
-                }
-                fs::rename(&log, &rotated).unwrap();
-                if !is_gone {
-                    place.write("a.log", "");
-                }
-                if is_new {
-                    assert!(files.add_new(vec![found], dealer, progress).is_ok());
-                }
-                assert!(matches!(files.read_listed(dealer, progress), Ok(false)), "{case}");
-                for is_last in [false, true] {
-                    let complete = files.read(Duration::ZERO, dealer, progress);
-                    assert!(matches!(complete, Ok(complete) if complete || !is_last), "{case}");
-                }
-            });
-            assert_eq!(lines, 200, "{case}");
-        }
-    }
-
-    // Refutes a look that is complete without a file whose name is gone once the names were read.
-    #[test]
-    fn a_look_that_finds_no_file_by_a_name_is_not_complete() {
-        let place = Place::new("missed-gone");
-        follow(&place.path("a.log*"), |files, _, _| {
-            assert!(files.is_complete);
-            assert!(files.by_file(&[place.path("a.log")]).is_ok_and(|found| found.is_empty()));
-            assert!(!files.is_complete);
-        });
-    }
-
-    // Refutes an input gap for a copy that is begun once the first lines were read, and whose log is cut at once.
-    #[test]
-    fn a_copy_of_what_was_read_first_is_no_doubt() {
-        let place = Place::new("missed-copy");
-        let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
-        let lines = follow(&log, |files, dealer, progress| {
-            place.write("a.log", text("one", 0..300));
-            assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
-            let first = SystemTime::now();
-            std::thread::sleep(TICK * 2);
-            place.append("a.log", text("one", 300..400));
-            fs::copy(&log, &copy).unwrap();
-            cut(&log);
-            files.file_mut("").unwrap().first_read = Some(first);
-            assert!(files.read_before_first("", dealer, progress).is_ok());
-            place.append("a.log", text("two", 0..20));
-            for _ in 0..2 {
-                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
-                assert!(!files.take_gap());
-            }
-        });
-        assert_eq!(lines, 400 + 20);
-    }
-
-    // Refutes an input gap at each look for one copy that is in doubt, as long as its log has no line.
-    #[test]
-    fn a_copy_that_is_in_doubt_is_one_gap() {
-        let place = Place::new("missed-doubt");
-        let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
-        follow(&log, |files, dealer, progress| {
-            let mut look = |files: &mut FollowedPath<'_>| {
-                std::thread::sleep(TICK * 2);
-                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
-                files.take_gap()
-            };
-            place.write("a.log", text("one", 0..2));
-            assert!(!look(files));
-            cut(&log);
-            assert!(!look(files) && !look(files));
-            place.append("a.log", text("one", 0..3));
-            fs::copy(&log, &copy).unwrap();
-            cut(&log);
-            assert!(look(files));
-            look(files);
-            assert!(!look(files) && !look(files));
-        });
     }
 }

@@ -29,6 +29,7 @@ mod resume;
 mod spooled;
 mod stream;
 mod watch;
+mod within;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

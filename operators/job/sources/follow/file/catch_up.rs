@@ -20,7 +20,7 @@ pub(in crate::job::sources::follow) enum Caught {
     Up,
     /// A packed file is not complete.
     Torn,
-    /// It was renamed or removed since it was listed.
+    /// It was renamed or removed since it was listed, and not read to its end.
     Elsewhere,
     /// It holds other content than was read: it was cut, or written anew.
     Replaced,
@@ -54,9 +54,13 @@ impl FollowedFile {
         }
     }
 
-    /// The state of a file that is not where it was: what it had when it was listed is still to be read, at the next look.
+    /// The state of a file that is not where it was: what it had more when it was listed is read by the next look.
     fn moved(&self) -> Caught {
-        if self.is_listed { Caught::Elsewhere } else { Caught::Up }
+        let read = match self.packing {
+            Packing::Plain => self.content.length(),
+            _ => self.packed.map_or(0, |(length, _)| length),
+        };
+        if self.is_listed && self.listed_length != read { Caught::Elsewhere } else { Caught::Up }
     }
 
     fn read_plain(
