@@ -1,10 +1,10 @@
 //! One job in two processes.
 
 use std::fs;
-use std::net::TcpListener;
 use std::time::Duration;
 
 use crate::jobs::{HEADER, PAGES, SECOND, exact, line, log, tallies};
+use crate::kit::free_port;
 use crate::scene::{Life, Printed, Said, Scene, after_start, now, until};
 
 /// The start of these jobs' windows, which are all over.
@@ -13,9 +13,7 @@ pub(crate) const WINDOWS: i64 = 6;
 
 /// Writes a file with two addresses that nothing listens on.
 pub(crate) fn hosts(scene: &Scene) {
-    let taken: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let lines = taken.iter().map(|taken| format!("{}\n", taken.local_addr().unwrap()));
-    scene.write("hosts", lines.collect::<String>());
+    scene.write("hosts", [(); 2].map(|()| format!("127.0.0.1:{}\n", free_port())).concat());
 }
 
 pub(crate) fn start(scene: &Scene, process: usize, workers: &str) -> Life {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::jobs::{PAGES, SECOND, exact, tallies};
+use crate::kit::free_port;
 use crate::scene::{Life, Printed, Scene, moment, now, until};
 
 const TOKEN: &str = "0123456789abcdef";
@@ -37,8 +38,7 @@ impl Sender {
     /// sent again after a kill.
     pub(crate) fn new(http: &str) -> Sender {
         let scene = Scene::new("http");
-        // A free port; nobody else takes it at once.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let from = now() / SECOND * SECOND - SECOND;
         let source = format!("type = \"jsonl\"\nhttp = {{ listen = \"127.0.0.1:{port}\"{http} }}");
         let job = exact(from, None).replace("type = \"csv\"", &source).replace("visits.csv", "spool");
@@ -402,7 +402,7 @@ fn a_record_too_far_ahead_is_acknowledged_and_dropped() {
 fn the_example_receives_by_the_command_on_its_page() {
     let page = include_str!("../../config/http.toml");
     let scene = Scene::new("http-example");
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let at = |text: &str| text.replace("127.0.0.1:8080", &format!("127.0.0.1:{port}"));
     fs::create_dir(scene.at("config")).unwrap();
     scene.write("config/http.toml", at(page));

@@ -1,6 +1,5 @@
 //! Child processes of a test: this program again, with a task in the environment.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -31,8 +30,7 @@ pub(crate) fn process(task: &str, directory: &Path, hosts: &str, process: usize)
 
 /// Two addresses that nothing listens on.
 pub(crate) fn hosts() -> String {
-    let taken: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    taken.iter().map(|taken| taken.local_addr().unwrap().to_string()).collect::<Vec<_>>().join(" ")
+    [(); 2].map(|()| format!("127.0.0.1:{}", super::free_port())).join(" ")
 }
 
 /// Waits for the end of a child, with a time limit; returns its status and its output.

@@ -15,6 +15,7 @@ pub(crate) mod server;
 pub(crate) mod trial;
 
 use std::fs;
+use std::net::TcpListener;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,6 +28,19 @@ pub(crate) fn full() -> bool {
 /// The size of a test: `small` in an ordinary run, `whole` in a full one.
 pub(crate) fn size(small: usize, whole: usize) -> usize {
     if full() { whole } else { small }
+}
+
+/// A port that nothing listens on, below those that the system gives to connections (from 32,768 on), so that none takes it
+/// before it is used.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let next = std::process::id().wrapping_mul(37).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = 10_000 + (next % 22_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// A temporary directory, removed when it is dropped unless a test has failed.
