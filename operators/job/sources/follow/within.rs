@@ -97,7 +97,10 @@ impl FollowedPath<'_> {
                 .map_or(true, |facts| self.is_within(&path, &facts, times) && !self.has(FileId::of(&facts)))
         };
         let is_steady = at.is_some_and(|at| at < less_a_tick(SystemTime::now()));
-        siblings_of(log).into_iter().any(may_be) || !is_steady || names_changed_at(log) != at
+        let siblings = siblings_of(log);
+        // Of a log that has none, none was renamed: other names come to its directory.
+        let may_miss = !siblings.is_empty() && (!is_steady || names_changed_at(log) != at);
+        may_miss || siblings.into_iter().any(may_be)
     }
 }
 
@@ -212,6 +215,19 @@ mod tests {
             });
             assert_eq!(lines, 200, "{case}");
         }
+    }
+
+    // Refutes a watermark that stands still for as long as files come to a directory, each with its first lines.
+    #[test]
+    fn files_that_come_without_a_rotation_hold_no_look_up() {
+        let place = Place::new("within-many");
+        let lines = follow(&place.path("*.json"), |files, dealer, progress| {
+            for number in 0..10 {
+                place.write(&format!("{number}.json"), text("one", 0..3));
+                assert!(matches!(files.read(Duration::ZERO, dealer, progress), Ok(true)), "{number}");
+            }
+        });
+        assert_eq!(lines, 30);
     }
 
     // Refutes a look that is complete without a file that has another name than those which were read before it was renamed.
