@@ -128,7 +128,7 @@ mod tests {
         });
         for (is_new, one, other) in cases {
             let case = format!("new: {is_new}, {one} and {other} lines");
-            let place = Place::new("missed-cut");
+            let place = Place::new("within-cut");
             let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
             let lines = follow(&log, |files, dealer, progress| {
                 if !is_new {
@@ -159,7 +159,7 @@ mod tests {
         let cases = ["a.log", "a.log*"].into_iter().flat_map(|path| [0, 2, 300].map(|then| (path, then)));
         for (path, then) in cases {
             let case = format!("{path}, {then} lines afterwards");
-            let place = Place::new("missed-complete");
+            let place = Place::new("within-complete");
             let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
             let lines = follow(&place.path(path), |files, dealer, progress| {
                 place.write("a.log", text("one", 0..300));
@@ -186,7 +186,7 @@ mod tests {
     fn a_look_within_which_a_file_is_renamed_is_not_complete() {
         for (is_new, is_gone) in [(true, false), (true, true), (false, false), (false, true)] {
             let case = format!("new: {is_new}, no file has the name: {is_gone}");
-            let place = Place::new("missed-renamed");
+            let place = Place::new("within-renamed");
             let [log, rotated] = ["a.log", "a.log.1"].map(|name| place.path(name));
             let lines = follow(&place.path("a.log*"), |files, dealer, progress| {
                 if !is_new {
@@ -233,7 +233,7 @@ mod tests {
     // Refutes a look that is complete without a file that has another name than those which were read before it was renamed.
     #[test]
     fn a_look_within_which_all_files_are_renamed_has_not_all() {
-        let place = Place::new("missed-names");
+        let place = Place::new("within-names");
         let [log, first, second] = ["a.log", "a.log.1", "a.log.2"].map(|name| place.path(name));
         follow(&place.path("a.log*"), |files, _, _| {
             place.write("a.log.1", text("one", 0..3));
@@ -256,7 +256,7 @@ mod tests {
     // Refutes a look that is complete without a file whose name is gone once the names were read.
     #[test]
     fn a_look_that_finds_no_file_by_a_name_is_not_complete() {
-        let place = Place::new("missed-gone");
+        let place = Place::new("within-gone");
         follow(&place.path("a.log*"), |files, _, _| {
             place.write("a.log.1", "");
             for (name, is_rotated) in [("a.log", true), ("a.json", false)] {
@@ -269,7 +269,7 @@ mod tests {
     // Refutes an input gap for a copy that is begun once the first lines were read, and whose log is cut at once.
     #[test]
     fn a_copy_of_what_was_read_first_is_no_doubt() {
-        let place = Place::new("missed-copy");
+        let place = Place::new("within-copy");
         let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
         let lines = follow(&log, |files, dealer, progress| {
             place.write("a.log", text("one", 0..300));
@@ -293,7 +293,7 @@ mod tests {
     // Refutes an input gap at each look for one copy that is in doubt, as long as its log has no line.
     #[test]
     fn a_copy_that_is_in_doubt_is_one_gap() {
-        let place = Place::new("missed-doubt");
+        let place = Place::new("within-doubt");
         let [log, copy] = ["a.log", "a.log.1"].map(|name| place.path(name));
         follow(&log, |files, dealer, progress| {
             let mut look = |files: &mut FollowedPath<'_>| {
