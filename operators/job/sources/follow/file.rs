@@ -337,7 +337,8 @@ impl FollowedFile {
 
     /// Ends it, and returns the file itself, whose new content begins anew.
     pub(super) fn give_up(&mut self) -> FoundFile {
-        let length = self.content.length();
+        let now = || self.now().ok().flatten().map_or(self.content.length(), |(_, length)| length);
+        let length = if self.is_listed { self.listed_length } else { now() };
         let FollowedFile { id, node, .. } = *self;
         FoundFile { path: self.path.clone(), id, length, node, is_finished: true, open: self.open.take() }
     }

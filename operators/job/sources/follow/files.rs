@@ -216,7 +216,7 @@ impl<'a> FollowedPath<'a> {
             for name in some {
                 let length = |files: &Self| files.known.get(name).map_or(0, |file| file.content.length());
                 let before = length(self);
-                complete &= self.read_file(name, u64::MAX, dealer, progress)?;
+                complete &= self.read_file(name, self.listed_end(name), dealer, progress)?;
                 let is_rotated = self.known.get(name).is_some_and(|file| !file.is_log);
                 if is_rotated && length(self) > before {
                     self.report_read_file(dealer)?;
@@ -226,6 +226,14 @@ impl<'a> FollowedPath<'a> {
         }
         self.notice_copies();
         Ok(complete && self.is_complete)
+    }
+
+    /// The position up to which a file is read in this look. A log is read to where it ended when it was listed: its rotated
+    /// files are read to their ends, and a line that comes to it later may follow one that comes to them after their reading.
+    pub(super) fn listed_end(&self, name: &str) -> u64 {
+        let is_log = |file: &&FollowedFile| file.is_listed && file.path == self.base(name, &file.path);
+        let log = self.known.get(name).filter(is_log);
+        log.map_or(u64::MAX, |file| file.listed_length)
     }
 
     /// Reads a file as far as it goes, or up to a position, and reports positions on the way; with the first lines of a log,

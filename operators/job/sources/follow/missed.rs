@@ -110,7 +110,7 @@ impl FollowedPath<'_> {
         // What came to the files before it comes before its own lines.
         for name in if due.is_empty() { Vec::new() } else { self.reading_order() } {
             if due.iter().all(|(due, ..)| *due != name) {
-                self.read_file(&name, u64::MAX, dealer, progress)?;
+                self.read_file(&name, self.listed_end(&name), dealer, progress)?;
             }
         }
         let mut doubts = Vec::new();

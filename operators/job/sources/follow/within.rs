@@ -180,6 +180,56 @@ mod tests {
         }
     }
 
+    // Refutes the first lines of a log that are read before the last ones of the file before it, which was read before they came:
+    // all of them came after the listing.
+    #[test]
+    fn what_comes_to_a_log_after_its_listing_is_read_by_the_next_look() {
+        for path in ["a.log", "a.log*"] {
+            for first in [0, 3] {
+                let place = Place::new("within-listed");
+                let [log, rotated] = ["a.log", "a.log.1"].map(|name| place.path(name));
+                let mut looks = Vec::new();
+                let lines = follow(&place.path(path), |files, dealer, progress| {
+                    place.write("a.log", text("one", 0..200));
+                    assert!(matches!(files.read(Duration::ZERO, dealer, progress), Ok(true)));
+                    fs::rename(&log, &rotated).unwrap();
+                    place.write("a.log", text("two", 0..first));
+                    assert!(matches!(files.list(Duration::ZERO, dealer, progress), Ok(true)));
+                    place.append("a.log.1", text("one", 200..201));
+                    place.append("a.log", text("two", first..10));
+                    assert!(files.read_listed(dealer, progress).is_ok());
+                    looks.push(read_of(files));
+                    assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                    looks.push(read_of(files));
+                });
+                let [old, some, all] = [text("one", 0..201), text("two", 0..first), text("two", 0..10)];
+                assert_eq!(looks, [old.len() + some.len(), old.len() + all.len()], "{path}, {first}");
+                assert_eq!(lines, 211, "{path}, {first}");
+            }
+        }
+    }
+
+    /// The number of bytes that were read of the files.
+    fn read_of(files: &FollowedPath<'_>) -> usize {
+        files.known.values().map(|file| file.content.length() as usize).sum()
+    }
+
+    // Refutes a look that is complete without the lines of a log which it has begun anew, behind a file that came.
+    #[test]
+    fn a_log_that_is_begun_later_is_read_to_where_it_was_listed() {
+        for path in ["a.log", "a.log*"] {
+            let place = Place::new("within-later");
+            let lines = follow(&place.path(path), |files, dealer, progress| {
+                place.write("a.log", "");
+                assert!(matches!(files.read(Duration::ZERO, dealer, progress), Ok(true)));
+                place.write("a.log.1", text("one", 0..300));
+                place.append("a.log", text("two", 0..300));
+                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+            });
+            assert_eq!(lines, 600, "{path}");
+        }
+    }
+
     // Refutes a look that is complete without a file that had its name when it was listed, and has another one when it is
     // opened: it is new, or was closed since there were many.
     #[test]
