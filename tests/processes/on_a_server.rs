@@ -145,18 +145,25 @@ fn a_gate_whose_connection_is_ended_anywhere_says_every_window_once() {
     let path = made(server.address(&name), 400.0 * COST);
     let ending = AtomicU32::new(0);
     let printed = released_while(&path, &key(&scratch), || {
-        // So far apart that a gate, which tries a line three times, is not hit every time.
+        // A gate tries a line three times: after two endings without a row, the third waits for one.
         let rounds = size(40, 2_000);
         let ended = server.sql(
             "public",
             &format!(
                 "CREATE TABLE ended_{name} AS SELECT 0 AS count;
-                 DO $$ BEGIN FOR round IN 1..{rounds} LOOP
+                 DO $$ DECLARE before BIGINT; endings INT := 0; BEGIN FOR round IN 1..{rounds} LOOP
                    PERFORM pg_stat_clear_snapshot();
                    UPDATE ended_{name} SET count = count +
-                     (SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                     (SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
                       WHERE application_name = 'discreet {name} web');
+                   SELECT sequence INTO before FROM \"{name}\".head;
                    PERFORM pg_sleep(0.06 + 0.1 * random());
+                   endings := endings + 1;
+                   FOR wait IN 1..2000 LOOP
+                     EXIT WHEN endings < 2 OR before >= {WINDOWS};
+                     PERFORM pg_sleep(0.01);
+                     SELECT CASE WHEN sequence > before THEN 0 ELSE endings END INTO endings FROM \"{name}\".head;
+                   END LOOP;
                  END LOOP; END $$;
                  SELECT count FROM ended_{name}"
             ),
