@@ -218,6 +218,11 @@ impl FollowedPath<'_> {
         content.length() == 0 || self.format.columns.is_some() && content.is_one_line()
     }
 
+    /// Returns true if a log begins with all of a file, and thereby with a record.
+    pub(super) fn is_beginning_of(&self, log: &Path, path: &Path) -> io::Result<bool> {
+        Ok(!self.has_no_record(&Content::beginning(path)?) && Content::begins(path, log)?)
+    }
+
     /// Compares a file with those that were read, and with the one that has the name of the log.
     pub(super) fn likeness(&self, log: &Path, path: &Path) -> io::Result<Likeness> {
         let beginning = Content::beginning(path)?;
@@ -274,12 +279,16 @@ impl FollowedPath<'_> {
         doubts: &mut Vec<String>,
         (dealer, progress): (&mut Dealer, &Arc<Progress>),
     ) -> Result<(), ReadStop> {
+        // They may have got lines since they were read. A restart reads them in its own order.
+        if !files.is_empty() && self.former.is_none() {
+            self.read_known(&BTreeSet::from([&log.to_owned()]), dealer, progress)?;
+        }
         let mut empty = self.empty_log(log);
         let mut is_later = false;
         for (path, id) in files {
             self.is_in_doubt |= !doubts.is_empty();
             // By what it has itself, a copy of that is known.
-            if Content::begins(&path, log).unwrap_or(false)
+            if self.is_beginning_of(log, &path).unwrap_or(false)
                 && let Some(name) = empty.take()
             {
                 let name = if is_later { self.begin_later(name) } else { name };
@@ -346,6 +355,14 @@ pub(super) mod tests {
         log: &Path,
         steps: impl FnOnce(&mut FollowedPath<'_>, &mut Dealer, &Arc<Progress>),
     ) -> usize {
+        follow_to(log, steps).lines().count()
+    }
+
+    /// The same; returns the lines in the order in which they were dealt.
+    pub(in super::super) fn follow_to(
+        log: &Path,
+        steps: impl FnOnce(&mut FollowedPath<'_>, &mut Dealer, &Arc<Progress>),
+    ) -> String {
         let (sender, messages) = crossbeam_channel::unbounded();
         let (fault, wanted) = (SourceFault::new("a.log".into(), (0, false), false), Arc::new(()));
         let mut dealer = Dealer::to_one(sender, fault, &wanted);
@@ -353,11 +370,11 @@ pub(super) mod tests {
         let format = TextFormat { sizes: Sizes::USUAL, columns: None };
         let survey = Arc::new(Survey::for_run(Vec::new(), (Some(0), None), None));
         steps(&mut FollowedPath::new(log, &format, None, &milestones, survey), &mut dealer, &progress);
-        let lines = messages.try_iter().map(|message| match message {
-            DealerMessage::Chunk(chunk) => chunk.lines.iter().filter(|byte| **byte == b'\n').count(),
-            _ => 0,
+        let text = messages.try_iter().map(|message| match message {
+            DealerMessage::Chunk(chunk) => String::from_utf8(chunk.lines).unwrap(),
+            _ => String::new(),
         });
-        lines.sum()
+        text.collect()
     }
 
     pub(in super::super) fn text(of: &str, lines: std::ops::Range<usize>) -> String {

@@ -242,10 +242,7 @@ mod tests {
             place.write("a.log.1.gz", packed(Packing::Gzip, text("two", 0..20).as_bytes()));
             fs::remove_file(&log).unwrap();
             files.known.values_mut().for_each(|file| file.is_listed = false);
-            while files.known.len() < 2 {
-                let found = FoundFile::new(&gz, &fs::metadata(&gz).unwrap());
-                assert!(files.add_new(vec![found], dealer, progress).is_ok());
-            }
+            files.begin("", FoundFile::new(&gz, &fs::metadata(&gz).unwrap()));
             for _ in 0..2 {
                 for name in files.reading_order() {
                     assert!(files.read_file(&name, u64::MAX, dealer, progress).is_ok());

@@ -24,7 +24,7 @@ use super::open::most_open;
 use super::passed::PassedCopy;
 use super::position::{FileNode, FilePosition, FormerMarks};
 use crate::dataflow::SourceError;
-use crate::job::rotation::{RotationName, RotationPlace, rotated_logs};
+use crate::job::rotation::rotated_logs;
 use crate::job::sources::accord::InputAgreement;
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
 use crate::job::sources::listing::followed_files;
@@ -123,18 +123,6 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     missed: Option<(Instant, bool)>,
 }
 
-/// The place of a file among those of its log: those that had been rotated when the log was first seen, by their first names,
-/// and then those that came later, by their numbers.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FileAge(bool, Option<RotationPlace>, u64);
-
-impl FileAge {
-    /// Returns true for a file that has a number of its log.
-    pub(super) fn was_log(&self) -> bool {
-        self.0
-    }
-}
-
 impl<'a> FollowedPath<'a> {
     pub(in crate::job::sources) fn new(
         path: &'a Path,
@@ -228,14 +216,6 @@ impl<'a> FollowedPath<'a> {
         Ok(complete && self.is_complete)
     }
 
-    /// The position up to which a file is read in this look. A log is read to where it ended when it was listed: its rotated
-    /// files are read to their ends, and a line that comes to it later may follow one that comes to them after their reading.
-    pub(super) fn listed_end(&self, name: &str) -> u64 {
-        let is_log = |file: &&FollowedFile| file.is_listed && file.path == self.base(name, &file.path);
-        let log = self.known.get(name).filter(is_log);
-        log.map_or(u64::MAX, |file| file.listed_length)
-    }
-
     /// Reads a file as far as it goes, or up to a position, and reports positions on the way; with the first lines of a log,
     /// those that were cut from it before them. Returns false while it is incomplete.
     pub(super) fn read_file(
@@ -245,8 +225,7 @@ impl<'a> FollowedPath<'a> {
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<bool, ReadStop> {
-        self.read_before_first(name, dealer, progress)?;
-        if !self.known.contains_key(name) {
+        if !self.read_before_first(name, dealer, progress)? || !self.known.contains_key(name) {
             // It comes after what was cut from it, under another name.
             return Ok(false);
         }
@@ -334,7 +313,18 @@ impl<'a> FollowedPath<'a> {
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
     ) -> Result<bool, ReadStop> {
-        let (there, left_out) = looked(self.path)?;
+        let names = looked(self.path)?;
+        self.list_names(names, unseen, dealer, progress)
+    }
+
+    /// Lists the files of a path that had these names, and those that are left out. Returns false if there is none.
+    pub(super) fn list_names(
+        &mut self,
+        (there, left_out): (Vec<PathBuf>, Vec<PathBuf>),
+        unseen: Duration,
+        dealer: &mut Dealer,
+        progress: &Arc<Progress>,
+    ) -> Result<bool, ReadStop> {
         if let Some(path) = left_out.first().filter(|_| !std::mem::replace(&mut self.leaves_out, true)) {
             self.survey.warn(&format!(
                 "{}: it is packed in a way that is not read, and is left out, as others like it; pack rotated files with gzip, \
@@ -366,8 +356,12 @@ impl<'a> FollowedPath<'a> {
                 None => new.push(FoundFile::new(path, &facts)),
             }
         }
-        if !new.is_empty() || !std::mem::replace(&mut self.has_listed, true) {
-            self.is_complete &= self.has_all(&ids)?;
+        let is_first = !std::mem::replace(&mut self.has_listed, true);
+        if (is_first || !new.is_empty()) && !self.has_all(&ids)? {
+            self.is_complete = false;
+            // They may come after the one that was missed, as well as those without a line.
+            new.clear();
+            self.hold_back(&self.without_lines(), None);
         }
         self.reopen_renamed(dealer)?;
         self.copies.retain(|id, _| ids.contains(id));
@@ -404,23 +398,6 @@ impl<'a> FollowedPath<'a> {
         }
         all.retain(|(path, facts)| names.get(&FileId::of(facts)).is_some_and(|(.., name)| *name == path));
         Ok((all, is_whole))
-    }
-
-    /// Returns the names of the files in the order in which they are read: of each log the oldest first, for lines that are
-    /// in order of time.
-    pub(super) fn reading_order(&self) -> Vec<String> {
-        let mut names: Vec<_> =
-            self.known.iter().map(|(name, file)| (self.age(name, &file.path), name)).collect();
-        names.sort();
-        names.into_iter().map(|(_, name)| name.clone()).collect()
-    }
-
-    /// The log of a file, and its place among the files of the log, the oldest first.
-    pub(super) fn age(&self, name: &str, path: &Path) -> (PathBuf, FileAge) {
-        let log = self.base(name, path);
-        let first = Path::new(base_of(name)).file_name().map(|name| log.with_file_name(name));
-        let rotated = first.filter(|first| *first != log).and_then(|first| RotationName::of(&log, &first));
-        (log, FileAge(rotated.is_none(), rotated.map(|name| name.place()), generation_of(name)))
     }
 
     /// Returns true if there is a file, and reports where there was none for some time.

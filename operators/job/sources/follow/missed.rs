@@ -104,19 +104,23 @@ impl FollowedPath<'_> {
         let is_due = |file: &FollowedFile| {
             file.is_log && !file.has_lines && !file.is_packed() && (!file.is_listed || file.is_touched)
         };
-        let due = self.known.iter().filter(|(_, file)| is_due(file));
-        let due: Vec<(String, PathBuf, SystemTime)> =
-            due.map(|(name, file)| (name.clone(), self.base(name, &file.path), file.untouched_at)).collect();
-        // What came to the files before it comes before its own lines.
+        let due = self.known.iter().filter(|(_, file)| is_due(file)).map(|(name, file)| {
+            let log = self.base(name, &file.path);
+            // Where the path names it, it is read in its turn.
+            let is_rotated = !file.is_listed && self.empty_log(&log).as_ref() != Some(name);
+            (name.clone(), log, is_rotated, file.untouched_at)
+        });
+        let due: Vec<(String, PathBuf, bool, SystemTime)> = due.collect();
+        // What came to the files before it comes before its own lines, and had come when it was renamed.
         for name in if due.is_empty() { Vec::new() } else { self.reading_order() } {
             if due.iter().all(|(due, ..)| *due != name) {
                 self.read_file(&name, self.listed_end(&name), dealer, progress)?;
             }
         }
         let mut doubts = Vec::new();
-        for (name, log, since) in due {
+        for (name, log, is_rotated, since) in due {
             // Under a rotated name, it may come before others; with what it has itself, the copies of that are known.
-            if self.empty_log(&log).is_none_or(|empty| empty != name) {
+            if is_rotated {
                 self.read_file(&name, u64::MAX, dealer, progress)?;
             }
             let read =

@@ -23,6 +23,7 @@ mod listed;
 mod missed;
 mod new_file;
 mod open;
+mod order;
 mod passed;
 mod position;
 mod resume;

@@ -55,6 +55,8 @@ impl FollowedPath<'_> {
         };
         let mut new: Vec<_> = new.into_iter().map(place).collect();
         new.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+        self.read_known(&new.iter().map(|(log, ..)| log).collect(), dealer, progress)?;
+        let without_lines = self.without_lines();
         let mut waited_for = None;
         for (log, _, name, found) in new {
             if waited_for.as_ref() == Some(&log) {
@@ -73,15 +75,16 @@ impl FollowedPath<'_> {
             // What a log without a line gets comes after it, unless it is a copy of that.
             let empty = self.empty_log(&log).filter(|_| found.path != log);
             if matches!(decided, Ok(NewFile::Undecided | NewFile::AfterReading(_))) {
-                // It is found again.
-                empty.map(|empty| self.known.remove(&empty));
+                if found.path != log {
+                    self.hold_back(&without_lines, Some(&log));
+                }
                 waited_for = Some(log);
                 continue;
             }
             let empty = empty.filter(|_| matches!(decided, Ok(NewFile::Other)));
             match decided.and_then(|decided| self.add(&name, found, decided)) {
                 // It was renamed or removed since, and is undecided until the next look.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => waited_for = Some(log),
                 Err(error) => return Err(unreadable(&place, &error).into()),
                 Ok(()) => _ = empty.map(|empty| self.begin_later(empty)),
             }
@@ -135,7 +138,7 @@ impl FollowedPath<'_> {
             if !file.has_lines {
                 // What came to a log without a line came after another file, unless that is a copy of it.
                 let is_log = file.is_log && self.empty_log(&file.path).as_ref() == Some(name);
-                if is_sibling && file.has_more()? && (!is_log || Content::begins(path, &file.path)?) {
+                if is_sibling && file.has_more()? && (!is_log || self.is_beginning_of(&file.path, path)?) {
                     return Ok(NewFile::AfterReading(name.clone()));
                 }
                 continue;

@@ -15,8 +15,9 @@ use std::time::{Duration, SystemTime};
 
 use super::content::Content;
 use super::file::{FileId, FollowedFile};
-use super::files::{FileAge, FollowedPath, base_of, generation_of, present};
+use super::files::{FollowedPath, base_of, generation_of, present};
 use super::found::{Candidate, Found, Search, Wanted, assign, found};
+use super::order::FileAge;
 use super::position::{
     FilePosition, FormerMarks, ReachedMark, changed, nanoseconds, read_gap, read_passed, read_seen,
 };

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use super::TICK;
 use super::file::FileId;
-use super::files::{FollowedPath, present};
+use super::files::{FollowedPath, is_named_by, present};
 use super::position::{FileNode, changed, nanoseconds};
 use crate::dataflow::SourceError;
 use crate::job::rotation::siblings_of;
@@ -52,22 +52,22 @@ impl FollowedPath<'_> {
     }
 
     /// Reads what came to a log after it was listed and was cut from it before its first line is read, or was: nothing in the
-    /// file tells of it.
+    /// file tells of it. Returns false before the first line if the path names the copy, which the next look finds.
     pub(super) fn read_before_first(
         &mut self,
         name: &str,
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
-    ) -> Result<(), ReadStop> {
-        let Some(file) = self.file_mut(name).filter(|file| !file.is_packed()) else { return Ok(()) };
+    ) -> Result<bool, ReadStop> {
+        let Some(file) = self.file_mut(name).filter(|file| !file.is_packed()) else { return Ok(true) };
         let first_read = file.first_read.take();
-        let Some(file) = self.file(name) else { return Ok(()) };
+        let Some(file) = self.file(name) else { return Ok(true) };
         // Until the file is read, and not afterwards: a copy that is begun then has what was read, and is compared with it
         // at the next look.
         let until = match first_read {
             Some(read_at) => read_at,
             None if !file.has_lines && file.has_more().unwrap_or(false) => SystemTime::now(),
-            None => return Ok(()),
+            None => return Ok(true),
         };
         let log = self.base(name, &file.path);
         // What was renamed is read whole, through its handle.
@@ -75,14 +75,17 @@ impl FollowedPath<'_> {
         let since = less_a_tick(self.listed_at);
         let times = (since, nanoseconds(until));
         if !is_log || !self.may_be_beside(&log, times) {
-            return Ok(());
+            return Ok(true);
         }
         // One that the path names is found by the next look.
         self.is_complete = false;
+        let named = siblings_of(&log).into_iter().filter(|path| is_named_by(self.path, path));
+        let is_waited_for =
+            first_read.is_none() && named.into_iter().any(|path| self.may_be_within(&path, times));
         let read = |files: &mut Self| files.read_changed_within(&log, times, (dealer, progress));
         let doubts = self.steadily(std::slice::from_ref(&log), read)?;
         self.lost.extend(doubts);
-        Ok(())
+        Ok(!is_waited_for)
     }
 
     /// Returns true if a rotated file of a log [is within](FollowedPath::is_within) these times, or may be: names have changed
@@ -92,15 +95,20 @@ impl FollowedPath<'_> {
         if at.is_some_and(|at| at < times.0) {
             return false;
         }
-        let may_be = |path: PathBuf| {
-            fs::metadata(&path)
-                .map_or(true, |facts| self.is_within(&path, &facts, times) && !self.has(FileId::of(&facts)))
-        };
         let is_steady = at.is_some_and(|at| at < less_a_tick(SystemTime::now()));
         let siblings = siblings_of(log);
         // Of a log that has none, none was renamed: other names come to its directory.
         let may_miss = !siblings.is_empty() && (!is_steady || names_changed_at(log) != at);
-        may_miss || siblings.into_iter().any(may_be)
+        may_miss || siblings.iter().any(|path| self.may_be_within(path, times))
+    }
+
+    /// Returns true for a file that no position has and that [is within](FollowedPath::is_within) these times, or has another
+    /// name by now; not for a known copy.
+    fn may_be_within(&self, path: &Path, times: (u64, u64)) -> bool {
+        fs::metadata(path).map_or(true, |facts| {
+            let id = FileId::of(&facts);
+            self.is_within(path, &facts, times) && !self.has(id) && !self.copies.contains_key(&id)
+        })
     }
 }
 
@@ -177,56 +185,6 @@ mod tests {
                 }
             });
             assert_eq!(lines, 300 + then, "{case}");
-        }
-    }
-
-    // Refutes the first lines of a log that are read before the last ones of the file before it, which was read before they came:
-    // all of them came after the listing.
-    #[test]
-    fn what_comes_to_a_log_after_its_listing_is_read_by_the_next_look() {
-        for path in ["a.log", "a.log*"] {
-            for first in [0, 3] {
-                let place = Place::new("within-listed");
-                let [log, rotated] = ["a.log", "a.log.1"].map(|name| place.path(name));
-                let mut looks = Vec::new();
-                let lines = follow(&place.path(path), |files, dealer, progress| {
-                    place.write("a.log", text("one", 0..200));
-                    assert!(matches!(files.read(Duration::ZERO, dealer, progress), Ok(true)));
-                    fs::rename(&log, &rotated).unwrap();
-                    place.write("a.log", text("two", 0..first));
-                    assert!(matches!(files.list(Duration::ZERO, dealer, progress), Ok(true)));
-                    place.append("a.log.1", text("one", 200..201));
-                    place.append("a.log", text("two", first..10));
-                    assert!(files.read_listed(dealer, progress).is_ok());
-                    looks.push(read_of(files));
-                    assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
-                    looks.push(read_of(files));
-                });
-                let [old, some, all] = [text("one", 0..201), text("two", 0..first), text("two", 0..10)];
-                assert_eq!(looks, [old.len() + some.len(), old.len() + all.len()], "{path}, {first}");
-                assert_eq!(lines, 211, "{path}, {first}");
-            }
-        }
-    }
-
-    /// The number of bytes that were read of the files.
-    fn read_of(files: &FollowedPath<'_>) -> usize {
-        files.known.values().map(|file| file.content.length() as usize).sum()
-    }
-
-    // Refutes a look that is complete without the lines of a log which it has begun anew, behind a file that came.
-    #[test]
-    fn a_log_that_is_begun_later_is_read_to_where_it_was_listed() {
-        for path in ["a.log", "a.log*"] {
-            let place = Place::new("within-later");
-            let lines = follow(&place.path(path), |files, dealer, progress| {
-                place.write("a.log", "");
-                assert!(matches!(files.read(Duration::ZERO, dealer, progress), Ok(true)));
-                place.write("a.log.1", text("one", 0..300));
-                place.append("a.log", text("two", 0..300));
-                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
-            });
-            assert_eq!(lines, 600, "{path}");
         }
     }
 
