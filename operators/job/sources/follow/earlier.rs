@@ -10,12 +10,18 @@ use super::TICK;
 use super::between::Likeness;
 use super::file::FileId;
 use super::files::FollowedPath;
-use super::position::changed;
+use super::position::{changed, read_gap};
 use crate::dataflow::SourceError;
+use crate::gate::Positions;
 use crate::job::rotation::{RotationName, RotationPlace, paths_beside, rotated_logs};
 use crate::job::sources::dealer::{Dealer, DealerMessage};
 use crate::job::sources::reader::{ReadStop, unreadable};
 use crate::time::{LIMIT, Time};
+
+/// Returns true if no run has left a trace of a file: one that ended within its first look may have left a gap alone.
+pub(super) fn is_first(former: &[Positions]) -> bool {
+    former.iter().flat_map(BTreeMap::values).all(|bytes| read_gap(bytes).is_some())
+}
 
 impl FollowedPath<'_> {
     /// Notes the input gap of the files that were rotated before the first look, which has listed others and began at this
@@ -83,6 +89,8 @@ mod tests {
     use std::fs;
 
     use super::super::between::tests::{follow, text};
+    use super::super::content::Content;
+    use super::super::position::{FileNode, gap_entry, listed_entry};
     use super::*;
     use crate::job::sources::tests::Place;
 
@@ -109,5 +117,20 @@ mod tests {
             }
         });
         assert_eq!(lines, 2);
+    }
+
+    // Refutes a start that notes no earlier files, since a run before it has noted some and was ended at once.
+    #[test]
+    fn a_start_after_a_gap_alone_is_the_first() {
+        assert!(is_first(&[]) && is_first(&[Positions::new()]));
+        let gap = Positions::from([gap_entry((-LIMIT, 5))]);
+        assert!(is_first(&[gap.clone(), Positions::new()]));
+        let place = Place::new("earlier-first");
+        place.write("a.log", text("one", 0..3));
+        let facts = fs::metadata(place.path("a.log")).unwrap();
+        let file = Content::up_to(facts.len(), &place.path("a.log")).unwrap();
+        let start = file.position(0, place.path("a.log"), FileNode::of(&facts));
+        let (name, start) = listed_entry(FileNode::of(&facts), Some(&start));
+        assert!(!is_first(&[gap, Positions::from([(name, start.unwrap())])]));
     }
 }

@@ -45,6 +45,8 @@ pub(super) struct FoundFile {
     pub(super) id: FileId,
     pub(super) length: u64,
     pub(super) node: FileNode,
+    /// The time of its last change, in nanoseconds.
+    pub(super) changed: u64,
     /// True if it has the time of an earlier file, which programs that pack or copy files give it at their end.
     pub(super) is_finished: bool,
     /// The file, open, if it is plain: it may be renamed at once.
@@ -54,8 +56,9 @@ pub(super) struct FoundFile {
 impl FoundFile {
     pub(super) fn new(path: &Path, facts: &Metadata) -> FoundFile {
         let (id, node) = (FileId::of(facts), FileNode::of(facts));
-        let is_finished = position::changed(facts) < node.born();
-        FoundFile { path: path.to_owned(), id, length: facts.len(), node, is_finished, open: None }
+        let changed = position::changed(facts);
+        let is_finished = changed < node.born();
+        FoundFile { path: path.to_owned(), id, length: facts.len(), node, changed, is_finished, open: None }
     }
 
     /// The file, if it is open.
@@ -340,7 +343,8 @@ impl FollowedFile {
         let now = || self.now().ok().flatten().map_or(self.content.length(), |(_, length)| length);
         let length = if self.is_listed { self.listed_length } else { now() };
         let FollowedFile { id, node, .. } = *self;
-        FoundFile { path: self.path.clone(), id, length, node, is_finished: true, open: self.open.take() }
+        let (path, changed, open) = (self.path.clone(), self.changed(), self.open.take());
+        FoundFile { path, id, length, node, changed, is_finished: true, open }
     }
 
     /// The time of its last change when it was read, in nanoseconds.

@@ -106,6 +106,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) first_look: Option<(Time, Instant)>,
     /// The rotated files that were there then and that no path names, with their last changes and lengths.
     pub(super) earlier: BTreeMap<FileId, (u64, u64)>,
+    /// The logs that were renamed before their first file was opened, with the last change of that.
+    pub(super) unopened: BTreeMap<PathBuf, u64>,
     /// The reasons of input gaps that were found since the last look.
     pub(super) lost: Vec<String>,
     /// The input gaps that open windows may overlap, and the number of those that this run has reported.
@@ -163,6 +165,7 @@ impl<'a> FollowedPath<'a> {
             is_complete: true,
             first_look: None,
             earlier: BTreeMap::new(),
+            unopened: BTreeMap::new(),
             lost: Vec::new(),
             gap_spans: Vec::new(),
             reported_gaps: 0,

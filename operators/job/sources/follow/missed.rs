@@ -62,6 +62,12 @@ impl FollowedPath<'_> {
                 }
             }
         }
+        // No file of the log is known that tells where they begin.
+        for (log, since) in std::mem::take(&mut self.unopened) {
+            let read = |files: &mut Self| files.read_changed_since(&log, since, (dealer, progress));
+            let doubts = self.steadily(std::slice::from_ref(&log), read)?;
+            doubts.iter().for_each(|why| self.gap(why));
+        }
         for why in self.read_behind_empty(dealer, progress)? {
             self.gap(&why);
         }

@@ -32,7 +32,6 @@ mod stream;
 mod watch;
 mod within;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,6 +43,7 @@ use super::dealer::{Dealer, DealerMessage, Progress};
 use super::reader::{ReadStop, ReaderText};
 use crate::dataflow::Clock;
 use crate::time::Span;
+use earlier::is_first;
 use watch::Watch;
 
 /// The interval at which files are checked for more data.
@@ -67,7 +67,7 @@ pub(super) fn follow_files(
     let mut watch = Watch::new(clock).late_by(late);
     dealer.latest = watch.now().saturating_add(ahead.as_microseconds());
     files.resume(former, dealer, progress)?;
-    if former.iter().all(BTreeMap::is_empty) {
+    if is_first(former) {
         files.first_look = Some((watch.now(), Instant::now()));
     }
     for &(start, end) in &files.gap_spans {

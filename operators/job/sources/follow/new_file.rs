@@ -49,6 +49,10 @@ impl FollowedPath<'_> {
         let place = |found: FoundFile| {
             let own = name_within(self.path, &found.path);
             let (log, age) = self.age(&own, &found.path);
+            // Its rotated files are known by it while it is away.
+            if log == found.path {
+                self.generations.entry(own.clone()).or_default();
+            }
             // An earlier file of the log may have had the rotated name before: a later one has the next number of the log.
             let name = if known.contains(&log) { name_within(self.path, &log) } else { own };
             (log, age, name, found)
@@ -82,9 +86,13 @@ impl FollowedPath<'_> {
                 continue;
             }
             let empty = empty.filter(|_| matches!(decided, Ok(NewFile::Other)));
+            let first = (found.path == log && !known.contains(&log)).then_some(found.changed);
             match decided.and_then(|decided| self.add(&name, found, decided)) {
                 // It was renamed or removed since, and is undecided until the next look.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => waited_for = Some(log),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    waited_for = Some(log.clone());
+                    self.unopened.extend(first.map(|changed| (log, changed)));
+                }
                 Err(error) => return Err(unreadable(&place, &error).into()),
                 Ok(()) => _ = empty.map(|empty| self.begin_later(empty)),
             }

@@ -104,7 +104,8 @@ mod tests {
     use super::super::between::tests::{follow, follow_to, text};
     use super::super::file::FoundFile;
     use super::*;
-    use crate::job::sources::tests::Place;
+    use crate::job::sources::bytes::Packing;
+    use crate::job::sources::tests::{Place, packed};
 
     // Refutes the first lines of a log that are read before the last ones of the file before it, which was read before they came:
     // all of them came after the listing.
@@ -341,5 +342,50 @@ mod tests {
             look(files, dealer, progress);
         });
         assert_read(&dealt, 20, "");
+    }
+
+    // Refutes rotated files that are read before an undecided one of their log while the log is away, of which no file was begun.
+    #[test]
+    fn files_wait_for_an_undecided_one_while_their_log_is_away() {
+        let place = Place::new("order-away");
+        let dealt = follow_to(&place.path("a.log*"), |files, dealer, progress| {
+            let oldest = packed(Packing::Gzip, lines(0..5).as_bytes());
+            place.write("a.log.2.gz", &oldest[..oldest.len() - 9]);
+            place.write("a.log.1", lines(5..10));
+            place.write("a.log", lines(10..15));
+            look(files, dealer, progress);
+            for (from, to) in [("a.log.2.gz", "a.log.3.gz"), ("a.log.1", "a.log.2"), ("a.log", "a.log.1")] {
+                fs::rename(place.path(from), place.path(to)).unwrap();
+            }
+            look(files, dealer, progress);
+            place.write("a.log", lines(15..20));
+            place.write("a.log.3.gz", oldest);
+            for _ in 0..12 {
+                look(files, dealer, progress);
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        assert_read(&dealt, 20, "");
+    }
+
+    // Refutes the first files of a log that nobody reads: the first one was renamed before it was opened, and the second one since.
+    #[test]
+    fn a_log_that_is_renamed_before_it_is_opened_is_read() {
+        for path in ["a.log", "a.log*"] {
+            let place = Place::new("order-unopened");
+            let [log, second] = ["a.log", "a.log.2"].map(|name| place.path(name));
+            let dealt = follow_to(&place.path(path), |files, dealer, progress| {
+                place.write("a.log", lines(0..5));
+                let found = FoundFile::new(&log, &fs::metadata(&log).unwrap());
+                fs::rename(&log, &second).unwrap();
+                place.write("a.log.1", lines(5..10));
+                assert!(files.add_new(vec![found], dealer, progress).is_ok());
+                place.write("a.log", lines(10..12));
+                std::thread::sleep(TICK * 2);
+                look(files, dealer, progress);
+                look(files, dealer, progress);
+            });
+            assert_read(&dealt, 12, path);
+        }
     }
 }

@@ -156,7 +156,7 @@ pub(super) fn read_gap(bytes: &[u8]) -> Option<(Time, Time)> {
     Some((Time::from_le_bytes(*start), Time::from_le_bytes(end.try_into().ok()?)))
 }
 
-fn gap_entry((start, end): (Time, Time)) -> (String, Vec<u8>) {
+pub(super) fn gap_entry((start, end): (Time, Time)) -> (String, Vec<u8>) {
     (format!("{GAP}{start}"), [&[GAP_FORMAT][..], &start.to_le_bytes(), &end.to_le_bytes()].concat())
 }
 
