@@ -1,11 +1,12 @@
 //! An operator at random: rotations while a run is up and while it is down, stops, kills, a release that comes
-//! and goes, outputs that are new or torn.
+//! and goes, outputs that are new or torn; and the same with calls to the file system that take up to 0.6 s.
 //!
 //! `DISCREET_FULL=1 cargo test --test job operator -- --nocapture` takes longer, and tries more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -124,6 +125,8 @@ struct Operator<'s, 'l> {
     scene: &'s Scene,
     log: &'l Mutex<Log<'s>>,
     style: Style,
+    /// True if calls to the file system stand still.
+    stalls: bool,
     chance: Chance,
     life: Option<Life>,
     outputs: usize,
@@ -141,7 +144,25 @@ impl Operator<'_, '_> {
 
     fn start(&mut self) {
         let output = self.output();
-        self.life = Some(self.scene.start(&["run", "job.toml", "--out", &output, "-w", "1"]));
+        let arguments = ["run", "job.toml", "--out", &output, "-w", "1"];
+        self.life = Some(match self.stalls {
+            true => {
+                let (trace, inject) = self.stall_of_calls();
+                let options = ["-D", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", &trace, "-e", &inject];
+                self.scene.start_through("strace", &options, &arguments)
+            }
+            false => self.scene.start(&arguments),
+        });
+    }
+
+    /// The options of strace by which some calls of one kind take long, before or after they are made.
+    fn stall_of_calls(&mut self) -> (String, String) {
+        let calls = ["statx", "openat", "getdents64", "pread64", "read"];
+        let call = calls[self.chance.below(calls.len())];
+        let place = ["delay_enter", "delay_exit"][self.chance.below(2)];
+        let delay = [30_000, 80_000, 150_000, 300_000, 600_000][self.chance.below(5)];
+        let (first, step) = (30 + self.chance.below(60), [3, 5, 7, 11, 17, 29, 53][self.chance.below(7)]);
+        (format!("trace={call}"), format!("inject={call}:{place}={delay}:when={first}+{step}"))
     }
 
     fn stop(&mut self) {
@@ -209,89 +230,112 @@ impl Operator<'_, '_> {
     }
 }
 
+/// The acts of an operator, and the windows that they leave; returns their number, and that of the skipped ones.
+fn operate(number: usize, style: Style, stalls: bool) -> (usize, usize) {
+    let scene = Scene::new("operator");
+    let from = now() / SECOND * SECOND;
+    let job = exact(from, None).replace("promise = \"lifetime\"", "promise = \"any 4 seconds\"");
+    let columns = if number.is_multiple_of(3) { 70 } else { 0 };
+    // Half of them name the rotated files too.
+    let path = if (number / 4).is_multiple_of(2) { "\"visits.csv\"" } else { "\"visits.csv*\"" };
+    let job = job.replace("\"visits.csv\"", path);
+    scene.write("job.toml", &job);
+    scene.init();
+    let log = Log {
+        scene: &scene,
+        file: Log::begun(&scene, columns),
+        columns,
+        rotations: 0,
+        people: 0,
+        written: BTreeMap::new(),
+        unsure: BTreeSet::new(),
+    };
+    let (log, is_over) = (Mutex::new(log), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                log.lock().unwrap().write();
+                thread::sleep(Duration::from_millis(3));
+            }
+        });
+        let chance = Chance::of(&[if stalls { 78 } else { 77 }, number]);
+        let mut operator =
+            Operator { scene: &scene, log: &log, style, stalls, chance, life: None, outputs: 1, job };
+        operator.start();
+        for _ in 0..size(16, 80) {
+            thread::sleep(Duration::from_millis(200 + operator.chance.below(1_500) as u64));
+            operator.act();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
+    });
+    let Log { written, unsure, .. } = log.into_inner().unwrap();
+    // The last one has all that left, and goes on until every line is in a window that left.
+    let last = scene.start(&["run", "job.toml", "--out", "last.jsonl"]);
+    let end = format!("\"start\":\"{}\"", moment(now() / SECOND * SECOND + SECOND));
+    until("the last windows leave", || scene.read("last.jsonl").contains(&end));
+    last.signal(Signal::TERM);
+    assert_eq!(last.end().code, Some(0));
+    scene.verify("job.ledger");
+
+    // A new file has the lines of the releases that the job has now.
+    let mut all = released(&scene.read("last.jsonl"));
+    for output in 0..3 {
+        for (window, cells) in released(&scene.read(&format!("releases-{output}.jsonl"))) {
+            let known = all.entry(window.clone()).or_insert_with(|| cells.clone());
+            assert_eq!(*known, cells, "{style:?} {number}: two values of {window:?}");
+        }
+    }
+    let mut skipped = 0;
+    for ((release, start), cells) in &all {
+        skipped += usize::from(cells.is_empty());
+        for (page, value) in cells {
+            let came = written.get(&(start.clone(), page.clone())).copied().unwrap_or_default();
+            let is_right = *value == came || *value < came && unsure.contains(start);
+            assert!(
+                is_right,
+                "{style:?} {number}: {release} {start} {page}: {value}, and {came} came; see {}",
+                scene.at("").display()
+            );
+        }
+    }
+    let of_first: Vec<&String> =
+        all.keys().filter(|(name, _)| name == "visits_by_page").map(|(_, start)| start).collect();
+    for (at, start) in of_first.iter().enumerate() {
+        assert_eq!(**start, moment(from + at as i64 * SECOND), "{style:?} {number}: a window is missing");
+    }
+    // Several rotations may pass unseen within a second, or before the first look.
+    let may_skip = stalls || matches!(style, Style::Mixed | Style::Copied);
+    assert!(may_skip || skipped == 0, "{style:?} {number}: {skipped} windows were skipped");
+    (all.len(), skipped)
+}
+
+const STYLES: [Style; 4] = [Style::Numbered, Style::Dated, Style::Mixed, Style::Copied];
+
 // Refutes a window that is lost, has two values, or is released without some of its lines, whatever an operator does
 // to the log, the job, the output and the process.
 #[test]
 fn no_operator_makes_a_window_wrong() {
-    let styles = [Style::Numbered, Style::Dated, Style::Mixed, Style::Copied];
-    let work = (0..size(4, 24)).map(|number| (number, styles[number % 4])).collect();
-    let counts = in_parallel(work, |(number, style)| {
-        let scene = Scene::new("operator");
-        let from = now() / SECOND * SECOND;
-        let job = exact(from, None).replace("promise = \"lifetime\"", "promise = \"any 4 seconds\"");
-        let columns = if number % 3 == 0 { 70 } else { 0 };
-        // Half of them name the rotated files too.
-        let path = if number / 4 % 2 == 0 { "\"visits.csv\"" } else { "\"visits.csv*\"" };
-        let job = job.replace("\"visits.csv\"", path);
-        scene.write("job.toml", &job);
-        scene.init();
-        let log = Log {
-            scene: &scene,
-            file: Log::begun(&scene, columns),
-            columns,
-            rotations: 0,
-            people: 0,
-            written: BTreeMap::new(),
-            unsure: BTreeSet::new(),
-        };
-        let (log, is_over) = (Mutex::new(log), AtomicBool::new(false));
-        thread::scope(|scope| {
-            let writer = scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    log.lock().unwrap().write();
-                    thread::sleep(Duration::from_millis(3));
-                }
-            });
-            let chance = Chance::of(&[77, number]);
-            let mut operator =
-                Operator { scene: &scene, log: &log, style, chance, life: None, outputs: 1, job };
-            operator.start();
-            for _ in 0..size(16, 80) {
-                thread::sleep(Duration::from_millis(200 + operator.chance.below(1_500) as u64));
-                operator.act();
-            }
-            is_over.store(true, Ordering::Relaxed);
-            writer.join().unwrap();
-        });
-        let Log { written, unsure, .. } = log.into_inner().unwrap();
-        // The last one has all that left, and goes on until every line is in a window that left.
-        let last = scene.start(&["run", "job.toml", "--out", "last.jsonl"]);
-        let end = format!("\"start\":\"{}\"", moment(now() / SECOND * SECOND + SECOND));
-        until("the last windows leave", || scene.read("last.jsonl").contains(&end));
-        last.signal(Signal::TERM);
-        assert_eq!(last.end().code, Some(0));
-        scene.verify("job.ledger");
+    operate_all(size(4, 24), false);
+}
 
-        // A new file has the lines of the releases that the job has now.
-        let mut all = released(&scene.read("last.jsonl"));
-        for output in 0..3 {
-            for (window, cells) in released(&scene.read(&format!("releases-{output}.jsonl"))) {
-                let known = all.entry(window.clone()).or_insert_with(|| cells.clone());
-                assert_eq!(*known, cells, "{style:?} {number}: two values of {window:?}");
-            }
-        }
-        let mut skipped = 0;
-        for ((release, start), cells) in &all {
-            skipped += usize::from(cells.is_empty());
-            for (page, value) in cells {
-                let came = written.get(&(start.clone(), page.clone())).copied().unwrap_or_default();
-                let is_right = *value == came || *value < came && unsure.contains(start);
-                assert!(
-                    is_right,
-                    "{style:?} {number}: {release} {start} {page}: {value}, and {came} came; see {}",
-                    scene.at("").display()
-                );
-            }
-        }
-        let of_first: Vec<&String> =
-            all.keys().filter(|(name, _)| name == "visits_by_page").map(|(_, start)| start).collect();
-        for (at, start) in of_first.iter().enumerate() {
-            assert_eq!(**start, moment(from + at as i64 * SECOND), "{style:?} {number}: a window is missing");
-        }
-        let may_skip = matches!(style, Style::Mixed | Style::Copied);
-        assert!(may_skip || skipped == 0, "{style:?} {number}: {skipped} windows were skipped");
-        (all.len(), skipped)
-    });
+// Refutes the same where the machine stands still: within a look at the files, the log is rotated between any two calls.
+#[test]
+fn no_stall_makes_a_window_wrong() {
+    let works =
+        Command::new("strace").args(["-D", "-f", "--seccomp-bpf", "-o", "/dev/null", "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        println!("skipped: strace is not installed, or may not trace here, so no call can be delayed");
+        return;
+    }
+    operate_all(size(2, 24), true);
+}
+
+fn operate_all(scenes: usize, stalls: bool) {
+    // Few of them have the styles by turns.
+    let style = |number: usize| STYLES[if scenes < 4 { number * 3 } else { number } % 4];
+    let work = (0..scenes).map(|number| (number, style(number))).collect();
+    let counts = in_parallel(work, |(number, style)| operate(number, style, stalls));
     println!("operator: windows and skipped ones of each scene: {counts:?}");
     assert!(counts.iter().any(|(windows, skipped)| skipped * 2 < *windows));
 }

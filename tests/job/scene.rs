@@ -16,6 +16,9 @@ use crate::kit::Directory;
 /// The time limit of any action of a process, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
+/// The built command.
+const COMMAND: &str = env!("CARGO_BIN_EXE_discreet");
+
 /// A directory that is removed when this is dropped.
 pub(crate) struct Scene(Directory);
 
@@ -57,13 +60,22 @@ impl Scene {
         arguments: &[&str],
         input: Stdio,
     ) -> Life {
+        let mut command = Command::new(COMMAND);
+        self.spawn(command.envs(environment.iter().map(|(name, value)| (name, value))), arguments, input)
+    }
+
+    /// Starts a process that another program runs, in its own place.
+    pub(crate) fn start_through(&self, program: &str, options: &[&str], arguments: &[&str]) -> Life {
+        self.spawn(Command::new(program).args(options).arg(COMMAND), arguments, Stdio::null())
+    }
+
+    fn spawn(&self, command: &mut Command, arguments: &[&str], input: Stdio) -> Life {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         // Files, so that a process never waits for a reader of its output.
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let (out, err) = (self.at(&format!(".out-{count}")), self.at(&format!(".err-{count}")));
-        let child = Command::new(env!("CARGO_BIN_EXE_discreet"))
+        let child = command
             .args(arguments)
-            .envs(environment.iter().map(|(name, value)| (name, value)))
             .current_dir(&*self.0)
             .stdin(input)
             .stdout(File::create(&out).unwrap())
