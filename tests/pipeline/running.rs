@@ -153,8 +153,12 @@ fn a_thousand_totals_are_what_they_would_be_without_a_kill() {
         let held: std::collections::BTreeSet<String> =
             scratch.rows().iter().flat_map(|row| row.text.lines()).map(str::to_owned).collect();
         let lines = scratch.lines();
+        let is_whole = |line: &String| serde_json::from_str::<serde_json::Value>(line).is_ok();
+        let (whole_lines, torn): (Vec<String>, Vec<String>) = lines.into_iter().partition(is_whole);
+        // A kill may come within a line, which the next process says again behind what is there of it.
+        assert!(torn.len() <= 4, "{torn:?}");
         let said: std::collections::BTreeSet<String> =
-            lines.into_iter().filter(|line| !line.contains("\"closed\"")).collect();
+            whole_lines.into_iter().filter(|line| !line.contains("\"closed\"")).collect();
         assert_eq!(said, held);
         // Each of the three is charged once, and one of them for partition selection.
         let paid = |amount: &PrivacyCost| match amount {
