@@ -2,7 +2,7 @@
 
 mod catch_up;
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,11 @@ impl FileId {
 
     pub(super) fn node(self) -> FileNode {
         self.node
+    }
+
+    /// Returns true if the file at a path is this one.
+    pub(super) fn is_at(self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == self)
     }
 }
 

@@ -200,7 +200,7 @@ impl FollowedPath<'_> {
 
     /// Returns the rotated path that a file of a log has by now: it may be packed, without the lines that came to it since.
     pub(super) fn rotated_path(&self, log: &Path, name: &str, id: FileId) -> Option<PathBuf> {
-        let is_it = |path: &Path| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == id);
+        let is_it = |path: &Path| id.is_at(path);
         if is_it(log) {
             return None;
         }

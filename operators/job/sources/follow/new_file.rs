@@ -256,7 +256,7 @@ impl FollowedPath<'_> {
             return Ok(is_linked);
         }
         let paths = siblings_of(&self.base(name, &file.path));
-        Ok(paths.iter().any(|path| fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == file.id)))
+        Ok(paths.iter().any(|path| file.id.is_at(path)))
     }
 
     /// Adds a file, unless it holds what was read already.

@@ -2,11 +2,10 @@
 //! sure of that. What is in order of time is read in order.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::file::{FileId, FollowedFile};
+use super::file::FollowedFile;
 use super::files::{FollowedPath, base_of, generation_of};
 use crate::job::rotation::{RotationName, RotationPlace};
 use crate::job::sources::dealer::{Dealer, Progress};
@@ -82,7 +81,7 @@ impl FollowedPath<'_> {
             if logs.contains(&log) {
                 // One that was renamed since its listing is read to its end: the files to come may follow it. Those before it
                 // are read afterwards: they have all that came before its last lines.
-                let is_log = fs::metadata(&log).is_ok_and(|facts| FileId::of(&facts) == file.id);
+                let is_log = file.id.is_at(&log);
                 let until = if is_log { self.listed_end(&name) } else { u64::MAX };
                 due.push((name, until));
             }
@@ -97,7 +96,7 @@ impl FollowedPath<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::fs::OpenOptions;
+    use std::fs::{self, OpenOptions};
     use std::time::Duration;
 
     use super::super::TICK;
@@ -178,6 +177,14 @@ mod tests {
         assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
     }
 
+    /// Looks until a file that is empty or in the making is decided.
+    fn look_for_a_second(files: &mut FollowedPath<'_>, dealer: &mut Dealer, progress: &Arc<Progress>) {
+        for _ in 0..12 {
+            look(files, dealer, progress);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     // Refutes the lines of new files that are read before the last ones of the file before them, which has another name by then,
     // or was copied and cut.
     #[test]
@@ -221,11 +228,7 @@ mod tests {
                 place.write("a.log.1", lines(200..201));
                 place.append("a.log", lines(201..210));
                 std::thread::sleep(TICK * 2);
-                // An empty file is waited for for a second.
-                for _ in 0..12 {
-                    look(files, dealer, progress);
-                    std::thread::sleep(Duration::from_millis(100));
-                }
+                look_for_a_second(files, dealer, progress);
             });
             assert_read(&dealt, 210, path);
         }
@@ -315,10 +318,7 @@ mod tests {
             place.write("a.log", lines(210..215));
             look(files, dealer, progress);
             fs::write(&second, lines(200..205)).unwrap();
-            for _ in 0..12 {
-                look(files, dealer, progress);
-                std::thread::sleep(Duration::from_millis(100));
-            }
+            look_for_a_second(files, dealer, progress);
         });
         assert_read(&dealt, 215, "");
     }
@@ -360,10 +360,7 @@ mod tests {
             look(files, dealer, progress);
             place.write("a.log", lines(15..20));
             place.write("a.log.3.gz", oldest);
-            for _ in 0..12 {
-                look(files, dealer, progress);
-                std::thread::sleep(Duration::from_millis(100));
-            }
+            look_for_a_second(files, dealer, progress);
         });
         assert_read(&dealt, 20, "");
     }

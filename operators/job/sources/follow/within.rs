@@ -71,7 +71,7 @@ impl FollowedPath<'_> {
         };
         let log = self.base(name, &file.path);
         // What was renamed is read whole, through its handle.
-        let is_log = fs::metadata(&log).is_ok_and(|facts| FileId::of(&facts) == file.id);
+        let is_log = file.id.is_at(&log);
         let since = less_a_tick(self.listed_at);
         let times = (since, nanoseconds(until));
         if !is_log || !self.may_be_beside(&log, times) {
