@@ -1,7 +1,5 @@
 //! `discreet ledger`: the commands of a ledger, to create, show, verify, copy, amend and repair it.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -268,7 +266,7 @@ impl RepairArgs {
             if is_empty_output(path) {
                 continue;
             }
-            if is_of_releases(path) {
+            if discreet::job::is_of_releases(path) {
                 published.extend(discreet::job::published(path)?);
             } else {
                 anchors.extend(Journal::read(path)?);
@@ -311,15 +309,4 @@ fn now() -> Result<i64, Refusal> {
 fn is_empty_output(path: &Path) -> bool {
     let is_named = path.extension().is_some_and(|found| found == "jsonl" || found == "csv");
     is_named && path.metadata().is_ok_and(|found| found.is_file() && found.len() == 0)
-}
-
-/// Returns true if a file begins as releases do, as lines of JSON or as a table, and not as an anchor.
-fn is_of_releases(path: &Path) -> bool {
-    // Opening a named pipe would wait for its writer.
-    if !path.is_file() {
-        return false;
-    }
-    let mut start = [0; 8];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && (start[0] == b'{' || start == *b"release,")
 }

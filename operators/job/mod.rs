@@ -93,6 +93,6 @@ pub use run::{
     ClockWord, Connected, FormerListener, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay,
     RunObserver, Surveyed, VitalSigns, Vitals,
 };
-pub use sinks::published;
+pub use sinks::{is_of_releases, published};
 pub use sources::{Progress, ReceiverSigns, RecordCounts, Survey, SyntheticLog, SyntheticRow, Warn};
 pub use unfit::UnfitJob;

@@ -6,7 +6,7 @@ use crate::cluster::{WINDOWS, beside, chosen, crowd, set, start_as};
 use crate::jobs::tallies;
 use crate::scene::{Printed, Scene};
 
-fn packed(ending: &str, text: &str) -> Vec<u8> {
+pub(crate) fn packed(ending: &str, text: &str) -> Vec<u8> {
     match ending {
         "gz" => {
             let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::jobs::{HEADER, SECOND, exact, line, log};
+use crate::packed::packed;
 use crate::refusals::FROM;
 use crate::scene::Scene;
 use crate::size;
@@ -172,6 +173,46 @@ fn archived_lines_are_those_of_the_output() {
     fs::rename(&rotated, &away).unwrap();
     let refused = scene.run(&["replay", "job.toml", "--out", "releases.jsonl"]);
     assert!(refused.code == Some(78) && refused.err.contains("in archives"), "{}", refused.err);
+}
+
+// Refutes second answers from an older copy of the ledger whose output was rotated: a new output shows nothing.
+#[test]
+fn an_older_ledger_is_noticed_by_a_rotated_output() {
+    for (out, rotated) in [("out.jsonl", "out.jsonl.1"), ("out.csv", "out.csv-20261127.gz")] {
+        let scene = Scene::new("older-ledger");
+        let (text, _) = log(0, 4, 30);
+        scene.write("visits.csv", text);
+        scene.write("half.toml", exact(0, Some(2 * SECOND)));
+        scene.write("job.toml", exact(0, Some(4 * SECOND)));
+        scene.init();
+        let run = |job, code: i32| {
+            let said = scene.run(&["replay", job, "--out", out]);
+            assert_eq!(said.code, Some(code), "{out}: {}", said.err);
+            said.err
+        };
+        run("half.toml", 0);
+        scene.done(&["ledger", "export", "job.ledger", "older.ledger"]);
+        run("job.toml", 0);
+        let (released, (_, spent)) = (scene.read(out), scene.charged("job.ledger"));
+        fs::remove_file(scene.at(out)).unwrap();
+        let text =
+            if rotated.ends_with(".gz") { packed("gz", &released) } else { released.clone().into_bytes() };
+        fs::write(scene.at(rotated), text).unwrap();
+        fs::rename(scene.at("older.ledger"), scene.at("job.ledger")).unwrap();
+        let check = scene.run(&["check", "job.toml", "--connect", "--out", out]);
+        let command = format!("--anchor '{rotated}'");
+        assert!(check.code == Some(74) && check.err.contains(&command), "{out}: {}", check.err);
+        let refused = run("job.toml", 74);
+        assert!(refused.contains(&command) && !scene.at(out).exists(), "{out}: {refused}");
+        // The command of the message charges what was lost, and draws no noise for it again.
+        let repair = ["ledger", "repair", "job.ledger", "--accept-loss", "--reason", "a restore"];
+        scene.done(&[&repair[..], &["--anchor", rotated]].concat());
+        assert_eq!(scene.charged("job.ledger").1, spent, "{out}");
+        scene.run(&["replay", "job.toml", "--out", out]);
+        let again = scene.at(out).exists().then(|| scene.read(out)).unwrap_or_default();
+        assert!(released.contains("laplace") && !again.contains("laplace"), "{out}: {again}");
+        assert_eq!(scene.charged("job.ledger").1, spent, "{out}");
+    }
 }
 
 // Refutes a test that finds nothing, and one that finds a fault where there is none.

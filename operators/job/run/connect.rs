@@ -109,15 +109,14 @@ impl Job {
         let (mut ledger, out) = (self.ledger()?, publish::named(out));
         // In the order of a run.
         let published = out.map(|path| self.inspect_output(path, &ledger)).transpose()?.unwrap_or_default();
-        let is_new = out.is_some() && published.is_empty();
-        let archived = if is_new { ledger.archived()? } else { None };
         // A new file may go on behind those that a rotation made of it.
-        let rotated = out.and_then(|path| sinks::newest_rotated(path, ledger.name()));
-        let lacks = archived.filter(|(until, _)| rotated.is_none_or(|held| held < *until));
+        let is_new = out.is_some_and(|out| !published.files.iter().any(|file| file == out));
+        let archived = if is_new { ledger.archived()? } else { None };
+        let lacks = archived.filter(|(until, _)| published.newest.is_none_or(|(held, _)| held < *until));
         let lacks_archived = lacks.map(|archived| self.lacking(archived));
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&LedgerKey::open(key)?).map_err(|trouble| trouble.about("key", key))?;
-        self.compare_witnesses(&mut ledger, out, published)?;
+        self.compare_witnesses(&mut ledger, published)?;
         let offers = self.release_plans(self.horizon())?;
         self.check_version_terms(&mut ledger, &offers)?;
         let account = &self.privacy.account;
@@ -235,20 +234,15 @@ impl Job {
     }
 
     /// Compares the ledger with its anchor and with the newest row of an output, where they exist.
-    fn compare_witnesses(
-        &self,
-        ledger: &mut Ledger,
-        out: Option<&Path>,
-        output: sinks::Witness,
-    ) -> Result<(), RunError> {
+    fn compare_witnesses(&self, ledger: &mut Ledger, output: sinks::Witness) -> Result<(), RunError> {
         let anchor = self.privacy.anchor.as_deref();
         let journal = anchor.map(|path| Journal::open(path, ledger.name())).transpose()?;
         let newest =
             output.newest.map(|(sequence, chain)| Anchor { ledger: *ledger.name(), sequence, chain });
         let seen: Vec<Anchor> = journal.iter().filter_map(Journal::newest).chain(newest).collect();
         let is_there = journal.as_ref().is_some_and(Journal::is_there);
-        let files: Vec<&Path> =
-            anchor.filter(|_| is_there).into_iter().chain(out.filter(|_| !output.is_empty())).collect();
+        let written = output.files.iter().map(PathBuf::as_path);
+        let files: Vec<&Path> = anchor.filter(|_| is_there).into_iter().chain(written).collect();
         Ok(compare(ledger, &self.privacy.ledger, (&seen, output.unclosed.as_ref()), &files)?)
     }
 
@@ -358,8 +352,8 @@ impl Job {
             opening = opening.anchor(anchor);
         }
         let witness = sink.map(Sink::witness).transpose()?.unwrap_or_default();
-        if let Some(path) = sink.and_then(Sink::path).filter(|_| !witness.is_empty()) {
-            opening = opening.released_in(path);
+        for file in &witness.files {
+            opening = opening.released_in(file);
         }
         if let Some((sequence, chain)) = witness.newest {
             opening = opening.released(sequence, chain);

@@ -1,31 +1,32 @@
 //! Files of releases as evidence of published rows: for the start of a run, and for the repair of a ledger that
 //! is behind such a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
-use std::io::BufReader;
-use std::path::Path;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
 
-use super::existing_rows::{HeldRows, LineKind, ReleaseReader, Unclosed};
+use super::existing_rows::{HeldRows, LineKind, ReleaseReader, RotatedRows, Unclosed};
 use super::{OutputKind, SinkFormat, table, unopened};
 use crate::accounting::Interval;
 use crate::canonical::Digest;
 use crate::job::paths::resolve_symlinks;
+use crate::job::sources::bytes::unpacked;
 use crate::ledger::place::could_be_made;
 use crate::ledger::{LedgerError, Name, Published};
 use crate::release_line::{ReleaseLine, Says};
 use crate::time::moment;
 
-/// Reads the rows that a file of releases holds, as lines of JSON or, if its name ends in `.csv`, as a table.
-/// A window that is torn at the end is identified by its first cell.
+/// Reads the rows that a file of releases holds, as lines of JSON or, if its name ends in `.csv`, as a table; one
+/// that was rotated since may be packed. A window that is torn at the end is identified by its first cell.
 ///
 /// # Errors
 ///
 /// If the file cannot be read, or is no file of releases.
 pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
-    let format = SinkFormat::of(path);
+    let format = SinkFormat::of_rotated(path);
     let open =
-        || File::open(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
+        || unpacked(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
     // A file that is no file of releases is refused there, with the number of the line.
     let HeldRows { sound, unclosed, .. } = HeldRows::read(BufReader::new(open()?), format, false, path)?;
     let mut reader = ReleaseReader::new(BufReader::new(open()?), format);
@@ -53,18 +54,45 @@ pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
     Ok(rows)
 }
 
+/// Returns true if a file, packed or not, begins as releases do, as lines of JSON or as a table, and not as an anchor.
+pub fn is_of_releases(path: &Path) -> bool {
+    // Opening a named pipe would wait for its writer.
+    if !path.is_file() {
+        return false;
+    }
+    let mut start = [0; 8];
+    let read = unpacked(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && (start[0] == b'{' || start == *b"release,")
+}
+
 /// The contents of an output that its ledger must hold: the newest row, and the last window if its closing
 /// line is torn.
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
     pub(crate) newest: Option<(i64, Digest)>,
     pub(crate) unclosed: Option<Published>,
+    /// The files that hold them, which a repair reads: the output, or one that a rotation made of it.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl Witness {
-    /// Returns true if the output has no row: it shows nothing, and a repair could not read it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.newest.is_none() && self.unclosed.is_none()
+    /// The witness that an output is, with the newest row of the files that a rotation made of it.
+    pub(super) fn of(
+        path: &Path,
+        newest: Option<(i64, Digest)>,
+        unclosed: Option<&Unclosed>,
+        rotated: Option<(i64, Digest, PathBuf)>,
+    ) -> Result<Witness, LedgerError> {
+        let unclosed = unclosed.map(Unclosed::published).transpose()?;
+        let mut files = Vec::new();
+        if newest.is_some() || unclosed.is_some() {
+            files.push(path.to_owned());
+        }
+        let rotated = rotated.filter(|_| newest.is_none()).map(|(sequence, chain, path)| {
+            files.push(path);
+            (sequence, chain)
+        });
+        Ok(Witness { newest: newest.or(rotated), unclosed, files })
     }
 }
 
@@ -77,17 +105,19 @@ pub(crate) fn witness_in(path: &Path, ledger: &Digest) -> Result<Witness, Ledger
     let refuse = |error: io::Error| unopened(path, &error);
     let file = match OutputKind::at(path)? {
         OutputKind::Nothing => {
-            return could_be_made(&resolve_symlinks(path)).map_err(refuse).map(|()| Witness::default());
+            could_be_made(&resolve_symlinks(path)).map_err(refuse)?;
+            None
         }
         OutputKind::Stream => return Ok(Witness::default()),
-        OutputKind::File => OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?,
+        OutputKind::File => Some(OpenOptions::new().read(true).append(true).open(path).map_err(refuse)?),
     };
-    let held = HeldRows::read_end(&file, SinkFormat::of(path), false, path)?;
+    let format = SinkFormat::of(path);
+    let held =
+        file.map(|file| HeldRows::read_end(&file, format, false, path)).transpose()?.unwrap_or_default();
     of_another(path, held.ledger.as_ref(), ledger)?;
-    Ok(Witness {
-        newest: held.newest,
-        unclosed: held.unclosed.as_ref().map(Unclosed::published).transpose()?,
-    })
+    let rotated = if held.newest.is_none() { RotatedRows::read(path, format) } else { None };
+    let rotated = rotated.filter(|rotated| rotated.held.ledger == Some(*ledger));
+    Witness::of(path, held.newest, held.unclosed.as_ref(), rotated.and_then(|rotated| rotated.newest()))
 }
 
 /// Refuses a file whose rows are of another ledger.

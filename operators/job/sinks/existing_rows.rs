@@ -278,31 +278,43 @@ impl HeldRows {
     }
 }
 
-impl HeldRows {
+/// The rows of a file that a rotation has made of an output.
+#[derive(Debug)]
+pub(super) struct RotatedRows {
+    pub(super) path: PathBuf,
+    pub(super) held: HeldRows,
+}
+
+impl RotatedRows {
     /// Reads the newest rows of the files that a rotation has made of an output: of the one that was written last and
     /// holds some, or of several that were written at one time. The bytes of others are not looked at.
-    pub(super) fn read_rotated(path: &Path, format: SinkFormat) -> Option<HeldRows> {
+    pub(super) fn read(path: &Path, format: SinkFormat) -> Option<RotatedRows> {
         let written = |path: &PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
         let mut files: Vec<_> = siblings_of(path).into_iter().map(|path| (written(&path), path)).collect();
         files.sort();
-        let read = |path: PathBuf| {
-            if Packing::of(&path) == Packing::Plain {
-                return HeldRows::read_end(&File::open(&path).ok()?, format, false, &path).ok();
+        let read = |path: &Path| {
+            if Packing::of(path) == Packing::Plain {
+                return HeldRows::read_end(&File::open(path).ok()?, format, false, path).ok();
             }
-            HeldRows::read(BufReader::new(unpacked(&path).ok()?), format, false, &path).ok()
+            HeldRows::read(BufReader::new(unpacked(path).ok()?), format, false, path).ok()
         };
-        let mut newest: Option<(_, HeldRows)> = None;
+        let mut newest: Option<(_, RotatedRows)> = None;
         for (at, path) in files.into_iter().rev() {
             if newest.as_ref().is_some_and(|(known, _)| *known != at) {
                 break;
             }
-            if let Some(held) = read(path).filter(|held| held.newest.is_some())
-                && newest.as_ref().is_none_or(|(_, known)| known.newest < held.newest)
+            if let Some(held) = read(&path).filter(|held| held.newest.is_some())
+                && newest.as_ref().is_none_or(|(_, known)| known.held.newest < held.newest)
             {
-                newest = Some((at, held));
+                newest = Some((at, RotatedRows { path, held }));
             }
         }
-        newest.map(|(_, held)| held)
+        newest.map(|(_, rotated)| rotated)
+    }
+
+    /// The position and the chain of the newest row, and the file that holds it.
+    pub(super) fn newest(&self) -> Option<(i64, Digest, PathBuf)> {
+        self.held.newest.map(|(sequence, chain)| (sequence, chain, self.path.clone()))
     }
 }
 

@@ -28,15 +28,16 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use evidence::of_another;
-pub use evidence::published;
 pub(crate) use evidence::{Witness, witness_in};
-use existing_rows::{HeldRows, Unclosed};
+pub use evidence::{is_of_releases, published};
+use existing_rows::{HeldRows, RotatedRows, Unclosed};
 use known_rows::KnownRows;
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;
 use crate::invalid::found_by;
 use crate::job::paths::resolve_symlinks;
+use crate::job::rotation::rotated_logs;
 use crate::ledger::place::{directory, sync_name};
 use crate::ledger::{LedgerError, Row};
 
@@ -58,9 +59,9 @@ pub(crate) struct Sink {
     /// The name of the ledger of all rows: those in the file, and those to come.
     ledger: Option<Digest>,
     /// The newest rows of the files that a rotation has made of this one, if it held none when it was opened.
-    rotated: Option<HeldRows>,
-    /// The position of the newest row of these, of the ledger of the rows to come.
-    follows: Option<i64>,
+    rotated: Option<RotatedRows>,
+    /// The newest row of these, of the ledger of the rows to come, and the file that holds it.
+    follows: Option<(i64, Digest, PathBuf)>,
     /// True once a row was left out because its position is before the first row's.
     begins_late: bool,
     new: bool,
@@ -95,6 +96,12 @@ impl SinkFormat {
             Some(extension) if extension.eq_ignore_ascii_case("csv") => SinkFormat::Csv,
             _ => SinkFormat::Json,
         }
+    }
+
+    /// Returns the format of a file of this name, which a rotation may have given to it.
+    fn of_rotated(path: &Path) -> SinkFormat {
+        let mut formats = rotated_logs(path).map(|output| SinkFormat::of(&output));
+        formats.find(|format| *format == SinkFormat::Csv).unwrap_or_else(|| SinkFormat::of(path))
     }
 }
 
@@ -185,8 +192,9 @@ impl Sink {
             (sink.newest, sink.new) = (held.newest, held.rows == 0);
             (sink.first, sink.ledger) = (held.first, held.ledger);
         }
-        if sink.new && !demo {
-            sink.rotated = HeldRows::read_rotated(path, format);
+        // A file may hold nothing yet but windows without a position, such as skipped ones.
+        if sink.newest.is_none() && !demo {
+            sink.rotated = RotatedRows::read(path, format);
         }
         Ok(sink)
     }
@@ -218,16 +226,15 @@ impl Sink {
         }
     }
 
-    /// Returns what the file shows of its ledger: one without these rows is behind what was published.
+    /// Returns what the file, or one that a rotation made of it, shows of its [ledger](Sink::of_ledger): one without these
+    /// rows is behind what was published.
     ///
     /// # Errors
     ///
     /// If the last window is torn, and its line names no window.
     pub(crate) fn witness(&self) -> Result<Witness, LedgerError> {
-        Ok(Witness {
-            newest: self.newest,
-            unclosed: self.unclosed.as_ref().map(Unclosed::published).transpose()?,
-        })
+        let path = self.path.as_deref().unwrap_or(Path::new(""));
+        Witness::of(path, self.newest, self.unclosed.as_ref(), self.follows.clone())
     }
 
     /// Sets the ledger of the rows to come: the line that closes a window names it.
@@ -236,9 +243,10 @@ impl Sink {
     ///
     /// If the file holds rows of another ledger: then it is left unchanged.
     pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), LedgerError> {
-        if let Some(rotated) = self.rotated.take_if(|rotated| rotated.ledger == Some(*ledger)) {
-            self.follows = rotated.newest.map(|(sequence, _)| sequence);
-            self.known.take_over(KnownRows::read(rotated.known, self.follows));
+        if let Some(rotated) = self.rotated.take_if(|rotated| rotated.held.ledger == Some(*ledger)) {
+            self.follows = rotated.newest();
+            let sequence = self.follows.as_ref().map(|(sequence, ..)| *sequence);
+            self.known.take_over(KnownRows::read(rotated.held.known, sequence));
         }
         let held = self.ledger.replace(*ledger);
         of_another(self.path.as_deref().unwrap_or(Path::new("")), held.as_ref(), ledger)
@@ -270,7 +278,8 @@ impl Sink {
     /// keeps none.
     pub(crate) fn newest_position(&self) -> Option<i64> {
         let newest = self.newest.map(|(sequence, _)| sequence);
-        newest.or(self.follows).or(self.new.then_some(0)).filter(|_| self.is_file())
+        let follows = self.follows.as_ref().map(|(sequence, ..)| *sequence);
+        newest.or(follows).or(self.new.then_some(0)).filter(|_| self.is_file())
     }
 
     /// Switches to the file that has this path now, if it is another one: an operator who moves a file of
@@ -459,12 +468,6 @@ impl Drop for Sink {
             let _ = fs::remove_file(resolve_symlinks(path));
         }
     }
-}
-
-/// Returns the position of the newest row of a ledger in the files that a rotation has made of an output.
-pub(crate) fn newest_rotated(path: &Path, ledger: &Digest) -> Option<i64> {
-    let rotated = HeldRows::read_rotated(path, SinkFormat::of(path))?;
-    rotated.newest.filter(|_| rotated.ledger == Some(*ledger)).map(|(sequence, _)| sequence)
 }
 
 /// Returns the error of an output that cannot be opened.

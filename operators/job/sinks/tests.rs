@@ -193,9 +193,22 @@ fn a_new_file_goes_on_behind_the_ones_that_a_rotation_made_of_it() {
         fs::write(place.file(moved), bytes).unwrap();
         let sink = open(&path, other);
         assert_eq!(sink.newest_position(), Some(0), "{moved}: of another ledger");
+        let shows = |witness: Witness| (witness.newest, witness.files);
+        assert_eq!(shows(sink.witness().unwrap()), (None, Vec::new()), "{moved}: of another ledger");
+        assert_eq!(
+            shows(witness_in(&path, &other).unwrap()),
+            (None, Vec::new()),
+            "{moved}: of another ledger"
+        );
         drop(sink);
         let mut sink = open(&path, ledger);
         assert_eq!(sink.newest_position(), Some(7), "{moved}");
+        let newest = (Some((7, Digest::of(&7_i64.to_be_bytes()))), vec![place.file(moved)]);
+        assert_eq!(shows(sink.witness().unwrap()), newest, "{moved}");
+        assert_eq!(shows(witness_in(&path, &ledger).unwrap()), newest, "{moved}");
+        assert!(is_of_releases(&place.file(moved)), "{moved}");
+        let rows = published(&place.file(moved)).unwrap();
+        assert_eq!(rows.iter().map(|row| row.row.unwrap().0).collect::<Vec<_>>(), [5, 7], "{moved}");
         [sealed(5, &[]), sealed(7, &[("/", "1")]), sealed(9, &[])]
             .iter()
             .for_each(|row| sink.put(row).unwrap());
@@ -204,8 +217,30 @@ fn a_new_file_goes_on_behind_the_ones_that_a_rotation_made_of_it() {
         let text = fs::read_to_string(&path).unwrap();
         let rows = HeldRows::read(text.as_bytes(), SinkFormat::of(&path), false, &path).unwrap();
         assert_eq!((rows.first, rows.newest.map(|(at, _)| at)), (Some(9), Some(9)), "{moved}");
-        assert_eq!(open(&path, ledger).newest_position(), Some(9));
+        let sink = open(&path, ledger);
+        assert_eq!(sink.newest_position(), Some(9));
+        assert_eq!(sink.witness().unwrap().files, [path]);
     }
+    // An output that has no position yet goes on behind them as well.
+    let place = Place::new();
+    let path = place.file("out.jsonl");
+    for (row, moved) in [(sealed(7, &[]), true), (refused(8), false)] {
+        let mut sink = open(&path, ledger);
+        sink.put(&row).unwrap();
+        sink.settle().unwrap();
+        drop(sink);
+        if moved {
+            fs::rename(&path, place.file("out.jsonl.1")).unwrap();
+        }
+    }
+    let sink = open(&path, ledger);
+    assert!(!sink.is_new());
+    assert_eq!(
+        (sink.newest_position(), sink.witness().unwrap().newest.map(|(at, _)| at)),
+        (Some(7), Some(7))
+    );
+    drop(sink);
+    assert_eq!(witness_in(&path, &ledger).unwrap().newest.map(|(at, _)| at), Some(7));
     // Files that were written at one time.
     let place = Place::new();
     let path = place.file("out.jsonl");
