@@ -272,6 +272,33 @@ pub(crate) fn midnight(rules: &TimeZone, day: Date) -> Option<Time> {
     Some(moment.as_microsecond())
 }
 
+/// Returns true if a moment divides local times that occur twice: of a local time without its offset nobody can say on which side
+/// of the moment it was.
+pub(crate) fn divides_repeated_times(rules: &TimeZone, moment: Time) -> bool {
+    let is_repeated = |moment: Time| {
+        let moment = Timestamp::from_microsecond(moment).ok()?;
+        let local = rules.to_datetime(moment);
+        Some(matches!(rules.to_ambiguous_timestamp(local).offset(), AmbiguousOffset::Fold { .. }))
+    };
+    [moment.saturating_sub(1), moment].map(is_repeated) == [Some(true); 2]
+}
+
+/// Returns the first span of local times after a moment that occur twice, up to a few changes of the clocks from there.
+#[cfg(feature = "cli")]
+pub(crate) fn repeated_times_after(rules: &TimeZone, moment: Time) -> Option<(Time, Time)> {
+    let moment = Timestamp::from_microsecond(moment).ok()?;
+    let mut offset = rules.to_offset(moment);
+    for change in rules.following(moment).take(4) {
+        let step = i64::from(offset.seconds() - change.offset().seconds()) * 1_000_000;
+        if step > 0 {
+            let at = change.timestamp().as_microsecond();
+            return Some((at - step, at + step));
+        }
+        offset = change.offset();
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -384,6 +411,47 @@ mod zone_tests {
 
     use super::*;
     use crate::time::at;
+
+    // Refutes an hour that is taken for two, and two that are taken for one.
+    #[test]
+    fn the_moments_within_the_hours_that_clocks_repeat_divide_them() {
+        for (zone, first, last) in [
+            ("America/New_York", "2026-11-01T05:00:00Z", "2026-11-01T07:00:00Z"),
+            ("Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T02:00:00Z"),
+            ("Australia/Lord_Howe", "2026-04-04T14:30:00Z", "2026-04-04T15:30:00Z"),
+        ] {
+            let (_, rules) = known(zone).unwrap();
+            let (first, last) = (at(first).unwrap(), at(last).unwrap());
+            #[cfg(feature = "cli")]
+            assert_eq!(
+                repeated_times_after(&rules, at("2026-01-01").unwrap()),
+                Some((first, last)),
+                "{zone}"
+            );
+            let inside = [first + 1, (first + last) / 2 - 1, (first + last) / 2, last - 1];
+            for (moments, divides) in [(&inside[..], true), (&[first, last, first - 1, last + 1], false)] {
+                for moment in moments {
+                    assert_eq!(
+                        divides_repeated_times(&rules, *moment),
+                        divides,
+                        "{zone}, {}",
+                        in_utc(*moment)
+                    );
+                }
+            }
+        }
+        let (_, rules) = known("America/New_York").unwrap();
+        for moment in ["2026-03-08T06:30:00Z", "2026-03-08T07:30:00Z", "2026-07-01T05:30:00Z"] {
+            assert!(!divides_repeated_times(&rules, at(moment).unwrap()), "{moment}");
+        }
+        for moment in [Time::MIN, -LIMIT, LIMIT, Time::MAX] {
+            assert!(!divides_repeated_times(&rules, moment), "{moment}");
+        }
+        let (_, rules) = known("UTC").unwrap();
+        #[cfg(feature = "cli")]
+        assert_eq!(repeated_times_after(&rules, 0), None);
+        assert!(!divides_repeated_times(&rules, at("2026-11-01T06:00:00Z").unwrap()));
+    }
 
     #[test]
     fn zones_are_known_by_name_on_every_machine() {

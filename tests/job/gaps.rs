@@ -339,3 +339,61 @@ fn the_operator_reads_the_counts_of_the_outcome() {
     // A window is counted a moment after its lines are written.
     assert!(before <= then + 1 && then <= all, "{before} windows: {answer}; {outcome}");
 }
+
+// Refutes windows that are answered though their records are told from others by local times that occur twice, and a longer
+// window that is skipped for them.
+#[test]
+fn windows_within_an_hour_that_the_clocks_repeat_are_skipped() {
+    const HOUR: i64 = 3_600 * SECOND;
+    // 2026-11-01, a day of 25 hours in New York, from 04:00 in UTC; the clocks are set back at 06:00 in UTC.
+    let (from, until, back) = (1_793_505_600 * SECOND, 1_793_595_600 * SECOND, 1_793_512_800 * SECOND);
+    let job = exact(from, Some(until)).replace("cost = { epsilon = 20 }", "cost = { epsilon = 18 }");
+    let job = job.replace("every = \"1s\"", "every = \"1 hour\"");
+    let (head, release) = job.split_once("[[release]]").unwrap();
+    let day = release.replace("visits_by_page", "day").replace("1 hour", "1 day");
+    let job = format!("{head}[[release]]{release}\n[[release]]{day}");
+    for (format, offsets) in [("%Y-%m-%d %H:%M:%S", ["", ""]), ("%Y-%m-%d %H:%M:%S %z", [" -0400", " -0500"])]
+    {
+        let scene = Scene::new("repeated");
+        let time = format!("format = \"{format}\", zone = \"America/New_York\"");
+        scene.write("job.toml", job.replace("format = \"unix\"", &time));
+        let mut text = HEADER.to_owned();
+        for (person, time) in (from..until).step_by(HOUR as usize / 6).enumerate() {
+            let (hours, offset) = if time < back { (4, offsets[0]) } else { (5, offsets[1]) };
+            let local = moment(time - hours * HOUR).replace('T', " ").replace('Z', "");
+            text += &format!("{person},{local}{offset},a\n");
+        }
+        scene.write("visits.csv", &text);
+        scene.init();
+        let planned = scene.done(&["plan", "job.toml"]).out;
+        let planned = planned.split_whitespace().collect::<Vec<_>>().join(" ");
+        let warning = "each window of visits_by_page that begins or ends in between, next from 2026-11-01T05:00:00Z to \
+                       2026-11-01T07:00:00Z, is skipped";
+        let is_local = offsets[0].is_empty();
+        assert_eq!(planned.contains(warning), is_local, "{format}");
+        scene.done(&["replay", "job.toml", "--out", "releases.jsonl"]);
+        let lines: Vec<Value> =
+            scene.read("releases.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let skipped: Vec<_> = lines.iter().filter(|line| line["skipped"] == true).collect();
+        let starts: Vec<&str> =
+            skipped.iter().map(|line| line["window"]["start"].as_str().unwrap()).collect();
+        assert!(skipped.iter().all(|line| line["why"] == "input gap" && line["release"] == "visits_by_page"));
+        let repeated = ["2026-11-01T05:00:00Z", "2026-11-01T06:00:00Z"];
+        assert_eq!(starts, if is_local { &repeated[..] } else { &[] }, "{format}");
+        let values = lines.iter().filter(|line| line["key"] == "a");
+        let (days, hours): (Vec<_>, Vec<_>) = values.partition(|line| line["release"] == "day");
+        assert_eq!(days.iter().map(|line| &line["value"]).collect::<Vec<_>>(), [150], "{format}");
+        assert_eq!(hours.len(), 25 - starts.len(), "{format}");
+        assert!(hours.iter().all(|line| line["value"] == 6), "{format}: {hours:?}");
+        // What is in order of time is in no order of its local times.
+        scene.write("job.toml", scene.read("job.toml").replace("late = \"500ms\"", "order = \"sorted\""));
+        let ordered = scene.run(&["replay", "job.toml", "--demo", "--out", "demo.jsonl"]);
+        assert_eq!(ordered.code, Some(if is_local { 65 } else { 0 }), "{}", ordered.err);
+        assert_eq!(
+            ordered.err.contains("clocks of America/New_York are set back"),
+            is_local,
+            "{}",
+            ordered.err
+        );
+    }
+}

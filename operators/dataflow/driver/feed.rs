@@ -53,7 +53,7 @@ impl Feeds {
         let positions = InputPositions::new(self.inputs, source.resumes());
         self.inputs += 1;
         let former = Some(former_stream(scope, &positions));
-        let (gaps, reports) = InputGaps::stream(scope, &positions);
+        let (gaps, reports) = InputGaps::stream(scope, &positions, source.local_zone());
         let (worker, peers) = (self.worker, self.peers);
         self.pumps.push(Box::new(Tap {
             source,

@@ -2,7 +2,8 @@
 //!
 //! A window that overlaps one is skipped, at no cost: it is never answered from a part of its records. That a
 //! source was connected is an operational fact, the same whoever is in the data; that records came never
-//! decides.
+//! decides. So is a window that begins or ends within hours that the clocks of the source's zone repeat, where
+//! its times are local ones.
 //!
 //! Gaps travel beside the records of their input, as a stream of their own, to worker 0, where windows are
 //! released. No window is released before both streams have passed its close.
@@ -10,12 +11,13 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::positions::{InputPositions, Milestone, ORIGIN};
 use crate::accounting::Interval;
 use crate::dataflow::engine::{CapacityContainerBuilder, Exchange, InputHandle, Map, Operator, Scope};
-use crate::time::Time;
+use crate::time::{Time, Zone, divides_repeated_times, known};
 
 /// A report of a worker's part of an input, beside its records.
 #[derive(Clone, Serialize, Deserialize)]
@@ -36,12 +38,15 @@ pub(crate) struct InputGaps {
     /// The time up to which all gaps are known.
     complete: Cell<Time>,
     wakes: RefCell<Vec<Box<dyn Fn()>>>,
+    /// The rules of the zone of the source's local times.
+    local: Option<TimeZone>,
 }
 
 impl InputGaps {
     /// Creates the gaps of an input that has none.
     pub(crate) fn none() -> InputGaps {
-        InputGaps { known: RefCell::default(), complete: Cell::new(Time::MAX), wakes: RefCell::default() }
+        let (complete, wakes) = (Cell::new(Time::MAX), RefCell::default());
+        InputGaps { known: RefCell::default(), complete, wakes, local: None }
     }
 
     /// Creates the stream of the reports of an input, and the handle of this worker's part. Milestones go to
@@ -49,8 +54,10 @@ impl InputGaps {
     pub(crate) fn stream(
         scope: Scope<'_, Time>,
         positions: &Rc<InputPositions>,
+        local: Option<Zone>,
     ) -> (Rc<InputGaps>, ReportInput) {
-        let gaps = Rc::new(InputGaps { complete: Cell::new(Time::MIN), ..InputGaps::none() });
+        let local = local.and_then(|zone| Some(known(zone.name()).ok()?.1));
+        let gaps = Rc::new(InputGaps { complete: Cell::new(Time::MIN), local, ..InputGaps::none() });
         let (known, positions) = (Rc::clone(&gaps), Rc::clone(positions));
         let mut input = ReportInput::new();
         let to_the_first = Exchange::new(|_: &SourceReport| 0);
@@ -94,8 +101,14 @@ impl InputGaps {
         self.complete.get()
     }
 
-    /// Returns true if a window overlaps a gap.
+    /// Returns true if a window overlaps a gap, or its records cannot be told from those of its neighbours.
     pub(crate) fn overlap(&self, window: Interval) -> bool {
+        let is_repeated = |rules| {
+            divides_repeated_times(rules, window.start()) || divides_repeated_times(rules, window.end())
+        };
+        if self.local.as_ref().is_some_and(is_repeated) {
+            return true;
+        }
         let known = self.known.borrow();
         let first = known.partition_point(|gap| gap.end() <= window.start());
         known.get(first).is_some_and(|gap| gap.start() < window.end())
@@ -126,6 +139,28 @@ impl InputGaps {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    // Refutes a window that is answered though its times are ambiguous, and a longer one that is skipped for them.
+    #[test]
+    fn a_window_is_skipped_whose_end_or_start_lies_within_repeated_hours() {
+        let at = |hour: i64| crate::time::at("2026-11-01T00:00:00Z").unwrap() + hour * 3_600_000_000;
+        let overlap = |zone: &str, start, end| {
+            let local = Some(known(zone).unwrap().1);
+            InputGaps { local, ..InputGaps::none() }.overlap(Interval::new(at(start), at(end)).unwrap())
+        };
+        for (start, end, is_skipped) in [
+            (4, 5, false),
+            (5, 6, true),
+            (6, 7, true),
+            (7, 8, false),
+            (5, 7, false),
+            (4, 29, false),
+            (-24, 6, true),
+        ] {
+            assert_eq!(overlap("America/New_York", start, end), is_skipped, "{start} to {end}");
+            assert!(!overlap("UTC", start, end));
+        }
+    }
 
     fn interval((start, length): (i64, i64)) -> Interval {
         Interval::new(start, start + length).unwrap()

@@ -6,7 +6,7 @@ use std::fmt;
 use super::positions::{Milestone, WrittenPosition};
 use crate::gate::Positions;
 use crate::ledger::Name;
-use crate::time::Time;
+use crate::time::{Time, Zone};
 
 /// The number of records in a batch, about. Larger batches are accepted; smaller ones make more turns.
 pub const BATCH: usize = 1_024;
@@ -54,6 +54,13 @@ pub trait Source: 'static {
     /// Returns the place reached behind all records given so far, if it is another than before. The first one
     /// after a [resume](Source::resume) names every partition of this part. Called after each pull.
     fn milestone(&mut self) -> Option<Milestone> {
+        None
+    }
+
+    /// Returns the zone in whose local time, without an offset, this source reads the times of its records. Of a time that the
+    /// clocks of the zone repeat nobody can say which of the two was meant: a window that begins or ends within such hours
+    /// is skipped, at no cost. The parts of all workers answer alike.
+    fn local_zone(&self) -> Option<Zone> {
         None
     }
 

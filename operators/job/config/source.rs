@@ -57,6 +57,14 @@ pub enum RecordFormat {
     Synthetic(Synthetic),
 }
 
+impl SourceSpec {
+    /// Returns the zone in whose local time, without an offset, the times may be stated.
+    pub(crate) fn local_zone(&self) -> Option<&Zone> {
+        let is_local = self.time.as_ref().is_some_and(|time| time.format.is_local());
+        Some(&self.zone).filter(|zone| is_local && **zone != Zone::utc())
+    }
+}
+
 impl RecordFormat {
     /// The word of `source.type` in a job file.
     pub fn word(&self) -> &'static str {

@@ -127,6 +127,15 @@ pub enum TimeFormat {
 }
 
 impl TimeFormat {
+    /// Returns true if a time may be stated without its offset, as a local one.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            TimeFormat::Unix | TimeFormat::UnixMilliseconds | TimeFormat::Rfc3339 | TimeFormat::Clf => false,
+            TimeFormat::Column => true,
+            TimeFormat::Pattern(pattern) => !has_offset(pattern),
+        }
+    }
+
     /// The words of the formats other than patterns.
     pub(super) const WORDS: [&'static str; 4] = ["unix", "unix-ms", "rfc3339", "clf"];
 
@@ -162,6 +171,19 @@ impl fmt::Display for TimeFormat {
             TimeFormat::Column => "column",
         })
     }
+}
+
+/// Returns true if a pattern has a directive of an offset, or of a moment in seconds since 1970.
+fn has_offset(pattern: &str) -> bool {
+    let mut letters = pattern.chars();
+    while letters.by_ref().any(|letter| letter == '%') {
+        let is_flag = |letter: &char| "-_0^#:".contains(*letter) || letter.is_ascii_digit();
+        if letters.by_ref().find(|letter| !is_flag(letter)).is_some_and(|directive| "zQs".contains(directive))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns true if a moment that is written by this pattern can be read back with its day.

@@ -7,9 +7,11 @@
 
 use super::{Plan, PlannedKeys};
 use crate::accounting::PrivacyCost;
+use crate::dataflow::Schedule;
 use crate::job::config::{BudgetShare, Job, PriceSpec, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 use crate::mechanisms::Ranks;
+use crate::time::{in_utc, known, repeated_times_after};
 
 /// The number of people above which a cell is unlikely to be useful.
 const MANY: u64 = 10_000;
@@ -114,7 +116,27 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
         warnings.push(warning.to_owned());
     }
     warnings.extend(unused(job));
+    warnings.extend(repeated_times(job, offers));
     warnings
+}
+
+/// The warning of windows that begin or end within hours that the clocks of the source's zone repeat.
+fn repeated_times(job: &Job, offers: &[ReleasePlan]) -> Option<String> {
+    let zone = job.source.local_zone()?;
+    let (_, rules) = known(zone.name()).ok()?;
+    let (start, end) = repeated_times_after(&rules, job.from?)?;
+    let is_divided = |schedule: &Schedule| {
+        schedule.window(schedule.first_ending_after(start)).is_some_and(|window| window.end() < end)
+    };
+    let divided = offers.iter().find(|offer| is_divided(&offer.schedule))?;
+    Some(format!(
+        "source.time: a time without its offset is ambiguous where the clocks of {} are set back: each window of {} that begins or \
+         ends in between, next from {} to {}, is skipped; give times with their offset, or windows of whole days",
+        zone.name(),
+        divided.name,
+        in_utc(start),
+        in_utc(end)
+    ))
 }
 
 /// Returns the tau with which the exponential mechanism would find the same answer at the same price, from

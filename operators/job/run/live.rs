@@ -15,8 +15,7 @@ use crate::dataflow::{
 use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
 use crate::ledger::status_word;
-use crate::time::in_utc;
-use crate::time::{Span, Time, in_words};
+use crate::time::{Span, Time, Zone, in_utc, in_words};
 
 /// The settings of a live run.
 #[derive(Debug)]
@@ -272,6 +271,10 @@ impl<S: Source> Source for Ending<S> {
 
     fn written(&mut self, positions: Vec<WrittenPosition>) {
         self.source.written(positions);
+    }
+
+    fn local_zone(&self) -> Option<Zone> {
+        self.source.local_zone()
     }
 }
 

@@ -15,7 +15,7 @@ use super::input::Crew;
 use super::lines::CsvColumns;
 use super::receiver::{ReceivedCounts, ReceiverSigns};
 use crate::dataflow::{Schedule, SourceError};
-use crate::time::Time;
+use crate::time::{Time, Zone};
 
 /// The number of messages that may wait for a worker before the reading waits.
 pub(super) const WAITING: usize = 4;
@@ -427,9 +427,15 @@ impl SourceFault {
         }
     }
 
-    /// Reports a line that breaks the declared order.
-    pub(super) fn unsorted(&self) {
-        let why = "a line is earlier than one before it; sort them by time, or say order = \"any\"";
+    /// Reports a line that breaks the declared order, in a source whose local times are of this zone.
+    pub(super) fn unsorted(&self, local: Option<Zone>) {
+        let repeated = local.map_or(String::new(), |zone| {
+            let zone = zone.name();
+            format!(" (times without their offset are in no order where the clocks of {zone} are set back)")
+        });
+        let why = format!(
+            "a line is earlier than one before it{repeated}; sort them by time, or say order = \"any\""
+        );
         self.fail(SourceError::refused(&self.place).because(why));
     }
 
@@ -487,7 +493,7 @@ mod tests {
             "{message}"
         );
         assert!(message.ends_with(", mend what writes them, or raise bad.lines"), "{message}");
-        fault.unsorted();
+        fault.unsorted(None);
         assert_eq!(fault.check().unwrap_err(), gone, "the first reason stays");
     }
 }

@@ -19,7 +19,7 @@ use crate::gate::Positions;
 use crate::job::config::{Missing, SourceSpec};
 use crate::job::dictionary::EMPTY_CODE;
 use crate::job::text::Text;
-use crate::time::Time;
+use crate::time::{Time, Zone};
 
 /// The error for a line with a cell of which no record can be made.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) struct BadCell(pub(super) usize);
 pub(super) struct Maker {
     plan: CellLayout,
     times: Option<Times>,
+    /// The zone of local times.
+    local: Option<Zone>,
     texts: Texts,
 }
 
@@ -38,7 +40,12 @@ impl Maker {
         let times = source.time.as_ref().map(|time| Times::new(&time.format, &source.zone)).transpose();
         let times =
             times.map_err(|invalid| SourceError::refused("[source] time").because(invalid.to_string()))?;
-        Ok(Maker { plan, times, texts: Texts::new() })
+        Ok(Maker { plan, times, local: source.local_zone().cloned(), texts: Texts::new() })
+    }
+
+    /// Returns the zone in whose local time, without an offset, the times are read.
+    pub(super) fn local_zone(&self) -> Option<Zone> {
+        self.local.clone()
     }
 
     /// The time of the event in a line.

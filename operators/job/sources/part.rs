@@ -22,7 +22,7 @@ use super::survey::Survey;
 use super::wanted::{CellLayout, LineCells};
 use crate::dataflow::{BATCH, Milestone, ORIGIN, Pulled, Source, SourceError, WrittenPosition};
 use crate::gate::Positions;
-use crate::time::Time;
+use crate::time::{Time, Zone};
 
 /// The part of a source that one worker reads.
 pub(crate) struct SourcePart<P, I> {
@@ -83,6 +83,13 @@ impl<P: PersonIdentity, I: PersonIdentity> Source for SourcePart<P, I> {
             PartSource::Nothing => None,
             PartSource::Lines(lines) => lines.milestone(),
             PartSource::Made(made) => made.milestone(),
+        }
+    }
+
+    fn local_zone(&self) -> Option<Zone> {
+        match &self.from {
+            PartSource::Lines(lines) => lines.handle.maker.local_zone(),
+            PartSource::Nothing | PartSource::Made(_) => None,
         }
     }
 
@@ -237,7 +244,7 @@ impl Lines {
                 }
                 if let Some(done) = self.current.take() {
                     if self.handle.plan.sorted && !self.handle.order.ends(done.number, done.last) {
-                        self.handle.fault.unsorted();
+                        self.handle.fault.unsorted(self.handle.maker.local_zone());
                         self.handle.fault.check()?;
                     }
                     self.latest = done.last.or(self.latest);
@@ -416,7 +423,7 @@ impl ChunkReader<'_> {
                 (current.before, current.last) = (Some(time), Some(time));
                 if !sorted {
                     batch.truncate(before);
-                    self.fault.unsorted();
+                    self.fault.unsorted(self.reader.maker.local_zone());
                     return false;
                 }
             }
