@@ -33,6 +33,8 @@ pub enum Alert {
     SourceStalled,
     /// The job reads, and does not keep up with its source.
     Behind,
+    /// Records came after each window that could hold them was closed.
+    LateRecords,
     /// The ledger takes long for a window.
     SlowLedger,
     /// The wall clock was set, and windows are held until it can be trusted.
@@ -58,12 +60,13 @@ pub mod event {
 
 impl Alert {
     /// The kinds of alerts, each with its audience.
-    pub const KINDS: [(&'static str, Audience); 7] = [
+    pub const KINDS: [(&'static str, Audience); 8] = [
         ("budget", Audience::Public),
         ("window_refused", Audience::Public),
         ("input_gap", Audience::Public),
         ("source_stalled", Audience::Operator),
         ("behind", Audience::Operator),
+        ("late_records", Audience::Operator),
         ("slow_ledger", Audience::Operator),
         ("clock_held", Audience::Operator),
     ];
@@ -79,13 +82,14 @@ impl Alert {
     }
 
     fn row(&self) -> (&'static str, Audience) {
-        let [budget, refused, gap, stalled, behind, ledger, clock] = Alert::KINDS;
+        let [budget, refused, gap, stalled, behind, late, ledger, clock] = Alert::KINDS;
         match self {
             Alert::Budget { .. } => budget,
             Alert::Refused { .. } => refused,
             Alert::InputGap { .. } => gap,
             Alert::SourceStalled => stalled,
             Alert::Behind => behind,
+            Alert::LateRecords => late,
             Alert::SlowLedger => ledger,
             Alert::ClockHeld => clock,
         }
@@ -109,6 +113,10 @@ impl fmt::Display for Alert {
             }
             Alert::SourceStalled => f.write_str("the source is not complete up to any later time than a minute ago, and nothing is read from it"),
             Alert::Behind => f.write_str("the job reads, and is a minute or more behind its source"),
+            Alert::LateRecords => f.write_str(
+                "records came after each window that could hold them was closed, and are in none; let what writes them flush \
+                 sooner, or give source.late, in a new version, the time by which they may come later than their own",
+            ),
             Alert::SlowLedger => f.write_str("the ledger takes more than a second for a window"),
             Alert::ClockHeld => f.write_str("the clock was set; windows wait until it can be trusted"),
         }

@@ -29,6 +29,8 @@ const REWRITE: Duration = Duration::from_secs(5);
 const STALL: Duration = Duration::from_secs(60);
 /// The time that is long for a ledger's window.
 const SLOW: Duration = Duration::from_secs(1);
+/// The time without a late record after which the next one is reported again.
+const IN_TIME: Duration = Duration::from_secs(3_600);
 
 /// The watch over a run, until it is dropped.
 pub(crate) struct RunWatch {
@@ -107,6 +109,7 @@ impl RunWatch {
             rate,
             turns: (turns, stop.clone()),
             moved: (None, 0, Instant::now()),
+            late: None,
         };
         let thread = std::thread::Builder::new().name("watch".into()).spawn(move || watcher.watch());
         let thread = thread.map_err(|error| Refusal::new(format!("threads: {error}")))?;
@@ -224,6 +227,9 @@ struct Watcher {
     turns: (Arc<Mutex<WorkerTurns>>, Stop),
     /// The watermark, the bytes that were read, and the time since which the watermark stands.
     moved: (Option<i64>, u64, Instant),
+    /// The number of late records, and the time of the look that found the last one. Those before the input was complete for the first
+    /// time belong to windows that were closed before a restart.
+    late: Option<(u64, Instant)>,
 }
 
 impl Watcher {
@@ -274,6 +280,16 @@ impl Watcher {
             let reads = signs.read != read;
             self.alerts.raise(if reads { Alert::Behind } else { Alert::SourceStalled });
         }
+        if signs.caught_up.is_some() {
+            let late = signs.records.late;
+            let (known, since) = self.late.get_or_insert((late, now));
+            if late > *known {
+                (*known, *since) = (late, now);
+                self.alerts.raise(Alert::LateRecords);
+            } else if now.duration_since(*since) >= IN_TIME {
+                self.alerts.clear(&Alert::LateRecords);
+            }
+        }
         match signs.ledger {
             Some(took) if took > SLOW => self.alerts.raise(Alert::SlowLedger),
             _ => self.alerts.clear(&Alert::SlowLedger),
@@ -304,6 +320,7 @@ mod tests {
             report: None,
             over,
             moved,
+            late: None,
             rate,
             turns,
         };
@@ -338,6 +355,26 @@ mod tests {
         slow.ledger = Some(Duration::from_millis(1001));
         watcher.look(&slow, after(201));
         assert_eq!(counts(), [1, 1, 1]);
+        // Those that a restart reads again are not late.
+        let late = |caught_up, late| {
+            let mut signs = signs(caught_up, 300);
+            signs.records.late = late;
+            signs
+        };
+        watcher.late = None;
+        let hour = 3_600;
+        for (look, count) in
+            [(late(None, 10), 0), (late(Some(3), 20), 0), (late(Some(4), 21), 1), (late(Some(5), 22), 1)]
+        {
+            watcher.look(&look, after(202));
+            assert_eq!(alerts.count("late_records"), count);
+        }
+        watcher.look(&late(Some(6), 22), after(201 + hour));
+        watcher.look(&late(Some(7), 23), after(201 + hour));
+        assert_eq!(alerts.count("late_records"), 1, "less than an hour without one");
+        watcher.look(&late(Some(8), 23), after(201 + 2 * hour));
+        watcher.look(&late(Some(9), 24), after(202 + 2 * hour));
+        assert_eq!(alerts.count("late_records"), 2);
     }
 
     // Refutes a run that is ready before it can release, and one that stays ready while it cannot.
