@@ -171,7 +171,9 @@ pub(super) fn gone(model: &Model) -> Vec<String> {
     for series in &model.releases {
         let mut windows: Vec<&ReportedWindow> = series.windows.iter().collect();
         windows.sort_by_key(|window| (window.start, window.end));
-        let alike = |a: &&ReportedWindow, b: &&ReportedWindow| a.outcome.word() == b.outcome.word();
+        let reason =
+            |window: &ReportedWindow| (window.outcome.word(), window.outcome == WindowOutcome::Skipped(true));
+        let alike = |a: &&ReportedWindow, b: &&ReportedWindow| reason(a) == reason(b);
         for run in windows.chunk_by(alike) {
             let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
             let name = &series.name;
@@ -186,8 +188,11 @@ pub(super) fn gone(model: &Model) -> Vec<String> {
                 WindowOutcome::Released => continue,
                 WindowOutcome::Refused(why) if run.len() == 1 => format!("{subject} was refused: {why}."),
                 WindowOutcome::Refused(why) => format!("{subject} were refused: at the first, {why}."),
-                WindowOutcome::Skipped => {
-                    format!("{subject} {were} skipped: {their} time passed before the answer was ready, or a part of {their} input is missing.")
+                WindowOutcome::Skipped(true) => {
+                    format!("{subject} {were} skipped: a part of {their} input is missing.")
+                }
+                WindowOutcome::Skipped(false) => {
+                    format!("{subject} {were} skipped: {their} time passed before the answer was ready.")
                 }
                 WindowOutcome::Lost => format!(
                     "{subject} {were} lost: {their} line could not be sealed, or the ledger was repaired since. A value \

@@ -69,7 +69,8 @@ pub(super) enum WindowOutcome {
     Released,
     /// The window was refused for budget; with the reason.
     Refused(String),
-    Skipped,
+    /// The window was skipped; true if a part of its input is missing, and otherwise its time had passed.
+    Skipped(bool),
     Lost,
 }
 
@@ -78,7 +79,7 @@ impl WindowOutcome {
         match self {
             WindowOutcome::Released => "released",
             WindowOutcome::Refused(_) => "refused",
-            WindowOutcome::Skipped => "skipped",
+            WindowOutcome::Skipped(_) => "skipped",
             WindowOutcome::Lost => "lost",
         }
     }
@@ -210,7 +211,7 @@ impl ReleaseSeries {
                 why.account, why.spent, why.asked, why.limit
             )),
             Says::Never("lost", _) => WindowOutcome::Lost,
-            Says::Never(..) => WindowOutcome::Skipped,
+            Says::Never(_, why) => WindowOutcome::Skipped(why.as_deref() == Some("input gap")),
         };
         let place = self.window(line.window);
         if let Some(window) = self.windows.get_mut(place) {

@@ -20,7 +20,7 @@ use crate::ledger::scratch::ScratchPlace;
 use crate::ledger::{
     AccountSpec, Charge, Digest, Ledger, LedgerKey, Name, ReleaseId, ReleaseStatus, Sealing,
 };
-use crate::time::at;
+use crate::time::{at, in_utc};
 
 /// Run with `cargo test --lib samples_are_written -- --ignored`.
 #[test]
@@ -140,6 +140,24 @@ fn releases_are_shown_in_the_order_of_the_job() {
     let html = report.html();
     let at = |name: &str| html.find(&format!("<h2>{name}</h2>")).unwrap();
     assert!(at("zebra") < at("ant") && at("ant") < at("unplanned"));
+}
+
+// Refutes a reason that is not the one of the line.
+#[test]
+fn a_skipped_window_has_its_reason() {
+    let mut report = Report::new(heading(false));
+    for (month, why) in months(3).into_iter().zip(["input gap", "input gap", "late"]) {
+        let (start, end) = (in_utc(month.start()), in_utc(month.end()));
+        report.add(
+            &format!(
+                r#"{{"release":"a","window":{{"start":"{start}","end":"{end}"}},"skipped":true,"why":"{why}"}}"#
+            ),
+            None,
+        );
+    }
+    let html = report.html();
+    assert!(html.contains("were skipped: a part of their input is missing."), "{html}");
+    assert!(html.contains("was skipped: its time passed before the answer was ready."), "{html}");
 }
 
 #[test]
