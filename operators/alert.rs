@@ -169,6 +169,11 @@ impl Alerts {
         }
     }
 
+    /// Takes an alert as raised already, by a former run: it is neither counted nor passed to the listener.
+    pub fn take_as_raised(&self, alert: Alert) {
+        self.lock().active.insert(alert);
+    }
+
     /// Clears an alert, so that it may be raised again.
     pub fn clear(&self, alert: &Alert) {
         self.lock().active.remove(alert);

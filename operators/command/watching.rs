@@ -35,6 +35,7 @@ const IN_TIME: Duration = Duration::from_secs(3_600);
 /// The watch over a run, until it is dropped.
 pub(crate) struct RunWatch {
     live: LiveRun,
+    vitals: Vitals,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     server: Option<WatchServer>,
@@ -113,13 +114,20 @@ impl RunWatch {
         };
         let thread = std::thread::Builder::new().name("watch".into()).spawn(move || watcher.watch());
         let thread = thread.map_err(|error| Refusal::new(format!("threads: {error}")))?;
-        Ok(RunWatch { live, over, thread: Some(thread), server })
+        Ok(RunWatch { live, vitals: vitals.clone(), over, thread: Some(thread), server })
     }
 
     /// A listener that shows the lines that have left.
     pub(crate) fn listener(&self) -> ReleaseListener {
-        let live = self.live.clone();
-        Box::new(move |lines, status| live.add(lines, status))
+        let (live, vitals, mut begun) = (self.live.clone(), self.vitals.clone(), false);
+        Box::new(move |lines, status| {
+            // The first window may leave before the thread has looked at the ledger's budget.
+            if !begun && let Some(before) = vitals.budget_at_start() {
+                live.begin(&before);
+            }
+            begun = true;
+            live.add(lines, status);
+        })
     }
 
     /// A listener that shows the lines that left before the run.
@@ -240,7 +248,7 @@ impl Watcher {
             if !started && self.vitals.is_connected() {
                 started = true;
                 self.moved.2 = Instant::now();
-                if let Some(status) = self.vitals.budget_status() {
+                if let Some(status) = self.vitals.budget_at_start() {
                     self.live.begin(&status);
                 }
             }

@@ -1,5 +1,6 @@
 //! The opening of a gate: every check that must pass before the first window is requested.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,6 +37,7 @@ pub struct Opening {
     files: Vec<PathBuf>,
     again: bool,
     person: Option<String>,
+    releases: Option<BTreeSet<Name>>,
 }
 
 impl Opening {
@@ -58,6 +60,7 @@ impl Opening {
             files: Vec::new(),
             again: false,
             person: None,
+            releases: None,
         })
     }
 
@@ -138,6 +141,14 @@ impl Opening {
         self
     }
 
+    /// Sets the names of all releases of the job. Forecasts of its budget leave out any other release of the
+    /// job; without them, those that have [ended](crate::ledger::Forecast::ended) by the rows of the ledger.
+    #[must_use]
+    pub fn releases(mut self, names: BTreeSet<Name>) -> Opening {
+        self.releases = Some(names);
+        self
+    }
+
     /// Verifies the ledger, compares it with every anchor, takes the job's fence, and starts the gate's
     /// thread. The first events of handles are the rows whose delivery is not confirmed.
     ///
@@ -198,7 +209,10 @@ impl Opening {
         failpoint::reached("after-anchor", LedgerErrorKind::Unknown)?;
         ledger.checkpoint_at_end()?;
         let waiting = if self.again { ledger.rows_of(&self.job) } else { ledger.undelivered(&self.job) }?;
-        let (pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
+        let (mut pacing, settled) = (ledger.pacing()?, ledger.settled(&self.job)?);
+        if let Some(releases) = self.releases {
+            pacing.know(self.job.clone(), releases);
+        }
         let archived = ledger.archived()?;
         let latest = settled.values().copied().max();
         let opened = ledger.opened(&self.job)?;
@@ -208,6 +222,7 @@ impl Opening {
             if waiting.is_empty() { ledger.budget_statuses(&pacing, &accounts)? } else { Vec::new() };
         let budgets = budgets.into_iter().map(|(row, (spent, cap), forecast)| BudgetStatus {
             account: row.release().account.clone(),
+            job: row.release().job.clone(),
             window: row.release().window,
             spent,
             cap,

@@ -125,6 +125,8 @@ pub enum GateEvent {
 pub struct BudgetStatus {
     /// The name of the budget account.
     pub account: Name,
+    /// The job of the window.
+    pub job: Name,
     /// The time of the window.
     pub window: Interval,
     /// The amount that counts against the budget.

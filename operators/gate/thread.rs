@@ -397,12 +397,11 @@ impl Driver {
             {
                 return Some(Event::Doubted(HaltReason::Unknown));
             }
-            let (account, window) = (row.release().account.clone(), row.release().window);
-            let name = row.release().name.clone();
+            let ReleaseId { account, job, name, window, .. } = row.release().clone();
             let Some(forecast) = forecasts.get(&account).cloned() else { continue };
             let event = GateEvent::Row(
                 Box::new(row),
-                Box::new(BudgetStatus { account, window, spent, cap, forecast, order: 0, took }),
+                Box::new(BudgetStatus { account, job, window, spent, cap, forecast, order: 0, took }),
             );
             self.listeners.notify(name, event);
         }

@@ -5,9 +5,8 @@
 //! forecast is computed by the code that will make the charges. Where all charges count for ever, the windows
 //! are counted instead of charged: a budget may hold millions.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeMap, BinaryHeap};
-use std::mem;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use super::account::AccountSpec;
 use super::book::Ledger;
@@ -15,11 +14,14 @@ use super::charge::{fetch, last_repair, unknown_account};
 use super::error::LedgerError;
 use super::name::Name;
 use super::records::{amended_account, read_entry, read_row, rows};
-use super::repair;
-use super::rows::{ReleaseId, Row};
+use super::rows::Row;
 use super::store::{SqlValue, Store, Transaction, all};
-use crate::accounting::{Account, BudgetExceeded, Interval, Prices, PrivacyCost, Promise, ReleaseCost};
+use crate::accounting::{Account, BudgetExceeded, Interval, PrivacyCost, Promise, ReleaseCost};
 use crate::time::LIMIT;
+
+pub(crate) use pace::Pacing;
+
+mod pace;
 
 /// The pace of a statistic so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,10 +53,22 @@ impl Pace {
     }
 }
 
+/// A statistic that a forecast leaves out, since its job goes on without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedRelease {
+    /// The job that published the statistic.
+    pub job: Name,
+    /// The name of the statistic.
+    pub release: Name,
+    /// The end of its newest window.
+    pub last: i64,
+}
+
 /// A forecast for one account, at the pace of the releases so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
     pub(super) paces: Vec<Pace>,
+    pub(super) ended: Vec<EndedRelease>,
     pub(super) windows: u64,
     pub(super) last: Option<i64>,
     pub(super) outlook: Outlook,
@@ -83,7 +97,7 @@ pub enum Outlook {
 impl Forecast {
     /// The forecast for a budget without a charge.
     pub(crate) fn unseen() -> Forecast {
-        Forecast { paces: Vec::new(), windows: 0, last: None, outlook: Outlook::Unseen }
+        Forecast { paces: Vec::new(), ended: Vec::new(), windows: 0, last: None, outlook: Outlook::Unseen }
     }
 
     /// The forecast of windows that fit for ever.
@@ -95,6 +109,11 @@ impl Forecast {
     /// The statistics, by job and name, each with its pace.
     pub fn paces(&self) -> &[Pace] {
         &self.paces
+    }
+
+    /// The statistics that are left out, by job and name: they have ended.
+    pub fn ended(&self) -> &[EndedRelease] {
+        &self.ended
     }
 
     /// The number of further charged windows that fit before the first that does not; 0 for
@@ -124,7 +143,7 @@ pub(super) fn forecast(
     paces: Vec<Pace>,
     most: u64,
 ) -> Result<Forecast, LedgerError> {
-    let blank = |paces, outlook| Forecast { paces, windows: 0, last: None, outlook };
+    let blank = |paces, outlook| Forecast { paces, outlook, ..Forecast::unseen() };
     if paces.is_empty() {
         return Ok(Forecast::unseen());
     }
@@ -149,7 +168,7 @@ pub(super) fn forecast(
     if outlook == Outlook::Endless {
         return Ok(blank(paces, outlook));
     }
-    Ok(Forecast { paces, windows, last, outlook })
+    Ok(Forecast { paces, windows, last, outlook, ..Forecast::unseen() })
 }
 
 type ForecastEnd = (u64, Option<i64>, Outlook);
@@ -298,22 +317,45 @@ impl Ledger {
     /// Forecasts the number of further windows that the budget of an account holds, and the end of the last
     /// one, if every statistic continues at its newest cost and pace. Changes nothing.
     ///
+    /// A statistic without a row for three of its windows, while others of its job had some, has
+    /// [ended](Forecast::ended).
+    ///
     /// # Errors
     ///
     /// [`LedgerErrorKind::Refused`](super::LedgerErrorKind::Refused) for an unknown account, and an error if
     /// the ledger cannot be read.
     pub fn forecast(&mut self, account: &Name) -> Result<Forecast, LedgerError> {
+        self.forecast_by(account, Pacing::default())
+    }
+
+    /// Forecasts as [`forecast`](Ledger::forecast) does, where these are all releases of a job: its others have
+    /// ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`forecast`](Ledger::forecast).
+    pub fn forecast_of(
+        &mut self,
+        account: &Name,
+        job: &Name,
+        releases: &BTreeSet<Name>,
+    ) -> Result<Forecast, LedgerError> {
+        let mut pacing = Pacing::default();
+        pacing.know(job.clone(), releases.clone());
+        self.forecast_by(account, pacing)
+    }
+
+    fn forecast_by(&mut self, account: &Name, mut pacing: Pacing) -> Result<Forecast, LedgerError> {
         // Rows and account of one committed state.
         let mut snapshot = Transaction::snapshot(self.store())?;
         let store = snapshot.store();
         let account = amended_account(store, account)?.ok_or_else(|| unknown_account(account))?;
         let name = [SqlValue::Text(account.name.as_str())];
-        let mut pacing = Pacing::default();
         store.read(rows!("WHERE account = ?1 ORDER BY sequence"), &name, &mut |columns| {
             pacing.row(&read_row(columns)?);
             Ok(())
         })?;
-        let mut paces = pacing.of(&account);
+        let (mut paces, ended) = pacing.of(&account)?;
         // A window that starts before the last repair is lost, and costs nothing.
         if let Some((_, floor)) = last_repair(store)? {
             paces.iter_mut().try_for_each(|pace| pace.start_from(floor))?;
@@ -326,7 +368,7 @@ impl Ledger {
                 Account::resume(account.promise, account.neighbours, account.cap.clone(), entries)?
             }
         };
-        forecast(&account, balance, paces, LOOKED_AT)
+        Ok(Forecast { ended, ..forecast(&account, balance, paces, LOOKED_AT)? })
     }
 
     /// The pace of each statistic, by the newest rows alone, for opening the ledger has read all of them once
@@ -379,13 +421,13 @@ impl Ledger {
     pub(crate) fn outlook(&mut self, pacing: &Pacing, row: &Row) -> Result<Forecast, LedgerError> {
         let name = &row.release.account;
         let account = amended_account(self.store(), name)?.ok_or_else(|| unknown_account(name))?;
-        let paces = pacing.of(&account);
+        let (paces, ended) = pacing.of(&account)?;
         let balance = match account.promise {
             Promise::Any(_) => coming(self.store(), &account, &paces)?,
             // The windows that follow depend on the same part of the account as the window's own charge.
             _ => fetch(self.store(), &account, row.release.window)?,
         };
-        forecast(&account, balance, paces, 1_000)
+        Ok(Forecast { ended, ..forecast(&account, balance, paces, 1_000)? })
     }
 }
 
@@ -395,134 +437,5 @@ fn coming(store: &mut dyn Store, account: &AccountSpec, paces: &[Pace]) -> Resul
     fetch(store, account, Interval::since(first)?)
 }
 
-/// The newest rows of each statistic, by account, job and name.
-#[derive(Debug, Default)]
-pub(crate) struct Pacing(BTreeMap<(Name, Name, Name), Seen>);
-
-impl Pacing {
-    /// Adds a row. Rows are added in the order in which they were written.
-    pub(crate) fn row(&mut self, row: &Row) {
-        let ReleaseId { account, job, name, window, .. } = &row.release;
-        // Charges of a repair belong to no statistic.
-        if job.as_str() != repair::JOB {
-            let seen = self.0.entry((account.clone(), job.clone(), name.clone())).or_default();
-            seen.row(*window, row.prices(), row.prepaid.is_some());
-        }
-    }
-
-    fn of(&self, account: &AccountSpec) -> Vec<Pace> {
-        let own = self.0.iter().filter(|((name, _, _), _)| *name == account.name);
-        own.filter_map(|((_, job, name), seen)| {
-            seen.clone().pace((job.clone(), name.clone()), account.promise)
-        })
-        .collect()
-    }
-}
-
-/// The newest rows of one statistic.
-#[derive(Clone, Debug, Default)]
-struct Seen {
-    /// The newest window, of any status.
-    newest: Option<Interval>,
-    /// The start of the window before it.
-    before: Option<i64>,
-    /// The newest window that was paid for, and its costs: `None` if the charge of an earlier window paid for
-    /// it.
-    paid: Option<(Interval, Option<Prices>)>,
-}
-
-impl Seen {
-    /// Adds a row. Rows are added in the order in which they were written.
-    fn row(&mut self, window: Interval, prices: Option<Prices>, prepaid: bool) {
-        // A window without an end has no next one.
-        if window.end() > LIMIT {
-            return;
-        }
-        let newest = self.newest.get_or_insert(window);
-        match window.start().cmp(&newest.start()) {
-            Ordering::Greater => self.before = Some(mem::replace(newest, window).start()),
-            Ordering::Equal if window.end() > newest.end() => *newest = window,
-            Ordering::Equal => {}
-            Ordering::Less => self.before = self.before.max(Some(window.start())),
-        }
-        let newer = self.paid.as_ref().is_none_or(|(paid, _)| paid.start() <= window.start());
-        if (prices.is_some() || prepaid) && newer {
-            self.paid = Some((window, prices));
-        }
-    }
-
-    /// The pace of the statistic; `None` if no window was paid for yet.
-    fn pace(self, (job, release): (Name, Name), promise: Promise) -> Option<Pace> {
-        let (newest, (_, prices)) = (self.newest?, self.paid?);
-        // The first window of a statistic is taken to be followed by the next without a gap. The step is
-        // above zero either way.
-        let step = match self.before {
-            Some(before) => newest.start().abs_diff(before),
-            None => newest.end().abs_diff(newest.start()),
-        };
-        let shifted = |time: i64| time.checked_add_unsigned(step);
-        let next = Interval::new(shifted(newest.start())?, shifted(newest.end())?).ok()?;
-        // A statistic that counts a fixed number of windows of a person has paid for all of them with its
-        // first.
-        let prices = if let Promise::Windows(_) = promise { None } else { prices };
-        let (price, partial) = prices.map(|prices| (prices.whole, prices.partial)).unzip();
-        Some(Pace { job, release, next, step, price, partial })
-    }
-}
-
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod pace_tests {
-    use super::*;
-    use crate::accounting::{BudgetUnits, PrivacyCost};
-
-    fn amount(units: u128) -> PrivacyCost {
-        PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units) }
-    }
-
-    /// Start, end, units charged, prepaid.
-    fn pace(
-        rows: &[(i64, i64, u128, bool)],
-        promise: Promise,
-    ) -> Option<(i64, i64, u64, Option<PrivacyCost>)> {
-        let mut seen = Seen::default();
-        for (start, end, units, prepaid) in rows {
-            let cost = (*units > 0).then(|| Prices::same(amount(*units)));
-            seen.row(Interval::new(*start, *end).unwrap(), cost, *prepaid);
-        }
-        let name = |name| Name::new("name", name).unwrap();
-        let pace = seen.pace((name("job"), name("release")), promise)?;
-        Some((pace.next.start(), pace.next.end(), pace.step, pace.price))
-    }
-
-    #[test]
-    fn the_pace_is_that_of_the_newest_two_windows() {
-        let lifetime = |rows: &[_]| pace(rows, Promise::Lifetime);
-        // A single window is followed by the next without a gap.
-        assert_eq!(lifetime(&[(0, 10, 3, false)]), Some((10, 20, 10, Some(amount(3)))));
-        let rows = [(0, 10, 3, false), (20, 30, 4, false), (25, 35, 5, false)];
-        assert_eq!(lifetime(&rows), Some((30, 40, 5, Some(amount(5)))));
-        // In every order of writing.
-        for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-            assert_eq!(lifetime(&order.map(|at: usize| rows[at])), lifetime(&rows), "{order:?}");
-        }
-        // A window that was refused or skipped counts for the pace, and the one that was paid for gives the
-        // cost.
-        assert_eq!(lifetime(&[(0, 10, 3, false), (10, 20, 0, false)]), Some((20, 30, 10, Some(amount(3)))));
-        // Of two versions of one window, the later cost counts.
-        let rows = [(0, 10, 3, false), (0, 10, 4, false)];
-        assert_eq!(lifetime(&rows), Some((10, 20, 10, Some(amount(4)))));
-        // A statistic that never paid has no cost, and a window without an end has no next one.
-        assert_eq!(lifetime(&[(0, 10, 0, false)]), None);
-        assert_eq!(lifetime(&[(0, i64::MAX, 3, false)]), None);
-    }
-
-    #[test]
-    fn what_is_prepaid_costs_nothing_more() {
-        let rows = [(0, 10, 3, false), (10, 20, 0, true)];
-        assert_eq!(pace(&rows, Promise::Lifetime), Some((20, 30, 10, None)));
-        assert_eq!(pace(&rows[..1], Promise::Windows(4)), Some((10, 20, 10, None)));
-    }
-}

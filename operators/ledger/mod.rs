@@ -158,7 +158,7 @@ pub use book::Ledger;
 pub use charge::Shortfall;
 pub use error::{LedgerError, LedgerErrorKind};
 pub(crate) use forecast::Pacing;
-pub use forecast::{Forecast, Outlook, Pace};
+pub use forecast::{EndedRelease, Forecast, Outlook, Pace};
 pub use key::LedgerKey;
 pub(crate) use key::is_given_by_service;
 pub(crate) use key_change::SealedPlace;

@@ -17,7 +17,7 @@ use page::live_page;
 use serde_json::json;
 
 use super::report::{Heading, PagePart, Report};
-use crate::alert::{Alert, Alerts};
+use crate::alert::{Alert, Alerts, event};
 use crate::gate::BudgetStatus;
 use crate::ledger::Outlook;
 use crate::release_line::{ReleaseLine, Says};
@@ -152,7 +152,9 @@ impl LiveRun {
         state.version += 1;
     }
 
-    /// Begins with the status of the budget in the ledger, before a window has left.
+    /// Begins with the status of the budget in the ledger, before a window has left. Parts of the budget that
+    /// were spent when the newest row is of this job were reported by the run that wrote it: of them, the largest
+    /// is logged alone.
     pub fn begin(&self, status: &BudgetStatus) {
         let mut state = self.state();
         if !state.budget.is_empty() {
@@ -163,7 +165,19 @@ impl LiveRun {
         state.version += 1;
         drop(state);
         self.0.changed.notify_all();
-        self.reached(status).into_iter().for_each(|alert| self.0.alerts.raise(alert));
+        let reached = self.reached(status);
+        if status.job.as_str() != self.0.heading.heading.job {
+            reached.into_iter().for_each(|alert| self.0.alerts.raise(alert));
+            return;
+        }
+        let threshold = |alert: &&Alert| match alert {
+            Alert::Budget { threshold, .. } => *threshold,
+            _ => 0,
+        };
+        if let Some(largest) = reached.iter().max_by_key(threshold) {
+            tracing::info!(target: event::PUBLIC, "at the start: {largest}");
+        }
+        reached.into_iter().for_each(|alert| self.0.alerts.take_as_raised(alert));
     }
 
     /// The alerts for the parts of the budget that are spent; none where spent budget becomes available again in time for
@@ -320,6 +334,7 @@ mod tests {
         let cost = |text: &str| PrivacyCost::Pure { epsilon: epsilon(text).unwrap() };
         BudgetStatus {
             account: Name::new("account", "visits").unwrap(),
+            job: Name::new("job", "other").unwrap(),
             window: Interval::new(0, 1_000_000).unwrap(),
             spent: cost(spent),
             cap: cost("2"),
@@ -411,6 +426,23 @@ mod tests {
         run.add(&lines("visits", 1, 7), &status("1.5"));
         run.begin(&status("1"));
         assert!(metrics(&run).contains(&spent("0.75")));
+    }
+
+    // Refutes alerts that every restart raises anew, and a budget that another job has spent without a word.
+    #[test]
+    fn an_alert_for_a_part_that_a_former_run_has_spent_is_not_raised_again() {
+        let own = |spent| BudgetStatus { job: Name::new("job", "web").unwrap(), ..status(spent) };
+        for (before, raised) in [(own("1"), 0), (status("1"), 1)] {
+            let alerts = Alerts::new();
+            let heading = Heading { job: "web".to_owned(), ..Heading::default() };
+            let heading = LiveHeading { heading, version: 1, thresholds: vec![5000, 8000] };
+            let run = LiveRun::new(heading, alerts.clone());
+            run.begin(&before);
+            run.add(&lines("visits", 1, 7), &own("1.5"));
+            assert_eq!(alerts.count("budget"), raised);
+            run.add(&lines("visits", 2, 7), &own("1.6"));
+            assert_eq!(alerts.count("budget"), raised + 1);
+        }
     }
 
     // Refutes a page that forgets at a restart what left before it, or counts it again.

@@ -169,6 +169,58 @@ fn the_budget_is_in_the_metrics_and_on_the_page_after_a_restart() {
     assert_eq!(life.end().code, Some(0));
 }
 
+// Refutes a forecast of a release that is no longer in the job, at a time that has passed, and alerts about the
+// budget that every restart raises anew.
+#[test]
+fn a_release_that_was_renamed_is_no_part_of_the_forecast() {
+    let scene = Scene::new("renamed");
+    let job =
+        exact(now() / SECOND * SECOND, None).replace("cost = { epsilon = 20 }", "cost = { epsilon = 1 }");
+    let job = job + WATCH + "budget = [0.005]\n";
+    scene.write("job.toml", &job);
+    scene.write("visits.csv", HEADER.to_owned() + &line("someone", now(), "a"));
+    scene.init();
+    let arguments = ["run", "job.toml", "--out", "releases.jsonl"];
+    let value = |address: &str, name: &str| -> Option<f64> {
+        let metrics = get(address, "/metrics").1;
+        let line = metrics.lines().find(|line| line.starts_with(name))?;
+        line.rsplit_once(' ').unwrap().1.parse().ok()
+    };
+    let raised = "discreet_alerts_total{alert=\"budget\"}";
+    let life = scene.start(&arguments);
+    let served = address(&life);
+    until("three windows have settled", || settled(&served) >= 3);
+    assert_eq!(value(&served, raised), Some(1.0));
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+
+    scene.write("job.toml", job.replace("visits_by_page", "all_visits"));
+    let life = scene.start(&arguments);
+    let served = address(&life);
+    until("a window of the new name has settled", || settled(&served) >= 1);
+    let ends = value(&served, "discreet_budget_forecast_end_timestamp_seconds").unwrap();
+    assert!(ends > now() as f64 / 1e6, "{ends}");
+    let page = get(&served, "/").1;
+    assert!(page.contains("that is refused is all_visits of"), "{page}");
+    assert_eq!(value(&served, raised), Some(0.0));
+    // By the job file at once, and by the ledger after three windows.
+    let stated = scene.done(&["ledger", "forecast", "job.ledger", "--config", "job.toml"]).out;
+    assert!(
+        stated.contains("left out  visits visits_by_page: ") && stated.contains("does not have it"),
+        "{stated}"
+    );
+    assert!(stated.contains("first visits all_visits"), "{stated}");
+    until("three windows have passed without it", || {
+        let found = scene.done(&["ledger", "forecast", "job.ledger"]).out;
+        found.contains("left out  visits visits_by_page: ") && found.contains("went on without it")
+    });
+    life.signal(Signal::TERM);
+    let said = life.end();
+    assert_eq!(said.code, Some(0));
+    let once = |line: &&str| line.contains("at the start: account visits has spent 0.5 % of its budget");
+    assert_eq!(said.err.lines().filter(once).count(), 1, "{}", said.err);
+}
+
 /// A page in a browser that is asked over a pair of pipes; the browser is ended when this is dropped.
 struct Browser {
     child: Child,

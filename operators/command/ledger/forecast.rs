@@ -1,7 +1,10 @@
 //! `discreet ledger forecast`: the number of windows that the budget still allows, and the end of the last.
 
+use std::path::PathBuf;
+
 use clap::Args;
-use discreet::ledger::{AccountSpec, Forecast, Ledger, Name, Outlook, Pace};
+use discreet::job::Job;
+use discreet::ledger::{AccountSpec, EndedRelease, Forecast, Ledger, Name, Outlook, Pace};
 use discreet::time::in_words;
 use serde_json::{Map, Value, json};
 
@@ -16,13 +19,18 @@ pub(crate) struct ForecastArgs {
     /// Print this account alone
     #[arg(long, value_parser = account())]
     account: Option<Name>,
+    /// Take the releases of this job file for all that its job has; without it, a release has ended that had no row
+    /// for three of its windows while others of its job had some
+    #[arg(long, value_name = "JOB")]
+    config: Option<PathBuf>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
 }
 
-const ASSUMED: &str = "every statistic goes on at its newest price, with its windows as far apart as its newest two \
-                       (end to end where it had one), charged in the order of their ends until the first that does not fit";
+const ASSUMED: &str = "every statistic goes on at its newest price, from where the newest window of its job ended, with its windows as \
+                       far apart as its newest two (end to end where it had one), charged in the order of their ends until \
+                       the first that does not fit";
 
 impl ForecastArgs {
     pub(super) fn run(self) -> Result<String, Refusal> {
@@ -34,9 +42,21 @@ impl ForecastArgs {
                 return Err(Refusal::new(format!("account: this ledger has none named {name}")));
             }
         }
+        let job = self.config.as_deref().map(Job::open).transpose()?;
+        if let Some(job) = &job {
+            let charged = job.account();
+            if !ledger.accounts()?.iter().any(|account| account.name() == charged.name()) {
+                let message = format!(
+                    "--config: job {} is charged to account {}, which this ledger does not have; give a job of this ledger",
+                    job.name,
+                    charged.name()
+                );
+                return Err(Refusal::new(message));
+            }
+        }
         let forecasts: Vec<AccountForecast> = accounts
             .into_iter()
-            .map(|account| AccountForecast::of(&mut ledger, account))
+            .map(|account| AccountForecast::of(&mut ledger, account, job.as_ref()))
             .collect::<Result<_, _>>()?;
         if self.json {
             let accounts: Map<String, Value> = forecasts
@@ -56,12 +76,21 @@ impl ForecastArgs {
 struct AccountForecast {
     account: AccountSpec,
     forecast: Forecast,
+    /// The job whose file states its releases.
+    of: Option<Name>,
 }
 
 impl AccountForecast {
-    fn of(ledger: &mut Ledger, account: AccountSpec) -> Result<AccountForecast, Refusal> {
-        let forecast = ledger.forecast(account.name())?;
-        Ok(AccountForecast { account, forecast })
+    fn of(ledger: &mut Ledger, account: AccountSpec, job: Option<&Job>) -> Result<AccountForecast, Refusal> {
+        let forecast = match job {
+            Some(job) => {
+                let releases = job.releases.iter().map(|release| release.name.clone()).collect();
+                ledger.forecast_of(account.name(), &job.name, &releases)?
+            }
+            None => ledger.forecast(account.name())?,
+        };
+        let of = job.map(|job| job.name.clone());
+        Ok(AccountForecast { account, forecast, of })
     }
 
     fn json(&self) -> Value {
@@ -85,6 +114,13 @@ impl AccountForecast {
                 "price": pace.price.as_ref().map(amount),
             })
         };
+        let ended = |ended: &EndedRelease| {
+            json!({
+                "job": ended.job.as_str(),
+                "release": ended.release.as_str(),
+                "last_closes": instant(ended.last),
+            })
+        };
         json!({
             "promise": promise_sentence(&self.account),
             "ends": outlook,
@@ -92,6 +128,7 @@ impl AccountForecast {
             "last_closes": self.forecast.last_closes().and_then(instant),
             "refused": refused,
             "pace": self.forecast.paces().iter().map(pace).collect::<Vec<_>>(),
+            "left_out": self.forecast.ended().iter().map(ended).collect::<Vec<_>>(),
         })
     }
 
@@ -100,6 +137,16 @@ impl AccountForecast {
         for Pace { job, release, step, price, .. } in self.forecast.paces() {
             let price = price.as_ref().map_or("prepaid".to_owned(), |price| format!("{price} a window"));
             page += &format!("  pace      {job} {release}: every {}, {price}\n", in_words(*step));
+        }
+        for EndedRelease { job, release, last } in self.forecast.ended() {
+            let why = match &self.of {
+                Some(of) if of == job => "the job file does not have it",
+                _ => "the others of its job went on without it",
+            };
+            page += &format!(
+                "  left out  {job} {release}: its last window closed {}, and {why}\n",
+                moment(*last)
+            );
         }
         page + &format!("  refuses   {}\n", self.end())
     }

@@ -57,6 +57,7 @@ impl StandIn {
         let say = move |row: Row| {
             let budget_status = BudgetStatus {
                 account: row.release().account.clone(),
+                job: row.release().job.clone(),
                 window: row.release().window,
                 spent: PrivacyCost::zcdp(0.25).unwrap(),
                 cap: PrivacyCost::zcdp(1.0).unwrap(),

@@ -346,8 +346,11 @@ impl Job {
         // Before a file receives anything.
         self.check_version_terms(&mut ledger, offers)?;
         let sink = sink.as_deref();
-        let mut opening =
-            Opening::new(&privacy.ledger, self.name.as_str())?.version(self.numbered()).key(&privacy.key);
+        let releases = self.releases.iter().map(|release| release.name.clone()).collect();
+        let mut opening = Opening::new(&privacy.ledger, self.name.as_str())?
+            .version(self.numbered())
+            .key(&privacy.key)
+            .releases(releases);
         if let Some(anchor) = &privacy.anchor {
             opening = opening.anchor(anchor);
         }

@@ -26,6 +26,8 @@ struct KnownVitals {
     /// The time that the ledger took for the last window.
     ledger: Option<Duration>,
     budget_status: Option<BudgetStatus>,
+    /// The status of the budget in the ledger before this run.
+    budget_at_start: Option<BudgetStatus>,
     /// The windows that have left since the start, by outcome.
     left: Finished,
     /// The rows that were written since the start.
@@ -115,7 +117,8 @@ impl Vitals {
             ),
         };
         let mut known = self.lock();
-        known.budget_status = gate.budget_at_start(job.account().name()).cloned();
+        known.budget_at_start = gate.budget_at_start(job.account().name()).cloned();
+        known.budget_status = known.budget_at_start.clone();
         known.written_since = gate.written_since();
         known.clock = Some(clock);
         known.start = Some(start);
@@ -143,9 +146,10 @@ impl Vitals {
         known.left.add(release.status(), 1);
     }
 
-    /// Returns the newest status of the budget: that of the ledger at the start, until a window leaves.
-    pub fn budget_status(&self) -> Option<BudgetStatus> {
-        self.lock().budget_status.clone()
+    /// Returns the status of the budget in the ledger before this run; `None` if nothing was released, or if
+    /// rows waited for delivery, which bring their own.
+    pub fn budget_at_start(&self) -> Option<BudgetStatus> {
+        self.lock().budget_at_start.clone()
     }
 
     /// Returns true once the ledger is open and the input is connected.

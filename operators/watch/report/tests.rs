@@ -367,6 +367,7 @@ fn the_forecast_is_said_in_words() {
         let forecast = ledger.forecast(visits.name()).unwrap().into();
         let budget_status = BudgetStatus {
             account: visits.name().clone(),
+            job: Name::new("job", "web").unwrap(),
             window: day(from),
             spent: PrivacyCost::zcdp(0.01 * (from + 1) as f64).unwrap(),
             cap: visits.cap().clone(),

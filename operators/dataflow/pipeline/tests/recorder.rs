@@ -227,6 +227,7 @@ impl Recording {
         self.recorder.resume.lock().unwrap().row(&release);
         let budget_status = BudgetStatus {
             account: release.account.clone(),
+            job: release.job.clone(),
             window: release.window,
             spent: PrivacyCost::zcdp(0.25).unwrap(),
             cap: PrivacyCost::zcdp(1.0).unwrap(),

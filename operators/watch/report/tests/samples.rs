@@ -97,6 +97,7 @@ pub(super) fn refused(release: &str, span: Interval) -> String {
 pub(super) fn budget_status(span: Interval, part: f64) -> BudgetStatus {
     BudgetStatus {
         account: Name::new("account", "reviews").unwrap(),
+        job: Name::new("job", "reviews").unwrap(),
         window: span,
         spent: PrivacyCost::zcdp(0.0322 * part).unwrap(),
         cap: PrivacyCost::zcdp(0.0322).unwrap(),
