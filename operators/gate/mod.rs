@@ -135,6 +135,8 @@ pub use opening::Opening;
 pub(crate) use opening::compare;
 #[cfg(feature = "cli")]
 pub(crate) use positions::WrittenSince;
+#[cfg(feature = "cli")]
+pub(crate) use positions::resumed_since;
 pub use positions::{Positions, ResumePositions, ResumeUpdate};
 pub use rekey::{Rekeyed, rekey};
 pub use request::{BudgetStatus, DrawResult, GateEvent, Noted, ReleaseRequest, Sealable};

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::state::StateCipher;
 use crate::canonical::{Canonical, Digest};
+#[cfg(feature = "cli")]
+use crate::ledger::{Ledger, LedgerKey};
 use crate::ledger::{LedgerError, Name, PositionUpdate};
 use crate::time::Time;
 
@@ -57,6 +59,23 @@ impl WrittenSince {
     pub(super) fn set(&self, since: Time) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(since);
     }
+}
+
+/// Returns the time since which the next live run of a job reads its input again; `None` if no run has left a
+/// resume position of it.
+///
+/// # Errors
+///
+/// If the ledger cannot be read, or the key does not decrypt them.
+#[cfg(feature = "cli")]
+pub(crate) fn resumed_since(
+    ledger: &mut Ledger,
+    key: &LedgerKey,
+    job: &Name,
+) -> Result<Option<Time>, LedgerError> {
+    // A job has one input.
+    let (cipher, held) = (StateCipher::new(key, *ledger.name()), ledger.positions(job, 0)?);
+    Ok(cipher.decrypt_positions(job, 0, &held)?.map(|positions| positions.since))
 }
 
 /// The first byte of what is encrypted: the time and the number of parts, or the position of one partition.

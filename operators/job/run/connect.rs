@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::accounting::Promise;
 use crate::dataflow::{Clock, SpillSpace, SystemClock};
-use crate::gate::compare;
+use crate::gate::{compare, resumed_since};
 use crate::http::AccessToken;
 use crate::invalid::found_by;
 use crate::job::config::shell_quoted;
@@ -120,24 +120,33 @@ impl Job {
         let offers = self.release_plans(self.horizon())?;
         self.check_version_terms(&mut ledger, &offers)?;
         let account = &self.privacy.account;
+        let settled = ledger.settled(&self.name)?;
+        // A live run that goes on reads from there, and releases no window of which it lacks records.
+        let resumes = if self.is_read_once() {
+            None
+        } else {
+            resumed_since(&mut ledger, &LedgerKey::open(key)?, &self.name)?
+        };
         let mut asked: Vec<(Released, Charge)> = Vec::new();
         for offer in &offers {
             let schedule = &offer.schedule;
             let (terms, charge) = self.terms_and_charge(offer)?;
             let version = Digest::of_version(offer.version, terms.digest());
-            let most = if schedule.is_bounded() { schedule.count() } else { EXAMINED_WINDOWS };
-            asked.extend(
-                (0..most.min(EXAMINED_WINDOWS * 10)).map_while(|number| schedule.window(number)).map(
-                    |window| {
-                        let (account, job, name) = (account.clone(), self.name.clone(), offer.name.clone());
-                        (Released { account, job, version, name, window, part: None }, charge.clone())
-                    },
-                ),
-            );
+            // Windows before the newest one of this version are not drawn any more.
+            let passed = settled.get(&(offer.name.clone(), version));
+            let first = passed
+                .map_or(0, |end| schedule.first_ending_after(*end))
+                .max(resumes.map_or(0, |since| schedule.first_starting_at(since)));
+            let most = if schedule.is_bounded() { EXAMINED_WINDOWS * 10 } else { EXAMINED_WINDOWS };
+            let last = schedule.count().min(first.saturating_add(most));
+            asked.extend((first..last).map_while(|number| schedule.window(number)).map(|window| {
+                let (account, job, name) = (account.clone(), self.name.clone(), offer.name.clone());
+                (Released { account, job, version, name, window, part: None }, charge.clone())
+            }));
         }
         // These windows are lost, and nothing is charged for them.
         let floor = ledger.floor()?.unwrap_or(Time::MIN);
-        let is_first = ledger.settled(&self.name)?.is_empty();
+        let is_first = settled.is_empty();
         let past_windows = if is_first { self.past_windows(&offers, SystemClock.now(), floor) } else { None };
         let lost = asked.iter().any(|(release, _)| release.window.start() < floor).then_some(floor);
         asked.retain(|(release, _)| release.window.start() >= floor);
@@ -156,12 +165,7 @@ impl Job {
     /// at its cost, from this floor on. A job all of whose windows have ended is one of the past; and windows
     /// in which a pipe was not connected are skipped, at no cost.
     pub(super) fn past_windows(&self, offers: &[ReleasePlan], now: Time, floor: Time) -> Option<String> {
-        let is_read_once = match self.source.records.place() {
-            Some(SourcePlace::Stdin) => true,
-            Some(SourcePlace::Files(path)) => publish::is_pipe(path),
-            None => false,
-        };
-        let from = self.from.filter(|_| !is_read_once)?;
+        let from = self.from.filter(|_| !self.is_read_once())?;
         let closed = now.saturating_sub(self.source.late.map_or(0, Span::as_microseconds));
         let ended = |offer: &ReleasePlan, time| {
             let schedule = &offer.schedule;
@@ -190,6 +194,15 @@ impl Job {
              releases and charges them all, also those of which the source has no record; set from near now, unless the source \
              has their records"
         ))
+    }
+
+    /// Returns true if the source is standard input or a pipe, which no run reads again.
+    fn is_read_once(&self) -> bool {
+        match self.source.records.place() {
+            Some(SourcePlace::Stdin) => true,
+            Some(SourcePlace::Files(path)) => publish::is_pipe(path),
+            None => false,
+        }
     }
 
     /// Returns the reason for which a new output is refused: these rows are in archives alone.
