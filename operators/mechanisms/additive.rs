@@ -383,8 +383,17 @@ pub(super) fn over_bound<K: Key>(
         Spend::Rho(rho) => chi_of_rho(rho.to_float_up()),
     };
     let over = deviation * chi / (moved.linf() as f64 * cells.sqrt());
-    // At a price at which hardly anything is hidden, there is hardly a bound.
-    over.is_finite().then_some(over)
+    is_near(over).then_some(over)
+}
+
+/// The factor above which a bound says nothing about noise: at a price at which hardly anything is hidden, there
+/// is hardly a bound.
+const FAR: f64 = 1e6;
+
+/// Returns true if noise that is this many times above a bound is near enough to it to say so.
+pub(crate) fn is_near(over: f64) -> bool {
+    // Not a number is not near.
+    over <= FAR
 }
 
 #[cfg(test)]

@@ -113,9 +113,9 @@ mod statistic;
 mod tests;
 mod vectors;
 
-#[cfg(feature = "cli")]
-pub(crate) use additive::COUNTING;
 pub use additive::Family;
+#[cfg(feature = "cli")]
+pub(crate) use additive::{COUNTING, is_near};
 pub use additive::{Gaussian, Laplace};
 pub use answer::DecimalPoint;
 pub use answer::{Answer, Coordinate, Estimate, Noised, Ranks};

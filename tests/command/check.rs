@@ -248,3 +248,25 @@ fn every_field_is_listed() {
         assert!(paths.contains(&path), "{path}");
     }
 }
+
+// Refutes a plan that prints a ratio of a hundred digits for a rho at which nothing is hidden.
+#[test]
+fn a_plan_of_a_large_rho_states_no_bound_that_is_far() {
+    let jobs = Jobs::new("far", "access_log.toml");
+    let text = std::fs::read_to_string(jobs.path("job.toml")).unwrap();
+    let (head, _) = text.split_once("[[release]]").unwrap();
+    let stated = |field: &str| head.lines().find(|line| line.starts_with(field)).unwrap();
+    let release = "[[release]]\nname = \"requests\"\nevery = \"1 day\"\nmean = { of = \"bytes\", range = [0, 100] }\nbound = { per_key = 1 }\nnoise = \"gaussian\"\nshare = 1\n";
+    let far = head
+        .replace(stated("budget"), "budget = { rho = 500 }")
+        .replace(stated("promise"), "promise = \"any 1 day\"");
+    let far = far + release;
+    std::fs::write(jobs.path("far.toml"), far).unwrap();
+    let (code, page, error) = discreet(&["plan", &jobs.path("far.toml")]);
+    assert!(
+        code == 0 && page.contains("best known   no bound is known that is near this noise"),
+        "{page}{error}"
+    );
+    let plan = crate::json(&["plan", &jobs.path("far.toml"), "--json"]);
+    assert_eq!(plan["releases"][0]["near"], serde_json::Value::Null, "{plan}");
+}

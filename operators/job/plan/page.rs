@@ -100,7 +100,7 @@ impl Plan {
                 format!("less than 0.001 times the deviation of {}", near.of)
             }
             Some(near) => format!("{:.3} times the deviation of {}", near.ratio, near.of),
-            None => "no bound is known for this noise".to_owned(),
+            None => "no bound is known that is near this noise".to_owned(),
         };
         line(f, "best known", &near)?;
         line(f, "memory", &memory(release.memory))?;

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::prepared::{NumberSensitivity, PreparedStatistic};
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost, PrivacyCost};
-use crate::mechanisms::Noised;
+use crate::mechanisms::{Noised, is_near};
 
 /// The optimality of noise, relative to the best that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -42,20 +42,20 @@ pub(super) fn total(prepared: &PreparedStatistic, cost: &PrivacyCost) -> Option<
     match cost {
         PrivacyCost::Zcdp { rho, .. } => {
             let least = (moved.l2_squared() as f64 / (2.0 * rho.to_float_up())).sqrt();
-            Some(NoiseOptimality {
-                ratio: deviation / least,
-                of: "the continuous Gaussian law of this rho, the best that is known",
-            })
+            let of = "the continuous Gaussian law of this rho, the best that is known";
+            near(deviation / least, of)
         }
         PrivacyCost::Pure { epsilon } if moved.l0() == 1 => {
             let least = staircase(epsilon.to_float_up(), moved.l1()).sqrt();
-            Some(NoiseOptimality {
-                ratio: deviation / least,
-                of: "the staircase law of this epsilon, the least that is possible",
-            })
+            near(deviation / least, "the staircase law of this epsilon, the least that is possible")
         }
         _ => None,
     }
+}
+
+/// Returns the optimality by a bound; `None` where the bound is so small that the ratio says nothing.
+fn near(ratio: f64, of: &'static str) -> Option<NoiseOptimality> {
+    is_near(ratio).then_some(NoiseOptimality { ratio, of })
 }
 
 /// Returns the optimality of a mean's sum, at a price that pays for its count too.

@@ -20,6 +20,16 @@ fn scale_is(noise: &Additive, by_hand: f64) {
     assert!(scale >= by_hand * (1.0 - 1e-15) && scale <= by_hand * (1.0 + 1e-10), "{scale} for {by_hand}");
 }
 
+// Refutes a ratio of 1e63 to a bound that is next to nothing, as at a rho by which nothing is hidden.
+#[test]
+fn a_bound_that_is_far_below_the_noise_is_not_stated() {
+    let keys = Keys::public([1u32]).unwrap();
+    let over = |amount: &str| over_bound(1.0, &moved(1, 1), &keys, Spend::Rho(units(amount)));
+    assert!(over("0.5").is_some_and(|over| over > 0.1 && over < 10.0));
+    assert_eq!(over("500"), None);
+    assert!(is_near(1e6) && !is_near(1.1e6) && !is_near(f64::NAN) && !is_near(f64::INFINITY));
+}
+
 // By hand, `L2 / sqrt(2 rho)`: sqrt 5, sqrt 50, sqrt 500; 10 sqrt 3 / sqrt .2 = sqrt 1500; and L1 / epsilon.
 #[test]
 fn scales_are_those_of_the_theorems() {
