@@ -17,11 +17,13 @@ mod tests;
 mod warnings;
 
 pub use parts::{
-    Moves, NoiseOptimality, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
-    PlannedWindows,
+    Moves, NoiseOptimality, OtherReleases, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
+    PlannedRunning, PlannedWindows,
 };
 
 pub use replay::ReplayMemory;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -135,12 +137,25 @@ impl Job {
 /// Writes down which releases share one table of people.
 fn share(offers: &[ReleasePlan], releases: &mut [Planned]) {
     for group in group_releases(offers) {
+        let names = |plans: &[usize]| -> Arc<[String]> {
+            plans.iter().map(|&at| offers[at].name.as_str().to_owned()).collect()
+        };
+        let people = names(&group.plans);
+        for (own, &at) in group.plans.iter().enumerate() {
+            releases[at].shares_people = OtherReleases::beside(own, &people);
+        }
+        let mut by_keys: Vec<Vec<usize>> = Vec::new();
         for &at in &group.plans {
-            let others = group.plans.iter().filter(|other| **other != at).map(|&other| &offers[other]);
-            let name = |offer: &ReleasePlan| offer.name.as_str().to_owned();
-            releases[at].shares_people = others.clone().map(name).collect();
-            releases[at].shares_keys =
-                others.filter(|other| share_keys(&offers[at], other)).map(name).collect();
+            match by_keys.iter_mut().find(|alike| share_keys(&offers[alike[0]], &offers[at])) {
+                Some(alike) => alike.push(at),
+                None => by_keys.push(vec![at]),
+            }
+        }
+        for alike in by_keys {
+            let keys = names(&alike);
+            for (own, at) in alike.into_iter().enumerate() {
+                releases[at].shares_keys = OtherReleases::beside(own, &keys);
+            }
         }
     }
 }
@@ -188,8 +203,8 @@ fn planned(
         paid_together: offer.together.windows(),
         paid: PlannedCost::of(paid, delta),
         memory: parts::planned_memory(job, release, (schedule, settled.largest)),
-        shares_people: Vec::new(),
-        shares_keys: Vec::new(),
+        shares_people: OtherReleases::default(),
+        shares_keys: OtherReleases::default(),
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::fmt::{Display, Formatter};
 
 use super::{
-    Moves, Plan, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
-    PlannedWindows,
+    Moves, OtherReleases, Plan, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
+    PlannedRunning, PlannedWindows,
 };
 use crate::job::config::{Job, Protected, ReleaseSpec, SourcePlace};
 use crate::job::statistics::ContributionKind;
@@ -104,10 +104,10 @@ impl Plan {
         };
         line(f, "best known", &near)?;
         line(f, "memory", &memory(release.memory))?;
-        match &release.shares_people[..] {
-            [] => Ok(()),
-            others => line(f, "shares", &shares(others, &release.shares_keys)),
+        if release.shares_people.is_empty() {
+            return Ok(());
         }
+        line(f, "shares", &shares(&release.shares_people, &release.shares_keys))
     }
 
     /// Writes the cost of a window that a span of time cuts, if it differs from that of a whole one.
@@ -245,18 +245,14 @@ fn memory(memory: PlannedMemory) -> String {
     format!("{person}{key}{open}{ever}")
 }
 
-fn shares(people: &[String], keys: &[String]) -> String {
-    match keys {
-        [] => format!("one table of people with {}", people.join(", ")),
-        keys if keys == people => format!("one table of people and of their keys with {}", people.join(", ")),
-        keys => {
-            format!(
-                "one table of people with {}, and of their keys with {}",
-                people.join(", "),
-                keys.join(", ")
-            )
-        }
+fn shares(people: &OtherReleases, keys: &OtherReleases) -> String {
+    if keys.is_empty() {
+        return format!("one table of people with {people}");
     }
+    if keys == people {
+        return format!("one table of people and of their keys with {people}");
+    }
+    format!("one table of people with {people}, and of their keys with {keys}")
 }
 
 /// Formats at most four significant digits, in scientific notation outside of 1e-4 to 1e15.

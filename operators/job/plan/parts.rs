@@ -1,5 +1,8 @@
 //! The parts of a plan for each release: the fields of its JSON.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
@@ -61,9 +64,56 @@ pub struct Planned {
     /// The memory held for people and keys.
     pub memory: PlannedMemory,
     /// The other releases with which it shares one table of people.
-    pub shares_people: Vec<String>,
+    pub shares_people: OtherReleases,
     /// Those of them that count in the same keys of each person.
-    pub shares_keys: Vec<String>,
+    pub shares_keys: OtherReleases,
+}
+
+/// The names of the other releases of a group. All releases of a group share one list, so that a job of many
+/// releases does not hold each name once for each of them.
+#[derive(Clone, Debug, Default)]
+pub struct OtherReleases {
+    group: Arc<[String]>,
+    own: usize,
+}
+
+impl OtherReleases {
+    /// The releases of a group beside the one at this index.
+    pub(super) fn beside(own: usize, group: &Arc<[String]>) -> OtherReleases {
+        OtherReleases { group: Arc::clone(group), own }
+    }
+
+    /// The names, in the order of the job file.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let others = self.group.iter().enumerate().filter(|(at, _)| *at != self.own);
+        others.map(|(_, name)| name.as_str())
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.group.len() <= 1
+    }
+}
+
+impl PartialEq for OtherReleases {
+    fn eq(&self, other: &OtherReleases) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Serialize for OtherReleases {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl fmt::Display for OtherReleases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, name) in self.iter().enumerate() {
+            write!(f, "{}{name}", if place > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
 }
 
 /// The windows of a release.

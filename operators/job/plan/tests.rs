@@ -464,3 +464,16 @@ proptest! {
         }
     }
 }
+
+// Refutes a plan that holds the names of all releases once for each of them.
+#[test]
+fn releases_that_share_people_share_one_list_of_their_names() {
+    let names: Arc<[String]> = ["a", "b", "c"].map(str::to_owned).into();
+    let beside = |own| OtherReleases::beside(own, &names);
+    assert_eq!((beside(1).to_string().as_str(), beside(1).is_empty()), ("a, c", false));
+    assert_eq!(serde_json::to_string(&beside(0)).unwrap(), r#"["b","c"]"#);
+    assert_eq!(Arc::strong_count(&names), 1);
+    let _all: Vec<OtherReleases> = (0..3).map(beside).collect();
+    assert_eq!(Arc::strong_count(&names), 4);
+    assert!(OtherReleases::default().is_empty() && beside(0) != beside(1));
+}
