@@ -90,7 +90,12 @@ impl Command {
             Ok(command) => command.run(),
             Err(error) => match error.source().and_then(|source| source.downcast_ref::<Refusal>()) {
                 Some(refusal) => refusal.finish(),
-                None => error.exit(),
+                // Help and the version go to standard output, as a page does.
+                None => {
+                    let code = u8::try_from(error.exit_code()).unwrap_or(WRONG_USAGE);
+                    let written = error.print().and_then(|()| io::stdout().flush());
+                    finish(if error.use_stderr() { Ok(()) } else { written }, code)
+                }
             },
         }
     }
@@ -112,7 +117,10 @@ impl Command {
             Command::Man(man) => man.run().map(Done::Page),
         };
         let (written, code) = match answer {
-            Ok(Done::Page(page)) => (io::stdout().lock().write_all(page.as_bytes()), 0),
+            Ok(Done::Page(page)) => {
+                let mut output = io::stdout().lock();
+                return finish(output.write_all(page.as_bytes()).and_then(|()| output.flush()), 0);
+            }
             // Standard output is reserved for the lines of releases.
             Ok(Done::Ran { finished, code, json }) => {
                 let outcome =
@@ -124,15 +132,23 @@ impl Command {
             }
             Err(refusal) => return refusal.finish(),
         };
-        finish(written, code)
+        let is_lost = written.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        ExitCode::from(if is_lost { CANNOT_WRITE } else { code })
     }
 }
 
-/// Returns the exit code of a command whose message or page was written, or was not.
+/// Returns the exit code of a command whose page was written to standard output, or was not, which is said.
 fn finish(written: io::Result<()>, code: u8) -> ExitCode {
     match written {
-        // The reader of the pipe has closed it, as in `discreet .. | head -1`.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(CANNOT_WRITE),
+        // The reader of a pipe may have closed it, as in `discreet .. | head -1`.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let kind = error.kind();
+            let message = format!(
+                "standard output: it cannot be written ({kind}); give a file or a pipe that can be, or look at the disk and \
+                 at the limit on the size of files (`ulimit -f`)"
+            );
+            Refusal::with(CANNOT_WRITE, message).finish()
+        }
         _ => ExitCode::from(code),
     }
 }
@@ -176,6 +192,9 @@ const BAD_CONFIGURATION: u8 = 78;
 
 /// Exit code: a fault of the program, or a replay that was stopped before its end.
 const INTERNAL_FAULT: u8 = 70;
+
+/// Exit code: no such command or option.
+const WRONG_USAGE: u8 = 2;
 
 /// Exit code: an output cannot be written.
 const CANNOT_WRITE: u8 = 74;
@@ -221,7 +240,7 @@ impl Refusal {
     /// Prints the message, and returns the exit code.
     fn finish(&self) -> ExitCode {
         log::error(&self.to_string());
-        finish(Ok(()), self.code)
+        ExitCode::from(self.code)
     }
 
     /// Refuses a file that cannot be read, and names the error.

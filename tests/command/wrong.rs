@@ -87,6 +87,56 @@ fn what_is_no_job_file_is_refused_by_name() {
     [binary, empty].iter().for_each(|path| std::fs::remove_file(path).unwrap());
 }
 
+// Refutes a page that is lost without a word, as on a full disk, and one that passes for printed.
+#[test]
+fn a_page_that_cannot_be_written_is_said_and_ends_with_74() {
+    let jobs = crate::jobs::Jobs::new("full", "quickstart.toml");
+    let (config, ledger, copy) =
+        (jobs.path("job.toml"), jobs.path("state/quickstart.ledger"), jobs.path("copy.ledger"));
+    let prices = jobs.path("prices.json");
+    std::fs::write(&prices, "[{ \"mechanism\": \"zcdp\", \"rho\": 0.1 }]").unwrap();
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+    let calibration: Vec<&str> =
+        GOOD.iter().find(|line| line.starts_with("calibrate ")).unwrap().split(' ').collect();
+    let commands = [
+        vec!["help"],
+        vec!["--help"],
+        vec!["-h"],
+        vec!["--version"],
+        vec!["help", "ledger"],
+        vec!["ledger", "show", "--help"],
+        vec!["plan", &config],
+        vec!["plan", &config, "--json"],
+        vec!["check", &config],
+        vec!["check", &config, "--print"],
+        vec!["check", &config, "--connect", "--json"],
+        vec!["fields"],
+        vec!["man"],
+        vec!["completions", "bash"],
+        vec!["price", &prices, "--delta", "1e-6"],
+        calibration,
+        vec!["synth", "--rows", "100", "--people", "5", "--keys", "3"],
+        vec!["ledger", "init", &ledger, "--config", &config],
+        vec!["ledger", "show", &ledger],
+        vec!["ledger", "forecast", &ledger, "--json"],
+        vec!["ledger", "verify", &ledger],
+        vec!["ledger", "export", &ledger, &copy],
+        vec!["replay", &config],
+    ];
+    for command in commands {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_discreet"))
+            .args(&command)
+            .stdout(std::fs::File::create("/dev/full").unwrap())
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(74), "{command:?}: {error}");
+        let lost: Vec<&str> = error.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert_eq!(lost.len(), 1, "{command:?}: {error}");
+        assert!(lost[0].contains("standard output") && !lost[0].contains("os error"), "{command:?}: {error}");
+    }
+}
+
 /// Refutes a subcommand without help.
 #[test]
 fn every_subcommand_says_how_it_is_used() {
