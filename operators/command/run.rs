@@ -186,8 +186,22 @@ impl ClusterArgs {
     }
 
     fn addresses(&self) -> Result<Option<Processes>, Refusal> {
+        if self.processes == 0 {
+            return Err(Refusal::new("--processes: found 0; give 1 or more: this process is one of them"));
+        }
+        if self.process >= self.processes {
+            let last = self.processes - 1;
+            let remedy = if last == 0 {
+                "leave it out, or give the number of processes with -n".to_owned()
+            } else {
+                format!("give a number from 0 to {last}: they are counted from 0")
+            };
+            let message =
+                format!("--process: found {} of {} processes; {remedy}", self.process, self.processes);
+            return Err(Refusal::new(message));
+        }
         let addresses = match (&self.hosts, self.processes) {
-            (None, 0 | 1) => return Ok(None),
+            (None, 1) => return Ok(None),
             (None, _) => {
                 let message =
                     "--hosts: found nothing; give a file with the address of each process, one a line";

@@ -137,6 +137,30 @@ fn a_page_that_cannot_be_written_is_said_and_ends_with_74() {
     }
 }
 
+// Refutes a process outside of the number of processes that runs as if it were the only one.
+#[test]
+fn a_process_outside_of_their_number_is_refused() {
+    let jobs = crate::jobs::Jobs::new("outside", "quickstart.toml");
+    let config = jobs.path("job.toml");
+    let hosts = jobs.path("hosts");
+    std::fs::write(&hosts, "127.0.0.1:1\n127.0.0.1:2\n").unwrap();
+    for (arguments, words) in [
+        (&["-n", "0"][..], "--processes: found 0; give 1 or more"),
+        (&["-n", "1", "-p", "7"], "--process: found 7 of 1 processes; leave it out, or"),
+        (&["-p", "1"], "--process: found 1 of 1 processes; leave it out, or"),
+        (
+            &["-n", "2", "-p", "2", "--hosts", &hosts],
+            "--process: found 2 of 2 processes; give a number from 0 to 1",
+        ),
+    ] {
+        for command in ["replay", "run"] {
+            let (code, output, error) = discreet(&[&[command, &config], arguments].concat());
+            assert_eq!((code, output.as_str()), (78, ""), "{command} {arguments:?}: {error}");
+            assert!(error.contains(words), "{command} {arguments:?}: {error}");
+        }
+    }
+}
+
 /// Refutes a subcommand without help.
 #[test]
 fn every_subcommand_says_how_it_is_used() {
