@@ -24,6 +24,10 @@ fn what_is_archived_is_verified_printed_and_counted() {
     let archive = |before| discreet(&["ledger", "archive", at, "--out", out, "--before", before]);
     let (code, _, error) = archive("in spring");
     assert!(code == 78 && error.contains("before: found text that is not understood"), "{error}");
+    let (code, _, error) = archive("9999-12-31T00:00:00Z");
+    assert!(code == 78 && error.contains("to 9999-12-30T22:00:00Z; give a past time"), "{error}");
+    let (code, _, error) = archive("9999-12-30T00:00:00Z");
+    assert!(code == 78 && error.contains("which is to come; give a past time"), "{error}");
     let (code, _, error) = archive("1970-02-01T00:00:00Z");
     assert!(code == 78 && error.contains("--retired web"), "{error}");
     let (code, page, error) = archive("1970-01-04T00:00:00Z");

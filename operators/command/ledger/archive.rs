@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use discreet::ledger::{Archive, ArchiveOrder, Ledger, LedgerKey, Name};
 use discreet::time::{Time, in_utc};
+use jiff::fmt::temporal::Pieces;
 use serde_json::json;
 
 use super::super::values::account;
@@ -42,9 +43,15 @@ pub(crate) struct ArchiveArgs {
 impl ArchiveArgs {
     pub(super) fn run(self) -> Result<String, Refusal> {
         let before: jiff::Timestamp = self.before.parse().map_err(|_| {
-            Refusal::new(
-                "before: found text that is not understood; give a time, such as 2026-01-01T00:00:00Z",
-            )
+            // A time with its zone that is no timestamp lies outside of their range.
+            let is_time = Pieces::parse(&self.before).is_ok_and(|read| read.to_numeric_offset().is_some());
+            let found = if is_time {
+                let (first, last) = (jiff::Timestamp::MIN, jiff::Timestamp::MAX);
+                format!("a time that is not from {first:.0} to {last:.0}")
+            } else {
+                "text that is not understood".to_owned()
+            };
+            Refusal::new(format!("before: found {found}; give a past time, such as 2026-01-01T00:00:00Z"))
         })?;
         let key = LedgerKey::open(self.key.unwrap_or_else(|| LedgerKey::beside(&self.at.ledger)))?;
         let order = ArchiveOrder {
