@@ -1,14 +1,13 @@
 //! The files that the path of a source leads to.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::bytes::Packing;
-use super::pattern::FilePattern;
+use super::pattern::{FilePattern, PathKind, entries, is_hidden};
 use crate::dataflow::SourceError;
 use crate::invalid::found_by;
 use crate::job::rotation::{RotationName, rotated_logs};
@@ -26,29 +25,47 @@ pub(super) fn packed_twice(files: &[PathBuf]) -> impl Iterator<Item = String> {
 /// The endings of files that are packed in a way which is not read.
 const UNREAD: [&str; 7] = ["xz", "Z", "lzma", "lz4", "lz", "7z", "zip"];
 
-fn is_hidden(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b".")
+/// The files of a path that is followed, and what else it leads to.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) files: Vec<PathBuf>,
+    /// The rotated files that are packed in a way that is not read.
+    pub(super) left_out: Vec<PathBuf>,
+    /// The symbolic links that lead nowhere; one may do so for an instant, in a rotation.
+    pub(super) dangling: Vec<PathBuf>,
 }
 
 /// The files of a path: all regular files of a directory, all matches of a pattern, or the file itself; hidden ones only
 /// where they are named. They are in the order of their names, and rotated ones before their log, the oldest first.
 fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    in_order(all_files(path)?.into_iter())
+    let listing = all_files(path)?;
+    match listing.dangling.first() {
+        Some(link) => Err(leads_nowhere(link)),
+        None => in_order(listing.files),
+    }
 }
 
-/// The files of a path in no order, or the errors of single ones.
-fn all_files(path: &Path) -> Result<Vec<Result<PathBuf, SourceError>>, SourceError> {
+/// The error of a symbolic link of which nobody knows what it would lead to.
+fn leads_nowhere(link: &Path) -> SourceError {
+    let why = "it is a symbolic link that leads to no file; mend or remove it, or give a path that does not match it";
+    SourceError::lost(link.display().to_string()).because(why)
+}
+
+/// The files of a path in no order.
+fn all_files(path: &Path) -> Result<Listing, SourceError> {
     let place = path.display().to_string();
     let lost = |error: io::Error| {
         SourceError::lost(&place).because(format!("found {}; give a file that can be read", found_by(&error)))
     };
+    let mut listing = Listing::default();
     if path.is_dir() {
-        let entries = fs::read_dir(path).map_err(lost)?.filter_map(|entry| match entry {
-            Ok(entry) if !is_hidden(&entry.file_name()) && entry.path().is_file() => Some(Ok(entry.path())),
-            Ok(_) => None,
-            Err(error) => Some(Err(lost(error))),
-        });
-        return Ok(entries.collect());
+        for entry in fs::read_dir(path).map_err(lost)? {
+            let entry = entry.map_err(lost)?;
+            if !is_hidden(&entry.file_name()) {
+                listing.add(entry.path())?;
+            }
+        }
+        return Ok(listing);
     }
     let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']));
     match pattern {
@@ -57,63 +74,59 @@ fn all_files(path: &Path) -> Result<Vec<Result<PathBuf, SourceError>>, SourceErr
                 SourceError::lost(&place).because("no pattern of files; give a path, or one with * in it")
             };
             let pattern = FilePattern::of(Path::new(pattern)).map_err(no_pattern)?;
-            let mut found = Vec::new();
-            for directory in pattern.directories() {
-                let directory = directory.map_err(|error| lost(error.into()))?;
-                let entries = match fs::read_dir(&directory) {
-                    Ok(entries) => entries,
-                    Err(error)
-                        if matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::NotFound) =>
-                    {
-                        continue;
-                    }
-                    Err(error) => return Err(lost(error)),
-                };
-                for entry in entries {
-                    let file = pattern.path(&directory, &entry.map_err(lost)?.file_name());
-                    if pattern.has_name(&file) && file.is_file() {
-                        found.push(Ok(file));
+            let directories = pattern.directories()?;
+            listing.dangling.extend(directories.dangling);
+            for directory in directories.found {
+                for (name, _) in entries(&directory)? {
+                    let file = pattern.path(&directory, &name);
+                    if pattern.has_name(&file) {
+                        listing.add(file)?;
                     }
                 }
             }
-            Ok(found)
         }
-        _ => fs::metadata(path).map(|_| vec![Ok(path.to_owned())]).map_err(lost),
+        _ => {
+            fs::metadata(path).map_err(lost)?;
+            listing.files.push(path.to_owned());
+        }
+    }
+    Ok(listing)
+}
+
+impl Listing {
+    /// Adds a path if it leads to a file. Nothing is left out that cannot be asked: a window would be released from a part of
+    /// its lines.
+    fn add(&mut self, path: PathBuf) -> Result<(), SourceError> {
+        match PathKind::of(&path)? {
+            PathKind::File => self.files.push(path),
+            PathKind::DanglingLink => self.dangling.push(path),
+            PathKind::Directory | PathKind::Other | PathKind::Gone => {}
+        }
+        Ok(())
     }
 }
 
-/// The files of a path, as in [`files`], and apart from them rotated ones that are packed in a way that is not read: of what a
-/// run follows it has read them before.
-pub(super) fn followed_files(path: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SourceError> {
-    let (all, mut left_out) = (all_files(path)?, Vec::new());
+/// The files of a path, as in [`files`], and apart from them links that lead nowhere, and rotated ones that are packed in a
+/// way that is not read: of what a run follows it has read them before.
+pub(super) fn followed_files(path: &Path) -> Result<Listing, SourceError> {
     let is_left_out = |file: &PathBuf| {
         is_unread(file) && rotated_logs(&file.with_extension("")).any(|log| log != file.with_extension(""))
     };
-    let followed = all.into_iter().filter(|file| match file {
-        Ok(file) if is_left_out(file) => {
-            left_out.push(file.clone());
-            false
-        }
-        _ => true,
-    });
-    let followed = in_order(followed.collect::<Vec<_>>().into_iter())?;
-    Ok((followed, left_out))
+    let Listing { files, dangling, .. } = all_files(path)?;
+    let (left_out, files) = files.into_iter().partition(is_left_out);
+    Ok(Listing { files: in_order(files)?, left_out, dangling })
 }
 
 fn is_unread(file: &Path) -> bool {
     file.extension().is_some_and(|ending| UNREAD.iter().any(|unread| ending == *unread))
 }
 
-fn in_order(files: impl Iterator<Item = Result<PathBuf, SourceError>>) -> Result<Vec<PathBuf>, SourceError> {
-    let files = files.map(|file| match file {
-        Ok(file) if is_unread(&file) => {
-            let why = "it is packed in a way that is not read; pack it with gzip, bzip2 or zstd, or give a path that does not \
-                       match it";
-            Err(SourceError::refused(file.display().to_string()).because(why))
-        }
-        file => file,
-    });
-    let mut files = files.collect::<Result<Vec<PathBuf>, SourceError>>()?;
+fn in_order(mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>, SourceError> {
+    if let Some(file) = files.iter().find(|file| is_unread(file)) {
+        let why = "it is packed in a way that is not read; pack it with gzip, bzip2 or zstd, or give a path that does not \
+                   match it";
+        return Err(SourceError::refused(file.display().to_string()).because(why));
+    }
     let logs: BTreeSet<PathBuf> = files.iter().cloned().collect();
     files.sort_by_cached_key(|file| {
         let log = rotated_logs(file).find(|log| log != file && logs.contains(log));
@@ -141,25 +154,36 @@ pub(super) fn once_each(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// The files of a path that is [followed](followed_files) or read to its end; an error where there is none.
 pub(super) fn some_files(path: &Path, is_followed: bool) -> Result<Vec<PathBuf>, SourceError> {
-    let files = if is_followed { followed_files(path)?.0 } else { files(path)? };
-    match files {
-        files if files.is_empty() => Err(SourceError::lost(path.display().to_string())
+    let listing = match is_followed {
+        true => followed_files(path)?,
+        false => Listing { files: files(path)?, ..Listing::default() },
+    };
+    match listing {
+        Listing { files, .. } if !files.is_empty() => Ok(files),
+        Listing { dangling, .. } if !dangling.is_empty() => Err(leads_nowhere(&dangling[0])),
+        _ => Err(SourceError::lost(path.display().to_string())
             .because("no file is there; give a path that leads to some")),
-        files => Ok(files),
     }
 }
 
 /// Returns true if a rotation is at the logs of a path: there is none, and rotated ones are.
 pub(super) fn is_in_rotation(path: &Path) -> bool {
     let Ok(pattern) = FilePattern::of(path) else { return false };
-    let entries = pattern.directories().flatten().filter_map(|directory| fs::read_dir(directory).ok());
+    // What cannot be read is no rotation: the listing says why.
+    let directories = pattern.directories().unwrap_or_default();
     let is_rotated = |file: PathBuf| file.is_file() && rotated_logs(&file).any(|log| pattern.has_name(&log));
-    entries.flatten().flatten().any(|entry| is_rotated(entry.path()))
+    directories.found.iter().any(|directory| {
+        let names = entries(directory).unwrap_or_default();
+        names.iter().any(|(name, _)| is_rotated(pattern.path(directory, name)))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::ffi::OsStr;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
     use super::*;
     use crate::job::sources::tests::Place;
 
@@ -225,8 +249,80 @@ mod tests {
         // A rotated one was read before it was packed, where its log is followed.
         let packed = place.path("one/logs/a.log.xz");
         fs::rename(&packed, packed.with_file_name("a.log.1.xz")).unwrap();
-        let (followed, left_out) = followed_files(&place.path("one/logs/*")).unwrap();
-        assert_eq!((followed.len(), left_out), (4, vec![packed.with_file_name("a.log.1.xz")]));
+        let followed = followed_files(&place.path("one/logs/*")).unwrap();
+        assert_eq!((followed.files.len(), followed.left_out), (4, vec![packed.with_file_name("a.log.1.xz")]));
         assert!(some_files(&place.path("one/logs/*"), false).unwrap_err().is_refused());
+    }
+
+    // Refutes a window that is released without the lines of a link that leads nowhere for now, as to a disk that is not
+    // mounted.
+    #[test]
+    fn a_link_that_leads_nowhere_is_an_error_of_an_input_that_ends() {
+        let place = Place::new("dangling");
+        fs::create_dir_all(place.path("logs/x")).unwrap();
+        place.write("logs/a.log", "x");
+        place.write("logs/x/v.log", "x");
+        let link = place.path("logs/b.log");
+        for target in ["/nowhere/mounted/b.log", "a.log/b.log"] {
+            symlink(target, &link).unwrap();
+            for path in ["logs/*.log", "logs", "**/*.log", "logs/b*"] {
+                let error = some_files(&place.path(path), false).unwrap_err().to_string();
+                assert!(
+                    error.contains("b.log: ") && error.contains("leads to no file; mend or"),
+                    "{path}: {error}"
+                );
+            }
+            let listing = followed_files(&place.path("logs/*.log")).unwrap();
+            assert_eq!((listing.files.len(), listing.dangling), (1, vec![link.clone()]));
+            let error = some_files(&place.path("logs/b*"), true).unwrap_err().to_string();
+            assert!(error.contains("leads to no file"), "{error}");
+            assert_eq!(some_files(&place.path("logs/a*"), false).unwrap().len(), 1, "it does not match");
+            fs::remove_file(&link).unwrap();
+        }
+        symlink("/nowhere/mounted", place.path("logs/y")).unwrap();
+        let error = some_files(&place.path("logs/*/v.log"), false).unwrap_err().to_string();
+        assert!(error.contains("logs/y: ") && error.contains("leads to no file"), "{error}");
+        fs::remove_file(place.path("logs/y")).unwrap();
+        // A link that leads to a directory or a pipe is none that leads nowhere, and an editor's is hidden.
+        symlink("x", place.path("logs/y")).unwrap();
+        symlink("nowhere", place.path("logs/.#a.log")).unwrap();
+        assert_eq!(some_files(&place.path("logs"), false).unwrap().len(), 1);
+        assert_eq!(some_files(&place.path("logs/*/v.log"), false).unwrap().len(), 2);
+    }
+
+    // Refutes a file that is left out since its name can be listed and nothing else.
+    #[test]
+    fn what_cannot_be_asked_is_an_error() {
+        let place = Place::new("unasked");
+        for name in ["x", "y"] {
+            fs::create_dir_all(place.path("logs").join(name)).unwrap();
+            place.write(&format!("logs/{name}/v.log"), "x");
+        }
+        let chmod =
+            |mode| fs::set_permissions(place.path("logs/y"), fs::Permissions::from_mode(mode)).unwrap();
+        for mode in [0o444, 0o000] {
+            chmod(mode);
+            if rustix::process::geteuid().is_root() {
+                println!("skipped: root may ask everything");
+                break;
+            }
+            for path in ["logs/*/v.log", "logs/**/*.log", "logs/y/*.log"] {
+                for is_followed in [false, true] {
+                    let error = some_files(&place.path(path), is_followed).unwrap_err();
+                    let text = error.to_string();
+                    assert!(
+                        !error.is_refused() && text.contains("logs/y") && text.contains("let this user"),
+                        "{text}"
+                    );
+                }
+            }
+        }
+        chmod(0o755);
+        // A link that leads to itself cannot be asked by anybody.
+        symlink("b.log", place.path("logs/b.log")).unwrap();
+        for is_followed in [false, true] {
+            let error = some_files(&place.path("logs/*.log"), is_followed).unwrap_err().to_string();
+            assert!(error.contains("logs/b.log: ") && error.contains("let this user read it"), "{error}");
+        }
     }
 }

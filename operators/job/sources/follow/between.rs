@@ -16,7 +16,7 @@ use crate::dataflow::SourceError;
 use crate::job::rotation::{RotationName, logs_of, name_of, siblings_of};
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress};
-use crate::job::sources::pattern::FilePattern;
+use crate::job::sources::pattern::{FilePattern, entries};
 use crate::job::sources::reader::{ReadStop, unreadable};
 
 /// The likeness of a rotated file to those that were read.
@@ -150,9 +150,8 @@ impl FollowedPath<'_> {
         let pattern = FilePattern::of(self.path).ok().filter(|_| !self.path.exists());
         let Some(pattern) = pattern else { return Ok(doubts) };
         let mut of_log: BTreeMap<PathBuf, Vec<(PathBuf, FileId)>> = BTreeMap::new();
-        for directory in pattern.directories().flatten() {
-            let Ok(entries) = fs::read_dir(&directory) else { continue };
-            let paths = entries.flatten().map(|entry| pattern.path(&directory, &entry.file_name()));
+        for directory in pattern.directories()?.found {
+            let paths = entries(&directory)?.into_iter().map(|(name, _)| pattern.path(&directory, &name));
             for (path, facts) in self.unread(paths.collect())? {
                 if changed(&facts) < seen || pattern.has_name(&path) {
                     continue;

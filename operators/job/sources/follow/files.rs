@@ -27,15 +27,15 @@ use crate::dataflow::SourceError;
 use crate::job::rotation::rotated_logs;
 use crate::job::sources::accord::InputAgreement;
 use crate::job::sources::dealer::{Dealer, DealerMessage, Progress};
-use crate::job::sources::listing::followed_files;
+use crate::job::sources::listing::{Listing, followed_files};
 use crate::job::sources::milestones::Milestones;
-use crate::job::sources::pattern::FilePattern;
+use crate::job::sources::pattern::{FilePattern, is_absent};
 use crate::job::sources::reader::{ReadStop, TextFormat, unreadable};
 use crate::job::sources::survey::Survey;
 use crate::time::Time;
 
 /// The time after which a source without a file is reported.
-const MISSED: Duration = Duration::from_secs(10);
+pub(super) const MISSED: Duration = Duration::from_secs(10);
 
 /// The number of chunks of one file after which its position is reported, so that a restart within a backlog reads
 /// little of it again.
@@ -123,6 +123,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     leaves_out: bool,
     /// The time since which there is no file, and if that was reported.
     missed: Option<(Instant, bool)>,
+    /// The links that lead nowhere, each with the time since which it does, and if that was reported.
+    pub(super) dangling: BTreeMap<PathBuf, (Instant, bool)>,
 }
 
 impl<'a> FollowedPath<'a> {
@@ -174,6 +176,7 @@ impl<'a> FollowedPath<'a> {
             former: None,
             leaves_out: false,
             missed: None,
+            dangling: BTreeMap::new(),
         }
     }
 
@@ -320,10 +323,10 @@ impl<'a> FollowedPath<'a> {
         self.list_names(names, unseen, dealer, progress)
     }
 
-    /// Lists the files of a path that had these names, and those that are left out. Returns false if there is none.
+    /// Lists the files of a path that had these names. Returns false if there is none.
     pub(super) fn list_names(
         &mut self,
-        (there, left_out): (Vec<PathBuf>, Vec<PathBuf>),
+        Listing { files: there, left_out, dangling }: Listing,
         unseen: Duration,
         dealer: &mut Dealer,
         progress: &Arc<Progress>,
@@ -335,6 +338,7 @@ impl<'a> FollowedPath<'a> {
                 path.display()
             ));
         }
+        self.note_dangling(dangling);
         self.known.values_mut().for_each(|file| file.is_listed = false);
         let mut new = Vec::new();
         let mut ids = BTreeSet::new();
@@ -387,9 +391,9 @@ impl<'a> FollowedPath<'a> {
         for path in paths {
             let facts = match fs::metadata(path) {
                 Ok(facts) => facts,
-                // It was renamed or removed since.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    is_whole &= !self.is_of_rotation(path);
+                // It was renamed or removed since, or is a link that leads nowhere by now.
+                Err(error) if is_absent(&error) => {
+                    is_whole &= !self.is_of_rotation(path) && !path.is_symlink();
                     continue;
                 }
                 Err(error) => return Err(unreadable(&path.display().to_string(), &error)),
@@ -453,15 +457,15 @@ pub(super) fn generation_of(name: &str) -> u64 {
 
 /// The files of a path; none where it does not exist at the moment.
 pub(super) fn present(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    looked(path).map(|(files, _)| files)
+    looked(path).map(|listing| listing.files)
 }
 
-/// The files of a path, and those that are [left out](followed_files).
-fn looked(path: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SourceError> {
+/// The [files of a path](followed_files).
+fn looked(path: &Path) -> Result<Listing, SourceError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_pattern(path) => Ok(Default::default()),
         // Not asked again: it may be renamed by then.
-        Ok(facts) if !facts.is_dir() => Ok((vec![path.to_owned()], Vec::new())),
+        Ok(facts) if !facts.is_dir() => Ok(Listing { files: vec![path.to_owned()], ..Listing::default() }),
         _ => followed_files(path),
     }
 }

@@ -12,6 +12,7 @@ mod between;
 mod content;
 mod copies;
 mod cut;
+mod dangling;
 mod done;
 mod earlier;
 mod file;

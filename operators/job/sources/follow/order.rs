@@ -104,6 +104,7 @@ mod tests {
     use super::super::file::FoundFile;
     use super::*;
     use crate::job::sources::bytes::Packing;
+    use crate::job::sources::listing::Listing;
     use crate::job::sources::tests::{Place, packed};
 
     // Refutes the first lines of a log that are read before the last ones of the file before it, which was read before they came:
@@ -291,7 +292,7 @@ mod tests {
             // Of a log that is older than the listing.
             std::thread::sleep(TICK * 2);
             place.write("a.log", lines(205..210));
-            let names = (vec![log.clone()], Vec::new());
+            let names = Listing { files: vec![log.clone()], ..Listing::default() };
             assert!(files.list_names(names, Duration::ZERO, dealer, progress).is_ok());
             assert!(files.read_listed(dealer, progress).is_ok());
             look(files, dealer, progress);
