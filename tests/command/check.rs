@@ -94,6 +94,25 @@ fn a_check_goes_as_far_as_it_is_asked() {
     assert!(code == 78 && error.lines().filter(|line| line.starts_with("error: ")).count() == 4, "{error}");
 }
 
+// Refutes a job file that is read whole, however large it is.
+#[test]
+fn a_job_file_has_a_largest_size() {
+    let jobs = Jobs::new("large", "reviews.toml");
+    let config = jobs.path("job.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    for (size, expected) in [(1 << 20, 0), ((1 << 20) + 1, 78)] {
+        let padded = format!("{text}#{}\n", "x".repeat(size - text.len() - 2));
+        std::fs::write(&config, padded).unwrap();
+        let (code, _, error) = discreet(&["check", &config]);
+        assert_eq!(code, expected, "{error}");
+        assert_eq!(
+            error.contains("config: found more than 1 MiB; give the path of a job file"),
+            code == 78,
+            "{error}"
+        );
+    }
+}
+
 // Refutes a check that waits for the writer of a named pipe, one that takes its lines, and one that calls any
 // path a pipe.
 #[test]

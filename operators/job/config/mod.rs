@@ -25,6 +25,8 @@ pub(in crate::job) mod tests;
 mod watch;
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
@@ -122,6 +124,9 @@ impl fmt::Debug for JobFile {
     }
 }
 
+/// The largest job file, in bytes.
+const LARGEST: u64 = 1 << 20;
+
 /// Quotes a path as one word of a command line.
 pub(crate) fn shell_quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
@@ -140,8 +145,13 @@ impl Job {
     pub fn open(path: impl AsRef<Path>) -> Result<Job, Mistakes> {
         let path = path.as_ref();
         let shown = path.display().to_string();
-        let bytes =
-            std::fs::read(path).map_err(|error| Mistakes::unreadable(&shown, found_by(&error), (1, 1)))?;
+        let unreadable = |error: io::Error| Mistakes::unreadable(&shown, found_by(&error), (1, 1));
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(unreadable)?;
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(Mistakes::unreadable(&shown, "more than 1 MiB", (1, 1)));
+        }
         let text = match std::str::from_utf8(&bytes) {
             Ok(text) => text,
             Err(error) => {
