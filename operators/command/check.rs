@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use discreet::job::config::{JOB_FIELDS, JobField, RecordFormat, SourcePlace, declare_fields};
-use discreet::job::{Connected, Job, Survey};
+use discreet::job::{Job, Survey};
 use serde_json::json;
 
 use super::alert_command::AlertCommand;
@@ -45,8 +45,15 @@ impl CheckArgs {
         let mut warnings = plan.warnings;
         let (mut fits, mut pipe) = (true, None);
         if self.connect {
-            let (connected, source) = connect(&job, self.out.as_deref())?;
-            pipe = source;
+            let connected = job.connect(self.out.as_deref())?;
+            // The first run makes a spool.
+            if let Some(SourcePlace::Files(path)) =
+                job.source.records.place().filter(|_| job.source.http.is_none())
+            {
+                let is_pipe = is_pipe(path)?;
+                pipe = is_pipe.then(|| path.clone());
+                warnings.extend(if is_pipe { Vec::new() } else { job.try_source(path)? });
+            }
             fits = connected.refused.is_empty();
             warnings.extend(connected.warnings());
             warnings.extend(AlertCommand::of(&job).and_then(|command| command.warning()));
@@ -124,48 +131,23 @@ impl CheckArgs {
     }
 }
 
-/// Checks the ledger, its key and the source at the places that the file names. Returns the path of a source
-/// that is a named pipe.
-fn connect(job: &Job, out: Option<&Path>) -> Result<(Connected, Option<PathBuf>), Refusal> {
-    let connected = job.connect(out)?;
-    // The first run makes a spool.
-    let place = job.source.records.place().filter(|_| job.source.http.is_none());
-    let pipe = place.map_or(Ok(false), source)?.then_some(place);
-    let path = pipe.flatten().and_then(|place| match place {
-        SourcePlace::Files(path) => Some(path.clone()),
-        _ => None,
-    });
-    Ok((connected, path))
-}
-
-/// Checks that the source can be opened; no record is read. Returns true for a named pipe, which is not
-/// opened: that would wait for a writer, and a writer that comes would lose its lines.
-fn source(place: &SourcePlace) -> Result<bool, Refusal> {
-    let SourcePlace::Files(path) = place else { return Ok(false) };
-    let gone = |path: &Path, found: &str| {
+/// Returns true for a named pipe that may be read, which is not opened: that would wait for a writer, and a writer that
+/// comes would lose its lines.
+fn is_pipe(path: &Path) -> Result<bool, Refusal> {
+    let unread = |error: std::io::Error| {
+        let found = describe_io_error(&error);
         let message = format!("source.path: {}: {found}; give a file that can be read", path.display());
         Refusal::with(SOURCE_IS_GONE, message)
     };
-    let unread = |path: &Path, error: &std::io::Error| gone(path, &describe_io_error(error));
-    let pattern = path.to_string_lossy();
-    // An existing file whose name looks like a pattern is read as a file.
-    if path.exists() || !pattern.contains(['*', '?', '[']) {
-        let found = fs::metadata(path).map_err(|error| unread(path, &error))?;
-        let is_pipe = found.file_type().is_fifo();
-        let opened = if is_pipe {
-            rustix::fs::access(path, rustix::fs::Access::READ_OK).map_err(std::io::Error::from)
-        } else if found.is_dir() {
-            fs::read_dir(path).map(drop)
-        } else {
-            fs::File::open(path).map(drop)
-        };
-        return opened.map(|()| is_pipe).map_err(|error| unread(path, &error));
-    }
-    let mut found = glob::glob(&pattern).map_err(|error| gone(path, &error.to_string()))?;
-    match found.next() {
-        Some(Ok(_)) => Ok(false),
-        Some(Err(error)) => Err(unread(error.path(), error.error())),
-        None => Err(gone(path, "found no file of such a name")),
+    match fs::metadata(path) {
+        Ok(found) if found.file_type().is_fifo() => {
+            let access = rustix::fs::access(path, rustix::fs::Access::READ_OK);
+            access.map(|()| true).map_err(|error| unread(error.into()))
+        }
+        Ok(_) => Ok(false),
+        // A path with such a character may be a pattern.
+        Err(_) if path.to_string_lossy().contains(['*', '?', '[']) => Ok(false),
+        Err(error) => Err(unread(error)),
     }
 }
 

@@ -73,7 +73,7 @@ fn a_check_goes_as_far_as_it_is_asked() {
         ("delta = 1e-6", "delta = 2e-6", 78, "another budget for account reviews"),
         ("account = \"reviews\"", "account = \"more\"", 78, "no account more"),
         ("promise = \"lifetime\" ", "promise = \"any 30 days\" ", 78, "another promise"),
-        ("reviews.csv.bz2", "*.csv", 69, "found no file of such a name"),
+        ("reviews.csv.bz2", "*.csv", 69, "no file is there; give a path"),
     ] {
         let changed = original
             .replace(old, new)
@@ -92,6 +92,54 @@ fn a_check_goes_as_far_as_it_is_asked() {
     std::fs::write(&config, original.replace("gaussian", "gausian")).unwrap();
     let (code, _, error) = discreet(&["check", &config, "--connect"]);
     assert!(code == 78 && error.lines().filter(|line| line.starts_with("error: ")).count() == 4, "{error}");
+}
+
+// Refutes a check that says that a source is there of which a run cannot open each file.
+#[test]
+fn a_check_opens_each_file_of_a_source() {
+    use std::fs::{Permissions, create_dir, remove_file, set_permissions, write};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    for pattern in ["logs/*.csv", "logs", "**/*.csv"] {
+        let jobs = Jobs::new("opens", "reviews.toml");
+        let (config, ledger) = (jobs.path("job.toml"), jobs.path("state/reviews.ledger"));
+        jobs.changed("job.toml", "reviews.csv.bz2", pattern);
+        assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+        create_dir(jobs.path("logs")).unwrap();
+        let check = || discreet(&["check", &config, "--connect"]);
+        let (code, _, error) = check();
+        assert!(code == 69 && error.contains("no file is there; give a path"), "{error}");
+        for name in ["logs/a.csv", "logs/b.csv"] {
+            write(jobs.path(name), "").unwrap();
+        }
+        let (code, page, error) = check();
+        assert!(code == 0 && page.contains("its ledger and source are there"), "{error}");
+        // A live run waits for it.
+        let link = jobs.path("logs/c.csv");
+        symlink("nowhere", &link).unwrap();
+        let (code, page, error) = check();
+        let warning = format!("warning: source.path: {link}: it is a symbolic link that leads to no file: ");
+        assert!(code == 0 && page.contains(&warning), "{page}{error}");
+        let (code, _, error) = discreet(&["replay", &config]);
+        assert!(
+            code == 69 && error.contains("logs/c.csv: the source is gone: it is a symbolic link"),
+            "{error}"
+        );
+        remove_file(&link).unwrap();
+        symlink("c.csv", &link).unwrap();
+        let (code, page, error) = check();
+        assert!(code == 69 && page.is_empty() && error.contains("logs/c.csv: the source is gone"), "{error}");
+        remove_file(&link).unwrap();
+        remove_file(jobs.path("logs/a.csv")).unwrap();
+        set_permissions(jobs.path("logs/b.csv"), Permissions::from_mode(0o000)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            println!("skipped: root may open every file");
+            continue;
+        }
+        let (code, page, error) = check();
+        assert!(code == 69 && page.is_empty() && error.contains("logs/b.csv: "), "{error}");
+        assert!(error.contains("it may not be read; give this user the right to"), "{error}");
+        assert_eq!(discreet(&["replay", &config]), (69, String::new(), error));
+    }
 }
 
 // Refutes a job file that is read whole, however large it is.

@@ -1,6 +1,6 @@
 //! Tests of the command line as people and scripts use it: its output, its refusals and its exit codes.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod archive;
 mod budget;

@@ -161,6 +161,23 @@ impl Job {
         Ok(Connected { refused, renews, unbound, lost, lacks_archived, past_windows, without_token })
     }
 
+    /// Opens each file of a path, as a run of the job does, and reads none. Returns a warning for each symbolic link that
+    /// leads to no file.
+    ///
+    /// # Errors
+    ///
+    /// If there is no file, or one that cannot be read.
+    pub fn try_source(&self, path: &Path) -> Result<Vec<String>, RunError> {
+        let warning = |link: PathBuf| {
+            format!(
+                "source.path: {}: it is a symbolic link that leads to no file: `discreet replay` is refused, and windows of \
+                 `discreet run` stay open; mend or remove it, or give a path that does not match it",
+                link.display()
+            )
+        };
+        Ok(sources::try_files(path)?.into_iter().map(warning).collect())
+    }
+
     /// Returns the warning that a first live run at this time would release windows that ended long ago, each
     /// at its cost, from this floor on. A job all of whose windows have ended is one of the past; and windows
     /// in which a pipe was not connected are skipped, at no cost.

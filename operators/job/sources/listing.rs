@@ -1,13 +1,14 @@
 //! The files that the path of a source leads to.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::bytes::Packing;
-use super::pattern::{FilePattern, PathKind, entries, is_hidden};
+use super::pattern::{FilePattern, PathKind, entries, is_absent, is_hidden};
+use super::reader::unreadable;
 use crate::dataflow::SourceError;
 use crate::invalid::found_by;
 use crate::job::rotation::{RotationName, rotated_logs};
@@ -164,6 +165,23 @@ pub(super) fn some_files(path: &Path, is_followed: bool) -> Result<Vec<PathBuf>,
         _ => Err(SourceError::lost(path.display().to_string())
             .because("no file is there; give a path that leads to some")),
     }
+}
+
+/// Opens each file of a path, as a run does, and reads none. Returns the symbolic links that lead nowhere, for which a live
+/// run waits and a replay does not.
+pub(in crate::job) fn try_files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let listing = followed_files(path)?;
+    if listing.files.is_empty() {
+        some_files(path, true)?;
+    }
+    for file in &listing.files {
+        match File::open(file) {
+            Err(error) if !is_absent(&error) => return Err(unreadable(&file.display().to_string(), &error)),
+            // It was renamed or removed since.
+            _ => {}
+        }
+    }
+    Ok(listing.dangling)
 }
 
 /// Returns true if a rotation is at the logs of a path: there is none, and rotated ones are.
