@@ -19,6 +19,7 @@ mod killed;
 mod kit;
 mod logrotate;
 mod memory;
+mod open_files;
 mod operator;
 mod packed;
 mod past;

@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern, PatternError};
 
+use super::reader::{is_out_of_files, unreadable};
 use crate::dataflow::SourceError;
 use crate::invalid::found_by;
 
@@ -72,6 +73,9 @@ pub(super) fn is_absent(error: &io::Error) -> bool {
 
 /// The error of a path of which the system does not say what it is.
 pub(super) fn unasked(path: &Path, error: &io::Error) -> SourceError {
+    if is_out_of_files(error) {
+        return unreadable(&path.display().to_string(), error);
+    }
     let why =
         format!("found {}; let this user read it, or give a path that does not match it", found_by(error));
     SourceError::lost(path.display().to_string()).because(why)

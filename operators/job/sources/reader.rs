@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use super::accord::{FileReport, InputAgreement, ProcessReport, UNKNOWN};
 use super::bytes::{self, Packing};
 use super::cutter::{Cutter, Sizes};
@@ -216,6 +218,9 @@ pub(super) fn read_some(source: &mut impl io::Read, room: &mut [u8]) -> io::Resu
 pub(super) fn unreadable(place: &str, error: &io::Error) -> SourceError {
     use io::ErrorKind;
     let what = match error.kind() {
+        _ if is_out_of_files(error) => {
+            "the process or the system has as many files open as it may; raise `ulimit -n`, or LimitNOFILE of a service"
+        }
         ErrorKind::OutOfMemory => {
             "it would take more memory to unpack than it may; pack it with a smaller window"
         }
@@ -227,6 +232,12 @@ pub(super) fn unreadable(place: &str, error: &io::Error) -> SourceError {
         _ => "the system cannot read it; look at the disk",
     };
     SourceError::lost(place).because(what)
+}
+
+/// Returns true if the limit of open files is reached, of the process or of the system.
+pub(super) fn is_out_of_files(error: &io::Error) -> bool {
+    let limits = [Errno::MFILE, Errno::NFILE];
+    limits.iter().any(|limit| error.raw_os_error() == Some(limit.raw_os_error()))
 }
 
 /// One text that is being read.

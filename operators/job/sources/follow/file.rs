@@ -71,6 +71,11 @@ impl FoundFile {
         self.open.as_ref()
     }
 
+    /// Closes it; it is opened again by its path.
+    pub(super) fn close(&mut self) {
+        self.open = None;
+    }
+
     /// Opens it, unless it is packed; returns false if its name is another file's by now.
     pub(super) fn open(&mut self) -> io::Result<bool> {
         if Packing::of(&self.path) != Packing::Plain {
@@ -125,6 +130,10 @@ pub(super) struct FollowedFile {
     packing: Packing,
     /// The open file, if it is plain.
     open: Option<File>,
+    /// True if it has another name than those of the source, and is opened under it where it grows.
+    is_set_aside: bool,
+    /// True if it was set aside, and has no name any more.
+    has_lost_name: bool,
     /// The time of its last change when it was read.
     written: Option<SystemTime>,
     /// The length of a packed file when it was read, and the time of that.
@@ -169,6 +178,8 @@ impl FollowedFile {
             text: ReaderText::new(format),
             hash: hashes.then(Hash::new),
             open,
+            is_set_aside: false,
+            has_lost_name: false,
             written: None,
             packed: None,
             packed_at: 0,
@@ -274,8 +285,11 @@ impl FollowedFile {
         })
     }
 
-    /// Returns true if the open file has a name somewhere; `None` if it is not open.
+    /// Returns true if the open file has a name somewhere; `None` if it is not open, and was not set aside.
     pub(super) fn is_linked(&self) -> io::Result<Option<bool>> {
+        if self.open.is_none() && self.has_lost_name {
+            return Ok(Some(false));
+        }
         let linked = self.open.as_ref().map(|file| Ok(file.metadata()?.nlink() > 0));
         linked.transpose()
     }
@@ -303,7 +317,7 @@ impl FollowedFile {
     /// Notes what a look at its name has found, which began at this time.
     pub(super) fn look(&mut self, path: &Path, facts: &Metadata, began: SystemTime) {
         (self.is_listed, self.listed_length) = (true, facts.len());
-        self.path = path.to_owned();
+        (self.path, self.is_set_aside, self.has_lost_name) = (path.to_owned(), false, false);
         let changed = facts.modified().ok();
         let is_recent = changed >= self.untouched_at.checked_sub(TICK);
         self.is_touched = match self.written {
@@ -335,12 +349,28 @@ impl FollowedFile {
         (self.path, self.id, self.open, self.packed) = (found.path, found.id, found.open, None);
         self.node = found.node;
         (self.is_listed, self.listed_length) = (true, found.length);
+        (self.is_set_aside, self.has_lost_name) = (false, false);
         self.packing = Packing::of(&self.path);
     }
 
     /// Opens it again under a name that is none of the source's.
     pub(super) fn reopen(&mut self, found: FoundFile) {
         (self.path, self.open, self.grown) = (found.path, found.open, Instant::now());
+        (self.is_set_aside, self.has_lost_name) = (false, false);
+    }
+
+    /// Closes it under a name that is none of the source's, to be opened there where it grows; `None` if it has no name.
+    pub(super) fn set_aside(&mut self, path: Option<&PathBuf>) {
+        self.has_lost_name = path.is_none() && (self.is_set_aside || self.has_lost_name);
+        (self.open, self.is_set_aside) = (None, path.is_some());
+        if let Some(path) = path {
+            self.path.clone_from(path);
+        }
+    }
+
+    /// Returns true if it was [set aside](FollowedFile::set_aside), and has the same name now.
+    pub(super) fn is_aside(&self) -> bool {
+        self.is_set_aside && self.id.is_at(&self.path)
     }
 
     /// Ends it, and returns the file itself, whose new content begins anew.
@@ -379,7 +409,8 @@ impl FollowedFile {
     /// Returns true if nothing more is expected of it.
     pub(super) fn is_over(&self) -> bool {
         // The last file of a log tells which ones come next.
-        !self.is_listed && (self.open.is_none() && !self.is_log || self.grown.elapsed() > self.patience)
+        let is_closed = self.open.is_none() && !self.is_set_aside;
+        !self.is_listed && (is_closed && !self.is_log || self.grown.elapsed() > self.patience)
     }
 
     /// Its position and its digest there, for the other processes; `None` while it is incomplete.

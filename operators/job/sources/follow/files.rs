@@ -60,6 +60,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) most_known: usize,
     /// The number of files that are held open.
     pub(super) most_open: usize,
+    /// The number of files that were opened since some were closed.
+    pub(super) opened: usize,
     /// The files that hold nothing but what was read, with their length at that time.
     pub(super) copies: BTreeMap<FileId, u64>,
     /// The copies that have the beginning of what was read.
@@ -142,6 +144,7 @@ impl<'a> FollowedPath<'a> {
             done: VecDeque::new(),
             most_known: 0,
             most_open: most_open(),
+            opened: 0,
             copies: BTreeMap::new(),
             passed: VecDeque::new(),
             reported_passed: BTreeMap::new(),
@@ -206,17 +209,14 @@ impl<'a> FollowedPath<'a> {
         self.notice_cuts()?;
         let mut complete = self.undecided.is_empty();
         let names = self.reading_order();
-        for some in names.chunks(self.most_open) {
-            for name in some {
-                let length = |files: &Self| files.known.get(name).map_or(0, |file| file.content.length());
-                let before = length(self);
-                complete &= self.read_file(name, self.listed_end(name), dealer, progress)?;
-                let is_rotated = self.known.get(name).is_some_and(|file| !file.is_log);
-                if is_rotated && length(self) > before {
-                    self.report_read_file(dealer)?;
-                }
+        for name in &names {
+            let length = |files: &Self| files.known.get(name).map_or(0, |file| file.content.length());
+            let before = length(self);
+            complete &= self.read_file(name, self.listed_end(name), dealer, progress)?;
+            let is_rotated = self.known.get(name).is_some_and(|file| !file.is_log);
+            if is_rotated && length(self) > before {
+                self.report_read_file(dealer)?;
             }
-            self.close_some();
         }
         self.notice_copies();
         Ok(complete && self.is_complete)
@@ -235,8 +235,13 @@ impl<'a> FollowedPath<'a> {
             // It comes after what was cut from it, under another name.
             return Ok(false);
         }
+        let is_open = |files: &Self| files.known.get(name).is_some_and(FollowedFile::is_open);
+        let was_open = is_open(self);
         let complete = self.read_on(name, until, dealer, progress)?;
         self.read_before_first(name, dealer, progress)?;
+        if !was_open && is_open(self) {
+            self.count_opened(1);
+        }
         // What it had when it was listed was cut from it.
         let is_shorter = |file: &FollowedFile| file.listed_length.min(until) > file.content.length();
         let is_cut =

@@ -53,8 +53,9 @@ impl FollowedPath<'_> {
             self.gap(&why);
         }
         // With what the renamed files have themselves, the copies of that are known.
-        let is_renamed =
-            |file: &FollowedFile| !file.is_listed && file.is_open() && (file.has_lines || !file.is_log);
+        let is_renamed = |file: &FollowedFile| {
+            !file.is_listed && (file.is_open() || file.is_aside()) && (file.has_lines || !file.is_log)
+        };
         if self.known.values().any(is_renamed) {
             for name in self.reading_order() {
                 if self.known.get(&name).is_some_and(is_renamed) {

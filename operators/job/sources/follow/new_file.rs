@@ -277,6 +277,7 @@ impl FollowedPath<'_> {
                 self.follow_again(&name);
                 if let Some(file) = self.known.get_mut(&name) {
                     file.move_to(found);
+                    self.count_opened(1);
                 }
             }
             NewFile::Other => _ = self.begin_untouched(name, found, self.listed_at),
@@ -315,7 +316,9 @@ impl FollowedPath<'_> {
         *generation += 1;
         let mut file = FollowedFile::new(found, &name, self.format, self.is_shared);
         file.is_log = file.path == self.base(&name, &file.path);
+        let is_open = file.is_open();
         self.known.insert(name.clone(), file);
+        self.count_opened(usize::from(is_open));
         name
     }
 }

@@ -345,13 +345,19 @@ impl FollowedPath<'_> {
             wanted.push(Wanted::new(known, base, mark, (positions, seen), &there, progress)?);
         }
         let mut outcomes = assign(&wanted, seen);
-        let mut searched = Vec::new();
+        let (mut searched, mut opened) = (Vec::new(), 0..self.most_open);
+        let mut hold = |found: &mut Option<(Found, ReaderText)>| {
+            if let Some((found, _)) = found.as_mut().filter(|_| opened.next().is_none()) {
+                found.file.close();
+            }
+        };
         for Wanted { name, position, base, .. } in wanted {
             let outcome = outcomes.remove(&name).unwrap_or(Search::Gone);
-            let found = match &outcome {
+            let mut found = match &outcome {
                 Search::Found(candidate) => self.opened(&position, &candidate.path, progress)?,
                 _ => None,
             };
+            hold(&mut found);
             searched.push(SearchedFile { name, position, base, outcome, found });
         }
         // Any other file may begin like one without a line: the number of the file tells them apart.
@@ -363,11 +369,12 @@ impl FollowedPath<'_> {
             let base = self.base(name, &position.path);
             if let Some(candidate) = Candidate::by_node(position, &base)
                 && taken.insert(candidate.id)
-                && let Some(found) = self.opened(position, &candidate.path, progress)?
+                && let mut found @ Some(_) = self.opened(position, &candidate.path, progress)?
             {
+                hold(&mut found);
                 let (name, position) = (name.clone(), position.clone());
                 let outcome = Search::Found(candidate);
-                searched.push(SearchedFile { name, position, base, outcome, found: Some(found) });
+                searched.push(SearchedFile { name, position, base, outcome, found });
             }
         }
         Ok(searched)
@@ -446,6 +453,7 @@ impl FollowedPath<'_> {
             followed.is_listed = false;
             followed.is_log = place == self.base(&name, &place);
             self.known.insert(name, followed);
+            self.count_opened(1);
         }
         Ok(())
     }
