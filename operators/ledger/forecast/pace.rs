@@ -181,9 +181,11 @@ mod tests {
         assert_eq!(pace(&rows[..1], Promise::Windows(4)), Some((10, 20, 10, None)));
     }
 
+    type NamedTimes = Vec<(String, i64)>;
+
     /// The paces that go on and the statistics that have ended, by name, of releases with windows of these lengths
     /// up to these times.
-    fn going(pacing: &mut Pacing, newest: &[(&str, i64, i64)]) -> (Vec<(String, i64)>, Vec<(String, i64)>) {
+    fn going(pacing: &mut Pacing, newest: &[(&str, i64, i64)]) -> (NamedTimes, NamedTimes) {
         let name = |name| Name::new("name", name).unwrap();
         for (release, length, end) in newest {
             let seen = pacing.seen.entry((name("account"), name("job"), name(release))).or_default();
@@ -201,7 +203,7 @@ mod tests {
     // and a window that lies behind its job.
     #[test]
     fn a_release_that_its_job_went_on_without_has_ended() {
-        let owned = |all: &[(&str, i64)]| -> Vec<(String, i64)> {
+        let owned = |all: &[(&str, i64)]| -> NamedTimes {
             all.iter().map(|(name, time)| ((*name).to_owned(), *time)).collect()
         };
         let of = |newest: &[_]| going(&mut Pacing::default(), newest);
