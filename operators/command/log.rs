@@ -3,8 +3,9 @@
 //! A subscriber of its own, since what is there (`tracing-subscriber`) brings a dozen crates for spans and filters
 //! that nothing here has, and would not write the sentences that people and scripts read here.
 
+use std::env;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use discreet::alert::event;
@@ -24,6 +25,16 @@ static LEVEL: AtomicUsize = AtomicUsize::new(LogLevel::Info as usize);
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
 const LEVELS: [Level; 4] = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG];
+
+/// True if each line of text begins with its time.
+static IS_STAMPED: AtomicBool = AtomicBool::new(false);
+
+/// Begins each line of text with its time from now on, unless a person reads it as it comes, or the journal of
+/// systemd, which has a time for each line.
+pub(super) fn stamp() {
+    let is_stamped = !io::stderr().is_terminal() && env::var_os("JOURNAL_STREAM").is_none();
+    IS_STAMPED.store(is_stamped, Ordering::Relaxed);
+}
 
 /// Writes events to standard error from now on.
 pub(super) fn install() {
@@ -80,10 +91,26 @@ pub(super) fn answer(message: &str) {
     write(line + "\n");
 }
 
+/// Writes the outcome of a run, whatever the level: a sentence, or one line of JSON, which has no time before it.
+pub(super) fn outcome(outcome: &str, in_json: bool) -> io::Result<()> {
+    let line = format!("{outcome}\n");
+    let line = if in_json { line } else { stamped(line) };
+    io::stderr().write_all(line.as_bytes())
+}
+
+/// Adds the time to each line of a text, where lines of text have it.
+fn stamped(text: String) -> String {
+    if is_json() || !IS_STAMPED.load(Ordering::Relaxed) {
+        return text;
+    }
+    let now = format!("{:.0}", jiff::Timestamp::now());
+    text.split_inclusive('\n').map(|line| format!("{now} {line}")).collect()
+}
+
 /// Writes a line at once, so that lines of several threads do not mix. A closed standard error does not stop
 /// the run.
 fn write(line: String) {
-    let _ = io::stderr().write_all(line.as_bytes());
+    let _ = io::stderr().write_all(stamped(line).as_bytes());
 }
 
 /// The subscriber. It keeps no spans: nothing here opens one.

@@ -123,12 +123,12 @@ impl Command {
             }
             // Standard output is reserved for the lines of releases.
             Ok(Done::Ran { finished, code, json }) => {
-                let outcome =
-                    if json || log::is_json() { outcome_json(&finished) } else { finished.to_string() };
+                let in_json = json || log::is_json();
+                let outcome = if in_json { outcome_json(&finished) } else { finished.to_string() };
                 if let Some(warning) = lost_windows_warning(finished.lost()) {
                     observers::warn(&warning);
                 }
-                (writeln!(io::stderr(), "{outcome}"), code)
+                (log::outcome(&outcome, in_json), code)
             }
             Err(refusal) => return refusal.finish(),
         };

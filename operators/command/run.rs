@@ -26,6 +26,7 @@ pub(crate) struct RunArgs {
 
 impl RunArgs {
     pub(crate) fn run(self) -> Result<Done, Refusal> {
+        log::stamp();
         let (job, processes) = self.cluster.with(|| Ok(Job::open(&self.config)?))?;
         log::set(job.log);
         observers::warn_of_undeclared(&job, &self.config);

@@ -76,6 +76,8 @@ impl Scene {
         let (out, err) = (self.at(&format!(".out-{count}")), self.at(&format!(".err-{count}")));
         let child = command
             .args(arguments)
+            // Its lines have no times then, as under systemd.
+            .env("JOURNAL_STREAM", "0:0")
             .current_dir(&*self.0)
             .stdin(input)
             .stdout(File::create(&out).unwrap())

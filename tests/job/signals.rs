@@ -60,6 +60,52 @@ fn an_input_that_ends_with_the_job_has_not_failed_it() {
     }
 }
 
+// Refutes a log in a file whose lines cannot be dated, and lines with two times in the journal of systemd.
+#[test]
+fn a_line_of_a_log_in_a_file_begins_with_its_time() {
+    let cases = [(None, &[][..], true), (None, &["--json"][..], true), (Some("8:1"), &[][..], false)];
+    for (stream, in_json, is_stamped) in cases {
+        let scene = Scene::new("stamped");
+        scene.write("job.toml", exact(now() / SECOND * SECOND, None));
+        scene.write("visits.csv", HEADER.to_owned() + &line("someone", now(), "a"));
+        scene.init();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_discreet"));
+        match stream {
+            Some(stream) => command.env("JOURNAL_STREAM", stream),
+            None => command.env_remove("JOURNAL_STREAM"),
+        };
+        let log = scene.at("log");
+        let mut child = command
+            .args(["run", "job.toml", "--out", "releases.jsonl"])
+            .args(in_json)
+            .current_dir(scene.at("."))
+            .stderr(std::fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let written = || std::fs::read_to_string(&log).unwrap();
+        until("it has started", || written().contains("started: "));
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, Signal::USR1).unwrap();
+        until("it answers", || written().contains("operator only: lag "));
+        rustix::process::kill_process(pid, Signal::TERM).unwrap();
+        assert!(child.wait().unwrap().success());
+        let written = written();
+        let outcome = written.lines().next_back().unwrap();
+        assert!(outcome.contains("released"), "{written}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(outcome).is_ok(),
+            !in_json.is_empty(),
+            "{written}"
+        );
+        let sentences = written.lines().filter(|line| !line.starts_with('{'));
+        for line in sentences {
+            let time = line.split(' ').next().unwrap();
+            let is_time = time.ends_with('Z') && discreet::time::at(time).is_ok();
+            assert_eq!(is_time, is_stamped, "{line}");
+        }
+    }
+}
+
 // Refutes vitals that get among the released lines, or that disclose records.
 #[test]
 fn an_operator_is_informed_of_progress() {

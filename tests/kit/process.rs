@@ -43,6 +43,8 @@ impl Directory {
         let (out, err) = (self.at(&format!(".out-{count}")), self.at(&format!(".err-{count}")));
         let child = Command::new(env!("CARGO_BIN_EXE_discreet"))
             .args(arguments)
+            // The lines of a run have no times then, as under systemd.
+            .env("JOURNAL_STREAM", "0:0")
             .current_dir(self.path())
             .stdin(input)
             .stdout(File::create(&out).unwrap())

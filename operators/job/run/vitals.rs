@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::*;
+use crate::accounting::Promise;
 use crate::alert::event;
 use crate::dataflow::{Clock, Schedule, SystemClock};
 use crate::gate::{BudgetStatus, WrittenSince};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::sources::{Progress, ReceiverSigns, RecordCounts};
-use crate::time::{Span, Time, in_utc};
+use crate::time::{Span, Time, in_utc, in_words};
 
 /// The condition of a live job: prints as one line.
 #[derive(Clone, Default)]
@@ -19,6 +20,7 @@ pub struct Vitals(Arc<Mutex<KnownVitals>>);
 
 #[derive(Default)]
 struct KnownVitals {
+    promise: Option<Promise>,
     late: Time,
     schedules: Vec<Schedule>,
     progress: Option<Arc<Progress>>,
@@ -122,6 +124,7 @@ impl Vitals {
         known.written_since = gate.written_since();
         known.clock = Some(clock);
         known.start = Some(start);
+        known.promise = Some(job.account().promise());
         known.late = late.map_or(0, Span::as_microseconds);
         known.schedules = offers.iter().map(|offer| offer.schedule.clone()).collect();
     }
@@ -160,11 +163,7 @@ impl Vitals {
     /// The part of the vitals that is public, as one line: it depends on the clock and on what has left.
     pub fn public(&self) -> String {
         let known = self.lock();
-        let spent = match &known.budget_status {
-            Some(BudgetStatus { spent, cap, .. }) => format!("spent {spent} of {cap}"),
-            None => "nothing spent since it began".to_owned(),
-        };
-        format!("{} windows open, {}, {spent}", known.open(SystemClock.now()), known.left)
+        format!("{} windows open, {}, {}", known.open(SystemClock.now()), known.left, known.spent())
     }
 
     fn lock(&self) -> MutexGuard<'_, KnownVitals> {
@@ -216,6 +215,21 @@ fn start_line(job: &Job, late: Option<Span>, offers: &[ReleasePlan], (now, gate)
 }
 
 impl KnownVitals {
+    /// The spent budget, in words. Of a promise about spans of time, it is that of the newest window's.
+    fn spent(&self) -> String {
+        let Some(BudgetStatus { spent, cap, .. }) = &self.budget_status else {
+            return "nothing spent since it began".to_owned();
+        };
+        let of = format!("spent {spent} of {cap}");
+        match self.promise {
+            Some(Promise::Any(span)) => {
+                format!("{of} within {} up to the newest window, which renews", in_words(span))
+            }
+            Some(Promise::Each(span)) => format!("{of} in this span of {}, which renews", in_words(span)),
+            _ => of,
+        }
+    }
+
     /// The number of windows that have begun and are not closed, by the clock.
     fn open(&self, now: Time) -> u64 {
         let begun = |schedule: &Schedule| {
@@ -246,15 +260,48 @@ impl fmt::Display for Vitals {
         if let Some(ledger) = known.ledger {
             write!(f, ", ledger {:.1} ms", ledger.as_secs_f64() * 1e3)?;
         }
-        match &known.budget_status {
-            Some(BudgetStatus { spent, cap, .. }) => write!(f, ", spent {spent} of {cap}"),
-            None => f.write_str(", nothing spent since it began"),
-        }
+        write!(f, ", {}", known.spent())
     }
 }
 
 impl fmt::Debug for Vitals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Vitals({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::{BudgetUnits, Interval, PrivacyCost};
+    use crate::ledger::{Forecast, Name};
+
+    // Refutes a budget of each day that is said to be spent for good.
+    #[test]
+    fn a_budget_that_renews_is_spent_within_its_span() {
+        let cost = |units: u128| PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units << 64) };
+        let spent = |promise| {
+            let status = BudgetStatus {
+                account: Name::new("account", "visits").unwrap(),
+                job: Name::new("job", "web").unwrap(),
+                window: Interval::new(0, 1).unwrap(),
+                spent: cost(2),
+                cap: cost(2),
+                forecast: Arc::new(Forecast::unseen()),
+                order: 0,
+                took: Duration::ZERO,
+            };
+            KnownVitals { promise: Some(promise), budget_status: Some(status), ..KnownVitals::default() }
+                .spent()
+        };
+        let day = 86_400_000_000;
+        assert_eq!(spent(Promise::Lifetime), "spent epsilon 2 of epsilon 2");
+        assert_eq!(
+            spent(Promise::Each(day)),
+            "spent epsilon 2 of epsilon 2 in this span of 1 day, which renews"
+        );
+        let any = "spent epsilon 2 of epsilon 2 within 1 day up to the newest window, which renews";
+        assert_eq!(spent(Promise::Any(day)), any);
+        assert_eq!(KnownVitals::default().spent(), "nothing spent since it began");
     }
 }

@@ -39,7 +39,7 @@ impl LiveRun {
         metrics.family(
             name,
             MetricKind::Gauge,
-            "Public. The spent part of the cap; the larger, of two parameters.",
+            "Public. The spent part of the cap; the larger, of two parameters. Of a promise about spans of time, in that of the newest window.",
         );
         for (account, status) in &state.budget {
             if let Some(part) = spent_part(&status.spent, &status.cap) {
