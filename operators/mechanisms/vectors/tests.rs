@@ -233,7 +233,7 @@ fn a_line_is_written_for_each_coordinate() {
     let unnamed = Gaussian::rho(1.0).prepare(&clipped(&[(0, 10), (0, 10)], 1)).unwrap();
     let released = unnamed.draw(unnamed.tally(), None, &mut NoiseSource::seeded(1)).answer;
     let released = released.lines(&Head { release: "r", window: "null", id: "5f", promise: "p", gaps: "" });
-    assert!(released.contains(r#","over_bound":1."#), "{released}");
+    assert!(released.contains(r#","over_bound":2.1363}"#), "{released}");
     assert!(released.starts_with(r#"{"release":"r","window":null,"key":1,"of":0,"value":"#), "{released}");
 }
 
