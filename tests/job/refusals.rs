@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use crate::jobs::{exact, line};
+use crate::jobs::{HEADER, exact, line};
 use crate::scene::{Said, Scene, after_start};
 
 /// A text in every record that a refusal could be about.
@@ -82,6 +82,28 @@ const CASES: &[Case] = &[
         arguments: &["replay", "job.toml"],
         code: 65,
         says: &["visits.csv", "more than 2 lines", "bad.lines"],
+    },
+    Case {
+        name: "one bad line too many among several files",
+        prepare: |scene| {
+            bad_lines(scene, 3);
+            change(scene, "visits.csv", "visits*.csv");
+            scene.write("visits-of-others.csv", HEADER.to_owned() + &line("eve", FROM + 7, "b"));
+        },
+        arguments: &["replay", "job.toml"],
+        code: 65,
+        says: &["visits*.csv: ", "the last of them is in visits.csv;", "bad.lines"],
+    },
+    Case {
+        name: "one bad line too many among several files, live",
+        prepare: |scene| {
+            bad_lines(scene, 3);
+            change(scene, "visits.csv", "visits*.csv");
+            scene.write("visits-of-others.csv", HEADER.to_owned() + &line("eve", FROM + 7, "b"));
+        },
+        arguments: &["run", "job.toml"],
+        code: 65,
+        says: &["visits*.csv: ", "the last of them is in visits.csv;", "bad.lines"],
     },
     Case {
         name: "a line out of order",

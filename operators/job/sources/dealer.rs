@@ -49,7 +49,7 @@ pub(super) struct LineChunk {
     pub(super) columns: Option<Arc<CsvColumns>>,
     /// The number of the chunk among those that this thread has dealt.
     pub(super) number: u64,
-    /// The file, and the number of its first line, where places are reported.
+    /// The file, and the number of its first line, which is counted where places are reported.
     pub(super) place: Option<(Arc<str>, u64)>,
     /// The latest time of a record that counts.
     pub(super) latest: Time,
@@ -61,7 +61,7 @@ pub(super) struct RowChunk {
     pub(super) rows: Rows,
     /// The number of the chunk among those that this thread has dealt.
     pub(super) number: u64,
-    /// The file, and the number of its first row, where places are reported.
+    /// The file, and the number of its first row, which is counted where places are reported.
     pub(super) place: Option<(Arc<str>, u64)>,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Dealer {
     /// True where each process deals the lines that it reads among its own workers alone.
     pub(super) is_local: bool,
     pub(super) crew: Crew,
-    /// True where chunks carry the place at which they begin.
+    /// True where lines are counted, so that chunks have the place at which they begin.
     with_places: bool,
     /// The file, and the number of the next line.
     place: Option<(Arc<str>, u64)>,
@@ -129,7 +129,7 @@ impl Dealer {
 
     /// Begins a new text, whose first `header` lines are not records.
     pub(super) fn begin(&mut self, place: &str, header: u64) {
-        self.place = self.with_places.then(|| (place.into(), 1 + header));
+        self.place = Some((place.into(), 1 + header));
     }
 
     /// Sends a piece to its worker, if that is one of this process. The worker follows from the turn at which
@@ -141,7 +141,7 @@ impl Dealer {
         columns: Option<&Arc<CsvColumns>>,
     ) -> Result<(), DealerGone> {
         let place = self.place.clone();
-        if let Some((_, line)) = &mut self.place {
+        if let Some((_, line)) = self.place.as_mut().filter(|_| self.with_places) {
             *line += memchr_iter(b'\n', &piece.lines).count() as u64 + piece.too_long;
         }
         let Some(worker) = self.worker(begins.wrapping_add(piece.chunk)) else {
@@ -149,7 +149,7 @@ impl Dealer {
             return Ok(());
         };
         if piece.too_long > 0 {
-            self.fault.bad(piece.too_long);
+            self.fault.bad(piece.too_long, place.as_ref().map(|(file, _)| &**file));
         }
         if piece.lines.is_empty() && piece.too_long == 0 {
             return Ok(());
@@ -167,7 +167,7 @@ impl Dealer {
     #[cfg(feature = "arrow")]
     pub(super) fn deal_rows(&mut self, rows: Rows, turn: u64) -> Result<(), DealerGone> {
         let place = self.place.clone();
-        if let Some((_, row)) = &mut self.place {
+        if let Some((_, row)) = self.place.as_mut().filter(|_| self.with_places) {
             *row += rows.remaining() as u64;
         }
         let Some(worker) = self.worker(turn) else { return Ok(()) };
@@ -401,8 +401,8 @@ impl SourceFault {
         &self.place
     }
 
-    /// Counts lines that cannot be read.
-    pub(super) fn bad(&self, lines: u64) {
+    /// Counts lines of a file that cannot be read.
+    pub(super) fn bad(&self, lines: u64, file: Option<&str>) {
         self.bad.fetch_add(lines, Ordering::Relaxed);
         let of_hour = {
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -419,8 +419,10 @@ impl SourceFault {
             };
             let of = if self.shared { " of this process's part" } else { "" };
             let within = if self.is_live { " within an hour" } else { "" };
+            let file = file.filter(|file| *file != self.place);
+            let last = file.map_or(String::new(), |file| format!(", and the last of them is in {file}"));
             let why = format!(
-                "more than {limit}{of} cannot be read{within}, which is its limit; see why with `discreet check JOB --sample N`, mend \
+                "more than {limit}{of} cannot be read{within}, which is its limit{last}; see why with `discreet check JOB --sample N`, mend \
                  what writes them, or raise bad.lines"
             );
             self.fail(SourceError::refused(&self.place).because(why));
@@ -482,9 +484,9 @@ mod tests {
     #[test]
     fn a_limit_is_reached_before_it_is_passed() {
         let fault = SourceFault::new("visits.csv".into(), (2, false), false);
-        fault.bad(2);
+        fault.bad(2, Some("visits.csv"));
         assert!(fault.check().is_ok());
-        fault.bad(1);
+        fault.bad(1, Some("visits.csv"));
         let gone = fault.check().unwrap_err();
         assert!(gone.is_refused());
         let message = gone.to_string();
@@ -493,6 +495,12 @@ mod tests {
             "{message}"
         );
         assert!(message.ends_with(", mend what writes them, or raise bad.lines"), "{message}");
+        assert!(!message.contains("the last of them"), "{message}");
+        let of_many = SourceFault::new("logs/*.csv".into(), (2, true), false);
+        of_many.bad(3, Some("logs/b.csv"));
+        let message = of_many.check().unwrap_err().to_string();
+        let words = "more than 2 lines cannot be read within an hour, which is its limit, and the last of them is in logs/b.csv;";
+        assert!(message.contains(words), "{message}");
         fault.unsorted(None);
         assert_eq!(fault.check().unwrap_err(), gone, "the first reason stays");
     }

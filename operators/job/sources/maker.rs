@@ -191,7 +191,7 @@ impl Made {
             }
             self.handle.survey.record_time(row.time);
             if self.handle.maker.record(&[], &self.cells, Some(row.time), batch).is_err() {
-                self.handle.fault.bad(1);
+                self.handle.fault.bad(1, None);
                 self.handle.fault.check()?;
             }
             self.last = Some(row.time);

@@ -144,7 +144,7 @@ pub(super) struct Lines {
 struct Current {
     content: ChunkContent,
     number: u64,
-    /// The file, and the number of the next line or row, where places are reported.
+    /// The file, and the number of the next line or row, which is counted where places are reported.
     place: Option<(Arc<str>, u64)>,
     /// The latest time of a record that counts.
     latest: Time,
@@ -360,13 +360,14 @@ impl ChunkReader<'_> {
                 return false;
             }
             *lines -= 1;
-            let at = current.place.clone();
+            let number = current.place.as_ref().map_or(0, |(_, number)| *number);
             let (line, split) = match &mut current.content {
                 ChunkContent::Lines { lines, at, quotes } => {
                     let rest = lines.get(*at..).unwrap_or_default();
                     let (end, line, quotes) = self.reader.next(rest, *quotes);
                     *at += end;
-                    if let Some((_, number)) = &mut current.place {
+                    if let Some((_, number)) = current.place.as_mut().filter(|_| self.survey.reports_places())
+                    {
                         *number += memchr_iter(b'\n', rest.get(..end).unwrap_or_default()).count() as u64;
                     }
                     if line.is_empty() {
@@ -383,9 +384,11 @@ impl ChunkReader<'_> {
                     (&[][..], rows.read(self.reader.cells, self.reader.longest))
                 }
             };
+            let file = current.place.as_ref().map(|(file, _)| file);
+            let at = || file.map(|file| (Arc::clone(file), number));
             if split.is_err() {
-                self.survey.unreadable(at, None, self.reader.format.bad());
-                self.fault.bad(1);
+                self.survey.unreadable(at(), None, self.reader.format.bad());
+                self.fault.bad(1, file.map(|file| &**file));
                 continue;
             }
             let time = self.reader.maker.time(line, self.reader.cells);
@@ -405,8 +408,8 @@ impl ChunkReader<'_> {
             let LineReader { maker, cells, .. } = &mut self.reader;
             let made = time.and_then(|time| maker.record(line, cells, time, batch));
             if made.is_err() {
-                self.survey.unreadable(at, Some((line, cells, self.fields, said)), "");
-                self.fault.bad(1);
+                self.survey.unreadable(at(), Some((line, cells, self.fields, said)), "");
+                self.fault.bad(1, file.map(|file| &**file));
                 continue;
             }
             let time = said;

@@ -126,6 +126,7 @@ impl FollowedFile {
             progress.add(read as u64);
             self.grown = Instant::now();
             let is_last = read == 0 || self.content.length() >= end;
+            dealer.begin(&place, 0);
             if self.text.begin(&place, false).map_err(ReadStop::from)? {
                 let is_first = !self.has_lines;
                 self.has_lines |= deal(&mut self.text, self.turn, is_last, dealer)?;
@@ -209,6 +210,7 @@ impl FollowedFile {
                 }
                 Ok::<_, io::Error>(read)
             })?;
+            dealer.begin(&place, 0);
             if self.text.begin(&place, whole && read == 0).map_err(ReadStop::from)? {
                 self.has_lines |= deal(&mut self.text, self.turn, read == 0, dealer)?;
             }
