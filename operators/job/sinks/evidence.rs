@@ -6,12 +6,11 @@ use std::io;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::existing_rows::{HeldRows, LineKind, ReleaseReader, RotatedRows, Unclosed};
+use super::existing_rows::{HeldRows, LineKind, ReleaseReader, RotatedRows, Unclosed, opened};
 use super::{OutputKind, SinkFormat, table, unopened};
 use crate::accounting::Interval;
 use crate::canonical::Digest;
 use crate::job::paths::resolve_symlinks;
-use crate::job::sources::bytes::unpacked;
 use crate::ledger::place::could_be_made;
 use crate::ledger::{LedgerError, Name, Published};
 use crate::release_line::{ReleaseLine, Says};
@@ -25,8 +24,7 @@ use crate::time::moment;
 /// If the file cannot be read, or is no file of releases.
 pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
     let format = SinkFormat::of_rotated(path);
-    let open =
-        || unpacked(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
+    let open = || opened(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
     // A file that is no file of releases is refused there, with the number of the line.
     let HeldRows { sound, unclosed, .. } = HeldRows::read(BufReader::new(open()?), format, false, path)?;
     let mut reader = ReleaseReader::new(BufReader::new(open()?), format);
@@ -61,7 +59,7 @@ pub fn is_of_releases(path: &Path) -> bool {
         return false;
     }
     let mut start = [0; 8];
-    let read = unpacked(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = opened(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && (start[0] == b'{' || start == *b"release,")
 }
 
@@ -71,28 +69,28 @@ pub fn is_of_releases(path: &Path) -> bool {
 pub(crate) struct Witness {
     pub(crate) newest: Option<(i64, Digest)>,
     pub(crate) unclosed: Option<Published>,
-    /// The files that hold them, which a repair reads: the output, or one that a rotation made of it.
+    /// The files that hold them, which a repair reads: the output, and one that a rotation made of it.
     pub(crate) files: Vec<PathBuf>,
 }
 
 impl Witness {
-    /// The witness that an output is, with the newest row of the files that a rotation made of it.
+    /// The witness that an output is, with its newest row and its torn window, and the files that a rotation made of it.
     pub(super) fn of(
         path: &Path,
-        newest: Option<(i64, Digest)>,
-        unclosed: Option<&Unclosed>,
-        rotated: Option<(i64, Digest, PathBuf)>,
+        (newest, unclosed): (Option<(i64, Digest)>, Option<&Unclosed>),
+        rotated: Option<&RotatedRows>,
     ) -> Result<Witness, LedgerError> {
-        let unclosed = unclosed.map(Unclosed::published).transpose()?;
         let mut files = Vec::new();
         if newest.is_some() || unclosed.is_some() {
             files.push(path.to_owned());
         }
-        let rotated = rotated.filter(|_| newest.is_none()).map(|(sequence, chain, path)| {
-            files.push(path);
-            (sequence, chain)
-        });
-        Ok(Witness { newest: newest.or(rotated), unclosed, files })
+        let before = rotated.and_then(|rotated| rotated.unclosed.as_ref());
+        // Of an output that was restored with its ledger, the rotated files are the newer ones.
+        if let Some(rotated) = rotated.filter(|rotated| newest < Some(rotated.newest) || before.is_some()) {
+            files.push(rotated.path.clone());
+        }
+        let unclosed = unclosed.or(before).map(Unclosed::published).transpose()?;
+        Ok(Witness { newest: newest.max(rotated.map(|rotated| rotated.newest)), unclosed, files })
     }
 }
 
@@ -115,9 +113,8 @@ pub(crate) fn witness_in(path: &Path, ledger: &Digest) -> Result<Witness, Ledger
     let held =
         file.map(|file| HeldRows::read_end(&file, format, false, path)).transpose()?.unwrap_or_default();
     of_another(path, held.ledger.as_ref(), ledger)?;
-    let rotated = if held.newest.is_none() { RotatedRows::read(path, format) } else { None };
-    let rotated = rotated.filter(|rotated| rotated.held.ledger == Some(*ledger));
-    Witness::of(path, held.newest, held.unclosed.as_ref(), rotated.and_then(|rotated| rotated.newest()))
+    let rotated = RotatedRows::read(path, format, ledger);
+    Witness::of(path, (held.newest, held.unclosed.as_ref()), rotated.as_ref())
 }
 
 /// Refuses a file whose rows are of another ledger.
@@ -156,7 +153,7 @@ impl Unclosed {
 }
 
 /// Returns the id of the release in a cell.
-fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
+pub(super) fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
     let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
     match format {
         SinkFormat::Json => match ReleaseLine::read(text)?.says {

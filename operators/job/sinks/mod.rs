@@ -22,6 +22,7 @@ mod table;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
+use std::mem::take;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -58,10 +59,8 @@ pub(crate) struct Sink {
     first: Option<i64>,
     /// The name of the ledger of all rows: those in the file, and those to come.
     ledger: Option<Digest>,
-    /// The newest rows of the files that a rotation has made of this one, if it held none when it was opened.
+    /// The newest rows of the ledger in the files that a rotation has made of this one.
     rotated: Option<RotatedRows>,
-    /// The newest row of these, of the ledger of the rows to come, and the file that holds it.
-    follows: Option<(i64, Digest, PathBuf)>,
     /// True once a row was left out because its position is before the first row's.
     begins_late: bool,
     new: bool,
@@ -192,10 +191,6 @@ impl Sink {
             (sink.newest, sink.new) = (held.newest, held.rows == 0);
             (sink.first, sink.ledger) = (held.first, held.ledger);
         }
-        // A file may hold nothing yet but windows without a position, such as skipped ones.
-        if sink.newest.is_none() && !demo {
-            sink.rotated = RotatedRows::read(path, format);
-        }
         Ok(sink)
     }
 
@@ -217,7 +212,6 @@ impl Sink {
             first: None,
             ledger: None,
             rotated: None,
-            follows: None,
             begins_late: false,
             new,
             sound: None,
@@ -234,7 +228,7 @@ impl Sink {
     /// If the last window is torn, and its line names no window.
     pub(crate) fn witness(&self) -> Result<Witness, LedgerError> {
         let path = self.path.as_deref().unwrap_or(Path::new(""));
-        Witness::of(path, self.newest, self.unclosed.as_ref(), self.follows.clone())
+        Witness::of(path, (self.newest, self.unclosed.as_ref()), self.rotated.as_ref())
     }
 
     /// Sets the ledger of the rows to come: the line that closes a window names it.
@@ -243,13 +237,17 @@ impl Sink {
     ///
     /// If the file holds rows of another ledger: then it is left unchanged.
     pub(crate) fn of_ledger(&mut self, ledger: &Digest) -> Result<(), LedgerError> {
-        if let Some(rotated) = self.rotated.take_if(|rotated| rotated.held.ledger == Some(*ledger)) {
-            self.follows = rotated.newest();
-            let sequence = self.follows.as_ref().map(|(sequence, ..)| *sequence);
-            self.known.take_over(KnownRows::read(rotated.held.known, sequence));
-        }
         let held = self.ledger.replace(*ledger);
-        of_another(self.path.as_deref().unwrap_or(Path::new("")), held.as_ref(), ledger)
+        let path = self.path.as_deref().unwrap_or(Path::new(""));
+        of_another(path, held.as_ref(), ledger)?;
+        if self.is_file() && !self.demo {
+            self.rotated = RotatedRows::read(path, self.format, ledger);
+        }
+        // A file may hold nothing yet but windows without a position, such as skipped ones.
+        if let Some(rotated) = self.rotated.as_mut().filter(|_| self.newest.is_none()) {
+            self.known.take_over(KnownRows::read(take(&mut rotated.known), Some(rotated.newest.0)));
+        }
+        Ok(())
     }
 
     /// Returns the path of the file, if the sink is one.
@@ -278,8 +276,8 @@ impl Sink {
     /// keeps none.
     pub(crate) fn newest_position(&self) -> Option<i64> {
         let newest = self.newest.map(|(sequence, _)| sequence);
-        let follows = self.follows.as_ref().map(|(sequence, ..)| *sequence);
-        newest.or(follows).or(self.new.then_some(0)).filter(|_| self.is_file())
+        let rotated = self.rotated.as_ref().map(|rotated| rotated.newest.0);
+        newest.or(rotated).or(self.new.then_some(0)).filter(|_| self.is_file())
     }
 
     /// Switches to the file that has this path now, if it is another one: an operator who moves a file of
@@ -303,7 +301,7 @@ impl Sink {
             next.of_ledger(ledger)?;
         }
         self.settle().map_err(refuse)?;
-        next.known.take_over(std::mem::take(&mut self.known));
+        next.known.take_over(take(&mut self.known));
         *self = next;
         Ok(true)
     }

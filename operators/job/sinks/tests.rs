@@ -67,9 +67,9 @@ fn row(sequence: i64, status: ReleaseStatus, line: impl FnOnce(&str) -> String) 
 }
 
 fn cell(window: &str, key: &str, value: &str) -> String {
-    let key = serde_json::to_string(key).unwrap();
+    let (key, id) = (serde_json::to_string(key).unwrap(), Digest::of(window.as_bytes()));
     format!(
-        r#"{{"release":"by_path","window":{window},"key":{key},"value":{value},"interval":[-18,1.50],"confidence":0.9,"noise":{{"kind":"gaussian","scale":10.9}},"id":"5f","promise":"lifetime, a person, rho 0.01"}}"#
+        r#"{{"release":"by_path","window":{window},"key":{key},"value":{value},"interval":[-18,1.50],"confidence":0.9,"noise":{{"kind":"gaussian","scale":10.9}},"id":"{id}","promise":"lifetime, a person, rho 0.01"}}"#
     )
 }
 
@@ -259,6 +259,95 @@ fn a_new_file_goes_on_behind_the_ones_that_a_rotation_made_of_it() {
     let place = Place::new();
     fs::write(place.file("out.jsonl.1"), "no release\n").unwrap();
     assert_eq!(open(&place.file("out.jsonl"), ledger).newest_position(), Some(0));
+}
+
+/// Rows of a ledger as a file of this name has them.
+fn file_of(name: &str, ledger: &Digest, sequences: &[i64]) -> Vec<u8> {
+    let place = Place::new();
+    let mut sink = Sink::file(&place.file(name), false).unwrap();
+    sink.of_ledger(ledger).unwrap();
+    sequences.iter().for_each(|at| sink.put(&sealed(*at, &[("/", "1")])).unwrap());
+    sink.settle().unwrap();
+    fs::read(place.file(name)).unwrap()
+}
+
+// Refutes an older copy of the ledger that is taken for the newest one, since the newest rotated output was copied before an older
+// one, lies beside another job's, is torn or cut short, or beside the target of a link, or since the output was restored too.
+#[test]
+fn whatever_a_rotation_left_is_a_witness() {
+    let (ledger, other) = (Digest::of(b"ledger"), Digest::of(b"another"));
+    let now = std::time::SystemTime::now();
+    let write = |path: &Path, bytes: &[u8], age: u64| {
+        fs::write(path, bytes).unwrap();
+        let file = OpenOptions::new().append(true).open(path).unwrap();
+        file.set_modified(now - std::time::Duration::from_secs(age)).unwrap();
+    };
+    let shows = |path: &Path| {
+        let mut sink = Sink::file(path, false).unwrap();
+        sink.of_ledger(&ledger).unwrap();
+        let [own, checked] = [sink.witness().unwrap(), witness_in(path, &ledger).unwrap()].map(|witness| {
+            let newest = witness.newest.map(|(at, _)| at);
+            (newest, witness.unclosed.map(|window| window.id), witness.files)
+        });
+        assert_eq!(own, checked);
+        own
+    };
+    for name in NAMES {
+        let file = |sequences: &[i64]| file_of(name, &ledger, sequences);
+        // By their times the older one is the newer.
+        for [newest, older] in [[".1", ".2"], [".1", ".10"], ["-20261127", "-20261126"], [".1", ".bak"]] {
+            let place = Place::new();
+            let [newest, older] = [newest, older].map(|ending| place.file(&format!("{name}{ending}")));
+            write(&newest, &file(&[5, 7]), 20);
+            write(&older, &file(&[1, 3]), 10);
+            assert_eq!(shows(&place.file(name)), (Some(7), None, vec![newest]), "{name}");
+        }
+        // Those of another ledger say nothing of this one.
+        let place = Place::new();
+        let path = place.file(name);
+        let rotated = |at: usize| place.file(&format!("{name}.{at}"));
+        (1..4).for_each(|at| write(&rotated(at), &file_of(name, &other, &[9]), at as u64));
+        write(&rotated(4), &file(&[7]), 4);
+        assert_eq!(shows(&path), (Some(7), None, vec![rotated(4)]), "{name}");
+        // The output was restored with the ledger.
+        fs::write(&path, file(&[3])).unwrap();
+        assert_eq!(shows(&path), (Some(7), None, vec![path.clone(), rotated(4)]), "{name}");
+        fs::write(&path, file(&[9])).unwrap();
+        assert_eq!(shows(&path), (Some(9), None, vec![path.clone()]), "{name}");
+        // A packed file that lacks its end, and one whose last window is torn.
+        let place = Place::new();
+        let path = place.file(name);
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        packed.write_all(&file(&[5, 7])).unwrap();
+        let packed = packed.finish().unwrap();
+        let gz = place.file(&format!("{name}.1.gz"));
+        fs::write(&gz, &packed[..packed.len() - 4]).unwrap();
+        assert_eq!(shows(&path), (Some(7), None, vec![gz.clone()]), "{name}");
+        assert_eq!(published(&gz).unwrap().len(), 2, "{name}");
+        let whole = file(&[5, 7]);
+        let closing = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+        let seven = sealed(7, &[("/", "1")]);
+        let line: serde_json::Value = serde_json::from_str(seven.line().lines().next().unwrap()).unwrap();
+        let unclosed = Some(Digest::parse(line["id"].as_str().unwrap()));
+        assert_ne!(unclosed, Some(None));
+        for torn in [&whole[..whole.len() - 10], &whole[..closing], &whole[..closing - 1]] {
+            fs::remove_file(&gz).ok();
+            let plain = place.file(&format!("{name}.1"));
+            fs::write(&plain, torn).unwrap();
+            assert_eq!(shows(&path), (Some(5), unclosed, vec![plain.clone()]), "{name}");
+            fs::remove_file(&plain).unwrap();
+            // A line that lacks its line end alone was read by others.
+            fs::write(&path, torn).unwrap();
+            assert_eq!(shows(&path), (Some(5), unclosed, vec![path.clone()]), "{name}");
+            fs::remove_file(&path).unwrap();
+        }
+        // Beside the target of a link.
+        fs::create_dir(place.file("target")).unwrap();
+        std::os::unix::fs::symlink(place.file(&format!("target/{name}")), &path).unwrap();
+        let beside = place.file(&format!("target/{name}.1"));
+        fs::write(&beside, file(&[7])).unwrap();
+        assert_eq!(shows(&path), (Some(7), None, vec![beside]), "{name}");
+    }
 }
 
 #[test]
