@@ -387,6 +387,13 @@ fn windows_within_an_hour_that_the_clocks_repeat_are_skipped() {
         assert!(hours.iter().all(|line| line["value"] == 6), "{format}: {hours:?}");
         // What is in order of time is in no order of its local times.
         scene.write("job.toml", scene.read("job.toml").replace("late = \"500ms\"", "order = \"sorted\""));
+        let planned = scene.done(&["plan", "job.toml"]).out;
+        let planned = planned.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            planned.contains("New_York are set back, next from 2026-11-01T05:00:00Z"),
+            is_local,
+            "{planned}"
+        );
         let ordered = scene.run(&["replay", "job.toml", "--demo", "--out", "demo.jsonl"]);
         assert_eq!(ordered.code, Some(if is_local { 65 } else { 0 }), "{}", ordered.err);
         assert_eq!(

@@ -8,7 +8,7 @@
 use super::{Plan, PlannedKeys};
 use crate::accounting::PrivacyCost;
 use crate::dataflow::Schedule;
-use crate::job::config::{BudgetShare, Job, PriceSpec, ReleaseSpec};
+use crate::job::config::{BudgetShare, Job, PriceSpec, RecordOrder, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 use crate::mechanisms::Ranks;
 use crate::time::{in_utc, known, repeated_times_after};
@@ -128,14 +128,18 @@ fn repeated_times(job: &Job, offers: &[ReleasePlan]) -> Option<String> {
     let is_divided = |schedule: &Schedule| {
         schedule.window(schedule.first_ending_after(start)).is_some_and(|window| window.end() < end)
     };
+    let (zone, next) = (zone.name(), format!("next from {} to {}", in_utc(start), in_utc(end)));
+    if job.source.order == RecordOrder::Sorted {
+        return Some(format!(
+            "source.order: lines in order of time are in no order of times without their offset where the clocks of {zone} are set \
+             back, {next}: that ends a run (65); give times with their offset, or leave out order"
+        ));
+    }
     let divided = offers.iter().find(|offer| is_divided(&offer.schedule))?;
     Some(format!(
         "source.time: a time without its offset is ambiguous where the clocks of {} are set back: each window of {} that begins or \
-         ends in between, next from {} to {}, is skipped; give times with their offset, or windows of whole days",
-        zone.name(),
-        divided.name,
-        in_utc(start),
-        in_utc(end)
+         ends in between, {next}, is skipped; give times with their offset, or windows of whole days",
+        zone, divided.name,
     ))
 }
 

@@ -57,6 +57,11 @@ impl Maker {
         }
     }
 
+    /// Returns true for a time that may be meant an hour later, as the clocks of its zone are set back: it is late where that is not.
+    pub(super) fn is_repeated(&self, time: Time) -> bool {
+        self.local.is_some() && self.times.as_ref().is_some_and(|times| times.is_repeated(time))
+    }
+
     /// Appends the record of a line, unless it is bad or left out.
     #[inline]
     pub(super) fn record<P: PersonIdentity, I: PersonIdentity>(

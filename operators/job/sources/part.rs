@@ -414,7 +414,8 @@ impl ChunkReader<'_> {
             }
             let time = said;
             self.counts.records += 1;
-            self.counts.late += u64::from(time.is_some_and(|time| self.late.contains(&time)));
+            let is_late = |time: Time| self.late.contains(&time) && !self.reader.maker.is_repeated(time);
+            self.counts.late += u64::from(time.is_some_and(is_late));
             *self.latest = time.unwrap_or(Time::MAX).max(*self.latest);
             if let Some(time) = time {
                 self.survey.record_time(time);

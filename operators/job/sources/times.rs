@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::number::steps;
 use crate::invalid::Invalid;
 use crate::job::config::TimeFormat;
-use crate::time::{LIMIT, Time, Zone, known};
+use crate::time::{LIMIT, Time, Zone, divides_repeated_times, known};
 
 /// Reads the times of one source. It caches the last text: consecutive lines of a log often have the same.
 #[derive(Clone)]
@@ -22,6 +22,11 @@ impl Times {
     pub(super) fn new(format: &TimeFormat, zone: &Zone) -> Result<Times, Invalid> {
         let (_, zone) = known(zone.name())?;
         Ok(Times { format: format.clone(), zone, last: Vec::new(), time: None })
+    }
+
+    /// Returns true for a time whose local text occurs twice.
+    pub(super) fn is_repeated(&self, time: Time) -> bool {
+        divides_repeated_times(&self.zone, time.saturating_add(1))
     }
 
     /// The time in microseconds, rounded down; `None` for a text that is no time, and for one further than
