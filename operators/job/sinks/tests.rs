@@ -300,6 +300,7 @@ fn whatever_a_rotation_left_is_a_witness() {
             let [newest, older] = [newest, older].map(|ending| place.file(&format!("{name}{ending}")));
             write(&newest, &file(&[5, 7]), 20);
             write(&older, &file(&[1, 3]), 10);
+            [3, 4].map(|at| write(&place.file(&format!("{name}.{at}")), &file(&[1]), 5));
             assert_eq!(shows(&place.file(name)), (Some(7), None, vec![newest]), "{name}");
         }
         // Those of another ledger say nothing of this one.
