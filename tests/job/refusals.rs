@@ -52,6 +52,13 @@ fn bad_lines(scene: &Scene, lines: usize) {
     scene.write("visits.csv", records(2) + &bad + &line("eve", FROM, "b"));
 }
 
+/// Appends unreadable lines to one of two files.
+fn bad_lines_beside_others(scene: &Scene) {
+    bad_lines(scene, 3);
+    change(scene, "visits.csv", "visits*.csv");
+    scene.write("visits-of-others.csv", HEADER.to_owned() + &line("eve", FROM + 7, "b"));
+}
+
 /// Cuts a packed file to its first half, and reads that.
 fn halve(scene: &Scene, name: &str, packed: &[u8]) {
     scene.write(name, &packed[..packed.len() / 2]);
@@ -85,22 +92,14 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "one bad line too many among several files",
-        prepare: |scene| {
-            bad_lines(scene, 3);
-            change(scene, "visits.csv", "visits*.csv");
-            scene.write("visits-of-others.csv", HEADER.to_owned() + &line("eve", FROM + 7, "b"));
-        },
+        prepare: bad_lines_beside_others,
         arguments: &["replay", "job.toml"],
         code: 65,
         says: &["visits*.csv: ", "the last of them is in visits.csv;", "bad.lines"],
     },
     Case {
         name: "one bad line too many among several files, live",
-        prepare: |scene| {
-            bad_lines(scene, 3);
-            change(scene, "visits.csv", "visits*.csv");
-            scene.write("visits-of-others.csv", HEADER.to_owned() + &line("eve", FROM + 7, "b"));
-        },
+        prepare: bad_lines_beside_others,
         arguments: &["run", "job.toml"],
         code: 65,
         says: &["visits*.csv: ", "the last of them is in visits.csv;", "bad.lines"],

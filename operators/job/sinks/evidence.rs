@@ -6,14 +6,14 @@ use std::io;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::existing_rows::{HeldRows, LineKind, ReleaseReader, RotatedRows, Unclosed, opened};
-use super::{OutputKind, SinkFormat, table, unopened};
+use super::existing_rows::{HeldRows, LineKind, ReleaseReader, Unclosed, id_in};
+use super::rotated_rows::{RotatedRows, opened};
+use super::{OutputKind, SinkFormat, unopened};
 use crate::accounting::Interval;
 use crate::canonical::Digest;
 use crate::job::paths::resolve_symlinks;
 use crate::ledger::place::could_be_made;
 use crate::ledger::{LedgerError, Name, Published};
-use crate::release_line::{ReleaseLine, Says};
 use crate::time::moment;
 
 /// Reads the rows that a file of releases holds, as lines of JSON or, if its name ends in `.csv`, as a table; one
@@ -149,17 +149,5 @@ impl Unclosed {
             id: id_in(&self.line, self.format),
             ledger: None,
         })
-    }
-}
-
-/// Returns the id of the release in a cell.
-pub(super) fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
-    let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
-    match format {
-        SinkFormat::Json => match ReleaseLine::read(text)?.says {
-            Says::Cell(cell) => Digest::parse(&cell.id),
-            _ => None,
-        },
-        SinkFormat::Csv => Digest::parse(table::fields(text)?.get(table::ID)?),
     }
 }

@@ -9,18 +9,14 @@
 //! read again for each start. A line end of a table may lie between quotes: its end is read as if the place
 //! where it begins lay between quotes, and as if it did not, and counts if one of the two gives whole rows.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::{self, File};
+use std::collections::HashSet;
+use std::fs::File;
 use std::io;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::evidence::id_in;
 use super::{SinkFormat, table, unopened};
 use crate::canonical::{Canonical, Digest};
-use crate::job::paths::resolve_symlinks;
-use crate::job::rotation::{RotationName, siblings_of};
-use crate::job::sources::bytes::{Packing, unpacked};
 use crate::ledger::LedgerError;
 use crate::release_line::{ReleaseLine, Says};
 
@@ -288,86 +284,15 @@ impl HeldRows {
     }
 }
 
-/// The newest rows of a ledger in a file that a rotation has made of an output.
-#[derive(Debug)]
-pub(super) struct RotatedRows {
-    pub(super) path: PathBuf,
-    /// The position and the chain of the newest row.
-    pub(super) newest: (i64, Digest),
-    /// The names of the rows.
-    pub(super) known: HashSet<Digest>,
-    /// The last window, if the line that closes it is torn.
-    pub(super) unclosed: Option<Unclosed>,
-}
-
-/// The number of files with rows of the ledger that are read in each order of the rotated files: those that were written last,
-/// and of each kind of rotated names the last ones. A copy has another time, and names may be given by hand.
-const READ: usize = 2;
-
-impl RotatedRows {
-    /// Reads the newest rows of this ledger in the files that a rotation has made of an output, or of the file that it links to.
-    pub(super) fn read(path: &Path, format: SinkFormat, ledger: &Digest) -> Option<RotatedRows> {
-        let end = resolve_symlinks(path);
-        let outputs: BTreeSet<&Path> = [path, &end].into();
-        let (mut by_time, mut by_name) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
-        for (output, path) in
-            outputs.iter().flat_map(|at| siblings_of(at).into_iter().map(move |path| (at, path)))
-        {
-            let written = fs::metadata(&path).and_then(|facts| facts.modified()).ok();
-            if let Some(name) = RotationName::of(output, &path) {
-                by_name.entry(name.shape().to_owned()).or_default().push((name.place(), path.clone()));
-            }
-            by_time.push((written, path));
-        }
-        by_time.sort();
-        by_name.values_mut().for_each(|files| files.sort());
-        let by_name = by_name.into_values().map(|files| files.into_iter().map(|(_, path)| path).collect());
-        let by_time = by_time.into_iter().map(|(_, path)| path).collect();
-        let mut read: BTreeMap<PathBuf, Option<RotatedRows>> = BTreeMap::new();
-        for files in [by_time].into_iter().chain(by_name) {
-            let files: Vec<PathBuf> = files;
-            let mut found = 0;
-            for path in files.into_iter().rev() {
-                let rows = read.entry(path).or_insert_with_key(|path| RotatedRows::of(path, format, ledger));
-                found += usize::from(rows.is_some());
-                if found == READ {
-                    break;
-                }
-            }
-        }
-        read.into_values().flatten().max_by_key(|rows| rows.newest)
-    }
-
-    /// The rows of one file; `None` if it holds none of this ledger.
-    fn of(path: &Path, format: SinkFormat, ledger: &Digest) -> Option<RotatedRows> {
-        let held = if Packing::of(path) == Packing::Plain {
-            HeldRows::read_end(&File::open(path).ok()?, format, false, path)
-        } else {
-            HeldRows::read(BufReader::new(opened(path).ok()?), format, false, path)
-        };
-        let held = held.ok().filter(|held| held.ledger == Some(*ledger))?;
-        let HeldRows { newest, known, unclosed, .. } = held;
-        Some(RotatedRows { path: path.to_owned(), newest: newest?, known, unclosed })
-    }
-}
-
-/// Opens a file of releases, packed or not. A packed file that is cut short is read as far as it goes.
-pub(super) fn opened(path: &Path) -> io::Result<Box<dyn Read>> {
-    if Packing::of(path) == Packing::Plain {
-        return Ok(Box::new(File::open(path)?));
-    }
-    Ok(Box::new(UpToFault(unpacked(path)?)))
-}
-
-/// A reader that ends where the one within it fails.
-struct UpToFault<R>(R);
-
-impl<R: Read> Read for UpToFault<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        match self.0.read(bytes) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => Ok(0),
-            read => read,
-        }
+/// Returns the id of the release in a cell.
+pub(super) fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
+    let text = std::str::from_utf8(line).ok()?.trim_ascii_end();
+    match format {
+        SinkFormat::Json => match ReleaseLine::read(text)?.says {
+            Says::Cell(cell) => Digest::parse(&cell.id),
+            _ => None,
+        },
+        SinkFormat::Csv => Digest::parse(table::fields(text)?.get(table::ID)?),
     }
 }
 

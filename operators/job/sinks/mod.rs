@@ -18,6 +18,7 @@
 mod evidence;
 mod existing_rows;
 mod known_rows;
+mod rotated_rows;
 mod table;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -31,8 +32,9 @@ use std::path::{Path, PathBuf};
 use evidence::of_another;
 pub(crate) use evidence::{Witness, witness_in};
 pub use evidence::{is_of_releases, published};
-use existing_rows::{HeldRows, RotatedRows, Unclosed};
+use existing_rows::{HeldRows, Unclosed};
 use known_rows::KnownRows;
+use rotated_rows::RotatedRows;
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::canonical::Digest;

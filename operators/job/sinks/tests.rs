@@ -295,12 +295,14 @@ fn whatever_a_rotation_left_is_a_witness() {
     for name in NAMES {
         let file = |sequences: &[i64]| file_of(name, &ledger, sequences);
         // By their times the older one is the newer.
-        for [newest, older] in [[".1", ".2"], [".1", ".10"], ["-20261127", "-20261126"], [".1", ".bak"]] {
+        for [newest, older] in
+            [[".9", ".1"], [".1", ".2"], [".1", ".10"], ["-20261127", "-20261126"], [".1", ".bak"]]
+        {
             let place = Place::new();
             let [newest, older] = [newest, older].map(|ending| place.file(&format!("{name}{ending}")));
             write(&newest, &file(&[5, 7]), 20);
             write(&older, &file(&[1, 3]), 10);
-            [3, 4].map(|at| write(&place.file(&format!("{name}.{at}")), &file(&[1]), 5));
+            (3..5).for_each(|at| write(&place.file(&format!("{name}.{at}")), &file(&[1]), 5));
             assert_eq!(shows(&place.file(name)), (Some(7), None, vec![newest]), "{name}");
         }
         // Those of another ledger say nothing of this one.
