@@ -81,6 +81,7 @@ mod release_group;
 pub(crate) mod release_plan;
 mod rotation;
 mod run;
+mod siblings;
 mod sinks;
 mod sources;
 mod statistics;

@@ -1,7 +1,6 @@
 //! The names that a rotation gives to a log or an output, and the order in which it gave them.
 
 use std::cmp::{Ordering, Reverse};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The endings of packed files.
@@ -118,22 +117,6 @@ const SEPARATORS: [char; 4] = ['.', '-', '_', '~'];
 /// The name of a file without the ending of a packed one.
 fn unpacked(name: &str) -> &str {
     PACKED.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
-}
-
-/// The paths in the directory of a path, this one among them; none where it cannot be listed.
-pub(super) fn paths_beside(path: &Path) -> impl Iterator<Item = PathBuf> {
-    // A path without a directory lies in the current one.
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let entries = fs::read_dir(directory.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
-    entries.map(|entry| path.with_file_name(entry.file_name()))
-}
-
-/// The files beside a path that have a name that a rotation makes of it.
-pub(super) fn siblings_of(path: &Path) -> Vec<PathBuf> {
-    let mut siblings: Vec<PathBuf> =
-        paths_beside(path).filter(|sibling| is_rotated(path, sibling) && sibling.is_file()).collect();
-    siblings.sort();
-    siblings
 }
 
 /// The logs of which rotation gives this name, whether they are there or not.

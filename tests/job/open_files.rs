@@ -34,7 +34,7 @@ fn counted(scene: &Scene) -> i64 {
 // closed a log that was rotated, to a name of the path or to none of its own.
 #[test]
 fn more_logs_than_files_that_may_be_open_are_read() {
-    let logs = size(300, 600);
+    let logs = size(300, 1_500);
     for (path, files) in [("log/*.log", 128), ("log", 64)] {
         let scene = Scene::new("open-files");
         fs::create_dir(scene.at("log")).unwrap();

@@ -10,7 +10,8 @@ use super::SinkFormat;
 use super::existing_rows::{HeldRows, Unclosed};
 use crate::canonical::Digest;
 use crate::job::paths::resolve_symlinks;
-use crate::job::rotation::{RotationName, siblings_of};
+use crate::job::rotation::RotationName;
+use crate::job::siblings::siblings_of;
 use crate::job::sources::bytes::{Packing, unpacked};
 
 /// The newest rows of a ledger in a file that a rotation has made of an output.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use super::content::{Comparison, Content, is_torn, prefix};
 use super::file::{FileId, FoundFile};
-use super::files::{FollowedPath, name_within, present};
+use super::files::{FollowedPath, is_named_by, name_within};
 use super::position::{FileNode, changed};
 use super::resume::Reference;
-use crate::dataflow::SourceError;
-use crate::job::rotation::{RotationName, logs_of, name_of, siblings_of};
+use crate::job::rotation::{RotationName, logs_of, name_of};
+use crate::job::siblings::siblings_of;
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::pattern::{FilePattern, entries};
@@ -65,7 +65,7 @@ impl FollowedPath<'_> {
         let known = place.as_ref().and_then(|place| RotationName::of(log, place));
         let since = newest.map(|newest| newest.changed).into_iter().chain(seen).min().unwrap_or(0);
         let (mut later, mut doubts) = (Vec::new(), Vec::new());
-        for (path, facts) in self.unread(siblings_of(log))? {
+        for (path, facts) in self.unread(siblings_of(log)) {
             let Some(name) = RotationName::of(log, &path).filter(|_| place.as_ref() != Some(&path)) else {
                 continue;
             };
@@ -122,7 +122,7 @@ impl FollowedPath<'_> {
                 (name, changed(&facts), path, id)
             })
         };
-        let files = self.unread(siblings_of(log))?.into_iter().filter_map(within).collect();
+        let files = self.unread(siblings_of(log)).into_iter().filter_map(within).collect();
         let mut doubts = Vec::new();
         self.read_between(log, in_order(files), &mut doubts, reader)?;
         Ok(doubts)
@@ -152,7 +152,7 @@ impl FollowedPath<'_> {
         let mut of_log: BTreeMap<PathBuf, Vec<(PathBuf, FileId)>> = BTreeMap::new();
         for directory in pattern.directories()?.found {
             let paths = entries(&directory)?.into_iter().map(|(name, _)| pattern.path(&directory, &name));
-            for (path, facts) in self.unread(paths.collect())? {
+            for (path, facts) in self.unread(paths.collect()) {
                 if changed(&facts) < seen || pattern.has_name(&path) {
                     continue;
                 }
@@ -184,17 +184,17 @@ impl FollowedPath<'_> {
 
     /// Returns the files of these that no position has and that the path does not name; not those that are the packed
     /// half of a pair.
-    pub(super) fn unread(&self, mut paths: Vec<PathBuf>) -> Result<Vec<(PathBuf, Metadata)>, SourceError> {
-        let there: BTreeSet<PathBuf> = present(self.path)?.into_iter().collect();
+    pub(super) fn unread(&self, mut paths: Vec<PathBuf>) -> Vec<(PathBuf, Metadata)> {
+        let is_named = |path: &Path| is_named_by(self.path, path);
         paths.sort();
         let all: BTreeSet<&PathBuf> = paths.iter().collect();
         let is_half = |path: &Path| {
             Packing::of(path) != Packing::Plain && {
                 let plain = path.with_extension("");
-                all.contains(&plain) || there.contains(&plain)
+                all.contains(&plain) || is_named(&plain) && plain.is_file()
             }
         };
-        let left = paths.iter().filter(|path| !there.contains(*path) && !is_half(path));
+        let left = paths.iter().filter(|path| !is_named(path) && !is_half(path));
         let with_facts = left.filter_map(|path| {
             // It was renamed or removed since.
             let facts = fs::metadata(path).ok()?;
@@ -205,7 +205,7 @@ impl FollowedPath<'_> {
             let is_new = facts.is_file() && may_have && !self.has(id) && !self.has_passed(id);
             is_new.then(|| (path.clone(), facts))
         });
-        Ok(with_facts.collect())
+        with_facts.collect()
     }
 
     pub(super) fn has(&self, id: FileId) -> bool {

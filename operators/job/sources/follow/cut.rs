@@ -17,7 +17,8 @@ use super::position::{FileNode, changed};
 use super::resume::Reference;
 use super::within::names_changed;
 use crate::dataflow::SourceError;
-use crate::job::rotation::{RotationName, siblings_of};
+use crate::job::rotation::RotationName;
+use crate::job::siblings::siblings_of;
 use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::reader::{ReadStop, unreadable};
@@ -46,8 +47,7 @@ impl FollowedPath<'_> {
             if !names_changed(&log, self.last_look()) {
                 continue;
             }
-            let is_cut =
-                self.steadily(std::slice::from_ref(&log), |files| Ok(files.begins_anew(&name, &log)))?;
+            let is_cut = self.steadily_beside(&log, |files| Ok(files.begins_anew(&name, &log)))?;
             if let Some(file) = self.known.get_mut(&name) {
                 file.is_cut = is_cut;
             }
@@ -123,7 +123,7 @@ impl FollowedPath<'_> {
         // It may have been cut several times.
         if let Some(copy) = copy {
             let read = |files: &mut Self| files.between(&log, Some(&copy), None, (dealer, progress));
-            let doubts = self.steadily(std::slice::from_ref(&log), read)?;
+            let doubts = self.steadily_beside(&log, read)?;
             self.lost.extend(doubts);
         }
         // It was renamed as well, and may have been packed and read under that name.

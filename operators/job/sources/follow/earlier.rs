@@ -13,7 +13,8 @@ use super::files::FollowedPath;
 use super::position::{changed, read_gap};
 use crate::dataflow::SourceError;
 use crate::gate::Positions;
-use crate::job::rotation::{RotationName, RotationPlace, paths_beside, rotated_logs};
+use crate::job::rotation::{RotationName, RotationPlace, rotated_logs};
+use crate::job::siblings::paths_beside;
 use crate::job::sources::dealer::{Dealer, DealerMessage};
 use crate::job::sources::reader::{ReadStop, unreadable};
 use crate::time::{LIMIT, Time};
@@ -40,7 +41,7 @@ impl FollowedPath<'_> {
         let of_directories: BTreeMap<_, &PathBuf> = logs.iter().map(|log| (log.parent(), log)).collect();
         let beside = of_directories.into_values().flat_map(|log| paths_beside(log));
         let mut latest: Option<(Time, PathBuf)> = None;
-        for (path, facts) in self.unread(beside.collect())? {
+        for (path, facts) in self.unread(beside.collect()) {
             let (id, change) = (FileId::of(&facts), changed(&facts));
             let mut of: Vec<PathBuf> = rotated_logs(&path).filter(|log| logs.contains(log)).collect();
             if of.is_empty() || ids.contains(&id) {

@@ -17,7 +17,7 @@ use super::files::{FollowedPath, is_named_by};
 use super::position::FileNode;
 use super::resume::Reference;
 use super::within::less_a_tick;
-use crate::job::rotation::siblings_of;
+use crate::job::siblings::siblings_of;
 use crate::job::sources::bytes::Packing;
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::reader::ReadStop;
@@ -66,7 +66,7 @@ impl FollowedPath<'_> {
         // No file of the log is known that tells where they begin.
         for (log, since) in std::mem::take(&mut self.unopened) {
             let read = |files: &mut Self| files.read_changed_since(&log, since, (dealer, progress));
-            let doubts = self.steadily(std::slice::from_ref(&log), read)?;
+            let doubts = self.steadily_beside(&log, read)?;
             doubts.iter().for_each(|why| self.gap(why));
         }
         for why in self.read_behind_empty(dealer, progress)? {
@@ -81,7 +81,7 @@ impl FollowedPath<'_> {
                     // What came after it is known by its time alone.
                     let since = self.last_look();
                     let read = |files: &mut Self| files.read_changed_since(&log, since, (dealer, progress));
-                    let doubts = self.steadily(std::slice::from_ref(&log), read)?;
+                    let doubts = self.steadily_beside(&log, read)?;
                     doubts.iter().for_each(|why| self.gap(why));
                 }
                 if unseen > LONG && !is_settled {
@@ -95,7 +95,7 @@ impl FollowedPath<'_> {
                 continue;
             };
             let read = |files: &mut Self| files.between(&log, Some(&newest), None, (dealer, progress));
-            let doubts = self.steadily(std::slice::from_ref(&log), read)?;
+            let doubts = self.steadily_beside(&log, read)?;
             doubts.iter().for_each(|why| self.gap(why));
         }
         Ok(())
@@ -132,7 +132,7 @@ impl FollowedPath<'_> {
             }
             let read =
                 |files: &mut Self| files.read_changed_since(&log, less_a_tick(since), (dealer, progress));
-            doubts.extend(self.steadily(std::slice::from_ref(&log), read)?);
+            doubts.extend(self.steadily_beside(&log, read)?);
             if let Some(file) = self.known.get_mut(&name) {
                 file.untouched_at = self.listed_at;
             }

@@ -29,6 +29,7 @@ mod passed;
 mod position;
 mod resume;
 mod spooled;
+mod steady;
 mod stream;
 mod watch;
 mod within;

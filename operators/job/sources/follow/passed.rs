@@ -11,7 +11,8 @@ use super::file::{FileId, FoundFile};
 use super::files::FollowedPath;
 use super::found::found;
 use super::position::{FileNode, FilePosition, ReachedMark};
-use crate::job::rotation::{RotationName, rotated_logs, siblings_of};
+use crate::job::rotation::{RotationName, rotated_logs};
+use crate::job::siblings::siblings_of;
 use crate::job::sources::bytes;
 use crate::job::sources::dealer::Progress;
 

@@ -10,8 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::content::Content;
 use super::file::{FileId, FollowedFile};
@@ -23,7 +22,7 @@ use super::position::{
 };
 use crate::dataflow::SourceError;
 use crate::gate::Positions;
-use crate::job::rotation::siblings_of;
+use crate::job::siblings::siblings_of;
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::milestones::joined;
@@ -83,10 +82,6 @@ struct SearchedFile {
     outcome: Search,
     found: Option<(Found, ReaderText)>,
 }
-
-/// The number of times, and the time between two, for which names are read again that a rotation changes.
-const ATTEMPTS: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(20);
 
 impl FollowedPath<'_> {
     /// Goes on where a former run was.
@@ -254,7 +249,7 @@ impl FollowedPath<'_> {
                 (false, Some(since)) => files.read_changed_since(path, since, (dealer, progress)),
                 (false, None) => files.between(path, newest, seen, (dealer, progress)),
             };
-            doubts.extend(self.steadily(std::slice::from_ref(path), read)?);
+            doubts.extend(self.steadily_beside(path, read)?);
         }
         if let Some(seen) = seen {
             let logs = logs.into_keys().collect();
@@ -296,35 +291,6 @@ impl FollowedPath<'_> {
                 (file.is_log, file.is_listed) = (true, false);
             }
         }
-    }
-
-    /// Repeats what the names of files decide until none of them has changed meanwhile: while a log is rotated, a file
-    /// may be found under no name, or under another file's.
-    pub(super) fn steadily<T>(
-        &mut self,
-        logs: &[PathBuf],
-        mut attempt: impl FnMut(&mut Self) -> Result<T, ReadStop>,
-    ) -> Result<T, ReadStop> {
-        let mut left = ATTEMPTS;
-        loop {
-            let names = self.names(logs)?;
-            let outcome = attempt(self);
-            left -= 1;
-            if left == 0 || matches!(outcome, Err(ReadStop::Over)) || self.names(logs)? == names {
-                return outcome;
-            }
-            thread::sleep(PAUSE);
-        }
-    }
-
-    /// Returns the files that have a name of these logs, of the path, or one that a rotation gives them.
-    fn names(&self, logs: &[PathBuf]) -> Result<BTreeMap<PathBuf, FileId>, SourceError> {
-        let rotated = logs.iter().flat_map(|log| siblings_of(log));
-        let paths = present(self.path)?.into_iter().chain(logs.iter().cloned()).chain(rotated);
-        // It may be gone already.
-        Ok(paths
-            .filter_map(|path| fs::metadata(&path).ok().map(|facts| (path, FileId::of(&facts))))
-            .collect())
     }
 
     /// Searches for the files of positions, and opens them.

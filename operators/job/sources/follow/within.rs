@@ -14,7 +14,7 @@ use super::file::FileId;
 use super::files::{FollowedPath, is_named_by, present};
 use super::position::{FileNode, changed, nanoseconds};
 use crate::dataflow::SourceError;
-use crate::job::rotation::siblings_of;
+use crate::job::siblings::siblings_of;
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::reader::ReadStop;
 
@@ -83,7 +83,7 @@ impl FollowedPath<'_> {
         let is_waited_for =
             first_read.is_none() && named.into_iter().any(|path| self.may_be_within(&path, times));
         let read = |files: &mut Self| files.read_changed_within(&log, times, (dealer, progress));
-        let doubts = self.steadily(std::slice::from_ref(&log), read)?;
+        let doubts = self.steadily_beside(&log, read)?;
         self.lost.extend(doubts);
         Ok(!is_waited_for)
     }
