@@ -28,6 +28,8 @@ pub(super) enum Likeness {
     Empty,
     /// It holds what another one holds, and nothing else.
     Copy,
+    /// It holds what the log itself begins with, and no file that was read.
+    CopyOfLog,
     /// It begins as another one does, and may be its copy.
     Doubt,
 }
@@ -83,8 +85,13 @@ impl FollowedPath<'_> {
                 continue;
             }
             if order.is_none() && !is_like {
-                if matches!(self.likeness(log, &path).map_err(lost)?, Likeness::Copy | Likeness::Empty) {
-                    continue;
+                match self.likeness(log, &path).map_err(lost)? {
+                    Likeness::Copy | Likeness::Empty => continue,
+                    Likeness::CopyOfLog => {
+                        self.awaited.insert(FileId::of(&facts), log.to_owned());
+                        continue;
+                    }
+                    Likeness::Doubt | Likeness::None => {}
                 }
                 doubts.push(format!(
                     "{}: whether it was rotated before or after what was read cannot be told from its name",
@@ -235,7 +242,7 @@ impl FollowedPath<'_> {
         let is_long = beginning.is_strong();
         let mut found = Likeness::None;
         if log.exists() && Content::begins(path, log)? {
-            found = if is_long { Likeness::Copy } else { Likeness::Doubt };
+            found = if is_long { Likeness::CopyOfLog } else { Likeness::Doubt };
         }
         let done = self.done.iter().map(|done| &done.file);
         for file in self.known.values().chain(done).filter(|file| file.has_lines) {
@@ -304,6 +311,10 @@ impl FollowedPath<'_> {
             }
             match likeness {
                 Likeness::Copy => continue,
+                Likeness::CopyOfLog => {
+                    self.awaited.insert(id, log.to_owned());
+                    continue;
+                }
                 Likeness::Doubt => {
                     doubts.push(format!(
                         "{}: it begins with the same lines as another file, and may be its copy or hold lines that no \

@@ -55,7 +55,7 @@ impl FollowedPath<'_> {
             let at = Time::try_from(last.as_nanos().div_ceil(1_000)).unwrap_or(LIMIT);
             let at = at.min(now.saturating_add(passed));
             if let Some(log) = of.first().filter(|_| self.survey.begins_by(at))
-                && !self.is_copy_of_log(log, &path)?
+                && !self.is_copy_of_log(log, &path, id)?
             {
                 latest = latest.max(Some((at, path)));
             }
@@ -72,10 +72,13 @@ impl FollowedPath<'_> {
         Ok(())
     }
 
-    fn is_copy_of_log(&self, log: &Path, path: &Path) -> Result<bool, SourceError> {
+    fn is_copy_of_log(&mut self, log: &Path, path: &Path, id: FileId) -> Result<bool, SourceError> {
         let likeness = self.likeness(log, path);
         let likeness = likeness.map_err(|error| unreadable(&path.display().to_string(), &error))?;
-        Ok(matches!(likeness, Likeness::Copy | Likeness::Empty))
+        if likeness == Likeness::CopyOfLog {
+            self.awaited.insert(id, log.to_owned());
+        }
+        Ok(matches!(likeness, Likeness::Copy | Likeness::CopyOfLog | Likeness::Empty))
     }
 }
 

@@ -64,6 +64,8 @@ pub(in crate::job::sources) struct FollowedPath<'a> {
     pub(super) opened: usize,
     /// The files that hold nothing but what was read, with their length at that time.
     pub(super) copies: BTreeMap<FileId, u64>,
+    /// The copies that have the beginning of a log which is not read yet, with that log.
+    pub(super) awaited: BTreeMap<FileId, PathBuf>,
     /// The copies that have the beginning of what was read.
     pub(super) passed: VecDeque<PassedCopy>,
     /// The copies of the former report.
@@ -146,6 +148,7 @@ impl<'a> FollowedPath<'a> {
             most_open: most_open(),
             opened: 0,
             copies: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             passed: VecDeque::new(),
             reported_passed: BTreeMap::new(),
             listed: BTreeMap::new(),
@@ -235,9 +238,11 @@ impl<'a> FollowedPath<'a> {
             // It comes after what was cut from it, under another name.
             return Ok(false);
         }
+        self.read_awaited(name, dealer, progress)?;
         let is_open = |files: &Self| files.known.get(name).is_some_and(FollowedFile::is_open);
         let was_open = is_open(self);
         let complete = self.read_on(name, until, dealer, progress)?;
+        self.read_awaited(name, dealer, progress)?;
         self.read_before_first(name, dealer, progress)?;
         if !was_open && is_open(self) {
             self.count_opened(1);

@@ -8,6 +8,7 @@
 //! Files rotate while they are read ([`files`]), and are told apart by their content ([`content`]).
 
 mod agree;
+mod awaited;
 mod between;
 mod content;
 mod copies;
