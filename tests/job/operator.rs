@@ -230,6 +230,15 @@ impl Operator<'_, '_> {
     }
 }
 
+/// Ends the writer of a scene when it is dropped.
+struct Over<'o>(&'o AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The acts of an operator, and the windows that they leave; returns their number, and that of the skipped ones.
 fn operate(number: usize, style: Style, stalls: bool) -> (usize, usize) {
     let scene = Scene::new("operator");
@@ -252,6 +261,8 @@ fn operate(number: usize, style: Style, stalls: bool) -> (usize, usize) {
     };
     let (log, is_over) = (Mutex::new(log), AtomicBool::new(false));
     thread::scope(|scope| {
+        // If the operator panics, the writer ends too.
+        let over = Over(&is_over);
         let writer = scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 log.lock().unwrap().write();
@@ -266,7 +277,7 @@ fn operate(number: usize, style: Style, stalls: bool) -> (usize, usize) {
             thread::sleep(Duration::from_millis(200 + operator.chance.below(1_500) as u64));
             operator.act();
         }
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         writer.join().unwrap();
     });
     let Log { written, unsure, .. } = log.into_inner().unwrap();

@@ -15,7 +15,7 @@ use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe, follo
 use super::identity::PersonIdentity;
 use super::line_reader::LineCheck;
 use super::lines::{Combined, CsvColumns, LineFormat, WantedNames};
-use super::listing::{is_in_rotation, once_each, packed_twice, some_files};
+use super::listing::{is_in_rotation, is_stream, once_each, packed_twice, some_files};
 use super::maker::Made;
 use super::maker::Maker;
 use super::milestones::Milestones;
@@ -228,7 +228,7 @@ pub(super) fn open_in(
         return finish(RecordSource::OtherProcess, progress);
     }
     // A pipe has a name as a file has, and gives each of its bytes once.
-    let stream = files.iter().any(|file| !file.is_file());
+    let stream = files.iter().any(|file| is_stream(file));
     if stream && crew.processes > 1 {
         let why = "no regular file, of which each process would read other parts; \
                    give a file that all processes can read";

@@ -167,6 +167,11 @@ pub(super) fn some_files(path: &Path, is_followed: bool) -> Result<Vec<PathBuf>,
     }
 }
 
+/// Returns true for a pipe or a device; not for a file that was renamed since it was listed.
+pub(super) fn is_stream(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|facts| !facts.is_file())
+}
+
 /// Opens each file of a path, as a run does, and reads none. Returns the symbolic links that lead nowhere, for which a live
 /// run waits and a replay does not.
 pub(in crate::job) fn try_files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
@@ -204,6 +209,15 @@ mod tests {
 
     use super::*;
     use crate::job::sources::tests::Place;
+
+    // Refutes a log that is opened as a pipe by the name of its pattern, since it is renamed while a run starts.
+    #[test]
+    fn a_file_that_is_gone_is_no_stream() {
+        let place = Place::new("stream");
+        place.write("a.csv", "x");
+        let streams = [Path::new("/dev/null"), &place.path("a.csv"), &place.path("a.csv.1")].map(is_stream);
+        assert_eq!(streams, [true, false, false]);
+    }
 
     #[test]
     fn files_are_taken_by_their_names() {
