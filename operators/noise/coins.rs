@@ -8,13 +8,19 @@ use super::ratio::Ratio;
 use super::source::NoiseSource;
 use crate::invalid::{Invalid, InvalidKind};
 
-impl NoiseSource {
+/// A stream of fair bits, and the exact draws that are made of them.
+///
+/// A [`NoiseSource`] is the one that releases take; a generator of `rand` is another, for simulation.
+pub(crate) trait FairBits {
+    /// Returns 64 fair bits.
+    fn word(&mut self) -> u64;
+
     /// Draws a uniform integer in `0..bound`; 0 for a bound of 0.
     ///
     /// There is no modulo bias: the one incomplete stretch of the 64-bit range is drawn again (Lemire 2019,
     /// arXiv 1805.10941, which needs a division only where a redraw is possible).
     #[inline]
-    pub fn below(&mut self, bound: u64) -> u64 {
+    fn below(&mut self, bound: u64) -> u64 {
         let mut product = u128::from(self.word()) * u128::from(bound);
         if (product as u64) < bound {
             let incomplete = bound.wrapping_neg() % bound;
@@ -26,8 +32,49 @@ impl NoiseSource {
     }
 
     /// Draws a uniform integer in `0..bound`, of 128 bits, for a bound above 0.
-    pub(crate) fn below_wide(&mut self, bound: u128) -> u128 {
+    fn below_wide(&mut self, bound: u128) -> u128 {
         bound.draw_below(self)
+    }
+
+    /// Draws `true` with probability `chance`, which is at most 1.
+    fn flip(&mut self, chance: &Fraction) -> bool {
+        match chance {
+            Fraction::Small(a, b) => b.draw_below(self) < *a,
+            Fraction::Large(a, b) => b.draw_below(self) < *a,
+        }
+    }
+
+    /// Draws `true` with probability `exp(-exponent)`.
+    fn flip_exp(&mut self, exponent: &Fraction) -> bool {
+        match exponent {
+            Fraction::Small(a, b) => exp_coin(self, a, b),
+            Fraction::Large(a, b) => exp_coin(self, a, b),
+        }
+    }
+
+    /// Draws the result of [`flip_exp`](FairBits::flip_exp) for an exponent of at most 1, given that its
+    /// first trial came out `true`.
+    fn flip_exp_after_first_trial(&mut self, exponent: &Fraction) -> bool {
+        match exponent {
+            Fraction::Small(a, b) => exp_trials(self, a, b, 2),
+            Fraction::Large(a, b) => exp_trials(self, a, b, 2),
+        }
+    }
+
+    /// Draws `m >= 0` with probability proportional to `exp(-rate * m)`, for a rate above 0.
+    fn geometric(&mut self, rate: &Fraction) -> u64 {
+        match rate {
+            Fraction::Small(s, t) => geometric(self, s, t),
+            Fraction::Large(s, t) => geometric(self, s, t),
+        }
+    }
+}
+
+impl NoiseSource {
+    /// Draws a uniform integer in `0..bound`, without bias; 0 for a bound of 0.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        FairBits::below(self, bound)
     }
 
     /// Draws `true` with probability `probability`.
@@ -46,39 +93,6 @@ impl NoiseSource {
     pub fn bernoulli_exp(&mut self, exponent: Ratio) -> bool {
         self.flip_exp(&Fraction::Small(exponent.numerator(), exponent.denominator()))
     }
-
-    /// Draws `true` with probability `chance`, which is at most 1.
-    pub(crate) fn flip(&mut self, chance: &Fraction) -> bool {
-        match chance {
-            Fraction::Small(a, b) => b.draw_below(self) < *a,
-            Fraction::Large(a, b) => b.draw_below(self) < *a,
-        }
-    }
-
-    /// Draws `true` with probability `exp(-exponent)`.
-    pub(crate) fn flip_exp(&mut self, exponent: &Fraction) -> bool {
-        match exponent {
-            Fraction::Small(a, b) => exp_coin(self, a, b),
-            Fraction::Large(a, b) => exp_coin(self, a, b),
-        }
-    }
-
-    /// Draws the result of [`flip_exp`](NoiseSource::flip_exp) for an exponent of at most 1, given that its
-    /// first trial came out `true`.
-    pub(crate) fn flip_exp_after_first_trial(&mut self, exponent: &Fraction) -> bool {
-        match exponent {
-            Fraction::Small(a, b) => exp_trials(self, a, b, 2),
-            Fraction::Large(a, b) => exp_trials(self, a, b, 2),
-        }
-    }
-
-    /// Draws `m >= 0` with probability proportional to `exp(-rate * m)`, for a rate above 0.
-    pub(crate) fn geometric(&mut self, rate: &Fraction) -> u64 {
-        match rate {
-            Fraction::Small(s, t) => geometric(self, s, t),
-            Fraction::Large(s, t) => geometric(self, s, t),
-        }
-    }
 }
 
 /// The integers behind the coins: of 128 bits, or of any length.
@@ -86,7 +100,7 @@ pub(crate) trait Natural: Clone + Ord + Into<UBig> {
     const ONE: Self;
 
     /// Draws a uniform integer in `0..self`.
-    fn draw_below(&self, noise: &mut NoiseSource) -> Self;
+    fn draw_below<B: FairBits + ?Sized>(&self, bits: &mut B) -> Self;
 
     /// Returns the quotient, capped at `u64::MAX`, and the remainder.
     fn divide(&self, by: &Self) -> (u64, Self);
@@ -95,13 +109,13 @@ pub(crate) trait Natural: Clone + Ord + Into<UBig> {
 impl Natural for u128 {
     const ONE: u128 = 1;
 
-    fn draw_below(&self, noise: &mut NoiseSource) -> u128 {
+    fn draw_below<B: FairBits + ?Sized>(&self, bits: &mut B) -> u128 {
         if let Ok(bound) = u64::try_from(*self) {
-            return u128::from(noise.below(bound));
+            return u128::from(bits.below(bound));
         }
         let mask = u128::MAX >> (*self - 1).leading_zeros();
         loop {
-            let candidate = (u128::from(noise.word()) << 64 | u128::from(noise.word())) & mask;
+            let candidate = (u128::from(bits.word()) << 64 | u128::from(bits.word())) & mask;
             if candidate < *self {
                 return candidate;
             }
@@ -116,13 +130,13 @@ impl Natural for u128 {
 impl Natural for UBig {
     const ONE: UBig = UBig::ONE;
 
-    fn draw_below(&self, noise: &mut NoiseSource) -> UBig {
-        let bits = (self - UBig::ONE).bit_len();
+    fn draw_below<B: FairBits + ?Sized>(&self, bits: &mut B) -> UBig {
+        let length = (self - UBig::ONE).bit_len();
         loop {
-            let words: Vec<u64> = (0..bits.div_ceil(64)).map(|_| noise.word()).collect();
+            let words: Vec<u64> = (0..length.div_ceil(64)).map(|_| bits.word()).collect();
             let mut candidate =
                 UBig::from_le_bytes(&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>());
-            candidate &= (UBig::ONE << bits) - UBig::ONE;
+            candidate &= (UBig::ONE << length) - UBig::ONE;
             if candidate < *self {
                 return candidate;
             }
@@ -136,17 +150,17 @@ impl Natural for UBig {
 
 /// Draws `true` with probability `exp(-a/b)`: one coin of `exp(-1)` for each whole unit, then one for the
 /// rest.
-fn exp_coin<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N) -> bool {
+fn exp_coin<N: Natural, B: FairBits + ?Sized>(bits: &mut B, a: &N, b: &N) -> bool {
     if a <= b {
-        return exp_trials(noise, a, b, 1);
+        return exp_trials(bits, a, b, 1);
     }
     let (whole, rest) = a.divide(b);
     for _ in 0..whole {
-        if !exp_trials(noise, &N::ONE, &N::ONE, 1) {
+        if !exp_trials(bits, &N::ONE, &N::ONE, 1) {
             return false;
         }
     }
-    exp_trials(noise, &rest, b, 1)
+    exp_trials(bits, &rest, b, 1)
 }
 
 /// Draws from von Neumann's coin, as in Canonne, Kamath and Steinke (2020): trial `k` succeeds with
@@ -155,9 +169,9 @@ fn exp_coin<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N) -> bool {
 ///
 /// A trial of probability `a/(b k)` is one of `a/b` and one of `1/k`, so no product is formed that could
 /// overflow.
-fn exp_trials<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N, first: u64) -> bool {
+fn exp_trials<N: Natural, B: FairBits + ?Sized>(bits: &mut B, a: &N, b: &N, first: u64) -> bool {
     let mut k = first;
-    while b.draw_below(noise) < *a && (k == 1 || noise.below(k) == 0) {
+    while b.draw_below(bits) < *a && (k == 1 || bits.below(k) == 0) {
         k += 1;
     }
     k % 2 == 1
@@ -166,15 +180,15 @@ fn exp_trials<N: Natural>(noise: &mut NoiseSource, a: &N, b: &N, first: u64) -> 
 /// Draws from the geometric distribution of rate `s/t`: `u` has probability proportional to `exp(-u/t)` on
 /// `0..t`, `v` to `exp(-v)`, so `u + t v` is geometric with rate `1/t`, and its quotient by `s` with rate
 /// `s/t`.
-fn geometric<N: Natural>(noise: &mut NoiseSource, s: &N, t: &N) -> u64 {
+fn geometric<N: Natural, B: FairBits + ?Sized>(bits: &mut B, s: &N, t: &N) -> u64 {
     let u = loop {
-        let u = t.draw_below(noise);
-        if exp_trials(noise, &u, t, 1) {
+        let u = t.draw_below(bits);
+        if exp_trials(bits, &u, t, 1) {
             break u;
         }
     };
     let mut v = 0u64;
-    while exp_trials(noise, &N::ONE, &N::ONE, 1) {
+    while exp_trials(bits, &N::ONE, &N::ONE, 1) {
         v += 1;
     }
     let sum: UBig = u.into() + t.clone().into() * UBig::from(v);

@@ -8,10 +8,10 @@
 use dashu_int::UBig;
 use dashu_int::ops::BitTest;
 
-use super::NoiseDistribution;
-use super::coins::Natural;
+use super::coins::{FairBits, Natural};
 use super::ratio::Fraction;
 use super::source::NoiseSource;
+use super::{ExactLaw, NoiseDistribution};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// A real number in `[low, high] / 2^bits`.
@@ -171,7 +171,11 @@ impl Weights {
     /// Draws an index into the weights, never one whose weight is zero.
     pub fn draw(&self, noise: &mut NoiseSource) -> usize {
         noise.asked_for("weights", &self.sums.len(), 1);
-        let place = self.total.draw_below(noise);
+        self.draw_from(noise)
+    }
+
+    pub(super) fn draw_from<B: FairBits + ?Sized>(&self, bits: &mut B) -> usize {
+        let place = self.total.draw_below(bits);
         self.sums.partition_point(|&sum| sum <= place)
     }
 }
@@ -222,15 +226,21 @@ impl Polynomial {
 }
 
 impl NoiseDistribution for Polynomial {
-    /// Draws a uniform place, and keeps it if `exponent` uniform numbers below `bound^2` all reach its
-    /// square.
     fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("polynomial", &format_args!("{} {}", self.bound, self.exponent), 1);
+        self.draw_from(noise)
+    }
+}
+
+impl ExactLaw for Polynomial {
+    /// Draws a uniform place, and keeps it if `exponent` uniform numbers below `bound^2` all reach its
+    /// square.
+    fn draw_from<B: FairBits + ?Sized>(&self, bits: &mut B) -> i64 {
         let square = u128::from(self.bound).pow(2);
         loop {
-            let place = noise.below(2 * self.bound - 1) as i64 - (self.bound as i64 - 1);
+            let place = bits.below(2 * self.bound - 1) as i64 - (self.bound as i64 - 1);
             let least = u128::from(place.unsigned_abs()).pow(2);
-            if (0..self.exponent).all(|_| square.draw_below(noise) >= least) {
+            if (0..self.exponent).all(|_| square.draw_below(bits) >= least) {
                 return place;
             }
         }

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::NoiseDistribution;
+use super::coins::FairBits;
 use super::inversion::{ConvexDecay, InversionTable};
 use super::ratio::Fraction;
 use super::ratio::Ratio;
 use super::source::NoiseSource;
+use super::{ExactLaw, NoiseDistribution};
 use crate::invalid::Invalid;
 
 /// The discrete Gaussian distribution: `P(z)` proportional to `exp(-z^2 / (2 variance))` on the integers.
@@ -67,13 +68,20 @@ impl NoiseDistribution for DiscreteGaussian {
     #[inline]
     fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("gaussian", &self.variance, 1);
-        self.table().draw(noise)
+        self.draw_from(noise)
     }
 
     fn fill(&self, noise: &mut NoiseSource, values: &mut [i64]) {
         noise.asked_for("gaussian", &self.variance, values.len());
         let table = self.table();
         values.iter_mut().for_each(|value| *value = table.draw(noise));
+    }
+}
+
+impl ExactLaw for DiscreteGaussian {
+    #[inline]
+    fn draw_from<B: FairBits + ?Sized>(&self, bits: &mut B) -> i64 {
+        self.table().draw(bits)
     }
 }
 

@@ -20,10 +20,11 @@ use std::fmt;
 
 use dashu_int::UBig;
 
-use super::NoiseDistribution;
+use super::coins::FairBits;
 use super::enclosure::Enclosure;
 use super::ratio::Fraction;
 use super::source::NoiseSource;
+use super::{ExactLaw, NoiseDistribution};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// A symmetric distribution on the integers: `P(z)` proportional to `exp(-q(|z|))`, `q` convex with
@@ -112,7 +113,7 @@ impl<D: ConvexDecay> InversionTable<D> {
 
     /// Makes one draw.
     #[inline]
-    pub(super) fn draw(&self, noise: &mut NoiseSource) -> i64 {
+    pub(super) fn draw<B: FairBits + ?Sized>(&self, noise: &mut B) -> i64 {
         loop {
             let word = noise.word();
             let lower = word as u32;
@@ -144,7 +145,7 @@ impl<D: ConvexDecay> InversionTable<D> {
 
     /// Returns the number of boundaries at or below the uniform number that begins with `first`.
     #[inline]
-    fn block(&self, first: u32, noise: &mut NoiseSource) -> usize {
+    fn block<B: FairBits + ?Sized>(&self, first: u32, noise: &mut B) -> usize {
         let mut block = usize::from(self.guide[(first >> (32 - GUIDE_BITS)) as usize]);
         while let Some(&edge) = self.edges.get(block) {
             if first <= edge {
@@ -161,7 +162,7 @@ impl<D: ConvexDecay> InversionTable<D> {
     /// Draws further bits to decide between blocks that 32 bits do not separate; `block` is the first whose
     /// boundary begins with `first`.
     #[cold]
-    fn refine(&self, block: usize, first: u32, noise: &mut NoiseSource) -> usize {
+    fn refine<B: FairBits + ?Sized>(&self, block: usize, first: u32, noise: &mut B) -> usize {
         let mut drawn: Vec<u64> = Vec::new();
         let alike = self.edges[block..].iter().take_while(|&&edge| edge == first).count();
         for candidate in block..block + alike {
@@ -199,7 +200,7 @@ impl<D: ConvexDecay> InversionTable<D> {
     /// fell below the bound, it falls below the exponent, as the coin's first trial demands, with probability
     /// exponent over bound.
     #[cold]
-    fn accept(&self, start: u64, magnitude: u64, bound: u32, noise: &mut NoiseSource) -> bool {
+    fn accept<B: FairBits + ?Sized>(&self, start: u64, magnitude: u64, bound: u32, noise: &mut B) -> bool {
         let exponent = self.law.rise(start, magnitude);
         let first_trial = exponent.times(1 << self.uniform_bits, u128::from(bound));
         !noise.flip(&first_trial) || noise.flip_exp_after_first_trial(&exponent)
@@ -207,7 +208,7 @@ impl<D: ConvexDecay> InversionTable<D> {
 
     /// Draws a magnitude behind the last block; `None` demands a new draw.
     #[cold]
-    fn tail(&self, noise: &mut NoiseSource) -> Option<u64> {
+    fn tail<B: FairBits + ?Sized>(&self, noise: &mut B) -> Option<u64> {
         let start = (self.edges.len() as u64) << self.shift;
         let j = noise.geometric(&self.law.slope(start));
         noise.flip_exp(&self.law.residual(j)).then(|| start.saturating_add(j))
@@ -369,11 +370,17 @@ impl BoundedDistribution {
 }
 
 impl NoiseDistribution for BoundedDistribution {
-    /// Draws a uniform place in the whole table: the weight of 0 first, which has no sign, then each other
-    /// one twice.
     fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("bounded", &format_args!("{} {}", self.bound(), self.total), 1);
-        let place = noise.below_wide(self.total);
+        self.draw_from(noise)
+    }
+}
+
+impl ExactLaw for BoundedDistribution {
+    /// Draws a uniform place in the whole table: the weight of 0 first, which has no sign, then each other
+    /// one twice.
+    fn draw_from<B: FairBits + ?Sized>(&self, bits: &mut B) -> i64 {
+        let place = bits.below_wide(self.total);
         let Some(signed) = place.checked_sub(u128::from(self.half[0])) else {
             return 0;
         };

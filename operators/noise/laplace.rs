@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::NoiseDistribution;
+use super::coins::FairBits;
 use super::inversion::{ConvexDecay, InversionTable};
 use super::ratio::{Fraction, Ratio};
 use super::source::NoiseSource;
+use super::{ExactLaw, NoiseDistribution};
 use crate::invalid::Invalid;
 
 /// The discrete Laplace distribution: `P(z)` proportional to `exp(-|z| / scale)` on the integers.
@@ -56,13 +57,20 @@ impl NoiseDistribution for DiscreteLaplace {
     #[inline]
     fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("laplace", &self.scale, 1);
-        self.table().draw(noise)
+        self.draw_from(noise)
     }
 
     fn fill(&self, noise: &mut NoiseSource, values: &mut [i64]) {
         noise.asked_for("laplace", &self.scale, values.len());
         let table = self.table();
         values.iter_mut().for_each(|value| *value = table.draw(noise));
+    }
+}
+
+impl ExactLaw for DiscreteLaplace {
+    #[inline]
+    fn draw_from<B: FairBits + ?Sized>(&self, bits: &mut B) -> i64 {
+        self.table().draw(bits)
     }
 }
 
@@ -130,7 +138,13 @@ impl Geometric {
 impl NoiseDistribution for Geometric {
     fn draw(&self, noise: &mut NoiseSource) -> i64 {
         noise.asked_for("geometric", &self.scale, 1);
-        i64::try_from(noise.geometric(&self.rate)).unwrap_or(i64::MAX)
+        self.draw_from(noise)
+    }
+}
+
+impl ExactLaw for Geometric {
+    fn draw_from<B: FairBits + ?Sized>(&self, bits: &mut B) -> i64 {
+        i64::try_from(bits.geometric(&self.rate)).unwrap_or(i64::MAX)
     }
 }
 

@@ -3,7 +3,8 @@
 
 use super::goodness::{Bins, binomial_within, chi_squared, full, size, two_sample};
 use super::{
-    DiscreteGaussian, DiscreteLaplace, Geometric, NoiseDistribution, NoiseSource, Polynomial, Ratio, Weights,
+    DiscreteGaussian, DiscreteLaplace, FairBits, Geometric, NoiseDistribution, NoiseSource, Polynomial,
+    Ratio, Weights,
 };
 
 const DRAWS: usize = 2_000_000;

@@ -54,6 +54,7 @@ mod inversion;
 mod laplace;
 mod lattice;
 mod ratio;
+mod simulation;
 mod source;
 
 #[cfg(test)]
@@ -61,6 +62,7 @@ pub(crate) mod goodness;
 #[cfg(test)]
 mod laws;
 
+pub(crate) use coins::FairBits;
 pub(crate) use decay::Decay;
 #[cfg(test)]
 pub(crate) use enclosure::Enclosure;
@@ -76,6 +78,12 @@ pub use ratio::Ratio;
 #[cfg(test)]
 pub(crate) use source::RecordedDraw;
 pub use source::{NoRandomness, NoiseSource};
+
+/// A law that is drawn exactly from any fair bits.
+trait ExactLaw {
+    /// Makes one draw.
+    fn draw_from<B: FairBits + ?Sized>(&self, bits: &mut B) -> i64;
+}
 
 /// A noise distribution on the integers.
 ///

@@ -11,6 +11,8 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::coins::FairBits;
+
 /// The number of bytes read from the stream at a time: enough to hide the cost of the call, little enough for
 /// the first cache.
 const BLOCK: usize = 2048;
@@ -87,16 +89,6 @@ impl NoiseSource {
         }
     }
 
-    /// Returns 64 fair bits.
-    #[inline]
-    pub(crate) fn word(&mut self) -> u64 {
-        if let Some(word) = self.block[self.next..].first_chunk() {
-            self.next += WORD;
-            return u64::from_le_bytes(*word);
-        }
-        self.refill()
-    }
-
     /// Reads the next block and returns its first word.
     #[cold]
     fn refill(&mut self) -> u64 {
@@ -113,6 +105,17 @@ impl NoiseSource {
             }
         };
         self.word()
+    }
+}
+
+impl FairBits for NoiseSource {
+    #[inline]
+    fn word(&mut self) -> u64 {
+        if let Some(word) = self.block[self.next..].first_chunk() {
+            self.next += WORD;
+            return u64::from_le_bytes(*word);
+        }
+        self.refill()
     }
 }
 

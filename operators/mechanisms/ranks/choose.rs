@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::quantiles::Quantile;
-use crate::noise::{Decay, Fraction, NoiseSource, Ratio};
+use crate::noise::{Decay, FairBits, Fraction, NoiseSource, Ratio};
 
 /// A stretch of answers of equal loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::grid::Grid;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::statistic::Summary;
-use crate::noise::NoiseSource;
+use crate::noise::{FairBits, NoiseSource};
 
 /// The values that people have in one key, in runs that are each in order. Prints as `<private>`.
 #[derive(Clone, Default, Serialize, Deserialize)]
