@@ -23,10 +23,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use discreet::accounting::transfer::Goal;
-use discreet::mechanisms::queries::{Field, Query, QueryRow, Schema};
+use discreet::mechanisms::queries::{CertainEstimate, Field, Query, QueryRow, Schema};
 use discreet::noise::{BoundedDistribution, NoiseDistribution, NoiseSource};
 use discreet::prelude::*;
-use serde_json::Value;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -77,11 +76,11 @@ struct Analyst {
     released: Released,
 }
 
-/// The released lines, by the number of their query.
-type Released = Arc<Mutex<BTreeMap<usize, Value>>>;
+/// The released answers, by the number of their query.
+type Released = Arc<Mutex<BTreeMap<usize, CertainEstimate>>>;
 
 impl Analyst {
-    fn questions(&self, released: &BTreeMap<usize, Value>) -> Result<Vec<Query>, Invalid> {
+    fn questions(&self, released: &BTreeMap<usize, CertainEstimate>) -> Result<Vec<Query>, Invalid> {
         let asking = |number: usize, filter: &str| {
             self.schema.question("ann", &number.to_string(), at("2026-11-02")?).count(filter)
         };
@@ -90,7 +89,7 @@ impl Analyst {
                 .map(|bucket| asking(bucket, &format!("bucket = {bucket} and coin = 1")))
                 .collect();
         }
-        let rule = rule(released.values().filter_map(|line| line["value"].as_f64()), PEOPLE);
+        let rule = rule(released.values().map(|answer| answer.value), PEOPLE);
         let buckets =
             rule.iter().enumerate().filter(|(_, kept)| **kept).map(|(bucket, _)| bucket.to_string());
         let kept = format!("bucket in {{{}}}", buckets.collect::<Vec<_>>().join(", "));
@@ -150,12 +149,11 @@ fn live() -> Outcome<()> {
                 .release(&gate, "coins", BoundedNoise::bundle(BUCKETS as u64 + 1).epsilon(1.0, 1e-6))
                 .releases
                 .deliver(move |release| {
-                    let line: Value = serde_json::from_str(release.line())?;
-                    let number = line["question"].as_str().and_then(|number| number.parse().ok());
-                    let Some(number) = number.filter(|_| line["value"].is_number()) else {
-                        return Err(std::io::Error::other("a question was refused"));
-                    };
-                    hears.lock().unwrap_or_else(PoisonError::into_inner).insert(number, line);
+                    let refused = || std::io::Error::other("a question was refused");
+                    let answer = release.answer().ok_or_else(refused)?;
+                    let number = answer.question.parse().map_err(std::io::Error::other)?;
+                    let estimate = answer.estimate.ok_or_else(refused)?;
+                    hears.lock().unwrap_or_else(PoisonError::into_inner).insert(number, estimate);
                     Ok(())
                 });
         });
@@ -171,13 +169,12 @@ fn row(number: &u64) -> QueryRow {
 }
 
 /// Compares the released answers with the truth, which nobody sees in a real run.
-fn compare(released: &BTreeMap<usize, Value>) -> Outcome<()> {
+fn compare(released: &BTreeMap<usize, CertainEstimate>) -> Outcome<()> {
     let records: Vec<(u64, bool)> = (0..PEOPLE).map(person).collect();
     let exact = heads(&records, BUCKETS);
-    let values: Vec<f64> = released.values().filter_map(|line| line["value"].as_f64()).collect();
+    let values: Vec<f64> = released.values().map(|answer| answer.value).collect();
     let (last, noised) = values.split_last().ok_or("no answers")?;
-    let bound =
-        released.values().next().and_then(|line| line["noise"]["bound"].as_f64()).ok_or("no bound")?;
+    let bound = released.values().next().ok_or("no answers")?.bound;
     assert_eq!(noised.len(), BUCKETS);
     let found = rule(noised.iter().copied(), PEOPLE);
     let worst = noised.iter().zip(&exact).map(|(released, exact)| (released - *exact as f64).abs());

@@ -35,9 +35,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .release(&gate, "searches", Gaussian::rho(0.01))
                 .deliver(|release| {
                     println!("day {}, released:", release.window().end() / DAY);
-                    for line in release.line().lines() {
-                        let cell: serde_json::Value = serde_json::from_str(line)?;
-                        println!("  {} {}, within {}", cell["key"], cell["value"], cell["interval"]);
+                    for cell in release.cells().map_err(std::io::Error::other)? {
+                        let high = cell.high.unwrap_or(i128::MAX);
+                        println!("  {:?} {}, within [{}, {high}]", cell.key, cell.value, cell.low);
                     }
                     Ok(())
                 });

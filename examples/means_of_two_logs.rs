@@ -27,7 +27,6 @@ use discreet::ledger::Name;
 use discreet::mechanisms::{Mechanism, Prepared, Ranges, StableVectors};
 use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 use discreet::prelude::*;
-use serde_json::Value;
 
 const RHO: f64 = 0.01;
 
@@ -178,9 +177,9 @@ impl Log {
             budget,
         )?)?;
         let gate = Gate::open(&ledger, "means")?;
-        let (lines, released) = mpsc::channel();
+        let (cells, released) = mpsc::channel();
         discreet::execute(Config::threads(1)?, move |worker, feeds| {
-            let (records, lines) = (records.clone(), lines.clone());
+            let (records, cells) = (records.clone(), cells.clone());
             worker.dataflow(|scope| {
                 let people = feeds.stream(scope, All::of(records)).protect(|record| record.0);
                 let people = people.whole("1970-01-01", "1970-01-02", |_| 0).bound(Bound::keys(1));
@@ -191,38 +190,32 @@ impl Log {
                     How::Stable(sides, stable) => mean.stable(*sides).release(&gate, "mean", *stable),
                 };
                 releases.deliver(move |release| {
-                    lines.send(release.line().to_owned()).map_err(std::io::Error::other)
+                    let released = release.cells().map_err(std::io::Error::other)?;
+                    cells.send(released.into_iter().next()).map_err(std::io::Error::other)
                 });
             });
             Ok(())
         })?;
-        let released: Vec<Value> = released
-            .into_iter()
-            .next()
-            .unwrap_or_default()
-            .lines()
-            .map(serde_json::from_str)
-            .collect::<Result<_, _>>()?;
+        let released = released.into_iter().next().flatten();
         std::fs::remove_dir_all(&directory)?;
-        let value = |at: usize| released[at]["value"].as_f64();
-        let Some(values) = value(0).zip(value(1)) else {
+        let Some(cell) = released else {
             println!("  {name:18} nothing: its test failed");
             return Ok(());
         };
-        let off = |at: usize| format!("{:.4}", ([values.0, values.1][at] - truth[at]).abs() * self.steps[at]);
+        let values = [cell.value[0], cell.value[1]];
+        let off = |at: usize| format!("{:.4}", (values[at] - truth[at]).abs() * self.steps[at]);
         let promised = |at: usize| {
-            let end = |end: usize| released[at]["interval"][end].as_f64();
-            let half = end(0).zip(end(1)).map(|(low, high)| (high - low) / 2.0 * self.steps[at]);
+            let half = cell.high.as_ref().map(|high| (high[at] - cell.low[at]) / 2.0 * self.steps[at]);
             half.map_or(String::from("-"), |half| format!("{half:.4}"))
         };
-        let law = &released[0]["noise"];
-        let also = match (law[0]["over_bound"].as_f64(), law["assumes"].as_str()) {
+        let law = &cell.noise[0];
+        let also = match (law.over_bound, law.assumes.as_deref()) {
             (Some(over), _) => format!("; {over:.2} times the least of its sum"),
             (_, Some(assumed)) => format!("; {assumed}"),
             _ => String::new(),
         };
         let also = format!("off by {} {}, promised {} {}{also}", off(0), off(1), promised(0), promised(1));
-        self.line(name, values.into(), &also);
+        self.line(name, values, &also);
         Ok(())
     }
 }

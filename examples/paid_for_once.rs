@@ -29,7 +29,6 @@ use std::sync::mpsc;
 
 use discreet::prelude::*;
 use log::Review;
-use serde_json::Value;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -180,9 +179,9 @@ fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Released>
     // Five statements, of which one would do.
     Ledger::create(&ledger)?.register(&AccountSpec::lifetime("reviewers", Budget::zcdp(5.0 * RHO)?)?)?;
     let gate = Gate::open(&ledger, "reviews")?;
-    let (lines, released) = mpsc::channel();
+    let (totals, released) = mpsc::channel();
     discreet::execute(Config::threads(1)?, move |worker, feeds| {
-        let (log, lines) = (log.clone(), lines.clone());
+        let (log, totals) = (log.clone(), totals.clone());
         worker.dataflow(|scope| {
             let reviews = feeds
                 .stream(scope, All::of(log))
@@ -200,29 +199,26 @@ fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Released>
                 so_far.by(Strategy::Fresh).release(&gate, "fresh", noise()),
                 week.by(Strategy::Fresh).release(&gate, "fresh_week", noise()),
             ] {
-                let lines = lines.clone();
+                let totals = totals.clone();
                 releases.deliver(move |release| {
-                    lines.send(release.line().to_owned()).map_err(std::io::Error::other)
+                    for cell in release.cells().map_err(std::io::Error::other)? {
+                        let total = (release.name().to_string(), release.window().start(), cell);
+                        totals.send(total).map_err(std::io::Error::other)?;
+                    }
+                    Ok(())
                 });
             }
         });
         Ok(())
     })?;
     std::fs::remove_dir_all(&directory)?;
-    let mut all: HashMap<String, BTreeMap<String, (f64, f64)>> = HashMap::new();
-    for line in released {
-        let line: Value = serde_json::from_str(&line)?;
-        let (name, start) = (line["release"].as_str(), line["window"]["start"].as_str());
-        let number = |value: &Value| value.as_f64();
-        let interval = number(&line["interval"][0]).zip(number(&line["interval"][1]));
-        let (Some(name), Some(start), Some(value), Some((low, high))) =
-            (name, start, number(&line["value"]), interval)
-        else {
-            return Err(format!("no total: {line}").into());
-        };
-        all.entry(name.to_owned()).or_default().insert(start.to_owned(), (value, (high - low) / 2.0));
+    let mut all: HashMap<String, BTreeMap<Time, (f64, f64)>> = HashMap::new();
+    for (name, start, cell) in released {
+        let high = cell.high.ok_or("a total without an upper end")?;
+        let total = (cell.value as f64, (high - cell.low) as f64 / 2.0);
+        all.entry(name).or_default().insert(start, total);
     }
-    let released = |totals: BTreeMap<String, (f64, f64)>| {
+    let released = |totals: BTreeMap<Time, (f64, f64)>| {
         let within = totals.values().map(|(_, within)| *within).reduce(f64::max);
         Released { totals: totals.into_values().map(|(total, _)| total).collect(), within }
     };

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(std::fs::remove_dir_all(&directory)?)
 }
 
-fn print(release: &LeavingRelease) -> std::io::Result<()> {
+fn print(release: &Release<(), i128>) -> std::io::Result<()> {
     println!(
         "{:.112}..  {} of {}",
         release.line(),

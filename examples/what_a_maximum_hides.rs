@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 
 use discreet::prelude::*;
-use serde_json::Value;
+use ndarray::Array1;
 
 /// The number of people in each month. In March there are hardly any.
 const MONTHS: [(&str, u64); 3] = [("2026-01", 20_000), ("2026-02", 15_000), ("2026-03", 12)];
@@ -35,11 +35,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let spent = |(_, amount, _): &(u64, i64, Time)| *amount;
             let (each, sum) = (Grid::log_from_zero(), (PerPerson::Sum, spent));
             let dearest = shoppers.clone().max(spent, each.clone());
-            dearest.release(&gate, "dearest_purchase", BinarySearch::rho(0.02)).deliver(print);
+            dearest.release(&gate, "dearest_purchase", BinarySearch::rho(0.02)).deliver(print_largest);
             let basket = shoppers.clone().monotone(sum, Maximum, each);
-            basket.release(&gate, "largest_basket", BinarySearch::rho(0.02)).deliver(print);
+            basket.release(&gate, "largest_basket", BinarySearch::rho(0.02)).deliver(print_largest);
             let usual = shoppers.quantiles(spent, [0.5, 0.95], Grid::linear(0, 100_000, 1));
-            usual.release(&gate, "purchases", Exponential::rho(0.01)).deliver(print);
+            usual.release(&gate, "purchases", Exponential::rho(0.01)).deliver(print_quantiles);
         });
         Ok(())
     })?;
@@ -55,57 +55,66 @@ What to say beside such numbers:
 - A quantile is off by ranks, not by values: by little money where many purchases cost about the same, by much where few do.
 - All of it holds 99 times in 100. What is wrong the hundredth time may be so by any amount; more confidence costs more people.";
 
-/// Prints the released value, its promise, and the truth, which a real release never shows.
-fn print(release: &LeavingRelease) -> std::io::Result<()> {
-    for line in release.line().lines() {
-        let released: Value = serde_json::from_str(line)?;
-        let (name, value) =
-            (released["release"].as_str().unwrap_or_default(), released["value"].as_i64().unwrap_or(0));
-        let start = released["window"]["start"].as_str().unwrap_or_default();
-        let month = MONTHS.into_iter().find(|(month, _)| start.starts_with(month)).unwrap_or_default();
+/// Prints a released maximum, its promise, and the truth, which a real release never shows.
+fn print_largest(release: &Release<(), i128>) -> std::io::Result<()> {
+    for cell in release.cells().map_err(std::io::Error::other)? {
+        let (month, name, value) = (month(release.window()), release.name().as_str(), cell.value);
+        let mut own: HashMap<u64, i64> = HashMap::new();
+        for (person, amount, _) in purchases(month) {
+            let own = own.entry(person).or_default();
+            *own = if name == "dearest_purchase" { amount.max(*own) } else { amount + *own };
+        }
+        let above = own.values().filter(|own| i128::from(**own) > value).count();
+        let most = *own.values().max().unwrap_or(&0);
+        let tau = cell.noise[0].tau.unwrap_or(0);
         print!("{} {name}: ", month.0);
-        match (released["noise"]["tau"].as_u64(), released["noise"]["rank_error"].as_u64()) {
-            (Some(tau), _) => {
-                let mut own: HashMap<u64, i64> = HashMap::new();
-                for (person, amount, _) in purchases(month) {
-                    let own = own.entry(person).or_default();
-                    *own = if name == "dearest_purchase" { amount.max(*own) } else { amount + *own };
-                }
-                let (above, most) = (own.values().filter(|own| **own > value).count(), own.values().max());
-                let most = *most.unwrap_or(&0);
-                if released["insufficient"] == true {
-                    println!(
-                        "released {value}: too few people, for tau is {tau}; in truth {above} have more, up to {most}"
-                    );
-                } else if released["interval"][0].as_i64() > Some(most) {
-                    println!(
-                        "released {value}: more than anybody has, as one time in a hundred may be; in truth up to {most}"
-                    );
-                } else {
-                    println!(
-                        "released {value}: between the {0}th largest and the largest, so it may be too small by {0} people \
-                         by design; in truth {above} people have more, up to {most}",
-                        2 * tau
-                    );
-                }
-            }
-            (_, error) => {
-                let mut all: Vec<i64> = purchases(month).map(|(_, amount, _)| amount).collect();
-                all.sort_unstable();
-                let q = released["q"].as_f64().unwrap_or(0.0);
-                let rank = (q * all.len() as f64).ceil() as usize;
-                let (low, high) = (all.partition_point(|a| *a < value), all.partition_point(|a| *a <= value));
-                let off = low.saturating_sub(rank).max(rank.saturating_sub(high));
-                println!(
-                    "released {value} at {q}: its rank may be off by {} of {} purchases; in truth by {off}, and the value by {}",
-                    error.unwrap_or(0),
-                    all.len(),
-                    value.abs_diff(all[rank.max(1) - 1])
-                );
-            }
+        if cell.insufficient {
+            println!(
+                "released {value}: too few people, for tau is {tau}; in truth {above} have more, up to {most}"
+            );
+        } else if cell.low > most.into() {
+            println!(
+                "released {value}: more than anybody has, as one time in a hundred may be; in truth up to {most}"
+            );
+        } else {
+            println!(
+                "released {value}: between the {0}th largest and the largest, so it may be too small by {0} people \
+                 by design; in truth {above} people have more, up to {most}",
+                2 * tau
+            );
         }
     }
     Ok(())
+}
+
+/// Prints released quantiles, their promise, and the truth.
+fn print_quantiles(release: &Release<(), Array1<i128>>) -> std::io::Result<()> {
+    for cell in release.cells().map_err(std::io::Error::other)? {
+        let month = month(release.window());
+        let mut all: Vec<i128> = purchases(month).map(|(_, amount, _)| amount.into()).collect();
+        all.sort_unstable();
+        for (&value, noise) in cell.value.iter().zip(&*cell.noise) {
+            let q = noise.quantile.unwrap_or(0.0);
+            let rank = (q * all.len() as f64).ceil() as usize;
+            let (low, high) = (all.partition_point(|a| *a < value), all.partition_point(|a| *a <= value));
+            let off = low.saturating_sub(rank).max(rank.saturating_sub(high));
+            println!(
+                "{} {}: released {value} at {q}: its rank may be off by {} of {} purchases; in truth by {off}, and the \
+                 value by {}",
+                month.0,
+                release.name(),
+                noise.rank_error.unwrap_or(0),
+                all.len(),
+                value.abs_diff(all[rank.max(1) - 1])
+            );
+        }
+    }
+    Ok(())
+}
+
+fn month(window: Interval) -> (&'static str, u64) {
+    let begins = |(month, _): &(&str, u64)| at(&format!("{month}-01")) == Ok(window.start());
+    MONTHS.into_iter().find(begins).unwrap_or_default()
 }
 
 /// The secret: the purchases, with person, amount and time; up to three a person and month, of which one in

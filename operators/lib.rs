@@ -86,8 +86,6 @@ pub mod ledger;
 pub mod mechanisms;
 pub mod noise;
 pub mod prelude;
-#[cfg(feature = "cli")]
-mod release_line;
 #[cfg(all(test, feature = "postgres"))]
 #[path = "../tests/kit/server.rs"]
 mod server;

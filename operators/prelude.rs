@@ -7,7 +7,7 @@ pub use crate::accounting::running::Strategy;
 pub use crate::accounting::{Adjacency, Budget, Interval, PrivacyCost, Promise};
 pub use crate::dataflow::{
     All, Calendar, Config, Deliver, External, FailureKind, Fed, Feeds, Finished, LeavingRelease, Pulled,
-    RunError, Schedule, Source, SourceError, Stop, StreamVec, Worker, WorkerDeclaration,
+    Release, Releases, RunError, Schedule, Source, SourceError, Stop, StreamVec, Worker, WorkerDeclaration,
 };
 pub use crate::gate::{Gate, Opening};
 pub use crate::invalid::Invalid;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 
 use discreet::accounting::{Adjacency, PrivacyCost, PrivacyUnit, Promise};
-use discreet::dataflow::{Deliver, Fed};
+use discreet::dataflow::Fed;
 use discreet::gate::Gate;
 use discreet::ledger::{AccountSpec, Ledger, Name};
 use discreet::mechanisms::{Bound, Gaussian, Keys};

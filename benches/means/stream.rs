@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use discreet::accounting::shape::DataDomain as Vectors;
 use discreet::accounting::{Adjacency, PrivacyCost, PrivacyUnit, Promise};
 use discreet::dataflow::bounding::{Cap, ContributionSelector, KeptRecords, PersonTable, Values};
-use discreet::dataflow::{Config, Deliver, Fed, execute};
+use discreet::dataflow::{Config, Fed, execute};
 use discreet::gate::Gate;
 use discreet::ledger::{AccountSpec, Ledger, Name};
 use discreet::mechanisms::{Bound, FoundMean, Gaussian};

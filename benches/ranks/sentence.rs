@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 
 use discreet::accounting::Budget;
-use discreet::dataflow::{Deliver, Fed};
+use discreet::dataflow::Fed;
 use discreet::gate::Gate;
 use discreet::ledger::{AccountSpec, Ledger};
 use discreet::mechanisms::{BinarySearch, Bound, Exponential, Grid, Keys};

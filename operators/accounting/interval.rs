@@ -1,10 +1,13 @@
 //! Half-open spans of integer time: `[start, end)`.
 
+use serde::{Deserialize, Serialize};
+
 use crate::invalid::{Invalid, InvalidKind};
 
 /// All times from `start` on and before `end`; never empty. Times are whole numbers of one unit, microseconds
 /// in a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "(i64, i64)", into = "(i64, i64)")]
 pub struct Interval {
     start: i64,
     end: i64,
@@ -61,6 +64,20 @@ pub fn windows_touched(span: u64, size: u64, slide: u64) -> Result<u64, Invalid>
     }
     let most = (u128::from(size) + u128::from(span) - 1).div_ceil(u128::from(slide));
     u64::try_from(most).map_err(|_| Invalid::new("span", InvalidKind::Overflow, "a shorter span"))
+}
+
+impl TryFrom<(i64, i64)> for Interval {
+    type Error = Invalid;
+
+    fn try_from((start, end): (i64, i64)) -> Result<Interval, Invalid> {
+        Interval::new(start, end)
+    }
+}
+
+impl From<Interval> for (i64, i64) {
+    fn from(interval: Interval) -> (i64, i64) {
+        (interval.start, interval.end)
+    }
 }
 
 #[cfg(test)]

@@ -187,9 +187,39 @@
 //! # Delivery
 //!
 //! Releases leave in order of windows. A row that a former process sealed and did not deliver comes first,
-//! once. A sink confirms that it has taken a release ([`Deliver::deliver`] does, or
+//! once. A sink confirms that it has taken a release ([`Releases::deliver`] does, or
 //! [`LeavingRelease::delivered`]); an unconfirmed release is delivered again by the next process, to the
 //! byte.
+//!
+//! # Typed cells and collections
+//!
+//! [`Release::cells`] reads the line that was sealed as typed values: a key, a whole number, a mean or a vector, its interval
+//! and its noise. They are never kept from the draw, so a release that is delivered again has equal cells.
+//! [`Releases::latest`] and [`Releases::history`] are differential collections of them, for joins with public data and
+//! for whatever else is computed from them: all of it is public, and costs nothing. A process that is started again reads
+//! what they held from the ledger.
+//!
+//! ```
+//! use discreet::prelude::*;
+//!
+//! # fn pipeline(gate: &Gate, visits: discreet::dataflow::Fed<'_, (u64, u32, i64)>) {
+//! let readers = visits
+//!     .protect(|visit| visit.0)
+//!     .tumbling(hours(1), |visit| visit.2)
+//!     .from("2026-11-01")
+//!     .bound(Bound::keys(3))
+//!     .people_by(|visit| visit.1, Keys::public(0..40_u32))
+//!     .release(gate, "readers", Gaussian::rho(0.01));
+//! readers.clone().deliver(|release| {
+//!     for cell in release.cells().map_err(std::io::Error::other)? {
+//!         println!("page {}: {} readers, at least {}", cell.key, cell.value, cell.low);
+//!     }
+//!     Ok(())
+//! });
+//! // The number of pages that had more than a thousand readers in the last hour.
+//! readers.latest().filter(|(_, readers)| *readers > 1_000).map(|_| ()).inspect(|change| println!("{change:?}"));
+//! # }
+//! ```
 //!
 //! # Restrictions on closures
 //!
@@ -240,7 +270,7 @@ pub use pipeline::{
 pub(crate) use pipeline::{CHOICE, Everything, ExactCells, RecordFilter, Terms, charge, terms};
 #[cfg(feature = "cli")]
 pub(crate) use release::hand_over;
-pub use release::{Deliver, LeavingRelease, Unanswered};
+pub use release::{Deliver, LeavingRelease, OtherTypes, Release, Releases, Reply, Unanswered};
 #[doc(hidden)]
 pub use release::{StatisticSchedule, Title, WindowStatistic};
 #[cfg(feature = "cli")]

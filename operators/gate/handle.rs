@@ -145,6 +145,12 @@ impl Gate {
         self.opened.contains(&(release.clone(), version))
     }
 
+    /// Returns the rows of a release in a version that are in the ledger now.
+    pub(crate) fn past_rows(&self, name: &Name, version: &Digest) -> PastRows {
+        let (messages, halted) = (self.messages.clone(), Arc::clone(&self.halted));
+        PastRows { messages, halted, of: (name.clone(), *version) }
+    }
+
     /// Returns the rows of the job at positions after this one that were delivered, oldest first, at most this number.
     #[cfg(feature = "cli")]
     pub(crate) fn delivered_after(&self, after: i64, most: i64) -> Result<Vec<Row>, LedgerError> {
@@ -275,6 +281,36 @@ fn why(halted: &Halted, reason: HaltReason) -> LedgerError {
 }
 
 /// Asks the gate's thread, and waits for its answer; `None` for a gate elsewhere.
+/// The rows of a release in one version, as the ledger has them: those in archives are left out.
+#[derive(Clone)]
+pub(crate) struct PastRows {
+    messages: Option<Sender<GateMessage>>,
+    halted: Halted,
+    of: (Name, Digest),
+}
+
+/// The number of rows that are read at a time.
+const ROWS: i64 = 64;
+
+impl PastRows {
+    /// Returns true for a row of this version.
+    pub(crate) fn are_of(&self, row: &Row) -> bool {
+        row.release().version == self.of.1
+    }
+
+    /// Calls `take` with each row, in the order of the windows' ends.
+    pub(crate) fn each(&self, mut take: impl FnMut(Row)) -> Result<(), LedgerError> {
+        let mut after = Time::MIN;
+        loop {
+            let request = |answer| GateMessage::RowsAfter(self.of.clone(), after, ROWS, answer);
+            let rows = ask((self.messages.as_ref(), &self.halted), request).unwrap_or(Ok(Vec::new()))?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.release().window.end();
+            rows.into_iter().for_each(&mut take);
+        }
+    }
+}
+
 fn ask<T>(
     (messages, halted): (Option<&Sender<GateMessage>>, &Halted),
     message: impl FnOnce(Sender<Result<T, LedgerError>>) -> GateMessage,

@@ -129,6 +129,7 @@ mod tests;
 mod thread;
 
 pub use core::{CommitOutcome, Core, Delivery, Effect, Event, RowRecord, Uncertainty};
+pub(crate) use handle::PastRows;
 pub use handle::{Gate, GateHandle};
 pub use opening::Opening;
 #[cfg(feature = "cli")]

@@ -39,6 +39,8 @@ pub(super) enum GateMessage {
     Positions(i64, Sender<PositionsReply>),
     /// A request for the end of the last window of a release that has a row.
     LastRow(Name, Digest, Sender<Result<Option<Time>, LedgerError>>),
+    /// A request for the rows of a release in a version whose windows end after a time: so many at most.
+    RowsAfter((Name, Digest), Time, i64, Sender<Result<Vec<Row>, LedgerError>>),
     /// A request for delivered rows at positions after this one: so many at most.
     #[cfg(feature = "cli")]
     DeliveredRows(i64, i64, Sender<Result<Vec<Row>, LedgerError>>),

@@ -374,6 +374,31 @@ impl Ledger {
         all(snapshot.store(), rows!("WHERE job = ?1 ORDER BY sequence"), &values, read_row)
     }
 
+    /// The rows of a release in a version whose windows end after a time, in the order of their ends: so many at most.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger cannot be read.
+    pub(crate) fn rows_ending_after(
+        &mut self,
+        (job, name, version): (&Name, &Name, &Digest),
+        after: Time,
+        most: i64,
+    ) -> Result<Vec<Row>, LedgerError> {
+        let values = [
+            SqlValue::Text(job.as_str()),
+            SqlValue::Text(name.as_str()),
+            SqlValue::Bytes(version.bytes()),
+            SqlValue::Number(after),
+            SqlValue::Number(most),
+        ];
+        let later = rows!(
+            "WHERE job = ?1 AND name = ?2 AND version = ?3 AND part IS NULL AND window_end > ?4
+             ORDER BY window_end LIMIT ?5"
+        );
+        all(&mut *self.store, later, &values, read_row)
+    }
+
     /// The rows of a job at positions after this one that are marked as delivered, oldest first: so many at
     /// most.
     #[cfg(feature = "cli")]

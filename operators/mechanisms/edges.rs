@@ -129,6 +129,20 @@ impl Key for Bucket {
     fn label(&self) -> Label<'_> {
         Label::Text(self.to_string().into())
     }
+
+    fn from_label(label: &Label<'_>) -> Option<Bucket> {
+        let Label::Text(text) = label else { return None };
+        let (low, high) = text.split_once(", ")?;
+        let low = match low.strip_prefix('[') {
+            Some(low) => Some(low.parse().ok()?),
+            None => (low == "(-inf").then_some(None)?,
+        };
+        let high = match high.strip_suffix(')')? {
+            "inf" => None,
+            high => Some(high.parse().ok()?),
+        };
+        Some(Bucket { low, high })
+    }
 }
 
 #[cfg(test)]
@@ -167,10 +181,15 @@ mod tests {
             assert_eq!(bucket.to_string(), text);
             assert_eq!(bucket.label(), Label::Text(text.into()));
             assert_eq!(Bucket::from_bytes(&bucket.to_bytes()), Some(bucket));
+            assert_eq!(Bucket::from_label(&bucket.label()), Some(bucket));
         }
         let below = Edges::new([3]).unwrap().bucket(2);
         assert_eq!(below.to_string(), "(-inf, 3)");
         assert_eq!(Bucket::from_bytes(&below.to_bytes()), Some(below));
+        assert_eq!(Bucket::from_label(&below.label()), Some(below));
+        for other in ["(-inf, 3", "(3, 5)", "[a, 5)", "[1,5)", "[-inf, 3)"] {
+            assert_eq!(Bucket::from_label(&Label::Text(other.into())), None, "{other}");
+        }
         assert_eq!(Bucket::from_bytes(&[0; 17]), None);
         assert_eq!(Bucket::from_bytes(&[2; 18]), None);
         let two_names = [[0; 9], [1; 9]].concat();

@@ -23,6 +23,11 @@ pub trait Key: Ord + Clone + Send + Sync + Serialize + DeserializeOwned + 'stati
     /// Returns the label under which the key is released. Different keys are released differently.
     fn label(&self) -> Label<'_>;
 
+    /// Returns the key that is released under this label; `None` if none is, or the label does not tell.
+    fn from_label(_: &Label<'_>) -> Option<Self> {
+        None
+    }
+
     /// Returns true if it stands for no key at all. A record that has it counts nowhere, and takes no place
     /// from its person's others.
     fn is_absent(&self) -> bool {
@@ -54,6 +59,13 @@ impl Key for String {
     fn label(&self) -> Label<'_> {
         Label::Text(self.into())
     }
+
+    fn from_label(label: &Label<'_>) -> Option<String> {
+        match label {
+            Label::Text(text) => Some(text.clone().into_owned()),
+            _ => None,
+        }
+    }
 }
 
 /// The only key of a statistic that is not grouped.
@@ -68,6 +80,10 @@ impl Key for () {
 
     fn label(&self) -> Label<'_> {
         Label::Whole
+    }
+
+    fn from_label(label: &Label<'_>) -> Option<()> {
+        (*label == Label::Whole).then_some(())
     }
 }
 
@@ -84,6 +100,13 @@ macro_rules! numbers {
 
             fn label(&self) -> Label<'_> {
                 Label::Number((*self).into())
+            }
+
+            fn from_label(label: &Label<'_>) -> Option<$number> {
+                match label {
+                    Label::Number(number) => (*number).try_into().ok(),
+                    _ => None,
+                }
             }
         }
     )*};
@@ -105,6 +128,13 @@ macro_rules! signed {
 
             fn label(&self) -> Label<'_> {
                 Label::Number((*self).into())
+            }
+
+            fn from_label(label: &Label<'_>) -> Option<$number> {
+                match label {
+                    Label::Number(number) => (*number).try_into().ok(),
+                    _ => None,
+                }
             }
         }
     )*};

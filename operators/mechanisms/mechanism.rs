@@ -4,6 +4,7 @@ use super::additive::UncheckedNoise;
 use super::answer::DecimalPoint;
 use super::bound::{ContributionBound, Range};
 use super::keys::{Key, KeyChoice, Keys};
+use super::released::ReleasedValue;
 use super::running::StateStep;
 use super::spend::Spend;
 use super::statistic::{KeyedStatistic, Statistic, Tally};
@@ -63,6 +64,9 @@ pub trait Prepared: Sealed + Send + Sync + 'static {
 
     /// The answer that it releases.
     type Answer: Send + 'static;
+
+    /// The value that each key of a released answer has.
+    type Value: ReleasedValue;
 
     /// An empty tally.
     fn tally(&self) -> Self::Tally;

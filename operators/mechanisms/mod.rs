@@ -103,6 +103,8 @@ pub(crate) mod mechanism;
 mod noisy;
 pub mod queries;
 pub mod ranks;
+pub(crate) mod release_line;
+mod released;
 pub mod running;
 mod selection;
 mod shaped;
@@ -134,6 +136,8 @@ pub use ranks::{
     PermuteAndFlip, PreparedQuantiles, Quantile, Quantiles, RankedValues, RemainingPeople, Searched, Tops,
     loss_moves_by_one,
 };
+pub(crate) use released::read_cells;
+pub use released::{ReleasedCell, ReleasedNoise, ReleasedValue};
 pub use running::{RunningTotal, RunningTotals, TotalSpan};
 pub use shaped::{LocalReport, ReportedMean, Reports, Whitened};
 #[cfg(feature = "cli")]

@@ -10,6 +10,7 @@ use super::bound::Sensitivity;
 use super::keys::Key;
 use super::mechanism::parameters;
 use super::mechanism::{Drawn, Prepared};
+use super::released::ReleasedValue;
 use super::selection::Threshold;
 use super::selection::{NoisedColumn, SelectedRow, Selection, delta};
 use super::spend::Spend;
@@ -47,6 +48,9 @@ pub trait NumberForm: Send + Sync + 'static {
 
     /// A whole number, or a mean.
     type Number: Send + 'static;
+
+    /// The value of a key: one number, or several.
+    type Value: ReleasedValue;
 }
 
 /// The numbers of a key that are released: one, or two that make one.
@@ -139,6 +143,7 @@ impl<K, N> Sealed for Noisy<K, N> {}
 impl<K: Key, N: Numbers> Prepared for Noisy<K, N> {
     type Tally = Cells<K, N::Cell>;
     type Answer = Answer<K, N::Number>;
+    type Value = N::Value;
 
     fn tally(&self) -> Cells<K, N::Cell> {
         self.selection.tally()
@@ -199,6 +204,7 @@ pub(super) fn totals<K: Key>(asked: &UncheckedNoise, total: &Total<K>) -> Result
 impl NumberForm for Totals {
     type Cell = Cell;
     type Number = i128;
+    type Value = i128;
 }
 
 impl Numbers for Totals {
@@ -287,6 +293,7 @@ pub(super) fn quotient(sum: Estimate<f64>, count: Estimate<f64>) -> Estimate<f64
 impl NumberForm for Means {
     type Cell = Cell;
     type Number = f64;
+    type Value = f64;
 }
 
 impl Numbers for Means {

@@ -17,6 +17,19 @@
 //! order.shuffle(&mut generator);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A mechanism takes no other generator:
+//!
+//! ```compile_fail,E0308
+//! use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Prepared, Total};
+//!
+//! fn released_from(generator: &mut impl rand::CryptoRng) -> Result<(), discreet::Invalid> {
+//!     let people = Total::people(Bound::keys(1).checked()?, Keys::public([()])?)?;
+//!     let prepared = Gaussian::rho(0.1).prepare(&people)?;
+//!     prepared.draw(prepared.tally(), None, generator);
+//!     Ok(())
+//! }
+//! ```
 
 use std::convert::Infallible;
 

@@ -20,7 +20,7 @@ use super::report::{Heading, PagePart, Report};
 use crate::alert::{Alert, Alerts, event};
 use crate::gate::BudgetStatus;
 use crate::ledger::Outlook;
-use crate::release_line::{ReleaseLine, Says};
+use crate::mechanisms::release_line::{ReleaseLine, Says};
 use crate::time::at;
 
 /// The most windows of each release that are kept.

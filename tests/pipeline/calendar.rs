@@ -55,7 +55,7 @@ fn a_year_of_months_in_berlin() {
                 .bound(Bound::keys(1))
                 .count()
                 .release(&gate, "visits", Laplace::epsilon(80.0));
-            write_down(printed, &directory);
+            write_down(printed.stream(), &directory);
         });
         Ok(())
     });

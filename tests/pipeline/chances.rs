@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use discreet::accounting::PrivacyCost;
-use discreet::dataflow::{All, Config, Deliver, Fed, LeavingRelease, StreamVec, execute};
+use discreet::dataflow::{All, Config, Fed, Releases, execute};
 use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Gaussian, Keys, Laplace};
 use discreet::time::Time;
@@ -20,7 +20,7 @@ type Alone = (u32, Time);
 fn printed(
     cap: &PrivacyCost,
     people: impl Iterator<Item = Alone> + Clone + Send + Sync + 'static,
-    sentence: impl for<'scope> Fn(Fed<'scope, Alone>, &Gate) -> StreamVec<'scope, Time, LeavingRelease>
+    sentence: impl for<'scope> Fn(Fed<'scope, Alone>, &Gate) -> Releases<'scope, u32, i128>
     + Send
     + Sync
     + 'static,

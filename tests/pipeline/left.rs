@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use discreet::dataflow::{
-    All, Deliver, Fed, Finished, LeavingRelease, Pulled, RunError, Source, SourceError, StreamVec, execute,
+    All, Deliver, Fed, Finished, Pulled, Release, RunError, Source, SourceError, StreamVec, execute,
 };
 use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Keys, Laplace};
@@ -55,7 +55,7 @@ fn printed(out: &Path) -> usize {
     out.lines().filter(|line| line.contains("\"closed\"")).count()
 }
 
-fn released<'scope>(visits: Fed<'scope, Visit>, gate: &Gate) -> StreamVec<'scope, Time, LeavingRelease> {
+fn released<'scope>(visits: Fed<'scope, Visit>, gate: &Gate) -> StreamVec<'scope, Time, Release<u32, i128>> {
     visits
         .protect(|visit| visit.0)
         .tumbling(span(10), |visit| visit.3)
@@ -63,6 +63,7 @@ fn released<'scope>(visits: Fed<'scope, Visit>, gate: &Gate) -> StreamVec<'scope
         .bound(Bound::keys(1))
         .count_by(|visit| visit.1, Keys::public([0]))
         .release(gate, "visits", Laplace::epsilon(80.0))
+        .stream()
 }
 
 pub(crate) fn child(task: String, directory: PathBuf) -> Result<Finished, RunError> {

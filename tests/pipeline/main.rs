@@ -10,6 +10,7 @@ mod kit;
 
 mod calendar;
 mod chances;
+mod collections;
 mod left;
 mod questions;
 mod restart;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use discreet::dataflow::{
-    All, Config, Deliver, Fed, Finished, LeavingRelease, Pulled, RunError, Source, SourceError, StreamVec,
-    execute,
+    All, Config, Deliver, Fed, Finished, Pulled, Reply, RunError, Source, SourceError, StreamVec, execute,
 };
 use discreet::gate::Gate;
 use discreet::mechanisms::queries::{Field, Query, QueryRow, Schema, Value};
@@ -58,7 +57,7 @@ fn answers<'scope>(
     visits: Fed<'scope, Visit>,
     questions: Fed<'scope, Query>,
     gate: &Gate,
-) -> StreamVec<'scope, Time, LeavingRelease> {
+) -> StreamVec<'scope, Time, Reply> {
     let people = visits.protect(|visit| visit.0).tumbling(span(20), |visit| visit.3).between(0, HORIZON);
     people
         .bound(Bound::keys(1))

@@ -78,7 +78,7 @@ pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunErr
                 .bound(Bound::keys(1).windows(2))
                 .people_by(|visit| visit.1, Keys::discover(DELTA))
                 .release(&gate, "people", Gaussian::rho(RHO));
-            write_down(printed, &directory);
+            write_down(printed.stream(), &directory);
         });
         Ok(())
     })

@@ -66,11 +66,11 @@ pub(crate) fn child(detail: &str, directory: PathBuf) -> Result<Finished, RunErr
             let listed = || Keys::public(0..3);
             let noise = || Gaussian::rho(RHO);
             let so_far = people.clone().count_by(|visit| visit.1, listed()).running();
-            write_down(so_far.release(&gate, "so_far", noise()), &directory);
+            write_down(so_far.release(&gate, "so_far", noise()).stream(), &directory);
             let last = people.clone().count_by(|visit| visit.1, listed()).over_last(60);
-            write_down(last.release(&gate, "last", noise()), &directory);
+            write_down(last.release(&gate, "last", noise()).stream(), &directory);
             let people = people.people_by(|visit| visit.1, Keys::discover(DELTA)).running();
-            write_down(people.release(&gate, "people", noise()), &directory);
+            write_down(people.release(&gate, "people", noise()).stream(), &directory);
         });
         Ok(())
     })

@@ -1,5 +1,6 @@
 //! The basis of these tests: a ledger in a directory of its own, visits, and the released lines.
 
+use std::borrow::Borrow;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -136,9 +137,13 @@ pub(crate) fn cast(directory: &Path, threads: usize) -> (Config, Gate) {
 
 /// Writes every release and its closing line to the file `out`, and a word for each release to standard
 /// output.
-pub(crate) fn write_down(releases: StreamVec<'_, Time, LeavingRelease>, directory: &Path) {
+pub(crate) fn write_down<R: Borrow<LeavingRelease> + 'static>(
+    releases: StreamVec<'_, Time, R>,
+    directory: &Path,
+) {
     let out = directory.join("out");
     releases.deliver(move |release| {
+        let release: &LeavingRelease = release.borrow();
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&out)?;
         let closing = release.closing().unwrap_or_default();
         let text = [release.line(), &closing].join("\n");

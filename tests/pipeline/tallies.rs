@@ -135,7 +135,7 @@ fn job(
                     noise(),
                 ),
             ];
-            printed.into_iter().for_each(|printed| write_down(printed, &directory));
+            printed.into_iter().for_each(|printed| write_down(printed.stream(), &directory));
         });
         Ok(())
     })

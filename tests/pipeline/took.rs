@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use discreet::dataflow::{All, Config, Deliver, execute};
+use discreet::dataflow::{All, Config, execute};
 use discreet::gate::Gate;
 use discreet::mechanisms::{Bound, Laplace};
 

@@ -53,8 +53,8 @@ impl Job {
                 let noise = || Gaussian::rho(100.0);
                 let listed = visits.clone().people_by(|visit| visit.1, listed).charged_to(job.accounts[0]);
                 let open = visits.people_by(|visit| visit.1, open).charged_to(job.accounts[1]);
-                write_down(listed.release(&gate, "listed", noise()), &directory);
-                write_down(open.release(&gate, "open", noise()), &directory);
+                write_down(listed.release(&gate, "listed", noise()).stream(), &directory);
+                write_down(open.release(&gate, "open", noise()).stream(), &directory);
             });
             Ok(())
         });
@@ -179,7 +179,7 @@ impl Means {
                     }
                     Means::Stable => means.stable([Means::RANGE]).release(&gate, "means", Means::stable()),
                 };
-                write_down(releases, &directory);
+                write_down(releases.stream(), &directory);
             });
             Ok(())
         });

@@ -17,7 +17,9 @@ use crate::accounting::Promise;
 use crate::dataflow::bounding::{ContributionSelector, Measure};
 use crate::dataflow::driver::{Fed, RunError};
 use crate::dataflow::engine::{Scope, StreamVec, ToStream, Travels, empty};
-use crate::dataflow::release::{LeavingRelease, StatisticSchedule, Title, Waker, release};
+use crate::dataflow::release::{
+    LeavingRelease, PastReleases, Releases, StatisticSchedule, Title, Waker, release,
+};
 use crate::dataflow::windows::Schedule;
 use crate::gate::Gate;
 use crate::invalid::{Invalid, InvalidKind};
@@ -150,8 +152,8 @@ where
 {
     /// Releases every window of the statistic, once, under a name, by a mechanism with its price.
     ///
-    /// What comes out is an ordinary stream, on worker 0: each [`LeavingRelease`] is a row of the ledger,
-    /// durable before it leaves, in order of windows. Its claim: each is private for one unit more or less
+    /// What comes out is an ordinary stream, on worker 0: each [`Release`] is a row of the ledger, durable before it leaves,
+    /// in order of windows, with typed [cells](Release::cells). Its claim: each is private for one unit more or less
     /// ([`AddRemove`](crate::accounting::Relation)), in the mechanism's currency, at the price that is
     /// charged for it; what all of them cost together is the ledger's affair, and refused where it does not
     /// fit.
@@ -160,14 +162,24 @@ where
     /// as a failure of [configuration](crate::dataflow::FailureKind::Configuration), before any record is
     /// read. So it is where the same version asks for the same statistic with other parameters.
     /// Nothing here panics.
-    pub fn release<X>(self, gate: &Gate, name: &str, mechanism: X) -> StreamVec<'scope, Time, LeavingRelease>
+    pub fn release<X>(
+        self,
+        gate: &Gate,
+        name: &str,
+        mechanism: X,
+    ) -> Releases<'scope, Q::Key, <X::Prepared as Prepared>::Value>
     where
         X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
-        self.release_at(&AtGate(gate), name, mechanism)
+        let late = self.bounded.windows.late.map_or(0, |late| late.as_microseconds());
+        let shared = Arc::clone(&self.bounded.items.context.shared);
+        let (releases, title) = self.released(&AtGate(gate), name, mechanism);
+        let rows = title.map(|title| gate.past_rows(&title.name, &title.version));
+        Releases::new(releases, rows.map(|rows| PastReleases { rows, late, shared }))
     }
 
     /// As [`release`](Self::release), wherever what is released is sealed.
+    #[cfg(test)]
     pub(super) fn release_at<X>(
         self,
         backend: &dyn StatisticBackend,
@@ -177,13 +189,26 @@ where
     where
         X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
+        self.released(backend, name, mechanism).0
+    }
+
+    /// Returns the rows of the releases, and on worker 0 the title by which the backend knows them.
+    fn released<X>(
+        self,
+        backend: &dyn StatisticBackend,
+        name: &str,
+        mechanism: X,
+    ) -> (StreamVec<'scope, Time, LeavingRelease>, Option<Title>)
+    where
+        X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
+    {
         let (scope, context) = (self.bounded.items.stream.scope(), Rc::clone(&self.bounded.items.context));
         backend.answers_for(&context.shared);
         match self.opened(backend, name, mechanism, scope) {
             Ok(releases) => releases,
             Err(failure) => {
                 context.shared.fail(failure);
-                empty(scope)
+                (empty(scope), None)
             }
         }
     }
@@ -194,7 +219,7 @@ where
         name: &str,
         mechanism: X,
         scope: Scope<'scope, Time>,
-    ) -> Result<StreamVec<'scope, Time, LeavingRelease>, RunError>
+    ) -> Result<(StreamVec<'scope, Time, LeavingRelease>, Option<Title>), RunError>
     where
         X: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
@@ -265,10 +290,11 @@ where
                 schedule: schedule.clone(),
                 counters,
             };
-            let plan = StatisticSchedule::of(title, &people.windows, schedule.clone(), prepared_release);
-            Ok(((plan, handle, waker), restored))
+            let plan =
+                StatisticSchedule::of(title.clone(), &people.windows, schedule.clone(), prepared_release);
+            Ok(((plan, handle, waker), (restored, title)))
         };
-        let (at_gate, restored) = match (scope.index() == 0).then(opened_here).transpose() {
+        let (at_gate, opened) = match (scope.index() == 0).then(opened_here).transpose() {
             Ok(opened) => opened.unzip(),
             // The others do not know of it: without the operators that they have, they would not find their
             // channels.
@@ -278,6 +304,7 @@ where
             }
         };
 
+        let (restored, title) = opened.unzip();
         let counters = contributions.map(|contributions| {
             (Admission::new(contributions), restored_once(scope, restored.unwrap_or_default()))
         });
@@ -301,7 +328,9 @@ where
             bounded(people.gathered(&selector), panes, counters, Arc::clone(&people.items.context.shared));
         let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
             Fed { stream: parts, context: Rc::clone(&people.items.context) };
-        Ok(release::<PreparedRelease<X::Prepared, U::Person, Q::Key>>(parts, people.windows.at_end, at_gate))
+        let releases =
+            release::<PreparedRelease<X::Prepared, U::Person, Q::Key>>(parts, people.windows.at_end, at_gate);
+        Ok((releases, title))
     }
 }
 

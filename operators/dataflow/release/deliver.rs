@@ -1,5 +1,6 @@
 //! Delivery of releases to a sink, which confirms each of them.
 
+use std::borrow::Borrow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
@@ -13,35 +14,36 @@ use crate::ledger::{Digest, Name, ReleaseStatus, Row};
 use crate::time::Time;
 
 /// Delivers releases to a sink, and marks them as delivered once it has taken them.
-pub trait Deliver {
+pub trait Deliver<R> {
     /// Calls `sink` with each release, in order, at the worker where it is. `Ok` means that it will not be
     /// lost; an error ends the run, and the next process delivers the release again.
-    fn deliver(self, sink: impl FnMut(&LeavingRelease) -> io::Result<()> + 'static);
+    fn deliver(self, sink: impl FnMut(&R) -> io::Result<()> + 'static);
 }
 
 /// Passes releases on to a receiver that reports the outcome of each, later and elsewhere.
 #[cfg(feature = "cli")]
-pub(crate) fn hand_over(
-    releases: StreamVec<'_, Time, LeavingRelease>,
+pub(crate) fn hand_over<R: Into<LeavingRelease> + 'static>(
+    releases: StreamVec<'_, Time, R>,
     mut take: impl FnMut(LeavingRelease) + 'static,
 ) {
     releases.sink(Pipeline, "HandOver", move |(input, _)| {
-        input.for_each(|_, batch| batch.drain(..).for_each(&mut take));
+        input.for_each(|_, batch| batch.drain(..).map(Into::into).for_each(&mut take));
     });
 }
 
-impl Deliver for StreamVec<'_, Time, LeavingRelease> {
-    fn deliver(self, mut sink: impl FnMut(&LeavingRelease) -> io::Result<()> + 'static) {
+impl<R: Borrow<LeavingRelease> + 'static> Deliver<R> for StreamVec<'_, Time, R> {
+    fn deliver(self, mut sink: impl FnMut(&R) -> io::Result<()> + 'static) {
         self.sink(Pipeline, "Deliver", move |(input, _)| {
             input.for_each(|_, batch| {
                 for release in batch.drain(..) {
+                    let leaving: &LeavingRelease = release.borrow();
                     // Releases after a failure stay undelivered: a sink takes releases in order.
-                    if release.is_run_over() {
+                    if leaving.is_run_over() {
                         continue;
                     }
                     match sink(&release) {
-                        Ok(()) => release.delivered(),
-                        Err(error) => release.refused_by_sink(&error),
+                        Ok(()) => leaving.delivered(),
+                        Err(error) => leaving.refused_by_sink(&error),
                     }
                 }
             });
@@ -150,7 +152,11 @@ impl LeavingRelease {
 
     /// Reports that the sink did not take the release, which ends the run.
     pub(crate) fn refused_by_sink(&self, error: &io::Error) {
-        self.ticket.shared.fail(RunError::sink(error));
+        self.ends_run(RunError::sink(error));
+    }
+
+    pub(super) fn ends_run(&self, failure: RunError) {
+        self.ticket.shared.fail(failure);
     }
 
     pub(crate) fn is_run_over(&self) -> bool {

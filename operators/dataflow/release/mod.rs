@@ -4,6 +4,7 @@
 mod deliver;
 mod operator;
 mod queries;
+mod releases;
 mod window_queue;
 
 pub use deliver::Deliver;
@@ -16,3 +17,5 @@ pub use operator::{Title, WindowStatistic};
 pub(super) use operator::{Waker, release};
 pub use queries::Unanswered;
 pub(in crate::dataflow) use queries::{Posed, QueryAnswering, sealed, sought};
+pub(super) use releases::PastReleases;
+pub use releases::{OtherTypes, Release, Releases, Reply};

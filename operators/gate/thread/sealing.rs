@@ -165,6 +165,8 @@ impl Driver {
             GateMessage::LastRow(name, version, answer) => {
                 self.answer(&answer, |ledger, job| ledger.last_row(job, &name, &version))
             }
+            GateMessage::RowsAfter((name, version), after, most, answer) => self
+                .answer(&answer, |ledger, job| ledger.rows_ending_after((job, &name, &version), after, most)),
             #[cfg(feature = "cli")]
             GateMessage::DeliveredRows(after, most, answer) => {
                 self.answer(&answer, |ledger, job| ledger.delivered_after(job, after, most))

@@ -18,7 +18,7 @@ use crate::job::release_plan::{ReleasePlan, schedule};
 use crate::job::sources::{Crew, SourcePart};
 use crate::job::statistics::{ExactNumbers, ReleasedNumber, released_key};
 use crate::ledger::{Digest, Ledger, LedgerKey};
-use crate::release_line::{LineKey, ReleaseLine, Says};
+use crate::mechanisms::release_line::{LineKey, ReleaseLine, Says};
 use crate::time::Time;
 
 /// The exact numbers of a demonstration, by release plan.

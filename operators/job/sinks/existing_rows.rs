@@ -18,7 +18,7 @@ use std::path::Path;
 use super::{SinkFormat, table, unopened};
 use crate::canonical::{Canonical, Digest};
 use crate::ledger::LedgerError;
-use crate::release_line::{ReleaseLine, Says};
+use crate::mechanisms::release_line::{ReleaseLine, Says};
 
 /// The rows that a file holds.
 #[derive(Debug, Default)]

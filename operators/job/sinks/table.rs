@@ -16,7 +16,7 @@
 
 use std::borrow::Cow;
 
-use crate::release_line::{CellLine, ReleaseLine, Says};
+use crate::mechanisms::release_line::{CellLine, ReleaseLine, Says};
 
 const COLUMNS: &str = "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain,\
     q,tau,rank_error,total,strategy,ledger,interval_of";

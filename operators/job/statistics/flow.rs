@@ -114,7 +114,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         let releases = tallied.release(self.gate, self.name, self.terms.noise.clone());
         let sender = self.releases.clone();
         // The receiver of releases exists until the run is over.
-        hand_over(releases, move |release| _ = sender.send(release));
+        hand_over(releases.stream(), move |release| _ = sender.send(release));
         Ok(())
     }
 

@@ -289,6 +289,7 @@ impl Sealed for PreparedMaximum {}
 impl Prepared for PreparedMaximum {
     type Tally = Cells<CellKey, Tops>;
     type Answer = Answer<CellKey, i128>;
+    type Value = i128;
 
     fn tally(&self) -> Cells<CellKey, Tops> {
         either!(self, ready => ready.tally())

@@ -479,8 +479,8 @@ mod steps_tests {
                 let twice = IBig::from(range.term(value));
                 prop_assert!(term.unsigned_abs() <= steps.unit(&range) && steps.unit(&range) <= steps.count());
                 if steps.rounds(&range) {
-                    let off = (IBig::from(term) * &width - &twice * &count) * 2;
-                    prop_assert!(off <= width && -&off <= width);
+                    let off: IBig = (IBig::from(term) * &width - &twice * &count) * 2;
+                    prop_assert!(off <= width && -off.clone() <= width);
                     // Halves are rounded away from zero.
                     prop_assert!(off != width || twice > IBig::from(0));
                     prop_assert!(-&off != width || twice < IBig::from(0));

@@ -106,6 +106,7 @@ pub use columns::ColumnStore;
 pub use filter::Filter;
 pub use line::Answered;
 pub use query::{Answers, Asks, MatchedTotals, Query, QueryBy, ReadyAnswers};
+pub use released::{CertainEstimate, ReleasedAnswer};
 pub use schema::{Field, FieldKind, QueryRow, Schema, Value};
 
 mod bundle;
@@ -114,6 +115,7 @@ mod columns;
 mod filter;
 mod line;
 mod query;
+pub(crate) mod released;
 
 mod answers;
 mod schema;

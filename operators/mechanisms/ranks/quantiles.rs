@@ -150,6 +150,7 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
 impl NumberForm for Chosen {
     type Cell = RankedValues;
     type Number = i128;
+    type Value = ndarray::Array1<i128>;
 }
 
 impl Numbers for Chosen {

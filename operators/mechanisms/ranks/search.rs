@@ -112,6 +112,7 @@ pub(super) fn search(top: u64, tau: u64, loss: impl Fn(u64) -> u64, draws: &[i64
 impl<F: Monotone> NumberForm for Search<F> {
     type Cell = Tops;
     type Number = i128;
+    type Value = i128;
 }
 
 impl<F: Monotone> Numbers for Search<F> {
@@ -243,6 +244,7 @@ impl<F: Monotone> Inverse<F> {
 impl<F: Monotone> NumberForm for Inverse<F> {
     type Cell = Tops;
     type Number = i128;
+    type Value = i128;
 }
 
 impl<F: Monotone> Numbers for Inverse<F> {

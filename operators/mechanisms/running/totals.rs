@@ -256,6 +256,7 @@ impl<K> Sealed for RunningTotals<K> {}
 impl<K: Key> Prepared for RunningTotals<K> {
     type Tally = Cells<K>;
     type Answer = Answer<K, i128>;
+    type Value = i128;
 
     fn tally(&self) -> Cells<K> {
         match &self.keys {

@@ -220,6 +220,7 @@ impl<K> Sealed for FollowedMeans<K> {}
 impl<K: Key> Prepared for FollowedMeans<K> {
     type Tally = Cells<K, VectorRows>;
     type Answer = Answer<K, f64>;
+    type Value = ndarray::Array1<f64>;
 
     fn tally(&self) -> Cells<K, VectorRows> {
         Cells::of(&self.keys)

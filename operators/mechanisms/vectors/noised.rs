@@ -134,6 +134,7 @@ fn noised_by_shape<K: Key>(
 impl NumberForm for MeanLine {
     type Cell = Moments;
     type Number = f64;
+    type Value = ndarray::Array1<f64>;
 }
 
 impl Numbers for MeanLine {

@@ -219,6 +219,7 @@ impl<K> Sealed for StableMeans<K> {}
 impl<K: Key> Prepared for StableMeans<K> {
     type Tally = Cells<K, VectorRows>;
     type Answer = Answer<K, f64>;
+    type Value = ndarray::Array1<f64>;
 
     fn tally(&self) -> Cells<K, VectorRows> {
         Cells::of(&self.listed)

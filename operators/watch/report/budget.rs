@@ -8,7 +8,7 @@ use super::model::{BudgetHistory, Model, ReportedWindow, WindowOutcome};
 use super::timeline::ruler;
 use crate::accounting::Interval;
 use crate::ledger::Outlook;
-use crate::release_line::CellLine;
+use crate::mechanisms::release_line::CellLine;
 
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 12.0;

@@ -4,7 +4,7 @@
 use super::budget::{ErrorMean, Errors, holds};
 use super::draw::{Drawing, Scale, counted, grouped, named, numbers, percent, said, short};
 use super::model::{ChartPoint, NoiseNotes, ReleaseSeries, Track};
-use crate::release_line::{CellLine, RankInterval};
+use crate::mechanisms::release_line::{CellLine, RankInterval};
 
 /// The most bars of a chart.
 const BARS: usize = 30;

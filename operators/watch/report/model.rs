@@ -11,7 +11,9 @@ use super::budget::{Errors, finite};
 use super::draw::{counted, named};
 use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Forecast, Name};
-use crate::release_line::{CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says};
+use crate::mechanisms::release_line::{
+    CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says,
+};
 use crate::time::at;
 
 /// All releases and the spending of their budget so far.

@@ -14,8 +14,8 @@ use super::bounder::{RecordReading, bounded};
 use super::unit::ProtectedUnit;
 use crate::dataflow::bounding::ContributionSelector;
 use crate::dataflow::driver::{Fed, RunError};
-use crate::dataflow::engine::{Scope, StreamVec, empty};
-use crate::dataflow::release::{LeavingRelease, Unanswered, sealed, sought};
+use crate::dataflow::engine::{Map, Scope, StreamVec, empty};
+use crate::dataflow::release::{Release, Reply, Unanswered, sealed, sought};
 use crate::gate::Gate;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::queries::{Answers, Query, QueryRow, ReadyAnswers, Schema};
@@ -56,7 +56,7 @@ redacted!([D, U: ProtectedUnit<D>, T, V] Answering<'_, D, U, T, V>);
 pub struct Replies<'scope> {
     /// A row of the ledger for every question that was answered, or refused because its bundle or its budget
     /// is spent.
-    pub releases: StreamVec<'scope, Time, LeavingRelease>,
+    pub releases: StreamVec<'scope, Time, Reply>,
     /// The questions that cannot be answered, and why. They cost nothing.
     pub unanswered: StreamVec<'scope, Time, Unanswered>,
 }
@@ -221,6 +221,7 @@ where
                 scanned(posed, changes, versions, (schedule, late))
             }
         };
-        Ok(Replies { releases: sealed(counted, sought, &context), unanswered })
+        let releases = sealed(counted, sought, &context).map(Release::new);
+        Ok(Replies { releases, unanswered })
     }
 }

@@ -361,6 +361,7 @@ where
 {
     type Tally = Cells<K, C>;
     type Answer = Both<R::Answer>;
+    type Value = R::Value;
 
     fn tally(&self) -> Cells<K, C> {
         self.0.tally()

@@ -59,8 +59,12 @@ pub(crate) struct CellLine<'a> {
     pub(crate) interval_of: Option<Cow<'a, str>>,
     /// The windows that the cell covers, unless it is the line's own: `so far`, `last 7`.
     pub(crate) total: Option<Cow<'a, str>>,
+    /// The spans of windows that a total leaves out.
+    pub(crate) gaps: Vec<LineWindow<'a>>,
     pub(crate) confidence: &'a str,
     pub(crate) noise: Vec<CellNoise<'a>>,
+    /// The noise as it is written.
+    pub(crate) noise_text: &'a str,
     pub(crate) id: Cow<'a, str>,
     pub(crate) promise: Cow<'a, str>,
     /// The exact number with the contribution bound, in a demonstration.
@@ -133,6 +137,13 @@ pub(crate) struct CellNoise<'a> {
     pub(crate) strategy: Option<Cow<'a, str>>,
     #[serde(borrow)]
     rank_error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    over_bound: Option<&'a RawValue>,
+    #[serde(borrow)]
+    grid: Option<&'a RawValue>,
+    /// The assumption that is made and not proved.
+    #[serde(borrow)]
+    pub(crate) assumes: Option<Cow<'a, str>>,
 }
 
 impl CellNoise<'_> {
@@ -143,6 +154,16 @@ impl CellNoise<'_> {
     /// Returns the number of people by which a rank may be off.
     pub(crate) fn rank_error(&self) -> Option<&str> {
         number(self.rank_error)
+    }
+
+    /// Returns the standard deviation over the least that is possible at the same price.
+    pub(crate) fn over_bound(&self) -> Option<&str> {
+        number(self.over_bound)
+    }
+
+    /// Returns the step of the public grid of a stable mean.
+    pub(crate) fn grid(&self) -> Option<&str> {
+        number(self.grid)
     }
 
     fn ranked(&self) -> Option<RankInterval> {
@@ -194,6 +215,8 @@ struct LineFields<'a> {
     interval_of: Option<Cow<'a, str>>,
     #[serde(borrow)]
     total: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    gaps: Option<Vec<LineWindow<'a>>>,
     #[serde(borrow)]
     confidence: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -247,11 +270,11 @@ impl<'a> LineFields<'a> {
             return Some(Says::Never(word, self.why));
         }
         let [low, high] = self.interval?;
-        let noise = self.noise?.get();
-        let noise = if noise.starts_with('[') {
-            serde_json::from_str(noise).ok()?
+        let noise_text = self.noise?.get();
+        let noise = if noise_text.starts_with('[') {
+            serde_json::from_str(noise_text).ok()?
         } else {
-            vec![serde_json::from_str(noise).ok()?]
+            vec![serde_json::from_str(noise_text).ok()?]
         };
         let key = match self.key.map(RawValue::get) {
             None => None,
@@ -269,8 +292,10 @@ impl<'a> LineFields<'a> {
             insufficient: self.insufficient.unwrap_or(false),
             interval_of: self.interval_of,
             total: self.total,
+            gaps: self.gaps.unwrap_or_default(),
             confidence: self.confidence?.get(),
             noise,
+            noise_text,
             id: self.id?,
             promise: self.promise?,
             tally: number(self.tally),
