@@ -18,14 +18,17 @@ use discreet::prelude::*;
 const PAGES: u32 = 40;
 const HOUR: Time = 3_600_000_000;
 
+/// The pages that came to the list, or left it: 1 or -1, the readers, and the title.
+type Changes = Vec<(isize, i128, String)>;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::temp_dir().join(format!("discreet-ten-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     let ledger = directory.join("site.ledger");
     Ledger::create(&ledger)?.register(&AccountSpec::lifetime("readers", Budget::approximate(1.0, 1e-6))?)?;
     let gate = Gate::open(&ledger, "site")?;
-    // The changes of the list, by the hour in which they came.
-    let changes: Arc<Mutex<BTreeMap<Time, Vec<(isize, i128, String)>>>> = Arc::default();
+    // By the hour in which they came.
+    let changes: Arc<Mutex<BTreeMap<Time, Changes>>> = Arc::default();
     let noted = Arc::clone(&changes);
     discreet::execute(Config::threads(2)?, move |worker, feeds| {
         let (own, workers, noted) = (worker.index(), worker.peers(), Arc::clone(&noted));

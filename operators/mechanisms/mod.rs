@@ -103,6 +103,7 @@ pub(crate) mod mechanism;
 mod noisy;
 pub mod queries;
 pub mod ranks;
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command alone reads the rest of a line"))]
 pub(crate) mod release_line;
 mod released;
 pub mod running;
