@@ -152,8 +152,9 @@ where
 {
     /// Releases every window of the statistic, once, under a name, by a mechanism with its price.
     ///
-    /// What comes out is an ordinary stream, on worker 0: each [`Release`](crate::dataflow::Release) is a row of the ledger, durable before it leaves,
-    /// in order of windows, with typed [cells](crate::dataflow::Release::cells). Its claim: each is private for one unit more or less
+    /// What comes out is an ordinary stream, on worker 0: each [`Release`](crate::dataflow::Release) is a row of
+    /// the ledger, durable before it leaves, in order of windows, with typed
+    /// [cells](crate::dataflow::Release::cells). Its claim: each is private for one unit more or less
     /// ([`AddRemove`](crate::accounting::Relation)), in the mechanism's currency, at the price that is
     /// charged for it; what all of them cost together is the ledger's affair, and refused where it does not
     /// fit.

@@ -40,11 +40,12 @@ where
     /// [found](MeanOf::found_within), or [stable](MeanOf::stable), in a box that holds whatever comes.
     ///
     /// ```
-    /// # use discreet::dataflow::{Fed, LeavingRelease, StreamVec};
+    /// # use discreet::dataflow::{Fed, Releases};
     /// # use discreet::gate::Gate;
     /// # use discreet::mechanisms::{Bound, Gaussian};
-    /// # use discreet::time::{Time, minutes};
-    /// # fn pipeline<'a>(rides: Fed<'a, (u64, i64, i64)>, gate: &Gate) -> StreamVec<'a, Time, LeavingRelease> {
+    /// # use discreet::time::minutes;
+    /// # use ndarray::Array1;
+    /// # fn pipeline<'a>(rides: Fed<'a, (u64, i64, i64)>, gate: &Gate) -> Releases<'a, (), Array1<f64>> {
     /// rides
     ///     .protect(|ride| ride.0)
     ///     .tumbling(minutes(10), |_| 0)

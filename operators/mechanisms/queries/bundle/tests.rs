@@ -1,9 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::mechanisms::ReleaseLines;
-use crate::mechanisms::queries::Field;
-use crate::mechanisms::{Bound, Head, Range};
+use crate::mechanisms::queries::{Field, ReleasedAnswer};
+use crate::mechanisms::{Bound, Estimate, Head, Range, ReleaseLines};
 use crate::noise::goodness::size;
 
 const HEAD: Head<'_> = Head { release: "study", window: "null", id: "5f", promise: "lifetime", gaps: "" };
@@ -259,6 +258,36 @@ fn every_parameter_is_part_of_the_hash() {
     // The order in which shares are stated does not matter.
     let shares = bundle(5).share("bob", 1).share("ann", 4);
     assert_eq!(of(&shares, &one, &schema()), hashes[7]);
+}
+
+// Refutes an answer that its line does not hold, the noise of another number, and a refusal that is read as an answer.
+#[test]
+fn an_answer_is_read_as_it_was_released() {
+    let bundle = prepare(&bundle(3));
+    let mut asked = Asked::of(&bundle);
+    let count = schema().question("ann \"a\"", "q1", 1_500_000).count("age >= 18").unwrap();
+    for (question, left) in [(&count, 2), (&mean("ann", "q2"), 0), (&count, 0)] {
+        let answer = asked.asks(question);
+        let line = answer.lines(&HEAD);
+        let read = ReleasedAnswer::read(&line).unwrap();
+        assert_eq!((&*read.question, &*read.analyst), (question.id(), question.analyst()), "{line}");
+        assert_eq!((read.at, read.asked), (question.at(), question.text()), "{line}");
+        assert_eq!((read.version.start(), read.version.end()), (0, 1_000_000), "{line}");
+        assert_eq!((read.used, read.left), (3 - left, left), "{line}");
+        let ends = |estimate: Estimate<f64>| [estimate.low, estimate.value, estimate.high];
+        let found = read.estimate.map(|estimate| [estimate.low, estimate.value, estimate.high]);
+        assert_eq!(found, answer.estimate().map(ends), "{line}");
+        let noise = serde_json::from_str::<Value>(&line).unwrap()["noise"].clone();
+        let bound = noise["bound"].as_f64().or(noise[0]["bound"].as_f64());
+        // The parser of this value may be off in the last digit.
+        let off =
+            read.estimate.map(|estimate| estimate.bound).zip(bound).map(|(one, other)| one / other - 1.0);
+        assert!(
+            off.is_none_or(|off| off.abs() < 1e-15) && read.estimate.is_some() == bound.is_some(),
+            "{line}"
+        );
+    }
+    assert_eq!(ReleasedAnswer::read(r#"{"release":"study","window":null,"skipped":true}"#), None);
 }
 
 #[test]
