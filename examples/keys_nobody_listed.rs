@@ -36,8 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .deliver(|release| {
                     println!("day {}, released:", release.window().end() / DAY);
                     for cell in release.cells().map_err(std::io::Error::other)? {
-                        let high = cell.high.unwrap_or(i128::MAX);
-                        println!("  {:?} {}, within [{}, {high}]", cell.key, cell.value, cell.low);
+                        let (low, high) = (cell.low.unwrap_or(i128::MIN), cell.high.unwrap_or(i128::MAX));
+                        println!("  {:?} {}, within [{low}, {high}]", cell.key, cell.value);
                     }
                     Ok(())
                 });

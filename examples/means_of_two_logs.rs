@@ -205,7 +205,8 @@ impl Log {
         let values = [cell.value[0], cell.value[1]];
         let off = |at: usize| format!("{:.4}", (values[at] - truth[at]).abs() * self.steps[at]);
         let promised = |at: usize| {
-            let half = cell.high.as_ref().map(|high| (high[at] - cell.low[at]) / 2.0 * self.steps[at]);
+            let ends = cell.low.as_ref().zip(cell.high.as_ref());
+            let half = ends.map(|(low, high)| (high[at] - low[at]) / 2.0 * self.steps[at]);
             half.map_or(String::from("-"), |half| format!("{half:.4}"))
         };
         let law = &cell.noise[0];

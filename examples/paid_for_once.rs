@@ -214,8 +214,8 @@ fn released(log: Vec<Review>, count: usize) -> Outcome<HashMap<String, Released>
     std::fs::remove_dir_all(&directory)?;
     let mut all: HashMap<String, BTreeMap<Time, (f64, f64)>> = HashMap::new();
     for (name, start, cell) in released {
-        let high = cell.high.ok_or("a total without an upper end")?;
-        let total = (cell.value as f64, (high - cell.low) as f64 / 2.0);
+        let (low, high) = cell.low.zip(cell.high).ok_or("a total without an interval")?;
+        let total = (cell.value as f64, (high - low) as f64 / 2.0);
         all.entry(name).or_default().insert(start, total);
     }
     let released = |totals: BTreeMap<Time, (f64, f64)>| {

@@ -72,7 +72,7 @@ fn print_largest(release: &Release<(), i128>) -> std::io::Result<()> {
             println!(
                 "released {value}: too few people, for tau is {tau}; in truth {above} have more, up to {most}"
             );
-        } else if cell.low > most.into() {
+        } else if cell.low > Some(most.into()) {
             println!(
                 "released {value}: more than anybody has, as one time in a hundred may be; in truth up to {most}"
             );

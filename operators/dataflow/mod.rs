@@ -212,7 +212,7 @@
 //!     .release(gate, "readers", Gaussian::rho(0.01));
 //! readers.clone().deliver(|release| {
 //!     for cell in release.cells().map_err(std::io::Error::other)? {
-//!         println!("page {}: {} readers, at least {}", cell.key, cell.value, cell.low);
+//!         println!("page {}: {} readers, at least {:?}", cell.key, cell.value, cell.low);
 //!     }
 //!     Ok(())
 //! });

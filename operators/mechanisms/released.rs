@@ -25,8 +25,8 @@ pub struct ReleasedCell<K, V> {
     pub key: K,
     /// The noised value, as it was drawn: it may be below zero where the truth cannot.
     pub value: V,
-    /// The least that the truth may be.
-    pub low: V,
+    /// The least that the truth may be; `None` where nothing bounds it from below, as for a stable mean.
+    pub low: Option<V>,
     /// The most that the truth may be; `None` where nothing bounds it from above, as for a largest value.
     pub high: Option<V>,
     /// The probability, for this cell by itself, that the truth is in the interval.
@@ -132,7 +132,11 @@ fn cell<'a, K: Key, V: ReleasedValue>(
     let numbers = |number: fn(&CellLine<'a>) -> Option<&'a str>| {
         lines.iter().map(|line| number(line)).collect::<Option<Vec<&str>>>()
     };
-    let high = numbers(|line| line.high).map(|high| V::read(&high));
+    // An end of one number alone bounds no cell.
+    let end = |end: Option<Vec<&str>>| match end {
+        Some(end) => V::read(&end).map(Some),
+        None => Some(None),
+    };
     let texts: Vec<_> = lines.iter().map(|line| (line.q, line.noise_text)).collect();
     if former.as_ref().is_none_or(|(known, _)| *known != texts) {
         *former = Some((texts, noise_of(lines)?));
@@ -140,11 +144,8 @@ fn cell<'a, K: Key, V: ReleasedValue>(
     Some(ReleasedCell {
         key: K::from_label(&label)?,
         value: V::read(&numbers(|line| line.value)?)?,
-        low: V::read(&numbers(|line| line.low)?)?,
-        high: match high {
-            Some(high) => Some(high?),
-            None => None,
-        },
+        low: end(numbers(|line| line.low))?,
+        high: end(numbers(|line| line.high))?,
         confidence: first.confidence.parse().ok()?,
         bounded: first.interval_of.is_some(),
         insufficient: lines.iter().any(|line| line.insufficient),

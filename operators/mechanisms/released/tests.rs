@@ -46,7 +46,7 @@ proptest! {
         let released = read::<String, i128>(&answer(cells.clone(), vec![noise("people", "gaussian", scale)]));
         prop_assert_eq!(released.len(), cells.len());
         for (cell, (key, [low, value, high])) in released.iter().zip(&cells) {
-            prop_assert_eq!((&cell.key, cell.low, cell.value, cell.high), (key, *low, *value, Some(*high)));
+            prop_assert_eq!((&cell.key, cell.low, cell.value, cell.high), (key, Some(*low), *value, Some(*high)));
             prop_assert_eq!((cell.confidence, cell.bounded, cell.insufficient), (0.9, true, false));
             prop_assert_eq!((&*cell.noise[0].kind, cell.noise[0].scale.to_bits()), ("gaussian", scale.to_bits()));
         }
@@ -58,7 +58,7 @@ proptest! {
         let laws = vec![noise("sum", "laplace", 35.1), noise("records", "laplace", 7.3)];
         let released = read::<i64, f64>(&answer(vec![(-7, values)], laws));
         let [cell] = &released[..] else { panic!() };
-        let read = [cell.low, cell.value, cell.high.unwrap()].map(f64::to_bits);
+        let read = [cell.low.unwrap(), cell.value, cell.high.unwrap()].map(f64::to_bits);
         prop_assert_eq!(read, values.map(f64::to_bits));
         let numbers: Vec<_> = cell.noise.iter().map(|noise| (noise.number.as_deref(), noise.scale)).collect();
         prop_assert_eq!(numbers, [(Some("sum"), 35.1), (Some("records"), 7.3)]);
@@ -84,12 +84,19 @@ fn a_vector_is_one_cell_a_key() {
     let [price, weight] = ["price", "weight"].map(|name| Coordinate::named(name, DecimalPoint::WHOLE));
     vectors.format.each = EstimatesPerKey::Coordinates(vec![price, weight].into());
     let released = read::<u32, Array1<f64>>(&vectors);
-    let values: Vec<_> =
-        released.iter().map(|cell| (cell.key, cell.value.to_vec(), cell.low.to_vec())).collect();
+    let values: Vec<_> = released
+        .iter()
+        .map(|cell| (cell.key, cell.value.to_vec(), cell.low.as_ref().unwrap().to_vec()))
+        .collect();
     assert_eq!(values, [(1, vec![1.5, 4.5], vec![0.5, 3.5]), (2, vec![7.5, 0.0], vec![6.5, 0.0])]);
     assert_eq!(released[0].high.as_ref().map(|high| high.to_vec()), Some(vec![2.5, 5.5]));
     let scales: Vec<f64> = released[1].noise.iter().map(|noise| noise.scale).collect();
     assert_eq!(scales, [1.0, 2.0, 3.0]);
+    // A stable mean has no interval.
+    let open = vectors.lines(&HEAD).replace("\"interval\":[0.5,2.5]", "\"interval\":[null,null]");
+    let released = read_cells::<u32, Array1<f64>>(&open).unwrap();
+    assert_eq!((&released[0].low, &released[0].high, released[0].value[0]), (&None, &None, 1.5));
+    assert!(released[1].low.is_some());
     // One number is no vector's.
     assert!(read_cells::<u32, f64>(&vectors.lines(&HEAD)).is_none());
 }
