@@ -87,6 +87,13 @@ impl Key for () {
     }
 }
 
+fn number_of<N: TryFrom<i128>>(label: &Label<'_>) -> Option<N> {
+    match label {
+        Label::Number(number) => (*number).try_into().ok(),
+        _ => None,
+    }
+}
+
 macro_rules! numbers {
     ($($number:ty),*) => {$(
         impl Key for $number {
@@ -103,10 +110,7 @@ macro_rules! numbers {
             }
 
             fn from_label(label: &Label<'_>) -> Option<$number> {
-                match label {
-                    Label::Number(number) => (*number).try_into().ok(),
-                    _ => None,
-                }
+                number_of(label)
             }
         }
     )*};
@@ -131,10 +135,7 @@ macro_rules! signed {
             }
 
             fn from_label(label: &Label<'_>) -> Option<$number> {
-                match label {
-                    Label::Number(number) => (*number).try_into().ok(),
-                    _ => None,
-                }
+                number_of(label)
             }
         }
     )*};

@@ -144,6 +144,9 @@ pub struct Releases<'scope, K, V> {
     past: Option<PastReleases>,
 }
 
+/// The number of changes of the past that are held before those that cancel are dropped.
+const MANY: usize = 1 << 16;
+
 /// The releases that a former run has left in the ledger, for worker 0.
 #[derive(Clone)]
 pub(in crate::dataflow) struct PastReleases {
@@ -266,7 +269,7 @@ impl<'scope, K: Key + fmt::Debug, V: ReleasedValue> Releases<'scope, K, V> {
         let Releases { stream, past } = self;
         let past_rows = past.as_ref().map(|past| past.rows.clone());
         let changed = stream.unary(Pipeline, "Changes", |capability, _| {
-            let (mut changes, mut known) = (Vec::new(), i64::MIN);
+            let (mut changes, mut known, mut most) = (Vec::new(), i64::MIN, MANY);
             if let Some(PastReleases { rows, late, shared }) = &past {
                 let read = rows.each(|row| {
                     known = known.max(row.sequence());
@@ -277,6 +280,11 @@ impl<'scope, K: Key + fmt::Debug, V: ReleasedValue> Releases<'scope, K, V> {
                             change((time, window), cell, true, &mut changes);
                         }),
                         Err(other) => shared.fail(RunError::configuration(other.to_string())),
+                    }
+                    // Of the newest values alone, no more is held than they are, however long the ledger is.
+                    if changes.len() > most {
+                        consolidate_updates(&mut changes);
+                        most = MANY.max(2 * changes.len());
                     }
                 });
                 read.err().into_iter().for_each(|unread| shared.fail(unread.into()));

@@ -57,7 +57,7 @@ impl Maker {
         }
     }
 
-    /// Returns true for a time that may be meant an hour later, as the clocks of its zone are set back: it is late where that is not.
+    /// Returns true for a time that may mean an hour later, when the clocks of its zone are set back: nobody knows if it is late.
     pub(super) fn is_repeated(&self, time: Time) -> bool {
         self.local.is_some() && self.times.as_ref().is_some_and(|times| times.is_repeated(time))
     }

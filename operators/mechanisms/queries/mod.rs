@@ -115,7 +115,7 @@ mod columns;
 mod filter;
 mod line;
 mod query;
-pub(crate) mod released;
+mod released;
 
 mod answers;
 mod schema;
