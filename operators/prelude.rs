@@ -6,10 +6,11 @@
 pub use crate::accounting::running::Strategy;
 pub use crate::accounting::{Adjacency, Budget, Interval, PrivacyCost, Promise};
 pub use crate::dataflow::{
-    All, Calendar, Config, Deliver, External, FailureKind, Fed, Feeds, Finished, LeavingRelease, Pulled,
-    Release, Releases, RunError, Schedule, Source, SourceError, Stop, StreamVec, Worker, WorkerDeclaration,
+    All, BudgetStream, Calendar, Config, Deliver, External, FailureKind, Fed, Feeds, Finished,
+    LeavingRelease, Pulled, Release, Releases, RunError, Schedule, Source, SourceError, Stop, StreamVec,
+    Worker, WorkerDeclaration,
 };
-pub use crate::gate::{Gate, Opening};
+pub use crate::gate::{AccountStatus, Gate, Opening};
 pub use crate::invalid::Invalid;
 pub use crate::ledger::{AccountSpec, Ledger, ReleaseStatus};
 pub use crate::mechanisms::{

@@ -177,6 +177,32 @@ impl PrivacyCost {
         orders && self.joined(limit, exceeds).is_ok()
     }
 
+    /// Returns each parameter with its name, rounded up; none of a Rényi curve. They are to be read: decisions are made in
+    /// integers.
+    pub fn parameters(&self) -> Vec<(&'static str, f64)> {
+        match self {
+            PrivacyCost::Pure { epsilon } => vec![("epsilon", epsilon.to_float_up())],
+            PrivacyCost::Approximate { epsilon, delta } => {
+                vec![("epsilon", epsilon.to_float_up()), ("delta", delta.to_float_up())]
+            }
+            PrivacyCost::Zcdp { rho, delta, .. } => {
+                vec![("rho", rho.to_float_up()), ("delta", delta.to_float_up())]
+            }
+            PrivacyCost::Renyi(_) => Vec::new(),
+            PrivacyCost::Gaussian { mu_squared } => vec![("mu_squared", mu_squared.to_float_up())],
+        }
+    }
+
+    /// Returns the part of a cap that this is: of several parameters, the largest. `None` where the two are in different
+    /// currencies, or in one without parameters.
+    pub fn part_of(&self, cap: &PrivacyCost) -> Option<f64> {
+        let (spent, cap) = (self.parameters(), cap.parameters());
+        let alike = spent.len() == cap.len() && spent.iter().zip(&cap).all(|(a, b)| a.0 == b.0);
+        let parts =
+            spent.iter().zip(&cap).filter(|(_, (_, cap))| *cap > 0.0).map(|(spent, cap)| spent.1 / cap.1);
+        parts.reduce(f64::max).filter(|part| alike && part.is_finite())
+    }
+
     /// Nothing, in the same currency and for the same orders.
     pub(crate) fn nothing(&self) -> PrivacyCost {
         match self {

@@ -221,6 +221,17 @@
 //! # }
 //! ```
 //!
+//! # Budgets
+//!
+//! [`Feeds::budget`] is a stream of the status of each account of the ledger after each commit, also of other processes: what is
+//! spent, the cap, how long it lasts at the present pace, and what was refused. [`BudgetStream::alerts`] are the parts of a budget that have
+//! been spent, and [`BudgetStream::latest`] is a differential collection.
+//!
+//! A job may react to it: it may stop, release less often, or choose other mechanisms and costs. Costs and forecasts depend on no record, and the
+//! filter of an account is proved for mechanisms that are chosen by all that was released and charged before (fully adaptive
+//! composition). It must not choose by anything exact, such as the number of records, the time of one, or whether any came: that
+//! choice would be a release that nobody has paid for. The example `hourly_then_daily` ends its hourly releases and begins daily ones.
+//!
 //! # Restrictions on closures
 //!
 //! The closures that name a record's person, id, time, key and value, and the functions of
@@ -270,7 +281,10 @@ pub use pipeline::{
 pub(crate) use pipeline::{CHOICE, Everything, ExactCells, RecordFilter, Terms, charge, terms};
 #[cfg(feature = "cli")]
 pub(crate) use release::hand_over;
-pub use release::{Deliver, LeavingRelease, OtherTypes, Release, Releases, Reply, Unanswered};
+pub use release::{
+    BudgetAlert, BudgetBrief, BudgetStream, Deliver, LeavingRelease, OtherTypes, Release, Releases, Reply,
+    Unanswered,
+};
 #[doc(hidden)]
 pub use release::{StatisticSchedule, Title, WindowStatistic};
 #[cfg(feature = "cli")]

@@ -6,9 +6,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 
+use super::budgets::AccountStatus;
 use super::listeners::Listener;
 use super::opening;
 use super::opening::Opening;
@@ -245,6 +247,14 @@ impl Gate {
         }
         let listens = Cell::new(false);
         Ok(GateHandle { accounts, messages, events, memory, listens, halted: Arc::clone(&self.halted) })
+    }
+
+    /// Returns the status of each account, now and whenever a commit of any process changes it; `every` is the time from one
+    /// look for commits of other processes to the next. A gate elsewhere gives nothing.
+    pub(crate) fn follow_budgets(&self, every: Duration) -> Result<Receiver<AccountStatus>, LedgerError> {
+        let (outbox, statuses) = unbounded();
+        let follow = |answer| GateMessage::Follow((outbox, every), answer);
+        ask((self.messages.as_ref(), &self.halted), follow).unwrap_or(Ok(())).map(|()| statuses)
     }
 
     /// Reports that some input will never be complete: nothing is sealed from now on.

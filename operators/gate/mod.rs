@@ -113,6 +113,7 @@
 //! [`Digest::of_version`]: crate::ledger::Digest::of_version
 //! [`Release::part`]: crate::ledger::ReleaseId::part
 
+mod budgets;
 pub(crate) mod change;
 mod core;
 mod handle;
@@ -128,6 +129,7 @@ mod state;
 mod tests;
 mod thread;
 
+pub use budgets::AccountStatus;
 pub use core::{CommitOutcome, Core, Delivery, Effect, Event, RowRecord, Uncertainty};
 pub(crate) use handle::PastRows;
 pub use handle::{Gate, GateHandle};

@@ -3,6 +3,7 @@
 mod again;
 mod anchors;
 mod answers;
+mod budgets;
 mod checkpoint;
 mod lines;
 mod memory;

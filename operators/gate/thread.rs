@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
+use super::budgets::{AccountStatus, Accounts, Followers};
 use super::core::{Core, Effect, Event, RowRecord};
 use super::listeners::{Listener, Listeners};
 use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
@@ -48,6 +49,9 @@ pub(super) enum GateMessage {
     #[cfg(feature = "cli")]
     NewestPosition(Sender<Result<i64, LedgerError>>),
     Open(HandleRequest, Listener, Sender<MemoryReply>),
+    /// A request for the status of each account, now and after each commit; those of other processes are looked for at this
+    /// interval.
+    Follow((Sender<AccountStatus>, Duration), Sender<Result<(), LedgerError>>),
     /// A handle listens for the first time, and waits until this sender is dropped.
     Listening(Sender<()>),
     /// Some input will never be complete.
@@ -120,6 +124,7 @@ pub(super) struct Driver {
     notices: Vec<WrittenNotice>,
     /// The pace at which budgets are being spent.
     pacing: Pacing,
+    followers: Followers,
     /// The time since which the gate works for the releases that share the next commit.
     works_since: Instant,
     /// The newest error of the ledger, until an operation succeeds again.
@@ -154,6 +159,7 @@ impl Driver {
             notices: Vec::new(),
             states: HashMap::new(),
             pacing,
+            followers: Followers::default(),
             works_since: Instant::now(),
             cause: None,
             halted: Halted::default(),
@@ -176,10 +182,24 @@ impl Driver {
 
     pub(super) fn run(mut self, effects: Vec<Effect<Digest, String>>, inbox: &Receiver<GateMessage>) {
         self.carry_out(effects);
-        while let Ok(first) = inbox.recv() {
+        loop {
+            let first = match self.followers.due() {
+                Some(due) => inbox.recv_deadline(due),
+                None => inbox.recv().map_err(RecvTimeoutError::from),
+            };
+            let first = match first {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
             let mut effects = Vec::new();
             let mut closing = false;
-            for message in std::iter::once(first).chain(inbox.try_iter().take(GROUP - 1)) {
+            if first.is_none()
+                && let Some(doubted) = self.follow()
+            {
+                effects.extend(self.step(doubted));
+            }
+            for message in first.into_iter().chain(inbox.try_iter().take(GROUP - 1)) {
                 closing |= matches!(message, GateMessage::Close);
                 if let Some(event) = self.heard(message) {
                     effects.extend(self.step(event));
@@ -385,6 +405,10 @@ impl Driver {
             Ok(forecasts) => forecasts,
             Err(trouble) => return Some(self.doubted(&trouble)),
         };
+        // Before the rows: who has one of them finds it in the status of its account.
+        if let Some(doubted) = self.follow() {
+            return Some(doubted);
+        }
         let spent = |ledger: &mut Ledger| {
             ledger.spent_each(rows.iter().map(|row| (&row.release().account, row.charged())))
         };
@@ -410,6 +434,35 @@ impl Driver {
         None
     }
 
+    /// Gives the followers of the budgets what has changed.
+    fn follow(&mut self) -> Option<Event<Digest, String>> {
+        let seen = self.followers.seen()?;
+        let (pacing, job) = (&self.pacing, self.claim.job());
+        let later = |ledger: &mut Ledger| seen.clone().later(ledger, (pacing.clone(), job));
+        match request::ask(&mut self.ledger, &self.claim, later) {
+            Ok((seen, pacing)) => {
+                self.pacing = pacing;
+                self.followers.send(seen);
+                None
+            }
+            Err(trouble) => Some(self.doubted(&trouble)),
+        }
+    }
+
+    fn add_follower(
+        &mut self,
+        follower: (Sender<AccountStatus>, Duration),
+        answer: &Sender<Result<(), LedgerError>>,
+    ) -> Option<Event<Digest, String>> {
+        let (ledger, claim, pacing) = (&mut self.ledger, &self.claim, &self.pacing);
+        let seen = || request::ask(ledger, claim, |ledger| Accounts::first(ledger, pacing));
+        let added = self.followers.add(follower, seen);
+        let doubted = added.as_ref().err().map(|trouble| self.doubted(trouble));
+        // The caller may have stopped waiting.
+        let _ = answer.send(added);
+        doubted
+    }
+
     /// Computes the time for which the budgets of these rows last, all of them written.
     fn forecast(&mut self, rows: &[Row]) -> Result<HashMap<Name, Arc<Forecast>>, LedgerError> {
         rows.iter().for_each(|row| self.pacing.row(row));
@@ -421,7 +474,8 @@ impl Driver {
         let pacing = &self.pacing;
         let (ledger, claim) = (&mut self.ledger, &self.claim);
         let mut forecast = |(account, row): (&Name, &Row)| {
-            let forecast = request::ask(ledger, claim, |ledger| ledger.outlook(pacing, row))?;
+            let window = row.release().window;
+            let forecast = request::ask(ledger, claim, |ledger| ledger.outlook(pacing, account, window))?;
             Ok((account.clone(), Arc::new(forecast)))
         };
         newest.into_iter().map(&mut forecast).collect()

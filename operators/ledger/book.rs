@@ -374,6 +374,19 @@ impl Ledger {
         all(snapshot.store(), rows!("WHERE job = ?1 ORDER BY sequence"), &values, read_row)
     }
 
+    /// Calls `take` with each row of any job at a position after this one, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger cannot be read.
+    pub(crate) fn rows_after(&mut self, position: i64, mut take: impl FnMut(Row)) -> Result<(), LedgerError> {
+        let after = [SqlValue::Number(position)];
+        self.store.read(rows!("WHERE sequence > ?1 ORDER BY sequence"), &after, &mut |columns| {
+            take(read_row(columns)?);
+            Ok(())
+        })
+    }
+
     /// The rows of a release in a version whose windows end after a time, in the order of their ends: so many at most.
     ///
     /// # Errors

@@ -127,6 +127,15 @@ impl Forecast {
         self.last
     }
 
+    /// The start of the first window that will be refused, in microseconds since 1970; `None` if none of the windows examined
+    /// will be.
+    pub fn refuses_from(&self) -> Option<i64> {
+        match &self.outlook {
+            Outlook::Refused { window, .. } => Some(window.start()),
+            _ => None,
+        }
+    }
+
     /// The end of a forecast.
     pub fn outlook(&self) -> &Outlook {
         &self.outlook
@@ -378,12 +387,8 @@ impl Ledger {
     ///
     /// If the rows cannot be read.
     pub(crate) fn pacing(&mut self) -> Result<Pacing, LedgerError> {
-        let newest = [SqlValue::Number(self.head()?.0 - NEWEST)];
-        let mut pacing = Pacing::default();
-        self.store().read(rows!("WHERE sequence > ?1 ORDER BY sequence"), &newest, &mut |columns| {
-            pacing.row(&read_row(columns)?);
-            Ok(())
-        })?;
+        let (newest, mut pacing) = (self.head()?.0 - NEWEST, Pacing::default());
+        self.rows_after(newest, |row| pacing.row(&row))?;
         Ok(pacing)
     }
 
@@ -410,22 +415,26 @@ impl Ledger {
             })?;
             let Some(row) = newest else { continue };
             let spent = self.spent(name, row.charged())?;
-            let forecast = self.outlook(pacing, &row)?;
+            let forecast = self.outlook(pacing, name, row.release.window)?;
             statuses.push((row, spent, forecast));
         }
         Ok(statuses)
     }
 
-    /// Forecasts up to a thousand windows as [`forecast`](Ledger::forecast) does, from the paces at a row
-    /// that was just written.
-    pub(crate) fn outlook(&mut self, pacing: &Pacing, row: &Row) -> Result<Forecast, LedgerError> {
-        let name = &row.release.account;
+    /// Forecasts up to a thousand windows of an account as [`forecast`](Ledger::forecast) does, from these paces, where this
+    /// window is its newest one.
+    pub(crate) fn outlook(
+        &mut self,
+        pacing: &Pacing,
+        name: &Name,
+        newest: Interval,
+    ) -> Result<Forecast, LedgerError> {
         let account = amended_account(self.store(), name)?.ok_or_else(|| unknown_account(name))?;
         let (paces, ended) = pacing.of(&account)?;
         let balance = match account.promise {
             Promise::Any(_) => coming(self.store(), &account, &paces)?,
             // The windows that follow depend on the same part of the account as the window's own charge.
-            _ => fetch(self.store(), &account, row.release.window)?,
+            _ => fetch(self.store(), &account, newest)?,
         };
         Ok(Forecast { ended, ..forecast(&account, balance, paces, 1_000)? })
     }

@@ -11,7 +11,6 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use families::spent_part;
 pub(super) use page::SCRIPT;
 use page::live_page;
 use serde_json::json;
@@ -186,7 +185,7 @@ impl LiveRun {
         if *status.forecast.outlook() == Outlook::Endless {
             return Vec::new();
         }
-        let Some(part) = spent_part(&status.spent, &status.cap) else { return Vec::new() };
+        let Some(part) = status.spent.part_of(&status.cap) else { return Vec::new() };
         let reached = |threshold: &&u32| part >= f64::from(**threshold) / 1e4;
         let account = status.account.as_str();
         let budget = |threshold: &u32| Alert::Budget { account: account.to_owned(), threshold: *threshold };

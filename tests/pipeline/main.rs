@@ -8,6 +8,7 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 
+mod budgets;
 mod calendar;
 mod chances;
 mod collections;

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod budgets;
 #[path = "../kit/mod.rs"]
 mod kit;
 #[cfg(feature = "postgres")]
@@ -105,6 +106,14 @@ fn the_child() {
                 (0..250).map(|window| ledger.seal(&claim, &[sealing(&job, window, line(window))]).unwrap());
             let granted = sealed.filter(|rows| rows[0].status() == ReleaseStatus::Sealed).count();
             println!("\ngranted {granted}");
+        }
+        "spender" => {
+            let mut ledger = Ledger::open(path).unwrap();
+            let claim = ledger.claim(&name).unwrap();
+            ready();
+            for window in 0..4 {
+                ledger.seal(&claim, &[sealing(&job, window, line(window))]).unwrap();
+            }
         }
         // Releases until it is killed, also windows that it has released before.
         "victim" => {

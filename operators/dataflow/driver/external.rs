@@ -276,4 +276,9 @@ impl Pump for Wire {
         input.advance_to(next);
         Ok(Turn::Moved)
     }
+
+    fn complete(&self) -> Time {
+        let control = self.control.borrow();
+        if control.ended { Time::MAX } else { control.declared.values().min().copied().unwrap_or(Time::MIN) }
+    }
 }

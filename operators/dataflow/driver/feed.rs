@@ -7,8 +7,11 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
+use crossbeam_channel::Receiver;
+
 use super::external::{Control, External, Wire, WorkerDeclaration};
 use super::failure::RunError;
+use super::followed::{Follower, follow};
 use super::gaps::{InputGaps, ReportInput, SourceReport};
 use super::positions::{FormerInput, InputPositions, ORIGIN, former_stream};
 use super::shared::Context;
@@ -24,6 +27,7 @@ use crate::time::Time;
 pub struct Feeds {
     pub(crate) context: Rc<Context>,
     pub(crate) pumps: Vec<Box<dyn Pump>>,
+    followers: Vec<Box<dyn Follower>>,
     worker: usize,
     peers: usize,
     /// The number of streams of sources so far.
@@ -38,7 +42,7 @@ impl fmt::Debug for Feeds {
 
 impl Feeds {
     pub(crate) fn new(context: Rc<Context>, worker: usize, peers: usize) -> Feeds {
-        Feeds { context, pumps: Vec::new(), worker, peers, inputs: 0 }
+        Feeds { context, pumps: Vec::new(), followers: Vec::new(), worker, peers, inputs: 0 }
     }
 
     /// Returns the stream of a source, which is this worker's part of the input. A worker without a part has
@@ -90,12 +94,42 @@ impl Feeds {
         self.pumps.push(Box::new(Wire::new(control, input)));
         Ok((word, external))
     }
+
+    /// Returns a stream of events from outside; their time is that up to which the inputs of this worker are complete.
+    pub(crate) fn follow<'scope, D: Clone + 'static>(
+        &mut self,
+        scope: Scope<'scope, Time>,
+        events: Option<Receiver<D>>,
+    ) -> StreamVec<'scope, Time, D> {
+        let (stream, follower) = follow(scope, events);
+        self.followers.push(follower);
+        stream
+    }
+
+    /// Gives the followers of the inputs a turn.
+    pub(super) fn followed(&mut self) {
+        if !self.followers.is_empty() {
+            let complete = self.pumps.iter().map(|pump| pump.complete()).min().unwrap_or(Time::MAX);
+            self.followers.iter_mut().for_each(|follower| follower.turn(complete));
+        }
+    }
+
+    /// Closes all inputs.
+    pub(super) fn close(&mut self) {
+        self.pumps.clear();
+        // What has come up to the end.
+        self.followed();
+        self.followers.clear();
+    }
 }
 
 /// An input as the driver sees it.
 pub(crate) trait Pump {
     /// Feeds the available records, unless the dataflow is behind (`may_pull`), and returns the result.
     fn turn(&mut self, context: &Context, may_pull: bool) -> Result<Turn, RunError>;
+
+    /// Returns the time up to which the dataflow has all records of it.
+    fn complete(&self) -> Time;
 }
 
 /// The result of a turn.
@@ -150,6 +184,10 @@ impl<S: Source> Pump for Tap<S> {
             Phase::Flowing | Phase::Ended => Ok(Turn::Still),
             Phase::Over => Ok(Turn::Over),
         }
+    }
+
+    fn complete(&self) -> Time {
+        *self.input.time()
     }
 }
 

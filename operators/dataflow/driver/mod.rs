@@ -5,6 +5,7 @@ mod connect;
 mod external;
 mod failure;
 mod feed;
+mod followed;
 mod gaps;
 mod peers;
 mod positions;

@@ -235,6 +235,7 @@ impl WorkerRun {
                 _ => {}
             }
         }
+        self.feeds.followed();
         if all == Turn::Moved {
             pace.turned();
         }
@@ -244,7 +245,7 @@ impl WorkerRun {
     /// Executes the second phase of the end. Every window that can close has closed and has its outcome, so
     /// the inputs are closed now.
     fn close(&mut self, engine: &mut Engine) {
-        self.feeds.pumps.clear();
+        self.feeds.close();
         while engine.has_dataflows() && !self.shared.has_failed() {
             self.turns.fetch_add(1, Ordering::Relaxed);
             // A run that was asked to stop does not wait for processes that have left.
@@ -258,10 +259,11 @@ impl WorkerRun {
 
     /// Ends a run that was stopped: the requests to the gate are answered and delivered; the inputs stay
     /// open.
-    fn drain(&self, engine: &mut Engine) {
+    fn drain(&mut self, engine: &mut Engine) {
         let mut waited = None;
         while !self.shared.has_failed() {
             self.turns.fetch_add(1, Ordering::Relaxed);
+            self.feeds.followed();
             engine.step_or_park(Some(NAP));
             if self.shared.awaited() == 0 {
                 let since = *waited.get_or_insert_with(Instant::now);

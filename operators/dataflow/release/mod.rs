@@ -1,12 +1,14 @@
 //! From complete windows to rows: the operator that submits windows to the gate and sends on the rows that
 //! come back.
 
+mod budget;
 mod deliver;
 mod operator;
 mod queries;
 mod releases;
 mod window_queue;
 
+pub use budget::{BudgetAlert, BudgetBrief, BudgetStream};
 pub use deliver::Deliver;
 pub use deliver::LeavingRelease;
 #[cfg(feature = "cli")]

@@ -18,7 +18,7 @@ use crate::time::LIMIT;
 const GRACE: i128 = 3;
 
 /// The newest rows of each statistic, by account, job and name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pacing {
     seen: BTreeMap<(Name, Name, Name), Seen>,
     /// The job whose releases are known, with all of them.

@@ -1,9 +1,7 @@
 //! The public families of metrics: windows that have left and the budget, and nothing of a value.
 
 use super::{LiveHeading, LiveRun};
-use crate::accounting::PrivacyCost;
 use crate::alert::{Alert, Audience};
-use crate::ledger::Outlook;
 use crate::watch::metrics::{MetricKind, Metrics};
 
 impl LiveRun {
@@ -42,7 +40,7 @@ impl LiveRun {
             "Public. The spent part of the cap; the larger, of two parameters. Of a promise about spans of time, in that of the newest window.",
         );
         for (account, status) in &state.budget {
-            if let Some(part) = spent_part(&status.spent, &status.cap) {
+            if let Some(part) = status.spent.part_of(&status.cap) {
                 metrics.sample(name, &[("account", account)], part);
             }
         }
@@ -52,7 +50,7 @@ impl LiveRun {
         ] {
             metrics.family(name, MetricKind::Gauge, help);
             for (account, status) in &state.budget {
-                for (parameter, amount) in parameters(if cap { &status.cap } else { &status.spent }) {
+                for (parameter, amount) in (if cap { &status.cap } else { &status.spent }).parameters() {
                     metrics.sample(name, &[("account", account), ("parameter", parameter)], amount);
                 }
             }
@@ -61,8 +59,8 @@ impl LiveRun {
         let help = "Public. The start of the first window that will be refused, if all releases go on; absent if none will.";
         metrics.family(name, MetricKind::Gauge, help);
         for (account, status) in &state.budget {
-            if let Outlook::Refused { window, .. } = status.forecast.outlook() {
-                metrics.sample(name, &[("account", account)], window.start() as f64 / 1e6);
+            if let Some(from) = status.forecast.refuses_from() {
+                metrics.sample(name, &[("account", account)], from as f64 / 1e6);
             }
         }
         drop(state);
@@ -82,28 +80,4 @@ impl LiveRun {
             metrics.sample(name, &[("alert", kind)], self.0.alerts.count(kind) as f64);
         }
     }
-}
-
-/// The parameters of an amount.
-fn parameters(amount: &PrivacyCost) -> Vec<(&'static str, f64)> {
-    match amount {
-        PrivacyCost::Pure { epsilon } => vec![("epsilon", epsilon.to_float_up())],
-        PrivacyCost::Approximate { epsilon, delta } => {
-            vec![("epsilon", epsilon.to_float_up()), ("delta", delta.to_float_up())]
-        }
-        PrivacyCost::Zcdp { rho, delta, .. } => {
-            vec![("rho", rho.to_float_up()), ("delta", delta.to_float_up())]
-        }
-        PrivacyCost::Renyi(_) => Vec::new(),
-        PrivacyCost::Gaussian { mu_squared } => vec![("mu_squared", mu_squared.to_float_up())],
-    }
-}
-
-/// The spent part of a cap: of several parameters, the largest. `None` where the two are in different
-/// currencies, or in one without parameters.
-pub(super) fn spent_part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
-    let (spent, cap) = (parameters(spent), parameters(cap));
-    let alike = spent.len() == cap.len() && spent.iter().zip(&cap).all(|(a, b)| a.0 == b.0);
-    let parts = spent.iter().zip(&cap).filter(|(_, (_, cap))| *cap > 0.0).map(|(spent, cap)| spent.1 / cap.1);
-    parts.reduce(f64::max).filter(|part| alike && part.is_finite())
 }
