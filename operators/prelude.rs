@@ -6,7 +6,7 @@
 pub use crate::accounting::running::Strategy;
 pub use crate::accounting::{Adjacency, Budget, Interval, PrivacyCost, Promise};
 pub use crate::dataflow::{
-    All, BudgetStream, Calendar, Config, Deliver, External, FailureKind, Fed, Feeds, Finished,
+    All, BudgetStream, Calendar, Config, Deliver, Drawing, External, FailureKind, Fed, Feeds, Finished,
     LeavingRelease, Pulled, Release, Releases, RunError, Schedule, Source, SourceError, Stop, StreamVec,
     Worker, WorkerDeclaration,
 };

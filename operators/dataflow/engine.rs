@@ -21,6 +21,7 @@ pub(crate) use timely::dataflow::operators::generic::operator::empty;
 pub(crate) use timely::dataflow::operators::probe::Handle as Probe;
 pub(crate) use timely::dataflow::operators::vec::{Filter, Map, ToStream};
 pub(crate) use timely::dataflow::operators::{Capability, Concat, Operator, Probe as Probing};
+pub(crate) use timely::logging::{TimelyEvent as GraphEvent, TimelyEventBuilder as GraphLog};
 pub(crate) use timely::progress::frontier::{Antichain, MutableAntichain};
 pub(crate) use timely::scheduling::{Activator, SyncActivator};
 pub(crate) use timely::worker::Worker as Engine;

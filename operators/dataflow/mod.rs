@@ -252,6 +252,7 @@
 pub mod bounding;
 mod driver;
 mod engine;
+mod graph;
 mod messages;
 mod pipeline;
 mod release;
@@ -271,6 +272,7 @@ pub use driver::{
 #[cfg(feature = "cli")]
 pub(crate) use driver::{Joined, ORIGIN, Peers};
 pub use engine::{Scope, StreamVec, Travels};
+pub use graph::{Drawing, Graph};
 pub use pipeline::{
     Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, CountingByKey, DistinctRecords,
     GroupingKey, KeyedAggregation, MeanOf, Multiplicity, NamedRecords, OneRecordPerPerson, Owned, People,

@@ -10,6 +10,7 @@ use super::connect::{Sockets, connect};
 use super::failure::RunError;
 use super::peers::Peers;
 use super::shared::{ProcessShared, Stop};
+use crate::dataflow::graph::Drawing;
 use crate::dataflow::spill::SpillSpace;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::Digest;
@@ -22,6 +23,7 @@ pub struct Config {
     pub(crate) stop: Stop,
     /// The file for panes that memory has no room for, where its memory is limited.
     pub(crate) spill: Option<Arc<SpillSpace>>,
+    drawing: Option<Drawing>,
 }
 
 /// The processes of a job with several.
@@ -96,7 +98,7 @@ impl Config {
                 format!("at most {most}, or as many as there are cores"),
             ));
         }
-        Ok(Config { threads, cluster: None, stop: Stop::new(), spill: None })
+        Ok(Config { threads, cluster: None, stop: Stop::new(), spill: None, drawing: None })
     }
 
     /// Creates a configuration of several processes with `threads` workers each. All are given the same
@@ -158,6 +160,19 @@ impl Config {
     pub fn stopped_by(mut self, stop: &Stop) -> Config {
         self.stop = stop.clone();
         self
+    }
+
+    /// Sets a place for the [graph](crate::dataflow::Graph) of the dataflows that worker 0 of this process builds. Each message
+    /// costs a little more in such a run.
+    pub fn drawn(mut self, drawing: &Drawing) -> Config {
+        self.drawing = Some(drawing.clone());
+        self
+    }
+
+    /// Returns the place for the graph, at the first worker of the process.
+    pub(super) fn drawing(&self, worker: usize) -> Option<&Drawing> {
+        let process = self.cluster.as_ref().map_or(0, |cluster| cluster.process);
+        self.drawing.as_ref().filter(|_| worker == process * self.threads)
     }
 
     /// Sets the place of panes that memory has no room for.

@@ -19,6 +19,7 @@ use crate::dataflow::engine::{
     AllocatorBuilder, CommsGuard, Engine, Hooks, ProcessBuilder, Scope, ThreadBuilder, WorkerConfig,
     initialize_from, initialize_networking_from_sockets,
 };
+use crate::dataflow::graph::GraphRecorder;
 use crate::time::Time;
 
 /// The longest sleep of a worker that nothing wakes, before it looks again for input.
@@ -72,7 +73,8 @@ fn run(
     build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
 ) -> Result<Finished, RunError> {
     failure::end_the_process_on_panic();
-    let Joined { config: Config { threads, cluster, .. }, shared, peers, sockets } = joined;
+    let Joined { config, shared, peers, sockets } = joined;
+    let Config { threads, cluster, .. } = config.clone();
     let (builders, connections) = match (cluster, &peers) {
         (Some(cluster), Some(peers)) => {
             let (builders, sockets) = Connections::open(sockets, cluster.process, threads)?;
@@ -87,8 +89,12 @@ fn run(
     let workers = initialize_from(builders, nothing, move |allocator| {
         let engine = Engine::new(WorkerConfig::default(), allocator, Some(Instant::now()));
         let mut run = WorkerRun::new(&engine, Arc::clone(&inside));
+        let graph = config.drawing(engine.index()).map(|drawing| GraphRecorder::begin(&engine, drawing));
         let mut worker = Worker::new(engine);
         let built = build(&mut worker, &mut run.feeds);
+        if let Some(graph) = graph {
+            graph.end(worker.engine());
+        }
         if let Err(failure) = built.and_then(|()| run.drive(worker.engine())) {
             inside.fail(failure);
         }

@@ -36,7 +36,14 @@ impl Feeds {
         let interval = Duration::from_micros(every.as_microseconds().unsigned_abs());
         let here = scope.index() == 0;
         let statuses = here.then(|| gate.follow_budgets(interval)).transpose()?;
-        Ok(BudgetStream { statuses: self.follow(scope, statuses) })
+        // For those who look at the graph.
+        let statuses = self.follow(scope, statuses).unary(Pipeline, "Budget", |capability, _| {
+            drop(capability);
+            |input, output| {
+                input.for_each(|capability, batch| output.session(&capability).give_container(batch));
+            }
+        });
+        Ok(BudgetStream { statuses })
     }
 }
 

@@ -165,7 +165,8 @@ pub(crate) fn release<'scope, S: WindowStatistic>(
 ) -> StreamVec<'scope, Time, LeavingRelease> {
     let Fed { stream, context } = parts;
     let scope = stream.scope();
-    let mut builder = OperatorBuilder::new("Release".to_owned(), scope);
+    let name = at_gate.as_ref().map(|(plan, _, _)| format!("Release {}", plan.title.name));
+    let mut builder = OperatorBuilder::new(name.unwrap_or_else(|| "Release".to_owned()), scope);
     let mut input =
         builder.new_input(stream, ExchangeCore::<SmallMessages<_>, _>::new_core(|_: &(u64, S::Part)| 0));
     let (releases, release_stream) = builder.new_output::<Vec<LeavingRelease>>();
