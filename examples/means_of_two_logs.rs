@@ -27,6 +27,7 @@ use discreet::ledger::Name;
 use discreet::mechanisms::{Mechanism, Prepared, Ranges, StableVectors};
 use discreet::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource};
 use discreet::prelude::*;
+use ndarray::Array1;
 
 const RHO: f64 = 0.01;
 
@@ -227,9 +228,8 @@ fn drawn(shape: &Shape, people: u64) -> Result<f64, Box<dyn Error>> {
     let law = DiscreteGaussian::with_sigma(grain / (2.0 * RHO).sqrt())?;
     let mut squares = 0.0;
     for _ in 0..2_000 {
-        let whole: Vec<f64> = (0..shape.rank()).map(|_| law.draw(&mut noise) as f64 / grain).collect();
-        let along = |row: &Vec<f64>| row.iter().zip(&whole).map(|(a, b)| a * b).sum::<f64>();
-        squares += factor.iter().map(|row| along(row).powi(2)).sum::<f64>();
+        let whole: Array1<f64> = (0..shape.rank()).map(|_| law.draw(&mut noise) as f64 / grain).collect();
+        squares += factor.dot(&whole).iter().map(|along| along.powi(2)).sum::<f64>();
     }
     Ok((squares / 2_000.0).sqrt() / people as f64)
 }

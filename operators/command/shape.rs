@@ -52,7 +52,7 @@ impl ShapeArgs {
             let line = json!({
                 "gamma": shape.gamma(),
                 "gap": shape.gap(),
-                "covariance": shape.covariance(),
+                "covariance": shape.covariance().rows().into_iter().map(|row| row.to_vec()).collect::<Vec<_>>(),
                 "error": error.shaped(),
                 "lower_bound": error.lower_bound(),
                 "isotropic_error": error.isotropic(),

@@ -275,8 +275,8 @@ pub use engine::{Scope, StreamVec, Travels};
 pub use graph::{Drawing, Graph};
 pub use pipeline::{
     Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, CountingByKey, DistinctRecords,
-    GroupingKey, KeyedAggregation, MeanOf, Multiplicity, NamedRecords, OneRecordPerPerson, Owned, People,
-    Person, Private, ProtectedUnit, Ranking, RecordId, RecordIdentity, Records, Replies, Searching,
+    GroupingKey, IntoVector, KeyedAggregation, MeanOf, Multiplicity, NamedRecords, OneRecordPerPerson, Owned,
+    People, Person, Private, ProtectedUnit, Ranking, RecordId, RecordIdentity, Records, Replies, Searching,
     SumsByKey, TakesBack, Tallied, Unplaced, Vector, Windowed,
 };
 #[cfg(feature = "cli")]

@@ -2,6 +2,7 @@
 
 use super::error::Norm;
 use super::matrix::{Matrix, add, dot};
+use super::rows::{CheckedRows, LARGEST, LEAST, Rows, dimensions, size};
 use crate::accounting::Relation;
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -32,17 +33,6 @@ pub(super) enum Body {
     Zonotope(Matrix),
 }
 
-/// The largest number of entries in a list of points or generators: 128 MiB of them.
-const MOST: usize = 1 << 24;
-
-/// The largest number of coordinates. Each round of the search for a shape takes their cube.
-const DIMENSIONS: usize = 256;
-
-/// The smallest and the largest size of a number that is not 0: between them squares neither overflow nor
-/// vanish.
-const LEAST: f64 = 1e-100;
-const LARGEST: f64 = 1e100;
-
 impl DataDomain {
     /// The domain of these points, or of the polytope with these vertices: means of points lie in it, and
     /// both have the same shape.
@@ -51,8 +41,8 @@ impl DataDomain {
     /// Names `points`, with row and column (from 1) where one number is at fault: an empty list, rows of
     /// different lengths, a number that is NaN, infinite or not 0 and of a size outside 1e-100..1e100, more
     /// than 256 coordinates or 2^24 numbers, and points that are all the same.
-    pub fn points(points: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
-        let points = table("points", points)?;
+    pub fn points(points: impl Rows) -> Result<DataDomain, Invalid> {
+        let CheckedRows(points) = points.checked("points")?;
         let first = points.row(0);
         if points.each_row().all(|row| row == first) {
             let remedy = "at least two that differ: the mean of a single one is known without data";
@@ -68,7 +58,7 @@ impl DataDomain {
     /// Names `box`: an empty list, more than 256 coordinates, a number that is negative, NaN, infinite or not
     /// 0 and of a size outside 1e-100..1e100, or zeros alone.
     pub fn reaching(reaches: &[f64]) -> Result<DataDomain, Invalid> {
-        let reaches = table("box", &[reaches.to_vec()])?;
+        let CheckedRows(reaches) = [reaches.to_vec()].checked("box")?;
         if reaches.row(0).iter().any(|&reach| reach < 0.0) {
             return Err(Invalid::new(
                 "box",
@@ -85,8 +75,8 @@ impl DataDomain {
     /// # Errors
     /// Names `ellipsoid`, as [`DataDomain::points`] does; also for more than 256 rows or a matrix of zeros
     /// alone, but not for rows that are all the same.
-    pub fn ellipsoid(matrix: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
-        let matrix = table("ellipsoid", matrix)?;
+    pub fn ellipsoid(matrix: impl Rows) -> Result<DataDomain, Invalid> {
+        let CheckedRows(matrix) = matrix.checked("ellipsoid")?;
         dimensions("ellipsoid", matrix.rows())?;
         moving("ellipsoid", &matrix)?;
         Ok(DataDomain { body: Body::Ellipsoid(matrix) })
@@ -110,8 +100,8 @@ impl DataDomain {
     /// # Errors
     /// Names `zonotope`, as [`DataDomain::points`] does; also for generators of zeros alone, but not for rows
     /// that are all the same.
-    pub fn zonotope(generators: &[Vec<f64>]) -> Result<DataDomain, Invalid> {
-        let generators = table("zonotope", generators)?;
+    pub fn zonotope(generators: impl Rows) -> Result<DataDomain, Invalid> {
+        let CheckedRows(generators) = generators.checked("zonotope")?;
         moving("zonotope", &generators)?;
         Ok(DataDomain { body: Body::Zonotope(generators) })
     }
@@ -143,9 +133,9 @@ impl DataDomain {
     ///
     /// # Errors
     /// Names `order` unless from 1 to 8, and `points` as [`DataDomain::points`] does.
-    pub fn moments(points: &[Vec<f64>], order: u32) -> Result<DataDomain, Invalid> {
+    pub fn moments(points: impl Rows, order: u32) -> Result<DataDomain, Invalid> {
         whole("order", order, 8)?;
-        let points = table("points", points)?;
+        let CheckedRows(points) = points.checked("points")?;
         let mut products: Vec<Vec<usize>> = vec![Vec::new()];
         for _ in 0..order {
             let longer = products.iter().flat_map(|product| {
@@ -164,7 +154,7 @@ impl DataDomain {
                 products.iter().map(entry).collect()
             })
             .collect();
-        DataDomain::points(&tensors)
+        DataDomain::points(tensors.as_slice())
     }
 
     /// The number of coordinates.
@@ -207,7 +197,7 @@ impl DataDomain {
                 "as many numbers as there are coordinates",
             ));
         }
-        let direction = table("direction", &[direction.to_vec()])?;
+        let CheckedRows(direction) = [direction.to_vec()].checked("direction")?;
         let direction = direction.row(0);
         let along = |rows: &Matrix| rows.each_row().map(|row| dot(row, direction)).collect::<Vec<f64>>();
         let reach = match &self.body {
@@ -256,53 +246,9 @@ fn copies(product: &[usize]) -> f64 {
 }
 
 /// Checks rows: they have one length, and their numbers are finite and of a size that can be squared.
-fn table(field: &'static str, rows: &[Vec<f64>]) -> Result<Matrix, Invalid> {
-    let columns = rows.first().map_or(0, Vec::len);
-    if columns == 0 {
-        return Err(Invalid::new(field, InvalidKind::Empty, "at least one row of at least one number"));
-    }
-    if let Some(at) = rows.iter().position(|row| row.len() != columns) {
-        let remedy = format!("as many numbers in row {} as in the first, {columns}", at + 1);
-        return Err(Invalid::new(field, InvalidKind::Malformed, remedy));
-    }
-    dimensions(field, columns)?;
-    size(field, rows.len().saturating_mul(columns))?;
-    for (row, numbers) in rows.iter().enumerate() {
-        for (column, &number) in numbers.iter().enumerate() {
-            let kind = match number.abs() {
-                size if size.is_nan() => InvalidKind::Nan,
-                f64::INFINITY => InvalidKind::Infinite,
-                size if size > LARGEST => InvalidKind::TooLarge,
-                size if size > 0.0 && size < LEAST => InvalidKind::TooSmall,
-                _ => continue,
-            };
-            let remedy =
-                format!("0, or a size from 1e-100 to 1e100, in row {}, column {}", row + 1, column + 1);
-            return Err(Invalid::new(field, kind, remedy));
-        }
-    }
-    Ok(Matrix::of(rows))
-}
-
 fn moving(field: &'static str, rows: &Matrix) -> Result<(), Invalid> {
     if rows.each_row().flatten().all(|&number| number == 0.0) {
         return Err(Invalid::new(field, InvalidKind::Zero, "at least one number that is not zero"));
-    }
-    Ok(())
-}
-
-fn dimensions(field: &'static str, many: usize) -> Result<(), Invalid> {
-    let kind = match many {
-        0 => InvalidKind::Zero,
-        _ if many > DIMENSIONS => InvalidKind::TooLarge,
-        _ => return Ok(()),
-    };
-    Err(Invalid::new(field, kind, "from 1 to 256 coordinates"))
-}
-
-fn size(field: &'static str, many: usize) -> Result<(), Invalid> {
-    if many > MOST {
-        return Err(Invalid::new(field, InvalidKind::TooLarge, "a list of at most 2^24 numbers"));
     }
     Ok(())
 }

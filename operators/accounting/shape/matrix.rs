@@ -6,6 +6,8 @@
 
 use std::ops::{Index, IndexMut};
 
+use ndarray::Array2;
+
 /// Rows of numbers, all of one length.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Matrix {
@@ -25,14 +27,16 @@ impl Matrix {
         matrix
     }
 
-    /// Makes a matrix of rows of one length; entries that a row lacks are zero.
+    /// Makes a matrix of rows of one length.
+    #[cfg(test)]
     pub(crate) fn of(rows: &[Vec<f64>]) -> Matrix {
         let columns = rows.first().map_or(0, Vec::len);
-        let mut matrix = Matrix::zeros(rows.len(), columns);
-        for (at, row) in rows.iter().enumerate() {
-            matrix.row_mut(at).iter_mut().zip(row).for_each(|(entry, &value)| *entry = value);
-        }
-        matrix
+        Matrix { rows: rows.len(), columns, values: rows.concat() }
+    }
+
+    /// Returns the matrix as one of `ndarray`.
+    pub(crate) fn to_array(&self) -> Array2<f64> {
+        Array2::from_shape_fn((self.rows, self.columns), |at| self[at])
     }
 
     pub(crate) fn rows(&self) -> usize {

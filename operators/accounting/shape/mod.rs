@@ -43,6 +43,7 @@
 mod domain;
 mod error;
 mod matrix;
+mod rows;
 mod solver;
 
 #[cfg(test)]
@@ -51,8 +52,11 @@ mod tests;
 pub use domain::DataDomain;
 pub use error::MeanError;
 pub use error::Norm;
+pub use rows::Rows;
 
 pub(crate) use matrix::{Matrix, dot};
+
+use ndarray::Array2;
 
 use super::Relation;
 use crate::invalid::{Invalid, InvalidKind};
@@ -147,20 +151,20 @@ impl Shape {
         (self.found.upper / self.found.lower - 1.0).max(0.0)
     }
 
-    /// The covariance, row by row.
-    pub fn covariance(&self) -> Vec<Vec<f64>> {
-        self.found.factor.squared().each_row().map(<[f64]>::to_vec).collect()
+    /// The covariance.
+    pub fn covariance(&self) -> Array2<f64> {
+        self.found.factor.squared().to_array()
     }
 
     /// A matrix whose product with its transpose is the covariance: a row for each coordinate, a column for
     /// each direction in which the domain extends.
-    pub fn factor(&self) -> Vec<Vec<f64>> {
-        self.found.factor.each_row().map(<[f64]>::to_vec).collect()
+    pub fn factor(&self) -> Array2<f64> {
+        self.found.factor.to_array()
     }
 
     /// The inverse of the factor: a row for each direction. It maps the body into the unit ball.
-    pub fn inverse(&self) -> Vec<Vec<f64>> {
-        self.found.inverse.each_row().map(<[f64]>::to_vec).collect()
+    pub fn inverse(&self) -> Array2<f64> {
+        self.found.inverse.to_array()
     }
 
     /// The number of coordinates.

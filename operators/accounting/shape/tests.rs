@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use ndarray::{Array2, ArrayView1};
+
 use super::*;
 use crate::accounting::Relation::{AddRemove, Replace};
 
@@ -40,9 +42,8 @@ fn sides(reaches: &[f64]) -> Vec<Vec<f64>> {
 
 /// The length of a vector after the shape's whitening.
 fn length(shape: &Shape, vector: &[f64]) -> f64 {
-    let inverse = shape.inverse();
-    let entry = |row: &Vec<f64>| row.iter().zip(vector).map(|(a, b)| a * b).sum::<f64>();
-    inverse.iter().map(|row| entry(row).powi(2)).sum::<f64>().sqrt()
+    let whitened = shape.inverse().dot(&ArrayView1::from(vector));
+    whitened.iter().map(|entry| entry.powi(2)).sum::<f64>().sqrt()
 }
 
 // On the line and its square: lengths of tensors are powers of lengths.
@@ -104,7 +105,7 @@ fn flat_domains_have_noise_only_where_they_reach() {
             let shape = Shape::of(&DataDomain::points(&flat).unwrap(), relation, norm).unwrap();
             assert_eq!((shape.rank(), shape.dimension()), (2, 5));
             assert!(shape.gap() <= 1e-4, "{norm} {}", shape.gap());
-            assert_eq!(shape.covariance()[3][3], 0.0);
+            assert_eq!(shape.covariance()[[3, 3]], 0.0);
             if relation == AddRemove {
                 assert!(flat.iter().all(|point| length(&shape, point) <= 1.0 + 1e-9));
             }
@@ -184,7 +185,7 @@ fn nothing_errs_by_less_than_the_bound() {
                     let direction: Vec<f64> = (0..4).map(|on| f64::from(u8::from(on == at))).collect();
                     let least = error.lower_bound_along(&domain, &direction).unwrap();
                     let each = if relation == AddRemove { 1.0 } else { 2.0 } / 1000.0 / (2.0 * rho).sqrt();
-                    assert!(least > 0.0 && least <= shape.covariance()[at][at].sqrt() * each);
+                    assert!(least > 0.0 && least <= shape.covariance()[[at, at]].sqrt() * each);
                 }
             }
         }
@@ -273,4 +274,24 @@ proptest::proptest! {
         let ball = Shape::of(&DataDomain::ball(power, size, inside.len()).unwrap(), Replace, norm).unwrap();
         proptest::prop_assert!(length(&ball, &inside) <= 1.0 + 1e-9);
     }
+}
+
+// Refutes rows that are read as columns, and an array whose memory is not in the order of its rows.
+#[test]
+fn arrays_and_lists_are_one_domain() {
+    let lists = cloud(9, 3, 5);
+    let array = Array2::from_shape_fn((9, 3), |(row, column)| lists[row][column]);
+    let turned = array.t().to_owned();
+    let gamma = |domain: Result<DataDomain, Invalid>| {
+        Shape::of(&domain.unwrap(), AddRemove, Norm::EUCLIDEAN).unwrap().gamma().to_bits()
+    };
+    let of_lists = gamma(DataDomain::points(&lists));
+    assert_eq!(gamma(DataDomain::points(&array)), of_lists);
+    assert_eq!(gamma(DataDomain::points(array.view())), of_lists);
+    assert_eq!(gamma(DataDomain::points(turned.t())), of_lists);
+    let field = |refused: Result<DataDomain, Invalid>| refused.unwrap_err().to_string();
+    let mut wrong = array;
+    wrong[[4, 1]] = f64::NAN;
+    assert!(field(DataDomain::points(&wrong)).ends_with("in row 5, column 2"));
+    assert!(field(DataDomain::points(Array2::zeros((0, 3)))).starts_with("points: found an empty list"));
 }

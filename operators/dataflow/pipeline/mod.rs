@@ -20,7 +20,7 @@ pub use queries::{Answering, Owned, Replies, TakesBack};
 pub use running::Accumulated;
 pub use tallied::Tallied;
 pub use unit::{NamedRecords, People, Person, ProtectedUnit, Records};
-pub use vector_mean::{Averaged, MeanOf, Vector};
+pub use vector_mean::{Averaged, IntoVector, MeanOf, Vector};
 pub use window::Windowed;
 
 mod admission;

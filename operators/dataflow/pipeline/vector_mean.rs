@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ndarray::{ArrayBase, Ix1};
+
 use super::aggregation::{Aggregation, GroupingKey};
 use super::bounded::Bounded;
 use super::tallied::Tallied;
@@ -18,6 +20,40 @@ use crate::time::Time;
 pub trait Vector: AsRef<[i64]> + Identity + Ord + Clone + 'static {}
 
 impl<V: AsRef<[i64]> + Identity + Ord + Clone + 'static> Vector for V {}
+
+/// Whole numbers of a record as a closure gives them: an array, a list, or a vector of `ndarray`.
+pub trait IntoVector {
+    /// The vector as a pipeline keeps it.
+    type Vector: Vector;
+
+    /// Converts it.
+    fn into_vector(self) -> Self::Vector;
+}
+
+impl<V: Vector> IntoVector for V {
+    type Vector = V;
+
+    #[inline]
+    fn into_vector(self) -> V {
+        self
+    }
+}
+
+impl IntoVector for &[i64] {
+    type Vector = Vec<i64>;
+
+    fn into_vector(self) -> Vec<i64> {
+        self.to_vec()
+    }
+}
+
+impl<S: ndarray::Data<Elem = i64>> IntoVector for ArrayBase<S, Ix1> {
+    type Vector = Vec<i64>;
+
+    fn into_vector(self) -> Vec<i64> {
+        self.iter().copied().collect()
+    }
+}
 
 /// Means of vectors, of which it is not yet said what bounds them. Prints as `<private>`.
 pub struct MeanOf<'scope, D, U: ProtectedUnit<D>, T, K, G, V> {
@@ -56,20 +92,21 @@ where
     ///     .release(gate, "rides", Gaussian::rho(0.1))
     /// # }
     /// ```
-    pub fn mean_of<C: Vector, V: Fn(&D) -> C + 'static>(
+    pub fn mean_of<C: IntoVector, V: Fn(&D) -> C + 'static>(
         self,
         value: V,
-    ) -> MeanOf<'scope, D, U, T, (), impl Fn(&D) + 'static, V> {
+    ) -> MeanOf<'scope, D, U, T, (), impl Fn(&D) + 'static, impl Fn(&D) -> C::Vector + 'static> {
         self.mean_of_by(|_: &D| (), Keys::whole(), value)
     }
 
     /// The same of each key.
-    pub fn mean_of_by<K: GroupingKey, G: Fn(&D) -> K + 'static, C: Vector, V: Fn(&D) -> C + 'static>(
+    pub fn mean_of_by<K: GroupingKey, G: Fn(&D) -> K + 'static, C: IntoVector, V: Fn(&D) -> C + 'static>(
         self,
         key: G,
         keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
         value: V,
-    ) -> MeanOf<'scope, D, U, T, K, G, V> {
+    ) -> MeanOf<'scope, D, U, T, K, G, impl Fn(&D) -> C::Vector + 'static> {
+        let value = move |record: &D| value(record).into_vector();
         MeanOf { bounded: self, keys: keys.try_into().map_err(Into::into), key, value }
     }
 }

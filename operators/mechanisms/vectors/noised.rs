@@ -125,7 +125,7 @@ fn noised_by_shape<K: Key>(
             rounded: row.iter().map(|entry| entry.abs()).sum::<f64>() * 2.0 * step,
         }
     };
-    let widths = shaped.shape.factor().iter().map(|row| width(row)).collect();
+    let widths = shaped.shape.matrices().0.each_row().map(width).collect();
     let over = over_bound(noise.deviation(), &moved, mean.keys(), all);
     let over_bound = over.map(|over| over * shaped.shape.gamma() / shaped.shape.lower());
     Ok((Sums::Shaped { noise, shaped: Arc::clone(shaped), widths }, over_bound))

@@ -9,7 +9,7 @@ fn a_box_has_the_sum_of_its_sides_and_the_search_finds_it() {
     let reaches = [1.0, 2.0, 3.0];
     let closed = Shape::of(&DataDomain::reaching(&reaches).unwrap(), AddRemove, Norm::EUCLIDEAN).unwrap();
     near(closed.gamma(), 6.0, 1e-12);
-    near(closed.covariance()[2][2], 18.0, 1e-12);
+    near(closed.covariance()[[2, 2]], 18.0, 1e-12);
     let closed = Shape::of(&DataDomain::reaching(&reaches).unwrap(), AddRemove, Norm::LARGEST).unwrap();
     near(closed.gamma(), 14f64.sqrt(), 1e-12);
     let corners = DataDomain::points(&sides(&reaches)).unwrap();
@@ -36,7 +36,7 @@ fn ellipsoids_are_found_by_the_search_too() {
         near(closed.gamma().powi(2), norm.of_variances(&[9.0, 1.25]), 1e-12);
         let found = Shape::of(&DataDomain::points(&points).unwrap(), AddRemove, norm).unwrap();
         near(found.gamma(), closed.gamma(), 1e-4);
-        near(found.covariance()[0][1], 3.0, 1e-2);
+        near(found.covariance()[[0, 1]], 3.0, 1e-2);
     }
 }
 
@@ -59,8 +59,8 @@ fn balls_are_round_and_as_large_as_their_farthest_vectors_need() {
             for relation in [AddRemove, Replace] {
                 let closed = Shape::of(&DataDomain::ball(power, 2.0, 4).unwrap(), relation, norm).unwrap();
                 near(closed.gamma(), size * norm.of_ones(4), 1e-12);
-                near(closed.covariance()[2][2], size * size, 1e-12);
-                assert!(closed.gap() == 0.0 && closed.covariance()[2][1] == 0.0);
+                near(closed.covariance()[[2, 2]], size * size, 1e-12);
+                assert!(closed.gap() == 0.0 && closed.covariance()[[2, 1]] == 0.0);
             }
             let found = Shape::of(&DataDomain::points(&farthest).unwrap(), AddRemove, norm).unwrap();
             near(found.gamma(), size * norm.of_ones(4), 1e-4);

@@ -1,5 +1,7 @@
 //! Means of vectors in a sentence: against one table that sees every record, and for neighbours.
 
+use ndarray::Array1;
+
 use super::*;
 use crate::accounting::PrivacyUnit;
 use crate::accounting::shape::{DataDomain, Norm};
@@ -37,7 +39,8 @@ fn release(recorder: &Recorder, schedule: &Schedule) -> impl Fn(Fed<'_, Event>) 
         let (listed, noise) = (|| Keys::public(LISTED), || Exactly(Gaussian::rho(0.5)));
         let clipped = people.clone().mean_of_by(|v| v.1, listed(), vector).within(ranges());
         clipped.release_at(&recorder, "clipped", noise());
-        let shaped = people.clone().mean_of_by(|v| v.1, listed(), |v| vector(v).to_vec()).over(domain());
+        let shaped =
+            people.clone().mean_of_by(|v| v.1, listed(), |v| Array1::from_iter(vector(v))).over(domain());
         shaped.release_at(&recorder, "shaped", noise());
         let found = people.clone().mean_of_by(|v| v.1, listed(), vector).found_within(ranges());
         found.release_at(&recorder, "found", noise());

@@ -144,7 +144,7 @@ fn released_noise_has_the_covariance_of_the_shape() {
         };
         assert!(relation == Relation::AddRemove || (3.999..4.001).contains(&moved), "{moved}");
         let truth = shape.covariance();
-        let variance = |row: usize, at: usize| truth[row][at] * 4.0 * moved;
+        let variance = |row: usize, at: usize| truth[[row, at]] * 4.0 * moved;
         for (row, sums) in sums.iter().enumerate() {
             for (at, sum) in sums.iter().enumerate() {
                 let found = sum / RELEASES as f64;
