@@ -118,7 +118,7 @@ impl Log {
         self.line("exactly", truth, "");
         self.line("exactly, clipped", within, "");
 
-        let domain = Vectors::points(&self.corners.map(Vec::from))?;
+        let domain = Vectors::points(self.corners.map(Vec::from))?;
         let shape = Shape::of(&domain, Relation::AddRemove, Norm::EUCLIDEAN)?;
         let bound = MeanError::of(&shape, RHO, people)?;
         let budget = PrivacyCost::zcdp(RHO)?;

@@ -17,7 +17,7 @@ const LISTS: [(usize, usize, Relation, &str); 4] = [
 pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     let (mut lines, mut widest) = (Vec::new(), 0.0f64);
     for (points, dimension, relation, label) in LISTS {
-        let domain = DataDomain::points(&cloud(points, dimension))?;
+        let domain = DataDomain::points(cloud(points, dimension))?;
         let mut longest = 0.0f64;
         for norm in [Norm::EUCLIDEAN, Norm::power(4.0)?, Norm::LARGEST] {
             let found = found(&format!("{points} points in {dimension}"), &domain, relation, norm)?;

@@ -171,7 +171,7 @@ fn the_bound_is_that_of_hammersley_chapman_and_robbins() {
 
 #[test]
 fn nothing_errs_by_less_than_the_bound() {
-    let domain = DataDomain::points(&cloud(60, 4, 12)).unwrap();
+    let domain = DataDomain::points(cloud(60, 4, 12)).unwrap();
     for relation in [AddRemove, Replace] {
         for norm in norms() {
             let shape = Shape::of(&domain, relation, norm).unwrap();

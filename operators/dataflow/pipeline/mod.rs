@@ -36,6 +36,7 @@ mod columns;
 mod exact;
 mod ledgered;
 mod left_out;
+mod orders;
 mod overlap;
 mod panes;
 mod protect;

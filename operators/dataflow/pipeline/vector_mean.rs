@@ -1,4 +1,5 @@
 //! The stages for means of vectors, and for their bounds.
+#![expect(clippy::type_complexity, reason = "the type of a statistic says all that was said before it")]
 
 use std::sync::Arc;
 

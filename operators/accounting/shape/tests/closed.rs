@@ -12,7 +12,7 @@ fn a_box_has_the_sum_of_its_sides_and_the_search_finds_it() {
     near(closed.covariance()[[2, 2]], 18.0, 1e-12);
     let closed = Shape::of(&DataDomain::reaching(&reaches).unwrap(), AddRemove, Norm::LARGEST).unwrap();
     near(closed.gamma(), 14f64.sqrt(), 1e-12);
-    let corners = DataDomain::points(&sides(&reaches)).unwrap();
+    let corners = DataDomain::points(sides(&reaches)).unwrap();
     for norm in norms() {
         for relation in [AddRemove, Replace] {
             let closed = Shape::of(&DataDomain::reaching(&reaches).unwrap(), relation, norm).unwrap();
@@ -71,7 +71,7 @@ fn balls_are_round_and_as_large_as_their_farthest_vectors_need() {
 // Refutes a certificate that does not close where a list is long beside its coordinates.
 #[test]
 fn two_hundred_points_in_8_coordinates_are_found_to_the_gap() {
-    let domain = DataDomain::points(&cloud(200, 8, 7)).unwrap();
+    let domain = DataDomain::points(cloud(200, 8, 7)).unwrap();
     for norm in norms() {
         for relation in [AddRemove, Replace] {
             let shape = Shape::of(&domain, relation, norm).unwrap();
@@ -118,7 +118,7 @@ fn zonotopes_are_within_pi_over_2_and_held() {
         let all = corners(&Matrix::of(&generators));
         assert!(all.each_row().all(|corner| length(&shape, corner) <= 1.0 + 1e-12), "{norm}");
         let exact = Shape::of(
-            &DataDomain::points(&all.each_row().map(<[f64]>::to_vec).collect::<Vec<_>>()).unwrap(),
+            &DataDomain::points(all.each_row().map(<[f64]>::to_vec).collect::<Vec<_>>()).unwrap(),
             AddRemove,
             norm,
         )

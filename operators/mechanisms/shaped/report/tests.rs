@@ -22,7 +22,7 @@ fn the_noise_is_what_the_enforced_length_costs() {
     let domain = DataDomain::reaching(&[1.0, 20.0]).unwrap();
     assert_eq!(report(&domain, 0.5).l2_squared(), 1 << 50);
     assert_eq!(report(&domain, 0.5).sigma(), 2f64.powi(25));
-    for domain in [domain, DataDomain::points(&points()).unwrap(), DataDomain::ball(3.0, 1.0, 5).unwrap()] {
+    for domain in [domain, DataDomain::points(points()).unwrap(), DataDomain::ball(3.0, 1.0, 5).unwrap()] {
         for rho in [1e-6, 0.01, 0.1, 1.0, 7.3, 400.0] {
             let report = report(&domain, rho);
             let cost = report.l2_squared() as f64 / (2.0 * report.sigma().powi(2));
@@ -38,7 +38,7 @@ fn the_noise_is_what_the_enforced_length_costs() {
 // length.
 #[test]
 fn reports_of_two_neighbours_differ_by_what_is_enforced() {
-    for domain in [DataDomain::reaching(&[1.0, 20.0]).unwrap(), DataDomain::points(&points()).unwrap()] {
+    for domain in [DataDomain::reaching(&[1.0, 20.0]).unwrap(), DataDomain::points(points()).unwrap()] {
         let report = report(&domain, 0.1);
         let others = [[-1.0, 20.0], [1.0, -20.0], [f64::NAN, 0.0], [f64::MAX, 5e-324]].map(Vec::from);
         let vectors = [points(), others.to_vec()].concat();
@@ -61,10 +61,9 @@ fn reports_of_two_neighbours_differ_by_what_is_enforced() {
 // deviation that is off by the root of 2.
 #[test]
 fn means_are_unbiased_and_err_as_they_say() {
-    for (seed, domain) in
-        [DataDomain::reaching(&[1.0, 20.0]).unwrap(), DataDomain::points(&points()).unwrap()]
-            .into_iter()
-            .enumerate()
+    for (seed, domain) in [DataDomain::reaching(&[1.0, 20.0]).unwrap(), DataDomain::points(points()).unwrap()]
+        .into_iter()
+        .enumerate()
     {
         let report = report(&domain, 0.5);
         let mut source = NoiseSource::seeded(90 + seed as u64);

@@ -183,7 +183,7 @@ fn no_record_is_longer_than_the_unit_whatever_it_is() {
 
 #[test]
 fn a_list_knows_its_largest_distance_exactly() {
-    let (_, whitened) = shaped(&DataDomain::points(&triangle()).unwrap(), Relation::Replace);
+    let (_, whitened) = shaped(&DataDomain::points(triangle()).unwrap(), Relation::Replace);
     let records: Vec<Vec<i64>> = triangle().iter().map(|point| whitened.record(point)).collect();
     let mut most = 0;
     for left in &records {
@@ -232,7 +232,7 @@ fn what_is_whitened_comes_back() {
 
 #[test]
 fn another_domain_and_another_grid_are_refused() {
-    let domain = DataDomain::points(&triangle()).unwrap();
+    let domain = DataDomain::points(triangle()).unwrap();
     let shape = Shape::of(&domain, Relation::Replace, Norm::EUCLIDEAN).unwrap();
     let field = |found: Result<Whitened, Invalid>| found.unwrap_err().field().to_owned();
     assert_eq!(field(Whitened::of(&domain, &shape, 19)), "bits");
