@@ -34,7 +34,7 @@
 //! # }
 //! ```
 //!
-//! [`dataflow`] explains the stages, [`prelude`] brings them into scope, and the budget is created once, by
+//! The [`guide`] goes from a timely program to a private one in ten steps. [`dataflow`] explains the stages, [`prelude`] brings them into scope, and the budget is created once, by
 //! [`Ledger::create`](ledger::Ledger::create).
 //!
 //! # The modules
@@ -77,6 +77,7 @@ mod canonical;
 pub mod dataflow;
 mod decimal;
 pub mod gate;
+pub mod guide;
 #[cfg(feature = "cli")]
 mod http;
 mod invalid;
