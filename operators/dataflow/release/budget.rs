@@ -18,8 +18,8 @@ impl Feeds {
     /// Returns the status of each account of the gate's ledger, at worker 0: now, and whenever a commit changes it. Those of
     /// other processes are looked for at this interval.
     ///
-    /// A status is at the time up to which the inputs of worker 0 are complete when it comes. It comes before the releases of
-    /// the commit do, holds no window back, and ends with the inputs.
+    /// A status is at the time up to which the inputs of worker 0 are complete when it comes, in the turn of the driver in which
+    /// the releases of the commit come or in the next one. The stream holds no window back, and ends with the inputs.
     ///
     /// All of it is public: costs depend on no record, so whatever a job does by it reveals nothing.
     ///
