@@ -2,7 +2,7 @@
 //!
 //! # 1. The program that protects nobody
 //!
-//! A timely program says which page is read, as it is read. Whoever looks on for long enough learns about single people. Counts
+//! A timely program says which page is read, as it is read. An observer learns about single people in time. Counts
 //! by the hour are no better: there is the page with one reader, and the count that is smaller by one when somebody is away.
 //!
 //! ```
@@ -64,7 +64,7 @@
 //!
 //! # 4. A source that declares what is complete
 //!
-//! In timely an input is advanced by whoever holds its handle. Here a [`Source`](crate::dataflow::Source) is pulled, and declares
+//! In timely an input is advanced by the code that holds its handle. Here a [`Source`](crate::dataflow::Source) is pulled, and declares
 //! the time up to which its records are complete. Times of records never do that: one record from the year 9999 would close
 //! everybody's windows. A source that can be read again from a place also gives [milestones](crate::dataflow::Source::milestone), from
 //! which a restart goes on.
@@ -114,7 +114,7 @@
 //!
 //! # 7. How much one person can matter
 //!
-//! The contribution bound: of one person a window counts so many pages, and so many visits of each. What is kept is chosen by a
+//! The contribution bound: of one person a window counts at most 3 pages, and 10 visits of each. What is kept is chosen by a
 //! keyed hash, the same in every order and on every number of workers.
 //!
 //! ```
@@ -191,7 +191,7 @@
 //!
 //! A job has a version, 1 by default ([`Opening::version`](crate::gate::Opening::version)). Under one version a window has one answer: asked for again, the
 //! same line is given, at no cost. The ledger keeps the parameters of each release, and refuses the same version with others. It
-//! cannot see closures: whoever changes what a closure does takes a new version, as for a new key, another unit of a value, or a
+//! cannot see closures: an author who changes a closure takes a new version, as for a new key, another unit of a value, or a
 //! filter before `protect`. A new version draws anew and pays anew, from the same account.
 //!
 //! # Testing a pipeline

@@ -1,6 +1,6 @@
-//! The status of every account after each commit, for those who follow the budgets of a ledger.
+//! The status of every account after each commit, for the subscribers of the budgets of a ledger.
 //!
-//! Rows are read back from the ledger, those of other processes as well, so that all of them see the same. Without a follower
+//! Rows are read back from the ledger, those of other processes as well, so that all of them see the same. Without a subscriber
 //! nothing is read.
 
 use std::collections::BTreeMap;
@@ -46,9 +46,9 @@ impl AccountStatus {
     }
 }
 
-/// The followers of the budgets, on the gate's thread.
+/// The subscribers of the budgets, on the gate's thread.
 #[derive(Default)]
-pub(super) struct Followers {
+pub(super) struct Subscribers {
     outboxes: Vec<Sender<AccountStatus>>,
     seen: Accounts,
     /// The time from one look for rows of other processes to the next.
@@ -66,8 +66,8 @@ pub(super) struct Accounts {
 /// The number of times that the ledger is read anew because it has changed meanwhile.
 const AGAIN: usize = 100;
 
-impl Followers {
-    /// Adds a follower, which receives the present status of each account first; `seen` is what the first of them finds.
+impl Subscribers {
+    /// Adds a subscriber, which receives the present status of each account first; `seen` is what the first of them finds.
     pub(super) fn add(
         &mut self,
         (outbox, every): (Sender<AccountStatus>, Duration),
@@ -77,18 +77,18 @@ impl Followers {
             (self.seen, self.every, self.looked) = (seen()?, every, Some(Instant::now()));
         }
         self.every = self.every.min(every);
-        // A follower that has gone is found out later.
+        // A subscriber that has gone is found out later.
         self.seen.of.values().for_each(|status| drop(outbox.send(status.clone())));
         self.outboxes.push(outbox);
         Ok(())
     }
 
-    /// Returns the moment of the next look; `None` without a follower.
+    /// Returns the moment of the next look; `None` without a subscriber.
     pub(super) fn due(&self) -> Option<Instant> {
         self.looked.filter(|_| !self.outboxes.is_empty())?.checked_add(self.every)
     }
 
-    /// Returns the accounts as they were at the last look; `None` without a follower.
+    /// Returns the accounts as they were at the last look; `None` without a subscriber.
     pub(super) fn seen(&self) -> Option<Accounts> {
         (!self.outboxes.is_empty()).then(|| self.seen.clone())
     }

@@ -251,10 +251,13 @@ impl Gate {
 
     /// Returns the status of each account, now and whenever a commit of any process changes it; `every` is the time from one
     /// look for commits of other processes to the next. A gate elsewhere gives nothing.
-    pub(crate) fn follow_budgets(&self, every: Duration) -> Result<Receiver<AccountStatus>, LedgerError> {
+    pub(crate) fn subscribe_to_budgets(
+        &self,
+        every: Duration,
+    ) -> Result<Receiver<AccountStatus>, LedgerError> {
         let (outbox, statuses) = unbounded();
-        let follow = |answer| GateMessage::Follow((outbox, every), answer);
-        ask((self.messages.as_ref(), &self.halted), follow).unwrap_or(Ok(())).map(|()| statuses)
+        let subscribe = |answer| GateMessage::Subscribe((outbox, every), answer);
+        ask((self.messages.as_ref(), &self.halted), subscribe).unwrap_or(Ok(())).map(|()| statuses)
     }
 
     /// Reports that some input will never be complete: nothing is sealed from now on.

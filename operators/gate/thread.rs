@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
-use super::budgets::{AccountStatus, Accounts, Followers};
+use super::budgets::{AccountStatus, Accounts, Subscribers};
 use super::core::{Core, Effect, Event, RowRecord};
 use super::listeners::{Listener, Listeners};
 use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
@@ -40,7 +40,7 @@ pub(super) enum GateMessage {
     Positions(i64, Sender<PositionsReply>),
     /// A request for the end of the last window of a release that has a row.
     LastRow(Name, Digest, Sender<Result<Option<Time>, LedgerError>>),
-    /// A request for the rows of a release in a version whose windows end after a time: so many at most.
+    /// A request for the rows of a release in a version whose windows end after a time: at most this number.
     RowsAfter((Name, Digest), Time, i64, Sender<Result<Vec<Row>, LedgerError>>),
     /// A request for delivered rows at positions after this one: so many at most.
     #[cfg(feature = "cli")]
@@ -51,7 +51,7 @@ pub(super) enum GateMessage {
     Open(HandleRequest, Listener, Sender<MemoryReply>),
     /// A request for the status of each account, now and after each commit; those of other processes are looked for at this
     /// interval.
-    Follow((Sender<AccountStatus>, Duration), Sender<Result<(), LedgerError>>),
+    Subscribe((Sender<AccountStatus>, Duration), Sender<Result<(), LedgerError>>),
     /// A handle listens for the first time, and waits until this sender is dropped.
     Listening(Sender<()>),
     /// Some input will never be complete.
@@ -124,7 +124,7 @@ pub(super) struct Driver {
     notices: Vec<WrittenNotice>,
     /// The pace at which budgets are being spent.
     pacing: Pacing,
-    followers: Followers,
+    subscribers: Subscribers,
     /// The time since which the gate works for the releases that share the next commit.
     works_since: Instant,
     /// The newest error of the ledger, until an operation succeeds again.
@@ -159,7 +159,7 @@ impl Driver {
             notices: Vec::new(),
             states: HashMap::new(),
             pacing,
-            followers: Followers::default(),
+            subscribers: Subscribers::default(),
             works_since: Instant::now(),
             cause: None,
             halted: Halted::default(),
@@ -183,7 +183,7 @@ impl Driver {
     pub(super) fn run(mut self, effects: Vec<Effect<Digest, String>>, inbox: &Receiver<GateMessage>) {
         self.carry_out(effects);
         loop {
-            let first = match self.followers.due() {
+            let first = match self.subscribers.due() {
                 Some(due) => inbox.recv_deadline(due),
                 None => inbox.recv().map_err(RecvTimeoutError::from),
             };
@@ -195,7 +195,7 @@ impl Driver {
             let mut effects = Vec::new();
             let mut closing = false;
             if first.is_none()
-                && let Some(doubted) = self.follow()
+                && let Some(doubted) = self.publish_budgets()
             {
                 effects.extend(self.step(doubted));
             }
@@ -406,7 +406,7 @@ impl Driver {
             Err(trouble) => return Some(self.doubted(&trouble)),
         };
         // Before the rows: who has one of them finds it in the status of its account.
-        if let Some(doubted) = self.follow() {
+        if let Some(doubted) = self.publish_budgets() {
             return Some(doubted);
         }
         let spent = |ledger: &mut Ledger| {
@@ -434,29 +434,29 @@ impl Driver {
         None
     }
 
-    /// Gives the followers of the budgets what has changed.
-    fn follow(&mut self) -> Option<Event<Digest, String>> {
-        let seen = self.followers.seen()?;
+    /// Gives the subscribers of the budgets what has changed.
+    fn publish_budgets(&mut self) -> Option<Event<Digest, String>> {
+        let seen = self.subscribers.seen()?;
         let (pacing, job) = (&self.pacing, self.claim.job());
         let later = |ledger: &mut Ledger| seen.clone().later(ledger, (pacing.clone(), job));
         match request::ask(&mut self.ledger, &self.claim, later) {
             Ok((seen, pacing)) => {
                 self.pacing = pacing;
-                self.followers.send(seen);
+                self.subscribers.send(seen);
                 None
             }
             Err(trouble) => Some(self.doubted(&trouble)),
         }
     }
 
-    fn add_follower(
+    fn add_subscriber(
         &mut self,
-        follower: (Sender<AccountStatus>, Duration),
+        subscriber: (Sender<AccountStatus>, Duration),
         answer: &Sender<Result<(), LedgerError>>,
     ) -> Option<Event<Digest, String>> {
         let (ledger, claim, pacing) = (&mut self.ledger, &self.claim, &self.pacing);
         let seen = || request::ask(ledger, claim, |ledger| Accounts::first(ledger, pacing));
-        let added = self.followers.add(follower, seen);
+        let added = self.subscribers.add(subscriber, seen);
         let doubted = added.as_ref().err().map(|trouble| self.doubted(trouble));
         // The caller may have stopped waiting.
         let _ = answer.send(added);

@@ -387,7 +387,7 @@ impl Ledger {
         })
     }
 
-    /// The rows of a release in a version whose windows end after a time, in the order of their ends: so many at most.
+    /// The rows of a release in a version whose windows end after a time, in the order of their ends: at most this number.
     ///
     /// # Errors
     ///

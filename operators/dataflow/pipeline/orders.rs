@@ -110,6 +110,22 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Unplaced<'scope, D, U, T> {
     }
 }
 
+/// Defines statistics by key before a bound.
+macro_rules! by_key {
+    ($($name:ident),*) => {$(
+        pub fn $name<K: GroupingKey, G: Fn(&D) -> K, Y>(
+            self,
+            _: G,
+            _: Y,
+        ) -> Tallied<'scope, D, U, T, CountingByKey<K>, G, Whole<D>>
+        where
+            Self: IsBounded,
+        {
+            self.never()
+        }
+    )*};
+}
+
 #[doc(hidden)]
 impl<'scope, D, U: ProtectedUnit<D>, T> Windowed<'scope, D, U, T> {
     pub fn count(self) -> Tallied<'scope, D, U, T, CountingByKey<()>, Whole<D>, Whole<D>>
@@ -119,27 +135,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T> Windowed<'scope, D, U, T> {
         self.never()
     }
 
-    pub fn count_by<K: GroupingKey, G: Fn(&D) -> K, Y>(
-        self,
-        _: G,
-        _: Y,
-    ) -> Tallied<'scope, D, U, T, CountingByKey<K>, G, Whole<D>>
-    where
-        Self: IsBounded,
-    {
-        self.never()
-    }
-
-    pub fn people_by<K: GroupingKey, G: Fn(&D) -> K, Y>(
-        self,
-        _: G,
-        _: Y,
-    ) -> Tallied<'scope, D, U, T, CountingByKey<K>, G, Whole<D>>
-    where
-        Self: IsBounded,
-    {
-        self.never()
-    }
+    by_key!(count_by, people_by);
 }
 
 #[doc(hidden)]

@@ -35,7 +35,7 @@ impl Feeds {
         let every: Span = every.try_into().map_err(Into::into)?;
         let interval = Duration::from_micros(every.as_microseconds().unsigned_abs());
         let here = scope.index() == 0;
-        let statuses = here.then(|| gate.follow_budgets(interval)).transpose()?;
+        let statuses = here.then(|| gate.subscribe_to_budgets(interval)).transpose()?;
         // For those who look at the graph.
         let statuses = self.follow(scope, statuses).unary(Pipeline, "Budget", |capability, _| {
             drop(capability);

@@ -1,4 +1,4 @@
-//! The followers of the budgets see what the ledger shows, after each commit of any process.
+//! The subscribers of the budgets see what the ledger shows, after each commit of any process.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::gate::AccountStatus;
 use crate::ledger::ReleaseStatus;
 
 everywhere! {
-    a_follower_sees_what_the_ledger_shows
-    a_follower_sees_what_other_processes_commit
+    a_subscriber_sees_what_the_ledger_shows
+    a_subscriber_sees_what_other_processes_commit
 }
 
 /// What the ledger shows of an account: spent, cap, the sealed releases, the last of their windows, and the first window that
@@ -34,10 +34,10 @@ fn wait(statuses: &Receiver<AccountStatus>) -> AccountStatus {
 }
 
 // Refutes a status that comes after its row, is behind it, counts a refused window as released, or is given to one of two.
-fn a_follower_sees_what_the_ledger_shows(at: ScratchPlace) {
+fn a_subscriber_sees_what_the_ledger_shows(at: ScratchPlace) {
     let (scratch, draws, account) = (scratch(at, 3), Arc::default(), name_of("visits"));
     let (gate, handle) = open(&scratch);
-    let statuses = gate.follow_budgets(Duration::from_secs(3_600)).unwrap();
+    let statuses = gate.subscribe_to_budgets(Duration::from_secs(3_600)).unwrap();
     let first = wait(&statuses);
     assert_eq!(said(&first), shown(&scratch, &account));
     assert_eq!((first.account.clone(), first.spent_part(), first.refusals), (account.clone(), Some(0.0), 0));
@@ -51,23 +51,23 @@ fn a_follower_sees_what_the_ledger_shows(at: ScratchPlace) {
         assert_eq!((status.releases, status.refusals), (sealed, window as u64 + 1 - sealed));
         assert_eq!(row.status() == ReleaseStatus::Sealed, window < 3);
         assert!(statuses.try_recv().is_err(), "one status for a commit");
-        late.get_or_insert_with(|| gate.follow_budgets(Duration::from_secs(3_600)).unwrap());
+        late.get_or_insert_with(|| gate.subscribe_to_budgets(Duration::from_secs(3_600)).unwrap());
         let late = late.as_ref().unwrap();
-        assert_eq!(wait(late), status, "the other follower");
+        assert_eq!(wait(late), status, "the other subscriber");
     }
     drop((gate, handle));
     // What the former run has refused is not counted.
     let (gate, _handle) = open(&scratch);
-    let status = wait(&gate.follow_budgets(Duration::from_secs(3_600)).unwrap());
+    let status = wait(&gate.subscribe_to_budgets(Duration::from_secs(3_600)).unwrap());
     assert_eq!(said(&status), shown(&scratch, &account));
     assert_eq!((status.releases, status.refusals, status.spent_part()), (3, 0, Some(1.0)));
 }
 
 // Refutes a commit or an amendment of another process that is missed, or read twice, and another pace that is not counted.
-fn a_follower_sees_what_other_processes_commit(at: ScratchPlace) {
+fn a_subscriber_sees_what_other_processes_commit(at: ScratchPlace) {
     let (scratch, draws, account) = (scratch(at, 9), Arc::default(), name_of("visits"));
     let (gate, handle) = open(&scratch);
-    let statuses = gate.follow_budgets(Duration::from_millis(20)).unwrap();
+    let statuses = gate.subscribe_to_budgets(Duration::from_millis(20)).unwrap();
     wait(&statuses);
     let other = Opening::new(scratch.ledger(), "other").unwrap().key(scratch.key()).open().unwrap();
     let others = other.handle(&name_of("by_path"), &parameters(), || ()).unwrap();
@@ -87,7 +87,7 @@ fn a_follower_sees_what_other_processes_commit(at: ScratchPlace) {
     let status = wait(&statuses);
     assert_eq!((said(&status), status.releases), (shown(&scratch, &account), 6));
     assert_eq!(status.cap, cap);
-    // Whoever stopped listening is forgotten.
+    // A subscriber that has stopped listening is forgotten.
     drop(statuses);
     handle.submit(request(3, &draws)).unwrap();
     row(&handle);

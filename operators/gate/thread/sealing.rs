@@ -174,7 +174,7 @@ impl Driver {
             #[cfg(feature = "cli")]
             GateMessage::NewestPosition(answer) => self.answer(&answer, |ledger, _| Ok(ledger.head()?.0)),
             GateMessage::Open(requested, listener, answer) => self.open_handle(requested, listener, &answer),
-            GateMessage::Follow(follower, answer) => self.add_follower(follower, &answer),
+            GateMessage::Subscribe(subscriber, answer) => self.add_subscriber(subscriber, &answer),
             GateMessage::Listening(_until_here) => {
                 self.listeners.listen();
                 None
