@@ -22,7 +22,10 @@ pub(crate) use timely::dataflow::operators::probe::Handle as Probe;
 pub(crate) use timely::dataflow::operators::vec::{Filter, Map, ToStream};
 pub(crate) use timely::dataflow::operators::{Capability, Concat, Operator, Probe as Probing};
 pub(crate) use timely::logging::{TimelyEvent as GraphEvent, TimelyEventBuilder as GraphLog};
+pub(crate) use timely::order::TotalOrder;
+pub(crate) use timely::progress::Timestamp;
 pub(crate) use timely::progress::frontier::{Antichain, MutableAntichain};
+pub(crate) use timely::scheduling::current::operator_id as running_operator;
 pub(crate) use timely::scheduling::{Activator, SyncActivator};
 pub(crate) use timely::worker::Worker as Engine;
 

@@ -145,6 +145,14 @@
 //!   cause. The other processes of the job see their connections die, and end too.
 //! * Declared times only move forward; a source that contradicts its earlier declaration has failed.
 //!
+//! # Inside a program that runs timely
+//!
+//! An [`Attachment`] puts a pipeline into a program's own `timely::execute`: the program steps its workers, builds what it
+//! likes beside the pipeline, pushes records ([`Feeds::input`]), or has a pipeline adopt its streams and its differential
+//! collections by the completeness that it declares ([`Feeds::external`]). [`Feeds::carry`] takes streams of other
+//! timestamps in, and releases out. The guarantees are those of the driver: an early return, a dropped part and a panic complete
+//! nothing. Its page says what the program must do for that.
+//!
 //! # Input gaps
 //!
 //! A source that was not connected for a time, and cannot read again what came in it, reports
@@ -266,8 +274,9 @@ pub(crate) use driver::InputPositions;
 #[cfg(feature = "arrow")]
 pub(crate) use driver::silently;
 pub use driver::{
-    All, BATCH, Config, External, FailureKind, Fed, Feeds, Finished, Milestone, Pulled, RunError, Source,
-    SourceError, Stop, Worker, WorkerDeclaration, WrittenPosition, announce_end, execute,
+    All, Attached, Attachment, BATCH, Carried, Config, External, FailureKind, Fed, Feeds, Finished,
+    Milestone, Pulled, PushedInput, RunError, Source, SourceError, Stop, Worker, WorkerDeclaration,
+    WrittenPosition, announce_end, execute,
 };
 #[cfg(feature = "cli")]
 pub(crate) use driver::{Joined, ORIGIN, Peers};

@@ -24,9 +24,47 @@ use crate::time::{Span, Time};
 
 mod ends;
 mod external;
+mod hosts;
 pub(super) mod stand_in;
 
 use stand_in::{Delivered, StandIn, row};
+
+/// A driver of a job: the library's own, or a program that runs timely itself.
+#[derive(Clone, Copy, Debug)]
+enum Driver {
+    Own,
+    Host,
+}
+
+const DRIVERS: [Driver; 2] = [Driver::Own, Driver::Host];
+
+impl Driver {
+    fn execute(
+        self,
+        config: Config,
+        build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
+    ) -> Result<Finished, RunError> {
+        if let Driver::Own = self {
+            return execute(config, build);
+        }
+        let attachment = Attachment::stopped_by(&config.stop);
+        let inside = attachment.clone();
+        let workers = timely::execute(timely::Config::process(config.threads), move |engine| {
+            let mut attached = inside.attach(engine)?;
+            match build(&mut Worker::of(engine), attached.feeds()) {
+                Ok(()) => attached.finish(),
+                Err(failure) => Err(attached.fail(failure)),
+            }
+        });
+        let ends = workers.unwrap().join();
+        let outcome = attachment.finished();
+        for end in ends {
+            let end = end.unwrap();
+            assert_eq!(end.is_ok(), outcome.is_ok(), "all workers of a process end alike");
+        }
+        outcome
+    }
+}
 
 /// A statistic that counts without noise.
 pub(super) struct Counts;
@@ -91,7 +129,7 @@ impl Ears {
     }
 
     fn delivered(&self) -> Vec<Time> {
-        self.delivered.lock().unwrap().clone()
+        self.delivered.delivered.lock().unwrap().clone()
     }
 
     /// Releases the count of each window of the plan, and writes down the released lines.
@@ -136,6 +174,7 @@ fn at_gate<S: WindowStatistic>(
 
 /// Runs one script a worker, and counts all of their records.
 fn run(
+    driver: Driver,
     scripts: Vec<Script>,
     schedule: Schedule,
     late: Option<i64>,
@@ -144,7 +183,7 @@ fn run(
     let ears = Ears::default();
     let listening = ears.clone();
     let workers = scripts.len();
-    let ended = execute(config(Config::threads(workers).unwrap()), move |worker, feeds| {
+    let ended = driver.execute(config(Config::threads(workers).unwrap()), move |worker, feeds| {
         let script = scripts[worker.index()].clone();
         let mut plan = StatisticSchedule::new(title("visits"), schedule.clone(), Counts);
         if let Some(late) = late {
@@ -231,7 +270,7 @@ proptest! {
     #[test]
     fn windows_and_tallies_are_those_of_the_reference_for_every_number_of_workers(
         scripts in prop::collection::vec(script(), 4), size in 1..40i64, step in 1..40i64, late in 0..20i64,
-        is_early in any::<bool>(),
+        is_early in any::<bool>(), driver in prop::sample::select(&DRIVERS),
     ) {
         let span = |length| Span::microseconds(length);
         let schedule = Schedule::sliding(span(size), span(step.min(size)), 0, Some(100)).unwrap();
@@ -244,7 +283,7 @@ proptest! {
                 }
             }
             let expected = counted(&scripts, &schedule, late);
-            let (ended, ears) = run(scripts, schedule.clone(), (late > 0).then_some(late), |config| config);
+            let (ended, ears) = run(driver, scripts, schedule.clone(), (late > 0).then_some(late), |config| config);
             prop_assert_eq!(ears.lines(), expected.clone(), "on {} workers", workers);
             let finished = ended.unwrap();
             let skipped = expected.iter().filter(|line| line.ends_with("InputGap")).count() as u64;
@@ -261,42 +300,48 @@ fn tens(until: Option<Time>) -> Schedule {
 
 #[test]
 fn an_empty_window_is_released_like_a_full_one() {
-    let scripts = vec![Script::of([(vec![(15, 7)], Pulled::Complete(20))]), Script::default()];
-    let (ended, ears) = run(scripts, tens(Some(40)), None, |config| config);
-    assert_eq!(ears.lines(), ["0: 0", "10: 7", "20: 0", "30: 0"]);
-    assert_eq!((ended.unwrap().exit_code(), ears.delivered()), (0, vec![0, 10, 20, 30]));
+    for driver in DRIVERS {
+        let scripts = vec![Script::of([(vec![(15, 7)], Pulled::Complete(20))]), Script::default()];
+        let (ended, ears) = run(driver, scripts.clone(), tens(Some(40)), None, |config| config);
+        assert_eq!(ears.lines(), ["0: 0", "10: 7", "20: 0", "30: 0"]);
+        assert_eq!((ended.unwrap().exit_code(), ears.delivered()), (0, vec![0, 10, 20, 30]));
+    }
 }
 
 #[test]
 fn a_record_from_the_year_9999_moves_nobody_elses_window() {
-    let year_9999 = 253_370_764_800_000_000;
-    let far = vec![(year_9999, 1), (year_9999 + 1, 1), (5, 1)];
-    let scripts = vec![
-        Script::of([
-            (far, Pulled::Complete(10)),
-            (vec![(15, 1)], Pulled::Complete(20)),
-            (vec![], Pulled::Idle),
-        ]),
-        Script::of([(vec![(5, 1), (16, 1)], Pulled::Complete(20))]),
-    ];
-    // One window of a day contains it, and no window of the others does.
-    let (_, ears) = run(scripts, tens(Some(30)), None, |config| config);
-    assert_eq!(ears.lines(), ["0: 2", "10: 2", "20: 0"]);
+    for driver in DRIVERS {
+        let year_9999 = 253_370_764_800_000_000;
+        let far = vec![(year_9999, 1), (year_9999 + 1, 1), (5, 1)];
+        let scripts = vec![
+            Script::of([
+                (far, Pulled::Complete(10)),
+                (vec![(15, 1)], Pulled::Complete(20)),
+                (vec![], Pulled::Idle),
+            ]),
+            Script::of([(vec![(5, 1), (16, 1)], Pulled::Complete(20))]),
+        ];
+        // One window of a day contains it, and no window of the others does.
+        let (_, ears) = run(driver, scripts.clone(), tens(Some(30)), None, |config| config);
+        assert_eq!(ears.lines(), ["0: 2", "10: 2", "20: 0"]);
+    }
 }
 
 #[test]
 fn without_a_last_window_only_what_was_declared_is_released() {
-    let scripts = vec![
-        Script::of([(vec![(5, 1), (25, 1)], Pulled::Complete(21))]),
-        Script::of([(vec![(6, 1), (35, 1)], Pulled::Complete(39))]),
-    ];
-    let (ended, ears) = run(scripts, tens(None), None, |config| config);
-    // The first has given all of its records, so the second is the last to declare; both end in the same
-    // step.
-    assert_eq!(
-        (ears.lines(), ended.unwrap().released()),
-        (vec!["0: 2".into(), "10: 0".into(), "20: 1".into()], 3)
-    );
+    for driver in DRIVERS {
+        let scripts = vec![
+            Script::of([(vec![(5, 1), (25, 1)], Pulled::Complete(21))]),
+            Script::of([(vec![(6, 1), (35, 1)], Pulled::Complete(39))]),
+        ];
+        let (ended, ears) = run(driver, scripts.clone(), tens(None), None, |config| config);
+        // The first has given all of its records, so the second is the last to declare; both end in the same
+        // step.
+        assert_eq!(
+            (ears.lines(), ended.unwrap().released()),
+            (vec!["0: 2".into(), "10: 0".into(), "20: 1".into()], 3)
+        );
+    }
 }
 
 #[test]

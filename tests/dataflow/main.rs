@@ -22,7 +22,7 @@ use discreet::ledger::{AccountSpec, Digest, Ledger, Name, ReleaseStatus};
 
 use kit::Directory;
 use kit::children::{child, end};
-use subject::{People, job, released, schedule, title};
+use subject::{People, hosted, job, released, schedule, title};
 
 /// A power of two, so that sums of costs are exact in any arithmetic.
 const COST: f64 = 1.0 / 1024.0;
@@ -62,23 +62,37 @@ impl Scratch {
 fn the_child() {
     let Ok(task) = std::env::var("TASK") else { return };
     let directory = PathBuf::from(std::env::var("DIRECTORY").unwrap());
+    let is_hosted = std::env::var("RUNS_TIMELY").is_ok();
+    let open = || Gate::open(directory.join("visits.ledger"), title().job.as_str()).unwrap();
     let ended = match std::env::var("HOSTS") {
-        Err(_) => {
-            let gate = Gate::open(directory.join("visits.ledger"), title().job.as_str()).unwrap();
-            job(Config::threads(2).unwrap(), task, directory, gate)
+        Err(_) if is_hosted => {
+            hosted(timely::CommunicationConfig::Process(2), task, directory.clone(), open())
         }
+        Err(_) => job(Config::threads(2).unwrap(), task, directory.clone(), open()),
         Ok(hosts) => {
             let process = std::env::var("PROCESS").unwrap().parse().unwrap();
             let gate = match process {
-                0 => Gate::open(directory.join("visits.ledger"), title().job.as_str()).unwrap(),
+                0 => open(),
                 _ => Gate::elsewhere(title().job.as_str(), directory.join("visits.ledger.key")).unwrap(),
             };
-            let hosts = hosts.split(' ').map(str::to_owned).collect();
-            let agreement = std::env::var("AGREEMENT").unwrap_or_default();
-            let config = Config::cluster(1, process, hosts).unwrap();
-            let config =
-                config.connect_within(Duration::from_secs(3)).agreeing_on(Digest::of(agreement.as_bytes()));
-            job(config, task, directory, gate)
+            let addresses = hosts.split(' ').map(str::to_owned).collect();
+            if is_hosted {
+                let config = timely::CommunicationConfig::Cluster {
+                    threads: 1,
+                    process,
+                    addresses,
+                    report: false,
+                    zerocopy: false,
+                };
+                hosted(config, task, directory.clone(), gate)
+            } else {
+                let agreement = std::env::var("AGREEMENT").unwrap_or_default();
+                let config = Config::cluster(1, process, addresses).unwrap();
+                let config = config
+                    .connect_within(Duration::from_secs(3))
+                    .agreeing_on(Digest::of(agreement.as_bytes()));
+                job(config, task, directory.clone(), gate)
+            }
         }
     };
     let code = match &ended {
@@ -91,50 +105,59 @@ fn the_child() {
     std::process::exit(code.into());
 }
 
+/// The drivers of a child: none that is added to its environment, for the library's own; or a program that runs timely itself.
+const DRIVERS: [Option<(&str, &str)>; 2] = [None, Some(("RUNS_TIMELY", "1"))];
+
 #[test]
 fn a_whole_input_is_released_window_by_window_and_said_again_to_the_byte() {
-    let scratch = Scratch::new("whole", 100.0);
-    for round in 1..=2 {
-        let (status, said) = end(child("whole", &scratch.0).spawn().unwrap());
-        assert_eq!(status.code(), Some(0), "{said}");
-        let lines = scratch.lines();
-        let windows: Vec<_> = lines.iter().filter_map(|line| line.split(' ').next()).collect();
-        assert_eq!(windows, ["0", "10", "20", "30", "40", "50"].repeat(round));
-        assert_eq!(lines[lines.len() - WINDOWS..], lines[..WINDOWS], "the second run repeats the first");
+    for driver in DRIVERS {
+        let scratch = Scratch::new("whole", 100.0);
+        for round in 1..=2 {
+            let (status, said) = end(child("whole", &scratch.0).envs(driver).spawn().unwrap());
+            assert_eq!(status.code(), Some(0), "{said}");
+            let lines = scratch.lines();
+            let windows: Vec<_> = lines.iter().filter_map(|line| line.split(' ').next()).collect();
+            assert_eq!(windows, ["0", "10", "20", "30", "40", "50"].repeat(round));
+            assert_eq!(lines[lines.len() - WINDOWS..], lines[..WINDOWS], "the second run repeats the first");
+        }
+        assert_eq!(scratch.statuses(), [Some(ReleaseStatus::Sealed); WINDOWS]);
     }
-    assert_eq!(scratch.statuses(), [Some(ReleaseStatus::Sealed); WINDOWS]);
 }
 
 #[test]
 fn windows_that_the_budget_does_not_hold_are_refused_and_the_exit_code_says_so() {
-    let scratch = Scratch::new("poor", 4.0);
-    let (status, said) = end(child("poor", &scratch.0).spawn().unwrap());
-    assert_eq!(status.code(), Some(75), "{said}");
-    let statuses = scratch.statuses();
-    assert_eq!(statuses.iter().filter(|status| **status == Some(ReleaseStatus::Sealed)).count(), 4);
-    assert_eq!(statuses.iter().filter(|status| **status == Some(ReleaseStatus::Refused)).count(), 2);
-    assert_eq!(scratch.lines().len(), WINDOWS, "a refusal is a line, too");
+    for driver in DRIVERS {
+        let scratch = Scratch::new("poor", 4.0);
+        let (status, said) = end(child("poor", &scratch.0).envs(driver).spawn().unwrap());
+        assert_eq!(status.code(), Some(75), "{said}");
+        let statuses = scratch.statuses();
+        assert_eq!(statuses.iter().filter(|status| **status == Some(ReleaseStatus::Sealed)).count(), 4);
+        assert_eq!(statuses.iter().filter(|status| **status == Some(ReleaseStatus::Refused)).count(), 2);
+        assert_eq!(scratch.lines().len(), WINDOWS, "a refusal is a line, too");
+    }
 }
 
 /// Refutes frontiers as evidence of completeness: dropped inputs, early returns, errors and panics close them
 /// all.
 #[test]
 fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
-    for (task, code) in [
-        ("returns early", 70),
-        ("panics while building", 70),
-        ("panics", 70),
-        ("errs", 69),
-        ("refuses", 65),
-        ("goes back", 70),
-        ("external", 70),
-    ] {
-        let scratch = Scratch::new(&task.replace(' ', "-"), 100.0);
-        let (status, said) = end(child(task, &scratch.0).spawn().unwrap());
-        assert_eq!(status.code(), Some(code), "{task}: {said}");
-        assert_eq!(scratch.statuses(), [None; WINDOWS], "{task}");
-        assert_eq!(scratch.lines().len(), 0, "{task}");
-        assert!(!said.contains("47"), "{task}: a panic quotes a record: {said}");
+    for driver in DRIVERS {
+        for (task, code) in [
+            ("returns early", 70),
+            ("panics while building", 70),
+            ("panics", 70),
+            ("errs", 69),
+            ("refuses", 65),
+            ("goes back", 70),
+            ("external", 70),
+        ] {
+            let scratch = Scratch::new(&task.replace(' ', "-"), 100.0);
+            let (status, said) = end(child(task, &scratch.0).envs(driver).spawn().unwrap());
+            assert_eq!(status.code(), Some(code), "{task}: {said}");
+            assert_eq!(scratch.statuses(), [None; WINDOWS], "{task}");
+            assert_eq!(scratch.lines().len(), 0, "{task}");
+            assert!(!said.contains("47"), "{task}: a panic quotes a record: {said}");
+        }
     }
 }
 
@@ -142,20 +165,23 @@ fn an_input_that_is_left_seals_nothing_and_ends_the_process() {
 /// window, and a window that is never released.
 #[test]
 fn a_job_that_is_killed_goes_on_with_the_same_texts() {
-    let scratch = Scratch::new("again", 100.0);
-    for round in 0..4 {
-        let mut victim = child("whole", &scratch.0).spawn().unwrap();
-        let mut out = BufReader::new(victim.stdout.take().unwrap()).lines();
-        let _ = out.by_ref().map_while(Result::ok).filter(|line| line.starts_with("said")).nth(round);
-        victim.kill().unwrap();
-        victim.wait().unwrap();
+    for driver in DRIVERS {
+        let scratch = Scratch::new("again", 100.0);
+        for round in 0..4 {
+            let mut victim = child("whole", &scratch.0).envs(driver).spawn().unwrap();
+            let mut out = BufReader::new(victim.stdout.take().unwrap()).lines();
+            let _ = out.by_ref().map_while(Result::ok).filter(|line| line.starts_with("said")).nth(round);
+            victim.kill().unwrap();
+            victim.wait().unwrap();
+        }
+        let (status, said) = end(child("whole", &scratch.0).envs(driver).spawn().unwrap());
+        assert_eq!(status.code(), Some(0), "{said}");
+        let mut texts: Vec<String> =
+            scratch.lines().into_iter().filter(|line| line.contains("about")).collect();
+        texts.sort();
+        texts.dedup();
+        assert_eq!(texts.len(), WINDOWS, "{texts:?}");
     }
-    let (status, said) = end(child("whole", &scratch.0).spawn().unwrap());
-    assert_eq!(status.code(), Some(0), "{said}");
-    let mut texts: Vec<String> = scratch.lines().into_iter().filter(|line| line.contains("about")).collect();
-    texts.sort();
-    texts.dedup();
-    assert_eq!(texts.len(), WINDOWS, "{texts:?}");
 }
 
 #[test]

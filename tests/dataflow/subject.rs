@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use discreet::accounting::{Adjacency, Interval, PrivacyCost, ReleaseCost};
 use discreet::dataflow::{
-    All, Config, Deliver, Fed, Feeds, Finished, LeavingRelease, Pulled, RunError, Schedule, Source,
-    SourceError, StatisticSchedule, StreamVec, Title, WindowStatistic, Worker, execute,
+    All, Attachment, Config, Deliver, Fed, Feeds, Finished, LeavingRelease, Pulled, RunError, Schedule,
+    Scope, Source, SourceError, StatisticSchedule, StreamVec, Title, WindowStatistic, Worker, execute,
 };
 use discreet::gate::{Gate, Sealable};
 use discreet::ledger::{Charge, Digest, Name};
@@ -58,6 +58,8 @@ struct Acting {
     turns: u32,
     then: fn() -> Result<Pulled, SourceError>,
     said: bool,
+    /// The file that it creates when it acts.
+    ready: PathBuf,
 }
 
 impl Source for Acting {
@@ -70,14 +72,17 @@ impl Source for Acting {
         }
         match self.turns.checked_sub(1) {
             Some(turns) => self.turns = turns,
-            None => return (self.then)(),
+            None => {
+                fs::write(&self.ready, "").map_err(|_| SourceError::lost("its directory"))?;
+                return (self.then)();
+            }
         }
         Ok(Pulled::More)
     }
 }
 
-fn acting(then: fn() -> Result<Pulled, SourceError>) -> Acting {
-    Acting { turns: 300, then, said: false }
+fn acting(then: fn() -> Result<Pulled, SourceError>, ready: PathBuf) -> Acting {
+    Acting { turns: 300, then, said: false, ready }
 }
 
 pub(crate) fn released<'scope>(
@@ -104,7 +109,33 @@ fn write_down(releases: StreamVec<'_, Time, LeavingRelease>, out: PathBuf) {
     });
 }
 
-/// Worker 0 has the whole input, and ends it properly; faults happen at the last worker.
+/// A worker that builds a dataflow: of the library's driver, or of a program that runs timely itself.
+pub(crate) trait Builds {
+    fn place(&self) -> (usize, usize);
+    fn build(&mut self, build: impl FnOnce(Scope<'_, Time>));
+}
+
+impl Builds for Worker {
+    fn place(&self) -> (usize, usize) {
+        (self.index(), self.peers())
+    }
+
+    fn build(&mut self, build: impl FnOnce(Scope<'_, Time>)) {
+        self.dataflow(build);
+    }
+}
+
+impl Builds for timely::worker::Worker {
+    fn place(&self) -> (usize, usize) {
+        (self.index(), self.peers())
+    }
+
+    fn build(&mut self, build: impl FnOnce(Scope<'_, Time>)) {
+        self.dataflow(build);
+    }
+}
+
+/// Runs the job under the library's driver.
 pub(crate) fn job(
     config: Config,
     task: String,
@@ -112,44 +143,78 @@ pub(crate) fn job(
     gate: Gate,
 ) -> Result<Finished, RunError> {
     execute(config, move |worker: &mut Worker, feeds: &mut Feeds| {
-        let (first, last) = (worker.index() == 0, worker.index() + 1 == worker.peers());
-        let out = directory.join("out");
-        if task == "external" {
-            let (word, external) = feeds.external(2)?;
-            worker.dataflow(|scope| {
-                // The input is whole and ends, but partition 1 is never declared complete.
-                let foreign = [3, 13].to_stream(scope).container::<Vec<_>>();
-                write_down(released(external.adopt(foreign), &gate), out);
-            });
-            if first {
-                word.complete(0, 60)?;
-                word.complete(0, 60)?;
-            }
-            word.finish();
-            return Ok(());
-        }
-        worker.dataflow(|scope| {
-            let records = if task == "whole" || task == "poor" || (first && task != "waits") {
-                feeds.stream(scope, All::of((0..60).filter(move |_| first)))
-            } else {
-                let then: fn() -> Result<Pulled, SourceError> = match task.as_str() {
-                    "errs" => || Err(SourceError::lost("part 2")),
-                    "refuses" => || Err(SourceError::refused("part 2, line 7")),
-                    "goes back" => || Ok(Pulled::Complete(8)),
-                    "panics" => || panic!("the record was 47"),
-                    _ => || Ok(Pulled::Idle),
-                };
-                return write_down(released(feeds.stream(scope, acting(then)), &gate), out);
-            };
-            write_down(released(records, &gate), out);
-        });
-        if last && task == "returns early" {
-            Err::<u8, _>(io::Error::from(io::ErrorKind::NotFound))
-                .map_err(|error| Box::from(error.to_string()))?;
-        }
-        if last && task == "panics while building" {
-            panic!("the record was 47");
-        }
-        Ok(())
+        build(worker, feeds, &task, &directory, &gate)
     })
+}
+
+/// Runs the job inside a program that runs timely itself.
+pub(crate) fn hosted(
+    config: timely::CommunicationConfig,
+    task: String,
+    directory: PathBuf,
+    gate: Gate,
+) -> Result<Finished, RunError> {
+    let attachment = Attachment::new();
+    let inside = attachment.clone();
+    let config = timely::Config { communication: config, worker: timely::WorkerConfig::default() };
+    let workers = timely::execute(config, move |worker| {
+        let mut attached = inside.attach(worker)?;
+        build(worker, attached.feeds(), &task, &directory, &gate)?;
+        attached.finish()
+    });
+    workers.unwrap().join().into_iter().for_each(|worker| drop(worker.unwrap()));
+    attachment.finished()
+}
+
+/// Builds the job. Worker 0 has the whole input, and ends it properly; faults happen at the last worker.
+fn build(
+    worker: &mut impl Builds,
+    feeds: &mut Feeds,
+    task: &str,
+    directory: &Path,
+    gate: &Gate,
+) -> Result<(), RunError> {
+    let (index, peers) = worker.place();
+    let (first, last) = (index == 0, index + 1 == peers);
+    let out = directory.join("out");
+    if task == "external" {
+        let (word, external) = feeds.external(2)?;
+        worker.build(|scope| {
+            // The input is whole and ends, but partition 1 is never declared complete.
+            let foreign = [3, 13].to_stream(scope).container::<Vec<_>>();
+            write_down(released(external.adopt(foreign), gate), out);
+        });
+        if first {
+            word.complete(0, 60)?;
+            word.complete(0, 60)?;
+        }
+        word.finish();
+        return Ok(());
+    }
+    worker.build(|scope| {
+        let records = if task == "whole" || task == "poor" || (first && task != "waits") {
+            feeds.stream(scope, All::of((0..60).filter(move |_| first)))
+        } else {
+            let then: fn() -> Result<Pulled, SourceError> = match task {
+                "errs" => || Err(SourceError::lost("part 2")),
+                "refuses" => || Err(SourceError::refused("part 2, line 7")),
+                "goes back" => || Ok(Pulled::Complete(8)),
+                "panics" => || panic!("the record was 47"),
+                _ => || Ok(Pulled::Idle),
+            };
+            return write_down(
+                released(feeds.stream(scope, acting(then, directory.join(format!("ready-{index}")))), gate),
+                out,
+            );
+        };
+        write_down(released(records, gate), out);
+    });
+    if last && task == "returns early" {
+        Err::<u8, _>(io::Error::from(io::ErrorKind::NotFound))
+            .map_err(|error| Box::from(error.to_string()))?;
+    }
+    if last && task == "panics while building" {
+        panic!("the record was 47");
+    }
+    Ok(())
 }

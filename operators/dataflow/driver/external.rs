@@ -10,11 +10,13 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use differential_dataflow::VecCollection;
 use serde::{Deserialize, Serialize};
 
 use super::failure::RunError;
 use super::feed::{Fed, Pump, Turn, went_back};
 use super::shared::Context;
+use crate::accounting::Interval;
 use crate::dataflow::engine::{
     Capability, CapacityContainerBuilder, Concat, Exchange, InputHandle, MutableAntichain, OperatorBuilder,
     StreamVec,
@@ -29,6 +31,8 @@ type WorkerMessage = (usize, Declaration);
 pub(crate) enum Declaration {
     /// A partition is complete up to a time.
     Complete(usize, Time),
+    /// The records between two times are missing.
+    Gap(Time, Time),
     /// The worker has nothing more to declare.
     Finished,
     /// The declared windows are settled: the worker's partitions may advance to the end of time.
@@ -115,6 +119,20 @@ impl WorkerDeclaration {
         }
     }
 
+    /// Declares an input gap: what came from `start` to `end` is missing, such as what came while the program was away.
+    /// A window that overlaps it and is not complete yet is skipped, at no cost.
+    ///
+    /// # Errors
+    ///
+    /// Unless it ends after it starts.
+    pub fn gap(&self, start: Time, end: Time) -> Result<(), Invalid> {
+        valid_gap(start, end)?;
+        let mut control = self.control.borrow_mut();
+        let message = (control.worker, Declaration::Gap(start, end));
+        control.unsent.push(message);
+        Ok(())
+    }
+
     /// Declares that all partitions of which this worker has declared a time have ended, and that it reads no
     /// other.
     pub fn finish(self) {
@@ -127,7 +145,7 @@ impl WorkerDeclaration {
 
 impl Drop for WorkerDeclaration {
     fn drop(&mut self) {
-        if !self.control.borrow().finished {
+        if !self.control.borrow().finished && !self.context.shared.is_over() {
             self.context
                 .shared
                 .fail(RunError::abandoned("an external input was left before it was finished"));
@@ -159,16 +177,26 @@ impl External {
         External { input, context, partitions, peers }
     }
 
+    /// Returns the changes of a differential collection, for
+    /// [`protect_collection`](Fed::protect_collection): complete up to its own frontier and the declared times.
+    pub fn adopt_collection<D: Clone + 'static>(
+        self,
+        collection: VecCollection<'_, Time, D>,
+    ) -> Fed<'_, (D, Time, isize)> {
+        self.adopt(collection.inner)
+    }
+
     /// Returns the stream, complete up to its own frontier and the declared times.
     pub fn adopt<D: 'static>(self, stream: StreamVec<'_, Time, D>) -> Fed<'_, D> {
         let scope = stream.scope();
+        self.context.holds(scope);
         let messages = self.input.borrow_mut().to_stream(scope);
         let mut builder = OperatorBuilder::new("Declarations".to_owned(), scope);
         // Neither input is connected to the output: the frontier of the output is the capability alone.
         let mut messages =
             builder.new_input_connection(messages, Exchange::new(|_: &WorkerMessage| 0), std::iter::empty());
         let (_, complete) = builder.new_output_connection::<Vec<D>, _>(std::iter::empty());
-        let shared = Arc::clone(&self.context.shared);
+        let (shared, gaps) = (Arc::clone(&self.context.shared), Rc::clone(&self.context.gaps));
         let here = scope.index() == 0;
         builder.build(move |mut capabilities| {
             let mut capability = capabilities.pop().filter(|_| here);
@@ -176,6 +204,12 @@ impl External {
             move |frontiers: &[MutableAntichain<Time>]| {
                 messages.for_each(|_, batch| {
                     for message in batch.drain(..) {
+                        // A worker's messages arrive in their order: its gaps before what they are missing from is complete.
+                        if let (_, Declaration::Gap(start, end)) = message
+                            && let Ok(gap) = Interval::new(start, end)
+                        {
+                            gaps.add(gap);
+                        }
                         if let Err(failure) = table.add(message) {
                             shared.fail(failure);
                         }
@@ -187,6 +221,12 @@ impl External {
         });
         Fed { stream: stream.concat(complete), context: self.context }
     }
+}
+
+/// Checks that a gap ends after it starts.
+pub(super) fn valid_gap(start: Time, end: Time) -> Result<(), Invalid> {
+    let refused = || Invalid::new("gap", InvalidKind::TooSmall, "an end after its start");
+    if start < end { Ok(()) } else { Err(refused()) }
 }
 
 /// Holds back all times from `complete` on; drops the capability when all partitions have ended and the
@@ -221,6 +261,7 @@ impl DeclaredTable {
                 }
                 declared => *declared = Some((worker, time)),
             },
+            Declaration::Gap(..) => {}
             Declaration::Finished => self.unfinished -= 1,
             Declaration::Ended => {
                 let mine = self.partitions.iter_mut().flatten().filter(|(owner, _)| *owner == worker);

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::error::Error;
 use std::io::Write;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 use std::{fmt, panic, process, thread};
 
@@ -15,13 +15,13 @@ use crate::ledger::{LedgerError, LedgerErrorKind, ReleaseStatus};
 
 /// The reason for which a run ended before its inputs did. Nothing incomplete was sealed, and starting it
 /// again is safe.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RunError {
     kind: FailureKind,
     message: String,
     /// True if all processes of a cluster end with it, each with the same message and exit code.
     of_all: bool,
-    cause: Option<Box<dyn Error + Send + Sync>>,
+    cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 /// The kind of an error that ends a run.
@@ -57,7 +57,7 @@ impl RunError {
 
     /// Creates an error with the text of its cause.
     fn from_cause(kind: FailureKind, cause: impl Into<Box<dyn Error + Send + Sync>>) -> RunError {
-        let cause = cause.into();
+        let cause: Arc<dyn Error + Send + Sync> = cause.into().into();
         let message = cause.to_string();
         RunError { cause: Some(cause), ..RunError::new(kind, message) }
     }
@@ -234,6 +234,8 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 thread_local! {
     /// True if this thread draws for a dataflow.
     static DRAWS: Cell<bool> = const { Cell::new(false) };
+    /// The number of pipelines that this thread, of a program that runs timely itself, works for.
+    static WORKS: Cell<usize> = const { Cell::new(0) };
     /// True while this thread decodes what another library reads.
     static DECODES: Cell<bool> = const { Cell::new(false) };
 }
@@ -241,6 +243,16 @@ thread_local! {
 /// Marks this thread, a gate's, as one that draws for a dataflow: its panic ends the run.
 pub(crate) fn draws_for_a_dataflow() {
     DRAWS.set(true);
+}
+
+/// Marks this thread as a worker of a pipeline: its panic ends the process, whatever its name.
+pub(super) fn works_for_a_dataflow() {
+    WORKS.set(WORKS.get() + 1);
+}
+
+/// Takes one mark from this thread.
+pub(super) fn has_worked_for_a_dataflow() {
+    WORKS.set(WORKS.get().saturating_sub(1));
 }
 
 /// Installs the panic hook: from now on a panic on a thread of a dataflow, or of a gate that draws for one,
@@ -259,7 +271,7 @@ pub(crate) fn end_the_process_on_panic() {
             if peer.is_some() {
                 wait_for_a_reason();
             }
-            if !name.starts_with("timely:") && !DRAWS.get() {
+            if !name.starts_with("timely:") && !DRAWS.get() && WORKS.get() == 0 {
                 return before(panicked);
             }
             // The previous hook is for the library's own tests.

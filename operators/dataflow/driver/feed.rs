@@ -4,21 +4,24 @@
 //! is nothing that it could drop, return early with or forget whose loss would look like the end of the data.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::{fmt, mem};
 
 use crossbeam_channel::Receiver;
 
+use super::carried::{Carried, Carrier, carry};
 use super::external::{Control, External, Wire, WorkerDeclaration};
 use super::failure::RunError;
 use super::followed::{Follower, follow};
 use super::gaps::{InputGaps, ReportInput, SourceReport};
 use super::positions::{FormerInput, InputPositions, ORIGIN, former_stream};
-use super::shared::Context;
+use super::pushed::{PushedInput, pushed};
+use super::shared::{Context, ReadPace};
 use super::source::{BATCH, Pulled, Source};
 use crate::dataflow::engine::{
     CapacityContainerBuilder, Concat, Filter, InputHandle, Map, OperatorBuilder, OutputBuilder, Pipeline,
-    Scope, StreamVec,
+    Scope, StreamVec, Timestamp, TotalOrder,
 };
 use crate::invalid::{Invalid, InvalidKind};
 use crate::time::Time;
@@ -28,6 +31,7 @@ pub struct Feeds {
     pub(crate) context: Rc<Context>,
     pub(crate) pumps: Vec<Box<dyn Pump>>,
     followers: Vec<Box<dyn Follower>>,
+    carriers: Vec<Box<dyn Carrier>>,
     worker: usize,
     peers: usize,
     /// The number of streams of sources so far.
@@ -42,7 +46,8 @@ impl fmt::Debug for Feeds {
 
 impl Feeds {
     pub(crate) fn new(context: Rc<Context>, worker: usize, peers: usize) -> Feeds {
-        Feeds { context, pumps: Vec::new(), followers: Vec::new(), worker, peers, inputs: 0 }
+        let (pumps, followers, carriers) = Default::default();
+        Feeds { context, pumps, followers, carriers, worker, peers, inputs: 0 }
     }
 
     /// Returns the stream of a source, which is this worker's part of the input. A worker without a part has
@@ -52,6 +57,7 @@ impl Feeds {
         scope: Scope<'scope, Time>,
         source: S,
     ) -> Fed<'scope, S::Record> {
+        self.context.holds(scope);
         let mut input = InputHandle::new();
         let stream = input.to_stream(scope);
         let positions = InputPositions::new(self.inputs, source.resumes());
@@ -74,6 +80,30 @@ impl Feeds {
         Fed { stream, context: self.context.of_an_input(gaps, positions) }
     }
 
+    /// Returns an input into which the program itself pushes this worker's part of the records, and its stream.
+    pub fn input<'scope, D: Clone + 'static>(
+        &mut self,
+        scope: Scope<'scope, Time>,
+    ) -> (PushedInput<D>, Fed<'scope, D>) {
+        let (input, source) = pushed(Arc::clone(&self.context.shared));
+        (input, self.stream(scope, source))
+    }
+
+    /// Carries a stream out of its dataflow, for one with another type of timestamp: records and frontier, each time
+    /// mapped by `time`, which must not decrease. [`Carried::enter`] is its end.
+    ///
+    /// It is complete as far as its frontier says. Where that may be because an input was dropped, a pipeline adopts it by
+    /// [declaration](Feeds::external).
+    pub fn carry<T: Timestamp + TotalOrder, R: Timestamp + TotalOrder, D: Clone + 'static>(
+        &mut self,
+        stream: StreamVec<'_, T, D>,
+        time: impl Fn(&T) -> R + 'static,
+    ) -> Carried<R, D> {
+        let (carried, carrier) = carry(stream, time, Rc::clone(&self.context));
+        self.carriers.push(carrier);
+        carried
+    }
+
     /// Registers a stream that the driver does not feed, such as the output of a connector. Its input has
     /// `partitions` partitions, over all workers. The [`WorkerDeclaration`] declares which times are
     /// complete; the [`External`] adopts the stream.
@@ -87,8 +117,8 @@ impl Feeds {
         }
         let control = Rc::new(RefCell::new(Control::new(self.worker, partitions)));
         let input = Rc::new(RefCell::new(InputHandle::new()));
-        let positions = InputPositions::new(-1, false);
-        let context = self.context.of_an_input(Rc::new(InputGaps::none()), positions);
+        let (positions, gaps) = (InputPositions::new(-1, false), Rc::new(InputGaps::none()));
+        let context = self.context.of_an_input(gaps, positions);
         let word = WorkerDeclaration::new(Rc::clone(&control), Rc::clone(&self.context));
         let external = External::new(Rc::clone(&input), context, partitions, self.peers);
         self.pumps.push(Box::new(Wire::new(control, input)));
@@ -101,25 +131,53 @@ impl Feeds {
         scope: Scope<'scope, Time>,
         events: Option<Receiver<D>>,
     ) -> StreamVec<'scope, Time, D> {
+        self.context.holds(scope);
         let (stream, follower) = follow(scope, events);
         self.followers.push(follower);
         stream
     }
 
-    /// Gives the followers of the inputs a turn.
+    /// Gives every input a turn. Returns `Over` once all of them are.
+    pub(super) fn turn(&mut self, pace: &mut ReadPace) -> Result<Turn, RunError> {
+        let may_pull = !pace.is_behind();
+        let mut all = Turn::Over;
+        for pump in &mut self.pumps {
+            match (pump.turn(&self.context, may_pull)?, all) {
+                (Turn::Moved, _) => all = Turn::Moved,
+                (Turn::Still, Turn::Over) => all = Turn::Still,
+                _ => {}
+            }
+        }
+        self.followed();
+        if all == Turn::Moved {
+            pace.turned();
+        }
+        Ok(all)
+    }
+
+    /// Gives the followers of the inputs and the carried streams a turn.
     pub(super) fn followed(&mut self) {
         if !self.followers.is_empty() {
             let complete = self.pumps.iter().map(|pump| pump.complete()).min().unwrap_or(Time::MAX);
             self.followers.iter_mut().for_each(|follower| follower.turn(complete));
         }
+        self.carriers.iter_mut().for_each(|carrier| carrier.turn());
     }
 
-    /// Closes all inputs.
+    /// Closes all inputs: of the library, and of streams that were carried into its dataflows from those of the program.
     pub(super) fn close(&mut self) {
         self.pumps.clear();
         // What has come up to the end.
         self.followed();
         self.followers.clear();
+        self.carriers.retain(|carrier| !carrier.comes_from_the_program());
+    }
+
+    /// Leaves all inputs open for ever: to drop one is to close it, which looks like the end of its data.
+    pub(super) fn leak(&mut self) {
+        mem::forget(mem::take(&mut self.pumps));
+        mem::forget(mem::take(&mut self.followers));
+        mem::forget(mem::take(&mut self.carriers));
     }
 }
 

@@ -114,7 +114,7 @@ impl InputGaps {
         known.get(first).is_some_and(|gap| gap.start() < window.end())
     }
 
-    fn add(&self, gap: Interval) {
+    pub(super) fn add(&self, gap: Interval) {
         let mut known = self.known.borrow_mut();
         let from = known.partition_point(|other| other.end() < gap.start());
         let to = known.partition_point(|other| other.start() <= gap.end());

@@ -1,5 +1,6 @@
 //! The driver of a job: its inputs, whose completeness is declared, its workers and processes, and its end.
 
+mod carried;
 mod config;
 mod connect;
 mod external;
@@ -7,12 +8,15 @@ mod failure;
 mod feed;
 mod followed;
 mod gaps;
+mod host;
 mod peers;
 mod positions;
+mod pushed;
 mod run;
 mod shared;
 mod source;
 
+pub use carried::Carried;
 pub use config::Config;
 #[cfg(feature = "cli")]
 pub(crate) use config::Joined;
@@ -24,6 +28,7 @@ pub(crate) use failure::silently;
 pub use failure::{FailureKind, Finished, RunError};
 pub use feed::{Fed, Feeds};
 pub(super) use gaps::InputGaps;
+pub use host::{Attached, Attachment};
 #[cfg(feature = "cli")]
 pub(crate) use peers::Peers;
 #[cfg(all(test, feature = "cli"))]
@@ -31,6 +36,7 @@ pub(crate) use positions::InputPositions;
 #[cfg(feature = "cli")]
 pub(crate) use positions::ORIGIN;
 pub use positions::{Milestone, WrittenPosition};
+pub use pushed::PushedInput;
 pub use run::Worker;
 pub use run::execute;
 pub use shared::Stop;

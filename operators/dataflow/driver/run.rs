@@ -23,11 +23,11 @@ use crate::dataflow::graph::GraphRecorder;
 use crate::time::Time;
 
 /// The longest sleep of a worker that nothing wakes, before it looks again for input.
-const NAP: Duration = Duration::from_millis(2);
+pub(super) const NAP: Duration = Duration::from_millis(2);
 /// The longest sleep if no source is left to poll.
-const SLEEP: Duration = Duration::from_millis(50);
+pub(super) const SLEEP: Duration = Duration::from_millis(50);
 /// The time that a stopped run waits for a sink that does not return.
-const GRACE: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs a job to its end.
 ///
@@ -116,7 +116,7 @@ fn run(
         }
         Some((connections, peers))
     });
-    let failure = shared.take_failure();
+    let failure = shared.failure();
     if let Some((connections, peers)) = closing.flatten() {
         // The reason goes first: a process that sees a connection break looks for it.
         peers.leave(failure.as_ref());
@@ -189,17 +189,17 @@ impl Connections {
 }
 
 /// One worker's part of a run.
-struct WorkerRun {
-    feeds: Feeds,
-    shared: Arc<ProcessShared>,
+pub(super) struct WorkerRun {
+    pub(super) feeds: Feeds,
+    pub(super) shared: Arc<ProcessShared>,
     /// The number of its turns, for observers of the run.
-    turns: Arc<AtomicU64>,
+    pub(super) turns: Arc<AtomicU64>,
     /// True if all inputs were closed, and every dataflow has ended.
     is_over: bool,
 }
 
 impl WorkerRun {
-    fn new(engine: &Engine, shared: Arc<ProcessShared>) -> WorkerRun {
+    pub(super) fn new(engine: &Engine, shared: Arc<ProcessShared>) -> WorkerRun {
         let context = Context::new(Arc::clone(&shared));
         let feeds = Feeds::new(context, engine.index(), engine.peers());
         let turns = shared.worker();
@@ -215,7 +215,7 @@ impl WorkerRun {
                 self.drain(engine);
                 return Ok(());
             }
-            let rest = match self.feed(&mut pace)? {
+            let rest = match self.feeds.turn(&mut pace)? {
                 Turn::Moved => Duration::ZERO,
                 Turn::Still => NAP,
                 Turn::Over if self.feeds.context.is_settled() => {
@@ -230,24 +230,6 @@ impl WorkerRun {
         Ok(())
     }
 
-    /// Gives every input a turn. Returns `Over` once all of them are.
-    fn feed(&mut self, pace: &mut ReadPace) -> Result<Turn, RunError> {
-        let may_pull = !pace.is_behind();
-        let mut all = Turn::Over;
-        for pump in &mut self.feeds.pumps {
-            match (pump.turn(&self.feeds.context, may_pull)?, all) {
-                (Turn::Moved, _) => all = Turn::Moved,
-                (Turn::Still, Turn::Over) => all = Turn::Still,
-                _ => {}
-            }
-        }
-        self.feeds.followed();
-        if all == Turn::Moved {
-            pace.turned();
-        }
-        Ok(all)
-    }
-
     /// Executes the second phase of the end. Every window that can close has closed and has its outcome, so
     /// the inputs are closed now.
     fn close(&mut self, engine: &mut Engine) {
@@ -258,6 +240,7 @@ impl WorkerRun {
             if self.shared.is_stopped() {
                 return self.drain(engine);
             }
+            self.feeds.followed();
             engine.step_or_park(Some(SLEEP));
         }
         self.is_over = !self.shared.has_failed();
@@ -265,7 +248,7 @@ impl WorkerRun {
 
     /// Ends a run that was stopped: the requests to the gate are answered and delivered; the inputs stay
     /// open.
-    fn drain(&mut self, engine: &mut Engine) {
+    pub(super) fn drain(&mut self, engine: &mut Engine) {
         let mut waited = None;
         while !self.shared.has_failed() {
             self.turns.fetch_add(1, Ordering::Relaxed);
@@ -308,6 +291,12 @@ pub struct Worker {
 impl Worker {
     pub(super) fn new(engine: Engine) -> Worker {
         Worker { engine }
+    }
+
+    /// Returns the worker of a program that runs timely itself.
+    #[cfg(test)]
+    pub(crate) fn of(engine: &Engine) -> Worker {
+        Worker { engine: engine.clone() }
     }
 
     pub(super) fn engine(&mut self) -> &mut Engine {

@@ -11,7 +11,7 @@ use super::gaps::InputGaps;
 use super::positions::InputPositions;
 use super::source::SubmissionOrder;
 use crate::dataflow::engine::{
-    CapacityContainerBuilder, Engine, Exchange, InputHandle, Operator, Pipeline, Probe,
+    CapacityContainerBuilder, Engine, Exchange, InputHandle, Operator, Pipeline, Probe, Scope, Timestamp,
 };
 use crate::dataflow::spill::SpillSpace;
 use crate::ledger::{Name, ReleaseStatus};
@@ -105,8 +105,9 @@ impl ProcessShared {
         self.failed.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn take_failure(&self) -> Option<RunError> {
-        lock(&self.failure).take()
+    /// Returns the reason for which the run has ended.
+    pub(crate) fn failure(&self) -> Option<RunError> {
+        lock(&self.failure).clone()
     }
 
     pub(crate) fn worker(&self) -> Arc<AtomicU64> {
@@ -183,6 +184,8 @@ pub(crate) struct Context {
     probes: Rc<RefCell<Vec<Settling>>>,
     /// The statistics that are released here, by job and name.
     names: Rc<RefCell<BTreeSet<(Name, Name)>>>,
+    /// The numbers of the dataflows that hold a part of a pipeline.
+    dataflows: Rc<RefCell<BTreeSet<usize>>>,
     /// The order in which the releases of one input submit their windows.
     pub(crate) order: SubmissionOrder,
     /// The gaps of the input.
@@ -193,16 +196,27 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn new(shared: Arc<ProcessShared>) -> Rc<Context> {
-        let (probes, names, order) = Default::default();
-        let positions = InputPositions::new(-1, false);
-        Rc::new(Context { shared, probes, names, order, gaps: Rc::new(InputGaps::none()), positions })
+        let (probes, names, dataflows, order) = Default::default();
+        let (gaps, positions) = (Rc::new(InputGaps::none()), InputPositions::new(-1, false));
+        Rc::new(Context { shared, probes, names, dataflows, order, gaps, positions })
     }
 
     /// Returns the context of another input, whose releases have an order of their own.
     pub(crate) fn of_an_input(&self, gaps: Rc<InputGaps>, positions: Rc<InputPositions>) -> Rc<Context> {
         let (shared, order) = (Arc::clone(&self.shared), SubmissionOrder::default());
         let (probes, names) = (Rc::clone(&self.probes), Rc::clone(&self.names));
-        Rc::new(Context { shared, probes, names, order, gaps, positions })
+        let dataflows = Rc::clone(&self.dataflows);
+        Rc::new(Context { shared, probes, names, dataflows, order, gaps, positions })
+    }
+
+    /// Records that the dataflow of this scope holds a part of a pipeline.
+    pub(crate) fn holds<T: Timestamp>(&self, scope: Scope<'_, T>) {
+        self.dataflows.borrow_mut().extend(scope.addr().first());
+    }
+
+    /// Returns the numbers of the dataflows that hold a part of a pipeline.
+    pub(crate) fn dataflows(&self) -> BTreeSet<usize> {
+        self.dataflows.borrow().clone()
     }
 
     /// Reserves a name for a statistic, once.

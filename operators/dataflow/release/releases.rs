@@ -293,9 +293,8 @@ impl<'scope, K: Key + fmt::Debug, V: ReleasedValue> Releases<'scope, K, V> {
             let mut past = Some((capability, changes));
             move |input, output| {
                 if let Some((capability, changes)) = past.take() {
-                    for (datum, time, diff) in changes {
-                        output.session(&capability.delayed(&time)).give((datum, time, diff));
-                    }
+                    // Each change has its own time. A message for each time would take a kilobyte of buffer or more.
+                    output.session(&capability).give_iterator(changes.into_iter());
                 }
                 input.for_each(|capability, batch| {
                     for release in batch.drain(..) {

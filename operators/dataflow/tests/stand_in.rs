@@ -41,8 +41,15 @@ pub(super) struct StandIn {
     delivered: Delivered,
 }
 
-/// The starts of the windows whose delivery was confirmed.
-pub(super) type Delivered = Arc<Mutex<Vec<Time>>>;
+/// The starts of windows, in the order of what was done with them.
+pub(super) type Delivered = Arc<Account>;
+
+/// What a gate was asked for.
+#[derive(Default)]
+pub(super) struct Account {
+    pub(super) submitted: Mutex<Vec<Time>>,
+    pub(super) delivered: Mutex<Vec<Time>>,
+}
 
 enum Asked {
     Submit(ReleaseRequest),
@@ -111,6 +118,7 @@ impl StandIn {
 
 impl ReleaseBackend for StandIn {
     fn submit(&self, request: ReleaseRequest) -> Result<(), LedgerError> {
+        self.delivered.submitted.lock().unwrap().push(request.release.window.start());
         let _ = self.asked.send(Asked::Submit(request));
         Ok(())
     }
@@ -126,7 +134,7 @@ impl ReleaseBackend for StandIn {
     }
 
     fn delivered(&self, row: &Row) {
-        self.delivered.lock().unwrap().push(row.release().window.start());
+        self.delivered.delivered.lock().unwrap().push(row.release().window.start());
     }
 
     fn last_row(&self, _: &Name, _: &Digest) -> Result<Option<Time>, LedgerError> {
