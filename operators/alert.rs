@@ -50,14 +50,6 @@ pub enum Audience {
     Operator,
 }
 
-/// The targets of the library's events (`tracing`), by audience. The library installs no subscriber.
-pub mod event {
-    /// The target of events that follow from what was released.
-    pub const PUBLIC: &str = "discreet::public";
-    /// The target of events that may depend on single records: for the person who runs the job alone.
-    pub const OPERATOR: &str = "discreet::operator";
-}
-
 impl Alert {
     /// The kinds of alerts, each with its audience.
     pub const KINDS: [(&'static str, Audience); 8] = [
@@ -158,10 +150,10 @@ impl Alerts {
         drop(raised);
         match alert.audience() {
             Audience::Public => {
-                tracing::warn!(target: event::PUBLIC, alert = alert.kind(), "alert: {alert}");
+                to_public!(WARN, "alert", alert = alert.kind(), "alert: {alert}");
             }
             Audience::Operator => {
-                tracing::warn!(target: event::OPERATOR, alert = alert.kind(), "alert: {alert}");
+                to_operator!(WARN, "alert", alert = alert.kind(), "alert: {alert}");
             }
         }
         if let Some(listener) = listener {

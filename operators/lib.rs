@@ -46,6 +46,7 @@
 //! * [`gate`]: the write path, and the reasons to trust it.
 //! * [`dataflow`]: the pipeline, the completeness of windows, and the end of a run; [`dataflow::bounding`]
 //!   enforces the contribution bound of one person.
+//! * [`event`]: events and spans for operators, by audience.
 //! * `job`: job files, read exactly and refused at the line of a mistake; with the feature `cli`.
 //!
 //! Noise and accounting are independent of each other, so the way from one to the other is short and visible:
@@ -69,6 +70,8 @@
 
 #[macro_use]
 mod redacted;
+#[macro_use]
+pub mod event;
 
 pub mod accounting;
 #[cfg(feature = "cli")]

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use discreet::alert::event;
+use discreet::event;
 use discreet::job::config::{LogFormat, LogLevel, LogSpec};
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
@@ -36,10 +36,11 @@ pub(super) fn stamp() {
     IS_STAMPED.store(is_stamped, Ordering::Relaxed);
 }
 
-/// Writes events to standard error from now on.
+/// Writes events to standard error from now on, those for the operator as well: that is who reads it.
 pub(super) fn install() {
     // It is called once; a second subscriber would change nothing.
     let _ = tracing::subscriber::set_global_default(LineSubscriber);
+    event::show_operator(true);
 }
 
 /// Sets the form and the level of lines from now on.

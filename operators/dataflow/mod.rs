@@ -279,7 +279,7 @@ pub use driver::{
     WrittenPosition, announce_end, execute,
 };
 #[cfg(feature = "cli")]
-pub(crate) use driver::{Joined, ORIGIN, Peers};
+pub(crate) use driver::{Joined, ORIGIN, Peers, report_end};
 pub use engine::{Scope, StreamVec, Travels};
 pub use graph::{Drawing, Graph};
 pub use pipeline::{

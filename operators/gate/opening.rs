@@ -18,6 +18,7 @@ use crate::ledger::{
     AccountSpec, Anchor, Digest, Journal, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Published,
     failpoint,
 };
+use crate::time::in_utc;
 
 /// A gate that is about to be opened.
 #[derive(Clone, Debug)]
@@ -248,6 +249,15 @@ impl Opening {
         if !whole {
             verify_in_background(self.ledger.clone(), messages.clone())?;
         }
+        to_public!(
+            DEBUG,
+            "gate opened",
+            job = self.job.as_str(),
+            version = self.version,
+            accounts = accounts.len() as u64,
+            settled = latest.map(in_utc),
+            "a gate has opened"
+        );
         let gate =
             Gate::new((self.job, self.version), key, (accounts, self.person), messages, (thread, halted));
         Ok(gate.resumed(latest, opened).observed(budgets, written_since))

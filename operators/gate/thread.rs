@@ -26,6 +26,9 @@ use crate::ledger::{
 use crate::time::Time;
 
 mod sealing;
+mod way;
+
+use way::ReleaseSpans;
 
 /// A message to the gate's thread.
 #[derive(Debug)]
@@ -108,6 +111,7 @@ pub(super) struct Driver {
     /// The rows that are being delivered.
     rows: HashMap<Digest, Row>,
     listeners: Listeners,
+    spans: ReleaseSpans,
     /// The settled frontier of each release: the time up to which its windows are settled, by release and
     /// version.
     settled: SettledFrontiers,
@@ -151,6 +155,7 @@ impl Driver {
             turns: Turns::default(),
             rows: HashMap::new(),
             listeners: Listeners::default(),
+            spans: ReleaseSpans::default(),
             settled,
             archived,
             positions: BTreeMap::new(),
@@ -229,18 +234,21 @@ impl Driver {
             if let Effect::Halt(reason) = effect {
                 let of_ledger = matches!(reason, HaltReason::Ledger | HaltReason::Unknown);
                 let cause = if of_ledger { self.cause.take() } else { None };
+                to_operator!(DEBUG, "gate halted", reason = ?reason, "a gate has halted");
                 self.halted.get_or_init(|| Halt { reason: *reason, cause });
             }
             if let Effect::Withhold(id) = effect
                 && let Some(row) = self.rows.remove(id)
             {
                 let name = row.release().name.clone();
+                self.spans.end(row.release(), row.status());
                 self.listeners.notify(name, GateEvent::Withheld(Box::new(row)));
             }
         }
         if let Some(id) = about.filter(|id| !self.core.holds(id)) {
             self.requests.remove(&id);
             self.rows.remove(&id);
+            self.spans.give_up(&id);
         }
         effects
     }
@@ -423,6 +431,7 @@ impl Driver {
             {
                 return Some(Event::Doubted(HaltReason::Unknown));
             }
+            self.spans.end(row.release(), row.status());
             let ReleaseId { account, job, name, window, .. } = row.release().clone();
             let Some(forecast) = forecasts.get(&account).cloned() else { continue };
             let event = GateEvent::Row(

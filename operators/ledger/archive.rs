@@ -132,6 +132,7 @@ impl Ledger {
             ledger.store().shrink()?;
         }
         drop(locks);
+        to_operator!(DEBUG, "rows archived", rows = archived.removed, "rows were moved to an archive");
         Ok(archived)
     }
 

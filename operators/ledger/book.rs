@@ -217,15 +217,18 @@ impl Ledger {
         let mut ledger =
             Ledger { store, name, proof: Chain::of(name), whole: false, key: None, stored: None };
         // An error of a checkpoint is decided by verifying everything.
+        let mut extends_checkpoint = false;
         if let Some((key, small)) = key
             && ledger.is_bound(key).unwrap_or(false)
         {
             ledger.key = Some(CheckpointKey::of(key));
-            if ledger.extends_checkpoint(small).unwrap_or(false) {
-                return Ok(ledger);
-            }
+            extends_checkpoint = ledger.extends_checkpoint(small).unwrap_or(false);
         }
-        ledger.verify().map_err(|trouble| unsound(trouble, place))?;
+        if !extends_checkpoint {
+            ledger.verify().map_err(|trouble| unsound(trouble, place))?;
+        }
+        let (row, whole) = (ledger.proof.sequence, ledger.whole);
+        to_operator!(DEBUG, "ledger opened", row, whole, "a ledger was opened");
         Ok(ledger)
     }
 

@@ -164,7 +164,6 @@ pub(crate) use key::is_given_by_service;
 pub(crate) use key_change::SealedPlace;
 pub use name::Name;
 pub use positions::PositionUpdate;
-#[cfg(feature = "cli")]
 pub(crate) use records::status_word;
 pub use repair::{AcceptedLoss, Repaired};
 pub use rows::{Amendment, Charge, ReleaseId, ReleaseStatus, Repair, Row};

@@ -64,6 +64,7 @@ impl Ledger {
         checkpoint::store(&mut *self.store, key, &self.proof)?;
         failpoint::reached("after-checkpoint", LedgerErrorKind::Busy)?;
         self.stored = Some(self.proof.sequence);
+        to_operator!(DEBUG, "checkpoint", row = self.proof.sequence, "a checkpoint was stored");
         Ok(())
     }
 

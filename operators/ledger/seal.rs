@@ -84,7 +84,11 @@ impl Ledger {
                 "job {job}: the name of what repairs charge; take another"
             )));
         }
-        let lock = self.store.exclude(job)?;
+        let lock = self.store.exclude(job).inspect_err(|trouble| {
+            if trouble.kind() == LedgerErrorKind::Fenced {
+                to_operator!(DEBUG, "ledger locked", job = job.as_str(), "another process of the job runs");
+            }
+        })?;
         failpoint::reached("boot-before-fence", LedgerErrorKind::Busy)?;
         let mut transaction = Transaction::begin(&mut *self.store)?;
         let raise = "INSERT INTO fence VALUES (?1, 1)

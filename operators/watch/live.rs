@@ -16,7 +16,7 @@ use page::live_page;
 use serde_json::json;
 
 use super::report::{Heading, PagePart, Report};
-use crate::alert::{Alert, Alerts, event};
+use crate::alert::{Alert, Alerts};
 use crate::gate::BudgetStatus;
 use crate::ledger::Outlook;
 use crate::mechanisms::release_line::{ReleaseLine, Says};
@@ -174,7 +174,7 @@ impl LiveRun {
             _ => 0,
         };
         if let Some(largest) = reached.iter().max_by_key(threshold) {
-            tracing::info!(target: event::PUBLIC, "at the start: {largest}");
+            to_public!(INFO, "alert", "at the start: {largest}");
         }
         reached.into_iter().for_each(|alert| self.0.alerts.take_as_raised(alert));
     }

@@ -85,6 +85,7 @@ pub(super) fn connect(
         }
         if !noticed && began.elapsed() > SILENCE {
             let left = deadline.saturating_duration_since(Instant::now()).as_secs();
+            to_operator!(DEBUG, "process missing", process = missing as u64, "a process has not come yet");
             (cluster.notice)(&format!("{name} has not come yet; waiting for it for {left} s more"));
             noticed = true;
         }
@@ -109,6 +110,8 @@ pub(super) fn connect(
             Err(_) => thread::sleep(PAUSE),
         }
     }
+    let processes = cluster.addresses.len() as u64;
+    to_operator!(DEBUG, "processes connected", processes, "all processes are connected");
     Ok(Some(sockets))
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, panic, process, thread};
 
 use super::source::SourceError;
+use crate::event;
 use crate::gate::HaltReason;
 use crate::invalid::Invalid;
 use crate::ledger::{LedgerError, LedgerErrorKind, ReleaseStatus};
@@ -155,6 +156,20 @@ pub struct Finished {
     pub(crate) stopped: bool,
 }
 
+/// Emits the event of the end of a run, once all of its windows have left. The message of an error is for the caller:
+/// it may hold what a source or a sink says.
+pub(crate) fn report_end(ended: &Result<Finished, RunError>) {
+    match ended {
+        Ok(Finished { released, refused, skipped, lost, stopped }) => {
+            to_public!(DEBUG, "run ended", released, refused, skipped, lost, stopped, "a run has ended");
+        }
+        Err(failure) => {
+            let (kind, exit_code) = (failure.kind(), failure.exit_code());
+            to_operator!(DEBUG, "run failed", kind = ?kind, exit_code, "a run has ended with an error");
+        }
+    }
+}
+
 /// Formats the numbers of windows by outcome: `5 released, 7 refused`.
 impl fmt::Display for Finished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -278,12 +293,20 @@ pub(crate) fn end_the_process_on_panic() {
             #[cfg(test)]
             before(panicked);
             let what =
-                peer.map_or("internal fault".into(), |peer| format!("process {peer} of the job is gone"));
+                peer.map_or_else(|| fault(panicked), |peer| format!("process {peer} of the job is gone"));
             // The only place of the library that prints: the process has no other way to report its end.
             let _ = writeln!(std::io::stderr(), "discreet: {what}; nothing incomplete was released");
             process::exit(70);
         }));
     });
+}
+
+/// Describes a panic: with its place in the code, which is no value, where the operator asks for details.
+fn fault(panicked: &panic::PanicHookInfo<'_>) -> String {
+    match panicked.location().filter(|_| event::is_operator_detailed()) {
+        Some(place) => format!("internal fault at {}:{}", place.file(), place.line()),
+        None => "internal fault".to_owned(),
+    }
 }
 
 /// Calls a decoder of another library; `None` where it panics. The message of that panic may contain a value

@@ -24,7 +24,7 @@ use crate::dataflow::engine::{
     Scope, StreamVec, Timestamp, TotalOrder,
 };
 use crate::invalid::{Invalid, InvalidKind};
-use crate::time::Time;
+use crate::time::{Time, in_utc};
 
 /// The inputs of one worker's dataflows.
 pub struct Feeds {
@@ -60,7 +60,8 @@ impl Feeds {
         self.context.holds(scope);
         let mut input = InputHandle::new();
         let stream = input.to_stream(scope);
-        let positions = InputPositions::new(self.inputs, source.resumes());
+        let number = self.inputs;
+        let positions = InputPositions::new(number, source.resumes());
         self.inputs += 1;
         let former = Some(former_stream(scope, &positions));
         let (gaps, reports) = InputGaps::stream(scope, &positions, source.local_zone());
@@ -73,6 +74,8 @@ impl Feeds {
             positions: Rc::clone(&positions),
             worker: (worker, peers),
             batch: Vec::with_capacity(BATCH),
+            number,
+            records: 0,
             declared: Time::MIN,
             gap: None,
             phase: Phase::Starting,
@@ -211,6 +214,9 @@ struct Tap<S: Source> {
     /// The index of this worker, and the number of all.
     worker: (usize, usize),
     batch: Vec<S::Record>,
+    /// The number of the input, and of the records that were pulled from this part of it.
+    number: i64,
+    records: u64,
     declared: Time,
     /// The end of the last gap since the last milestone.
     gap: Option<Time>,
@@ -263,6 +269,15 @@ impl<S: Source> Tap<S> {
         }
         if self.positions.resumes() {
             let Some(former) = self.positions.arrived() else { return Ok(Turn::Still) };
+            let partitions = former.iter().map(|positions| positions.len() as u64).sum::<u64>();
+            to_operator!(
+                DEBUG,
+                "input resumed",
+                input = self.number,
+                worker = worker as u64,
+                partitions,
+                "an input goes on where a former run has left off"
+            );
             self.source.resume(former)?;
         }
         self.phase = Phase::Flowing;
@@ -276,6 +291,7 @@ impl<S: Source> Tap<S> {
         }
         let pulled = self.source.pull(&mut self.batch)?;
         let moved = !self.batch.is_empty();
+        self.records += self.batch.len() as u64;
         self.input.send_batch(&mut self.batch);
         self.batch.clear();
         if let Pulled::Gap(_, end) = pulled {
@@ -295,7 +311,18 @@ impl<S: Source> Tap<S> {
         match pulled {
             Pulled::Idle if !moved => return Ok(Turn::Still),
             Pulled::Idle | Pulled::More => {}
-            Pulled::Gap(start, end) => self.reports.send(SourceReport::Gap(start, end)),
+            Pulled::Gap(start, end) => {
+                to_operator!(
+                    DEBUG,
+                    "input gap",
+                    input = self.number,
+                    worker = self.worker.0 as u64,
+                    start = %in_utc(start),
+                    end = %in_utc(end),
+                    "an input was not connected"
+                );
+                self.reports.send(SourceReport::Gap(start, end));
+            }
             Pulled::Complete(time) if time < self.declared => return Err(went_back()),
             Pulled::Complete(time) => {
                 // The end of time means that the input has ended; only `End` declares that.
@@ -303,7 +330,11 @@ impl<S: Source> Tap<S> {
                 self.input.advance_to(self.declared);
                 self.reports.advance_to(self.declared);
             }
-            Pulled::End => self.phase = Phase::Ended,
+            Pulled::End => {
+                let (input, worker, records) = (self.number, self.worker.0 as u64, self.records);
+                to_operator!(DEBUG, "input ended", input, worker, records, "an input has ended");
+                self.phase = Phase::Ended;
+            }
         }
         Ok(Turn::Moved)
     }

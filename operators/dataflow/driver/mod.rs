@@ -23,6 +23,8 @@ pub(crate) use config::Joined;
 pub use connect::announce_end;
 pub use external::{External, WorkerDeclaration};
 pub(super) use failure::draws_for_a_dataflow;
+#[cfg(feature = "cli")]
+pub(crate) use failure::report_end;
 #[cfg(feature = "arrow")]
 pub(crate) use failure::silently;
 pub use failure::{FailureKind, Finished, RunError};

@@ -284,6 +284,14 @@ fn pulse(peers: &Weak<Peers>) {
                     link.say(FrameKind::Alive, &[]);
                 }
                 if let Some(text) = silence.notice(quiet) {
+                    let silent_ms = quiet.as_millis() as u64;
+                    to_operator!(
+                        DEBUG,
+                        "process silent",
+                        process = peer as u64,
+                        silent_ms,
+                        "a process {text}"
+                    );
                     peers.notice(&format!("{} {text}", peers.name(peer)));
                 }
             }

@@ -12,7 +12,7 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 
 use super::config::{Config, Joined};
 use super::failure;
-use super::failure::{Finished, RunError};
+use super::failure::{Finished, RunError, report_end};
 use super::feed::{Feeds, Turn};
 use super::shared::{Context, ProcessShared, ReadPace};
 use crate::dataflow::engine::{
@@ -46,14 +46,17 @@ pub fn execute(
     config: Config,
     build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
 ) -> Result<Finished, RunError> {
-    match config.join()? {
+    let ended = config.join().and_then(|joined| match joined {
         Some(joined) => joined.execute(build),
         None => Ok(Finished::stopped()),
-    }
+    });
+    report_end(&ended);
+    ended
 }
 
 impl Joined {
-    /// Runs a job as [`execute`] does, with processes that are connected already.
+    /// Runs a job as [`execute`] does, with processes that are connected already. Its end is for the caller to
+    /// [report](report_end).
     pub(crate) fn execute(
         self,
         build: impl Fn(&mut Worker, &mut Feeds) -> Result<(), RunError> + Send + Sync + 'static,
@@ -75,6 +78,9 @@ fn run(
     failure::end_the_process_on_panic();
     let Joined { config, shared, peers, sockets } = joined;
     let Config { threads, cluster, .. } = config.clone();
+    let (process, processes) =
+        cluster.as_ref().map_or((0, 1), |cluster| (cluster.process as u64, cluster.addresses.len() as u64));
+    to_public!(DEBUG, "run begun", workers = threads as u64, process, processes, "a run has begun");
     let (builders, connections) = match (cluster, &peers) {
         (Some(cluster), Some(peers)) => {
             let (builders, sockets) = Connections::open(sockets, cluster.process, threads)?;

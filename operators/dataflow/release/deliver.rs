@@ -10,8 +10,8 @@ use crate::accounting::Interval;
 use crate::dataflow::driver::{ProcessShared, RunError};
 use crate::dataflow::engine::{Operator, Pipeline, StreamVec};
 use crate::gate::BudgetStatus;
-use crate::ledger::{Digest, Name, ReleaseStatus, Row};
-use crate::time::Time;
+use crate::ledger::{Digest, Name, ReleaseStatus, Row, status_word};
+use crate::time::{Time, in_utc};
 
 /// Delivers releases to a sink, and marks them as delivered once it has taken them.
 pub trait Deliver<R> {
@@ -148,6 +148,14 @@ impl LeavingRelease {
     /// the next process.
     pub fn delivered(&self) {
         lock(&self.ticket.handle).delivered(&self.row);
+        to_public!(
+            DEBUG,
+            "window left",
+            release = self.name().as_str(),
+            window_end = %in_utc(self.window().end()),
+            status = status_word(self.status()),
+            "a window has left"
+        );
     }
 
     /// Reports that the sink did not take the release, which ends the run.

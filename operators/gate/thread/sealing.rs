@@ -3,7 +3,7 @@
 use crossbeam_channel::Sender;
 use zeroize::Zeroizing;
 
-use super::{Driver, GateMessage, MemoryReply, PendingRequest, PositionsReply, WrittenNotice};
+use super::{Driver, GateMessage, MemoryReply, PendingRequest, PositionsReply, WrittenNotice, way};
 use crate::gate::core::{CommitOutcome, Delivery, Event};
 use crate::gate::listeners::Listener;
 use crate::gate::positions::ResumeUpdate;
@@ -59,7 +59,9 @@ impl Driver {
         if failpoint::reached("after-seed", LedgerErrorKind::Unknown).is_err() {
             return Event::Drawn(id, None);
         }
+        let span = self.spans.draw(&id, &asked.release).entered();
         let drawn = sealable.draw(before.as_ref().map(|before| &before.state[..]), &mut noise);
+        drop(span);
         if failpoint::reached("after-draw", LedgerErrorKind::Unknown).is_err() {
             return Event::Drawn(id, None);
         }
@@ -99,7 +101,10 @@ impl Driver {
             return Vec::new();
         }
         let positions: Vec<PositionUpdate> = self.positions.values().cloned().collect();
-        match self.ledger.seal_with(&self.claim, &sealings, &positions) {
+        let span = way::commit(&sealings).entered();
+        let sealed = self.ledger.seal_with(&self.claim, &sealings, &positions);
+        drop(span);
+        match sealed {
             Ok(rows) => {
                 self.cause = None;
                 self.positions_are_written();
@@ -180,11 +185,22 @@ impl Driver {
                 None
             }
             GateMessage::Verifying => None,
-            GateMessage::Verified(Ok(())) => {
-                self.ledger.was_verified();
-                None
+            GateMessage::Verified(verified) => {
+                let sound = verified.is_ok();
+                to_operator!(
+                    DEBUG,
+                    "ledger verified",
+                    sound,
+                    "the ledger was verified from its first row on"
+                );
+                match verified {
+                    Ok(()) => {
+                        self.ledger.was_verified();
+                        None
+                    }
+                    Err(doubt) => Some(self.doubted(&doubt)),
+                }
             }
-            GateMessage::Verified(Err(doubt)) => Some(self.doubted(&doubt)),
             GateMessage::Halt => Some(Event::Doubted(HaltReason::Incomplete)),
             GateMessage::Close => {
                 self.listeners.listen();
@@ -235,6 +251,10 @@ impl Driver {
 
     /// Notes that the ledger holds the positions; after another outcome they are written again, which changes nothing.
     fn positions_are_written(&mut self) {
+        if !self.positions.is_empty() {
+            let inputs = self.positions.len() as u64;
+            to_operator!(TRACE, "positions written", inputs, "the ledger holds new resume positions");
+        }
         self.positions.clear();
         if let Some(since) = self.since.take() {
             self.written_since.set(since);
@@ -350,6 +370,7 @@ impl Driver {
     fn keep(&mut self, asked: PendingRequest) -> Digest {
         let id = asked.release.id();
         if !self.core.holds(&id) {
+            self.spans.begin(id, &asked.release);
             self.requests.insert(id, asked);
         }
         id

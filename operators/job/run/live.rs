@@ -8,14 +8,12 @@ use super::vitals::Vitals;
 use super::*;
 use std::sync::OnceLock;
 
-use crate::alert::event;
 use crate::dataflow::{
     Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, SystemClock, WrittenPosition,
 };
 use crate::gate::Positions;
 use crate::job::release_plan::ReleasePlan;
-use crate::ledger::status_word;
-use crate::time::{Span, Time, Zone, in_utc, in_words};
+use crate::time::{Span, Time, Zone, in_words};
 
 /// The settings of a live run.
 #[derive(Debug)]
@@ -217,14 +215,6 @@ fn with_vitals(
 ) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
         vitals.left(release);
-        let row = release.row();
-        tracing::debug!(
-            target: event::PUBLIC,
-            release = row.release().name.as_str(),
-            window_end = %in_utc(row.release().window.end()),
-            status = %status_word(row.status()),
-            "a window has left"
-        );
         if let Some(on_release) = &mut on_release {
             on_release(&release.to_string(), release.budget_status());
         }

@@ -26,8 +26,10 @@ use super::config::{Every, Job, Protected, RecordFormat, SourcePlace};
 use super::release_group::{ReleaseFields, group_releases};
 use super::release_plan::{Horizon, ReleasePlan};
 use super::sinks::Sink;
-use super::sources::{self, Brake, ClusterCrew, Crew, FieldRequirements, InputPace, Progress, Survey, Warn};
-use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop};
+use super::sources::{
+    self, Brake, ClusterCrew, Crew, FieldRequirements, InputPace, Progress, RecordCounts, Survey, Warn,
+};
+use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop, report_end};
 use crate::gate::{BudgetStatus, Gate, Opening};
 use crate::ledger::LedgerError;
 use crate::time::Time;
@@ -214,12 +216,17 @@ impl JobRun<'_> {
             releases: publisher.inlet(),
         });
         let (building, reading) = (Arc::clone(&graph), Arc::clone(&input));
+        let progress = input.progress();
         let finished = joined.execute(move |worker, feeds| building.build(worker, feeds, &reading));
+        let RecordCounts { records, late, ahead } = progress.counts();
+        let bad = progress.bad();
+        to_operator!(DEBUG, "input read", records, bad, late, ahead, "the input was read as far as it was");
         // Lines leave while the gate can still receive their acknowledgement.
         survey.end(clock.map(|clock| clock.now()));
         // A sink may fail after the workers have ended.
         let refused = publisher.end(finished.as_ref().map_or(true, Finished::is_stopped));
         let finished = finished.and_then(|finished| refused.map_or(Ok(finished), Err));
+        report_end(&finished);
         drop((input, guard));
         let (offers, demo) =
             Arc::try_unwrap(graph).map_or((Vec::new(), None), |graph| (graph.offers, graph.demo));

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::*;
 use crate::accounting::Promise;
-use crate::alert::event;
 use crate::dataflow::{Clock, Schedule, SystemClock};
 use crate::gate::{BudgetStatus, WrittenSince};
 use crate::job::release_plan::ReleasePlan;
@@ -137,7 +136,7 @@ impl Vitals {
         if let Some(start) = &known.start {
             let received =
                 address.map(|address| format!("; batches are received at http://{address}/batches"));
-            tracing::info!(target: event::PUBLIC, "started: {start}{}", received.unwrap_or_default());
+            to_public!(INFO, "started", "started: {start}{}", received.unwrap_or_default());
         }
     }
 

@@ -246,6 +246,7 @@ impl FollowedPath<'_> {
             let reference = found.and_then(|path| Reference::of(&name, &path));
             let has_next = current.contains(&log);
             let is_settled = settled.contains(&name);
+            to_operator!(DEBUG, "file rotated", has_next, "a file of the input has another name, or none");
             renamed.push(RenamedLog { log, renamed: reference, has_next, is_settled });
         }
         renamed
