@@ -5,5 +5,5 @@ mod command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    command::Command::main()
+    command::CommandLine::main()
 }

@@ -6,7 +6,7 @@ use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::{Command, Refusal};
+use super::{CommandLine, Refusal};
 
 /// The name under which the command is called.
 const NAME: &str = "discreet";
@@ -33,7 +33,7 @@ impl CompletionsArgs {
             CompletedShell::Fish => Shell::Fish,
         };
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut Command::command(), NAME, &mut script);
+        clap_complete::generate(shell, &mut CommandLine::command(), NAME, &mut script);
         String::from_utf8_lossy(&script).into_owned()
     }
 }
@@ -50,7 +50,7 @@ impl ManArgs {
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let Some(directory) = self.out else {
             let mut page = Vec::new();
-            let rendered = Man::new(Command::command()).render(&mut page);
+            let rendered = Man::new(CommandLine::command()).render(&mut page);
             rendered.map_err(|error| Refusal::new(format!("man: {error}")))?;
             return Ok(String::from_utf8_lossy(&page).into_owned());
         };
@@ -58,7 +58,7 @@ impl ManArgs {
             let message = format!("--out: there is no directory {}; make it", directory.display());
             return Err(Refusal::new(message));
         }
-        clap_mangen::generate_to(Command::command(), &directory)
+        clap_mangen::generate_to(CommandLine::command(), &directory)
             .map_err(|error| Refusal::unwritable("--out", &directory, &error))?;
         Ok(format!("wrote the pages to {}\n", directory.display()))
     }

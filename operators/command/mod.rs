@@ -30,7 +30,7 @@ use discreet::Invalid;
 use discreet::dataflow::{Finished, RunError};
 use discreet::job::{Mistake, Mistakes};
 use discreet::ledger::{LedgerError, LedgerErrorKind};
-use serde_json::json;
+use serde_json::{Map, Value};
 
 /// The exit codes of every command, as in OPERATING.md.
 const EXIT_CODES: &str = "\
@@ -50,7 +50,15 @@ OPERATING.md, \"Exit codes\", has what to do about each.";
 /// Private statistics from live streams.
 #[derive(Debug, clap::Parser)]
 #[command(name = "discreet", version, propagate_version = true, after_help = EXIT_CODES)]
-pub(crate) enum Command {
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    log: log::LogArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
     /// Check a job file, and with --connect its ledger, key and source; nothing is spent
     Check(check::CheckArgs),
     /// List the fields of a job file, each with the values that it takes
@@ -81,13 +89,16 @@ pub(crate) enum Command {
     Man(manual::ManArgs),
 }
 
-impl Command {
+impl CommandLine {
     /// Parses the arguments, runs the command, and returns the exit code. A refused value has the message and
     /// the exit code of a refused parameter; another mistake of usage has those of clap.
     pub(crate) fn main() -> ExitCode {
         log::install();
-        match Command::try_parse() {
-            Ok(command) => command.run(),
+        match CommandLine::try_parse() {
+            Ok(CommandLine { log, command }) => match log.begin() {
+                Ok(()) => command.run(),
+                Err(refusal) => refusal.finish(),
+            },
             Err(error) => match error.source().and_then(|source| source.downcast_ref::<Refusal>()) {
                 Some(refusal) => refusal.finish(),
                 // Help and the version go to standard output, as a page does.
@@ -99,7 +110,9 @@ impl Command {
             },
         }
     }
+}
 
+impl Command {
     /// Runs the command, prints its answer or its refusal, and returns the exit code.
     fn run(self) -> ExitCode {
         run::survive_file_limits();
@@ -123,12 +136,10 @@ impl Command {
             }
             // Standard output is reserved for the lines of releases.
             Ok(Done::Ran { finished, code, json }) => {
-                let in_json = json || log::is_json();
-                let outcome = if in_json { outcome_json(&finished) } else { finished.to_string() };
                 if let Some(warning) = lost_windows_warning(finished.lost()) {
                     observers::warn(&warning);
                 }
-                (log::outcome(&outcome, in_json), code)
+                (log::outcome(&finished.to_string(), outcome_fields(&finished), json), code)
             }
             Err(refusal) => return refusal.finish(),
         };
@@ -161,16 +172,16 @@ pub(crate) enum Done {
     Ran { finished: Finished, code: u8, json: bool },
 }
 
-/// The outcome of a run, as one line of JSON.
-fn outcome_json(finished: &Finished) -> String {
-    json!({
-        "released": finished.released(),
-        "refused": finished.refused(),
-        "skipped": finished.skipped(),
-        "lost": finished.lost(),
-        "stopped": finished.is_stopped(),
-    })
-    .to_string()
+/// The outcome of a run, as the fields of a line of JSON.
+fn outcome_fields(finished: &Finished) -> Map<String, Value> {
+    let windows = [
+        ("released", finished.released()),
+        ("refused", finished.refused()),
+        ("skipped", finished.skipped()),
+        ("lost", finished.lost()),
+    ];
+    let windows = windows.map(|(outcome, windows)| (outcome.to_owned(), windows.into()));
+    windows.into_iter().chain([("stopped".to_owned(), finished.is_stopped().into())]).collect()
 }
 
 /// The warning about lost windows, with the remedy.

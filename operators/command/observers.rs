@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -248,7 +248,7 @@ pub(crate) fn warn_operator(warning: &str) {
 
 /// Prints the survey of a demonstration's fields.
 pub(crate) fn show_survey(survey: &Survey) {
-    let _ = write!(std::io::stderr(), "{survey}");
+    log::page("survey", &survey.to_string());
 }
 
 /// Ends the process as a crash would, which is safe at any moment.

@@ -17,6 +17,7 @@ mod jobs;
 mod killed;
 #[path = "../kit/mod.rs"]
 mod kit;
+mod logged;
 mod logrotate;
 mod memory;
 mod open_files;

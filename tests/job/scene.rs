@@ -61,6 +61,7 @@ impl Scene {
         input: Stdio,
     ) -> Life {
         let mut command = Command::new(COMMAND);
+        command.env_remove("DISCREET_LOG");
         self.spawn(command.envs(environment.iter().map(|(name, value)| (name, value))), arguments, input)
     }
 

@@ -45,6 +45,7 @@ impl Directory {
             .args(arguments)
             // The lines of a run have no times then, as under systemd.
             .env("JOURNAL_STREAM", "0:0")
+            .env_remove("DISCREET_LOG")
             .current_dir(self.path())
             .stdin(input)
             .stdout(File::create(&out).unwrap())

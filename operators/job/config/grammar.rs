@@ -136,7 +136,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     field("watch.budget", "a list of numbers"),
     table("log"),
     words("log.format", &["text", "json"]),
-    words("log.level", &["error", "warn", "info", "debug"]),
+    words("log.level", &["error", "warn", "info", "debug", "trace"]),
     field("release", "a list of tables"),
     text("release.name"),
     whole("release.version"),

@@ -19,7 +19,7 @@ pub enum LogFormat {
     /// A sentence.
     #[default]
     Text,
-    /// An object of JSON, with the time, the level, the audience and the fields of the event.
+    /// An object of JSON, with the time, the level, the target, the name and the fields of the event.
     Json,
 }
 
@@ -39,17 +39,20 @@ pub enum LogLevel {
     /// The start, the state each minute, and notices, too.
     #[default]
     Info,
-    /// Each window that leaves, too.
+    /// Each window that leaves, and what the process does, too.
     Debug,
+    /// Each draw and each commit, too.
+    Trace,
 }
 
 impl LogLevel {
     /// Every level, by its word.
-    pub(super) const ALL: [(&'static str, LogLevel); 4] = [
+    pub(super) const ALL: [(&'static str, LogLevel); 5] = [
         ("error", LogLevel::Error),
         ("warn", LogLevel::Warn),
         ("info", LogLevel::Info),
         ("debug", LogLevel::Debug),
+        ("trace", LogLevel::Trace),
     ];
 }
 
