@@ -252,6 +252,12 @@
 //! counts messages behind the bound, so a process that releases must not install a logger, as a [`Scope`]'s
 //! own worker still allows.
 //!
+//! # Tests of a pipeline
+//!
+//! A run of [`revealed::execute`] has no gate, and the pipelines in it end in [`reveal`](Tallied::reveal): the exact tally of
+//! each window, by the same windows, completeness and contribution bounding. It shows what a closure makes of records, and the crate
+//! `discreet-testing` replays it without each person. The [guide](crate::guide#testing-a-pipeline) has an example.
+//!
 //! # Unencrypted traffic
 //!
 //! Records, and tallies before they are noised, travel between the processes of a cluster without encryption.
@@ -282,6 +288,7 @@ pub use driver::{
 pub(crate) use driver::{Joined, ORIGIN, Peers, report_end};
 pub use engine::{Scope, StreamVec, Travels};
 pub use graph::{Drawing, Graph};
+pub use pipeline::revealed;
 pub use pipeline::{
     Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, CountingByKey, DistinctRecords,
     GroupingKey, IntoVector, KeyedAggregation, MeanOf, Multiplicity, NamedRecords, OneRecordPerPerson, Owned,

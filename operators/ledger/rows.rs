@@ -130,6 +130,24 @@ pub struct Row {
 }
 
 impl Row {
+    /// Creates the row of a release that no ledger holds, without a line.
+    pub(crate) fn unwritten(release: ReleaseId, status: ReleaseStatus) -> Row {
+        Row {
+            sequence: 1,
+            release,
+            generation: 1,
+            status,
+            cost: None,
+            partial: None,
+            life: None,
+            prepaid: None,
+            state: None,
+            line: String::new(),
+            delivered: false,
+            chain: Digest::of(b""),
+        }
+    }
+
     /// The sequence number of the row in the ledger.
     pub fn sequence(&self) -> i64 {
         self.sequence

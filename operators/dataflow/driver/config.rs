@@ -24,6 +24,8 @@ pub struct Config {
     /// The file for panes that memory has no room for, where its memory is limited.
     pub(crate) spill: Option<Arc<SpillSpace>>,
     drawing: Option<Drawing>,
+    /// The mark of the run whose tallies are revealed, if it is one.
+    revealing: Option<Arc<()>>,
 }
 
 /// The processes of a job with several.
@@ -98,7 +100,7 @@ impl Config {
                 format!("at most {most}, or as many as there are cores"),
             ));
         }
-        Ok(Config { threads, cluster: None, stop: Stop::new(), spill: None, drawing: None })
+        Ok(Config { threads, cluster: None, stop: Stop::new(), spill: None, drawing: None, revealing: None })
     }
 
     /// Creates a configuration of several processes with `threads` workers each. All are given the same
@@ -169,6 +171,19 @@ impl Config {
         self
     }
 
+    /// Makes it a run whose tallies are revealed, and that refuses every gate.
+    ///
+    /// # Errors
+    ///
+    /// If there are several processes.
+    pub(in crate::dataflow) fn revealing(self, mark: Arc<()>) -> Result<Config, Invalid> {
+        if self.cluster.is_some() {
+            let remedy = "one process, where tallies are revealed";
+            return Err(Invalid::new("hosts", InvalidKind::Mixed, remedy));
+        }
+        Ok(Config { revealing: Some(mark), ..self })
+    }
+
     /// Returns the place for the graph, at the first worker of the process.
     pub(super) fn drawing(&self, worker: usize) -> Option<&Drawing> {
         let process = self.cluster.as_ref().map_or(0, |cluster| cluster.process);
@@ -185,7 +200,7 @@ impl Config {
     /// Connects to the other processes, if there are any; `None` if the run was stopped before all were
     /// connected.
     pub(crate) fn join(self) -> Result<Option<Joined>, RunError> {
-        let shared = ProcessShared::new(self.stop.clone(), self.spill.clone());
+        let shared = ProcessShared::new(self.stop.clone(), self.spill.clone(), self.revealing.clone());
         let Some(cluster) = &self.cluster else {
             return Ok(Some(Joined { config: self, shared, peers: None, sockets: Vec::new() }));
         };

@@ -73,10 +73,16 @@ pub(crate) struct ProcessShared {
     awaited: AtomicUsize,
     /// A reference that every release holds until it has reached its sink.
     leaving: Arc<()>,
+    /// The mark of the run whose tallies are revealed, if it is one.
+    revealing: Option<Arc<()>>,
 }
 
 impl ProcessShared {
-    pub(crate) fn new(stop: Stop, spill: Option<Arc<SpillSpace>>) -> Arc<ProcessShared> {
+    pub(crate) fn new(
+        stop: Stop,
+        spill: Option<Arc<SpillSpace>>,
+        revealing: Option<Arc<()>>,
+    ) -> Arc<ProcessShared> {
         Arc::new(ProcessShared {
             stop,
             spill,
@@ -87,6 +93,7 @@ impl ProcessShared {
             by_status: Default::default(),
             awaited: AtomicUsize::new(0),
             leaving: Arc::new(()),
+            revealing,
         })
     }
 
@@ -133,9 +140,19 @@ impl ProcessShared {
         self.has_failed() || self.is_stopped()
     }
 
-    /// Adds a function that is called before the workers act on a failure.
+    /// Adds the function that halts a gate, which is called before the workers act on a failure. A run whose tallies
+    /// are revealed refuses the gate.
     pub(crate) fn on_failure(&self, halt: Box<dyn Fn() + Send>) {
         lock(&self.halts).push(halt);
+        if self.revealing.is_some() {
+            let remedy = "gate: a run whose tallies are revealed has none; reveal the statistic, or release it in another run";
+            self.fail(RunError::configuration(remedy));
+        }
+    }
+
+    /// Returns true if the tallies of this run are revealed under this mark.
+    pub(crate) fn is_revealing(&self, mark: &Arc<()>) -> bool {
+        self.revealing.as_ref().is_some_and(|own| Arc::ptr_eq(own, mark))
     }
 
     pub(crate) fn count(&self, status: ReleaseStatus) {

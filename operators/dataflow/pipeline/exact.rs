@@ -8,18 +8,17 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::admission::{Admission, ContributionTable};
+use super::admission::ContributionTable;
 use super::aggregation::{Aggregation, GroupingKey};
 use super::backend::Portion;
-use super::bounder::RecordReading;
-use super::bounder::{AggregationPart, bounded};
+use super::bounder::AggregationPart;
 use super::columns::KeyFunction;
 use super::tallied::Tallied;
 use super::unit::ProtectedUnit;
 use crate::accounting::Interval;
 use crate::dataflow::bounding::{Cap, ContributionSelector, Measure, PersonSum, Sum};
 use crate::dataflow::driver::RunError;
-use crate::dataflow::engine::{Exchange, Operator, ToStream, Travels};
+use crate::dataflow::engine::{Exchange, Operator, Travels};
 use crate::invalid::Invalid;
 use crate::mechanisms::{Cell, Cells, ContributionBound, Statistic, Summary, Tally, Total};
 use crate::time::Time;
@@ -103,15 +102,6 @@ where
         let schedule =
             people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
         let selector = ContributionSelector::new(secret);
-        let scope = people.items.stream.scope();
-        let reading = RecordReading {
-            unit: Rc::clone(&people.unit),
-            time: Rc::clone(&people.time),
-            function: KeyFunction::of::<G>(self.function),
-            key: Rc::clone(&self.key),
-            value: Rc::clone(&self.value),
-            counts: self.counts.clone(),
-        };
         let question = self.question.clone()?;
         let cap = match within {
             Some(limits) => question.cap(limits)?,
@@ -121,15 +111,12 @@ where
             .map(|limits| ContributionTable::new(&*people.unit, &question, limits))
             .transpose()?
             .flatten();
-        let counters =
-            contributions.map(|contributions| (Admission::new(contributions), Vec::new().to_stream(scope)));
-        let late = people.windows.late.map_or(0, |late| late.as_microseconds());
-        let windows = ((schedule.clone(), late), counters.is_some());
-        let panes = U::panes(&people.bundles, reading, question, cap, &selector, windows);
-        let parts =
-            bounded(people.gathered(&selector), panes, counters, Arc::clone(&people.items.context.shared));
+        let admitted = contributions.map(|contributions| (contributions, Vec::new()));
+        let key = (Rc::clone(&self.key), KeyFunction::of::<G>(self.function));
+        let reading = people.reading(key, Rc::clone(&self.value), self.counts.clone());
+        let parts = people.parts(reading, (question, cap), &schedule, &selector, admitted);
         type Sent<Q> = (u64, Portion<AggregationPart<Q>>);
-        parts.sink(Exchange::new(|_: &Sent<Q>| 0), "Shown", move |(input, _)| {
+        parts.stream.sink(Exchange::new(|_: &Sent<Q>| 0), "Shown", move |(input, _)| {
             input.for_each(|_, batch| {
                 for (number, portion) in batch.drain(..) {
                     if let (Portion::Part((key, cell)), Some(window)) = (portion, schedule.window(number)) {

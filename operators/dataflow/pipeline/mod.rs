@@ -42,6 +42,7 @@ mod panes;
 mod protect;
 mod queries;
 mod record_panes;
+pub mod revealed;
 mod running;
 mod tallied;
 mod vector_mean;

@@ -14,7 +14,7 @@ use super::columns::KeyFunction;
 use super::ledgered::Ledgered;
 use super::unit::ProtectedUnit;
 use crate::accounting::Promise;
-use crate::dataflow::bounding::{ContributionSelector, Measure};
+use crate::dataflow::bounding::{Cap, ContributionSelector, Measure};
 use crate::dataflow::driver::{Fed, RunError};
 use crate::dataflow::engine::{Scope, StreamVec, ToStream, Travels, empty};
 use crate::dataflow::release::{
@@ -30,7 +30,7 @@ use crate::time::{Time, in_words};
 /// A statistic of a protected stream: exact, and still private. Prints as `<private>`.
 ///
 /// Its sensitivity follows from its bound, and there is nowhere to state one. All that can be done with it is
-/// to release it:
+/// to release it, and, in a [run that has no gate](crate::dataflow::revealed), to reveal it to a test:
 ///
 /// ```compile_fail,E0599
 /// # use discreet::dataflow::Fed;
@@ -306,29 +306,14 @@ where
         };
 
         let (restored, title) = opened.unzip();
-        let counters = contributions.map(|contributions| {
-            (Admission::new(contributions), restored_once(scope, restored.unwrap_or_default()))
-        });
-        let late = people.windows.late.map_or(0, |late| late.as_microseconds());
-        let reading = RecordReading {
-            unit: Rc::clone(&people.unit),
-            time: Rc::clone(&people.time),
-            function: KeyFunction::of::<G>(function),
-            key,
-            value,
-            counts,
-        };
         let question = match largest {
             Some(people) => question.of_the_largest(people),
             None => question,
         };
         let cap = question.cap(&limits)?;
-        let windows = ((schedule, late), counters.is_some());
-        let panes = U::panes(&people.bundles, reading, question, cap, &selector, windows);
-        let parts =
-            bounded(people.gathered(&selector), panes, counters, Arc::clone(&people.items.context.shared));
-        let parts: Fed<'scope, (u64, Portion<AggregationPart<Q>>)> =
-            Fed { stream: parts, context: Rc::clone(&people.items.context) };
+        let admitted = contributions.map(|contributions| (contributions, restored.unwrap_or_default()));
+        let reading = people.reading((key, KeyFunction::of::<G>(function)), value, counts);
+        let parts = people.parts(reading, (question, cap), &schedule, &selector, admitted);
         let releases =
             release::<PreparedRelease<X::Prepared, U::Person, Q::Key>>(parts, people.windows.at_end, at_gate);
         Ok((releases, title))
@@ -360,11 +345,53 @@ fn parts_are_priced(
     if cut { charge.cost().partial().map(drop) } else { Ok(()) }
 }
 
-/// Builds the stream by which worker 0 sends the others the restored contributions once, before anything is
-/// closed.
-fn restored_once<'scope>(
-    scope: Scope<'scope, Time>,
-    known: Vec<Restored>,
-) -> StreamVec<'scope, Time, Restored> {
-    known.to_stream(scope)
+/// An empty table of the contributions of people, and those that are restored into it.
+type AdmittedBefore<P, K> = (ContributionTable<P, K>, Vec<Restored>);
+
+/// The parts of the windows of an aggregation, each with the number of its window.
+pub(super) type Parts<'scope, Q> = Fed<'scope, (u64, Portion<AggregationPart<Q>>)>;
+
+impl<'scope, D: 'static, U: ProtectedUnit<D>, T: Fn(&D) -> Time + 'static> Bounded<'scope, D, U, T> {
+    /// Returns the functions by which a statistic reads its records.
+    pub(super) fn reading<G, V>(
+        &self,
+        (key, function): (Rc<G>, Option<KeyFunction>),
+        value: Rc<V>,
+        counts: Option<RecordFilter<D>>,
+    ) -> RecordReading<D, U, T, G, V> {
+        RecordReading {
+            unit: Rc::clone(&self.unit),
+            time: Rc::clone(&self.time),
+            key,
+            function,
+            value,
+            counts,
+        }
+    }
+
+    /// Bounds people. Where they are counted over several windows, worker 0 sends the others the restored
+    /// contributions once, before anything is closed.
+    pub(super) fn parts<Q, G, V>(
+        &self,
+        reading: RecordReading<D, U, T, G, V>,
+        (question, cap): (Q, Cap),
+        schedule: &Schedule,
+        selector: &ContributionSelector,
+        admitted: Option<AdmittedBefore<U::Person, Q::Key>>,
+    ) -> Parts<'scope, Q>
+    where
+        Q: Aggregation,
+        AggregationPart<Q>: Travels,
+        G: Fn(&D) -> Q::Key + 'static,
+        V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
+    {
+        let (scope, context) = (self.items.stream.scope(), Rc::clone(&self.items.context));
+        let counters = admitted
+            .map(|(contributions, restored)| (Admission::new(contributions), restored.to_stream(scope)));
+        let late = self.windows.late.map_or(0, |late| late.as_microseconds());
+        let windows = ((schedule.clone(), late), counters.is_some());
+        let panes = U::panes(&self.bundles, reading, question, cap, selector, windows);
+        let stream = bounded(self.gathered(selector), panes, counters, Arc::clone(&context.shared));
+        Fed { stream, context }
+    }
 }

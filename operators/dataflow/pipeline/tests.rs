@@ -23,6 +23,7 @@ mod parts;
 mod recorder;
 mod refusals;
 mod resuming;
+mod revealed;
 mod running;
 mod sharing;
 mod spilling;

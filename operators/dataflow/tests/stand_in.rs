@@ -16,21 +16,7 @@ use crate::noise::NoiseSource;
 use crate::time::Time;
 
 pub(in super::super) fn row(release: ReleaseId, status: ReleaseStatus, line: String) -> Row {
-    let (sequence, generation, chain) = (1, 1, Digest::of(b""));
-    Row {
-        sequence,
-        release,
-        generation,
-        status,
-        cost: None,
-        partial: None,
-        life: None,
-        prepaid: None,
-        state: None,
-        line,
-        delivered: false,
-        chain,
-    }
+    Row { line, ..Row::unwritten(release, status) }
 }
 
 /// A gate that answers after a while, in reverse order, from a thread of its own.

@@ -50,6 +50,11 @@ impl Tops {
         size_of::<Self>() + self.values.capacity() * size_of::<i64>()
     }
 
+    /// Returns the values that it holds.
+    pub(in crate::mechanisms) fn values(self) -> Vec<i64> {
+        self.values
+    }
+
     /// In order, to be asked.
     pub(super) fn ranked(mut self) -> RankedTops {
         self.cut();

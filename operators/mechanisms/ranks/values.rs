@@ -45,7 +45,7 @@ impl RankedValues {
     }
 
     /// All values in order. The sort finds the runs that workers have put in order, and merges them.
-    pub(super) fn sorted(mut self) -> Vec<i64> {
+    pub(in crate::mechanisms) fn sorted(mut self) -> Vec<i64> {
         self.values.sort();
         self.values
     }
