@@ -183,7 +183,7 @@ mod tests {
     use crate::dataflow::driver::Stop;
 
     fn input() -> (PushedInput<u32>, PushedSource<u32>, Arc<ProcessShared>) {
-        let shared = ProcessShared::new(Stop::new(), None);
+        let shared = ProcessShared::new(Stop::new(), None, None);
         let (input, source) = pushed(Arc::clone(&shared));
         (input, source, shared)
     }

@@ -108,7 +108,7 @@ impl Attachment {
     /// Creates an attachment whose pipeline this switch stops, in all processes.
     pub fn stopped_by(stop: &Stop) -> Attachment {
         end_the_process_on_panic();
-        Attachment { shared: ProcessShared::new(stop.clone(), None), workers: Arc::default() }
+        Attachment { shared: ProcessShared::new(stop.clone(), None, None), workers: Arc::default() }
     }
 
     /// Attaches a worker: on each of them, once, at the same place among its dataflows.
