@@ -345,16 +345,23 @@ impl Attached {
         self.pace.close();
         self.notices.say(end);
         if end != End::Closed {
-            // What is dropped before its inputs is scheduled no more, and reports no progress. In a step the engine cannot
-            // drop it; then its inputs stay open for ever all the same.
-            if running_operator().is_none() {
-                for dataflow in self.run.feeds.context.dataflows() {
-                    self.worker.drop_dataflow(dataflow);
-                }
-            }
-            self.run.feeds.leak();
+            self.drop_pipeline();
         }
         has_worked_for_a_dataflow();
+    }
+}
+
+impl Attached {
+    /// Drops the dataflows of the pipeline before their inputs: one that is scheduled no more reports no progress, so to drop
+    /// its inputs closes nothing. Inputs that stay open would keep the threads of timely's connections at work.
+    fn drop_pipeline(&mut self) {
+        let (own, installed) = (self.run.feeds.context.dataflows(), self.worker.installed_dataflows());
+        let newest = self.worker.next_dataflow_index().wrapping_sub(1);
+        // In a step the engine cannot drop a dataflow, nor one that is being built.
+        if running_operator().is_some() || own.contains(&newest) && !installed.contains(&newest) {
+            return self.run.feeds.leak();
+        }
+        own.into_iter().for_each(|dataflow| self.worker.drop_dataflow(dataflow));
     }
 }
 
