@@ -69,6 +69,12 @@ impl Edit {
 /// Jobs whose only release may state its version.
 const STATING: &[&str] = &["count", "people", "sum", "last", "whole"];
 
+/// Jobs whose only difference to others of CSV is what they release.
+const SEPARATED: &[&str] = &["count", "running", "whole"];
+
+/// The names of the columns in the files of the jobs, in another order.
+const NAMES: &str = r#"["who", "other_who", "other_time", "time", "id", "other_id", "page", "other_page", "amount", "other_amount"]"#;
+
 type With = &'static [(&'static str, Option<&'static str>)];
 const GRID: With =
     &[("release.max.grid", None), ("release.max.grid.to", Some("100")), ("release.max.grid.step", Some("1"))];
@@ -111,6 +117,13 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("job.clock_hold", "another", "\"5m\""),
     edit("source.type", "another", "\"jsonl\"").on(&["count", "whole", "records"]),
     edit("source.path", "the same records elsewhere", "\"copy.csv\"").on_jobs(Job::reads_csv),
+    edit("source.delimiter", "another", "\"\\t\"").on(SEPARATED),
+    edit("source.delimiter", "a comma, stated", "\",\"").on(SEPARATED),
+    edit("source.quote", "another", "\"'\"").on(SEPARATED),
+    edit("source.quote", "none", "\"\"").on(SEPARATED),
+    edit("source.quote", "the double quote, stated", "'\"'").on(SEPARATED),
+    edit("source.comment", "stated", "\"#\"").on(SEPARATED),
+    edit("source.header", "stated", NAMES).on(SEPARATED),
     edit("source.people", "another", "60"),
     edit("source.rows", "another", "600"),
     edit("source.keys", "another", "4"),

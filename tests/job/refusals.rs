@@ -78,10 +78,17 @@ fn many() -> String {
 const CASES: &[Case] = &[
     Case {
         name: "a column that is not there",
-        prepare: |scene| scene.write("visits.csv", records(2).replace("page", "s3cr3t-column")),
+        prepare: |scene| scene.write("visits.csv", records(2).replace("page", "path")),
         arguments: &["replay", "job.toml"],
         code: 65,
-        says: &["visits.csv", "page"],
+        says: &["visits.csv", "no column named page among person, time and path;"],
+    },
+    Case {
+        name: "a file without names",
+        prepare: |scene| scene.write("visits.csv", records(2).replace(HEADER, "")),
+        arguments: &["replay", "job.toml"],
+        code: 65,
+        says: &["visits.csv", "no column named person, time or page;"],
     },
     Case {
         name: "one bad line too many",

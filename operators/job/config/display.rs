@@ -66,14 +66,14 @@ fn log(f: &mut Formatter<'_>, log: LogSpec) -> fmt::Result {
 fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
     writeln!(f, "[source]\ntype = \"{}\"", source.records.word())?;
     match &source.records {
-        RecordFormat::Csv(place)
-        | RecordFormat::Jsonl(place)
-        | RecordFormat::Combined(place)
-        | RecordFormat::Parquet(place)
-        | RecordFormat::Arrow(place) => match place {
-            SourcePlace::Stdin => writeln!(f, "path = \"-\""),
-            SourcePlace::Files(files) => writeln!(f, "path = {}", path(files)),
-        },
+        RecordFormat::Csv(at, form) => {
+            place(f, at)?;
+            form.fields().into_iter().try_for_each(|(name, value)| optional(f, name, value))
+        }
+        RecordFormat::Jsonl(at)
+        | RecordFormat::Combined(at)
+        | RecordFormat::Parquet(at)
+        | RecordFormat::Arrow(at) => place(f, at),
         RecordFormat::Synthetic(Synthetic { people, rows, keys, skew, seed }) => {
             writeln!(f, "people = {people}\nrows = {rows}\nkeys = {keys}")?;
             optional(f, "skew", skew.map(|skew| skew.to_string()))?;
@@ -107,6 +107,13 @@ fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
     }
     optional(f, "id", source.id.as_ref().map(|id| format!("{{ field = {} }}", text(id))))?;
     writeln!(f)
+}
+
+fn place(f: &mut Formatter<'_>, place: &SourcePlace) -> fmt::Result {
+    match place {
+        SourcePlace::Stdin => writeln!(f, "path = \"-\""),
+        SourcePlace::Files(files) => writeln!(f, "path = {}", path(files)),
+    }
 }
 
 fn privacy(f: &mut Formatter<'_>, privacy: &Privacy) -> fmt::Result {

@@ -63,6 +63,7 @@ const fn keys(path: &'static str) -> JobField {
 const RANGE: &str = "a list of two numbers";
 const MOMENT: &str = "a time with its zone";
 const SPAN: &str = "a length of time";
+const MARK: &str = "an ASCII character";
 const SIZE: &str = "a size such as \"2 GB\"";
 
 /// Every field of a job file, table by table.
@@ -77,6 +78,10 @@ pub const JOB_FIELDS: &[JobField] = &[
     table("source"),
     words("source.type", &["csv", "jsonl", "combined", "synthetic", "parquet", "arrow"]),
     field("source.path", "a path, or \"-\""),
+    field("source.delimiter", MARK),
+    field("source.quote", "an ASCII character, or \"\" for none"),
+    field("source.comment", MARK),
+    field("source.header", "a list of texts"),
     whole("source.people"),
     whole("source.rows"),
     whole("source.keys"),

@@ -9,6 +9,7 @@
 //! (`running`, `strategy`, and `over` beside them) are in `config/running.toml`.
 
 mod cross_checks;
+mod csv;
 mod display;
 mod every;
 mod grammar;
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+pub use csv::{CsvMarks, CsvSpec};
 pub(in crate::job) use display::{cost_fields, list, path, text};
 pub use every::RunningSpec;
 pub use every::{CalendarUnit, Every};

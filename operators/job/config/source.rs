@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use super::csv;
+use super::csv::CsvSpec;
 use super::mistake::MistakeDetail;
 use super::node::{ConfigNode, TableNode};
 use super::number::ConfigNumber;
@@ -43,8 +45,8 @@ pub struct SourceSpec {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RecordFormat {
-    /// Lines of separated fields, under a header with their names.
-    Csv(SourcePlace),
+    /// Lines of separated fields, with the marks and names of this form.
+    Csv(SourcePlace, CsvSpec),
     /// One JSON object a line.
     Jsonl(SourcePlace),
     /// The combined log of a web server.
@@ -69,7 +71,7 @@ impl RecordFormat {
     /// The word of `source.type` in a job file.
     pub fn word(&self) -> &'static str {
         match self {
-            RecordFormat::Csv(_) => "csv",
+            RecordFormat::Csv(..) => "csv",
             RecordFormat::Jsonl(_) => "jsonl",
             RecordFormat::Combined(_) => "combined",
             RecordFormat::Parquet(_) => "parquet",
@@ -81,7 +83,7 @@ impl RecordFormat {
     /// The place that records are read from; `None` for synthetic records.
     pub fn place(&self) -> Option<&SourcePlace> {
         match self {
-            RecordFormat::Csv(place)
+            RecordFormat::Csv(place, _)
             | RecordFormat::Jsonl(place)
             | RecordFormat::Combined(place)
             | RecordFormat::Parquet(place)
@@ -176,28 +178,44 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
     // The fields depend on the type, so it is read first.
     let kind = node.descendant(&["type"]);
     let kind = if kind.is_table() { None } else { Some(kind.one_of(&TYPES.map(|word| (word, word)))?) };
-    let fields = match kind {
-        Some("synthetic") => node.fields(
-            &["type", "people", "rows", "keys"],
-            &["skew", "seed", "time", "zone", "order", "late", "ahead", "bad", "id"],
-        ),
-        Some("jsonl") => node.fields(
-            &["type", "path"],
-            &["time", "zone", "order", "late", "ahead", "bad", "id", "fields", "http"],
-        ),
-        Some(_) => node.fields(&["type", "path"], &COMMON),
+    let (required, own): (&[&str], &[&str]) = match kind {
+        Some("synthetic") => (&["type", "people", "rows", "keys"], &["skew", "seed"]),
+        Some("jsonl") => (&["type", "path"], &["fields", "http"]),
+        Some("csv") => (&["type", "path"], &csv::FIELDS),
+        Some(_) => (&["type", "path"], &[]),
         // The type itself is missing or misspelt: the fields of any type are accepted.
-        None => node.fields(
+        None => (
             &["type"],
             &[
-                "path", "people", "rows", "keys", "skew", "seed", "time", "zone", "order", "late", "ahead",
-                "bad", "id", "fields", "http",
+                "path",
+                "delimiter",
+                "quote",
+                "comment",
+                "header",
+                "people",
+                "rows",
+                "keys",
+                "skew",
+                "seed",
+                "fields",
+                "http",
             ],
         ),
-    }?;
+    };
+    // Those of a csv source are refused below where the type is another one.
+    let is_other = kind.is_some_and(|kind| kind != "csv");
+    let of_csv = csv::FIELDS.into_iter().filter(|name| is_other && node.has(name));
+    let optional: Vec<&str> = COMMON.into_iter().chain(own.iter().copied()).chain(of_csv).collect();
+    let fields = node.fields(required, &optional)?;
+    if let Some(kind) = kind.filter(|_| is_other) {
+        csv::refuse(&fields, kind);
+    }
     let records = match kind {
         Some("synthetic") => synthetic(&fields).map(RecordFormat::Synthetic),
-        Some("csv") => place(&fields, beside).map(RecordFormat::Csv),
+        Some("csv") => {
+            let (place, form) = (place(&fields, beside), csv::read(&fields));
+            place.zip(form).map(|(place, form)| RecordFormat::Csv(place, form))
+        }
         Some("jsonl") => place(&fields, beside).map(RecordFormat::Jsonl),
         Some("combined") => place(&fields, beside).map(RecordFormat::Combined),
         Some("parquet") => columnar(&fields, beside, "Parquet").map(RecordFormat::Parquet),
@@ -395,9 +413,15 @@ pub(super) fn check_field(source: &SourceSpec, node: &ConfigNode<'_>) {
     let known: Vec<&str> = match (&source.records, &source.fields) {
         (RecordFormat::Combined(_), _) => COMBINED_FIELDS.to_vec(),
         (RecordFormat::Synthetic(_), _) => SYNTHETIC_FIELDS.to_vec(),
-        (RecordFormat::Jsonl(_), Some(declared)) => declared.iter().map(String::as_str).collect(),
+        (RecordFormat::Jsonl(_), Some(declared))
+        | (RecordFormat::Csv(_, CsvSpec { header: Some(declared), .. }), _) => {
+            declared.iter().map(String::as_str).collect()
+        }
         (
-            RecordFormat::Csv(_) | RecordFormat::Jsonl(_) | RecordFormat::Parquet(_) | RecordFormat::Arrow(_),
+            RecordFormat::Csv(..)
+            | RecordFormat::Jsonl(_)
+            | RecordFormat::Parquet(_)
+            | RecordFormat::Arrow(_),
             _,
         ) => return,
     };

@@ -51,6 +51,10 @@ pub(in crate::job) fn parse(text: &str) -> Result<Job, Mistakes> {
     Job::parse("jobs/a.toml", text)
 }
 
+fn csv(place: SourcePlace) -> RecordFormat {
+    RecordFormat::Csv(place, CsvSpec::default())
+}
+
 fn good(table: &str, line: &str) -> Job {
     parse(&changed(table, line)).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
@@ -79,7 +83,7 @@ fn every_field_is_read_as_what_it_says() {
     let job = parse(GOOD).unwrap();
     assert_eq!((job.from, job.until), (Some(1_051_747_200_000_000), Some(1_204_329_600_000_000)));
     assert_eq!((job.slack.as_microseconds(), job.clock_hold.as_microseconds()), (1_000_000, 60_000_000));
-    assert_eq!(job.source.records, RecordFormat::Csv(SourcePlace::Files(PathBuf::from("jobs/reviews.csv"))));
+    assert_eq!(job.source.records, csv(SourcePlace::Files(PathBuf::from("jobs/reviews.csv"))));
     let format = TimeFormat::Pattern("%Y-%m-%d".into());
     assert_eq!(job.source.time, Some(TimeField { field: "date".into(), format }));
     assert_eq!((job.source.order, job.source.late, job.source.bad_lines), (RecordOrder::Any, None, 0));
@@ -104,9 +108,9 @@ fn every_field_is_read_as_what_it_says() {
 #[test]
 fn sources_of_lines_and_synthetic_ones_are_of_four_types() {
     let stdin = good("[source]", "path = \"-\"").source;
-    assert_eq!(stdin.records, RecordFormat::Csv(SourcePlace::Stdin));
+    assert_eq!(stdin.records, csv(SourcePlace::Stdin));
     let absolute = good("[source]", "path = \"/var/log/*.csv\"").source;
-    assert_eq!(absolute.records, RecordFormat::Csv(SourcePlace::Files("/var/log/*.csv".into())));
+    assert_eq!(absolute.records, csv(SourcePlace::Files("/var/log/*.csv".into())));
     let jsonl = good("[source]", "type = \"jsonl\"").source;
     assert_eq!(jsonl.records, RecordFormat::Jsonl(SourcePlace::Files("jobs/reviews.csv".into())));
 

@@ -12,7 +12,8 @@ use super::ReleasePlan;
 use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::config::{
-    AHEAD, BoundSpec, Job, KeysSpec, PriceSpec, ReleaseSpec, RunningSpec, SourceSpec, TimeField, cost_fields,
+    AHEAD, BoundSpec, CsvSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec, SourceSpec,
+    TimeField, cost_fields,
 };
 use crate::job::statistics::CellKey;
 use crate::ledger::{Charge, Ledger, VersionTerms};
@@ -93,7 +94,15 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
     // The declaration of fields changes no record.
     let SourceSpec { records, time, zone, order: _, late: _, ahead, bad_lines: _, id, fields: _, http: _ } =
         source;
-    let terms = terms.binding("source.type", format!("\"{}\"", records.word()));
+    let mut terms = terms.binding("source.type", format!("\"{}\"", records.word()));
+    if let RecordFormat::Csv(_, form) = records {
+        // They are bound where they are stated otherwise, so that versions from before them hold.
+        for ((field, value), (_, usual)) in form.fields().into_iter().zip(CsvSpec::default().fields()) {
+            if let Some(value) = value.filter(|value| Some(value) != usual.as_ref()) {
+                terms = terms.binding(&format!("source.{field}"), value);
+            }
+        }
+    }
     let terms = match time {
         Some(TimeField { field, format }) => terms
             .binding("source.time.field", format!("{field:?}"))

@@ -98,7 +98,7 @@ impl Job {
         let place =
             if path == Path::new("-") { SourcePlace::Stdin } else { SourcePlace::Files(path.to_owned()) };
         self.source.records = match &self.source.records {
-            RecordFormat::Csv(_) => RecordFormat::Csv(place),
+            RecordFormat::Csv(_, form) => RecordFormat::Csv(place, form.clone()),
             RecordFormat::Jsonl(_) => RecordFormat::Jsonl(place),
             RecordFormat::Combined(_) => RecordFormat::Combined(place),
             columnar if columnar.is_columnar() && place == SourcePlace::Stdin => {

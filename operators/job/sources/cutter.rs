@@ -26,6 +26,9 @@ impl Sizes {
         Sizes { chunk: 256 << 10, line: 1 << 20, block: 64 << 10, patience: Duration::from_secs(60) };
 }
 
+/// The byte order mark with which some programs begin a text.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Some whole lines of one chunk.
 #[derive(Default)]
 pub(super) struct Piece {
@@ -41,8 +44,8 @@ pub(super) struct Piece {
 /// Cuts the text of one file.
 pub(super) struct Cutter {
     sizes: Sizes,
-    /// True where pieces are to be searched for quotation marks.
-    quoting: bool,
+    /// The quotation mark that pieces are searched for, if there is one.
+    quote: Option<u8>,
     /// The bytes read, from the beginning of a line on; or, in a line that is too long, from anywhere in it.
     held: Vec<u8>,
     /// The position in the text at which the held bytes begin.
@@ -60,8 +63,8 @@ struct Scan {
 }
 
 impl Cutter {
-    pub(super) fn new(sizes: Sizes, quoting: bool) -> Cutter {
-        Cutter { sizes, quoting, held: Vec::new(), offset: 0, in_long_line: false, scan: Scan::default() }
+    pub(super) fn new(sizes: Sizes, quote: Option<u8>) -> Cutter {
+        Cutter { sizes, quote, held: Vec::new(), offset: 0, in_long_line: false, scan: Scan::default() }
     }
 
     /// Appends the bytes that `read` puts into the given buffer; returns their number. The null bytes before a line are
@@ -77,9 +80,9 @@ impl Cutter {
         read
     }
 
-    /// Returns the first line of the text without its end, once all of it is held; at the end of the text,
+    /// Removes the next line of the text, once all of it is held, and returns it without its end; at the end of the text,
     /// the remaining bytes. An `Err` where it is too long.
-    pub(super) fn first_line(&mut self, ended: bool) -> Result<Option<Vec<u8>>, TooLong> {
+    pub(super) fn next_line(&mut self, ended: bool) -> Result<Option<Vec<u8>>, TooLong> {
         let end = match self.find(0) {
             Some(end) => end,
             None if self.held.len() > self.sizes.line => return Err(TooLong),
@@ -93,16 +96,15 @@ impl Cutter {
 
     /// Skips the byte order mark with which some programs begin a text.
     pub(super) fn skip_mark(&mut self, ended: bool) -> bool {
-        const MARK: &[u8] = b"\xef\xbb\xbf";
-        if self.held.starts_with(MARK) {
-            self.drop_front(MARK.len());
+        if self.held.starts_with(BYTE_ORDER_MARK) {
+            self.drop_front(BYTE_ORDER_MARK.len());
         }
-        ended || self.held.len() >= MARK.len() || !MARK.starts_with(&self.held)
+        ended || self.held.len() >= BYTE_ORDER_MARK.len() || !BYTE_ORDER_MARK.starts_with(&self.held)
     }
 
     /// Creates the cutter of a text from a position in it, at which a line begins.
-    pub(super) fn resumed(sizes: Sizes, quoting: bool, offset: u64) -> Cutter {
-        Cutter { offset, ..Cutter::new(sizes, quoting) }
+    pub(super) fn resumed(sizes: Sizes, quote: Option<u8>, offset: u64) -> Cutter {
+        Cutter { offset, ..Cutter::new(sizes, quote) }
     }
 
     /// Returns the number of bytes that were read and not cut; `None` in the middle of a line that is too long.
@@ -175,7 +177,7 @@ impl Cutter {
         rest.extend_from_slice(self.held.get(end..).unwrap_or_default());
         let mut lines = std::mem::replace(&mut self.held, rest);
         lines.truncate(end);
-        let quotes = self.quoting && memchr(b'"', &lines).is_some();
+        let quotes = self.quote.is_some_and(|quote| memchr(quote, &lines).is_some());
         self.offset += end as u64;
         self.scan = Scan::default();
         Piece { lines, chunk, quotes, too_long }

@@ -14,7 +14,7 @@ use super::dealer::{Brake, Dealer, DealerMessage, Progress, SourceFault, WAITING
 use super::follow::{FollowedPath, follow_files, follow_input, follow_pipe, follow_spool};
 use super::identity::PersonIdentity;
 use super::line_reader::LineCheck;
-use super::lines::{Combined, CsvColumns, LineFormat, WantedNames};
+use super::lines::{Combined, CsvFormat, LineFormat, WantedNames};
 use super::listing::{is_in_rotation, is_stream, once_each, packed_twice, some_files};
 use super::maker::Made;
 use super::maker::Maker;
@@ -174,7 +174,7 @@ pub(super) fn open_in(
             longest: sizes.line,
         })
     };
-    let (place, format) = match &source.records {
+    let (place, format, columns) = match &source.records {
         RecordFormat::Synthetic(synthetic) => {
             if let Some(field) = plan.fields.iter().find(|field| !SYNTHETIC_FIELDS.contains(&field.as_str()))
             {
@@ -187,11 +187,14 @@ pub(super) fn open_in(
             let progress = Progress::of(Some(synthetic.rows / crew.processes.max(1) as u64));
             return finish(RecordSource::Made { made: Arc::new(made), pace }, progress);
         }
-        RecordFormat::Csv(place) => (place, LineFormat::Csv(Arc::new(CsvColumns::none()))),
-        RecordFormat::Jsonl(place) => (place, LineFormat::Jsonl(WantedNames::new(&plan.fields))),
-        RecordFormat::Combined(place) => (place, LineFormat::Combined(Combined::new(&plan.fields))),
+        RecordFormat::Csv(place, form) => {
+            let columns = CsvFormat::new(form, &plan.fields)?;
+            (place, LineFormat::Csv(columns.columns()), Some(Arc::new(columns)))
+        }
+        RecordFormat::Jsonl(place) => (place, LineFormat::Jsonl(WantedNames::new(&plan.fields)), None),
+        RecordFormat::Combined(place) => (place, LineFormat::Combined(Combined::new(&plan.fields)), None),
         #[cfg(feature = "arrow")]
-        RecordFormat::Parquet(place) | RecordFormat::Arrow(place) => (place, LineFormat::Rows),
+        RecordFormat::Parquet(place) | RecordFormat::Arrow(place) => (place, LineFormat::Rows, None),
         #[cfg(not(feature = "arrow"))]
         RecordFormat::Parquet(_) | RecordFormat::Arrow(_) => {
             let why = "this build reads no columnar files; build it with `--features arrow`";
@@ -243,10 +246,7 @@ pub(super) fn open_in(
         _ => None,
     };
     let progress = Progress::of(total);
-    let texture = TextFormat {
-        sizes,
-        columns: matches!(source.records, RecordFormat::Csv(_)).then(|| plan.fields.clone()),
-    };
+    let texture = TextFormat { sizes, columns };
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..crew.threads).map(|_| bounded(WAITING)).unzip();
     // As many as can be on the way at once, so that none is lost.
     let (spare, back) = bounded(crew.threads * (WAITING + 2));

@@ -87,7 +87,7 @@ impl LineCheck {
             let mut reader = LineReader { format, maker, cells, longest: *longest };
             let (end, line, quotes) = reader.next(rest, true);
             (at, number) = (at + end, number + 1);
-            if line.is_empty() {
+            if reader.format.passes(line) {
                 continue;
             }
             lines += 1;

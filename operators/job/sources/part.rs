@@ -370,7 +370,7 @@ impl ChunkReader<'_> {
                     {
                         *number += memchr_iter(b'\n', rest.get(..end).unwrap_or_default()).count() as u64;
                     }
-                    if line.is_empty() {
+                    if self.reader.format.passes(line) {
                         continue;
                     }
                     (line, self.reader.split(rest, line.len(), quotes))

@@ -12,15 +12,26 @@ use super::bytes::{self, Packing};
 use super::cutter::{Cutter, Sizes};
 use super::dealer::Progress;
 use super::dealer::{Dealer, DealerGone, DealerMessage};
-use super::lines::CsvColumns;
+use super::lines::{CsvColumns, CsvFormat};
 use crate::dataflow::SourceError;
 
-/// The sizes by which a text is cut, and its wanted columns.
+/// The sizes by which a text is cut, and the format of its columns.
 #[derive(Clone)]
 pub(super) struct TextFormat {
     pub(super) sizes: Sizes,
-    /// The wanted fields, where a text begins with the names of its columns.
-    pub(super) columns: Option<Vec<String>>,
+    /// The marks and the wanted fields, where lines are of separated fields.
+    pub(super) columns: Option<Arc<CsvFormat>>,
+}
+
+impl TextFormat {
+    fn quote(&self) -> Option<u8> {
+        self.columns.as_ref().and_then(|columns| columns.marks().quote())
+    }
+
+    /// The first character of comments, if lines may be some.
+    pub(super) fn comment(&self) -> Option<u8> {
+        self.columns.as_ref().and_then(|columns| columns.marks().comment())
+    }
 }
 
 /// The reason why the reading ended before the text did.
@@ -185,12 +196,12 @@ fn read_text(
             .cutter
             .fill(|room| read_some(&mut source, room))
             .map_err(|error| unreadable(place, &error))?;
-        let begun = text.columns.is_some();
+        let passed = text.passed;
         if !text.begin(place, read == 0)? {
             continue;
         }
-        if !begun && text.columns.is_some() {
-            dealer.begin(place, 1);
+        if text.passed > passed {
+            dealer.begin(place, text.passed);
         }
         while let Some(piece) = text.cutter.cut(|| dealer.room()) {
             dealer.deal(piece, turn, text.columns.as_ref())?;
@@ -244,29 +255,40 @@ pub(super) fn is_out_of_files(error: &io::Error) -> bool {
 pub(super) struct ReaderText {
     pub(super) cutter: Cutter,
     pub(super) columns: Option<Arc<CsvColumns>>,
-    /// The fields to find in its first line; `None` once they are found, and where there are none.
-    header: Option<Vec<String>>,
+    /// The fields to find in the line that names the columns; `None` once they are found, and where no line does.
+    header: Option<Arc<CsvFormat>>,
+    /// The number of lines up to the one that names the columns.
+    passed: u64,
     marked: bool,
 }
 
 impl ReaderText {
     pub(super) fn new(texture: &TextFormat) -> ReaderText {
+        let columns = texture.columns.as_ref().and_then(|columns| columns.named().cloned());
         ReaderText {
-            cutter: Cutter::new(texture.sizes, texture.columns.is_some()),
-            columns: None,
-            header: texture.columns.clone(),
+            cutter: Cutter::new(texture.sizes, texture.quote()),
+            header: texture.columns.clone().filter(|_| columns.is_none()),
+            columns,
+            passed: 0,
             marked: false,
         }
     }
 
-    /// Creates a text that goes on from a position behind the names of its columns; at the start of a file
-    /// these are still to be read.
+    /// Creates a text that goes on from a position in it; columns that are not known are still to be named there.
     pub(super) fn resumed(format: &TextFormat, columns: Option<Arc<CsvColumns>>, offset: u64) -> ReaderText {
+        let new = ReaderText::new(format);
         if offset == 0 {
-            return ReaderText::new(format);
+            return new;
         }
-        let cutter = Cutter::resumed(format.sizes, format.columns.is_some(), offset);
-        ReaderText { cutter, columns, header: None, marked: true }
+        let cutter = Cutter::resumed(format.sizes, format.quote(), offset);
+        let columns = columns.or(new.columns);
+        let header = new.header.filter(|_| columns.is_none());
+        ReaderText { cutter, columns, header, passed: 0, marked: true }
+    }
+
+    /// Returns true if a line is to name the columns, and none has yet.
+    pub(super) fn is_unnamed(&self) -> bool {
+        self.header.is_some()
     }
 
     /// Reads the part before the lines; false while it is incomplete.
@@ -277,21 +299,27 @@ impl ReaderText {
                 return Ok(false);
             }
         }
-        let Some(fields) = &self.header else { return Ok(true) };
-        let line = match self.cutter.first_line(ended) {
-            Ok(Some(line)) if line.is_empty() && ended && self.cutter.is_empty() => {
-                return Err(SourceError::refused(place)
-                    .because("no line of column names; write one, or leave the file away"));
+        let Some(format) = &self.header else { return Ok(true) };
+        loop {
+            if ended && self.cutter.is_empty() {
+                return Err(SourceError::refused(place).because(
+                    "no line of column names; write one, name them in source.header, or leave the file away",
+                ));
             }
-            Ok(Some(line)) => line,
-            Ok(None) => return Ok(false),
-            Err(_) => {
-                return Err(SourceError::refused(place)
-                    .because("a first line of more than 1 MB; name the columns there"));
+            let line = match self.cutter.next_line(ended) {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(false),
+                Err(_) => {
+                    return Err(SourceError::refused(place)
+                        .because("a first line of more than 1 MB; name the columns there"));
+                }
+            };
+            self.passed += 1;
+            if !format.passes(&line) {
+                self.columns = Some(Arc::new(format.find(&line, place)?));
+                self.header = None;
+                return Ok(true);
             }
-        };
-        self.columns = Some(Arc::new(CsvColumns::find(&line, fields, place)?));
-        self.header = None;
-        Ok(true)
+        }
     }
 }

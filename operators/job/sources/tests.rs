@@ -6,6 +6,7 @@ mod copied;
 mod following;
 mod log;
 mod many;
+mod marked;
 mod mirrored;
 mod oracle;
 mod processes;

@@ -75,6 +75,17 @@ fn every_field_is_written() {
         &[("[\"b\", \"a\\tb\"]", "{ file = \"keys.txt\" }")][..],
         &[("\"reject\"", "\"shared\""), ("\"unix-ms\"", "\"%Y-%m-%d %H:%M:%S\"")],
         &[("type = \"jsonl\"", "type = \"csv\""), ("in/*.jsonl", "-"), ("\"unix-ms\"", "\"unix\"")],
+        &[("type = \"jsonl\"", "type = \"csv\"\ndelimiter = \"\\t\"\nquote = \"\"\ncomment = '\"'")],
+        &[
+            (
+                "type = \"jsonl\"",
+                "type = \"csv\"\ndelimiter = \"\\u0001\"\nquote = \"\\\\\"\nheader = ['a \"b', 'who']",
+            ),
+            ("a \\\"quoted\\\\ field", "who"),
+            ("é\\u0007\\u007f", "who"),
+            ("by = \"page\"", "by = \"who\""),
+            ("of = \"price\"", "of = 'a \"b'"),
+        ],
         &[("\"lifetime\"", "\"any 30 days\""), (", windows = 5", "")],
         &[("\"lifetime\"", "\"each 90 minutes\""), (", windows = 5", "")],
         &[

@@ -219,19 +219,21 @@ impl FollowedPath<'_> {
         self.known.values().chain(self.done.iter().map(|done| &done.file)).any(|file| file.id == id)
     }
 
-    /// Returns true if the content of a file is empty, or a header alone.
+    /// Returns true if the content of a file is empty, or comments and a header alone.
     pub(super) fn has_no_record(&self, content: &Content) -> bool {
-        content.length() == 0 || self.format.columns.is_some() && content.is_one_line()
+        let is_without = |text| self.format.columns.as_ref().is_some_and(|columns| !columns.has_record(text));
+        content.length() == 0 || content.whole().is_some_and(is_without)
     }
 
     /// Returns true if a log begins with all of a file, and thereby with a record.
     pub(super) fn is_beginning_of(&self, log: &Path, path: &Path) -> io::Result<bool> {
-        Ok(!self.has_no_record(&Content::beginning(path)?) && Content::begins(path, log)?)
+        let beginning = Content::beginning(path, self.format.comment())?;
+        Ok(!self.has_no_record(&beginning) && Content::begins(path, log)?)
     }
 
     /// Compares a file with those that were read, and with the one that has the name of the log.
     pub(super) fn likeness(&self, log: &Path, path: &Path) -> io::Result<Likeness> {
-        let beginning = Content::beginning(path)?;
+        let beginning = Content::beginning(path, self.format.comment())?;
         if self.has_no_record(&beginning) {
             return Ok(if Packing::of(path) == Packing::Plain { Likeness::Empty } else { Likeness::Copy });
         }

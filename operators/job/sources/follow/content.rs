@@ -8,19 +8,20 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use super::position::{FileNode, FilePosition, ReachedMark};
 use crate::canonical::Digest;
 use crate::job::sources::bytes::{self, Packing};
+use crate::job::sources::cutter::BYTE_ORDER_MARK;
 use crate::job::sources::dealer::Progress;
 use crate::job::sources::reader::read_some;
 
-/// The number of bytes behind the first line that are compared. All logs of a table begin with the same line, its header,
-/// which tells none of them from another.
+/// The number of bytes behind the first line that are compared. All logs of a table begin with the same line, its header, and
+/// with the same comments before it, which tell none of them from another.
 const HEAD: usize = 1_024;
 
-/// The longest first line that is not counted among them.
+/// The longest first line, with the comments before it, that is not counted among them.
 const FIRST_LINE: usize = 64 << 10;
 
 /// The number of bytes before the position that are compared.
@@ -41,6 +42,8 @@ pub(super) struct Content {
     head: Vec<u8>,
     tail: Vec<u8>,
     read: u64,
+    /// The first character of comments, if lines may be some: those before the first line count as a part of it.
+    comment: Option<u8>,
 }
 
 /// The comparison of a file with content that was read.
@@ -57,9 +60,14 @@ impl Content {
     /// The largest numbers of first and last bytes that are compared.
     pub(super) const LIMITS: (usize, usize) = (FIRST_LINE + HEAD, TAIL);
 
+    /// Creates the content of a text of which nothing was read, with this first character of comments.
+    pub(super) fn new(comment: Option<u8>) -> Content {
+        Content { comment, ..Content::default() }
+    }
+
     /// Reads the content of a file of any packing, as far as it decides whether it [is strong](Content::is_strong).
-    pub(super) fn beginning(path: &Path) -> io::Result<Content> {
-        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());
+    pub(super) fn beginning(path: &Path, comment: Option<u8>) -> io::Result<Content> {
+        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::new(comment));
         while !content.is_strong() && content.length() < (FIRST_LINE + HEAD + TAIL) as u64 {
             match prefix(&mut text, BEGINNING)? {
                 part if part.is_empty() => break,
@@ -70,19 +78,19 @@ impl Content {
     }
 
     /// Reads the first bytes of a file, and of a plain one the last ones before this length.
-    pub(super) fn up_to(length: u64, path: &Path) -> io::Result<Content> {
-        let mut content = Content::beginning(path)?;
+    pub(super) fn up_to(length: u64, path: &Path, comment: Option<u8>) -> io::Result<Content> {
+        let mut content = Content::beginning(path, comment)?;
         if Packing::of(path) == Packing::Plain && content.length() < length {
             let start = length.saturating_sub(TAIL as u64);
             let tail = prefix(&mut Positioned::at(&File::open(path)?, start), TAIL)?;
-            content = Content::known(content.head, tail, length);
+            content = Content { tail, read: length, ..content };
         }
         Ok(content)
     }
 
     /// Reads the content of a whole file, of any packing.
-    pub(super) fn of_whole(path: &Path) -> io::Result<Content> {
-        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());
+    pub(super) fn of_whole(path: &Path, comment: Option<u8>) -> io::Result<Content> {
+        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::new(comment));
         content.add_until(u64::MAX, &mut text)?;
         Ok(content)
     }
@@ -109,10 +117,9 @@ impl Content {
         if head < self.read { head + TAIL as u64 } else { u64::MAX }
     }
 
-    /// Returns true if it ends with its first line.
-    pub(super) fn is_one_line(&self) -> bool {
-        let end = self.head.iter().position(|byte| *byte == b'\n').map_or(self.head.len(), |end| end + 1);
-        end as u64 == self.read
+    /// The whole of it, where its first bytes are all that was read.
+    pub(super) fn whole(&self) -> Option<&[u8]> {
+        (self.head.len() as u64 == self.read).then_some(&self.head)
     }
 
     /// Returns true if it has that length.
@@ -122,7 +129,32 @@ impl Content {
 
     /// Creates the content of a file whose first bytes, and last bytes before the position, are known.
     pub(super) fn known(head: Vec<u8>, tail: Vec<u8>, read: u64) -> Content {
-        Content { head, tail, read }
+        Content { head, tail, read, comment: None }
+    }
+
+    /// The first character of comments, if lines may be some.
+    pub(super) fn comment(&self) -> Option<u8> {
+        self.comment
+    }
+
+    /// Returns content that is known, with the first character of comments that this one has.
+    pub(super) fn going_on(&self, known: Content) -> Content {
+        Content { comment: self.comment, ..known }
+    }
+
+    /// The end of the first line, and of the comments before it, if it is among the first bytes.
+    fn first_line(&self) -> Option<usize> {
+        let mut from = if self.head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        loop {
+            let rest = self.head.get(from..FIRST_LINE.min(self.head.len()))?;
+            let end = from + memchr(b'\n', rest)? + 1;
+            let is_comment =
+                rest.first() == self.comment.as_ref() || rest.starts_with(b"\n") || rest.starts_with(b"\r\n");
+            if self.comment.is_none() || !is_comment {
+                return Some(end);
+            }
+            from = end;
+        }
     }
 
     /// Returns the first bytes and the last ones before an earlier position, `ahead` bytes before this one.
@@ -219,8 +251,7 @@ impl Content {
         if self.head.len() as u64 == self.read {
             let missing = (FIRST_LINE + HEAD).saturating_sub(self.head.len()).min(bytes.len());
             self.head.extend_from_slice(bytes.get(..missing).unwrap_or_default());
-            let first = self.head.iter().take(FIRST_LINE).position(|byte| *byte == b'\n');
-            self.head.truncate(first.map_or(FIRST_LINE, |end| end + 1) + HEAD);
+            self.head.truncate(self.first_line().unwrap_or(FIRST_LINE) + HEAD);
         }
         let kept = TAIL.saturating_sub(bytes.len()).min(self.tail.len());
         self.tail.drain(..self.tail.len() - kept);
@@ -429,7 +460,7 @@ mod tests {
             content.add(&text("one line 123\n"));
             assert_eq!(content.head.len(), header.len() + HEAD, "{length}");
             assert!(matches!(content.compare(&place.path("a.log")).unwrap(), Comparison::Other), "{length}");
-            assert!(content.is_strong() && !content.is_one_line());
+            assert!(content.is_strong() && content.whole().is_none());
             let mut short = Content::default();
             short.add(&text("")[..header.len() + HEAD + TAIL - 1]);
             assert!(!short.is_strong(), "{length}");
@@ -437,8 +468,30 @@ mod tests {
             assert!(short.is_strong(), "{length}");
             let mut only = Content::default();
             only.add(header.as_bytes());
-            assert!(only.is_one_line() && !only.is_strong(), "{length}");
+            assert!(only.whole() == Some(header.as_bytes()) && !only.is_strong(), "{length}");
         }
+    }
+
+    // Refutes comments before the header that tell a file from another one as they do not, and lines that are taken for some.
+    #[test]
+    fn comments_before_the_first_line_belong_to_it() {
+        let comments = format!("\u{feff}{}", "# a line on what this log has\n\n#\r\n\r\n".repeat(50));
+        let text = format!("{comments}user\n{}", "ada\n".repeat(1_000));
+        let head = |comment: Option<u8>, piece: usize| {
+            let mut content = Content::new(comment);
+            text.as_bytes().chunks(piece).for_each(|bytes| content.add(bytes));
+            assert_eq!((content.length(), content.is_strong()), (text.len() as u64, true));
+            content.head.len()
+        };
+        for piece in [1, 97, text.len()] {
+            assert_eq!(head(Some(b'#'), piece), comments.len() + "user\n".len() + HEAD, "{piece}");
+            let first = comments.find('\n').unwrap() + 1;
+            assert_eq!([head(None, piece), head(Some(b';'), piece)], [first + HEAD; 2], "{piece}");
+        }
+        // Comments without an end are as long as a first line may be.
+        let mut content = Content::new(Some(b'#'));
+        content.add(&b"# a comment\n".repeat(10_000));
+        assert_eq!((content.head.len(), content.whole()), (FIRST_LINE + HEAD, None));
     }
 
     // Refutes a packed file that is taken for another one while it is being written.

@@ -132,7 +132,7 @@ mod tests {
         let place = Place::new("earlier-first");
         place.write("a.log", text("one", 0..3));
         let facts = fs::metadata(place.path("a.log")).unwrap();
-        let file = Content::up_to(facts.len(), &place.path("a.log")).unwrap();
+        let file = Content::up_to(facts.len(), &place.path("a.log"), None).unwrap();
         let start = file.position(0, place.path("a.log"), FileNode::of(&facts));
         let (name, start) = listed_entry(FileNode::of(&facts), Some(&start));
         assert!(!is_first(&[gap, Positions::from([(name, start.unwrap())])]));

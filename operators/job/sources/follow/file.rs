@@ -170,7 +170,7 @@ impl FollowedFile {
             rewritten: None,
             is_doubted: false,
             is_removed: false,
-            content: Content::default(),
+            content: Content::new(format.comment()),
             trail: Trail::default(),
             has_lines: false,
             first_read: None,
@@ -228,7 +228,7 @@ impl FollowedFile {
     ) {
         // All processes go on at the same place.
         self.hash = self.hash.take().map(|_| Hash::resumed(content.length()));
-        (self.content, self.has_lines, self.text) = (content, has_lines, text);
+        (self.content, self.has_lines, self.text) = (self.content.going_on(content), has_lines, text);
         self.trail = Trail::resumed();
         if is_packed {
             (self.packed, self.packed_at) = (Some((facts.len(), Instant::now())), position::changed(facts));
@@ -302,7 +302,7 @@ impl FollowedFile {
             Some((file, _)) if self.content.is_of(&file)? => {
                 Content::is_prefix(other, &mut Positioned::at(&file, 0)).map(Some)
             }
-            _ => self.trail.leads_to(other),
+            _ => self.trail.leads_to(other, self.content.comment()),
         }
     }
 

@@ -60,7 +60,8 @@ impl FollowedPath<'_> {
 
     /// The position at the start of a file, with its first and last bytes; `None` if it has no record, or cannot be read now.
     fn start(&self, path: &Path, facts: &Metadata) -> Option<FilePosition> {
-        let (id, content) = (FileId::of(facts), Content::up_to(facts.len(), path).ok()?);
+        let (id, comment) = (FileId::of(facts), self.format.comment());
+        let content = Content::up_to(facts.len(), path, comment).ok()?;
         let is_it = id.is_at(path);
         let is_empty = self.has_no_record(&content);
         let position = content.position(0, path.to_owned(), id.node());

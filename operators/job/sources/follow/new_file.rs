@@ -126,7 +126,7 @@ impl FollowedPath<'_> {
         let done = self.done.iter().map(|done| (&done.name, &done.file, true));
         // Read once: of a thousand rotated files, most begin otherwise. One in the making has no beginning yet.
         let is_whole = Packing::of(path) == Packing::Plain || is_settled;
-        let beginning = is_whole.then(|| Content::beginning(path).ok()).flatten();
+        let beginning = is_whole.then(|| Content::beginning(path, self.format.comment()).ok()).flatten();
         let (mut doubt, mut is_like_gone) = (None, false);
         for (name, file, is_done) in known.chain(done) {
             let has_its_name = file.path == *path;
@@ -241,7 +241,7 @@ impl FollowedPath<'_> {
                 Comparison::Shorter => {
                     Packing::of(path) != Packing::Plain
                         && !self.has(FileId::of(&fs::metadata(path)?))
-                        && Content::beginning(path)?.is_strong()
+                        && Content::beginning(path, self.format.comment())?.is_strong()
                         && file.begins_with(path)? == Some(true)
                 }
                 Comparison::Other => false,

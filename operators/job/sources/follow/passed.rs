@@ -74,8 +74,8 @@ impl Trail {
     /// Returns true if a file, of any packing, has the text before the last of the places that lie within it; `None` if none
     /// [is strong](Content::is_strong) behind the first one of a file, which may be the end of what all files of a log begin
     /// with.
-    pub(super) fn leads_to(&self, path: &Path) -> io::Result<Option<bool>> {
-        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::default());
+    pub(super) fn leads_to(&self, path: &Path, comment: Option<u8>) -> io::Result<Option<bool>> {
+        let (mut text, mut content) = (bytes::of_file(path, &Progress::of(None))?, Content::new(comment));
         let (mut is_like, mut equal) = (true, u32::from(self.is_resumed));
         for place in &self.places {
             if !content.add_until(place.offset, &mut text)? {
@@ -93,7 +93,7 @@ impl Trail {
 impl FollowedPath<'_> {
     /// Remembers a file that is passed over, as it is now.
     pub(super) fn pass_over(&mut self, found: &FoundFile) -> io::Result<()> {
-        let content = Content::of_whole(&found.path)?;
+        let content = Content::of_whole(&found.path, self.format.comment())?;
         self.passed.retain(|copy| copy.id != found.id);
         self.passed.push_back(PassedCopy {
             path: found.path.clone(),
@@ -142,7 +142,7 @@ impl FollowedPath<'_> {
             for path in paths {
                 // One that cannot be read is in the making, or has another name.
                 if let Ok(Some(copy)) = found(&position, &path, &Progress::of(None))
-                    && let Ok(content) = Content::of_whole(&path)
+                    && let Ok(content) = Content::of_whole(&path, self.format.comment())
                     && content.length() == position.offset
                 {
                     self.copies.insert(copy.file.id, copy.facts.len());
@@ -192,7 +192,7 @@ mod tests {
         let place = Place::new("trail");
         let within = |trail: &Trail, text: &[u8]| {
             place.write("a.log.1", text);
-            trail.leads_to(&place.path("a.log.1")).unwrap()
+            trail.leads_to(&place.path("a.log.1"), None).unwrap()
         };
         let leads_to = |text: &[u8]| within(&trail, text);
         for pair in places.windows(2).skip(2) {

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -26,7 +26,7 @@ use crate::job::siblings::siblings_of;
 use crate::job::sources::bytes::{self, Packing};
 use crate::job::sources::dealer::{Dealer, Progress};
 use crate::job::sources::milestones::joined;
-use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, unreadable};
+use crate::job::sources::reader::{ReadStop, ReaderText, TextFormat, read_some, unreadable};
 
 /// A file of a log to which the reading had come. Rotation may go on: its path is asked for again each time.
 pub(super) struct Reference {
@@ -425,18 +425,21 @@ impl FollowedPath<'_> {
     }
 }
 
-/// The text of a file from an offset on, with the columns that its first line names.
+/// The text of a file from an offset on, with the columns that a line before it names. Where only comments lie before it, a
+/// line behind it is still to name them.
 fn resumed_text(path: &Path, format: &TextFormat, offset: u64) -> Result<ReaderText, SourceError> {
-    if format.columns.is_none() || offset == 0 {
+    let mut first = ReaderText::new(format);
+    if !first.is_unnamed() || offset == 0 {
         return Ok(ReaderText::resumed(format, None, offset));
     }
     let place = path.display().to_string();
-    let mut first = ReaderText::new(format);
-    let mut file = bytes::of_file(path, &Progress::of(None)).map_err(|error| unreadable(&place, &error))?;
+    let file = bytes::of_file(path, &Progress::of(None)).map_err(|error| unreadable(&place, &error))?;
+    let mut file = file.take(offset);
     loop {
-        let read = first.cutter.fill(|room| crate::job::sources::reader::read_some(&mut file, room));
+        let read = first.cutter.fill(|room| read_some(&mut file, room));
         let read = read.map_err(|error| unreadable(&place, &error))?;
-        if first.begin(&place, read == 0)? || read == 0 {
+        let ended = read == 0 && !first.cutter.is_empty();
+        if first.begin(&place, ended)? || read == 0 {
             return Ok(ReaderText::resumed(format, first.columns, offset));
         }
     }

@@ -1,66 +1,145 @@
 //! Lines of separated fields, as RFC 4180 and common programs define them: a field that begins with a
-//! quotation mark ends at the next one that is not doubled, in its own line.
+//! quotation mark ends at the next one that is not doubled, in its own line. The marks are those of the job.
+
+use std::sync::Arc;
 
 use memchr::memchr;
 
 use super::Bad;
 use crate::dataflow::SourceError;
+use crate::job::config::{CsvMarks, CsvSpec};
+use crate::job::sources::cutter::{BYTE_ORDER_MARK, without_end};
 use crate::job::sources::wanted::LineCells;
 use crate::words::listed;
 
-/// The wanted columns of a file, ascending, each with its cell.
-#[derive(Debug, PartialEq, Eq)]
-pub(in crate::job::sources) struct CsvColumns(Vec<(usize, usize)>);
+/// The wanted fields of separated text, and the marks by which it is read.
+#[derive(Clone, Debug)]
+pub(in crate::job::sources) struct CsvFormat {
+    marks: CsvMarks,
+    fields: Vec<String>,
+    /// The columns, where the job file names them and no line does.
+    named: Option<Arc<CsvColumns>>,
+}
 
-impl CsvColumns {
-    /// The columns of a file whose first line has not been read.
-    pub(in crate::job::sources) fn none() -> CsvColumns {
-        CsvColumns(Vec::new())
+impl CsvFormat {
+    /// Creates the format of a source that has the wanted fields.
+    pub(in crate::job::sources) fn new(form: &CsvSpec, fields: &[String]) -> Result<CsvFormat, SourceError> {
+        let CsvSpec { marks, header } = form;
+        let named = header.as_ref().map(|names| {
+            let names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+            CsvColumns::find(names, *marks, fields, "source.header").map(Arc::new)
+        });
+        Ok(CsvFormat { marks: *marks, fields: fields.to_vec(), named: named.transpose()? })
+    }
+
+    pub(in crate::job::sources) fn marks(&self) -> CsvMarks {
+        self.marks
+    }
+
+    /// The columns that the job file names; `None` where the first line of each file does.
+    pub(in crate::job::sources) fn named(&self) -> Option<&Arc<CsvColumns>> {
+        self.named.as_ref()
+    }
+
+    /// The columns before a line has named them: none where one is to.
+    pub(in crate::job::sources) fn columns(&self) -> Arc<CsvColumns> {
+        let none = || Arc::new(CsvColumns { wanted: Vec::new(), marks: self.marks });
+        self.named.clone().unwrap_or_else(none)
     }
 
     /// Finds the wanted fields in the line that names a file's columns.
-    pub(in crate::job::sources) fn find(
-        header: &[u8],
+    pub(in crate::job::sources) fn find(&self, line: &[u8], place: &str) -> Result<CsvColumns, SourceError> {
+        CsvColumns::find(names(line, self.marks), self.marks, &self.fields, place)
+    }
+
+    /// Returns true if a text, from its start, has a line that may be a record.
+    pub(in crate::job::sources) fn has_record(&self, text: &[u8]) -> bool {
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+        let lines = text.split_inclusive(|byte| *byte == b'\n').map(without_end);
+        let first = usize::from(self.named.is_none());
+        lines.filter(|line| !self.passes(line)).nth(first).is_some()
+    }
+
+    /// Returns true for a line that is neither a record nor names columns.
+    pub(in crate::job::sources) fn passes(&self, line: &[u8]) -> bool {
+        line.is_empty() || is_comment(line, self.marks)
+    }
+}
+
+/// Returns true for a line that begins with the mark of comments.
+#[inline]
+pub(in crate::job::sources) fn is_comment(line: &[u8], marks: CsvMarks) -> bool {
+    marks.comment().is_some_and(|comment| line.first() == Some(&comment))
+}
+
+/// The wanted columns of a file, and the marks between them.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::job::sources) struct CsvColumns {
+    /// The columns, ascending, each with its cell.
+    wanted: Vec<(usize, usize)>,
+    marks: CsvMarks,
+}
+
+impl CsvColumns {
+    fn find(
+        names: Vec<Vec<u8>>,
+        marks: CsvMarks,
         fields: &[String],
         place: &str,
     ) -> Result<CsvColumns, SourceError> {
-        let names = names(header);
         let refused = |why: String| Err(SourceError::refused(place).because(why));
-        let (mut columns, mut missing) = (Vec::new(), Vec::new());
+        let (mut wanted, mut missing) = (Vec::new(), Vec::new());
         for (cell, field) in fields.iter().enumerate() {
             let mut places = names.iter().enumerate().filter(|(_, name)| name.as_slice() == field.as_bytes());
             match (places.next(), places.next()) {
-                (Some((column, _)), None) => columns.push((column, cell)),
+                (Some((column, _)), None) => wanted.push((column, cell)),
                 (Some(_), Some(_)) => {
                     return refused(format!("two columns named {field}; name each column once"));
                 }
-                // The message does not list the columns: a file without names begins with a record.
                 (None, _) => missing.push(field.as_str()),
             }
         }
         if !missing.is_empty() {
+            // A file without names begins with the record of a person: the line is shown only where it has at least
+            // two of the names, and more of them than it lacks.
+            let others = match wanted.len() >= 2 && wanted.len() > missing.len() {
+                true => format!(" among {}", shown(&names)),
+                false => String::new(),
+            };
             return refused(format!(
-                "no column named {}; name columns of its first line in the job file",
+                "no column named {}{others}; name columns of its first line in the job file",
                 listed(&missing)
             ));
         }
-        columns.sort_unstable();
-        Ok(CsvColumns(columns))
+        wanted.sort_unstable();
+        Ok(CsvColumns { wanted, marks })
+    }
+
+    /// The mark of quotation, if there is one.
+    #[inline]
+    pub(super) fn quote(&self) -> Option<u8> {
+        self.marks.quote()
+    }
+
+    /// Returns true for a line that is a comment.
+    #[inline]
+    pub(super) fn is_comment(&self, line: &[u8]) -> bool {
+        is_comment(line, self.marks)
     }
 
     /// Reads the cells of a line without quotation marks: the first `length` bytes.
     #[inline]
     pub(super) fn plain(&self, lines: &[u8], length: usize, cells: &mut LineCells) -> Result<(), Bad> {
-        let mut commas = Commas::new(lines, length);
+        let mut delimiters = Delimiters::new(self.marks.delimiter(), lines, length);
         let (mut column, mut from) = (0, 0);
-        let mut end = commas.next();
-        for (wanted, cell) in &self.0 {
+        let mut end = delimiters.next();
+        for (wanted, cell) in &self.wanted {
             while column < *wanted {
                 if end >= length {
                     return Err(Bad);
                 }
                 from = end + 1;
-                end = commas.next();
+                end = delimiters.next();
                 column += 1;
             }
             cells.put(*cell, from, end);
@@ -70,9 +149,9 @@ impl CsvColumns {
 
     /// Reads the cells of any line.
     pub(super) fn quoted(&self, line: &[u8], cells: &mut LineCells) -> Result<(), Bad> {
-        let mut fields = CsvFields { line, at: Some(0) };
+        let mut fields = CsvFields { line, at: Some(0), marks: self.marks };
         let mut column = 0;
-        for (wanted, cell) in &self.0 {
+        for (wanted, cell) in &self.wanted {
             while column < *wanted {
                 fields.next()?;
                 column += 1;
@@ -83,7 +162,9 @@ impl CsvColumns {
                 CsvField::Plain { from, to } => cells.put(*cell, from, to),
                 CsvField::Mixed { from, to } => {
                     let bytes = line.get(from..to).ok_or(Bad)?;
-                    cells.write(*cell, |beside| unquote(bytes, beside));
+                    // Such a field begins with the mark.
+                    let quote = self.marks.quote().ok_or(Bad)?;
+                    cells.write(*cell, |beside| unquote(bytes, quote, beside));
                 }
             }
         }
@@ -100,6 +181,7 @@ struct CsvFields<'l> {
     line: &'l [u8],
     /// The beginning of the next field, if there is one.
     at: Option<usize>,
+    marks: CsvMarks,
 }
 
 enum CsvField {
@@ -114,23 +196,24 @@ impl CsvFields<'_> {
         let from = self.at.ok_or(Bad)?;
         let rest = self.line.get(from..).ok_or(Bad)?;
         let after = |at: usize| (from + at < self.line.len()).then_some(from + at + 1);
-        if rest.first() != Some(&b'"') {
-            let length = memchr(b',', rest).unwrap_or(rest.len());
+        let delimiter = self.marks.delimiter();
+        let Some(quote) = self.marks.quote().filter(|quote| rest.first() == Some(quote)) else {
+            let length = memchr(delimiter, rest).unwrap_or(rest.len());
             self.at = after(length);
             return Ok(CsvField::Plain { from, to: from + length });
-        }
+        };
         let mut at = 1;
         let mut doubled = false;
         loop {
-            at += memchr(b'"', rest.get(at..).ok_or(Bad)?).ok_or(Bad)? + 1;
-            if rest.get(at) != Some(&b'"') {
+            at += memchr(quote, rest.get(at..).ok_or(Bad)?).ok_or(Bad)? + 1;
+            if rest.get(at) != Some(&quote) {
                 break;
             }
             doubled = true;
             at += 1;
         }
         // Bytes after the closing mark belong to the field too.
-        let length = at + memchr(b',', rest.get(at..).ok_or(Bad)?).unwrap_or(rest.len() - at);
+        let length = at + memchr(delimiter, rest.get(at..).ok_or(Bad)?).unwrap_or(rest.len() - at);
         self.at = after(length);
         Ok(if doubled || length > at {
             CsvField::Mixed { from, to: from + length }
@@ -141,11 +224,11 @@ impl CsvFields<'_> {
 }
 
 /// Writes the text of a field that begins with a quotation mark.
-fn unquote(field: &[u8], beside: &mut Vec<u8>) {
+fn unquote(field: &[u8], quote: u8, beside: &mut Vec<u8>) {
     let mut quoted = false;
     let mut closed = false;
     let mut rest = field;
-    while let Some(at) = memchr(b'"', rest) {
+    while let Some(at) = memchr(quote, rest) {
         let (before, after) = rest.split_at(at);
         beside.extend_from_slice(before);
         match (quoted, closed && before.is_empty()) {
@@ -153,13 +236,13 @@ fn unquote(field: &[u8], beside: &mut Vec<u8>) {
             (true, _) => (quoted, closed) = (false, true),
             // The second of two, which belongs to the text.
             (false, true) => {
-                beside.push(b'"');
+                beside.push(quote);
                 (quoted, closed) = (true, false);
             }
             // The first byte of the field; any other mark is a byte like others.
             (false, false) if rest.len() == field.len() => quoted = true,
             (false, false) => {
-                beside.push(b'"');
+                beside.push(quote);
                 closed = false;
             }
         }
@@ -169,36 +252,61 @@ fn unquote(field: &[u8], beside: &mut Vec<u8>) {
 }
 
 /// The names in a line of column names; a name whose mark is never closed is left out.
-fn names(header: &[u8]) -> Vec<Vec<u8>> {
-    let mut fields = CsvFields { line: header, at: Some(0) };
+fn names(header: &[u8], marks: CsvMarks) -> Vec<Vec<u8>> {
+    let mut fields = CsvFields { line: header, at: Some(0), marks };
     let mut names = Vec::new();
     while let Ok(field) = fields.next() {
         let mut name = Vec::new();
-        match field {
-            CsvField::Plain { from, to } => name.extend_from_slice(header.get(from..to).unwrap_or_default()),
-            CsvField::Mixed { from, to } => unquote(header.get(from..to).unwrap_or_default(), &mut name),
+        match (field, marks.quote()) {
+            (CsvField::Mixed { from, to }, Some(quote)) => {
+                unquote(header.get(from..to).unwrap_or_default(), quote, &mut name);
+            }
+            (CsvField::Plain { from, to } | CsvField::Mixed { from, to }, _) => {
+                name.extend_from_slice(header.get(from..to).unwrap_or_default());
+            }
         }
         names.push(name);
     }
     names
 }
 
+/// The most names that a message lists, and the most characters of each.
+const SHOWN: (usize, usize) = (30, 60);
+
+/// Formats names as `a, b and c`: shortened if they are long or many, and without characters that a terminal acts on.
+fn shown(names: &[Vec<u8>]) -> String {
+    let (most, longest) = SHOWN;
+    let word = |name: &Vec<u8>| {
+        let name = String::from_utf8_lossy(name);
+        let cut: String = name.chars().take(longest).collect();
+        let more = if cut.len() < name.len() { ".." } else { "" };
+        format!("{}{more}", cut.escape_debug())
+    };
+    let mut words: Vec<String> = names.iter().take(most).map(word).collect();
+    if names.len() > most {
+        words.push(format!("{} more", names.len() - most));
+    }
+    let last = words.pop().unwrap_or_default();
+    if words.is_empty() { last } else { format!("{} and {last}", words.join(", ")) }
+}
+
 // The ends of the fields of a plain line.
 
-/// The positions of a line's commas, and then of its end. They are searched for in 32 bytes at once: the
+/// The positions of a line's delimiters, and then of its end. They are searched for in 32 bytes at once: the
 /// lengths of fields are what no processor foresees.
-pub(super) struct Commas<'l> {
+pub(super) struct Delimiters<'l> {
+    delimiter: u8,
     lines: &'l [u8],
     length: usize,
     base: usize,
     mask: u32,
 }
 
-impl<'l> Commas<'l> {
+impl<'l> Delimiters<'l> {
     /// Searches the first `length` bytes of some lines.
     #[inline]
-    pub(super) fn new(lines: &'l [u8], length: usize) -> Commas<'l> {
-        Commas { lines, length, base: 0, mask: mask(lines) }
+    pub(super) fn new(delimiter: u8, lines: &'l [u8], length: usize) -> Delimiters<'l> {
+        Delimiters { delimiter, lines, length, base: 0, mask: mask(delimiter, lines) }
     }
 
     #[inline]
@@ -208,7 +316,7 @@ impl<'l> Commas<'l> {
             if self.base >= self.length {
                 return self.length;
             }
-            self.mask = mask(self.lines.get(self.base..).unwrap_or_default());
+            self.mask = mask(self.delimiter, self.lines.get(self.base..).unwrap_or_default());
         }
         let at = self.base + self.mask.trailing_zeros() as usize;
         self.mask &= self.mask - 1;
@@ -216,116 +324,68 @@ impl<'l> Commas<'l> {
     }
 }
 
-/// A bit for each of the first 32 bytes, set where it is a comma.
+/// A bit for each of the first 32 bytes, set where it is the delimiter.
 #[inline]
-fn mask(bytes: &[u8]) -> u32 {
-    const COMMAS: u64 = u64::from_ne_bytes([b','; 8]);
+fn mask(delimiter: u8, bytes: &[u8]) -> u32 {
     const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
     let Some(block) = bytes.first_chunk::<32>() else {
-        return bytes.iter().enumerate().fold(0, |mask, (at, byte)| mask | u32::from(*byte == b',') << at);
+        return bytes
+            .iter()
+            .enumerate()
+            .fold(0, |mask, (at, byte)| mask | u32::from(*byte == delimiter) << at);
     };
+    let delimiters = u64::from_ne_bytes([delimiter; 8]);
     let mut mask = 0;
     for (at, eight) in block.as_chunks::<8>().0.iter().enumerate() {
-        let other = u64::from_le_bytes(*eight) ^ COMMAS;
+        let other = u64::from_le_bytes(*eight) ^ delimiters;
         // The high bit of each byte that is zero; then these bits side by side.
-        let commas = !(((other & LOW) + LOW) | other | LOW);
-        let bits = (commas >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        let found = !(((other & LOW) + LOW) | other | LOW);
+        let bits = (found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         mask |= (bits as u32) << (8 * at);
     }
     mask
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use proptest::prelude::*;
+#[path = "csv/tests.rs"]
+mod tests;
 
-    use super::*;
-
-    type Row = Vec<Vec<u8>>;
-
-    /// Returns what the crate `csv` reads of one line, and what is read here.
-    fn both(line: &[u8]) -> (Row, Result<Row, ()>) {
-        let mut reader = ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line);
-        let record = reader.byte_records().next().map(|record| record.unwrap());
-        let theirs: Row = record.map_or(vec![vec![]], |record| record.iter().map(<[u8]>::to_vec).collect());
-        let columns = CsvColumns((0..theirs.len()).map(|column| (column, column)).collect());
-        let mut cells = LineCells::new(theirs.len());
-        let read = columns.quoted(line, &mut cells).map_err(|_| ());
-        let ours = read.map(|()| (0..theirs.len()).map(|cell| cells.get(line, cell).to_vec()).collect());
-        (theirs, ours)
-    }
-
-    proptest! {
-        // Covers every way of writing marks, well-formed or not.
-        #[test]
-        fn any_line_is_read_as_the_crate_csv_reads_it(line in "[a\",]{0,12}") {
-            let (theirs, ours) = both(line.as_bytes());
-            // It takes what is torn within quotation marks for whole; that line is bad here. A line feed
-            // behind it tells.
-            let (longer, _) = both(format!("{line}\n,").as_bytes());
-            let whole = line.is_empty() || longer == theirs;
-            prop_assert_eq!(ours, if whole { Ok(theirs) } else { Err(()) }, "{}", line);
-        }
-
-        #[test]
-        fn a_line_without_marks_is_read_alike_by_both_readers(
-            line in "[ab,]{0,90}",
-            after in "[a,\\n]{0,40}",
-            wanted in proptest::collection::btree_set(0usize..30, 1..4),
-        ) {
-            let columns = CsvColumns(wanted.iter().enumerate().map(|(cell, column)| (*column, cell)).collect());
-            let (mut plain, mut quoted) = (LineCells::new(4), LineCells::new(4));
-            // What follows the line is no part of it.
-            let lines = format!("{line}\n{after}");
-            let ended = columns.plain(lines.as_bytes(), line.len(), &mut plain).is_ok();
-            prop_assert_eq!(ended, columns.quoted(line.as_bytes(), &mut quoted).is_ok());
-            let split: Vec<&str> = line.split(',').collect();
-            prop_assert_eq!(ended, wanted.iter().all(|column| *column < split.len()));
-            for (cell, column) in wanted.iter().enumerate().filter(|_| ended) {
-                prop_assert_eq!(plain.get(line.as_bytes(), cell), split[*column].as_bytes());
-                prop_assert_eq!(quoted.get(line.as_bytes(), cell), split[*column].as_bytes());
-            }
-        }
-    }
-
-    #[test]
-    fn columns_are_found_by_their_names() {
-        let find = |header: &str, fields: &[&str]| {
-            let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
-            CsvColumns::find(header.as_bytes(), &fields, "a.csv")
-        };
-        assert_eq!(find("a,\"b\",\"c\"\"d\"", &["c\"d", "a"]).unwrap().0, [(0, 1), (2, 0)]);
-        assert_eq!(find("a,b", &[]).unwrap().0, []);
-        let gone = find("a,secret", &["b"]).unwrap_err().to_string();
-        assert_eq!(
-            gone,
-            "a.csv: the input was refused: no column named b; name columns of its first line in the job file"
-        );
-        assert!(find("a,secret", &["b", "a", "c"]).unwrap_err().to_string().contains("named b or c;"));
-        assert!(find("a,a", &["a"]).unwrap_err().to_string().contains("two columns named a"));
-        assert!(find("A, a", &["a"]).is_err(), "names are what they are");
-    }
-}
-
+/// What tests of other files share.
 #[cfg(test)]
-mod commas_tests {
+pub(in crate::job::sources) mod kit {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::job::config::tests::{changed, parse};
+    use crate::job::config::{RecordFormat, text};
 
-    proptest! {
-        #[test]
-        fn commas_are_where_they_are(
-            lines in proptest::collection::vec(prop_oneof![Just(b','), any::<u8>()], 0..100),
-            length in 0usize..100,
-        ) {
-            let length = length.min(lines.len());
-            let mut commas = Commas::new(&lines, length);
-            for (at, _) in lines.iter().take(length).enumerate().filter(|(_, byte)| **byte == b',') {
-                prop_assert_eq!(commas.next(), at);
-            }
-            prop_assert_eq!((commas.next(), commas.next()), (length, length));
-        }
+    /// A few marks, of each kind with and without.
+    pub(in crate::job::sources) fn marks() -> impl Strategy<Value = CsvMarks> {
+        let of = |(delimiter, quote, comment): (&str, &str, &str)| {
+            let comment =
+                if comment.is_empty() { String::new() } else { format!("\ncomment = {}", text(comment)) };
+            let fields = format!("delimiter = {}\nquote = {}{comment}", text(delimiter), text(quote));
+            let job = parse(&changed("[source]", &format!("type = \"csv\"\n{fields}"))).unwrap();
+            let RecordFormat::Csv(_, CsvSpec { marks, .. }) = job.source.records else { panic!("{fields}") };
+            marks
+        };
+        let all = [
+            (",", "\"", ""),
+            (",", "\"", "#"),
+            ("\t", "'", "#"),
+            (";", "", "#"),
+            ("|", "\"", "'"),
+            ("\t", "", ""),
+            ("\"", "'", ";"),
+        ];
+        proptest::sample::select(all.map(of).to_vec())
+    }
+
+    /// The reader of the crate `csv` with these marks.
+    pub(in crate::job::sources) fn reader(marks: CsvMarks) -> ::csv::ReaderBuilder {
+        let mut reader = ::csv::ReaderBuilder::new();
+        reader.flexible(true).delimiter(marks.delimiter()).comment(marks.comment());
+        reader.quoting(marks.quote().is_some()).quote(marks.quote().unwrap_or(0));
+        reader
     }
 }

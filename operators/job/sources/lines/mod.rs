@@ -10,7 +10,9 @@ use memchr::memchr;
 
 use super::wanted::LineCells;
 pub(super) use combined::Combined;
-pub(super) use csv::CsvColumns;
+#[cfg(test)]
+pub(super) use csv::kit;
+pub(super) use csv::{CsvColumns, CsvFormat};
 pub(super) use json::WantedNames;
 
 /// The format of the lines.
@@ -36,14 +38,28 @@ impl LineFormat {
     #[inline]
     pub(super) fn end(&self, lines: &[u8], quotes: bool) -> (usize, bool) {
         let end = memchr(b'\n', lines).map_or(lines.len(), |at| at + 1);
-        (end, quotes && lines.get(..end).is_some_and(|line| memchr(b'"', line).is_some()))
+        (end, quotes && lines.get(..end).is_some_and(|line| self.has_quote(line)))
+    }
+
+    #[inline]
+    fn has_quote(&self, line: &[u8]) -> bool {
+        match self {
+            LineFormat::Csv(columns) => columns.quote().is_some_and(|quote| memchr(quote, line).is_some()),
+            _ => false,
+        }
+    }
+
+    /// Returns true for a line that is no record: it is empty, or a comment.
+    #[inline]
+    pub(super) fn passes(&self, line: &[u8]) -> bool {
+        line.is_empty() || matches!(self, LineFormat::Csv(columns) if columns.is_comment(line))
     }
 
     /// The name of the format that a bad line does not have, for messages.
     pub(super) fn bad(&self) -> &'static str {
         match self {
             LineFormat::Csv(_) => {
-                "fewer columns than its first line names, a quotation mark that its own line does not close, or more than 1 MB"
+                "fewer columns than are named, a quotation mark that its own line does not close, or more than 1 MB"
             }
             LineFormat::Jsonl(_) => {
                 "no JSON object, a field twice, a list or an object where a plain value is read, or more than 1 MB"

@@ -21,13 +21,20 @@ pub(super) enum Beginning {
     Nothing,
     /// The header of a table of many columns, which is longer than what is compared.
     Header,
+    /// Comments that are longer than what is compared, and a header.
+    Comments,
     /// This number of equal records.
     Records(usize),
 }
 
 impl Beginning {
-    pub(super) const ALL: [Beginning; 4] =
-        [Beginning::Nothing, Beginning::Header, Beginning::Records(1), Beginning::Records(100)];
+    pub(super) const ALL: [Beginning; 5] = [
+        Beginning::Nothing,
+        Beginning::Header,
+        Beginning::Comments,
+        Beginning::Records(1),
+        Beginning::Records(100),
+    ];
 }
 
 /// The number of columns of a table beside the user's.
@@ -63,6 +70,7 @@ impl Log {
                     let columns = (0..COLUMNS).map(|column| format!(",a_column_of_the_log_{column}"));
                     format!("user{}\n", columns.collect::<String>())
                 }
+                Beginning::Comments => format!("{}user\n", "# a line on what this log has\n".repeat(60)),
                 Beginning::Records(number) => format!("{{\"user\":\"{BEGINNING}\"}}\n").repeat(number),
             };
             file.write_all(text.as_bytes()).unwrap();
@@ -73,6 +81,7 @@ impl Log {
     fn line(&self, number: u64) -> String {
         match self.begins {
             Beginning::Header => format!("somebody {number}{}\n", ",".repeat(COLUMNS)),
+            Beginning::Comments => format!("'somebody {number}'\n"),
             _ => line(number),
         }
     }
@@ -143,8 +152,12 @@ impl Log {
 
     pub(super) fn source(&self, path: &str) -> (SourceSpec, Protected) {
         let path = self.place.path(path);
-        let kind = if self.begins == Beginning::Header { "csv" } else { "jsonl" };
-        stated(&format!("type = \"{kind}\"\npath = {:?}", path.to_str().unwrap()), USER)
+        let kind = match self.begins {
+            Beginning::Header => "\"csv\"",
+            Beginning::Comments => "\"csv\"\ndelimiter = \"\\t\"\nquote = \"'\"\ncomment = \"#\"",
+            _ => "\"jsonl\"",
+        };
+        stated(&format!("type = {kind}\npath = {:?}", path.to_str().unwrap()), USER)
     }
 
     /// Follows it by a pattern or a name, on two workers.

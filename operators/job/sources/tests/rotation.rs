@@ -289,12 +289,14 @@ fn a_file_that_was_rotated_before_the_start_is_read_once_when_it_is_packed() {
 }
 
 // Refutes a rotated file that is taken for a copy of the log since both begin with the same kilobytes: the header of a
-// table, whichever has more lines.
+// table, or comments before it, whichever has more lines.
 #[test]
 fn rotated_files_with_one_long_header_are_no_copies() {
-    for (path, packed) in [("a.log*", false), ("", false), ("a.log*", true), ("", true)] {
+    let paths = [("a.log*", false), ("", false), ("a.log*", true), ("", true)];
+    let begins = [Beginning::Header, Beginning::Comments];
+    for (begins, (path, packed)) in begins.into_iter().flat_map(|begins| paths.map(|path| (begins, path))) {
         for (older, newer) in [(5, 100), (99, 100), (100, 100), (150, 100), (1, 0), (0, 1)] {
-            let mut log = Log::beginning("long-header", Beginning::Header);
+            let mut log = Log::beginning("long-header", begins);
             log.write(older);
             log.rename();
             log.reopen();
@@ -304,7 +306,7 @@ fn rotated_files_with_one_long_header_are_no_copies() {
             }
             let mut followed = log.follow(path);
             followed.settle().unwrap();
-            assert_eq!(log.check(&[followed]), Ok(()), "{path:?}, {older} and {newer}");
+            assert_eq!(log.check(&[followed]), Ok(()), "{begins:?}, {path:?}, {older} and {newer}");
         }
     }
 }
