@@ -33,14 +33,58 @@ pub(crate) fn time(format: &str, microseconds: i64, zone: &str) -> String {
     }
 }
 
+/// The form of a log of separated fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Separated {
+    /// Commas and double quotes, with a header.
+    Usual,
+    /// Tabs, single quotes and comments, with a header.
+    Marks,
+    /// Semicolons and no quotes, without a header.
+    Names,
+}
+
+impl Separated {
+    fn header(self) -> &'static str {
+        match self {
+            Separated::Usual => "id,user,key,value,time\n",
+            Separated::Marks => "# written by a program\n\n# of this name\nid\tuser\tkey\tvalue\ttime\n",
+            Separated::Names => "",
+        }
+    }
+
+    fn line(self, id: &str, user: &str, key: &str, value: i64, time: &str) -> String {
+        match self {
+            Separated::Usual => format!("{id},{user},{key},{value},{time}\n"),
+            Separated::Marks => {
+                format!("{id}\t{user}\t'{key}'\t{value}\t{time}\n#{id}\tx\t{key}\t9\t{time}\n")
+            }
+            Separated::Names => format!("{id};{user};{key};{value};{time}\n"),
+        }
+    }
+
+    /// A line that no format of logs accepts, in this form.
+    pub(crate) fn unreadable(self) -> String {
+        match self {
+            Separated::Usual => "\"\u{1}{[unreadable\n".to_owned(),
+            Separated::Marks => "'\u{1}{[unreadable\n".to_owned(),
+            // Without quotes any line is whole, but for one of more than 1 MiB.
+            Separated::Names => "unreadable".repeat(110_000) + "\n",
+        }
+    }
+}
+
 /// A log of these events as `source.type` names it; its fields are id, user, key, value and time, or, in a
 /// combined log, agent, user, path, bytes and time.
-pub(crate) fn write(kind: &str, events: &[Event], format: &str, zone: &str) -> String {
-    let mut log = if kind == "csv" { "id,user,key,value,time\n".to_owned() } else { String::new() };
+pub(crate) fn write(kind: &str, events: &[Event], format: &str, zone: &str, separated: Separated) -> String {
+    let mut log = if kind == "csv" { separated.header().to_owned() } else { String::new() };
     for Event { id, user, key, value, time: at } in events {
         let at = time(format, *at, zone);
         let _ = match kind {
-            "csv" => writeln!(log, "{id},{},{key},{value},{at}", user.as_deref().unwrap_or_default()),
+            "csv" => {
+                log += &separated.line(id, user.as_deref().unwrap_or_default(), key, *value, &at);
+                Ok(())
+            }
             "jsonl" => {
                 let at = if format.starts_with("unix") { at } else { format!("\"{at}\"") };
                 let user = user.as_ref().map(|user| format!("\"user\":\"{user}\",")).unwrap_or_default();
@@ -54,9 +98,6 @@ pub(crate) fn write(kind: &str, events: &[Event], format: &str, zone: &str) -> S
     }
     log
 }
-
-/// A line that no format of logs accepts.
-pub(crate) const UNREADABLE: &str = "\"\u{1}{[unreadable\n";
 
 /// The bytes in a compression, by its extension; any other leaves them as they are.
 pub(crate) fn pack(extension: &str, bytes: &[u8]) -> Vec<u8> {

@@ -19,6 +19,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("bad", &["no", "some"]),
     ("id", &["no", "field"]),
     ("fields", &["no", "declared"]),
+    // The form of a CSV source: its marks with comments, or the names of its columns in the job file.
+    ("separated", &["no", "marks", "names"]),
     ("unit", &["drop", "reject", "shared", "record"]),
     ("promise", &["lifetime", "any", "each"]),
     ("budget", &["epsilon delta", "epsilon delta omega", "epsilon", "rho", "rho omega"]),
@@ -86,6 +88,10 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("place", &["spool"]), ("order", &["sorted"])], Check("source.http")),
     Rule(&[("mode", &["run"]), ("place", &["spool"]), ("processes", &["2"])], Senseless),
     Rule(&[("source", &["csv", "combined", "synthetic"]), ("fields", &["declared"])], Check("source.fields")),
+    Rule(
+        &[("source", &["jsonl", "combined", "synthetic"]), ("separated", &["marks", "names"])],
+        Check("source.delimiter"),
+    ),
     // Without a log, a synthetic source spans a day, which is 86,400 windows of a second.
     Rule(&[("source", &["synthetic"]), ("horizon", &["no"]), ("every", &["second"])], Senseless),
     Rule(

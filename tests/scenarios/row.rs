@@ -9,7 +9,7 @@ use jiff::{Span, Timestamp, Zoned};
 use crate::covering::Values;
 use crate::kit::job::{JobText, inline, quoted};
 use crate::kit::lines::Window;
-use crate::kit::log::{self, Event, PATTERN, UNREADABLE, pack};
+use crate::kit::log::{self, Event, PATTERN, Separated, pack};
 use crate::kit::{Directory, Random};
 use crate::model::FACTORS;
 
@@ -52,6 +52,15 @@ impl Row {
             "no" => &[],
             "one" => &[BESIDE],
             _ => &[BESIDE, QUANTILE],
+        }
+    }
+
+    /// The form of a log of separated fields.
+    fn separated(&self) -> Separated {
+        match self.value("separated") {
+            "marks" => Separated::Marks,
+            "names" => Separated::Names,
+            _ => Separated::Usual,
         }
     }
 
@@ -108,9 +117,10 @@ impl Scenario {
         }
         let format = self.format();
         let log = |events: &[Event]| {
-            let mut log = log::write(self.row.value("source"), events, format, self.row.zone());
+            let separated = self.row.separated();
+            let mut log = log::write(self.row.value("source"), events, format, self.row.zone(), separated);
             if self.row.is("bad", &["some"]) {
-                log += UNREADABLE;
+                log += &separated.unreadable();
             }
             log
         };
@@ -503,6 +513,16 @@ fn source(job: &mut JobText, row: &Row) {
         if !row.is(option, &["no"]) {
             job.text(if option == "order" { "source.order" } else { "source.late" }, row.value(option));
         }
+    }
+    match row.value("separated") {
+        "marks" => {
+            job.text("source.delimiter", "\\t").text("source.quote", "'").text("source.comment", "#");
+        }
+        "names" => {
+            job.text("source.delimiter", ";").text("source.quote", "");
+            job.set("source.header", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");
+        }
+        _ => {}
     }
     if row.is("fields", &["declared"]) {
         job.set("source.fields", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");
