@@ -32,6 +32,7 @@ mod rivals;
 mod rotation;
 mod same;
 mod scene;
+mod separated;
 mod service;
 mod signals;
 mod spool;
