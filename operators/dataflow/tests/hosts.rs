@@ -13,12 +13,15 @@ use super::*;
 /// A program: what a worker does with its part of the pipeline.
 type Body = dyn Fn(&mut Engine, Attached, &Ears) -> Result<(), RunError> + Send + Sync;
 
+/// How each worker ended.
+type Ends = Vec<Result<(), FailureKind>>;
+
 /// Runs a program on these workers; returns the outcome, how each worker ended, and the released lines.
 fn program(
     workers: usize,
     stop: &Stop,
     body: impl Fn(&mut Engine, Attached, &Ears) -> Result<(), RunError> + Send + Sync + 'static,
-) -> (Result<Finished, RunError>, Vec<Result<(), FailureKind>>, Vec<String>) {
+) -> (Result<Finished, RunError>, Ends, Vec<String>) {
     let (attachment, ears) = (Attachment::stopped_by(stop), Ears::default());
     let ends = run_program(vec![attachment.clone(); workers], &ears, body);
     (attachment.finished(), ends, ears.lines())
@@ -29,7 +32,7 @@ fn run_program(
     attachments: Vec<Attachment>,
     ears: &Ears,
     body: impl Fn(&mut Engine, Attached, &Ears) -> Result<(), RunError> + Send + Sync + 'static,
-) -> Vec<Result<(), FailureKind>> {
+) -> Ends {
     let listening = ears.clone();
     let body: Box<Body> = Box::new(body);
     let ended = timely::execute(timely::Config::process(attachments.len()), move |worker| {

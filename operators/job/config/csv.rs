@@ -124,7 +124,7 @@ fn different(fields: &TableNode<'_>, marks: CsvMarks) -> Option<()> {
     let CsvMarks { delimiter, quote, comment } = marks;
     let all = [("delimiter", Some(delimiter)), ("quote", quote), ("comment", comment)];
     for (index, (name, mark)) in all.iter().enumerate() {
-        for (other, _) in all[..index].iter().filter(|(_, other)| mark.is_some() && other == mark) {
+        if let Some((other, _)) = all[..index].iter().find(|(_, other)| mark.is_some() && other == mark) {
             let (at, first) = if fields.node(name).is_some() { (name, other) } else { (other, name) };
             return fields
                 .node(at)?
