@@ -73,6 +73,7 @@
 //! * **Output of a demonstration.** The true values. A demonstration is for data that may be shown; every
 //!   line is marked as one.
 
+mod condition;
 pub mod config;
 mod dictionary;
 mod paths;

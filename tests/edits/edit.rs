@@ -124,6 +124,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("source.quote", "the double quote, stated", "'\"'").on(SEPARATED),
     edit("source.comment", "stated", "\"#\"").on(SEPARATED),
     edit("source.header", "stated", NAMES).on(SEPARATED),
+    edit("source.where", "stated", "'value >= 0'").on(SEPARATED),
     edit("source.people", "another", "60"),
     edit("source.rows", "another", "600"),
     edit("source.keys", "another", "4"),

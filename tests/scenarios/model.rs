@@ -21,6 +21,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("fields", &["no", "declared"]),
     // The form of a CSV source: its marks with comments, or the names of its columns in the job file.
     ("separated", &["no", "marks", "names"]),
+    // Records that a condition leaves out lie between the others, and count nowhere.
+    ("where", &["no", "key"]),
     ("unit", &["drop", "reject", "shared", "record"]),
     ("promise", &["lifetime", "any", "each"]),
     ("budget", &["epsilon delta", "epsilon delta omega", "epsilon", "rho", "rho omega"]),

@@ -94,6 +94,9 @@ impl Row {
     }
 }
 
+/// The key of the records that the condition of a source leaves out.
+const LEFT_OUT: &str = "left-out";
+
 impl Scenario {
     /// Makes the scenario of a row; a live run with windows of a second has them around `now`.
     pub(crate) fn new(row: Row, now: i64) -> Scenario {
@@ -118,7 +121,12 @@ impl Scenario {
         let format = self.format();
         let log = |events: &[Event]| {
             let separated = self.row.separated();
-            let mut log = log::write(self.row.value("source"), events, format, self.row.zone(), separated);
+            let left_out = |event: &Event| Event { key: LEFT_OUT.to_owned(), value: 999, ..event.clone() };
+            let events: Vec<Event> = match self.row.value("where") {
+                "key" => events.iter().flat_map(|event| [left_out(event), event.clone()]).collect(),
+                _ => events.to_vec(),
+            };
+            let mut log = log::write(self.row.value("source"), &events, format, self.row.zone(), separated);
             if self.row.is("bad", &["some"]) {
                 log += &separated.unreadable();
             }
@@ -523,6 +531,10 @@ fn source(job: &mut JobText, row: &Row) {
             job.set("source.header", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");
         }
         _ => {}
+    }
+    if row.is("where", &["key"]) {
+        let key = if row.is("source", &["combined"]) { "path" } else { "key" };
+        job.set("source.where", format!("'{key} != \"{LEFT_OUT}\" or {key} contains \"no key has it\"'"));
     }
     if row.is("fields", &["declared"]) {
         job.set("source.fields", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");

@@ -8,7 +8,7 @@ use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
 use super::privacy::{Privacy, Protected};
 use super::release::{CostSpec, PriceSpec, ReleaseSpec};
-use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_field};
+use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_condition, check_field};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
@@ -106,6 +106,9 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
         if !field.is_table() {
             check_field(tables.source, &field);
         }
+    }
+    if tables.source.condition.is_some() {
+        check_condition(tables.source, &root.node("source")?.descendant(&["where"]));
     }
     if tables.privacy.key == tables.privacy.ledger {
         root.node("privacy")?

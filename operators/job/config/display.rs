@@ -105,6 +105,7 @@ fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
             token.as_ref().map(|token| format!(", token = {{ file = {} }}", path(token))).unwrap_or_default();
         writeln!(f, "http = {{ listen = \"{listen}\"{token}, batch = \"{batch} B\", hold = \"{hold} B\" }}")?;
     }
+    optional(f, "where", source.condition.as_ref().map(|condition| text(&condition.to_string())))?;
     optional(f, "id", source.id.as_ref().map(|id| format!("{{ field = {} }}", text(id))))?;
     writeln!(f)
 }

@@ -82,6 +82,7 @@ pub const JOB_FIELDS: &[JobField] = &[
     field("source.quote", "an ASCII character, or \"\" for none"),
     field("source.comment", MARK),
     field("source.header", "a list of texts"),
+    field("source.where", "a condition such as \"status >= 500\""),
     whole("source.people"),
     whole("source.rows"),
     whole("source.keys"),

@@ -12,6 +12,7 @@ use super::span::TimeFormat;
 use super::span::{SIZE_WORDS, bytes, fixed, unit_words};
 use super::watch::{check_token, read_address, read_token_file};
 use crate::job::MistakeKind;
+use crate::job::condition::Condition;
 use crate::time::{Span, Zone};
 
 /// The source of the records.
@@ -33,6 +34,8 @@ pub struct SourceSpec {
     pub ahead: Span,
     /// The most unreadable lines before the source is refused.
     pub bad_lines: u64,
+    /// The condition of the records that count, if there is one.
+    pub condition: Option<Condition>,
     /// The field of the record id; records with the same id count once.
     pub id: Option<String>,
     /// The fields of lines of JSON, if the file declares them: each a name, or the path to it with dots.
@@ -169,7 +172,7 @@ pub(super) const COMBINED_FIELDS: [&str; 9] =
 pub(in crate::job) const SYNTHETIC_FIELDS: [&str; 4] = ["user", "key", "value", "time"];
 
 const TYPES: [&str; 6] = ["csv", "jsonl", "combined", "synthetic", "parquet", "arrow"];
-const COMMON: [&str; 7] = ["time", "zone", "order", "late", "ahead", "bad", "id"];
+const COMMON: [&str; 8] = ["time", "zone", "order", "late", "ahead", "bad", "where", "id"];
 
 /// The time by which records may lie ahead, where nothing is said.
 pub(in crate::job) const AHEAD: i64 = 86_400_000_000;
@@ -254,6 +257,10 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
     });
     let id =
         fields.read("id", |node| node.fields(&["field"], &[])?.read("field", |node| node.non_empty_text()));
+    let condition = fields.read("where", |node| {
+        let time = time.as_ref().map(|time| time.field.as_str());
+        node.accept(Condition::parse(node.text()?, time.or((kind == Some("synthetic")).then_some("time"))))
+    });
     let declared = fields.read("fields", |node| {
         let nodes = node.list()?;
         if nodes.is_empty() {
@@ -283,6 +290,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
         late: late.flatten(),
         ahead,
         bad_lines: bad_lines.unwrap_or(bad_by_default),
+        condition,
         id,
         fields: declared,
         http,
@@ -410,6 +418,15 @@ fn late(node: ConfigNode<'_>) -> Option<Option<Span>> {
 
 /// Refuses the name of a field that the records of this source never have.
 pub(super) fn check_field(source: &SourceSpec, node: &ConfigNode<'_>) {
+    check_names(source, node, node.text().into_iter());
+}
+
+/// Refuses a condition on a field that the records of this source never have.
+pub(super) fn check_condition(source: &SourceSpec, node: &ConfigNode<'_>) {
+    check_names(source, node, source.condition.iter().flat_map(Condition::fields));
+}
+
+fn check_names<'n>(source: &SourceSpec, node: &ConfigNode<'_>, names: impl Iterator<Item = &'n str>) {
     let known: Vec<&str> = match (&source.records, &source.fields) {
         (RecordFormat::Combined(_), _) => COMBINED_FIELDS.to_vec(),
         (RecordFormat::Synthetic(_), _) => SYNTHETIC_FIELDS.to_vec(),
@@ -425,9 +442,7 @@ pub(super) fn check_field(source: &SourceSpec, node: &ConfigNode<'_>) {
             _,
         ) => return,
     };
-    if let Some(name) = node.text()
-        && !known.contains(&name)
-    {
+    for name in names.filter(|name| !known.contains(name)) {
         let wrong = MistakeDetail { kind: MistakeKind::Unknown, ..MistakeDetail::unknown_word(name, &known) };
         node.record_mistake::<()>(wrong);
     }

@@ -92,8 +92,19 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
     // The place of the records and the way of reading a file of them change no record: `path`, `order`,
     // `bad`. The parameters of synthetic records stand for their place. Lateness is bound by the pipeline.
     // The declaration of fields changes no record.
-    let SourceSpec { records, time, zone, order: _, late: _, ahead, bad_lines: _, id, fields: _, http: _ } =
-        source;
+    let SourceSpec {
+        records,
+        time,
+        zone,
+        order: _,
+        late: _,
+        ahead,
+        bad_lines: _,
+        condition,
+        id,
+        fields: _,
+        http: _,
+    } = source;
     let mut terms = terms.binding("source.type", format!("\"{}\"", records.word()));
     if let RecordFormat::Csv(_, form) = records {
         // They are bound where they are stated otherwise, so that versions from before them hold.
@@ -114,6 +125,10 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
     let terms = match ahead.as_microseconds() {
         AHEAD => terms,
         _ => terms.binding("source.ahead", format!("{:?}", in_words(ahead.as_microseconds().unsigned_abs()))),
+    };
+    let terms = match condition {
+        Some(condition) => terms.binding("source.where", format!("{:?}", condition.normal())),
+        None => terms,
     };
     match id {
         Some(id) => terms.binding("source.id.field", format!("{id:?}")),

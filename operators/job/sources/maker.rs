@@ -71,7 +71,15 @@ impl Maker {
         time: Option<Time>,
         batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<(), BadCell> {
-        let CellLayout { person, id, keys, values, secret, timed, .. } = &self.plan;
+        let CellLayout { person, id, condition, keys, values, secret, timed, .. } = &self.plan;
+        if let Some((condition, places)) = condition {
+            let cell = |at: usize| {
+                places.get(at).filter(|cell| cells.has(**cell)).map(|cell| cells.get(line, *cell))
+            };
+            if !condition.holds(time, cell) {
+                return Ok(());
+            }
+        }
         let person = match *person {
             None => P::shared(),
             Some((cell, missing)) => match (cells.id(line, cell).ok_or(BadCell(cell))?, missing) {

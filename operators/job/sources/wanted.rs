@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::identity::LONGEST_ID;
 use super::survey::Survey;
 use crate::dataflow::SourceError;
+use crate::job::condition::Condition;
 use crate::job::config::{Missing, Protected, RecordFormat, RecordOrder, SourceSpec};
 use crate::time::Time;
 
@@ -41,6 +42,8 @@ pub(super) struct CellLayout {
     pub(super) fields: Vec<String>,
     pub(super) person: Option<(usize, Missing)>,
     pub(super) id: Option<usize>,
+    /// The condition of the records that count, with the cells of its fields.
+    pub(super) condition: Option<(Condition, Vec<usize>)>,
     pub(super) time: Option<usize>,
     /// True where records carry their time.
     pub(super) timed: bool,
@@ -69,9 +72,15 @@ impl CellLayout {
             Protected::Person { field, missing } => Some((cell(field), *missing)),
             Protected::Record => None,
         };
+        let condition = source.condition.clone().map(|condition| {
+            let cells = condition.fields().map(&mut cell).collect();
+            (condition, cells)
+        });
+        let needs_time =
+            wanted.time || sorted || condition.as_ref().is_some_and(|(condition, _)| condition.has_time());
         let made_up = matches!(source.records, RecordFormat::Synthetic(_));
         let time = match &source.time {
-            Some(time) if wanted.time || sorted => Some(cell(&time.field)),
+            Some(time) if needs_time => Some(cell(&time.field)),
             None if made_up => None,
             None if wanted.time || sorted => {
                 return Err(SourceError::refused("[source] time")
@@ -83,7 +92,7 @@ impl CellLayout {
         let keys = wanted.keys.iter().map(|field| cell(field)).collect();
         let values = wanted.values.iter().map(|value| (cell(&value.field), value.digits)).collect();
         let (timed, secret) = (wanted.time, wanted.secret);
-        Ok(CellLayout { fields, person, id, time, timed, sorted, keys, values, secret })
+        Ok(CellLayout { fields, person, id, condition, time, timed, sorted, keys, values, secret })
     }
 }
 

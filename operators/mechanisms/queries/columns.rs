@@ -360,17 +360,26 @@ impl<'a> Probe<'a> {
                 Probe::Other { values, present, number: *number }
             }
             (Some(StoredColumn::Texts { codes, texts, .. }), ValueTest::Words(words)) => {
-                let found: Vec<u32> = words.iter().filter_map(|word| texts.get(word)).copied().collect();
-                match found[..] {
-                    [] => Probe::None,
-                    [code] => Probe::Code { codes, code },
-                    _ => Probe::Codes { codes, bits: bits(found.into_iter().map(u64::from)) },
-                }
+                Probe::texts(codes, words.iter().filter_map(|word| texts.get(word)).copied())
+            }
+            (Some(StoredColumn::Texts { codes, texts, .. }), ValueTest::Part(place, part)) => {
+                let found = texts.iter().filter(|(text, _)| place.is_in(text, part));
+                Probe::texts(codes, found.map(|(_, code)| *code))
             }
             (Some(StoredColumn::Texts { codes, texts, .. }), ValueTest::NotWord(word)) => {
                 Probe::NotCode { codes, code: texts.get(word).copied().unwrap_or(NONE) }
             }
             _ => Probe::None,
+        }
+    }
+
+    /// Returns the test for one of several texts, by their codes.
+    fn texts(codes: &'a [u32], found: impl Iterator<Item = u32>) -> Probe<'a> {
+        let found: Vec<u32> = found.collect();
+        match found[..] {
+            [] => Probe::None,
+            [code] => Probe::Code { codes, code },
+            _ => Probe::Codes { codes, bits: bits(found.into_iter().map(u64::from)) },
         }
     }
 

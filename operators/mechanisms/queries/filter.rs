@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use text::{Token, Tokens};
+use smallvec::SmallVec;
+pub(crate) use text::{Token, Tokens};
 
 use super::schema::Schema;
 use super::schema::{QueryRow, Value};
@@ -67,6 +68,35 @@ pub(super) enum ValueTest {
     Words(Box<[Box<str>]>),
     /// Any text but this one.
     NotWord(Box<str>),
+    /// A text with this one in it.
+    Part(TextPart, Box<str>),
+}
+
+/// The place of a text within another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum TextPart {
+    Start,
+    End,
+    Anywhere,
+}
+
+impl TextPart {
+    pub(super) fn is_in(self, text: &str, part: &str) -> bool {
+        match self {
+            TextPart::Start => text.starts_with(part),
+            TextPart::End => text.ends_with(part),
+            TextPart::Anywhere => text.contains(part),
+        }
+    }
+}
+
+/// The value of a record's field, as a filter compares it.
+#[derive(Clone, Copy)]
+pub(crate) enum ComparedField<'a> {
+    Absent,
+    /// A number in the steps of its field, or a moment in microseconds.
+    Number(i64),
+    Text(&'a str),
 }
 
 impl Filter {
@@ -87,14 +117,21 @@ impl Filter {
 
     /// Returns true if the record matches.
     pub fn matches(&self, row: &QueryRow) -> bool {
-        let mut held = Vec::new();
+        self.matches_by(|place| match row.values().get(place) {
+            Some(Value::Number(number)) => ComparedField::Number(*number),
+            Some(Value::Text(text)) => ComparedField::Text(text),
+            Some(Value::None) | None => ComparedField::Absent,
+        })
+    }
+
+    /// Returns true if the record matches whose fields have these values, by their places in the schema.
+    pub(crate) fn matches_by<'a>(&self, field: impl Fn(usize) -> ComparedField<'a>) -> bool {
+        let mut held: SmallVec<[bool; 16]> = SmallVec::new();
         for step in &self.program {
             let mut last = || held.pop().unwrap_or(false);
             let holds = match step {
                 FilterStep::All => true,
-                FilterStep::Field(place, test) => {
-                    row.values().get(*place as usize).is_some_and(|value| test.passes(value))
-                }
+                FilterStep::Field(place, test) => test.passes(field(*place as usize)),
                 FilterStep::Not => !last(),
                 FilterStep::And => last() & last(),
                 FilterStep::Or => last() | last(),
@@ -112,13 +149,18 @@ impl Filter {
 }
 
 impl ValueTest {
-    fn passes(&self, value: &Value) -> bool {
-        match (self, value) {
-            (ValueTest::Within(low, high), Value::Number(number)) => (low..=high).contains(&number),
-            (ValueTest::Among(numbers), Value::Number(number)) => numbers.binary_search(number).is_ok(),
-            (ValueTest::NotNumber(other), Value::Number(number)) => number != other,
-            (ValueTest::Words(words), Value::Text(text)) => words.binary_search(text).is_ok(),
-            (ValueTest::NotWord(other), Value::Text(text)) => text != other,
+    fn passes(&self, field: ComparedField<'_>) -> bool {
+        match (self, field) {
+            (ValueTest::Within(low, high), ComparedField::Number(number)) => (*low..=*high).contains(&number),
+            (ValueTest::Among(numbers), ComparedField::Number(number)) => {
+                numbers.binary_search(&number).is_ok()
+            }
+            (ValueTest::NotNumber(other), ComparedField::Number(number)) => number != *other,
+            (ValueTest::Words(words), ComparedField::Text(text)) => {
+                words.binary_search_by(|word| (**word).cmp(text)).is_ok()
+            }
+            (ValueTest::NotWord(other), ComparedField::Text(text)) => text != &**other,
+            (ValueTest::Part(place, part), ComparedField::Text(text)) => place.is_in(text, part),
             _ => false,
         }
     }
@@ -126,7 +168,9 @@ impl ValueTest {
     /// Returns the number of values that the test compares with.
     fn values(&self) -> usize {
         match self {
-            ValueTest::Within(..) | ValueTest::NotNumber(_) | ValueTest::NotWord(_) => 1,
+            ValueTest::Within(..) | ValueTest::NotNumber(_) | ValueTest::NotWord(_) | ValueTest::Part(..) => {
+                1
+            }
             ValueTest::Among(numbers) => numbers.len(),
             ValueTest::Words(words) => words.len(),
         }
@@ -178,6 +222,7 @@ impl TryFrom<Unread> for Filter {
 // comparison := field ("=" | "!=" | "<" | "<=" | ">" | ">=") value
 //             | field "in" [value] ".." [value]
 //             | field "in" "{" value { "," value } "}"
+//             | field ("starts" "with" | "ends" "with" | "contains") value
 // ```
 
 /// Parses the comparison after the name of a field, with at most `most` values.
@@ -224,8 +269,32 @@ fn read_comparison(tokens: &mut Tokens<'_>, field: &Field, most: usize) -> Resul
                 tokens.refuse_at(at, InvalidKind::TooLarge, "a number beyond which there are others", "")
             })
         }
-        _ if text => Err(tokens.refuse(InvalidKind::Malformed, "=, != or in")),
+        Token::Word("starts") if text => part(tokens, field, TextPart::Start),
+        Token::Word("ends") if text => part(tokens, field, TextPart::End),
+        Token::Word("contains") if text => part(tokens, field, TextPart::Anywhere),
+        Token::Word("starts" | "ends" | "contains") => {
+            Err(tokens.refuse(InvalidKind::Mixed, "=, !=, <, <=, >, >= or in, for the field is no text,"))
+        }
+        _ if text => {
+            Err(tokens.refuse(InvalidKind::Malformed, "=, !=, in, starts with, ends with or contains"))
+        }
         _ => Err(tokens.refuse(InvalidKind::Malformed, "=, !=, <, <=, >, >= or in")),
+    }
+}
+
+/// Parses the test for a part of a text, from its first word on.
+fn part(tokens: &mut Tokens<'_>, field: &Field, place: TextPart) -> Result<ValueTest, Invalid> {
+    tokens.take()?;
+    if place != TextPart::Anywhere {
+        if *tokens.next() != Token::Word("with") {
+            return Err(tokens.refuse(InvalidKind::Malformed, "\"with\""));
+        }
+        tokens.take()?;
+    }
+    let at = tokens.at();
+    match value(tokens, field)? {
+        ComparedValue::Text(part) if !part.is_empty() => Ok(ValueTest::Part(place, part)),
+        _ => Err(tokens.refuse_at(at, InvalidKind::Empty, "a text that is not empty", "")),
     }
 }
 

@@ -38,6 +38,7 @@
 //! | `price in 10..20`, `..20`, `10..` | those from 10 on and below 20; a missing end leaves that side unbounded |
 //! | `age in {18, 21}` | those with one of these numbers |
 //! | `country = "DE"`, `!=`, `in {"DE", "AT"}` | the same for texts, which have no order: any order would be that of one language |
+//! | `path starts with "/api/"`, `ends with`, `contains` | those whose text has this one at its start, at its end, anywhere |
 //! | `when >= "2026-11-01"` | a time is a date, which stands for its midnight in UTC, or a moment such as `"2026-11-01T00:00:00Z"` |
 //! | `not c`, `c and d`, `c or d`, `(c)` | `not` binds closest, then `and`, then `or` |
 //! | `` `order total` = 7 `` | a field name that is not a plain word, or is a keyword, stands between backquotes |
@@ -104,6 +105,8 @@
 pub use bundle::{BoundedNoise, ReadyBundle, Steps};
 pub use columns::ColumnStore;
 pub use filter::Filter;
+#[cfg(feature = "cli")]
+pub(crate) use filter::{ComparedField, Token, Tokens};
 pub use line::Answered;
 pub use query::{Answers, Asks, MatchedTotals, Query, QueryBy, ReadyAnswers};
 pub use released::{CertainEstimate, ReleasedAnswer};

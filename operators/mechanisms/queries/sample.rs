@@ -29,6 +29,7 @@ pub(super) enum Tree {
     Between(usize, Option<i64>, Option<i64>),
     Word(&'static str, usize),
     Words(Vec<usize>),
+    Part(&'static str, &'static str),
     Not(Box<Tree>),
     Both(Box<Tree>, Box<Tree>),
     Either(Box<Tree>, Box<Tree>),
@@ -60,6 +61,11 @@ pub(super) fn holds(tree: &Tree, row: &QueryRow) -> bool {
         }),
         Tree::Word(sign, with) => word().is_some_and(|word| (word == WORDS[*with]) == (*sign == "=")),
         Tree::Words(words) => word().is_some_and(|word| words.iter().any(|with| WORDS[*with] == word)),
+        Tree::Part(place, part) => word().is_some_and(|word| match *place {
+            "starts with" => word.starts_with(part),
+            "ends with" => word.ends_with(part),
+            _ => word.contains(part),
+        }),
         Tree::Not(tree) => !holds(tree, row),
         Tree::Both(left, right) => holds(left, row) && holds(right, row),
         Tree::Either(left, right) => holds(left, row) || holds(right, row),
@@ -101,6 +107,7 @@ pub(super) fn written(tree: &Tree) -> String {
         }
         Tree::Word(sign, with) => format!("country {sign}{}", text(with)),
         Tree::Words(words) => format!("country in {{{}}}", list(words.iter().map(text).collect())),
+        Tree::Part(place, part) => format!("country {place} {}", serde_json::to_string(part).unwrap()),
         Tree::Not(tree) => format!("not({})", written(tree)),
         Tree::Both(left, right) => format!("({})and({})", written(left), written(right)),
         Tree::Either(left, right) => format!("({})or({})", written(left), written(right)),
@@ -122,6 +129,11 @@ pub(super) fn trees() -> impl Strategy<Value = Tree> {
         2 => (prop::sample::select(vec!["=", "!="]), 0..5_usize)
             .prop_map(|(sign, with)| Tree::Word(sign, with)),
         2 => vec(0..5_usize, 1..6).prop_map(Tree::Words),
+        2 => (
+            prop::sample::select(vec!["starts with", "ends with", "contains"]),
+            prop::sample::select(vec!["D", "E", "DE", "b", "\n", "日", "z"]),
+        )
+            .prop_map(|(place, part)| Tree::Part(place, part)),
     ];
     leaf.prop_recursive(6, 40, 2, |inner| {
         let two = (inner.clone(), inner.clone()).prop_map(|(left, right)| (Box::new(left), Box::new(right)));

@@ -74,6 +74,7 @@ fn every_field_is_written() {
     for changes in [
         &[("[\"b\", \"a\\tb\"]", "{ file = \"keys.txt\" }")][..],
         &[("\"reject\"", "\"shared\""), ("\"unix-ms\"", "\"%Y-%m-%d %H:%M:%S\"")],
+        &[("late = \"5m\"", "where = 'who != \"x \\\" y\" and price in -1.5..2 or `b c` contains \"\\n\"'")],
         &[("type = \"jsonl\"", "type = \"csv\""), ("in/*.jsonl", "-"), ("\"unix-ms\"", "\"unix\"")],
         &[("type = \"jsonl\"", "type = \"csv\"\ndelimiter = \"\\t\"\nquote = \"\"\ncomment = '\"'")],
         &[

@@ -45,7 +45,7 @@ proptest! {
     fn no_words_are_too_much(words in prop::collection::vec(prop::sample::select(vec![
         "age", "price", "when", "country", "client", "`", "`order total`", "\"", "\"DE\"", "\\", "\"2026-11-01\"", "=",
         "!=", "!", "<", "<=", ">", "in", "in..", "{", "}", "(", ")", ",", "..", ".", "1", "-1", "1.25", "1e3", "1e-400", "-", "e",
-        "and", "or", "not", "all", " ", "  ", "\n", "é", "\u{1f600}", "9223372036854775807", "-9223372036854775808",
+        "and", "or", "not", "all", "starts", "with", "ends", "contains", " ", "  ", "\n", "é", "\u{1f600}", "9223372036854775807", "-9223372036854775808",
     ]), 0..30)) {
         let text = words.concat();
         if let Ok(filter) = Filter::parse(&schema(), &text) {
@@ -75,6 +75,11 @@ fn one_meaning_has_one_text() {
         ("price in 10.5..20", "price in 10.5..20"),
         ("when > \"2026-11-01\"", "when >= \"2026-11-01T00:00:00.000001Z\""),
         ("when = \"2026-11-01T01:00:00+01:00\"", "when = \"2026-11-01T00:00:00Z\""),
+        ("country  starts\twith\"D\"", "country starts with \"D\""),
+        (
+            "not country ends with \"E\" and country contains \"\\u0041\"",
+            "not country ends with \"E\" and country contains \"A\"",
+        ),
         ("country in {\"DE\",\"AT\",\"DE\"}", "country in {\"AT\", \"DE\"}"),
         ("country = \"\\u0044E\"", "country = \"DE\""),
         ("country != \"\u{9b}\u{e000}\u{202e}\"", "country != \"\\u009b\u{e000}\\u202e\""),

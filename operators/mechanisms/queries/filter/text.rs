@@ -1,7 +1,7 @@
 //! The text of a filter: its tokens, its parser and its normal form.
 
 use super::super::filter;
-use super::{FilterStep, Join, LONGEST, PostfixOrder, ValueTest};
+use super::{FilterStep, Join, LONGEST, PostfixOrder, TextPart, ValueTest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::queries::Schema;
 use crate::mechanisms::queries::schema::{Field, FieldKind, as_written, is_plain, moment, printable};
@@ -9,7 +9,7 @@ use crate::words::meant;
 
 /// One token of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+pub(crate) enum Token<'a> {
     /// A keyword, or the name of a field.
     Word(&'a str),
     /// The name of a field, between backquotes.
@@ -29,7 +29,7 @@ const SIGNS: [&str; 12] = ["!=", "<=", ">=", "..", "=", "<", ">", "(", ")", "{",
 
 /// The text of a filter, read token by token with one token of lookahead.
 #[derive(Debug)]
-pub(super) struct Tokens<'a> {
+pub(crate) struct Tokens<'a> {
     text: &'a str,
     /// The byte offset at which the next token begins.
     at: usize,
@@ -39,7 +39,7 @@ pub(super) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    pub(super) fn of(text: &'a str) -> Result<Tokens<'a>, Invalid> {
+    pub(crate) fn of(text: &'a str) -> Result<Tokens<'a>, Invalid> {
         let mut tokens = Tokens { text, at: 0, next: Token::End, behind: 0 };
         tokens.read()?;
         Ok(tokens)
@@ -51,12 +51,12 @@ impl<'a> Tokens<'a> {
     }
 
     /// Returns the byte offset at which the next token begins.
-    pub(super) fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
     /// Takes the next token.
-    pub(super) fn take(&mut self) -> Result<Token<'a>, Invalid> {
+    pub(crate) fn take(&mut self) -> Result<Token<'a>, Invalid> {
         let taken = std::mem::replace(&mut self.next, Token::End);
         self.read()?;
         Ok(taken)
@@ -84,7 +84,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Creates the error that `due` is expected at this byte offset.
-    pub(super) fn refuse_at(&self, at: usize, kind: InvalidKind, due: &str, found: &str) -> Invalid {
+    pub(crate) fn refuse_at(&self, at: usize, kind: InvalidKind, due: &str, found: &str) -> Invalid {
         let before = self.text.get(..at).unwrap_or(self.text);
         let column = before.chars().count() + 1;
         Invalid::new("filter", kind, format!("{due} at column {column}{found}"))
@@ -422,6 +422,9 @@ fn comparison(field: &Field, test: &ValueTest) -> Option<String> {
             words => set(words.iter().map(|word| Some(quoted(word))))?,
         },
         ValueTest::NotWord(word) => format!("!= {}", quoted(word)),
+        ValueTest::Part(TextPart::Start, part) => format!("starts with {}", quoted(part)),
+        ValueTest::Part(TextPart::End, part) => format!("ends with {}", quoted(part)),
+        ValueTest::Part(TextPart::Anywhere, part) => format!("contains {}", quoted(part)),
     })
 }
 
