@@ -203,17 +203,21 @@
 //! It finds a map that merges persons, a counter in a closure, a join that multiplies, a time or a key that depends on other records.
 //!
 //! ```text
-//! use discreet_testing::{Script, assert_bounded, exact};
+//! use discreet_testing::{ExactRun, Script, assert_bounded, exact};
 //!
-//! #[test]
-//! fn a_reader_moves_two_pages_by_one() {
-//!     // What `by_page` returns is released in the job: `by_page(visits).release(&gate, "by_page", Gaussian::rho(0.01))`.
-//!     let pipeline = |visits: Fed<'_, Visit>, run: &ExactRun| by_page(visits).reveal(run, "by_page");
-//!     let visits = Script::of([(1, 0, noon), (1, 0, noon)]).complete("2026-11-01T13:00:00Z").records([(2, 1, noon)]);
-//!     let tallies = exact(visits.clone(), pipeline).unwrap();
-//!     assert_eq!(tallies[0].windows()[12].number(&0_u32), Some(1));
-//!     assert_bounded(visits, |visit| visit.0, pipeline);
-//! }
+//! // In the job: `by_page(visits).release(&gate, "by_page", Gaussian::rho(0.01))`.
+//! let pipeline = |visits: Fed<'_, Visit>, run: &ExactRun| by_page(visits).reveal(run, "by_page");
+//!
+//! // Reader 1 twice on page 0, of which one visit counts; of reader 2, two of three pages.
+//! let noon = at("2026-11-01T12:00:00Z")?;
+//! let visits = Script::of([(1, 0, noon), (1, 0, noon), (2, 0, noon)]).records([(2, 1, noon), (2, 2, noon)]);
+//! let visits = visits.complete("2026-11-01T13:00:00Z");
+//! let tallies = exact(visits.clone(), pipeline)?;
+//! let window = &tallies[0].windows()[12];
+//! assert_eq!((0..3).map(|page| window.number(&page)).sum::<Option<i128>>(), Some(1 + 2));
+//!
+//! // No reader moves more than two pages of an hour, each by one.
+//! assert_bounded(visits, |visit| visit.0, pipeline);
 //! ```
 //!
 //! The first page of the kit has the whole of it. Its `Script` has records, declarations of completeness, input gaps, silence and loss

@@ -6,7 +6,7 @@ use discreet::accounting::PrivacyUnit;
 use discreet::dataflow::revealed::{ExactTally, ExactWindow};
 use discreet::mechanisms::{ExactCell, ExactValue, Label};
 
-use crate::unbounded::{Difference, Norm, Unbounded, Unit};
+use crate::unbounded::{ChangeNorm, Difference, Unbounded, Unit};
 
 /// Returns the first difference between the tallies of the same input, if there is one.
 pub(crate) fn first_difference(one: &[ExactTally], other: &[ExactTally]) -> Option<Difference> {
@@ -17,7 +17,7 @@ pub(crate) fn first_difference(one: &[ExactTally], other: &[ExactTally]) -> Opti
         other_windows(one, other).or_else(|| {
             let windows = one.windows().iter().zip(other.windows());
             windows.into_iter().find_map(|(with, without)| {
-                let change = Change::of(with, without);
+                let change = TallyChange::of(with, without);
                 (!change.is_none()).then(|| change.difference(one.name(), Some(with)))
             })
         })
@@ -74,9 +74,9 @@ fn compare_one(with: &ExactTally, without: &ExactTally, unit: Unit) -> Result<bo
     if let Some(difference) = other_windows(with, without) {
         return Err(Unbounded::WindowDependsOnUnit { unit, difference });
     }
-    let (mut moved, mut together) = (0, Change::default());
+    let (mut moved, mut together) = (0, TallyChange::default());
     for (one, other) in with.windows().iter().zip(without.windows()) {
-        let change = Change::of(one, other);
+        let change = TallyChange::of(one, other);
         if change.is_none() {
             continue;
         }
@@ -99,13 +99,13 @@ fn compare_one(with: &ExactTally, without: &ExactTally, unit: Unit) -> Result<bo
 
 /// The change of a tally, in the order of keys.
 #[derive(Default)]
-struct Change {
-    keys: Vec<KeyChange>,
+struct TallyChange {
+    keys: Vec<CellChange>,
     /// The place of each key in the list.
     places: HashMap<Label<'static>, usize>,
 }
 
-struct KeyChange {
+struct CellChange {
     key: Label<'static>,
     /// The amount by which each coordinate changes.
     coordinates: BTreeMap<i64, u128>,
@@ -115,8 +115,8 @@ struct KeyChange {
     words: String,
 }
 
-impl KeyChange {
-    fn of(key: Label<'static>, with: Option<&ExactCell>, without: Option<&ExactCell>) -> Option<KeyChange> {
+impl CellChange {
+    fn of(key: Label<'static>, with: Option<&ExactCell>, without: Option<&ExactCell>) -> Option<CellChange> {
         let coordinate = |cell: Option<&ExactCell>, at: &i64| -> i128 {
             cell.and_then(|cell| cell.coordinates.get(at)).copied().unwrap_or_default()
         };
@@ -146,15 +146,15 @@ impl KeyChange {
             _ => "a key".to_owned(),
         };
         let words = format!("{named} from {} to {}", value(with), value(without));
-        Some(KeyChange { key, coordinates, people: moved, is_one_cell, words })
+        Some(CellChange { key, coordinates, people: moved, is_one_cell, words })
     }
 }
 
 /// The number of cells that a message names.
 const NAMED: usize = 3;
 
-impl Change {
-    fn of(with: &ExactWindow, without: &ExactWindow) -> Change {
+impl TallyChange {
+    fn of(with: &ExactWindow, without: &ExactWindow) -> TallyChange {
         let others: HashMap<&Label<'static>, &ExactCell> =
             without.cells().iter().map(|(key, cell)| (key, cell)).collect();
         let own: HashMap<&Label<'static>, &ExactCell> =
@@ -162,20 +162,20 @@ impl Change {
         let both = with.cells().iter().map(|(key, cell)| (key, Some(cell), others.get(key).copied()));
         let rest = without.cells().iter().filter(|(key, _)| !own.contains_key(key));
         let rest = rest.map(|(key, cell)| (key, None, Some(cell)));
-        let mut change = Change::default();
+        let mut change = TallyChange::default();
         both.chain(rest)
-            .filter_map(|(key, with, without)| KeyChange::of(key.clone(), with, without))
+            .filter_map(|(key, with, without)| CellChange::of(key.clone(), with, without))
             .for_each(|key| change.push(key));
         change
     }
 
-    fn push(&mut self, change: KeyChange) {
+    fn push(&mut self, change: CellChange) {
         self.places.insert(change.key.clone(), self.keys.len());
         self.keys.push(change);
     }
 
     /// Adds the change of another window, without signs: what moves up in one and down in another moves twice.
-    fn add(&mut self, other: Change) {
+    fn add(&mut self, other: TallyChange) {
         for change in other.keys {
             let Some(own) = self.places.get(&change.key).and_then(|at| self.keys.get_mut(*at)) else {
                 self.push(change);
@@ -216,15 +216,15 @@ impl Change {
         let squares = changes().map(|change| change.saturating_mul(change));
         let declared = tally.sensitivity();
         let mut norms = vec![
-            (Norm::L0, cells.sum::<usize>() as u128, declared.l0()),
-            (Norm::Linf, changes().max().unwrap_or_default(), declared.linf()),
-            (Norm::L1, changes().fold(0, u128::saturating_add), declared.l1()),
-            (Norm::L2Squared, squares.fold(0, u128::saturating_add), declared.l2_squared()),
+            (ChangeNorm::L0, cells.sum::<usize>() as u128, declared.l0()),
+            (ChangeNorm::Linf, changes().max().unwrap_or_default(), declared.linf()),
+            (ChangeNorm::L1, changes().fold(0, u128::saturating_add), declared.l1()),
+            (ChangeNorm::L2Squared, squares.fold(0, u128::saturating_add), declared.l2_squared()),
         ];
         if tally.discovers_keys() {
             let people = || self.keys.iter().map(|key| key.people).filter(|people| *people > 0);
-            norms.push((Norm::KeysOfPeople, people().count() as u128, tally.bound().keys().into()));
-            norms.push((Norm::PeopleOfAKey, people().max().unwrap_or_default(), 1));
+            norms.push((ChangeNorm::KeysOfPeople, people().count() as u128, tally.bound().keys().into()));
+            norms.push((ChangeNorm::PeopleOfAKey, people().max().unwrap_or_default(), 1));
         }
         match norms.into_iter().find(|(_, moved, bound)| moved > bound) {
             None => Ok(()),

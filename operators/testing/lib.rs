@@ -1,4 +1,4 @@
-//! The testing kit of [discreet](discreet): exact values of a pipeline, scripted inputs, and the replay without each
+//! A testing kit for pipelines of [`discreet`]: exact values of a pipeline, scripted inputs, and the replay without each
 //! person.
 //!
 //! The library proves what happens behind `protect`: it bounds people, and makes noise for the bound. What comes before
@@ -9,22 +9,22 @@
 //! ```
 //! use discreet::dataflow::{CountingByKey, ProtectedUnit, Tallied};
 //! use discreet::prelude::*;
-//! use discreet_testing::{Script, assert_bounded, exact};
+//! use discreet_testing::{ExactRun, Script, assert_bounded, exact};
 //!
 //! /// Reader, page, time.
 //! type Visit = (u64, u32, Time);
 //!
-//! /// The visits of each page by the hour: what the job releases, and what its tests reveal.
+//! /// The visits of each page by the hour: the job releases them, and its tests reveal them.
 //! fn by_page<'scope>(
 //!     visits: Fed<'scope, Visit>,
 //! ) -> Tallied<
 //!     'scope,
 //!     Visit,
 //!     impl ProtectedUnit<Visit>,
-//!     impl Fn(&Visit) -> Time,
+//!     impl Fn(&Visit) -> Time + 'static,
 //!     CountingByKey<u32>,
-//!     impl Fn(&Visit) -> u32,
-//!     impl Fn(&Visit),
+//!     impl Fn(&Visit) -> u32 + 'static,
+//!     impl Fn(&Visit) + 'static,
 //! > {
 //!     visits
 //!         .protect(|(reader, _, _)| *reader)
@@ -34,22 +34,23 @@
 //!         .count_by(|(_, page, _)| *page, Keys::public(0..3_u32))
 //! }
 //!
-//! // The job: `by_page(visits).release(&gate, "by_page", Gaussian::rho(0.01))`. The tests:
-//! let noon = at("2026-11-01T12:00:00Z")?;
-//! let visits = [(1, 0, noon), (1, 0, noon), (2, 0, noon), (2, 1, noon), (2, 2, noon)];
+//! // In the job: `by_page(visits).release(&gate, "by_page", Gaussian::rho(0.01))`.
+//! let pipeline = |visits: Fed<'_, Visit>, run: &ExactRun| by_page(visits).reveal(run, "by_page");
 //!
-//! // Reader 1 twice on page 0, of which one visit counts.
-//! let tallies = exact(visits, |visits, run| by_page(visits).reveal(run, "by_page"))?;
+//! // Reader 1 twice on page 0, of which one visit counts; of reader 2, two of three pages.
+//! let noon = at("2026-11-01T12:00:00Z")?;
+//! let visits = Script::of([(1, 0, noon), (1, 0, noon), (2, 0, noon)]).records([(2, 1, noon), (2, 2, noon)]);
+//! let visits = visits.complete("2026-11-01T13:00:00Z");
+//! let tallies = exact(visits.clone(), pipeline)?;
 //! let window = &tallies[0].windows()[12];
-//! assert_eq!(window.interval().start(), noon);
 //! assert_eq!((0..3).map(|page| window.number(&page)).sum::<Option<i128>>(), Some(1 + 2));
 //!
 //! // No reader moves more than two pages of an hour, each by one.
-//! assert_bounded(visits, |visit| visit.0, |visits, run| by_page(visits).reveal(run, "by_page"));
+//! assert_bounded(visits, |visit| visit.0, pipeline);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What it has
+//! # Contents
 //!
 //! * [`exact`], and on several workers [`exact_of_parts`]: the tallies of every window before their noise, by the same
 //!   windows, bounding and completeness as in a job. A release of them would have these values and its noise.
@@ -59,7 +60,7 @@
 //!   [source](Script::source) for a test that runs a job with its gate, too.
 //! * [`ManualClock`]: the public clock of [`skipping`](discreet::dataflow::Windowed::skipping), set by the test.
 //!
-//! # What a check is worth
+//! # Limits of a check
 //!
 //! It compares the pairs of inputs that it was given. A fault that these records do not show is not found: take records
 //! in which persons share keys, have more records than the bound, come late, and fill several windows. It cannot pass
@@ -111,4 +112,4 @@ pub use discreet::mechanisms::{ExactCell, ExactValue};
 pub use exact::{exact, exact_of_parts};
 pub use neighbours::{Neighbours, assert_bounded, check_bounded};
 pub use script::{Script, Scripted};
-pub use unbounded::{Difference, Norm, Unbounded, Unit};
+pub use unbounded::{ChangeNorm, Difference, Unbounded, Unit};

@@ -16,11 +16,11 @@ use discreet::time::{Moment, Time};
 /// ```
 #[derive(Clone)]
 pub struct Script<R> {
-    steps: Vec<Step<R>>,
+    steps: Vec<ScriptStep<R>>,
 }
 
 #[derive(Clone)]
-enum Step<R> {
+enum ScriptStep<R> {
     Records(Vec<R>),
     Complete(Time),
     Gap(Time, Time),
@@ -41,7 +41,7 @@ impl<R> Script<R> {
         Script::new().records(records)
     }
 
-    fn step(mut self, step: Step<R>) -> Script<R> {
+    fn step(mut self, step: ScriptStep<R>) -> Script<R> {
         self.steps.push(step);
         self
     }
@@ -49,35 +49,35 @@ impl<R> Script<R> {
     /// Adds records.
     #[must_use]
     pub fn records(self, records: impl IntoIterator<Item = R>) -> Script<R> {
-        self.step(Step::Records(records.into_iter().collect()))
+        self.step(ScriptStep::Records(records.into_iter().collect()))
     }
 
     /// Adds the [declaration](Pulled::Complete) that everything before a moment has come. A text that is no moment
     /// ends the run.
     #[must_use]
     pub fn complete(self, time: impl Moment) -> Script<R> {
-        let step = time.moment().map(Step::Complete);
-        self.step(step.unwrap_or_else(|invalid| Step::NoTime(invalid.to_string())))
+        let step = time.moment().map(ScriptStep::Complete);
+        self.step(step.unwrap_or_else(|invalid| ScriptStep::NoTime(invalid.to_string())))
     }
 
     /// Adds an input [gap](Pulled::Gap) between two moments.
     #[must_use]
     pub fn gap(self, from: impl Moment, until: impl Moment) -> Script<R> {
-        let step = from.moment().and_then(|from| Ok(Step::Gap(from, until.moment()?)));
-        self.step(step.unwrap_or_else(|invalid| Step::NoTime(invalid.to_string())))
+        let step = from.moment().and_then(|from| Ok(ScriptStep::Gap(from, until.moment()?)));
+        self.step(step.unwrap_or_else(|invalid| ScriptStep::NoTime(invalid.to_string())))
     }
 
     /// Adds a turn in which nothing comes, and nothing is declared.
     #[must_use]
     pub fn silence(self) -> Script<R> {
-        self.step(Step::Silence)
+        self.step(ScriptStep::Silence)
     }
 
     /// Adds the loss of the source: the run ends there with an error that names the place, and what was not
     /// declared complete is not tallied.
     #[must_use]
     pub fn lost(self, place: &str) -> Script<R> {
-        self.step(Step::Lost(place.to_owned()))
+        self.step(ScriptStep::Lost(place.to_owned()))
     }
 
     /// Returns the source that follows the script: the part of one worker.
@@ -88,16 +88,16 @@ impl<R> Script<R> {
     /// Deals the records to the parts of several workers; each part has all other steps. In order 0 they come as
     /// they are, in turns; in another, the records between two other steps are shuffled, and dealt at random.
     pub fn dealt(self, workers: usize, order: u64) -> Vec<Script<R>> {
-        let mut random = Shuffle(order);
+        let mut random = ArrivalOrder(order);
         let mut parts: Vec<Script<R>> = (0..workers.max(1)).map(|_| Script::new()).collect();
         let (mut turn, count) = (0, parts.len());
         let mut pending = Vec::new();
         let mut steps = self.steps.into_iter().peekable();
         while let Some(step) = steps.next() {
             match step {
-                Step::Records(records) => {
+                ScriptStep::Records(records) => {
                     pending.extend(records);
-                    if matches!(steps.peek(), Some(Step::Records(_))) {
+                    if matches!(steps.peek(), Some(ScriptStep::Records(_))) {
                         continue;
                     }
                     let mut dealt: Vec<Vec<R>> = (0..count).map(|_| Vec::new()).collect();
@@ -110,7 +110,7 @@ impl<R> Script<R> {
                         dealt[to].push(record);
                     }
                     for (part, records) in parts.iter_mut().zip(dealt) {
-                        part.steps.push(Step::Records(records));
+                        part.steps.push(ScriptStep::Records(records));
                     }
                 }
                 other => {
@@ -125,8 +125,8 @@ impl<R> Script<R> {
 
     /// The script of other records in the same places; `None` leaves one out.
     pub(crate) fn with<S>(&self, record: impl Fn(&R) -> Option<S>) -> Script<S> {
-        let step = |step: &Step<R>| match step {
-            Step::Records(records) => Step::Records(records.iter().filter_map(&record).collect()),
+        let step = |step: &ScriptStep<R>| match step {
+            ScriptStep::Records(records) => ScriptStep::Records(records.iter().filter_map(&record).collect()),
             other => other.without_records(),
         };
         Script { steps: self.steps.iter().map(step).collect() }
@@ -135,11 +135,11 @@ impl<R> Script<R> {
     /// Returns the script of the numbers of its records, and the records.
     pub(crate) fn numbered(self) -> (Script<usize>, Vec<R>) {
         let mut all = Vec::new();
-        let step = |step: Step<R>| match step {
-            Step::Records(records) => {
+        let step = |step: ScriptStep<R>| match step {
+            ScriptStep::Records(records) => {
                 let first = all.len();
                 all.extend(records);
-                Step::Records((first..all.len()).collect())
+                ScriptStep::Records((first..all.len()).collect())
             }
             other => other.without_records(),
         };
@@ -148,16 +148,16 @@ impl<R> Script<R> {
     }
 }
 
-impl<R> Step<R> {
+impl<R> ScriptStep<R> {
     /// The same step of other records, of which it has none.
-    fn without_records<S>(&self) -> Step<S> {
+    fn without_records<S>(&self) -> ScriptStep<S> {
         match self {
-            Step::Records(_) => Step::Records(Vec::new()),
-            Step::Complete(time) => Step::Complete(*time),
-            Step::Gap(from, until) => Step::Gap(*from, *until),
-            Step::Silence => Step::Silence,
-            Step::Lost(place) => Step::Lost(place.clone()),
-            Step::NoTime(reason) => Step::NoTime(reason.clone()),
+            ScriptStep::Records(_) => ScriptStep::Records(Vec::new()),
+            ScriptStep::Complete(time) => ScriptStep::Complete(*time),
+            ScriptStep::Gap(from, until) => ScriptStep::Gap(*from, *until),
+            ScriptStep::Silence => ScriptStep::Silence,
+            ScriptStep::Lost(place) => ScriptStep::Lost(place.clone()),
+            ScriptStep::NoTime(reason) => ScriptStep::NoTime(reason.clone()),
         }
     }
 }
@@ -188,7 +188,7 @@ impl<R, const N: usize> From<[R; N]> for Script<R> {
 
 /// A source that follows a script.
 #[derive(Clone)]
-pub struct Scripted<R>(VecDeque<Step<R>>);
+pub struct Scripted<R>(VecDeque<ScriptStep<R>>);
 
 impl<R> fmt::Debug for Scripted<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -202,23 +202,23 @@ impl<R: Clone + 'static> Source for Scripted<R> {
     fn pull(&mut self, batch: &mut Vec<R>) -> Result<Pulled, SourceError> {
         match self.0.pop_front() {
             None => Ok(Pulled::End),
-            Some(Step::Records(records)) => {
+            Some(ScriptStep::Records(records)) => {
                 batch.extend(records);
                 Ok(Pulled::More)
             }
-            Some(Step::Complete(time)) => Ok(Pulled::Complete(time)),
-            Some(Step::Gap(from, until)) => Ok(Pulled::Gap(from, until)),
-            Some(Step::Silence) => Ok(Pulled::Idle),
-            Some(Step::Lost(place)) => Err(SourceError::lost(place)),
-            Some(Step::NoTime(reason)) => Err(SourceError::refused("script").because(reason)),
+            Some(ScriptStep::Complete(time)) => Ok(Pulled::Complete(time)),
+            Some(ScriptStep::Gap(from, until)) => Ok(Pulled::Gap(from, until)),
+            Some(ScriptStep::Silence) => Ok(Pulled::Idle),
+            Some(ScriptStep::Lost(place)) => Err(SourceError::lost(place)),
+            Some(ScriptStep::NoTime(reason)) => Err(SourceError::refused("script").because(reason)),
         }
     }
 }
 
 /// An order that a number gives: the same in every run.
-struct Shuffle(u64);
+struct ArrivalOrder(u64);
 
-impl Shuffle {
+impl ArrivalOrder {
     /// SplitMix64 (Steele, Lea and Flood, 2014).
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -279,8 +279,12 @@ mod tests {
                 assert_eq!(parts.len(), workers);
                 let mut phases = [Vec::new(), Vec::new()];
                 for part in parts {
-                    let [Step::Records(first), Step::Complete(10), Step::Records(second), Step::Gap(20, 30)] =
-                        &part.steps[..]
+                    let [
+                        ScriptStep::Records(first),
+                        ScriptStep::Complete(10),
+                        ScriptStep::Records(second),
+                        ScriptStep::Gap(20, 30),
+                    ] = &part.steps[..]
                     else {
                         panic!("order {order}: {} steps", part.steps.len())
                     };

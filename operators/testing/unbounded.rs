@@ -47,7 +47,7 @@ pub enum Unbounded {
         /// The unit that was left out.
         unit: Unit,
         /// The norm in which it moves too much.
-        norm: Norm,
+        norm: ChangeNorm,
         /// The distance by which it moves the tally.
         moved: u128,
         /// The distance that the pipeline declares.
@@ -124,7 +124,7 @@ fn moment(time: i64) -> String {
 /// A norm of the change of a tally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Norm {
+pub enum ChangeNorm {
     /// The number of cells that change.
     L0,
     /// The largest change of a cell.
@@ -139,15 +139,17 @@ pub enum Norm {
     PeopleOfAKey,
 }
 
-impl fmt::Display for Norm {
+impl fmt::Display for ChangeNorm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Norm::L0 => "L0, the number of cells that change",
-            Norm::Linf => "Linf, the largest change of a cell",
-            Norm::L1 => "L1, the sum of all changes",
-            Norm::L2Squared => "L2 squared, the sum of the squares of all changes",
-            Norm::KeysOfPeople => "the number of keys whose people change, by which keys are discovered",
-            Norm::PeopleOfAKey => "the people of a key, by which keys are discovered",
+            ChangeNorm::L0 => "L0, the number of cells that change",
+            ChangeNorm::Linf => "Linf, the largest change of a cell",
+            ChangeNorm::L1 => "L1, the sum of all changes",
+            ChangeNorm::L2Squared => "L2 squared, the sum of the squares of all changes",
+            ChangeNorm::KeysOfPeople => {
+                "the number of keys whose people change, by which keys are discovered"
+            }
+            ChangeNorm::PeopleOfAKey => "the people of a key, by which keys are discovered",
         })
     }
 }

@@ -110,13 +110,13 @@ pub(super) fn execute_by(
 pub struct ExactRun {
     mark: Arc<()>,
     secret: [u8; 32],
-    tallies: Tallies,
+    tallies: RevealedTallies,
 }
 
 redacted!(ExactRun);
 
 /// The tallies of a run, by the name of the statistic.
-type Tallies = Arc<Mutex<BTreeMap<String, ExactTally>>>;
+type RevealedTallies = Arc<Mutex<BTreeMap<String, ExactTally>>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -307,7 +307,7 @@ where
 #[derive(Clone)]
 struct WindowLog {
     name: String,
-    tallies: Tallies,
+    tallies: RevealedTallies,
 }
 
 impl WindowLog {

@@ -12,7 +12,7 @@ use discreet::mechanisms::{Bound, Grid, Keys};
 use discreet::time::Span;
 
 use super::{HORIZON, Visit, declared, visits};
-use crate::{ManualClock, Neighbours, Norm, Unbounded, assert_bounded, check_bounded};
+use crate::{ChangeNorm, ManualClock, Neighbours, Unbounded, assert_bounded, check_bounded};
 
 /// Counts visits by page: of each reader at most `keys` pages in a window, one visit of each.
 fn by_page(visits: Fed<'_, Visit>, keys: u64, run: &ExactRun) {
@@ -30,7 +30,7 @@ fn in_order() -> Neighbours<Visit> {
     Neighbours::by_person(visits(), |visit| visit.0).workers([1]).orders(1)
 }
 
-fn norm(unbounded: Result<(), Unbounded>) -> Norm {
+fn norm(unbounded: Result<(), Unbounded>) -> ChangeNorm {
     match unbounded {
         Err(Unbounded::Moved { norm, moved, bound, .. }) => {
             assert!(moved > bound);
@@ -65,7 +65,7 @@ fn one_record_that_becomes_records_of_several_persons() {
             by_page(visits.flat_map(each), 4, run);
         },
     );
-    assert_eq!(norm(found), Norm::Linf);
+    assert_eq!(norm(found), ChangeNorm::Linf);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn state_from_one_record_to_the_next() {
     };
     let found = check_bounded(visits(), |visit| visit.0, pipeline);
     assert!(matches!(found, Err(Unbounded::OrderDependent { .. })), "{found:?}");
-    assert_eq!(norm(in_order().check(pipeline)), Norm::L0);
+    assert_eq!(norm(in_order().check(pipeline)), ChangeNorm::L0);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_time_that_depends_on_other_records() {
     // Reader 1 alone has come as late as 39; without the reader, the visits that follow are in their own windows.
     let latest = [(1, 0, 39), (2, 0, 5), (3, 0, 5), (4, 0, 5)];
     let found = Neighbours::by_person(latest, |visit| visit.0).workers([1]).orders(1).check(pipeline);
-    assert_eq!(norm(found), Norm::Linf);
+    assert_eq!(norm(found), ChangeNorm::Linf);
 }
 
 /// The visits as changes of a collection, protected by reader.
@@ -146,7 +146,7 @@ fn a_join_that_multiplies() {
             of_collection(joined, Bound::keys(1).per_key(6), run);
         },
     );
-    assert_eq!(norm(found), Norm::Linf);
+    assert_eq!(norm(found), ChangeNorm::Linf);
 }
 
 // The key of a visit is the number of visits to its page, of all readers. It is the same in every order.
@@ -164,7 +164,7 @@ fn keys_that_depend_on_other_persons() {
             of_collection(ranked, Bound::keys(1), run);
         },
     );
-    assert_eq!(norm(found), Norm::L0);
+    assert_eq!(norm(found), ChangeNorm::L0);
 }
 
 // A record of reader 3 moves the clock by which windows are skipped.
@@ -231,7 +231,7 @@ fn one_person_who_is_several_where_keys_are_discovered() {
             .sum_by(|visit| visit.1, Keys::discover(1e-6), |_| 0, 0..=1)
             .reveal(run, "nothing");
     });
-    assert_eq!(norm(found), Norm::PeopleOfAKey);
+    assert_eq!(norm(found), ChangeNorm::PeopleOfAKey);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn one_person_who_has_more_keys_where_they_are_discovered() {
             .sum_by(|visit| visit.1, Keys::discover(1e-6), |_| 0, 0..=1)
             .reveal(run, "nothing");
     });
-    assert_eq!(norm(found), Norm::KeysOfPeople);
+    assert_eq!(norm(found), ChangeNorm::KeysOfPeople);
 }
 
 // One key, and one more of each value, but twice as many values as a person may have.
@@ -267,7 +267,7 @@ fn one_person_who_is_two_values_of_a_quantile() {
                 .reveal(run, "median");
         },
     );
-    assert_eq!(norm(found), Norm::L1);
+    assert_eq!(norm(found), ChangeNorm::L1);
 }
 
 // The first record moves the values of twelve others by half the range: within the other norms of ten means, where the
@@ -289,7 +289,7 @@ fn one_person_who_moves_more_sums_than_means_have() {
             .mean_by(|visit| visit.1, Keys::public(0..12_u32), |visit| visit.2, 0..=10)
             .reveal(run, "means");
     });
-    assert_eq!(norm(found), Norm::L2Squared);
+    assert_eq!(norm(found), ChangeNorm::L2Squared);
 }
 
 // The bound of a running total is of all windows together: a record that is a new person in each window stays within
@@ -306,7 +306,7 @@ fn one_person_who_is_another_in_each_window_of_a_running_total() {
             .running()
             .reveal(run, "so_far");
     });
-    let Err(Unbounded::Moved { norm: Norm::Linf, difference, bound: 1, .. }) = found else {
+    let Err(Unbounded::Moved { norm: ChangeNorm::Linf, difference, bound: 1, .. }) = found else {
         panic!("{found:?}")
     };
     assert_eq!(difference.window, None);
@@ -323,8 +323,8 @@ fn a_person_who_is_protected_a_record_at_a_time() {
             .count()
             .reveal(run, "visits");
     };
-    assert_eq!(norm(in_order().check(each)), Norm::Linf);
-    Neighbours::by_record(visits()).workers([2]).check(each).unwrap();
+    assert_eq!(norm(in_order().check(each)), ChangeNorm::Linf);
+    Neighbours::by_record(visits()[..30].to_vec()).workers([2]).orders(2).check(each).unwrap();
     let found = Neighbours::by_record(visits()).check(|visits, run| by_page(visits, 1, run));
     assert!(matches!(found, Err(Unbounded::OtherUnit { .. })), "{found:?}");
 }

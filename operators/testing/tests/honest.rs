@@ -6,7 +6,7 @@ use discreet::mechanisms::{Bound, Edges, Grid, Keys};
 use discreet::time::Span;
 
 use super::{HORIZON, Visit, declared, visits};
-use crate::{Neighbours, assert_bounded};
+use crate::{Neighbours, Script, assert_bounded};
 
 /// All statistics of one pipeline, by page and of everything.
 fn every_statistic(visits: Fed<'_, Visit>, run: &ExactRun) {
@@ -41,81 +41,75 @@ fn every_statistic_passes() {
 #[test]
 fn every_statistic_passes_in_other_orders_and_without_chosen_persons() {
     let chosen = Neighbours::by_persons(visits(), |visit| visit.0, [0, 4]);
-    chosen.workers([1, 3]).orders(6).check(every_statistic).unwrap();
+    chosen.workers([3]).orders(5).check(every_statistic).unwrap();
+}
+
+/// Checks a pipeline in fewer ways than by default: the others are those of every statistic above.
+fn passes<F>(script: impl Into<Script<Visit>>, pipeline: F)
+where
+    F: for<'scope> Fn(Fed<'scope, Visit>, &ExactRun) + Send + Sync + 'static,
+{
+    let neighbours = Neighbours::by_person(script, |visit| visit.0).workers([2]).orders(2);
+    neighbours.check(pipeline).unwrap();
 }
 
 #[test]
 fn windows_that_overlap_or_are_bounded_pass() {
-    assert_bounded(
-        declared(),
-        |visit| visit.0,
-        |visits, run| {
-            let people = visits.protect(|visit| visit.0);
-            people
-                .sliding(Span::microseconds(20), Span::microseconds(5), |visit| visit.2)
-                .between(0, HORIZON)
-                .bound(Bound::keys(2).per_key(3))
-                .count_by(|visit| visit.1, Keys::public(0..4_u32))
-                .reveal(run, "sliding");
-        },
-    );
-    assert_bounded(
-        visits(),
-        |visit| visit.0,
-        |visits, run| {
-            visits
-                .protect(|visit| visit.0)
-                .tumbling(Span::microseconds(10), |visit| visit.2)
-                .between(0, HORIZON)
-                .bound(Bound::keys(2).windows(2))
-                .people_by(|visit| visit.1, Keys::public(0..4_u32))
-                .reveal(run, "in_two_windows");
-        },
-    );
+    passes(declared(), |visits, run| {
+        let people = visits.protect(|visit| visit.0);
+        people
+            .sliding(Span::microseconds(20), Span::microseconds(5), |visit| visit.2)
+            .between(0, HORIZON)
+            .bound(Bound::keys(2).per_key(3))
+            .count_by(|visit| visit.1, Keys::public(0..4_u32))
+            .reveal(run, "sliding");
+    });
+    passes(visits(), |visits, run| {
+        visits
+            .protect(|visit| visit.0)
+            .tumbling(Span::microseconds(10), |visit| visit.2)
+            .between(0, HORIZON)
+            .bound(Bound::keys(2).windows(2))
+            .people_by(|visit| visit.1, Keys::public(0..4_u32))
+            .reveal(run, "in_two_windows");
+    });
 }
 
 // Duplicates of an id are equal.
 #[test]
 fn records_with_an_id_and_collections_pass() {
     let twice: Vec<Visit> = visits().into_iter().chain(visits()).collect();
-    assert_bounded(
-        twice.clone(),
-        |visit| visit.0,
-        |visits, run| {
-            visits
-                .protect(|visit| visit.0)
-                .identified_by(|visit| (u64::from(visit.1), visit.2))
-                .tumbling(Span::microseconds(10), |visit| visit.2)
-                .between(0, HORIZON)
-                .bound(Bound::keys(2).per_key(2))
-                .count_by(|visit| visit.1, Keys::public(0..4_u32))
-                .reveal(run, "distinct");
-        },
-    );
-    assert_bounded(
-        twice,
-        |visit| visit.0,
-        |visits, run| {
-            visits
-                .map(|visit| (visit, 1))
-                .collection(|visits| visits.distinct())
-                .protect_collection(|visit| visit.0)
-                .tumbling(Span::microseconds(10), |visit| visit.2)
-                .between(0, HORIZON)
-                .bound(Bound::keys(2).per_key(2))
-                .count_by(|visit| visit.1, Keys::public(0..4_u32))
-                .reveal(run, "distinct");
-        },
-    );
+    passes(twice.clone(), |visits, run| {
+        visits
+            .protect(|visit| visit.0)
+            .identified_by(|visit| (u64::from(visit.1), visit.2))
+            .tumbling(Span::microseconds(10), |visit| visit.2)
+            .between(0, HORIZON)
+            .bound(Bound::keys(2).per_key(2))
+            .count_by(|visit| visit.1, Keys::public(0..4_u32))
+            .reveal(run, "distinct");
+    });
+    passes(twice, |visits, run| {
+        visits
+            .map(|visit| (visit, 1))
+            .collection(|visits| visits.distinct())
+            .protect_collection(|visit| visit.0)
+            .tumbling(Span::microseconds(10), |visit| visit.2)
+            .between(0, HORIZON)
+            .bound(Bound::keys(2).per_key(2))
+            .count_by(|visit| visit.1, Keys::public(0..4_u32))
+            .reveal(run, "distinct");
+    });
 }
 
 // A record is left out with its duplicates.
 #[test]
 fn records_with_an_id_pass_where_each_is_protected() {
-    let numbered: Vec<(usize, Visit)> = visits().into_iter().enumerate().collect();
-    let twice: Vec<(usize, Visit)> = [&numbered[..], &numbered[40..]].concat();
+    let numbered: Vec<(usize, Visit)> = visits().into_iter().take(30).enumerate().collect();
+    let twice: Vec<(usize, Visit)> = [&numbered[..], &numbered[20..]].concat();
     Neighbours::by_person(twice, |(number, _)| *number)
         .workers([2])
+        .orders(2)
         .check(|visits, run| {
             visits
                 .protect_each()

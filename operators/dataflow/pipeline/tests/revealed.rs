@@ -1,4 +1,4 @@
-//! What is revealed to a test is what a gate would have been given; and no run has both.
+//! Revealed tallies are those that a gate would have been given; and no run has both.
 
 use super::*;
 use crate::accounting::PrivacyUnit;
