@@ -194,11 +194,11 @@ fn timed(work: impl FnOnce() -> usize) -> Duration {
 /// The windows of a run without records.
 const WINDOWS: i64 = 20_000;
 
+/// What a run adds to its releases.
+type Make = fn(&mut Feeds, &Gate, Releases<'_, u32, i128>) -> Result<(), RunError>;
+
 /// Releases empty windows, with what `make` adds to them; returns the time.
-fn windows(
-    ledger: PathBuf,
-    make: fn(&mut Feeds, &Gate, Releases<'_, u32, i128>) -> Result<(), RunError>,
-) -> Result<Duration, Box<dyn Error>> {
+fn windows(ledger: PathBuf, make: Make) -> Result<Duration, Box<dyn Error>> {
     let gate = Gate::open(ledger, "web")?;
     let start = Instant::now();
     discreet::execute(Config::threads(1)?, move |worker, feeds| {

@@ -217,7 +217,7 @@ mod tests {
             ("status starts with 5", InvalidKind::Mixed, "column 8"),
             ("time > 7", InvalidKind::Mixed, "a moment in double quotes"),
             ("time > \"soon\"", InvalidKind::Malformed, "a date or a moment"),
-            ("status = 500 path = \"x\"", InvalidKind::Malformed, "column 14"),
+            ("status = 500 path = 5", InvalidKind::Malformed, "column 14"),
             ("status = 1e15", InvalidKind::TooLarge, "column 10"),
         ] {
             let refused = Condition::parse(text, Some("time")).unwrap_err();

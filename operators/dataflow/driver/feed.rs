@@ -32,6 +32,8 @@ pub struct Feeds {
     pub(crate) pumps: Vec<Box<dyn Pump>>,
     followers: Vec<Box<dyn Follower>>,
     carriers: Vec<Box<dyn Carrier>>,
+    /// For each input that the program pushes into, a function that says if it has finished it.
+    finish_probes: Vec<Box<dyn Fn() -> bool>>,
     worker: usize,
     peers: usize,
     /// The number of streams of sources so far.
@@ -46,8 +48,8 @@ impl fmt::Debug for Feeds {
 
 impl Feeds {
     pub(crate) fn new(context: Rc<Context>, worker: usize, peers: usize) -> Feeds {
-        let (pumps, followers, carriers) = Default::default();
-        Feeds { context, pumps, followers, carriers, worker, peers, inputs: 0 }
+        let (pumps, followers, carriers, finish_probes) = Default::default();
+        Feeds { context, pumps, followers, carriers, finish_probes, worker, peers, inputs: 0 }
     }
 
     /// Returns the stream of a source, which is this worker's part of the input. A worker without a part has
@@ -89,6 +91,7 @@ impl Feeds {
         scope: Scope<'scope, Time>,
     ) -> (PushedInput<D>, Fed<'scope, D>) {
         let (input, source) = pushed(Arc::clone(&self.context.shared));
+        self.finish_probes.push(source.finish_probe());
         (input, self.stream(scope, source))
     }
 
@@ -174,6 +177,11 @@ impl Feeds {
         self.followed();
         self.followers.clear();
         self.carriers.retain(|carrier| !carrier.comes_from_the_program());
+    }
+
+    /// Returns true if the program has finished every input that it pushes into.
+    pub(super) fn are_finished(&self) -> bool {
+        self.finish_probes.iter().all(|is_finished| is_finished())
     }
 
     /// Leaves all inputs open for ever: to drop one is to close it, which looks like the end of its data.

@@ -34,6 +34,15 @@ struct Queue<D> {
     is_closed: bool,
 }
 
+impl<D> Queue<D> {
+    /// Adds what is no record, unless the driver takes no more.
+    fn push(&mut self, push: Push<D>) {
+        if !self.is_closed {
+            self.pushed.push_back(push);
+        }
+    }
+}
+
 enum Push<D> {
     Records(Vec<D>),
     Complete(Time),
@@ -67,11 +76,12 @@ impl<D> PushedInput<D> {
 
     /// Pushes records.
     pub fn send_all(&mut self, records: impl IntoIterator<Item = D>) {
-        let mut queue = self.queue.borrow_mut();
-        if queue.is_closed {
-            return;
-        }
         for record in records {
+            // Borrowed for each, as the iterator may turn the driver.
+            let mut queue = self.queue.borrow_mut();
+            if queue.is_closed {
+                return;
+            }
             queue.waiting += 1;
             match queue.pushed.back_mut() {
                 Some(Push::Records(batch)) if batch.len() < BATCH => batch.push(record),
@@ -95,7 +105,7 @@ impl<D> PushedInput<D> {
         }
         if time > queue.declared {
             queue.declared = time;
-            queue.pushed.push_back(Push::Complete(time));
+            queue.push(Push::Complete(time));
         }
         Ok(())
     }
@@ -108,7 +118,7 @@ impl<D> PushedInput<D> {
     /// Unless it ends after it starts.
     pub fn gap(&mut self, start: Time, end: Time) -> Result<(), Invalid> {
         valid_gap(start, end)?;
-        self.queue.borrow_mut().pushed.push_back(Push::Gap(start, end));
+        self.queue.borrow_mut().push(Push::Gap(start, end));
         Ok(())
     }
 
@@ -121,7 +131,7 @@ impl<D> PushedInput<D> {
     pub fn finish(self) {
         let mut queue = self.queue.borrow_mut();
         queue.is_finished = true;
-        queue.pushed.push_back(Push::End);
+        queue.push(Push::End);
     }
 }
 
@@ -136,6 +146,14 @@ impl<D> Drop for PushedInput<D> {
 /// The source of what was pushed.
 pub(super) struct PushedSource<D> {
     queue: Rc<RefCell<Queue<D>>>,
+}
+
+impl<D: 'static> PushedSource<D> {
+    /// Returns a function that says if the program has finished its input.
+    pub(super) fn finish_probe(&self) -> Box<dyn Fn() -> bool> {
+        let queue = Rc::clone(&self.queue);
+        Box::new(move || queue.borrow().is_finished)
+    }
 }
 
 impl<D: Clone + 'static> Source for PushedSource<D> {
@@ -237,6 +255,8 @@ mod tests {
         input.send(1);
         drop(source);
         input.send(2);
+        input.complete(30).unwrap();
+        input.gap(1, 2).unwrap();
         assert_eq!((input.waiting(), input.queue.borrow().pushed.len()), (0, 0));
         input.finish();
         assert!(!shared.has_failed());

@@ -62,6 +62,8 @@ fn lines(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| (*line).to_owned()).collect()
 }
 
+const ABANDONED: Result<(), FailureKind> = Err(FailureKind::Abandoned);
+
 /// An error for what should not be: a panic on a worker would end this process.
 fn ensure(holds: bool, what: &str) -> Result<(), RunError> {
     if holds { Ok(()) } else { Err(RunError::configuration(what)) }
@@ -145,6 +147,7 @@ fn leave(worker: &mut Engine, mut attached: Attached, ears: &Ears, leaves: Leave
     }
     let mut input = pushed(worker, &mut attached, ears);
     if matches!(leaves, Leaves::BuildsNothing) {
+        input.finish();
         return attached.finish().map(drop);
     }
     let (mut others, probe) = worker.dataflow(|scope| {
@@ -411,4 +414,52 @@ fn an_input_of_the_program_that_is_held_does_not_hold_up_the_end() {
         attached.finish().map(drop)
     });
     assert_eq!((released.len(), ended.unwrap().released()), (3, 3));
+}
+
+/// A source that panics at its second pull, without the hook that would end this process.
+struct Panics(bool);
+
+impl Source for Panics {
+    type Record = (Time, i64);
+
+    fn pull(&mut self, batch: &mut Vec<(Time, i64)>) -> Result<Pulled, SourceError> {
+        if std::mem::replace(&mut self.0, true) {
+            std::panic::resume_unwind(Box::new("of a record"));
+        }
+        batch.push((5, 1));
+        Ok(Pulled::More)
+    }
+}
+
+// Refutes a program that catches a panic, goes on, and releases windows without what was being fed.
+#[test]
+fn a_panic_that_the_program_catches_ends_the_pipeline() {
+    let (ended, ends, released) = program(1, &Stop::new(), |worker, mut attached, ears| {
+        worker.dataflow(|scope| count(attached.feeds().stream(scope, Panics(false)), ears));
+        let turns = std::panic::AssertUnwindSafe(|| while attached.turn(Duration::ZERO).is_ok() {});
+        ensure(std::panic::catch_unwind(turns).is_err(), "it panics")?;
+        attached.finish().map(drop)
+    });
+    assert_eq!((released, ends), (vec![], vec![ABANDONED]));
+    assert_eq!(ended.unwrap_err().kind(), FailureKind::Abandoned);
+}
+
+// Refutes a worker that waits for ever for what it holds itself.
+#[test]
+fn a_worker_that_finishes_before_its_input_is_an_error() {
+    let (ended, ends, released) = program(2, &Stop::new(), |worker, mut attached, ears| {
+        let mut input = pushed(worker, &mut attached, ears);
+        // The iterator turns the driver, as one that waits for room does.
+        let records = (0..3).map(|_| attached.turn(Duration::ZERO).map(|_| (5, 1)).unwrap_or((0, 0)));
+        input.send_all(records);
+        if worker.index() == 0 {
+            input.finish();
+            return attached.finish().map(drop);
+        }
+        let unfinished = attached.finish().map(drop);
+        drop(input);
+        unfinished
+    });
+    assert_eq!((released, ends), (vec![], vec![ABANDONED; 2]));
+    assert!(ended.unwrap_err().to_string().contains("finish it before its worker"));
 }

@@ -41,10 +41,27 @@
 //! * Every worker [turns](Attached::turn) until its inputs have ended, and then [finishes](Attached::finish). A loop of its
 //!   own that waits for a probe is [`step_while`](Attached::step_while): timely's own would wait for ever where
 //!   another worker has failed.
+//! * A worker that fails says why: `return Err(attached.fail(reason))`. Where it returns by `?`, the pipeline ends as well, and
+//!   all that [`finished`](Attachment::finished) knows is that it was left. [`Attached`] stays out of closures that build dataflows: one that is
+//!   dropped while a dataflow is built cannot drop it, and timely waits for it.
+//! * The program sets no panic hook after the attachment, and keeps the dataflow of a stream that it carries.
 //! * No logger of timely or differential is registered: they count messages behind the bound, where they depend on
 //!   single people. A pipeline refuses to run beside one.
 //! * A dataflow that holds a part of a pipeline belongs to it, with all else that the program builds there, and so does one
 //!   that a [carried](Feeds::carry) stream enters. Where the pipeline fails or is stopped, it is dropped.
+//!
+//! # Several processes
+//!
+//! Worker 0 releases, so process 0 opens the gate, and every other process has a [`Gate::elsewhere`](crate::gate::Gate::elsewhere) by the
+//! job's name and the ledger's key, which lies beside the ledger. Each process has its own attachment, and its own outcome: the counts are
+//! of process 0.
+//!
+//! # After a restart
+//!
+//! A window that the ledger has is given again, to the byte and at no cost, whatever is pushed: a sink knows it by its
+//! [identity](super::super::LeavingRelease::id). Records are needed from the start of the first window that is not settled
+//! ([`Gate::settled`](crate::gate::Gate::settled)); a program that cannot push them again declares a [gap](super::PushedInput::gap).
+//! A [source](super::Source) that resumes is read from where the former run was, and settled windows are not asked for again.
 //!
 //! # Guarantees
 //!
@@ -128,8 +145,9 @@ impl Attachment {
         let pace = ReadPace::new(worker);
         let run = WorkerRun::new(worker, Arc::clone(&self.shared));
         let attachment = self.clone();
-        let mut attached =
-            Attached { worker: worker.clone(), run, notices, pace, attachment, has_left: false };
+        let worker = worker.clone();
+        let (has_left, is_inside) = (false, false);
+        let mut attached = Attached { worker, run, notices, pace, attachment, has_left, is_inside };
         attached.look()?;
         Ok(attached)
     }
@@ -171,6 +189,8 @@ pub struct Attached {
     attachment: Attachment,
     /// True once this worker has said how it ended.
     has_left: bool,
+    /// True while it feeds and steps: after a panic in there that the program has caught, too.
+    is_inside: bool,
 }
 
 impl fmt::Debug for Attached {
@@ -216,13 +236,19 @@ impl Attached {
     /// reached its sinks; or, where the pipeline was stopped, until the requests to the gate are answered. Returns the
     /// outcome in this process.
     ///
-    /// It waits for streams that the pipeline has [adopted](super::External::adopt), too: a handle of their inputs that the
+    /// The program finishes its [pushed inputs](super::PushedInput::finish) before. Streams that the pipeline has
+    /// [adopted](super::External::adopt) are waited for, too: a handle of their inputs that the
     /// program still holds is closed before.
     ///
     /// # Errors
     ///
-    /// If an input fails, or another worker has failed.
+    /// If an input fails or is not finished, or another worker has failed.
     pub fn finish(mut self) -> Result<Finished, RunError> {
+        // Its handle is of this thread, which does nothing else from now on.
+        if !self.run.feeds.are_finished() && !self.run.shared.is_over() {
+            let reason = "an input that the program pushes into is not finished; finish it before its worker";
+            return Err(self.end_with(RunError::abandoned(reason)));
+        }
         loop {
             let turn = self.advance(NAP)?;
             if self.run.shared.is_stopped() {
@@ -264,16 +290,20 @@ impl Attached {
     /// Gives every input a turn, and steps.
     fn advance(&mut self, rest: Duration) -> Result<Turn, RunError> {
         self.look()?;
+        self.is_inside = true;
+        let turned = self.feed_and_step(rest);
+        self.is_inside = false;
+        turned.map_err(|failure| self.end_with(failure))
+    }
+
+    fn feed_and_step(&mut self, rest: Duration) -> Result<Turn, RunError> {
         // One that hangs in a source has begun a turn.
         self.run.turns.fetch_add(1, Ordering::Relaxed);
         if self.run.shared.is_stopped() {
             self.step(rest);
             return Ok(Turn::Over);
         }
-        let turn = match self.run.feeds.turn(&mut self.pace) {
-            Ok(turn) => turn,
-            Err(failure) => return Err(self.end_with(failure)),
-        };
+        let turn = self.run.feeds.turn(&mut self.pace)?;
         let is_empty = self.run.feeds.pumps.is_empty();
         self.step(if turn == Turn::Moved { Duration::ZERO } else { rest });
         // A worker that has not built its inputs yet has not come to their end.
@@ -286,8 +316,14 @@ impl Attached {
         self.worker.step_or_park(Some(rest));
     }
 
-    /// Looks for the end of the pipeline elsewhere, and for loggers.
+    /// Looks for the end of the pipeline elsewhere, for a panic that the program has caught, and for loggers.
     fn look(&mut self) -> Result<(), RunError> {
+        if self.is_inside {
+            // What was being fed may be lost. The message of the panic may hold a record.
+            return Err(
+                self.end_with(RunError::abandoned("a panic on a worker, which the program has caught"))
+            );
+        }
         match self.notices.agreement() {
             Some(Agreement::Failed(worker)) => return Err(self.end_with(has_failed(worker))),
             Some(Agreement::Stopped) => self.run.shared.stop_with_the_others(),

@@ -49,6 +49,12 @@ impl CsvFormat {
 
     /// Finds the wanted fields in the line that names a file's columns.
     pub(in crate::job::sources) fn find(&self, line: &[u8], place: &str) -> Result<CsvColumns, SourceError> {
+        // A file whose lines end with it alone is one line, all of its records.
+        if line.contains(&b'\r') {
+            let why =
+                "a carriage return within the line that names the columns; end lines with \\n or \\r\\n";
+            return Err(SourceError::refused(place).because(why));
+        }
         CsvColumns::find(names(line, self.marks), self.marks, &self.fields, place)
     }
 
@@ -107,7 +113,7 @@ impl CsvColumns {
                 false => String::new(),
             };
             return refused(format!(
-                "no column named {}{others}; name columns of its first line in the job file",
+                "no column named {}{others}; name columns of its first line in the job file, or all of its columns in source.header",
                 listed(&missing)
             ));
         }

@@ -71,7 +71,7 @@ fn columns_are_found_by_their_names() {
     let gone = find("a,secret", &["b"]).unwrap_err().to_string();
     assert_eq!(
         gone,
-        "a.csv: the input was refused: no column named b; name columns of its first line in the job file"
+        "a.csv: the input was refused: no column named b; name columns of its first line in the job file, or all of its columns in source.header"
     );
     assert!(find("a,secret", &["b", "a", "c"]).unwrap_err().to_string().contains("named b or c;"));
     assert!(find("a,a", &["a"]).unwrap_err().to_string().contains("two columns named a"));
@@ -99,6 +99,9 @@ fn the_names_of_a_line_are_listed_where_it_has_more_of_the_wanted_ones_than_it_l
     // Two of four are as many as it lacks, and one of one is a single word.
     assert!(!missed("user,time,secret", &["user", "time", "page", "key"]).contains("secret"));
     assert!(!missed("user,secret", &["user", "page"]).contains("secret"));
+    // A file whose lines end in another way is one line, with everybody's records.
+    let whole = missed("user,time,path\rsecret,1,/\rsecret,2,/", &wanted);
+    assert!(whole.contains("a carriage return") && !whole.contains("secret"), "{whole}");
     let many = missed(&format!("user,time{}", ",column".repeat(100)), &wanted);
     assert!(many.contains("column and 72 more;") && many.matches("column,").count() == 27, "{many}");
     let long = missed(&format!("user,time,{}", "é".repeat(100)), &wanted);
