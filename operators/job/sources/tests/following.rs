@@ -128,7 +128,7 @@ impl Followed {
     /// Pulls until all that was there by now has been given, or the source is gone.
     pub(super) fn settle(&mut self) -> Result<usize, SourceError> {
         let now = SystemClock.now();
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while self.complete.iter().any(|time| *time <= now) {
             assert!(Instant::now() < deadline, "nothing is declared");
             for (part, complete) in self.parts.iter_mut().zip(&mut self.complete) {
