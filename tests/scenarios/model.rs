@@ -41,7 +41,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     // `slack`, `clock_hold`, `ahead`, `key`, `anchor`, all of `[limits]`, all of `[watch]` and the version of a release together, and
     // `skew` and `seed` of a synthetic source.
     ("others", &["no", "all"]),
-    ("log", &["no", "text error", "text info", "json warn", "json debug"]),
+    ("log", &["no", "text error", "text info", "json warn", "json debug", "text trace"]),
     // Other releases of the same job: people over everything, and with two of them a quantile too.
     ("beside", &["no", "one", "two"]),
     ("workers", &["1", "2"]),
