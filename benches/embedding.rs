@@ -194,7 +194,7 @@ fn timed(work: impl FnOnce() -> usize) -> Duration {
 /// The windows of a run without records.
 const WINDOWS: i64 = 20_000;
 
-/// What a run adds to its releases.
+/// The additions of a run to its releases.
 type Make = fn(&mut Feeds, &Gate, Releases<'_, u32, i128>) -> Result<(), RunError>;
 
 /// Releases empty windows, with what `make` adds to them; returns the time.

@@ -26,7 +26,7 @@ enum ScriptStep<R> {
     Gap(Time, Time),
     Silence,
     Lost(String),
-    /// What was meant to be a time and is none, with the reason.
+    /// A value that was meant to be a time and is none, with the reason.
     NoTime(String),
 }
 

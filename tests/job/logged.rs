@@ -31,7 +31,7 @@ fn scene(is_whole: bool) -> Scene {
     scene
 }
 
-/// What a command says at the end of its run.
+/// The outcome that a command prints at the end of its run.
 fn said(scene: &Scene, variable: &str, arguments: &[&str]) -> Said {
     let environment = [("DISCREET_LOG", variable.into())];
     let mut all = arguments.to_vec();

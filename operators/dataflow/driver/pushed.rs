@@ -16,7 +16,7 @@ use crate::time::Time;
 
 /// This worker's part of an input, whose records the program pushes as they come: [`Feeds::input`](super::Feeds::input).
 ///
-/// What is pushed waits for the next turn of the driver, and longer while the dataflow is behind:
+/// Pushed records wait for the next turn of the driver, and longer while the dataflow is behind:
 /// [`waiting`](PushedInput::waiting) says how much. What comes after the end of the pipeline is dropped.
 ///
 /// Dropping it before [`finish`](PushedInput::finish) abandons the input: nothing is completed by that, and the run ends.

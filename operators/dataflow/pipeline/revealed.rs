@@ -6,7 +6,7 @@
 //! the same contribution bounding, and the same operator that takes a window for complete; no noise, no
 //! price, no row.
 //!
-//! What is revealed cannot become a release, and a release is never without noise:
+//! Revealed tallies cannot become a release, and a release is never without noise:
 //!
 //! * `reveal` takes an [`ExactRun`]. [`execute`] alone makes one, for one run, and each other run refuses it.
 //! * A run that reveals refuses every gate: a pipeline of it that ends in `release` ends the run before a

@@ -13,7 +13,7 @@ use super::*;
 /// A program: what a worker does with its part of the pipeline.
 type Body = dyn Fn(&mut Engine, Attached, &Ears) -> Result<(), RunError> + Send + Sync;
 
-/// How each worker ended.
+/// The end of each worker.
 type Ends = Vec<Result<(), FailureKind>>;
 
 /// Runs a program on these workers; returns the outcome, how each worker ended, and the released lines.
@@ -91,7 +91,7 @@ fn what_a_program_pushes_is_released_as_it_declares_it() {
     }
 }
 
-/// What the last worker does when it has declared what is before 20 complete, and the others have ended their inputs.
+/// The act of the last worker, once it has declared the time before 20 complete and the others have ended their inputs.
 #[derive(Clone, Copy, Debug)]
 enum Leaves {
     ReturnsEarly,

@@ -30,7 +30,7 @@ pub(super) struct StandIn {
 /// The starts of windows, in the order of what was done with them.
 pub(super) type Delivered = Arc<Account>;
 
-/// What a gate was asked for.
+/// The windows that a gate was asked for, and those whose delivery was confirmed.
 #[derive(Default)]
 pub(super) struct Account {
     pub(super) submitted: Mutex<Vec<Time>>,

@@ -385,9 +385,7 @@ impl Attached {
         }
         has_worked_for_a_dataflow();
     }
-}
 
-impl Attached {
     /// Drops the dataflows of the pipeline before their inputs: one that is scheduled no more reports no progress, so to drop
     /// its inputs closes nothing. Inputs that stay open would keep the threads of timely's connections at work.
     fn drop_pipeline(&mut self) {

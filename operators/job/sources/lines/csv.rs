@@ -356,7 +356,7 @@ fn mask(delimiter: u8, bytes: &[u8]) -> u32 {
 #[path = "csv/tests.rs"]
 mod tests;
 
-/// What tests of other files share.
+/// Helpers that tests of other files share.
 #[cfg(test)]
 pub(in crate::job::sources) mod kit {
     use proptest::prelude::*;
