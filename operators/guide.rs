@@ -200,7 +200,8 @@
 //! are functions of one record alone is the author's word; the crate `discreet-testing`, a dev-dependency, puts it to the test.
 //! `exact` returns the tallies before their noise. `assert_bounded` replays a pipeline with all records and without each person, in
 //! several orders and on 1, 2 and 4 workers, and fails where one person moves a tally by more than the pipeline declares to its gate.
-//! It finds a map that merges persons, a counter in a closure, a join that multiplies, a time or a key that depends on other records.
+//! It finds a counter in a closure, a join that multiplies, a time or a key that depends on other records; a map that merges persons where
+//! they then move more than the bound. State that outlives a replay, such as a static table of names, it does not find.
 //!
 //! ```text
 //! use discreet_testing::{ExactRun, Script, assert_bounded, exact};

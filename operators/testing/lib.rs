@@ -65,7 +65,8 @@
 //! It compares the pairs of inputs that it was given. A fault that these records do not show is not found: take records
 //! in which persons share keys, have more records than the bound, come late, and fill several windows. It cannot pass
 //! where nobody moves anything ([`Unbounded::NothingCompared`]). A map that merges two persons who then are bounded as
-//! one is a fault in the claim, not in the arithmetic: it is found where it moves more than the bound. Of duplicates of
+//! one is a fault in the claim, not in the arithmetic: it is found where it moves more than the bound. State that outlives
+//! a replay, such as a static table in the order of first sight, is the same in all of them and is not found. Of duplicates of
 //! one [id](discreet::dataflow::Private::identified_by) that differ one counts, whichever came first: a script has none
 //! of them.
 //!

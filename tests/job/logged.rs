@@ -31,7 +31,7 @@ fn scene(is_whole: bool) -> Scene {
     scene
 }
 
-/// The outcome that a command prints at the end of its run.
+/// Runs the command with these arguments; returns its output, none of which holds a part of a record.
 fn said(scene: &Scene, variable: &str, arguments: &[&str]) -> Said {
     let environment = [("DISCREET_LOG", variable.into())];
     let mut all = arguments.to_vec();

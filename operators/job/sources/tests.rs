@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 mod alike;
 mod beginnings;
+mod conditions;
 mod copied;
 mod following;
 mod log;
