@@ -17,6 +17,7 @@
 //!             .protect(|visit| visit.0)
 //!             .tumbling(hours(1), |visit| visit.1)
 //!             .from("2026-11-01")
+//!             .bound(Bound::keys(1))
 //!             .people()
 //!             .release(&gate, "readers", Gaussian::rho(0.01))
 //!             .deliver(|release| Ok(println!("{}", release.line())));
