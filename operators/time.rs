@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+#[cfg(feature = "cli")]
+use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 
 use crate::invalid::{Invalid, InvalidKind};
@@ -241,6 +243,24 @@ impl Zone {
     /// The name.
     pub fn name(&self) -> &str {
         &self.0
+    }
+}
+
+/// The rules of a zone, by which a moment has a local date and time.
+#[cfg(feature = "cli")]
+#[derive(Clone, Debug)]
+pub(crate) struct ZoneRules(TimeZone);
+
+#[cfg(feature = "cli")]
+impl ZoneRules {
+    /// Returns the rules of a zone.
+    pub(crate) fn of(zone: &Zone) -> Result<ZoneRules, Invalid> {
+        known(zone.name()).map(|(_, rules)| ZoneRules(rules))
+    }
+
+    /// Returns the local date and time of a moment; `None` beyond the years -9999 to 9999.
+    pub(crate) fn local(&self, time: Time) -> Option<DateTime> {
+        Timestamp::from_microsecond(time).ok().map(|moment| self.0.to_datetime(moment))
     }
 }
 

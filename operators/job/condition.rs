@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::expression::{KnownFields, compared_kind};
 use super::sources::steps;
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};
@@ -41,21 +42,31 @@ impl fmt::Display for Condition {
 const DIGITS: u8 = 6;
 
 impl Condition {
-    /// Parses a condition of records whose time is in this field.
+    /// Parses a condition over these fields.
     ///
     /// # Errors
     ///
     /// Unless it is in the language of filters, and compares each field with values of one type.
-    pub(crate) fn parse(text: &str, time: Option<&str>) -> Result<Condition, Invalid> {
-        let mut fields = fields(text, time)?;
+    pub(crate) fn parse(text: &str, known: &dyn KnownFields) -> Result<Condition, Invalid> {
+        Condition::parse_part(text, 0, known)
+    }
+
+    /// Parses the condition that a text has from this byte offset on.
+    pub(crate) fn parse_part(
+        text: &str,
+        begin: usize,
+        known: &dyn KnownFields,
+    ) -> Result<Condition, Invalid> {
+        let mut fields = fields(Tokens::of_filter(text, begin)?, known)?;
         let named = fields.len();
         if fields.is_empty() {
             // `all`, or a text that is no condition.
             fields.push(Field::text("all"));
         }
         let schema = Schema::new(fields)?;
-        let filter = Filter::parse(&schema, text)?;
-        Ok(Condition { stated: text.to_owned(), filter, schema, named })
+        let filter = Filter::parse_part(&schema, text, begin)?;
+        let stated = text.get(begin..).unwrap_or_default().trim().to_owned();
+        Ok(Condition { stated, filter, schema, named })
     }
 
     /// Returns the condition in its normal text.
@@ -92,9 +103,8 @@ impl Condition {
 }
 
 /// Returns the fields of a condition, each of the type of the values that it is compared with.
-fn fields(text: &str, time: Option<&str>) -> Result<Vec<Field>, Invalid> {
+fn fields(mut tokens: Tokens<'_>, known: &dyn KnownFields) -> Result<Vec<Field>, Invalid> {
     let mut fields: Vec<(String, Option<FieldKind>)> = Vec::new();
-    let mut tokens = Tokens::of(text)?;
     let (mut compared, mut is_due, mut ordered) = (None, true, BTreeSet::new());
     loop {
         let at = tokens.at();
@@ -109,7 +119,7 @@ fn fields(text: &str, time: Option<&str>) -> Result<Vec<Field>, Invalid> {
                 compared = fields.iter().position(|(other, _)| other == name);
                 if compared.is_none() {
                     compared = Some(fields.len());
-                    fields.push((name.to_owned(), (time == Some(name)).then_some(FieldKind::Time)));
+                    fields.push((name.to_owned(), compared_kind(name, known)));
                 }
                 continue;
             }
@@ -155,9 +165,27 @@ fn digits(number: &str) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::expression::ValueKind;
+
+    /// Fields of a record whose time is in `time`.
+    struct Records;
+
+    impl KnownFields for Records {
+        fn kind(&self, name: &str) -> Option<ValueKind> {
+            match name {
+                "price" => Some(ValueKind::Number),
+                "host" => Some(ValueKind::Text),
+                _ => None,
+            }
+        }
+
+        fn is_time(&self, name: &str) -> bool {
+            name == "time"
+        }
+    }
 
     fn holds(text: &str, cells: &[(&str, &str)]) -> bool {
-        let condition = Condition::parse(text, Some("time")).unwrap();
+        let condition = Condition::parse(text, &Records).unwrap();
         let names: Vec<&str> = condition.fields().collect();
         let time = cells.iter().find(|(name, _)| *name == "time").map(|(_, time)| time.parse().unwrap());
         condition.holds(time, |place| {
@@ -219,8 +247,11 @@ mod tests {
             ("time > \"soon\"", InvalidKind::Malformed, "a date or a moment"),
             ("status = 500 path = 5", InvalidKind::Malformed, "column 14"),
             ("status = 1e15", InvalidKind::TooLarge, "column 10"),
+            ("price = \"x\"", InvalidKind::Mixed, "values of one type for a field"),
+            ("host > 5", InvalidKind::Mixed, "values of one type for a field"),
+            ("host > \"x\"", InvalidKind::Mixed, "column 6"),
         ] {
-            let refused = Condition::parse(text, Some("time")).unwrap_err();
+            let refused = Condition::parse(text, &Records).unwrap_err();
             assert_eq!(refused.kind(), kind, "{text}: {refused}");
             assert!(refused.remedy().contains(place), "{text}: {refused}");
         }
@@ -231,7 +262,7 @@ mod tests {
         for (text, fields) in
             [("all", 0), ("not all or all", 0), ("all and a = 1 and a < 2 or `b c` = \"\"", 2)]
         {
-            assert_eq!(Condition::parse(text, None).unwrap().fields().count(), fields, "{text}");
+            assert_eq!(Condition::parse(text, &Records).unwrap().fields().count(), fields, "{text}");
         }
     }
 
@@ -241,10 +272,10 @@ mod tests {
             ("status>499.5 and(path=\"/\")", "status >= 499.500001 and path = \"/\""),
             ("not not status in 500..600", "status in 500..600"),
         ] {
-            let condition = Condition::parse(text, None).unwrap();
+            let condition = Condition::parse(text, &Records).unwrap();
             assert_eq!(condition.normal(), normal);
             assert_eq!(condition.to_string(), text);
-            assert_eq!(Condition::parse(normal, None).unwrap().normal(), normal);
+            assert_eq!(Condition::parse(normal, &Records).unwrap().normal(), normal);
         }
     }
 }

@@ -75,7 +75,9 @@
 
 mod condition;
 pub mod config;
+mod derived;
 mod dictionary;
+mod expression;
 mod paths;
 pub mod plan;
 mod release_group;

@@ -2,15 +2,15 @@
 //! table of people, which are those with the same windows and the same bound.
 
 use super::release_plan::ReleasePlan;
-use super::sources::NumberField;
+use super::sources::{KeyField, NumberField};
 use crate::dataflow::Schedule;
 use crate::mechanisms::Bound;
 
 /// The fields of a job that hold keys and values.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReleaseFields {
     /// Each once.
-    pub(crate) keys: Vec<String>,
+    pub(crate) keys: Vec<KeyField>,
     /// Each once with the same digits.
     pub(crate) values: Vec<NumberField>,
 }

@@ -45,6 +45,8 @@ pub enum Label<'a> {
     Number(i128),
     /// Any text.
     Text(Cow<'a, str>),
+    /// Several texts, in their order.
+    Texts(Vec<Cow<'a, str>>),
 }
 
 impl Key for String {

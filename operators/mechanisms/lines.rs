@@ -98,6 +98,7 @@ impl<K: Key, T: AnswerNumber> ReleaseLines for Answer<K, T> {
                 Label::Whole => {}
                 Label::Number(number) => field(&mut text, "key", &number),
                 Label::Text(key) => field(&mut text, "key", &*key),
+                Label::Texts(parts) => field(&mut text, "key", &parts),
             }
             let of = place % afters.len();
             let point = self.which(of, &mut text);

@@ -106,6 +106,11 @@ pub(crate) enum LineKey<'a> {
     /// A number, as its digits.
     Number(&'a str),
     Text(Cow<'a, str>),
+    /// Several texts, and all of them as one for people.
+    Texts {
+        parts: Vec<String>,
+        joined: String,
+    },
 }
 
 impl LineKey<'_> {
@@ -113,6 +118,7 @@ impl LineKey<'_> {
         match self {
             LineKey::Number(text) => text,
             LineKey::Text(text) => text,
+            LineKey::Texts { joined, .. } => joined,
         }
     }
 }
@@ -280,6 +286,10 @@ impl<'a> LineFields<'a> {
             None => None,
             Some(text) if text.starts_with('"') => {
                 Some(LineKey::Text(Cow::Owned(serde_json::from_str(text).ok()?)))
+            }
+            Some(list) if list.starts_with('[') => {
+                let parts: Vec<String> = serde_json::from_str(list).ok()?;
+                Some(LineKey::Texts { joined: parts.join(", "), parts })
             }
             Some(number) => Some(LineKey::Number(number)),
         };

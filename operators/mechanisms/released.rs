@@ -128,6 +128,7 @@ fn cell<'a, K: Key, V: ReleasedValue>(
         None => Label::Whole,
         Some(LineKey::Number(number)) => Label::Number(number.parse().ok()?),
         Some(LineKey::Text(text)) => Label::Text((&**text).into()),
+        Some(LineKey::Texts { parts, .. }) => Label::Texts(parts.iter().map(|part| part.into()).collect()),
     };
     let numbers = |number: fn(&CellLine<'a>) -> Option<&'a str>| {
         lines.iter().map(|line| number(line)).collect::<Option<Vec<&str>>>()

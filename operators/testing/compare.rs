@@ -143,6 +143,7 @@ impl CellChange {
             Label::Whole => "the only key".to_owned(),
             Label::Number(number) => format!("key {number}"),
             Label::Text(text) => format!("key {text:?}"),
+            Label::Texts(parts) => format!("key {parts:?}"),
             _ => "a key".to_owned(),
         };
         let words = format!("{named} from {} to {}", value(with), value(without));

@@ -125,6 +125,10 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("source.comment", "stated", "\"#\"").on(SEPARATED),
     edit("source.header", "stated", NAMES).on(SEPARATED),
     edit("source.where", "stated", "'value >= 0'").on(SEPARATED),
+    edit("fields", "one that is read, another", "{ page = \"lower of other_page\" }")
+        .on(&["count", "running"])
+        .named("fields.page"),
+    edit("fields", "one that nothing reads", "{ unread = \"lower of page\" }").on(SEPARATED),
     edit("source.people", "another", "60"),
     edit("source.rows", "another", "600"),
     edit("source.keys", "another", "4"),
@@ -202,6 +206,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.running", "left out", "").left_out().on(&["last"]),
     edit("release.strategy", "another", "\"tree\""),
     edit("release.strategy", "left out, where it is the best", "").left_out().on(&["running"]),
+    edit("release.where", "stated", "'page != \"z\"'").on(STATING),
     edit("release.noise", "another", "\"laplace\"").on(&[
         "count",
         "discovered",
@@ -234,11 +239,83 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.cost.epsilon", "another", "0.05"),
     edit("release.cost.delta", "another", "2e-9"),
     edit("release.count.by", "another", "\"other_page\""),
+    edit("release.count.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.count.by"))
+        .named("count.by")
+        .with(&[("release.count.by", None), ("release.count.by.depth", Some("1"))]),
+    edit("release.count.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.count.by"))
+        .named("count.by")
+        .with(&[("release.count.by", None), ("release.count.by.of", Some("\"page\""))]),
+    edit("release.count.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.count.by"))
+        .named("count.by")
+        .with(&[("release.count.by", None), ("release.count.by.of", Some("\"amount\""))]),
     edit("release.people.by", "another", "\"other_page\""),
+    edit("release.people.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.people.by"))
+        .named("people.by")
+        .with(&[("release.people.by", None), ("release.people.by.depth", Some("1"))]),
+    edit("release.people.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.people.by"))
+        .named("people.by")
+        .with(&[("release.people.by", None), ("release.people.by.of", Some("\"page\""))]),
+    edit("release.people.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.people.by"))
+        .named("people.by")
+        .with(&[("release.people.by", None), ("release.people.by.of", Some("\"amount\""))]),
     edit("release.sum.by", "another", "\"other_page\""),
+    edit("release.sum.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.sum.by"))
+        .named("sum.by")
+        .with(&[("release.sum.by", None), ("release.sum.by.depth", Some("1"))]),
+    edit("release.sum.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.sum.by"))
+        .named("sum.by")
+        .with(&[("release.sum.by", None), ("release.sum.by.of", Some("\"page\""))]),
+    edit("release.sum.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.sum.by"))
+        .named("sum.by")
+        .with(&[("release.sum.by", None), ("release.sum.by.of", Some("\"amount\""))]),
     edit("release.mean.by", "another", "\"other_page\""),
+    edit("release.mean.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.mean.by"))
+        .named("mean.by")
+        .with(&[("release.mean.by", None), ("release.mean.by.depth", Some("1"))]),
+    edit("release.mean.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.mean.by"))
+        .named("mean.by")
+        .with(&[("release.mean.by", None), ("release.mean.by.of", Some("\"page\""))]),
+    edit("release.mean.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.mean.by"))
+        .named("mean.by")
+        .with(&[("release.mean.by", None), ("release.mean.by.of", Some("\"amount\""))]),
     edit("release.max.by", "another", "\"other_page\""),
+    edit("release.max.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.max.by"))
+        .named("max.by")
+        .with(&[("release.max.by", None), ("release.max.by.depth", Some("1"))]),
+    edit("release.max.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.max.by"))
+        .named("max.by")
+        .with(&[("release.max.by", None), ("release.max.by.of", Some("\"page\""))]),
+    edit("release.max.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.max.by"))
+        .named("max.by")
+        .with(&[("release.max.by", None), ("release.max.by.of", Some("\"amount\""))]),
     edit("release.quantile.by", "another", "\"other_page\""),
+    edit("release.quantile.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.quantile.by"))
+        .named("quantile.by")
+        .with(&[("release.quantile.by", None), ("release.quantile.by.depth", Some("1"))]),
+    edit("release.quantile.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.quantile.by"))
+        .named("quantile.by")
+        .with(&[("release.quantile.by", None), ("release.quantile.by.of", Some("\"page\""))]),
+    edit("release.quantile.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.quantile.by"))
+        .named("quantile.by")
+        .with(&[("release.quantile.by", None), ("release.quantile.by.of", Some("\"amount\""))]),
     edit("release.count.keys", "others", "[\"a\", \"c\"]"),
     edit("release.people.keys", "others", "[\"a\", \"c\"]").on(&["people"]),
     edit("release.sum.keys", "others", "[\"a\", \"c\"]"),

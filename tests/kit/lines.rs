@@ -88,6 +88,7 @@ fn json_rows(text: &str) -> Result<Vec<Row>, String> {
         let text = |value: &Value| match value {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
+            Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
             other => other.to_string(),
         };
         let status = ["refused", "skipped", "lost"].into_iter().find(|word| line.get(word).is_some());

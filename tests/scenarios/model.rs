@@ -21,8 +21,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("fields", &["no", "declared"]),
     // The form of a CSV source: its marks with comments, or the names of its columns in the job file.
     ("separated", &["no", "marks", "names"]),
-    // Records that a condition leaves out lie between the others, and count nowhere.
-    ("where", &["no", "key"]),
+    // Records that a condition leaves out lie between the others, and count nowhere; or not for the release.
+    ("where", &["no", "key", "release"]),
     ("unit", &["drop", "reject", "shared", "record"]),
     ("promise", &["lifetime", "any", "each"]),
     ("budget", &["epsilon delta", "epsilon delta omega", "epsilon", "rho", "rho omega"]),
@@ -34,6 +34,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     // The form of a statistic: `each` and `grid` of a max, `q` and `step` of a quantile, the range of others.
     ("form", &["0", "1", "2", "3", "4"]),
     ("keys", &["no", "listed", "file", "discover"]),
+    // The key: a field, a derived field, or that field beside a derived one that is the same everywhere.
+    ("by", &["field", "derived", "several"]),
     ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip"]),
     ("bound", &["wide", "tight"]),
     ("windows", &["no", "some"]),
@@ -140,6 +142,9 @@ pub(crate) const RULES: &[Rule] = &[
         &[("statistic", &["quantile"]), ("form", &["0", "1"]), ("noise", &["permute-and-flip"])],
         Check("release[1].quantile"),
     ),
+    Rule(&[("keys", &["no"]), ("by", &["derived", "several"])], Senseless),
+    // The records that a release leaves out count for the others.
+    Rule(&[("where", &["release"]), ("beside", &["two"])], Senseless),
     // Discovered keys cost a delta.
     Rule(&[("budget", &["epsilon", "rho", "rho omega"]), ("keys", &["discover"])], Check("keys")),
     // Prices.

@@ -114,7 +114,8 @@ impl Scenario {
     pub(crate) fn write(&self, directory: &Directory) {
         directory.write("job.toml", self.job.to_string());
         directory.write("a.token", "a-token-of-a-scenario\n");
-        directory.write("keys.txt", KEYS.join("\n") + "\n");
+        let between = if self.row.is("by", &["several"]) { "\tall\n" } else { "\n" };
+        directory.write("keys.txt", KEYS.map(|key| format!("{key}{between}")).concat());
         if self.is_synthetic() {
             return;
         }
@@ -123,7 +124,9 @@ impl Scenario {
             let separated = self.row.separated();
             let left_out = |event: &Event| Event { key: LEFT_OUT.to_owned(), value: 999, ..event.clone() };
             let events: Vec<Event> = match self.row.value("where") {
-                "key" => events.iter().flat_map(|event| [left_out(event), event.clone()]).collect(),
+                "key" | "release" => {
+                    events.iter().flat_map(|event| [left_out(event), event.clone()]).collect()
+                }
                 _ => events.to_vec(),
             };
             let mut log = log::write(self.row.value("source"), &events, format, self.row.zone(), separated);
@@ -302,7 +305,8 @@ impl Scenario {
             (_, "no") => BTreeSet::from([String::new()]),
             _ => KEYS.map(str::to_owned).into(),
         };
-        keys.iter().map(|key| (key.clone(), number(key))).collect()
+        let behind = if self.row.is("by", &["several"]) { ", all" } else { "" };
+        keys.iter().map(|key| (format!("{key}{behind}"), number(key))).collect()
     }
 
     /// Returns true if no contribution bound leaves out anything, so that the tally is the exact value.
@@ -532,9 +536,13 @@ fn source(job: &mut JobText, row: &Row) {
         }
         _ => {}
     }
-    if row.is("where", &["key"]) {
-        let key = if row.is("source", &["combined"]) { "path" } else { "key" };
-        job.set("source.where", format!("'{key} != \"{LEFT_OUT}\" or {key} contains \"no key has it\"'"));
+    let [_, _, key, _] = row.fields();
+    if row.is("where", &["key", "release"]) {
+        let field = if row.is("where", &["key"]) { "source.where" } else { "release.where" };
+        job.set(field, format!("'{key} != \"{LEFT_OUT}\" or {key} contains \"no key has it\"'"));
+    }
+    if row.is("by", &["derived", "several"]) {
+        job.set("fields", format!("{{ word = 'lower of {key} otherwise \"-\"', everywhere = '\"all\"' }}"));
     }
     if row.is("fields", &["declared"]) {
         job.set("source.fields", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");
@@ -570,8 +578,15 @@ fn release(job: &mut JobText, row: &Row) {
             }
         }
     }
-    let by = (!row.is("keys", &["no"])).then(|| quoted(key));
-    let listed = KEYS.map(quoted).join(", ");
+    let by = (!row.is("keys", &["no"])).then(|| match row.value("by") {
+        "derived" => quoted("word"),
+        "several" => "[\"word\", \"everywhere\"]".to_owned(),
+        _ => quoted(key),
+    });
+    let listed = match row.is("by", &["several"]) {
+        true => KEYS.map(|key| format!("[{}, \"all\"]", quoted(key))).join(", "),
+        false => KEYS.map(quoted).join(", "),
+    };
     let keys = match row.value("keys") {
         "no" => None,
         "listed" => Some(format!("[{listed}]")),

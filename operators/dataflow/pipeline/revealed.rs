@@ -361,6 +361,9 @@ where
             Label::Whole => Label::Whole,
             Label::Number(number) => Label::Number(number),
             Label::Text(text) => Label::Text(text.into_owned().into()),
+            Label::Texts(parts) => {
+                Label::Texts(parts.into_iter().map(|part| part.into_owned().into()).collect())
+            }
         };
         let cells = tally.into_iter().map(|(key, total)| (label(&key), self.statistic.exact(total)));
         self.log.add(ExactWindow { window, outcome: Ok(cells.collect()) });

@@ -8,12 +8,15 @@ use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
 use super::privacy::{Privacy, Protected};
 use super::release::{CostSpec, PriceSpec, ReleaseSpec};
-use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_condition, check_field};
+use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_names};
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
+use crate::job::condition::Condition;
+use crate::job::derived::{DerivedField, DerivedFields, FieldNames};
+use crate::job::expression::{Expression, ValueKind};
 use crate::job::release_plan::largest_fitting_cost;
-use crate::job::statistics::{ContributionKind, KeysSpec, NoiseKind, StatisticCheck};
+use crate::job::statistics::{ContributionKind, KeyPart, KeysSpec, NoiseKind, StatisticCheck};
 use crate::ledger::AccountSpec;
 use crate::time::Time;
 
@@ -22,8 +25,34 @@ pub(super) struct Tables<'t> {
     pub(super) from: Option<Time>,
     pub(super) until: Option<Time>,
     pub(super) source: &'t SourceSpec,
+    pub(super) fields: &'t DerivedFields,
     pub(super) privacy: &'t Privacy,
     pub(super) releases: &'t [ReleaseSpec],
+}
+
+/// Returns the derived fields with those of the parts of keys.
+pub(super) fn derived(
+    root: &TableNode<'_>,
+    tables: &Tables<'_>,
+    time: Option<&str>,
+) -> Option<DerivedFields> {
+    let mut derived = tables.fields.clone();
+    for (node, release) in root.node("release")?.list()?.iter().zip(tables.releases) {
+        for part in release.statistic.grouping().into_iter().flat_map(|grouping| &grouping.by) {
+            let Some(text) = part.expression() else { continue };
+            let names = FieldNames { derived: tables.fields, time };
+            match Expression::parse(&text, &names) {
+                Ok(expression) => derived.push(DerivedField { name: text, expression }),
+                Err(refused) => {
+                    let remedy = "edges of at most 10^15 and nine digits, of numbers, or a depth, of texts";
+                    return node
+                        .descendant(&[release.statistic.word(), "by"])
+                        .refuse(refused.kind().found(), remedy);
+                }
+            }
+        }
+    }
+    Some(derived)
 }
 
 /// Checks the tables against each other; returns the budget account that they state together.
@@ -94,21 +123,42 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
             node.descendant(&["name"]).conflict::<()>(found, "a name of its own");
         }
         let word = release.statistic.word();
-        for name in ["by", "of"] {
-            let field = node.descendant(&[word, name]);
-            if !field.is_table() {
-                check_field(tables.source, &field);
-            }
+        let by = release.statistic.grouping().into_iter().flat_map(|grouping| &grouping.by).map(KeyPart::of);
+        check_fields(tables, &node.descendant(&[word, "by"]), by);
+        let of = node.descendant(&[word, "of"]);
+        check_fields(tables, &of, of.as_text());
+        let derived = of.as_text().and_then(|name| tables.fields.get(name));
+        if derived.is_some_and(|derived| derived.expression.kind() == ValueKind::Text) {
+            of.conflict::<()>(
+                "a derived field of texts",
+                "a field of numbers, such as \"number of ..\" makes",
+            );
         }
+        let compared = release.condition.iter().flat_map(Condition::fields);
+        check_fields(tables, &node.descendant(&["where"]), compared);
     }
-    for path in [["privacy", "person", "field"], ["source", "id", "field"], ["source", "time", "field"]] {
+    let compared = tables.source.condition.iter().flat_map(Condition::fields);
+    check_fields(tables, &root.node("source")?.descendant(&["where"]), compared);
+    for (path, of) in [
+        (["privacy", "person", "field"], "person"),
+        (["source", "id", "field"], "id of a record"),
+        (["source", "time", "field"], "time"),
+    ] {
         let field = root.node(path[0])?.descendant(&path[1..]);
-        if !field.is_table() {
-            check_field(tables.source, &field);
+        let Some(name) = field.as_text() else { continue };
+        check_names(tables.source, &field, std::iter::once(name));
+        if tables.fields.get(name).is_some() {
+            // Which person a record is of, and which record it is, are the source's to say.
+            root.node("fields")?.descendant(&[name]).conflict::<()>(
+                format!("the field of the {of}"),
+                "another name: that one is read from the source",
+            );
         }
     }
-    if tables.source.condition.is_some() {
-        check_condition(tables.source, &root.node("source")?.descendant(&["where"]));
+    for field in tables.fields.iter() {
+        let made_of =
+            field.expression.fields().filter(|of| *of == field.name || tables.fields.get(of).is_none());
+        check_names(tables.source, &root.node("fields")?.descendant(&[&field.name]), made_of);
     }
     if tables.privacy.key == tables.privacy.ledger {
         root.node("privacy")?
@@ -116,6 +166,12 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
             .conflict::<()>("the ledger's own file", "a file of its own");
     }
     Some(())
+}
+
+/// Refuses names that are neither of derived fields nor of fields that the records of the source may have.
+fn check_fields<'n>(tables: &Tables<'_>, node: &ConfigNode<'_>, names: impl IntoIterator<Item = &'n str>) {
+    let of_source = names.into_iter().filter(|name| tables.fields.get(name).is_none());
+    check_names(tables.source, node, of_source);
 }
 
 /// Refuses shares that sum to more than the budget, and shares of a lifetime that no number of windows

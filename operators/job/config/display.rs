@@ -24,6 +24,13 @@ impl Display for Job {
         let length = |span: Span| text(&in_words(span.as_microseconds().unsigned_abs()));
         writeln!(f, "slack = {}\nclock_hold = {}\n", length(self.slack), length(self.clock_hold))?;
         source(f, &self.source)?;
+        if self.fields.iter().next().is_some() {
+            writeln!(f, "[fields]")?;
+            for field in self.fields.iter() {
+                optional(f, &text(&field.name), Some(text(&field.expression.to_string())))?;
+            }
+            writeln!(f)?;
+        }
         privacy(f, &self.privacy)?;
         if let Some(memory) = self.limits.memory {
             writeln!(f, "[limits]\nmemory = \"{memory} B\"")?;
@@ -160,6 +167,7 @@ fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
         writeln!(f, "running = true")?;
         optional(f, "strategy", running.strategy.map(|strategy| format!("\"{strategy}\"")))?;
     }
+    optional(f, "where", release.condition.as_ref().map(|condition| text(&condition.to_string())))?;
     let statistic = &release.statistic;
     let fields = table(statistic.as_statistic().fields());
     writeln!(f, "{} = {fields}", statistic.word())?;

@@ -12,6 +12,7 @@ mod cross_checks;
 mod csv;
 mod display;
 mod every;
+mod fields;
 mod grammar;
 mod log;
 mod mistake;
@@ -49,12 +50,14 @@ pub use source::{HttpSpec, RecordFormat, RecordOrder, SourcePlace, SourceSpec, S
 pub use span::TimeFormat;
 pub use watch::WatchSpec;
 
+pub use super::derived::DerivedField;
 pub use super::statistics::{
-    CountSpec, GridSpec, GroupingSpec, HistogramSpec, KeysSpec, MaxSpec, MaximumOf, MeanSpec, MeasureSpec,
-    NoiseKind, PeopleSpec, QuantileSpec, StatisticSpec, SumSpec,
+    CountSpec, GridSpec, GroupingSpec, HistogramSpec, KeyPart, KeysSpec, MaxSpec, MaximumOf, MeanSpec,
+    MeasureSpec, NoiseKind, PeopleSpec, QuantileSpec, StatisticSpec, SumSpec,
 };
 pub use crate::time::Zone;
 
+use super::derived::{DerivedFields, FieldNames};
 use crate::accounting::PrivacyCost;
 use crate::invalid::{Invalid, found_by};
 use crate::ledger::{AccountSpec, Name};
@@ -83,6 +86,8 @@ pub struct Job {
     pub clock_hold: Span,
     /// The source of the records.
     pub source: SourceSpec,
+    /// The derived fields.
+    pub fields: DerivedFields,
     /// The privacy unit, the promise, and the budget account.
     pub privacy: Privacy,
     /// The resource limits of the job.
@@ -93,6 +98,8 @@ pub struct Job {
     pub log: LogSpec,
     /// The releases; at least one.
     pub releases: Vec<ReleaseSpec>,
+    /// The derived fields, with those of the parts of keys.
+    pub(in crate::job) derived: DerivedFields,
     pub(in crate::job) account: AccountSpec,
     pub(crate) file: JobFile,
 }
@@ -209,22 +216,36 @@ impl Job {
 }
 
 fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&Path, &Path)) -> Option<Job> {
-    let root =
-        TableNode::root(page, table, &["job", "source", "privacy", "release"], &["limits", "watch", "log"]);
+    let root = TableNode::root(
+        page,
+        table,
+        &["job", "source", "privacy", "release"],
+        &["fields", "limits", "watch", "log"],
+    );
     let heading = root.read("job", heading);
-    let source = root.read("source", |node| source::read(node, beside));
+    let time = root.node("source").and_then(|node| source::time_field(&node));
+    let fields = match root.node("fields") {
+        Some(node) => fields::read(&node, time.as_deref()),
+        None => Some(DerivedFields::default()),
+    };
+    // Without its fields a condition would be refused for another reason than its own.
+    let none = DerivedFields::default();
+    let names = FieldNames { derived: fields.as_ref().unwrap_or(&none), time: time.as_deref() };
+    let source = root.read("source", |node| source::read(node, beside, names));
     let privacy = root.read("privacy", |node| privacy::read(node, beside));
     let limits = root.read("limits", |node| privacy::read_limits(node, beside)).unwrap_or_default();
     let watch = root.read("watch", |node| watch::read_watch(node, beside)).unwrap_or_default();
-    let releases = root.read("release", |node| releases(&node, beside));
+    let releases = root.read("release", |node| releases(&node, beside, names));
     let log = root.read("log", log::read_log).unwrap_or_default();
-    let (JobHeading { name, version, from, until, slack, clock_hold }, source, privacy, releases) =
-        (heading?, source?, privacy?, releases?);
+    let (JobHeading { name, version, from, until, slack, clock_hold }, source, fields, privacy, releases) =
+        (heading?, source?, fields?, privacy?, releases?);
     // Two tables are compared only if both are valid by themselves.
     if !page.is_clean() {
         return None;
     }
-    let tables = Tables { from, until, source: &source, privacy: &privacy, releases: &releases };
+    let tables =
+        Tables { from, until, source: &source, fields: &fields, privacy: &privacy, releases: &releases };
+    let derived = cross_checks::derived(&root, &tables, time.as_deref())?;
     let account = cross_checks::check(&root, &tables)?;
     let file = JobFile(path.to_owned());
     Some(Job {
@@ -235,11 +256,13 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         slack,
         clock_hold,
         source,
+        fields,
         privacy,
         limits,
         watch,
         log,
         releases,
+        derived,
         account,
         file,
     })
@@ -269,7 +292,7 @@ fn heading(node: ConfigNode<'_>) -> Option<JobHeading> {
     Some(JobHeading { name: name?, version: version?, from, until, slack: slack?, clock_hold: clock_hold? })
 }
 
-fn releases(node: &ConfigNode<'_>, beside: &Path) -> Option<Vec<ReleaseSpec>> {
+fn releases(node: &ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -> Option<Vec<ReleaseSpec>> {
     if node.is_table() {
         return node.refuse("one table", "[[release]], in two pairs of brackets");
     }
@@ -279,6 +302,6 @@ fn releases(node: &ConfigNode<'_>, beside: &Path) -> Option<Vec<ReleaseSpec>> {
     }
     // All entries are read before any is missed, so that each mistake is reported.
     let releases: Vec<Option<ReleaseSpec>> =
-        nodes.into_iter().map(|node| release::read(node, beside)).collect();
+        nodes.into_iter().map(|node| release::read(node, beside, names)).collect();
     releases.into_iter().collect()
 }

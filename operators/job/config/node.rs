@@ -131,6 +131,14 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
+    /// Returns the value if it is a string; no other value is a mistake.
+    pub(in crate::job) fn as_text(&self) -> Option<&'a str> {
+        match self.value {
+            DeValue::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Reads a string that is not empty.
     pub(in crate::job) fn non_empty_text(&self) -> Option<String> {
         let text = self.text()?;
@@ -190,6 +198,20 @@ impl<'a> ConfigNode<'a> {
             value: value.get_ref(),
         };
         Some(entries.iter().enumerate().map(entry).collect())
+    }
+
+    /// Returns the entries of a table whose names are free.
+    pub(in crate::job) fn entries(&self, needed: &str) -> Option<Vec<(&'a str, ConfigNode<'a>)>> {
+        let DeValue::Table(table) = self.value else { return self.mistyped(needed) };
+        let (page, field, place) = (self.page, self.field.clone(), self.place.clone());
+        let table = TableNode { page, field, place, table, known: true };
+        Some(
+            table
+                .table
+                .iter()
+                .filter_map(|(key, _)| Some((&**key.get_ref(), table.node(key.get_ref())?)))
+                .collect(),
+        )
     }
 
     /// Reads a boolean.

@@ -13,6 +13,8 @@ use crate::accounting::Budget;
 use crate::accounting::running::WIDTH;
 use crate::decimal::Decimal;
 use crate::job::MistakeKind;
+use crate::job::condition::Condition;
+use crate::job::derived::FieldNames;
 use crate::job::statistics::{KeysSpec, NoiseKind, StatisticSpec};
 use crate::ledger::Name;
 
@@ -31,6 +33,8 @@ pub struct ReleaseSpec {
     pub over: Option<Every>,
     /// The running total over windows, if the release has one.
     pub running: Option<RunningSpec>,
+    /// The condition of the records that count for the release, if there is one.
+    pub condition: Option<Condition>,
     /// The statistic.
     pub statistic: StatisticSpec,
     /// The contribution bound.
@@ -79,7 +83,7 @@ pub struct CostSpec {
 /// The largest bound of keys or of records per key: a larger one would bound nothing.
 const MOST: u64 = 1 << 31;
 
-const OTHER_FIELDS: [&str; 7] = ["version", "over", "running", "strategy", "bound", "share", "cost"];
+const OTHER_FIELDS: [&str; 8] = ["version", "over", "running", "strategy", "where", "bound", "share", "cost"];
 
 impl ReleaseSpec {
     /// Returns true if the release publishes keys that the job file does not list (partition selection).
@@ -93,7 +97,7 @@ impl ReleaseSpec {
     }
 }
 
-pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
+pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -> Option<ReleaseSpec> {
     let optional: Vec<&'static str> =
         OTHER_FIELDS.into_iter().chain(StatisticSpec::WORDS.iter().copied()).collect();
     let fields = node.fields(&["name", "every", "noise"], &optional)?;
@@ -104,6 +108,10 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
     let every = fields.read("every", every);
     let running = every::read(&fields);
     let over = fields.read("over", every_over(every, running.flatten().is_some()));
+    let condition = match fields.node("where") {
+        Some(node) => node.text().and_then(|text| node.accept(Condition::parse(text, &names))).map(Some),
+        None => Some(None),
+    };
     let statistic = one_statistic(&fields, beside);
     let bound = match fields.node("bound") {
         Some(node) => bound(&node),
@@ -117,6 +125,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<ReleaseSpec> {
         every: every?,
         over,
         running: running?,
+        condition: condition?,
         statistic: statistic?,
         bound: bound?,
         noise: noise?,

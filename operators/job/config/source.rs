@@ -13,6 +13,7 @@ use super::span::{SIZE_WORDS, bytes, fixed, unit_words};
 use super::watch::{check_token, read_address, read_token_file};
 use crate::job::MistakeKind;
 use crate::job::condition::Condition;
+use crate::job::derived::FieldNames;
 use crate::time::{Span, Zone};
 
 /// The source of the records.
@@ -177,7 +178,7 @@ const COMMON: [&str; 8] = ["time", "zone", "order", "late", "ahead", "bad", "whe
 /// The time by which records may lie ahead, where nothing is said.
 pub(in crate::job) const AHEAD: i64 = 86_400_000_000;
 
-pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
+pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -> Option<SourceSpec> {
     // The fields depend on the type, so it is read first.
     let kind = node.descendant(&["type"]);
     let kind = if kind.is_table() { None } else { Some(kind.one_of(&TYPES.map(|word| (word, word)))?) };
@@ -257,10 +258,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<SourceSpec> {
     });
     let id =
         fields.read("id", |node| node.fields(&["field"], &[])?.read("field", |node| node.non_empty_text()));
-    let condition = fields.read("where", |node| {
-        let time = time.as_ref().map(|time| time.field.as_str());
-        node.accept(Condition::parse(node.text()?, time.or((kind == Some("synthetic")).then_some("time"))))
-    });
+    let condition = fields.read("where", |node| node.accept(Condition::parse(node.text()?, &names)));
     let declared = fields.read("fields", |node| {
         let nodes = node.list()?;
         if nodes.is_empty() {
@@ -416,17 +414,20 @@ fn late(node: ConfigNode<'_>) -> Option<Option<Span>> {
     node.accept_words(fixed(text), &unit_words(&[])).map(Some)
 }
 
-/// Refuses the name of a field that the records of this source never have.
-pub(super) fn check_field(source: &SourceSpec, node: &ConfigNode<'_>) {
-    check_names(source, node, node.text().into_iter());
+/// Returns the name of the field of the records' time, as far as the table of the source states one.
+pub(super) fn time_field(node: &ConfigNode<'_>) -> Option<String> {
+    let by_itself =
+        node.descendant(&["type"]).as_text().filter(|word| ["combined", "synthetic"].contains(word));
+    let field = node.descendant(&["time", "field"]).as_text().or(by_itself.map(|_| "time"));
+    field.map(str::to_owned)
 }
 
-/// Refuses a condition on a field that the records of this source never have.
-pub(super) fn check_condition(source: &SourceSpec, node: &ConfigNode<'_>) {
-    check_names(source, node, source.condition.iter().flat_map(Condition::fields));
-}
-
-fn check_names<'n>(source: &SourceSpec, node: &ConfigNode<'_>, names: impl Iterator<Item = &'n str>) {
+/// Refuses names of fields that the records of this source never have.
+pub(super) fn check_names<'n>(
+    source: &SourceSpec,
+    node: &ConfigNode<'_>,
+    names: impl Iterator<Item = &'n str>,
+) {
     let known: Vec<&str> = match (&source.records, &source.fields) {
         (RecordFormat::Combined(_), _) => COMBINED_FIELDS.to_vec(),
         (RecordFormat::Synthetic(_), _) => SYNTHETIC_FIELDS.to_vec(),

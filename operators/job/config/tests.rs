@@ -95,7 +95,7 @@ fn every_field_is_read_as_what_it_says() {
     assert_eq!(job.privacy.key, PathBuf::from("jobs/state/reviews.ledger.key"));
     let [release] = &job.releases[..] else { panic!() };
     assert_eq!(release.every, Every::Calendar(1, CalendarUnit::Month));
-    let grouping = GroupingSpec { by: "vendor".into(), keys: KeysSpec::Discover };
+    let grouping = GroupingSpec { by: vec![KeyPart::Field("vendor".into())], keys: KeysSpec::Discover };
     assert_eq!(release.statistic, StatisticSpec::Count(CountSpec { grouping: Some(grouping) }));
     assert_eq!(release.bound, BoundSpec { keys: Some(3), per_key: Some(1), windows: Some(12) });
     assert_eq!(release.noise, NoiseKind::Gaussian);
@@ -211,7 +211,7 @@ fn the_cap_is_the_budget_exactly_and_keeps_a_delta_only_for_those_who_charge_one
 #[test]
 fn keys_are_in_the_order_of_their_bytes() {
     let job = parse(&GOOD.replace("\"discover\"", "[\"b\", \"a\", \"é\", \"B\"]")).unwrap();
-    let keys = ["B", "a", "b", "é"].map(str::to_owned).to_vec();
+    let keys = ["B", "a", "b", "é"].map(|key| vec![key.to_owned()]).to_vec();
     assert_eq!(job.releases[0].statistic.grouping().unwrap().keys, KeysSpec::Listed(keys));
     let job = parse(&GOOD.replace("\"discover\"", "{ file = \"vendors.txt\" }")).unwrap();
     let keys = KeysSpec::File("jobs/vendors.txt".into());

@@ -170,7 +170,7 @@ fn planned(
     let bounded = schedule.is_bounded() && (release.every != Every::All || job.until.is_some());
     let keys = match (settled.threshold, offer.keys.listed()) {
         (Some(threshold), _) => PlannedKeys::Discovered { threshold },
-        (None, Some(keys)) if keys.len() > 1 || offer.key.is_some() => {
+        (None, Some(keys)) if keys.len() > 1 || release.statistic.grouping().is_some() => {
             PlannedKeys::Public { count: keys.len() as u64 }
         }
         _ => PlannedKeys::None,

@@ -8,9 +8,10 @@
 
 use together::{AccountWindows, Weight};
 
+use super::sources::KeyField;
 use super::statistics::{
-    CellKey, ConfiguredNoise, NoiseKind, PreparedStatistic, RunningTotalSpec, StatisticSpec, StatisticTerms,
-    ValueField,
+    CellKey, ConfiguredNoise, KeyPart, NoiseKind, PreparedStatistic, RunningTotalSpec, StatisticSpec,
+    StatisticTerms, ValueField,
 };
 use super::unfit::UnfitJob;
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
@@ -40,8 +41,8 @@ pub(crate) struct ReleasePlan {
     pub(crate) schedule: Schedule,
     /// The contribution bound of a person. Event-level privacy ignores it: the unit is one record.
     pub(crate) bound: Bound,
-    /// The field by which the release groups.
-    pub(crate) key: Option<String>,
+    /// The key of a record, unless the release has neither keys nor a condition.
+    pub(crate) key: Option<KeyField>,
     /// The field whose values are added up or sorted into buckets, and the decimal point of its steps.
     pub(crate) value: Option<ValueField>,
     /// The statistic of a window.
@@ -208,7 +209,10 @@ fn release_plan(
     let adding = running::running_total(release, &schedule, place)?;
     let law = ConfiguredNoise::new(release.noise, without_delta(&cost));
     let bound = bound(release);
-    let key = release.statistic.grouping().map(|grouping| grouping.by.clone());
+    let parts = release.statistic.grouping().into_iter().flat_map(|grouping| &grouping.by);
+    let (fields, condition): (Vec<String>, _) =
+        (parts.map(KeyPart::field).collect(), release.condition.clone());
+    let key = (!fields.is_empty() || condition.is_some()).then_some(KeyField { fields, condition });
     let offer = ReleasePlan {
         name: release.name.clone(),
         version: release.version.unwrap_or(job.numbered()),

@@ -11,11 +11,12 @@ use std::fmt::Write;
 use super::ReleasePlan;
 use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
+use crate::job::condition::Condition;
 use crate::job::config::{
     AHEAD, BoundSpec, CsvSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec, SourceSpec,
     TimeField, cost_fields,
 };
-use crate::job::statistics::CellKey;
+use crate::job::statistics::{BETWEEN_PARTS, CellKey};
 use crate::ledger::{Charge, Ledger, VersionTerms};
 use crate::time::in_words;
 
@@ -31,6 +32,8 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         slack: _,
         clock_hold: _,
         source,
+        fields,
+        derived: _,
         privacy: _,
         limits: _,
         releases: _,
@@ -39,9 +42,23 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         log: _,
         file: _,
     } = job;
-    let ReleaseSpec { name: _, version: _, every, over, running, statistic, bound, noise, price } = release;
+    let ReleaseSpec { name: _, version: _, every, over, running, condition, statistic, bound, noise, price } =
+        release;
     let word = statistic.word();
-    let mut terms = reading(VersionTerms::new(), source).binding("every", format!("\"{every}\""));
+    let mut terms = reading(VersionTerms::new(), source);
+    let conditions = || source.condition.iter().chain(condition);
+    let read = offer.key.iter().flat_map(|key| &key.fields).map(String::as_str);
+    let read = read.chain(offer.value.iter().map(|(field, _)| field.as_str()));
+    let mut read: Vec<&str> = read.chain(conditions().flat_map(Condition::fields)).collect();
+    read.sort_unstable();
+    // The parts of a key are bound where they are stated.
+    for field in job.derived.all_behind(&read).into_iter().filter(|field| fields.get(&field.name).is_some()) {
+        terms = terms.binding(&format!("fields.{}", field.name), format!("{:?}", field.expression.normal()));
+    }
+    if let Some(condition) = condition {
+        terms = terms.binding("where", format!("{:?}", condition.normal()));
+    }
+    terms = terms.binding("every", format!("\"{every}\""));
     if let Some(over) = over {
         terms = terms.binding("over", format!("\"{over}\""));
     }
@@ -144,11 +161,15 @@ fn keys(release: &ReleaseSpec, offer: &ReleasePlan) -> String {
     let listed = offer.keys.listed().unwrap_or_default();
     let mut keys = String::new();
     for key in listed.iter() {
-        if let CellKey::Text(text) = key {
-            let comma = if keys.is_empty() { "" } else { ", " };
-            // Writing to a `String` never fails.
-            let _ = write!(keys, "{comma}{:?}", text.text());
-        }
+        let comma = if keys.is_empty() { "" } else { ", " };
+        // Writing to a `String` never fails.
+        let _ = match key {
+            CellKey::Text(text) => write!(keys, "{comma}{:?}", text.text()),
+            CellKey::Texts(text) => {
+                write!(keys, "{comma}{:?}", text.text().split(BETWEEN_PARTS).collect::<Vec<_>>())
+            }
+            _ => Ok(()),
+        };
     }
     keys
 }

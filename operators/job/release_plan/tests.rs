@@ -99,7 +99,7 @@ fn a_share_is_divided_by_the_windows_of_a_lifetime() {
     let part = |all: BudgetUnits| all.to_bits() * 4 / 310;
     assert_eq!((rho.to_bits(), delta.to_bits()), (part(*cap), part(*all)));
     assert_eq!(offers[1].value, Some(("price".into(), DecimalPoint::digits(6).unwrap())));
-    assert_eq!(offers[0].key.as_deref(), Some("page"));
+    assert_eq!(offers[0].key.as_ref().unwrap().fields, ["page"]);
     assert_eq!(delta_of(&offers[1].cost), BudgetUnits::ZERO);
 }
 

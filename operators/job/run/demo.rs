@@ -18,7 +18,7 @@ use crate::job::release_plan::{ReleasePlan, schedule};
 use crate::job::sources::{Crew, SourcePart};
 use crate::job::statistics::{ExactNumbers, ReleasedNumber, released_key};
 use crate::ledger::{Digest, Ledger, LedgerKey};
-use crate::mechanisms::release_line::{LineKey, ReleaseLine, Says};
+use crate::mechanisms::release_line::{ReleaseLine, Says};
 use crate::time::Time;
 
 /// The exact numbers of a demonstration, by release plan.
@@ -50,8 +50,7 @@ impl Demo {
         let Some(open) = line.strip_suffix('}') else { return line.to_owned() };
         let exact = match (ReleaseLine::read(line).map(|line| line.says), self.exact.get(offer)) {
             (Some(Says::Cell(cell)), Some(exact)) => {
-                let label = cell.key.as_ref().map(LineKey::text);
-                released_key(&of.keys, label).and_then(|key| {
+                released_key(&of.keys, cell.key.as_ref()).and_then(|key| {
                     let (value, q, point) = (cell.value, cell.q, of.point());
                     let (running, schedule) = (of.running, &of.schedule);
                     let released = ReleasedNumber { window, key, value, q, point, running, schedule };
@@ -159,8 +158,8 @@ pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, RunError> 
 /// The times of the first and of the last record.
 fn ends(job: &Job) -> Result<Option<(Time, Time)>, RunError> {
     let survey = Survey::none();
-    let (keys, values) = (Vec::new(), Vec::new());
-    let wanted = FieldRequirements { keys, values, secret: [0; 32], time: true, span: None, survey };
+    let (keys, values, derived) = (Vec::new(), Vec::new(), job.derived.clone());
+    let wanted = FieldRequirements { keys, values, derived, secret: [0; 32], time: true, span: None, survey };
     let crew = Crew { process: 0, processes: 1, threads: 1 };
     let input =
         sources::open(&job.source, &Protected::Record, wanted, InputPace::Bounded, crew, Brake::new())?;

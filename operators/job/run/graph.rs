@@ -127,6 +127,7 @@ impl Graph {
                 noise: &offer.noise,
             },
             key: self.fields.key(offer),
+            parts: offer.statistic.grouping().map_or(0, |grouping| grouping.by.len()),
             value: self.fields.value(offer),
             name: offer.name.as_str(),
             account: &self.account,

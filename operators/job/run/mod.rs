@@ -175,6 +175,7 @@ impl JobRun<'_> {
         let wanted = FieldRequirements {
             keys: fields.keys.clone(),
             values: fields.values.clone(),
+            derived: job.derived.clone(),
             secret: *gate.key().derive_for_ids(NAMES),
             // A single window over everything has ends, too, where the file states them.
             time: job.is_timed() || horizon.from.is_some() || horizon.until.is_some(),

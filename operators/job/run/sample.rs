@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::publish::is_pipe;
 use super::*;
 use crate::dataflow::{Pulled, Source};
+use crate::job::condition::Condition;
 use crate::job::sources::{SourcePart, SurveyedKind, Use};
 
 /// The uses of each field by a job, in the order of its file.
@@ -22,10 +23,26 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
     if let Protected::Person { field, missing } = &job.privacy.privacy_unit {
         uses_as("privacy.person".to_owned(), field, SurveyedKind::Person(*missing));
     }
+    let compared = |condition: &Option<Condition>| {
+        condition.iter().flat_map(Condition::fields).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for field in compared(&job.source.condition) {
+        uses_as("source.where".to_owned(), &field, SurveyedKind::Compared);
+    }
+    for derived in job.derived.all_behind(&read_fields(job, offers)) {
+        let is_stated = job.fields.get(&derived.name).is_some();
+        let place = if is_stated { format!("fields.{}", derived.name) } else { derived.name.clone() };
+        for field in derived.expression.fields() {
+            uses_as(place.clone(), field, SurveyedKind::Source);
+        }
+    }
     for (index, (release, offer)) in job.releases.iter().zip(offers).enumerate() {
         let place = format!("release[{}].{}", index + 1, release.statistic.word());
-        if let Some(key) = &offer.key {
-            uses_as(format!("{place}.by"), key, SurveyedKind::Key);
+        for field in compared(&release.condition) {
+            uses_as(format!("release[{}].where", index + 1), &field, SurveyedKind::Compared);
+        }
+        for field in offer.key.iter().flat_map(|key| &key.fields) {
+            uses_as(format!("{place}.by"), field, SurveyedKind::Key);
         }
         if let Some((field, point)) = &offer.value {
             let range = offer.statistic.as_statistic().unclamped();
@@ -33,6 +50,15 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
         }
     }
     uses
+}
+
+/// Returns the names of the fields that conditions, keys and values are of.
+fn read_fields<'j>(job: &'j Job, offers: &'j [ReleasePlan]) -> Vec<&'j str> {
+    let conditions = job.releases.iter().filter_map(|release| release.condition.as_ref());
+    let conditions = job.source.condition.iter().chain(conditions).flat_map(Condition::fields);
+    let keys = offers.iter().flat_map(|offer| &offer.key).flat_map(|key| &key.fields).map(String::as_str);
+    let values = offers.iter().filter_map(|offer| Some(offer.value.as_ref()?.0.as_str()));
+    conditions.chain(keys).chain(values).collect()
 }
 
 impl Job {
@@ -71,6 +97,7 @@ impl Job {
         let wanted = FieldRequirements {
             keys,
             values,
+            derived: self.derived.clone(),
             secret: [0; 32],
             time: self.source.time.is_some(),
             span: self.from.zip(self.until),

@@ -70,7 +70,7 @@ const LONG_ID: &str = "more than 64 KiB";
 
 impl LineCheck {
     pub(super) fn new(plan: CellLayout, format: LineFormat, maker: Maker, longest: usize) -> LineCheck {
-        let cells = LineCells::new(plan.fields.len());
+        let cells = LineCells::new(plan.names.len());
         LineCheck { plan, format, maker, cells, longest, records: Vec::new() }
     }
 
@@ -100,6 +100,7 @@ impl LineCheck {
                     return Err(self.unfit((number, line), cell, "a time in the format of the job"));
                 }
             };
+            reader.maker.derive(line, reader.cells, time);
             let made = reader.maker.record(line, reader.cells, time, &mut self.records);
             self.records.clear();
             if let Err(BadCell(cell)) = made {
@@ -118,7 +119,7 @@ impl LineCheck {
         } else {
             self.format.fault(line, &mut self.cells)
         };
-        let field = cell.and_then(|cell| self.plan.fields.get(cell).cloned());
+        let field = cell.and_then(|cell| self.plan.names.get(cell).cloned());
         let wanted = match field {
             Some(_) => "one text, number, truth value or null",
             None => "one JSON object of at most 1 MiB on each line",
@@ -145,7 +146,7 @@ impl LineCheck {
             ([b't' | b'f', ..], _) => "true or false",
             _ => "a number",
         };
-        UnreadableLine { number, field: self.plan.fields.get(cell).cloned(), found, wanted }
+        UnreadableLine { number, field: self.plan.names.get(cell).cloned(), found, wanted }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use memchr::memchr;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -13,13 +14,15 @@ use super::number::{steps, trimmed};
 use super::part::PartContext;
 use super::synthetic::{BLOCK, SyntheticLog};
 use super::times::Times;
-use super::wanted::{CellLayout, LineCells};
+use super::wanted::{CellLayout, KeyCells, LineCells};
 use crate::dataflow::{BATCH, Clock, Milestone, Pulled, SourceError};
 use crate::gate::Positions;
+use crate::invalid::Invalid;
 use crate::job::config::{Missing, SourceSpec};
 use crate::job::dictionary::EMPTY_CODE;
+use crate::job::statistics::BETWEEN_PARTS;
 use crate::job::text::Text;
-use crate::time::{Time, Zone};
+use crate::time::{Time, Zone, ZoneRules};
 
 /// The error for a line with a cell of which no record can be made.
 #[derive(Debug)]
@@ -32,15 +35,20 @@ pub(super) struct Maker {
     times: Option<Times>,
     /// The zone of local times.
     local: Option<Zone>,
+    /// The rules of the zone of the source.
+    rules: ZoneRules,
     texts: Texts,
+    /// The text of a derived field, as it is made.
+    made: Vec<u8>,
 }
 
 impl Maker {
     pub(super) fn new(plan: CellLayout, source: &SourceSpec) -> Result<Maker, SourceError> {
         let times = source.time.as_ref().map(|time| Times::new(&time.format, &source.zone)).transpose();
-        let times =
-            times.map_err(|invalid| SourceError::refused("[source] time").because(invalid.to_string()))?;
-        Ok(Maker { plan, times, local: source.local_zone().cloned(), texts: Texts::new() })
+        let refused = |invalid: Invalid| SourceError::refused("[source] time").because(invalid.to_string());
+        let (times, rules) = (times.map_err(refused)?, ZoneRules::of(&source.zone).map_err(refused)?);
+        let local = source.local_zone().cloned();
+        Ok(Maker { plan, times, local, rules, texts: Texts::new(), made: Vec::new() })
     }
 
     /// Returns the zone in whose local time, without an offset, the times are read.
@@ -62,6 +70,18 @@ impl Maker {
         self.local.is_some() && self.times.as_ref().is_some_and(|times| times.is_repeated(time))
     }
 
+    /// Writes the derived fields of a line into their cells.
+    #[inline]
+    pub(super) fn derive(&mut self, line: &[u8], cells: &mut LineCells, time: Option<Time>) {
+        for (at, (expression, places)) in self.plan.derived.iter().enumerate() {
+            self.made.clear();
+            let cell = |field: usize| cells.found(line, *places.get(field)?);
+            if expression.write(time, &self.rules, cell, &mut self.made) {
+                cells.write(self.plan.fields.len() + at, |beside| beside.extend_from_slice(&self.made));
+            }
+        }
+    }
+
     /// Appends the record of a line, unless it is bad or left out.
     #[inline]
     pub(super) fn record<P: PersonIdentity, I: PersonIdentity>(
@@ -72,13 +92,8 @@ impl Maker {
         batch: &mut Vec<SourceRecord<P, I>>,
     ) -> Result<(), BadCell> {
         let CellLayout { person, id, condition, keys, values, secret, timed, .. } = &self.plan;
-        if let Some((condition, places)) = condition {
-            let cell = |at: usize| {
-                places.get(at).filter(|cell| cells.has(**cell)).map(|cell| cells.get(line, *cell))
-            };
-            if !condition.holds(time, cell) {
-                return Ok(());
-            }
+        if condition.as_ref().is_some_and(|condition| !condition.holds(time, line, cells)) {
+            return Ok(());
         }
         let person = match *person {
             None => P::shared(),
@@ -96,15 +111,41 @@ impl Maker {
                 bytes => I::of(bytes, secret),
             },
         };
-        let texts = &mut self.texts;
+        let (texts, made) = (&mut self.texts, &mut self.made);
         // A key that is too long counts as empty.
-        let keys = keys.iter().map(|cell| texts.of(cells.get(line, *cell)).unwrap_or_default());
+        let keys = keys.iter().map(|KeyCells { cells: places, condition }| {
+            if condition.as_ref().is_some_and(|condition| !condition.holds(time, line, cells)) {
+                return Text::default();
+            }
+            let text = match &places[..] {
+                [] => Some(WHOLE),
+                [cell] => Some(cells.get(line, *cell)),
+                places => joined(line, cells, places, made),
+            };
+            text.and_then(|text| texts.of(text)).unwrap_or_default()
+        });
         let values = values.iter().map(|value| number(line, cells, *value));
         let fields = RecordFields::new(keys, values)?;
         let time = time.filter(|_| *timed).unwrap_or(0);
         batch.push(SourceRecord { time, person, id, fields });
         Ok(())
     }
+}
+
+/// Returns the texts of several cells as one, or `None` if one of them is empty or holds the character between two.
+fn joined<'m>(line: &[u8], cells: &LineCells, places: &[usize], made: &'m mut Vec<u8>) -> Option<&'m [u8]> {
+    made.clear();
+    for cell in places {
+        let part = cells.get(line, *cell);
+        if part.is_empty() || memchr(BETWEEN_PARTS as u8, part).is_some() {
+            return None;
+        }
+        if !made.is_empty() {
+            made.push(BETWEEN_PARTS as u8);
+        }
+        made.extend_from_slice(part);
+    }
+    Some(made)
 }
 
 /// Returns the value in a cell, in steps of 10^-digits.
@@ -151,7 +192,7 @@ impl Made {
         workers: u64,
     ) -> Made {
         let (cells, fields) =
-            (LineCells::new(handle.plan.fields.len()), SyntheticLog::cells(&handle.plan.fields));
+            (LineCells::new(handle.plan.names.len()), SyntheticLog::cells(&handle.plan.fields));
         let (next, last, marked, reached) = (worker * BLOCK, None, None, None);
         Made { handle, made, cells, fields, clock, workers, next, worker, last, marked, reached }
     }
@@ -199,8 +240,9 @@ impl Made {
             }
             self.cells.clear();
             row.write(&self.fields, &mut self.cells);
+            self.handle.maker.derive(&[], &mut self.cells, Some(row.time));
             if self.handle.survey.counts() {
-                self.handle.survey.line(&[], &self.cells, &self.handle.plan.fields, Some(row.time));
+                self.handle.survey.line(&[], &self.cells, &self.handle.plan.names, Some(row.time));
             }
             self.handle.survey.record_time(row.time);
             if self.handle.maker.record(&[], &self.cells, Some(row.time), batch).is_err() {
@@ -241,6 +283,9 @@ impl Made {
 }
 
 // The record of a line.
+
+/// The key of a record that counts for a release without keys.
+const WHOLE: &[u8] = b"*";
 
 /// The value of a record without one.
 pub(crate) const MISSING: i64 = i64::MIN;

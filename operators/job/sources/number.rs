@@ -16,13 +16,27 @@ pub(crate) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
     if let Some(size) = short(bytes, digits) {
         return Some(if negative { -size } else { size });
     }
-    let NumberSize { steps, over } = size(bytes, i64::from(digits))?;
-    Some(if negative {
+    let steps = signed(size(bytes, i64::from(digits))?, negative);
+    Some(i64::try_from(steps).unwrap_or(if negative { i64::MIN } else { i64::MAX }))
+}
+
+/// Converts a number to steps as [`steps`] does, to the nearest end of 128 bits if it is beyond.
+pub(crate) fn exact_steps(bytes: &[u8], digits: u32) -> Option<i128> {
+    let bytes = trimmed(bytes);
+    let (negative, bytes) = match bytes.split_first()? {
+        (b'-', rest) => (true, rest),
+        (b'+', rest) => (false, rest),
+        _ => (false, bytes),
+    };
+    Some(signed(size(bytes, digits.into())?, negative))
+}
+
+fn signed(NumberSize { steps, over }: NumberSize, negative: bool) -> i128 {
+    match negative {
         // Rounding down moves away from zero.
-        0i64.checked_sub_unsigned(steps.saturating_add(u64::from(over))).unwrap_or(i64::MIN)
-    } else {
-        i64::try_from(steps).unwrap_or(i64::MAX)
-    })
+        true => 0i128.checked_sub_unsigned(steps.saturating_add(over.into())).unwrap_or(i128::MIN),
+        false => i128::try_from(steps).unwrap_or(i128::MAX),
+    }
 }
 
 /// The bytes without the spaces around them.
@@ -62,7 +76,7 @@ fn short(bytes: &[u8], digits: i32) -> Option<i64> {
 
 /// A size in steps, and a flag for a part of a step beyond it.
 struct NumberSize {
-    steps: u64,
+    steps: u128,
     over: bool,
 }
 
@@ -108,15 +122,11 @@ fn size(bytes: &[u8], digits: i64) -> Option<NumberSize> {
     Some(match (u64::try_from(shift), power(shift.unsigned_abs())) {
         (Ok(_), power) => {
             let steps = power.and_then(|power| held.checked_mul(power));
-            NumberSize { steps: steps.map_or(u64::MAX, clamped), over }
+            NumberSize { steps: steps.unwrap_or(u128::MAX), over }
         }
-        (Err(_), Some(power)) => NumberSize { steps: clamped(held / power), over: over || held % power > 0 },
+        (Err(_), Some(power)) => NumberSize { steps: held / power, over: over || held % power > 0 },
         (Err(_), None) => NumberSize { steps: 0, over: true },
     })
-}
-
-fn clamped(steps: u128) -> u64 {
-    u64::try_from(steps).unwrap_or(u64::MAX)
 }
 
 /// Parses an exponent; past a billion its value makes no difference.

@@ -183,7 +183,7 @@ impl Lines {
         live: bool,
         longest: usize,
     ) -> Lines {
-        let cells = LineCells::new(handle.plan.fields.len());
+        let cells = LineCells::new(handle.plan.names.len());
         Lines {
             handle,
             chunks,
@@ -231,7 +231,7 @@ impl Lines {
                     fault,
                     order,
                     survey: &self.handle.survey,
-                    fields: &self.handle.plan.fields,
+                    fields: &self.handle.plan.names,
                     latest: &mut self.since_milestone,
                     late: &self.late,
                     counts: &mut counts,
@@ -393,6 +393,7 @@ impl ChunkReader<'_> {
             }
             let time = self.reader.maker.time(line, self.reader.cells);
             let said = time.as_ref().ok().copied().flatten();
+            self.reader.maker.derive(line, self.reader.cells, said);
             if self.survey.counts() {
                 self.survey.line(line, self.reader.cells, self.fields, said);
                 if self.survey.wants_names() && matches!(self.reader.format, LineFormat::Jsonl(_)) {

@@ -37,6 +37,10 @@ pub(crate) enum SurveyedKind {
     Time,
     /// A key.
     Key,
+    /// A field that a condition compares.
+    Compared,
+    /// A field that a derived field is made of.
+    Source,
     /// A number in steps of 10^-digits, and the steps that are within its range.
     Number { digits: i32, range: Option<(i64, i64)> },
 }
@@ -204,6 +208,7 @@ impl Survey {
                 SurveyedKind::Person(_) | SurveyedKind::Id => (bytes.len() <= LONGEST_ID, true),
                 SurveyedKind::Time => (time.is_some(), time.is_some_and(|time| self.holds(time))),
                 SurveyedKind::Key => (bytes.len() <= LONGEST, true),
+                SurveyedKind::Compared | SurveyedKind::Source => (true, true),
                 SurveyedKind::Number { digits, range } => match steps(bytes, digits) {
                     Some(steps) => (true, range.is_none_or(|(low, high)| (low..=high).contains(&steps))),
                     None => (false, false),
@@ -313,6 +318,8 @@ impl Survey {
                     "a line without it cannot be read"
                 }
                 SurveyedKind::Key | SurveyedKind::Number { .. } => "a record without it does not count",
+                SurveyedKind::Compared => "without it no comparison with it holds",
+                SurveyedKind::Source => "what is made of it is missing",
             };
             format!(
                 "{place}: field {field}: {of_them}; {comes}. Is it spelt so in the records, path and all?"

@@ -29,6 +29,7 @@ use super::input::open_in;
 use super::*;
 use crate::dataflow::{Pulled, Source as _, SourceError};
 use crate::job::config::{Job, Protected, SourceSpec};
+use crate::job::derived::DerivedFields;
 
 /// A directory of its own that is gone when the test is.
 pub(super) struct Place(PathBuf);
@@ -101,10 +102,12 @@ fn csv(path: &Path, more: &str) -> (SourceSpec, Protected) {
 }
 
 pub(super) fn wanted(keys: &[&str], values: &[(&str, i32)], time: bool) -> FieldRequirements {
-    let keys = keys.iter().map(|&field| field.to_owned()).collect();
+    let keys =
+        keys.iter().map(|&field| KeyField { fields: vec![field.to_owned()], condition: None }).collect();
     let values =
         values.iter().map(|&(field, digits)| NumberField { field: field.to_owned(), digits }).collect();
-    FieldRequirements { keys, values, secret: [7; 32], time, span: None, survey: Survey::none() }
+    let derived = DerivedFields::default();
+    FieldRequirements { keys, values, derived, secret: [7; 32], time, span: None, survey: Survey::none() }
 }
 
 pub(super) fn threads(threads: usize) -> Crew {

@@ -2,12 +2,25 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::identity::LONGEST_ID;
 use super::survey::Survey;
 use crate::dataflow::SourceError;
 use crate::job::condition::Condition;
 use crate::job::config::{Missing, Protected, RecordFormat, RecordOrder, SourceSpec};
+use crate::job::derived::{DerivedField, DerivedFields};
+use crate::job::expression::Expression;
 use crate::time::Time;
+
+/// The key of a record for a release: the texts of fields, if a condition holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct KeyField {
+    /// The names of the fields; none where the release has no keys.
+    pub(crate) fields: Vec<String>,
+    /// The condition of the records that count for the release, if there is one.
+    pub(crate) condition: Option<Condition>,
+}
 
 /// A field with a number, and the power of ten that it is counted in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +34,12 @@ pub(crate) struct NumberField {
 /// The fields and settings that a job needs from its source.
 #[derive(Clone)]
 pub(crate) struct FieldRequirements {
-    /// The fields that hold keys, each once.
-    pub(crate) keys: Vec<String>,
+    /// The keys, each once.
+    pub(crate) keys: Vec<KeyField>,
     /// The fields that hold values, each once with the same digits.
     pub(crate) values: Vec<NumberField>,
+    /// The derived fields of the job.
+    pub(crate) derived: DerivedFields,
     /// The key of the hash by which long ids are held.
     pub(crate) secret: [u8; 32],
     /// True where a release has windows that begin or end.
@@ -35,23 +50,111 @@ pub(crate) struct FieldRequirements {
     pub(crate) survey: Arc<Survey>,
 }
 
-/// The use of each cell of a line. Cells are numbered by the wanted fields, each once.
+/// The use of each cell of a line. Cells are numbered by the wanted fields of the source, each once, and then by the derived ones,
+/// each behind those that it is made of.
 #[derive(Clone)]
 pub(super) struct CellLayout {
-    /// The names of the fields.
+    /// The names of the fields of the source.
     pub(super) fields: Vec<String>,
+    /// The names of all cells.
+    pub(super) names: Vec<String>,
+    /// The expressions of the derived fields, each with the cells of its fields.
+    pub(super) derived: Vec<(Expression, Vec<usize>)>,
     pub(super) person: Option<(usize, Missing)>,
     pub(super) id: Option<usize>,
-    /// The condition of the records that count, with the cells of its fields.
-    pub(super) condition: Option<(Condition, Vec<usize>)>,
+    /// The condition of the records that count, if there is one.
+    pub(super) condition: Option<PlacedCondition>,
     pub(super) time: Option<usize>,
     /// True where records carry their time.
     pub(super) timed: bool,
     pub(super) sorted: bool,
-    pub(super) keys: Vec<usize>,
+    pub(super) keys: Vec<KeyCells>,
     /// The cells of the values, each with the number of digits behind the point that it is counted in.
     pub(super) values: Vec<(usize, i32)>,
     pub(super) secret: [u8; 32],
+}
+
+/// The key of a record, by the cells of its fields.
+#[derive(Clone)]
+pub(super) struct KeyCells {
+    pub(super) cells: SmallVec<[usize; 2]>,
+    pub(super) condition: Option<PlacedCondition>,
+}
+
+/// A condition with the cells of its fields.
+#[derive(Clone)]
+pub(super) struct PlacedCondition {
+    condition: Condition,
+    cells: Vec<usize>,
+}
+
+impl PlacedCondition {
+    /// Returns true if it holds for the record of a line.
+    #[inline]
+    pub(super) fn holds(&self, time: Option<Time>, line: &[u8], cells: &LineCells) -> bool {
+        self.condition.holds(time, |at| cells.found(line, *self.cells.get(at)?))
+    }
+}
+
+/// The cells of the fields that a job reads, as they are collected.
+struct WantedFields<'w> {
+    all: &'w DerivedFields,
+    fields: Vec<String>,
+    derived: Vec<&'w DerivedField>,
+}
+
+impl WantedFields<'_> {
+    /// Wants a field of the source, whatever derived field has its name.
+    fn want_from_source(&mut self, name: &str) {
+        if !self.fields.iter().any(|field| field == name) {
+            self.fields.push(name.to_owned());
+        }
+    }
+
+    /// Wants a field, with those that it is made of.
+    fn want(&mut self, name: &str) {
+        let behind = self.all.all_behind(&[name]);
+        if behind.is_empty() {
+            return self.want_from_source(name);
+        }
+        for field in behind {
+            for of in field.expression.fields() {
+                if of == field.name || self.all.get(of).is_none() {
+                    self.want_from_source(of);
+                }
+            }
+            if !self.derived.iter().any(|other| other.name == field.name) {
+                self.derived.push(field);
+            }
+        }
+    }
+
+    fn cell_from_source(&self, name: &str) -> usize {
+        self.fields.iter().position(|field| field == name).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the cell of a wanted field.
+    fn cell(&self, name: &str) -> usize {
+        let derived = self.derived.iter().position(|field| field.name == name);
+        derived.map_or_else(|| self.cell_from_source(name), |at| self.fields.len() + at)
+    }
+
+    fn placed(&self, condition: &Condition) -> PlacedCondition {
+        let cells = condition.fields().map(|name| self.cell(name)).collect();
+        PlacedCondition { condition: condition.clone(), cells }
+    }
+
+    /// Returns the expressions of the derived fields with the cells of their fields.
+    fn expressions(&self) -> Vec<(Expression, Vec<usize>)> {
+        let placed = |field: &&DerivedField| {
+            let cell = |of: &str| match of == field.name {
+                true => self.cell_from_source(of),
+                false => self.cell(of),
+            };
+            (field.expression.clone(), field.expression.fields().map(cell).collect())
+        };
+        self.derived.iter().map(placed).collect()
+    }
 }
 
 impl CellLayout {
@@ -60,27 +163,28 @@ impl CellLayout {
         person: &Protected,
         wanted: &FieldRequirements,
     ) -> Result<CellLayout, SourceError> {
-        let mut fields: Vec<String> = Vec::new();
-        let mut cell = |name: &str| {
-            fields.iter().position(|field| field == name).unwrap_or_else(|| {
-                fields.push(name.to_owned());
-                fields.len() - 1
-            })
-        };
+        let mut cells = WantedFields { all: &wanted.derived, fields: Vec::new(), derived: Vec::new() };
         let sorted = source.order == RecordOrder::Sorted;
-        let person = match person {
-            Protected::Person { field, missing } => Some((cell(field), *missing)),
-            Protected::Record => None,
-        };
-        let condition = source.condition.clone().map(|condition| {
-            let cells = condition.fields().map(&mut cell).collect();
-            (condition, cells)
-        });
-        let needs_time =
-            wanted.time || sorted || condition.as_ref().is_some_and(|(condition, _)| condition.has_time());
+        if let Protected::Person { field, .. } = person {
+            cells.want_from_source(field);
+        }
+        let conditions =
+            || source.condition.iter().chain(wanted.keys.iter().filter_map(|key| key.condition.as_ref()));
+        for name in conditions().flat_map(Condition::fields) {
+            cells.want(name);
+        }
+        wanted.keys.iter().flat_map(|key| &key.fields).for_each(|field| cells.want(field));
+        wanted.values.iter().for_each(|value| cells.want(&value.field));
+        if let Some(id) = &source.id {
+            cells.want_from_source(id);
+        }
+        let needs_time = wanted.time
+            || sorted
+            || conditions().any(Condition::has_time)
+            || cells.derived.iter().any(|field| field.expression.has_time());
         let made_up = matches!(source.records, RecordFormat::Synthetic(_));
         let time = match &source.time {
-            Some(time) if needs_time => Some(cell(&time.field)),
+            Some(time) if needs_time => Some(&time.field),
             None if made_up => None,
             None if wanted.time || sorted => {
                 return Err(SourceError::refused("[source] time")
@@ -88,11 +192,35 @@ impl CellLayout {
             }
             _ => None,
         };
-        let id = source.id.as_deref().map(&mut cell);
-        let keys = wanted.keys.iter().map(|field| cell(field)).collect();
-        let values = wanted.values.iter().map(|value| (cell(&value.field), value.digits)).collect();
-        let (timed, secret) = (wanted.time, wanted.secret);
-        Ok(CellLayout { fields, person, id, condition, time, timed, sorted, keys, values, secret })
+        time.into_iter().for_each(|time| cells.want_from_source(time));
+        // From here on there is no further cell, so that those of derived fields have their places.
+        let person = match person {
+            Protected::Person { field, missing } => Some((cells.cell_from_source(field), *missing)),
+            Protected::Record => None,
+        };
+        let key = |key: &KeyField| KeyCells {
+            cells: key.fields.iter().map(|field| cells.cell(field)).collect(),
+            condition: key.condition.as_ref().map(|condition| cells.placed(condition)),
+        };
+        Ok(CellLayout {
+            derived: cells.expressions(),
+            person,
+            id: source.id.as_deref().map(|id| cells.cell_from_source(id)),
+            condition: source.condition.as_ref().map(|condition| cells.placed(condition)),
+            time: time.map(|time| cells.cell_from_source(time)),
+            timed: wanted.time,
+            sorted,
+            keys: wanted.keys.iter().map(key).collect(),
+            values: wanted.values.iter().map(|value| (cells.cell(&value.field), value.digits)).collect(),
+            secret: wanted.secret,
+            names: cells
+                .fields
+                .iter()
+                .cloned()
+                .chain(cells.derived.iter().map(|field| field.name.clone()))
+                .collect(),
+            fields: cells.fields,
+        })
     }
 }
 
@@ -170,6 +298,12 @@ impl LineCells {
             _ => return &[],
         };
         bytes.get(from as usize..to as usize).unwrap_or_default()
+    }
+
+    /// The content of the cell; `None` where the line does not have it.
+    #[inline]
+    pub(super) fn found<'a>(&'a self, line: &'a [u8], cell: usize) -> Option<&'a [u8]> {
+        self.has(cell).then(|| self.get(line, cell))
     }
 
     /// The content of the cell, unless it is longer than an id may be.

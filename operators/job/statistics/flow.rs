@@ -41,6 +41,8 @@ pub(crate) struct ReleaseFlow<
     pub(crate) terms: StatisticTerms<'f>,
     /// The index of its key among those of a record.
     pub(crate) key: Option<usize>,
+    /// The number of parts of its key; 0 if the release has no keys.
+    pub(crate) parts: usize,
     /// The index of its value among those of a record.
     pub(crate) value: Option<usize>,
     /// The name of the release.
@@ -69,14 +71,15 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         &self,
         buckets: Option<(&Edges, DecimalPoint)>,
     ) -> impl Fn(&SourceRecord<P, I>) -> CellKey + 'static {
-        let (key, value) = (self.key, self.value());
+        let (key, value, parts) = (self.key, self.value(), self.parts);
         let buckets = buckets.map(|(edges, point)| (edges.clone(), point));
         move |record| match (&buckets, key.map(|at| record.key(at))) {
             (_, Some(None)) => CellKey::Absent,
             (_, Some(Some(ref key))) if key.is_empty() => CellKey::Absent,
             (Some((edges, point)), _) => CellKey::Bucket(edges.bucket(value(record)), *point),
-            (None, Some(Some(key))) => CellKey::Text(key),
-            (None, None) => CellKey::Whole,
+            (None, Some(Some(key))) if parts == 1 => CellKey::Text(key),
+            (None, Some(Some(key))) if parts > 1 => CellKey::Texts(key),
+            (None, _) => CellKey::Whole,
         }
     }
 

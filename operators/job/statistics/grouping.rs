@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::key_part::{self, BETWEEN_PARTS, KeyPart};
 use super::keys;
 use super::{CellKey, StatedField};
 use crate::accounting::BudgetUnits;
@@ -15,8 +16,8 @@ use crate::mechanisms::Keys;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GroupingSpec {
-    /// The field that holds the key.
-    pub by: String,
+    /// The parts of the key; at least one.
+    pub by: Vec<KeyPart>,
     /// The selection of keys.
     pub keys: KeysSpec,
 }
@@ -24,8 +25,10 @@ pub struct GroupingSpec {
 /// The selection of the keys of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeysSpec {
-    /// The listed keys, in every window, in the order of their bytes.
-    Listed(Vec<String>),
+    /// The listed keys, each of one text for each part, in every window, in the order of their bytes.
+    Listed(Vec<Vec<String>>),
+    /// Every combination of the intervals of the parts, in every window.
+    Every,
     /// The keys in the lines of this file.
     File(PathBuf),
     /// Partition selection: the keys that enough people have.
@@ -37,42 +40,63 @@ const MOST_KEYS: usize = 100_000;
 /// The longest key, in bytes.
 const LONGEST_KEY: usize = 1_024;
 
+/// The most keys of a file, and of intervals.
+const MOST_COMBINED: usize = 1_000_000;
+
 /// Returns the fields that state a grouping.
 pub(super) fn fields(grouping: Option<&GroupingSpec>) -> [StatedField; 2] {
     match grouping {
         None => [("by", None), ("keys", None)],
-        Some(GroupingSpec { by, keys }) => [("by", Some(text(by))), ("keys", Some(stated(keys)))],
+        Some(GroupingSpec { by, keys }) => [("by", Some(key_part::stated(by))), ("keys", stated(keys))],
     }
 }
 
 /// Returns a grouping in words, to be appended to a statistic.
 pub(super) fn describe(grouping: Option<&GroupingSpec>) -> String {
-    grouping.map_or(String::new(), |grouping| format!(" of each {}", grouping.by))
+    grouping.map_or(String::new(), |grouping| format!(" of each {}", key_part::described(&grouping.by)))
 }
 
-fn stated(keys: &KeysSpec) -> String {
+fn stated(keys: &KeysSpec) -> Option<String> {
+    let key = |key: &Vec<String>| match &key[..] {
+        [one] => text(one),
+        parts => list(&parts.iter().map(|part| text(part)).collect::<Vec<_>>()),
+    };
     match keys {
-        KeysSpec::Discover => "\"discover\"".to_owned(),
-        KeysSpec::File(file) => format!("{{ file = {} }}", path(file)),
-        KeysSpec::Listed(keys) => list(&keys.iter().map(|key| text(key)).collect::<Vec<_>>()),
+        KeysSpec::Discover => Some("\"discover\"".to_owned()),
+        KeysSpec::File(file) => Some(format!("{{ file = {} }}", path(file))),
+        KeysSpec::Listed(keys) => Some(list(&keys.iter().map(key).collect::<Vec<_>>())),
+        KeysSpec::Every => None,
     }
 }
 
 /// Returns the keys of a grouping, of which `delta` pays for partition selection; without a grouping, the one
 /// cell of everything.
 pub(super) fn keys(grouping: Option<&GroupingSpec>, delta: BudgetUnits) -> Result<Keys<CellKey>, UnfitJob> {
-    let listed = match grouping.map(|grouping| &grouping.keys) {
-        None => Keys::public([CellKey::Whole]),
-        Some(KeysSpec::Listed(keys)) => {
-            Keys::public(keys.iter().map(|key| CellKey::Text(key.as_str().into())))
+    let Some(GroupingSpec { by, keys }) = grouping else {
+        return Keys::public([CellKey::Whole]).map_err(|invalid| UnfitJob::at("keys", &invalid));
+    };
+    let cell = |key: &Vec<String>| CellKey::of_parts(key.iter().map(String::as_str));
+    let listed = match keys {
+        KeysSpec::Discover => return Ok(Keys::discover_within(delta)),
+        KeysSpec::Listed(keys) => Keys::public(keys.iter().map(cell)),
+        KeysSpec::File(path) => {
+            let keys = keys::read(path, by.len()).map_err(|wrong| UnfitJob::new("keys", wrong))?;
+            Keys::public(keys)
         }
-        Some(KeysSpec::File(path)) => {
-            let keys = keys::read(path).map_err(|wrong| UnfitJob::new("keys", wrong))?;
-            Keys::public(keys.into_iter().map(CellKey::Text))
-        }
-        Some(KeysSpec::Discover) => return Ok(Keys::discover_within(delta)),
+        KeysSpec::Every => Keys::public(combined(by).iter().map(cell)),
     };
     listed.map_err(|invalid| UnfitJob::at("keys", &invalid))
+}
+
+/// Returns every combination of the intervals of the parts.
+fn combined(by: &[KeyPart]) -> Vec<Vec<String>> {
+    by.iter().fold(vec![Vec::new()], |keys, part| {
+        let texts = part.texts().unwrap_or_default();
+        let longer = |key: &Vec<String>| -> Vec<Vec<String>> {
+            texts.iter().map(|text| key.iter().cloned().chain([text.clone()]).collect()).collect()
+        };
+        keys.iter().flat_map(longer).collect()
+    })
 }
 
 /// Reads the fields of a grouping; the inner `None` means that there is none.
@@ -83,19 +107,34 @@ pub(super) fn read(fields: &TableNode<'_>, beside: &Path) -> Option<Option<Group
     match (by, keys) {
         (None, None) => Some(None),
         (Some(by), Some(keys)) => {
-            let (by, keys) = (by.non_empty_text(), key_words(&keys, beside));
-            Some(Some(GroupingSpec { by: by?, keys: keys? }))
+            let parts = key_part::read(&by);
+            let keys = key_words(&keys, parts.as_ref().map_or(1, Vec::len), beside);
+            Some(Some(GroupingSpec { by: parts?, keys: keys? }))
         }
-        (Some(by), None) => by.record_mistake(MistakeDetail::new(
-            MistakeKind::Missing,
-            "a field without its keys",
-            "keys beside it: a list, { file = .. } or \"discover\"",
-        )),
+        (Some(node), None) => {
+            let by = key_part::read(&node)?;
+            let counts = by.iter().map(|part| part.texts().map(|texts| texts.len()));
+            match counts.collect::<Option<Vec<usize>>>() {
+                Some(counts)
+                    if counts.iter().fold(1, |all: usize, one| all.saturating_mul(*one)) <= MOST_COMBINED =>
+                {
+                    Some(Some(GroupingSpec { by, keys: KeysSpec::Every }))
+                }
+                Some(_) => {
+                    node.conflict("more than 1,000,000 combinations of intervals", "fewer edges, or keys")
+                }
+                None => node.record_mistake(MistakeDetail::new(
+                    MistakeKind::Missing,
+                    "a field without its keys",
+                    "keys beside it: a list, { file = .. } or \"discover\"",
+                )),
+            }
+        }
         (None, Some(keys)) => keys.conflict("keys of no field", "by, the field that holds the key"),
     }
 }
 
-fn key_words(node: &ConfigNode<'_>, beside: &Path) -> Option<KeysSpec> {
+fn key_words(node: &ConfigNode<'_>, parts: usize, beside: &Path) -> Option<KeysSpec> {
     if node.is_table() {
         let fields = node.fields(&["file"], &[])?;
         let file = fields.node("file")?;
@@ -121,24 +160,44 @@ fn key_words(node: &ConfigNode<'_>, beside: &Path) -> Option<KeysSpec> {
     if entries.len() > MOST_KEYS {
         return node.refuse("more than 100,000 keys", "{ file = .. }");
     }
-    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut first: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     let mut sound = true;
     for (index, entry) in entries.iter().enumerate() {
-        let Some(key) = entry.text() else {
+        let Some(key) = listed_key(entry, parts) else {
             sound = false;
             continue;
         };
-        if key.is_empty() || key.len() > LONGEST_KEY {
-            sound = false;
-            entry.refuse::<()>(
-                if key.is_empty() { "an empty key" } else { "a long key" },
-                "a key of 1 to 1,024 bytes",
-            );
-        }
         if let Some(first) = first.insert(key, index + 1) {
             sound = false;
             entry.conflict::<()>(format!("the key of entry {first} again"), "each key once");
         }
     }
-    sound.then(|| KeysSpec::Listed(first.into_keys().map(str::to_owned).collect()))
+    sound.then(|| KeysSpec::Listed(first.into_keys().collect()))
+}
+
+/// Reads a listed key: a text, or a list of one text for each part.
+fn listed_key(node: &ConfigNode<'_>, parts: usize) -> Option<Vec<String>> {
+    let nodes = match parts {
+        1 => vec![node.clone()],
+        _ => node.list()?,
+    };
+    if nodes.len() != parts {
+        return node.conflict(
+            "a key of another length",
+            format!("a list of {parts} texts, one for each field in by"),
+        );
+    }
+    let read = |node: &ConfigNode<'_>| {
+        let key = node.text()?;
+        if key.is_empty() || key.len() > LONGEST_KEY {
+            let found = if key.is_empty() { "an empty key" } else { "a long key" };
+            return node.refuse(found, "a key of 1 to 1,024 bytes");
+        }
+        if parts > 1 && key.contains(BETWEEN_PARTS) {
+            return node.refuse("the character U+001F", "a key without it");
+        }
+        Some(key.to_owned())
+    };
+    let read: Vec<Option<String>> = nodes.iter().map(read).collect();
+    read.into_iter().collect()
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::key_part::BETWEEN_PARTS;
 use crate::dataflow::bounding::{Identity, IdentitySink, StableHasher};
 use crate::invalid::found_by;
 use crate::job::text::Text;
@@ -20,12 +21,16 @@ const LONGEST: usize = 1_024;
 /// The largest file of keys, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Returns the keys of a file in the order of their lines, or a message that names the line and never quotes
-/// its text.
-pub(super) fn read(path: &Path) -> Result<Vec<Text>, String> {
+/// Returns the keys of a file in the order of their lines, each of so many parts with tabs between them, or a message that names
+/// the line and never quotes its text.
+pub(super) fn read(path: &Path, parts: usize) -> Result<Vec<CellKey>, String> {
     let shown = path.display();
-    let table = ["csv", "tsv", "json", "jsonl", "gz", "bz2", "zst", "parquet", "xlsx"];
-    if path.extension().is_some_and(|ending| table.iter().any(|word| ending.eq_ignore_ascii_case(word))) {
+    let table = ["csv", "json", "jsonl", "gz", "bz2", "zst", "parquet", "xlsx"];
+    let is_table = |ending: &std::ffi::OsStr| {
+        table.iter().any(|word| ending.eq_ignore_ascii_case(word))
+            || (parts == 1 && ending.eq_ignore_ascii_case("tsv"))
+    };
+    if path.extension().is_some_and(is_table) {
         return Err(format!(
             "{shown}: a file of records; give a plain file with one key a line, such as keys.txt"
         ));
@@ -45,10 +50,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<Text>, String> {
         }
         Ok(_) => {}
     }
-    lines(&text).map_err(|(line, wrong)| format!("{shown}:{line}: {wrong}"))
+    lines(&text, parts).map_err(|(line, wrong)| format!("{shown}:{line}: {wrong}"))
 }
 
-fn lines(text: &str) -> Result<Vec<Text>, (usize, String)> {
+fn lines(text: &str, parts: usize) -> Result<Vec<CellKey>, (usize, String)> {
     let mut first: HashMap<&str, usize> = HashMap::new();
     let mut keys = Vec::new();
     for (index, key) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
@@ -57,15 +62,22 @@ fn lines(text: &str) -> Result<Vec<Text>, (usize, String)> {
             "an empty line; give a key, or no line"
         } else if key.len() > LONGEST {
             "a long line; give a key of at most 1,024 bytes"
-        } else if key.contains('\t') {
+        } else if parts == 1 && key.contains('\t') {
             "a tab; give one key a line"
+        } else if parts > 1 && (key.split('\t').count() != parts || key.split('\t').any(str::is_empty)) {
+            "another number of fields than by has; give one text for each, with a tab between two"
+        } else if parts > 1 && key.contains(BETWEEN_PARTS) {
+            "the character U+001F; give a key without it"
         } else if line > MOST {
             "more keys than 1,000,000; give fewer"
         } else {
             if let Some(first) = first.insert(key, line) {
                 return Err((line, format!("the key of line {first} again; give each key once")));
             }
-            keys.push(Text::new(key));
+            keys.push(match parts {
+                1 => CellKey::Text(key.into()),
+                _ => CellKey::of_parts(key.split('\t')),
+            });
             continue;
         };
         return Err((line, wrong.to_owned()));
@@ -73,10 +85,10 @@ fn lines(text: &str) -> Result<Vec<Text>, (usize, String)> {
     if keys.is_empty() {
         return Err((1, "no key; give at least one".to_owned()));
     }
-    let columns = |key: &Text| key.text().bytes().filter(|byte| *byte == b',').count();
-    let wide = columns(&keys[0]);
+    let columns = |key: &str| key.bytes().filter(|byte| *byte == b',').count();
+    let wide = first.keys().next().map_or(0, |key| columns(key));
     // Two commas in every line mark a table, and hardly ever a list of names.
-    if keys.len() > 1 && wide >= 2 && keys.iter().all(|key| columns(key) == wide) {
+    if keys.len() > 1 && wide >= 2 && first.keys().all(|key| columns(key) == wide) {
         return Err((1, "a table of several columns; give one key a line".to_owned()));
     }
     Ok(keys)
@@ -93,6 +105,8 @@ pub(crate) enum CellKey {
     Whole,
     /// The text of a field of the record.
     Text(Text),
+    /// The texts of several fields, with [`BETWEEN_PARTS`] between them.
+    Texts(Text),
     /// A bucket between two edges, in steps, which are released with their decimal point.
     Bucket(Bucket, #[serde(serialize_with = "put_point", deserialize_with = "take_point")] DecimalPoint),
 }
@@ -102,6 +116,18 @@ const ABSENT: u8 = u8::MAX;
 const WHOLE: u8 = 0;
 const TEXT: u8 = 1;
 const BUCKET: u8 = 2;
+const TEXTS: u8 = 3;
+
+impl CellKey {
+    /// Returns the key of these parts, none of which holds [`BETWEEN_PARTS`] if there are several.
+    pub(crate) fn of_parts<'p>(parts: impl Iterator<Item = &'p str>) -> CellKey {
+        let parts: Vec<&str> = parts.collect();
+        match &parts[..] {
+            [one] => CellKey::Text((*one).into()),
+            parts => CellKey::Texts(Text::new(&parts.join(&BETWEEN_PARTS.to_string()))),
+        }
+    }
+}
 
 /// Encodes a byte for the kind, and then the data of that kind.
 impl Key for CellKey {
@@ -110,6 +136,7 @@ impl Key for CellKey {
             CellKey::Absent => vec![ABSENT],
             CellKey::Whole => vec![WHOLE],
             CellKey::Text(text) => [&[TEXT], text.text().as_bytes()].concat(),
+            CellKey::Texts(text) => [&[TEXTS], text.text().as_bytes()].concat(),
             CellKey::Bucket(bucket, point) => {
                 let mut bytes = vec![BUCKET];
                 bytes.extend((point.count() as i8).to_be_bytes());
@@ -123,6 +150,7 @@ impl Key for CellKey {
         match bytes.split_first()? {
             (&WHOLE, []) => Some(CellKey::Whole),
             (&TEXT, text) => str::from_utf8(text).ok().map(|text| CellKey::Text(text.into())),
+            (&TEXTS, text) => str::from_utf8(text).ok().map(|text| CellKey::Texts(text.into())),
             (&BUCKET, [digits, bucket @ ..]) => {
                 let point = DecimalPoint::digits(i8::from_be_bytes([*digits]).into()).ok()?;
                 Some(CellKey::Bucket(Bucket::from_bytes(bucket)?, point))
@@ -139,6 +167,9 @@ impl Key for CellKey {
         match self {
             CellKey::Absent | CellKey::Whole => Label::Whole,
             CellKey::Text(text) => Label::Text(text.text()),
+            CellKey::Texts(text) => {
+                Label::Texts(text.text().split(BETWEEN_PARTS).map(|part| part.to_owned().into()).collect())
+            }
             CellKey::Bucket(..) => Label::Text(self.to_string().into()),
         }
     }
@@ -150,6 +181,7 @@ impl fmt::Display for CellKey {
         let (bucket, point) = match self {
             CellKey::Absent | CellKey::Whole => return Ok(()),
             CellKey::Text(text) => return f.write_str(&text.text()),
+            CellKey::Texts(text) => return f.write_str(&text.text().replace(BETWEEN_PARTS, ", ")),
             CellKey::Bucket(bucket, point) => (bucket, point),
         };
         match bucket.low() {
@@ -172,6 +204,10 @@ impl Identity for CellKey {
                 TEXT.write(sink);
                 text.write(sink);
             }
+            CellKey::Texts(text) => {
+                TEXTS.write(sink);
+                text.write(sink);
+            }
             CellKey::Bucket(bucket, point) => (BUCKET, point.count() as i8, *bucket).write(sink),
         }
     }
@@ -181,6 +217,7 @@ impl Identity for CellKey {
             ABSENT => Some(CellKey::Absent),
             WHOLE => Some(CellKey::Whole),
             TEXT => Text::read(bytes).map(CellKey::Text),
+            TEXTS => Text::read(bytes).map(CellKey::Texts),
             BUCKET => {
                 let point = DecimalPoint::digits(i8::read(bytes)?.into()).ok()?;
                 Some(CellKey::Bucket(Bucket::read(bytes)?, point))
@@ -193,14 +230,14 @@ impl Identity for CellKey {
     #[inline]
     fn mix(&self, hasher: &StableHasher) -> u64 {
         match self {
-            CellKey::Text(text) => text.mix(hasher),
+            CellKey::Text(text) | CellKey::Texts(text) => text.mix(hasher),
             other => hasher.written(other),
         }
     }
 
     fn heap(&self) -> usize {
         match self {
-            CellKey::Text(text) => text.heap(),
+            CellKey::Text(text) | CellKey::Texts(text) => text.heap(),
             _ => 0,
         }
     }
@@ -208,7 +245,7 @@ impl Identity for CellKey {
     #[inline]
     fn code(&self) -> Option<u32> {
         match self {
-            CellKey::Text(text) => text.code(),
+            CellKey::Text(text) | CellKey::Texts(text) => text.code(),
             _ => None,
         }
     }
@@ -228,14 +265,25 @@ mod tests {
 
     #[test]
     fn a_key_is_a_line() {
-        let keys = |text: &str| {
-            lines(text).map(|keys| keys.iter().map(|key| key.text().into_owned()).collect::<Vec<_>>())
-        };
+        let keys =
+            |text: &str| lines(text, 1).map(|keys| keys.iter().map(ToString::to_string).collect::<Vec<_>>());
         assert_eq!(keys("b\na\r\nBerlin, Germany\n").unwrap(), ["b", "a", "Berlin, Germany"]);
         assert_eq!(keys("\u{feff}a").unwrap(), ["a"]);
-        let line = |text: &str| lines(text).unwrap_err();
+        let line = |text: &str| lines(text, 1).unwrap_err();
         assert_eq!(line("a\n\nb").0, 2);
         assert_eq!(line("a\nb\na").0, 3);
+        let pairs = lines("GET\t200\nPUT\t404\n", 2).unwrap();
+        assert_eq!(pairs.iter().map(ToString::to_string).collect::<Vec<_>>(), ["GET, 200", "PUT, 404"]);
+        assert_eq!(pairs[0].label(), Label::Texts(vec!["GET".into(), "200".into()]));
+        for (text, wrong) in [
+            ("GET", "number of fields"),
+            ("GET\t", "number of fields"),
+            ("a\tb\tc", "number of fields"),
+            ("a\tb\u{1f}", "U+001F"),
+        ] {
+            let (line, found) = lines(text, 2).unwrap_err();
+            assert!(line == 1 && found.contains(wrong), "{text}: {found}");
+        }
         assert!(line("a\nb\na").1.contains("line 1 again"));
         assert_eq!(line(&format!("a\n{}", "x".repeat(1_025))).0, 2);
         assert_eq!((line("").0, line("a\tb").0), (1, 1));
@@ -252,11 +300,11 @@ mod tests {
         let path = directory.join("keys.txt");
         for bytes in [&b"secret\nsecret\n"[..], b"secret\n\n", b"secret\xff\n", b"secret\tsecret"] {
             std::fs::write(&path, bytes).unwrap();
-            let wrong = read(&path).unwrap_err();
+            let wrong = read(&path, 1).unwrap_err();
             assert!(wrong.contains("keys.txt") && !wrong.contains("secret"), "{wrong}");
         }
-        assert!(read(&directory.join("keys.CSV")).unwrap_err().contains("file of records"));
-        assert!(read(&directory.join("none.txt")).unwrap_err().contains("none.txt: "));
+        assert!(read(&directory.join("keys.CSV"), 1).unwrap_err().contains("file of records"));
+        assert!(read(&directory.join("none.txt"), 1).unwrap_err().contains("none.txt: "));
         std::fs::remove_dir_all(&directory).unwrap();
     }
 }

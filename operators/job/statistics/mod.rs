@@ -16,6 +16,7 @@ mod flow;
 mod grid;
 mod grouping;
 mod histogram;
+mod key_part;
 mod keys;
 mod max;
 mod mean;
@@ -38,6 +39,8 @@ pub(super) use flow::{RecordTime, ReleaseFlow};
 pub use grid::GridSpec;
 pub use grouping::{GroupingSpec, KeysSpec};
 pub use histogram::HistogramSpec;
+pub(super) use key_part::BETWEEN_PARTS;
+pub use key_part::KeyPart;
 pub(super) use keys::CellKey;
 pub use max::{MaxSpec, MaximumOf};
 pub use mean::MeanSpec;
@@ -57,6 +60,7 @@ use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::dataflow::{ProtectedUnit, RunError};
 use crate::invalid::Invalid;
 use crate::job::sources::SourceRecord;
+use crate::mechanisms::release_line::LineKey;
 use crate::mechanisms::{ContributionBound, Cut, DecimalPoint, Keys, Label};
 
 /// A field of a statistic with its value as a job file states it, if it has one.
@@ -281,14 +285,20 @@ impl StatisticSpec {
 }
 
 /// Returns the cell's key for the key of a released line.
-pub(super) fn released_key(keys: &Keys<CellKey>, label: Option<&str>) -> Option<CellKey> {
-    let Some(label) = label else { return Some(CellKey::Whole) };
+pub(super) fn released_key(keys: &Keys<CellKey>, key: Option<&LineKey<'_>>) -> Option<CellKey> {
+    let text = match key {
+        None => return Some(CellKey::Whole),
+        Some(LineKey::Texts { parts, .. }) => {
+            return Some(CellKey::of_parts(parts.iter().map(String::as_str)));
+        }
+        Some(other) => other.text(),
+    };
     match keys.listed() {
         Some(buckets) if matches!(buckets.first(), Some(CellKey::Bucket(..))) => {
             use crate::mechanisms::Key as _;
-            let is_labelled = |key: &&CellKey| matches!(key.label(), Label::Text(text) if *text == *label);
+            let is_labelled = |key: &&CellKey| matches!(key.label(), Label::Text(label) if *label == *text);
             buckets.iter().find(is_labelled).cloned()
         }
-        _ => Some(CellKey::Text(label.into())),
+        _ => Some(CellKey::Text(text.into())),
     }
 }

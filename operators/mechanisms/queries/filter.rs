@@ -105,7 +105,12 @@ impl Filter {
     /// # Errors
     /// Names `filter`, with the column of the error and the text that is expected there.
     pub fn parse(schema: &Schema, text: &str) -> Result<Filter, Invalid> {
-        let program = text::read(schema, text)?;
+        Filter::parse_part(schema, text, 0)
+    }
+
+    /// Parses the filter that a text has from this byte offset on.
+    pub(crate) fn parse_part(schema: &Schema, text: &str, begin: usize) -> Result<Filter, Invalid> {
+        let program = text::read(schema, text, begin)?;
         let Some(text) = text::describe(schema, &program) else {
             return Err(Invalid::new("filter", InvalidKind::TooLarge, "moments of the years 0 to 9999"));
         };

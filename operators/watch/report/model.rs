@@ -275,6 +275,7 @@ impl ReleaseSeries {
             let ordered = match &cell.key {
                 Some(LineKey::Number(_)) => true,
                 Some(LineKey::Text(text)) => is_bucket(text),
+                Some(LineKey::Texts { .. }) => false,
                 None => q.is_some(),
             };
             self.tracks.push(Track { key, q, ordered, points: Vec::new() });

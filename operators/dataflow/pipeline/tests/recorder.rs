@@ -410,6 +410,7 @@ where
                 Label::Whole => String::new(),
                 Label::Number(number) => number.to_string(),
                 Label::Text(text) => text.into_owned(),
+                Label::Texts(parts) => parts.join(", "),
             };
             if numbers.iter().any(|number| *number != 0) {
                 let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();

@@ -17,6 +17,7 @@ fn windows(tally: &ExactTally) -> Windows {
         Label::Whole => String::new(),
         Label::Number(number) => number.to_string(),
         Label::Text(text) => text.clone().into_owned(),
+        Label::Texts(parts) => parts.join(", "),
     };
     let of_window = |window: &revealed::ExactWindow| {
         let cells = window.cells().iter().filter(|(_, cell)| cell.people > 0);

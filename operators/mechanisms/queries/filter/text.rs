@@ -27,10 +27,15 @@ pub(crate) enum Token<'a> {
 /// The signs, each before the signs that are a prefix of it.
 const SIGNS: [&str; 12] = ["!=", "<=", ">=", "..", "=", "<", ">", "(", ")", "{", "}", ","];
 
-/// The text of a filter, read token by token with one token of lookahead.
+/// The signs of arithmetic, which a filter does not have.
+const ARITHMETIC: [&str; 4] = ["+", "-", "*", "/"];
+
+/// The text of a filter or an expression, read token by token with one token of lookahead.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a> {
     text: &'a str,
+    /// The name of the text in an error.
+    subject: &'static str,
     /// The byte offset at which the next token begins.
     at: usize,
     next: Token<'a>,
@@ -39,14 +44,24 @@ pub(crate) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    pub(crate) fn of(text: &'a str) -> Result<Tokens<'a>, Invalid> {
-        let mut tokens = Tokens { text, at: 0, next: Token::End, behind: 0 };
+    /// Returns the tokens of the filter that a text has from this byte offset on. The columns of errors are those of the text.
+    pub(crate) fn of_filter(text: &'a str, begin: usize) -> Result<Tokens<'a>, Invalid> {
+        Tokens::begin("filter", text, begin)
+    }
+
+    /// Returns the tokens of an expression, in which `+`, `-`, `*` and `/` are signs.
+    pub(crate) fn of_expression(text: &'a str) -> Result<Tokens<'a>, Invalid> {
+        Tokens::begin("expression", text, 0)
+    }
+
+    fn begin(subject: &'static str, text: &'a str, begin: usize) -> Result<Tokens<'a>, Invalid> {
+        let mut tokens = Tokens { text, subject, at: begin, next: Token::End, behind: begin };
         tokens.read()?;
         Ok(tokens)
     }
 
     /// Returns the next token.
-    pub(super) fn next(&self) -> &Token<'a> {
+    pub(crate) fn next(&self) -> &Token<'a> {
         &self.next
     }
 
@@ -63,7 +78,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Takes the next token if it is this sign; returns true if it did.
-    pub(super) fn takes(&mut self, sign: &str) -> Result<bool, Invalid> {
+    pub(crate) fn takes(&mut self, sign: &str) -> Result<bool, Invalid> {
         let is = matches!(self.next, Token::Sign(next) if next == sign);
         if is {
             self.read()?;
@@ -72,7 +87,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Creates the error that `due` is expected in place of the next token.
-    pub(super) fn refuse(&self, kind: InvalidKind, due: &str) -> Invalid {
+    pub(crate) fn refuse(&self, kind: InvalidKind, due: &str) -> Invalid {
         let found = match &self.next {
             Token::Word(word) | Token::Name(word) => quoted(word),
             Token::Number(_) => "a number".to_owned(),
@@ -87,7 +102,7 @@ impl<'a> Tokens<'a> {
     pub(crate) fn refuse_at(&self, at: usize, kind: InvalidKind, due: &str, found: &str) -> Invalid {
         let before = self.text.get(..at).unwrap_or(self.text);
         let column = before.chars().count() + 1;
-        Invalid::new("filter", kind, format!("{due} at column {column}{found}"))
+        Invalid::new(self.subject, kind, format!("{due} at column {column}{found}"))
     }
 
     /// Reads the next token.
@@ -103,6 +118,10 @@ impl<'a> Tokens<'a> {
     /// Returns the token that the text begins with, and its length.
     fn word(&self, text: &'a str) -> Result<(Token<'a>, usize), Invalid> {
         let Some(first) = text.chars().next() else { return Ok((Token::End, 0)) };
+        let is_expression = self.subject == "expression";
+        if let Some(sign) = ARITHMETIC.into_iter().find(|sign| is_expression && text.starts_with(sign)) {
+            return Ok((Token::Sign(sign), sign.len()));
+        }
         if let Some(sign) = SIGNS.into_iter().find(|sign| text.starts_with(sign)) {
             return Ok((Token::Sign(sign), sign.len()));
         }
@@ -121,7 +140,8 @@ impl<'a> Tokens<'a> {
             '\'' => Err(self.malformed("a text in double quotes")),
             _ => {
                 let found = format!(" in place of {}", quoted(first.encode_utf8(&mut [0; 4])));
-                Err(self.refuse_at(self.at, InvalidKind::Malformed, "a word of a filter", &found))
+                let due = if is_expression { "a word of an expression" } else { "a word of a filter" };
+                Err(self.refuse_at(self.at, InvalidKind::Malformed, due, &found))
             }
         }
     }
@@ -198,13 +218,13 @@ enum Open {
     Joined(Join),
 }
 
-pub(super) fn read(schema: &Schema, text: &str) -> Result<Vec<FilterStep>, Invalid> {
-    if text.len() > LONGEST {
+pub(super) fn read(schema: &Schema, text: &str, begin: usize) -> Result<Vec<FilterStep>, Invalid> {
+    if text.len() - begin.min(text.len()) > LONGEST {
         return Err(too_long());
     }
     let mut reader = FilterReader {
         schema,
-        tokens: Tokens::of(text)?,
+        tokens: Tokens::of_filter(text, begin)?,
         open: Vec::new(),
         depth: 0,
         order: PostfixOrder::default(),
