@@ -145,6 +145,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("keys", &["no"]), ("by", &["derived", "several"])], Senseless),
     // The records that a release leaves out count for the others.
     Rule(&[("where", &["release"]), ("beside", &["two"])], Senseless),
+    Rule(&[("where", &["release"]), ("beside", &["one"]), ("unit", &["record"])], Senseless),
     // Discovered keys cost a delta.
     Rule(&[("budget", &["epsilon", "rho", "rho omega"]), ("keys", &["discover"])], Check("keys")),
     // Prices.
@@ -198,6 +199,11 @@ pub(crate) const TRIPLES: &[Combination] = &[
         ("mode", &["demo", "replay", "run"]),
         ("statistic", &["max", "quantile"]),
         ("form", &["0", "1", "2", "3", "4"]),
+    ],
+    &[
+        ("mode", &["demo", "replay", "run"]),
+        ("statistic", &["count", "people", "sum", "mean", "max", "quantile"]),
+        ("by", &["several"]),
     ],
 ];
 

@@ -114,7 +114,7 @@ impl Scenario {
     pub(crate) fn write(&self, directory: &Directory) {
         directory.write("job.toml", self.job.to_string());
         directory.write("a.token", "a-token-of-a-scenario\n");
-        let between = if self.row.is("by", &["several"]) { "\tall\n" } else { "\n" };
+        let between = if self.row.is("by", &["several"]) { "\t/all\t[0, inf)\n" } else { "\n" };
         directory.write("keys.txt", KEYS.map(|key| format!("{key}{between}")).concat());
         if self.is_synthetic() {
             return;
@@ -122,7 +122,12 @@ impl Scenario {
         let format = self.format();
         let log = |events: &[Event]| {
             let separated = self.row.separated();
-            let left_out = |event: &Event| Event { key: LEFT_OUT.to_owned(), value: 999, ..event.clone() };
+            let left_out = |event: &Event| Event {
+                id: format!("{}-left-out", event.id),
+                key: LEFT_OUT.to_owned(),
+                value: 999,
+                ..event.clone()
+            };
             let events: Vec<Event> = match self.row.value("where") {
                 "key" | "release" => {
                     events.iter().flat_map(|event| [left_out(event), event.clone()]).collect()
@@ -287,6 +292,7 @@ impl Scenario {
             (_, "no") => String::new(),
             _ => event.key.clone(),
         };
+        let behind = if keys != "no" && self.row.is("by", &["several"]) { ", /all, [0, inf)" } else { "" };
         let number = |key: &str| {
             let here =
                 counted.iter().filter(|event| (since..until).contains(&event.time) && cell(event) == *key);
@@ -305,7 +311,6 @@ impl Scenario {
             (_, "no") => BTreeSet::from([String::new()]),
             _ => KEYS.map(str::to_owned).into(),
         };
-        let behind = if self.row.is("by", &["several"]) { ", all" } else { "" };
         keys.iter().map(|key| (format!("{key}{behind}"), number(key))).collect()
     }
 
@@ -542,7 +547,8 @@ fn source(job: &mut JobText, row: &Row) {
         job.set(field, format!("'{key} != \"{LEFT_OUT}\" or {key} contains \"no key has it\"'"));
     }
     if row.is("by", &["derived", "several"]) {
-        job.set("fields", format!("{{ word = 'lower of {key} otherwise \"-\"', everywhere = '\"all\"' }}"));
+        job.set("fields.word", format!("'lower of {key} otherwise \"-\"'"));
+        job.set("fields.everywhere", "'\"/all\"'").text("fields.one", "2 / 2");
     }
     if row.is("fields", &["declared"]) {
         job.set("source.fields", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");
@@ -580,11 +586,13 @@ fn release(job: &mut JobText, row: &Row) {
     }
     let by = (!row.is("keys", &["no"])).then(|| match row.value("by") {
         "derived" => quoted("word"),
-        "several" => "[\"word\", \"everywhere\"]".to_owned(),
+        "several" => {
+            "[\"word\", { of = \"everywhere\", depth = 1 }, { of = \"one\", edges = [0] }]".to_owned()
+        }
         _ => quoted(key),
     });
     let listed = match row.is("by", &["several"]) {
-        true => KEYS.map(|key| format!("[{}, \"all\"]", quoted(key))).join(", "),
+        true => KEYS.map(|key| format!("[{}, \"/all\", \"[0, inf)\"]", quoted(key))).join(", "),
         false => KEYS.map(quoted).join(", "),
     };
     let keys = match row.value("keys") {
