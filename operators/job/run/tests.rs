@@ -1,6 +1,7 @@
 //! Jobs as files, run inside of the test.
 #![allow(clippy::unwrap_used)]
 
+mod derived;
 mod fields;
 mod ranks;
 mod running;
