@@ -13,6 +13,14 @@ pub struct DerivedField {
     pub expression: Expression,
 }
 
+impl DerivedField {
+    /// Returns the path of the field in a job file, in which a column of a table has no expression.
+    pub(in crate::job) fn path(&self) -> String {
+        let table = if self.expression.is_stated() { "fields" } else { "tables" };
+        format!("{table}.{}", self.name)
+    }
+}
+
 /// The derived fields of a job, each behind those that it is made of.
 ///
 /// A derived field hides a field of the source that has its name, except from its own expression. So none of them is made of itself.

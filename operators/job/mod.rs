@@ -88,6 +88,7 @@ mod siblings;
 mod sinks;
 mod sources;
 mod statistics;
+mod table;
 mod text;
 mod unfit;
 

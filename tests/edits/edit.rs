@@ -82,6 +82,21 @@ const GRID_FROM: With =
     &[("release.max.grid", None), ("release.max.grid.from", Some("0")), ("release.max.grid.step", Some("1"))];
 const GRID_ENDS: With =
     &[("release.max.grid", None), ("release.max.grid.from", Some("0")), ("release.max.grid.to", Some("100"))];
+const SUM_GRID: With = &[
+    ("release.altogether.grid", None),
+    ("release.altogether.grid.to", Some("100")),
+    ("release.altogether.grid.step", Some("1")),
+];
+const SUM_GRID_FROM: With = &[
+    ("release.altogether.grid", None),
+    ("release.altogether.grid.from", Some("0")),
+    ("release.altogether.grid.step", Some("1")),
+];
+const SUM_GRID_ENDS: With = &[
+    ("release.altogether.grid", None),
+    ("release.altogether.grid.from", Some("0")),
+    ("release.altogether.grid.to", Some("100")),
+];
 
 pub(crate) const EDITS: &[Edit] = &[
     edit("job.name", "another", "\"clicks\""),
@@ -125,6 +140,11 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("source.comment", "stated", "\"#\"").on(SEPARATED),
     edit("source.header", "stated", NAMES).on(SEPARATED),
     edit("source.where", "stated", "'value >= 0'").on(SEPARATED),
+    edit("tables", "one that nothing reads", "{ pages = \"pages.csv\" }").on(SEPARATED),
+    edit("tables", "one that is read", "{ other_page = { file = \"pages.csv\", by = \"page\" } }")
+        .on(&["count"])
+        .named("count.by")
+        .with(&[("release.count.by", Some("\"other_page.same\""))]),
     edit("fields", "one that is read, another", "{ page = \"lower of other_page\" }")
         .on(&["count", "running"])
         .named("fields.page"),
@@ -213,6 +233,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "mean",
         "histogram",
         "max",
+        "altogether",
         "records",
     ]),
     edit("release.bound.keys", "another", "3").on(&[
@@ -222,6 +243,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "mean",
         "histogram",
         "max",
+        "altogether",
         "quantile",
         "running",
     ]),
@@ -362,4 +384,42 @@ pub(crate) const EDITS: &[Edit] = &[
         .with(&[("release.max.grid", None)]),
     edit("release.quantile.q", "others", "[0.5, 0.75]"),
     edit("release.quantile.step", "another", "2"),
+    edit("release.altogether.by", "another", "\"other_page\""),
+    edit("release.altogether.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.altogether.by"))
+        .named("altogether.by")
+        .with(&[("release.altogether.by", None), ("release.altogether.by.depth", Some("1"))]),
+    edit("release.altogether.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.altogether.by"))
+        .named("altogether.by")
+        .with(&[("release.altogether.by", None), ("release.altogether.by.of", Some("\"page\""))]),
+    edit("release.altogether.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.altogether.by"))
+        .named("altogether.by")
+        .with(&[("release.altogether.by", None), ("release.altogether.by.of", Some("\"amount\""))]),
+    edit("release.altogether.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.altogether.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["altogether"])
+        .with(&[("release.altogether.keys", None)]),
+    edit("release.altogether.of", "another", "\"other_amount\""),
+    edit("release.altogether.each", "another", "\"count\"")
+        .on(&["altogether"])
+        .with(&[("release.altogether.of", None)]),
+    edit("release.altogether.grid", "another", "\"log\""),
+    edit("release.altogether.grid.from", "another", "1")
+        .on(&["altogether"])
+        .named("altogether.grid")
+        .with(SUM_GRID),
+    edit("release.altogether.grid.to", "another", "50")
+        .on(&["altogether"])
+        .named("altogether.grid")
+        .with(SUM_GRID_FROM),
+    edit("release.altogether.grid.step", "another", "2")
+        .on(&["altogether"])
+        .named("altogether.grid")
+        .with(SUM_GRID_ENDS),
+    edit("release.altogether.grid.log", "instead of steps", "1")
+        .on(&["altogether"])
+        .named("altogether.grid")
+        .with(&[("release.altogether.grid", None)]),
 ];

@@ -296,6 +296,19 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "altogether",
+            &[
+                ("release.altogether.of", "\"amount\""),
+                ("release.altogether.each", "\"sum\""),
+                ("release.altogether.grid", "{ from = 0, to = 1000, step = 1 }"),
+                ("release.altogether.by", "\"page\""),
+                ("release.altogether.keys", grouped),
+                ("release.bound.keys", "1"),
+                gaussian,
+                ("release.cost.rho", "0.01"),
+            ],
+        ),
+        Job::new(
             "quantile",
             &[
                 ("release.quantile.of", "\"amount\""),
@@ -396,5 +409,6 @@ pub(crate) fn data() -> Vec<(&'static str, String)> {
         ("copy.csv", text),
         ("keys.txt", keys.clone()),
         ("other_keys.txt", keys),
+        ("pages.csv", "page,same\na,a\nb,b\n".to_owned()),
     ]
 }

@@ -30,7 +30,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("every", &["second", "hour", "day", "month", "all"]),
     ("over", &["no", "two"]),
     ("running", &["no", "false", "best", "buffered", "square-root", "tree", "fresh"]),
-    ("statistic", &["count", "people", "sum", "mean", "histogram", "max", "quantile"]),
+    ("statistic", &["count", "people", "sum", "mean", "histogram", "max", "altogether", "quantile"]),
     // The form of a statistic: `each` and `grid` of a max, `q` and `step` of a quantile, the range of others.
     ("form", &["0", "1", "2", "3", "4"]),
     ("keys", &["no", "listed", "file", "discover"]),
@@ -127,7 +127,10 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         Check("release[1].noise"),
     ),
-    Rule(&[("statistic", &["max"]), ("noise", &["permute-and-flip"])], Check("release[1].noise")),
+    Rule(
+        &[("statistic", &["max", "altogether"]), ("noise", &["permute-and-flip"])],
+        Check("release[1].noise"),
+    ),
     Rule(&[("statistic", &["quantile"]), ("noise", &["gaussian", "laplace"])], Check("release[1].noise")),
     Rule(&[("budget", &["epsilon"]), ("noise", &["gaussian"])], Check("release[1].noise")),
     Rule(
@@ -178,9 +181,12 @@ pub(crate) const RULES: &[Rule] = &[
     // Several processes read no standard input, and infer no windows.
     Rule(&[("processes", &["2"]), ("place", &["stdin"])], Senseless),
     Rule(&[("mode", &["demo"]), ("processes", &["2"]), ("horizon", &["no"]), ("every", TIMED)], Senseless),
-    Rule(&[("unit", &["record"]), ("statistic", &["max"]), ("form", &["2"])], Check("release[1].max.each")),
+    Rule(&[("unit", &["record"]), ("statistic", &["max", "altogether"]), ("form", &["2"])], Check("each")),
     // Totals over windows.
-    Rule(&[("running", RUNS), ("statistic", &["mean", "max", "quantile"])], Check("release[1].running")),
+    Rule(
+        &[("running", RUNS), ("statistic", &["mean", "max", "altogether", "quantile"])],
+        Check("release[1].running"),
+    ),
     Rule(&[("running", RUNS), ("every", &["all"])], Check("release[1].running")),
     Rule(&[("running", RUNS), ("windows", &["some"])], Check("release[1].bound.windows")),
     Rule(&[("running", RUNS), ("noise", &["laplace"])], Check("release[1].noise")),
@@ -192,17 +198,17 @@ pub(crate) const RULES: &[Rule] = &[
 pub(crate) const TRIPLES: &[Combination] = &[
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["count", "people", "sum", "mean", "max", "quantile"]),
+        ("statistic", &["count", "people", "sum", "mean", "max", "altogether", "quantile"]),
         ("keys", &["listed", "file", "discover"]),
     ],
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["max", "quantile"]),
+        ("statistic", &["max", "altogether", "quantile"]),
         ("form", &["0", "1", "2", "3", "4"]),
     ],
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["count", "people", "sum", "mean", "max", "quantile"]),
+        ("statistic", &["count", "people", "sum", "mean", "max", "altogether", "quantile"]),
         ("by", &["several"]),
     ],
 ];

@@ -114,6 +114,8 @@ impl Scenario {
     pub(crate) fn write(&self, directory: &Directory) {
         directory.write("job.toml", self.job.to_string());
         directory.write("a.token", "a-token-of-a-scenario\n");
+        let words = KEYS.map(|key| format!("{key},/all/{key}\n")).concat();
+        directory.write("words.csv", format!("key,place\n{words}"));
         let between = if self.row.is("by", &["several"]) { "\t/all\t[0, inf)\n" } else { "\n" };
         directory.write("keys.txt", KEYS.map(|key| format!("{key}{between}")).concat());
         if self.is_synthetic() {
@@ -548,7 +550,8 @@ fn source(job: &mut JobText, row: &Row) {
     }
     if row.is("by", &["derived", "several"]) {
         job.set("fields.word", format!("'lower of {key} otherwise \"-\"'"));
-        job.set("fields.everywhere", "'\"/all\"'").text("fields.one", "2 / 2");
+        job.text("fields.one", "2 / 2");
+        job.set("tables.words", "{ file = \"words.csv\", by = \"word\" }");
     }
     if row.is("fields", &["declared"]) {
         job.set("source.fields", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");
@@ -587,7 +590,7 @@ fn release(job: &mut JobText, row: &Row) {
     let by = (!row.is("keys", &["no"])).then(|| match row.value("by") {
         "derived" => quoted("word"),
         "several" => {
-            "[\"word\", { of = \"everywhere\", depth = 1 }, { of = \"one\", edges = [0] }]".to_owned()
+            "[\"word\", { of = \"words.place\", depth = 1 }, { of = \"one\", edges = [0] }]".to_owned()
         }
         _ => quoted(key),
     });
@@ -608,15 +611,19 @@ fn release(job: &mut JobText, row: &Row) {
         ("sum" | "mean", "0" | "1" | "2") => vec![("of", of), ("range", range("[0, 10000]"))],
         ("sum" | "mean", _) => vec![("of", of), ("range", range("[-10000, 10000]"))],
         ("histogram", _) => vec![("of", of), ("edges", Some("[10, 20, 30]".to_owned()))],
-        ("max", "0") => vec![("of", of), ("grid", Some(quoted("log")))],
-        ("max", "1") => vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some(quoted("signed log")))],
-        ("max", "2") => vec![("each", Some(quoted("count"))), ("grid", Some("{ log = 1 }".to_owned()))],
-        ("max", "3") => vec![
+        ("max" | "altogether", "0") => vec![("of", of), ("grid", Some(quoted("log")))],
+        ("max" | "altogether", "1") => {
+            vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some(quoted("signed log")))]
+        }
+        ("max" | "altogether", "2") => {
+            vec![("each", Some(quoted("count"))), ("grid", Some("{ log = 1 }".to_owned()))]
+        }
+        ("max" | "altogether", "3") => vec![
             ("of", of),
-            ("each", Some(quoted("greatest"))),
+            ("each", Some(quoted(if statistic == "max" { "greatest" } else { "sum" }))),
             ("grid", Some("{ from = 0, to = 100, step = 1 }".to_owned())),
         ],
-        ("max", _) => {
+        ("max" | "altogether", _) => {
             vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some("[0, 5, 10, 100]".to_owned()))]
         }
         ("quantile", "0" | "1") => {
@@ -638,7 +645,7 @@ fn release(job: &mut JobText, row: &Row) {
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
     let bound = [
         ("keys", if keyed { most("8") } else { None }),
-        ("per_key", if ["people", "max"].contains(&statistic) { None } else { most("300") }),
+        ("per_key", if ["people", "max", "altogether"].contains(&statistic) { None } else { most("300") }),
         ("windows", windows(row)),
     ];
     job.set("release.bound", inline(&bound));

@@ -9,6 +9,7 @@ use super::number::BudgetShare;
 use super::privacy::{Privacy, Protected};
 use super::release::{CostSpec, PriceSpec, ReleaseSpec};
 use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_names};
+use super::tables::TableSpec;
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
@@ -25,6 +26,7 @@ pub(super) struct Tables<'t> {
     pub(super) from: Option<Time>,
     pub(super) until: Option<Time>,
     pub(super) source: &'t SourceSpec,
+    pub(super) joined: &'t [TableSpec],
     pub(super) fields: &'t DerivedFields,
     pub(super) privacy: &'t Privacy,
     pub(super) releases: &'t [ReleaseSpec],
@@ -158,7 +160,13 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
     for field in tables.fields.iter() {
         let made_of =
             field.expression.fields().filter(|of| *of == field.name || tables.fields.get(of).is_none());
-        check_names(tables.source, &root.node("fields")?.descendant(&[&field.name]), made_of);
+        check_fields(tables, &made_at(root, &field.name)?, made_of);
+    }
+    for table in tables.joined {
+        if matches!(tables.source.records.place(), Some(SourcePlace::Files(path)) if *path == table.file) {
+            let found = "the file of the records";
+            root.node("tables")?.descendant(&[&table.name]).conflict::<()>(found, "a table that is public");
+        }
     }
     if tables.privacy.key == tables.privacy.ledger {
         root.node("privacy")?
@@ -168,10 +176,31 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
     Some(())
 }
 
+/// Returns the place at which a derived field is made.
+fn made_at<'n>(root: &TableNode<'n>, name: &str) -> Option<ConfigNode<'n>> {
+    let stated = root.node("fields").map(|fields| fields.descendant(&[name])).filter(|node| !node.is_table());
+    let table = name.split('.').next().unwrap_or_default();
+    stated.or_else(|| Some(root.node("tables")?.descendant(&[table])))
+}
+
 /// Refuses names that are neither of derived fields nor of fields that the records of the source may have.
 fn check_fields<'n>(tables: &Tables<'_>, node: &ConfigNode<'_>, names: impl IntoIterator<Item = &'n str>) {
-    let of_source = names.into_iter().filter(|name| tables.fields.get(name).is_none());
-    check_names(tables.source, node, of_source);
+    let others: Vec<&str> = names.into_iter().filter(|name| tables.fields.get(name).is_none()).collect();
+    let table_of = |name: &str| {
+        let (table, _) = name.split_once('.')?;
+        tables.joined.iter().find(|joined| joined.name == table)
+    };
+    for name in others.iter().filter(|name| table_of(name).is_some()) {
+        let columns: Vec<&str> = tables.fields.iter().map(|field| field.name.as_str()).collect();
+        let of_table = |column: &&str| {
+            table_of(column).map(|table| &table.name) == table_of(name).map(|table| &table.name)
+        };
+        let columns: Vec<&str> = columns.into_iter().filter(of_table).collect();
+        let wrong =
+            MistakeDetail { kind: MistakeKind::Unknown, ..MistakeDetail::unknown_word(name, &columns) };
+        node.record_mistake::<()>(wrong);
+    }
+    check_names(tables.source, node, others.into_iter().filter(|name| table_of(name).is_none()));
 }
 
 /// Refuses shares that sum to more than the budget, and shares of a lifetime that no number of windows

@@ -48,6 +48,11 @@ impl Default for CsvMarks {
 }
 
 impl CsvMarks {
+    /// Returns the usual marks with this one between two fields.
+    pub(in crate::job) fn between(delimiter: u8) -> CsvMarks {
+        CsvMarks { delimiter, ..CsvMarks::default() }
+    }
+
     /// Returns the character between two fields.
     pub fn delimiter(self) -> u8 {
         self.delimiter

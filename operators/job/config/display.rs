@@ -24,9 +24,15 @@ impl Display for Job {
         let length = |span: Span| text(&in_words(span.as_microseconds().unsigned_abs()));
         writeln!(f, "slack = {}\nclock_hold = {}\n", length(self.slack), length(self.clock_hold))?;
         source(f, &self.source)?;
-        if self.fields.iter().next().is_some() {
+        if !self.tables.is_empty() {
+            writeln!(f, "[tables]")?;
+            self.tables.iter().try_for_each(|table| writeln!(f, "{}", table.stated()))?;
+            writeln!(f)?;
+        }
+        let stated = || self.fields.iter().filter(|field| field.expression.is_stated());
+        if stated().next().is_some() {
             writeln!(f, "[fields]")?;
-            for field in self.fields.iter() {
+            for field in stated() {
                 optional(f, &text(&field.name), Some(text(&field.expression.to_string())))?;
             }
             writeln!(f)?;

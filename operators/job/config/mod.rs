@@ -22,6 +22,7 @@ mod privacy;
 mod release;
 mod source;
 mod span;
+mod tables;
 #[cfg(test)]
 pub(in crate::job) mod tests;
 mod watch;
@@ -48,12 +49,14 @@ pub use release::{BoundSpec, CostSpec, PriceSpec, ReleaseSpec};
 pub(in crate::job) use source::{AHEAD, SYNTHETIC_FIELDS};
 pub use source::{HttpSpec, RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
 pub use span::TimeFormat;
+pub use tables::TableSpec;
 pub use watch::WatchSpec;
 
 pub use super::derived::DerivedField;
 pub use super::statistics::{
-    CountSpec, GridSpec, GroupingSpec, HistogramSpec, KeyPart, KeysSpec, MaxSpec, MaximumOf, MeanSpec,
-    MeasureSpec, NoiseKind, PeopleSpec, QuantileSpec, StatisticSpec, SumSpec,
+    AltogetherSpec, CountSpec, GridSpec, GroupingSpec, HistogramSpec, JobFunction, KeyPart, KeysSpec,
+    MaxSpec, MaximumOf, MeanSpec, MeasureSpec, MonotoneSpec, NoiseKind, PeopleSpec, QuantileSpec,
+    StatisticSpec, SumSpec,
 };
 pub use crate::time::Zone;
 
@@ -86,7 +89,9 @@ pub struct Job {
     pub clock_hold: Span,
     /// The source of the records.
     pub source: SourceSpec,
-    /// The derived fields.
+    /// The public tables that are joined to each record.
+    pub tables: Vec<TableSpec>,
+    /// The derived fields, the columns of the tables among them.
     pub fields: DerivedFields,
     /// The privacy unit, the promise, and the budget account.
     pub privacy: Privacy,
@@ -220,14 +225,16 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         page,
         table,
         &["job", "source", "privacy", "release"],
-        &["fields", "limits", "watch", "log"],
+        &["tables", "fields", "limits", "watch", "log"],
     );
     let heading = root.read("job", heading);
     let time = root.node("source").and_then(|node| source::time_field(&node));
-    let fields = match root.node("fields") {
-        Some(node) => fields::read(&node, time.as_deref()),
-        None => Some(DerivedFields::default()),
+    let tables = match root.node("tables") {
+        Some(node) => tables::read(&node, beside),
+        None => Some(Vec::new()),
     };
+    let joined = (tables.as_deref().unwrap_or_default(), root.node("tables"));
+    let fields = fields::read(root.node("fields").as_ref(), (joined.0, joined.1.as_ref()), time.as_deref());
     // Without its fields a condition would be refused for another reason than its own.
     let none = DerivedFields::default();
     let names = FieldNames { derived: fields.as_ref().unwrap_or(&none), time: time.as_deref() };
@@ -237,14 +244,21 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let watch = root.read("watch", |node| watch::read_watch(node, beside)).unwrap_or_default();
     let releases = root.read("release", |node| releases(&node, beside, names));
     let log = root.read("log", log::read_log).unwrap_or_default();
-    let (JobHeading { name, version, from, until, slack, clock_hold }, source, fields, privacy, releases) =
-        (heading?, source?, fields?, privacy?, releases?);
+    let JobHeading { name, version, from, until, slack, clock_hold } = heading?;
+    let (source, joined, fields, privacy, releases) = (source?, tables?, fields?, privacy?, releases?);
     // Two tables are compared only if both are valid by themselves.
     if !page.is_clean() {
         return None;
     }
-    let tables =
-        Tables { from, until, source: &source, fields: &fields, privacy: &privacy, releases: &releases };
+    let tables = Tables {
+        from,
+        until,
+        source: &source,
+        joined: &joined,
+        fields: &fields,
+        privacy: &privacy,
+        releases: &releases,
+    };
     let derived = cross_checks::derived(&root, &tables, time.as_deref())?;
     let account = cross_checks::check(&root, &tables)?;
     let file = JobFile(path.to_owned());
@@ -256,6 +270,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         slack,
         clock_hold,
         source,
+        tables: joined,
         fields,
         privacy,
         limits,

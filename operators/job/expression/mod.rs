@@ -40,6 +40,7 @@ use smallvec::SmallVec;
 use self::calendar::CalendarPart;
 use self::number::ExactNumber;
 use super::condition::Condition;
+use super::table::TableColumn;
 use crate::invalid::Invalid;
 use crate::mechanisms::queries::FieldKind;
 use crate::time::{Time, ZoneRules};
@@ -104,6 +105,8 @@ enum Step {
     Multiply,
     Divide,
     Call(Function),
+    /// The cell of a public table in the row whose key is the text before.
+    Lookup(TableColumn),
     /// The value before, if the condition holds of the fields with these places.
     If(Box<Condition>, Vec<usize>),
     Otherwise,
@@ -146,6 +149,24 @@ impl Expression {
     /// Names `expression`, with the column of the error and what is due there.
     pub(crate) fn parse(text: &str, known: &dyn KnownFields) -> Result<Expression, Invalid> {
         parser::read(text, known)
+    }
+
+    /// Returns the text that a column of a public table has in the row of the key in this field.
+    pub(crate) fn of_column(column: TableColumn, by: &str) -> Expression {
+        let normal = format!("table {} by {by:?}", column.digest());
+        let steps = vec![Step::Field(0, ValueKind::Text), Step::Lookup(column)];
+        Expression {
+            stated: String::new(),
+            normal,
+            steps,
+            fields: vec![by.to_owned()],
+            kind: ValueKind::Text,
+        }
+    }
+
+    /// Returns true if it was parsed: a column of a table has no text.
+    pub(crate) fn is_stated(&self) -> bool {
+        !self.stated.is_empty()
     }
 
     /// Returns the names that a text of this language mentions, of fields or not. It is for ordering expressions that name each
@@ -217,6 +238,12 @@ impl Expression {
                 Step::Multiply => number(|[one, other]| one.times(other), two(&mut held)),
                 Step::Divide => number(|[one, other]| one.by(other), two(&mut held)),
                 Step::Call(function) => function.of(last(&mut held), zone),
+                Step::Lookup(column) => match last(&mut held) {
+                    Value::Text(key) => {
+                        column.get(&key).map_or(Value::Missing, |cell| Value::Text(Cow::Borrowed(cell)))
+                    }
+                    _ => Value::Missing,
+                },
                 Step::If(condition, places) => {
                     let value = last(&mut held);
                     let holds = condition.holds(time, |at| cell(*places.get(at)?));

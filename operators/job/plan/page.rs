@@ -292,6 +292,10 @@ fn line(f: &mut Formatter<'_>, name: &str, text: &str) -> fmt::Result {
 pub(super) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
     let unit = if job.privacy.privacy_unit == Protected::Record { "record" } else { "person" };
     let text = release.statistic.as_statistic().describe(unit);
+    let text = match &release.condition {
+        Some(condition) => format!("{text}, where {condition}"),
+        None => text,
+    };
     match (release.running, release.total_windows()) {
         (None, _) => text,
         (Some(_), None) => format!("so far, {text}"),

@@ -32,6 +32,8 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         slack: _,
         clock_hold: _,
         source,
+        // A column that is read is bound with its cells, as a derived field.
+        tables: _,
         fields,
         derived: _,
         privacy: _,
@@ -53,7 +55,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
     read.sort_unstable();
     // The parts of a key are bound where they are stated.
     for field in job.derived.all_behind(&read).into_iter().filter(|field| fields.get(&field.name).is_some()) {
-        terms = terms.binding(&format!("fields.{}", field.name), format!("{:?}", field.expression.normal()));
+        terms = terms.binding(&field.path(), format!("{:?}", field.expression.normal()));
     }
     if let Some(condition) = condition {
         terms = terms.binding("where", format!("{:?}", condition.normal()));

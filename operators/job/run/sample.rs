@@ -31,7 +31,7 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
     }
     for derived in job.derived.all_behind(&read_fields(job, offers)) {
         let is_stated = job.fields.get(&derived.name).is_some();
-        let place = if is_stated { format!("fields.{}", derived.name) } else { derived.name.clone() };
+        let place = if is_stated { derived.path() } else { derived.name.clone() };
         for field in derived.expression.fields() {
             uses_as(place.clone(), field, SurveyedKind::Source);
         }

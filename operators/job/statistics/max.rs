@@ -1,5 +1,9 @@
-//! `max`: the largest value among people, as one of the answers of a grid.
+//! `max` and `altogether`: the largest value among people, and the sum of all of them, as one of the answers of a grid.
+//!
+//! Neither needs a range of values: both are monotone, and are found by the number of people who must leave so that they fall to an
+//! answer, which one person moves by one.
 
+use std::marker::PhantomData;
 use std::path::Path;
 
 use super::exact::{ExactNumbers, ReleasedNumber};
@@ -21,21 +25,78 @@ use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::job::unfit::UnfitJob;
 use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::{
-    Answer, BinarySearch, Cells, ContributionBound, Cut, DecimalPoint, Drawn, Exponential, Grid, Inverted,
-    Keys, Largest, Maximum, Mechanism, Noised, PerPerson, Prepared, Ranks, Searched, Statistic, Tops,
+    Altogether, Answer, BinarySearch, Cells, ContributionBound, Cut, DecimalPoint, Drawn, Exponential, Grid,
+    Inverted, Keys, Largest, Maximum, Mechanism, Monotone, Noised, PerPerson, Prepared, Ranks, Searched,
+    Statistic, Tops,
 };
 use crate::noise::NoiseSource;
 
 /// The largest value among people.
+pub type MaxSpec = MonotoneSpec<Maximum>;
+
+/// The sum over all people, of values that are not below zero and have no stated range.
+pub type AltogetherSpec = MonotoneSpec<Altogether>;
+
+/// A monotone function of one value of each person.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct MaxSpec {
+pub struct MonotoneSpec<F> {
     /// The value of each person.
     pub each: MaximumOf,
     /// The grid of possible answers.
     pub grid: GridSpec,
     /// The grouping by key, if there is one.
     pub grouping: Option<GroupingSpec>,
+    function: PhantomData<fn() -> F>,
+}
+
+/// A monotone function that job files have.
+pub trait JobFunction: Monotone {
+    /// The function.
+    const FUNCTION: Self;
+
+    /// The words for the value of a person, the first without one.
+    const EACH: &'static [&'static str];
+
+    /// Describes the function of what each person has.
+    fn describe(each: &MaximumOf, unit: &str) -> String;
+
+    /// Returns the exact value, and the number of people by which an answer is below it.
+    #[doc(hidden)]
+    fn shown_in_a_demo(tops: &Tops, grid: &Grid, answer: i64) -> (Option<i64>, u64);
+}
+
+impl JobFunction for Maximum {
+    const FUNCTION: Maximum = Maximum;
+    const EACH: &'static [&'static str] = &["greatest", "sum", "count"];
+
+    fn describe(each: &MaximumOf, unit: &str) -> String {
+        match each {
+            MaximumOf::Greatest(of) => format!("the largest {of}"),
+            MaximumOf::Sum(of) => format!("the largest sum of {of} of one {unit}"),
+            MaximumOf::Count => format!("the most records of one {unit}"),
+        }
+    }
+
+    fn shown_in_a_demo(tops: &Tops, grid: &Grid, answer: i64) -> (Option<i64>, u64) {
+        tops.shown_in_a_demo(grid, answer)
+    }
+}
+
+impl JobFunction for Altogether {
+    const FUNCTION: Altogether = Altogether;
+    const EACH: &'static [&'static str] = &["sum", "count"];
+
+    fn describe(each: &MaximumOf, unit: &str) -> String {
+        match each.of() {
+            Some(of) => format!("the sum of {of} over all, each {unit}'s where it is above 0"),
+            None => "the number of records".to_owned(),
+        }
+    }
+
+    fn shown_in_a_demo(tops: &Tops, grid: &Grid, answer: i64) -> (Option<i64>, u64) {
+        tops.total_in_a_demo(grid, answer)
+    }
 }
 
 /// The one value of a person among which the largest is released.
@@ -68,12 +129,20 @@ impl MaximumOf {
     }
 }
 
-impl MaxSpec {
-    pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<MaxSpec> {
+impl<F: JobFunction> MonotoneSpec<F> {
+    pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<MonotoneSpec<F>> {
         let fields = node.fields(&["grid"], &["of", "each", "by", "keys"])?;
-        let (each, grid) = (each(&fields), fields.read("grid", |node| GridSpec::read(&node)));
+        let (each, grid) = (each(&fields, F::EACH), fields.read("grid", |node| GridSpec::read(&node)));
         let grouping = grouping::read(&fields, beside)?;
-        Some(MaxSpec { each: each?, grid: grid?, grouping })
+        Some(MonotoneSpec::new(each?, grid?, grouping))
+    }
+
+    pub(in crate::job) fn new(
+        each: MaximumOf,
+        grid: GridSpec,
+        grouping: Option<GroupingSpec>,
+    ) -> MonotoneSpec<F> {
+        MonotoneSpec { each, grid, grouping, function: PhantomData }
     }
 
     /// Returns the answers in steps, and the decimal point of a step.
@@ -83,28 +152,27 @@ impl MaxSpec {
         self.grid.grid(finest)
     }
 
-    fn largest(&self, terms: &StatisticTerms<'_>) -> Result<Largest<CellKey, Maximum>, Invalid> {
+    fn largest(&self, terms: &StatisticTerms<'_>) -> Result<Largest<CellKey, F>, Invalid> {
         let each = match self.each {
             MaximumOf::Greatest(_) => PerPerson::Greatest,
             MaximumOf::Sum(_) => PerPerson::Sum,
             MaximumOf::Count => PerPerson::Records,
         };
         let (grid, _) = self.grid()?;
-        Ok(Largest::new(Maximum, each, grid, terms.limits, terms.keys.clone())?.with_point(terms.point))
+        Ok(Largest::new(F::FUNCTION, each, grid, terms.limits, terms.keys.clone())?.with_point(terms.point))
     }
 }
 
-fn each(fields: &TableNode<'_>) -> Option<MaximumOf> {
-    let words = [("greatest", "greatest"), ("sum", "sum"), ("count", "count")];
+fn each(fields: &TableNode<'_>, words: &'static [&'static str]) -> Option<MaximumOf> {
     let word = match fields.node("each") {
-        Some(node) => node.one_of(&words),
-        None => Some("greatest"),
+        Some(node) => node.one_of(&words.iter().map(|word| (*word, *word)).collect::<Vec<_>>()),
+        None => words.first().copied(),
     };
     let of = fields.node("of");
     match (word?, of) {
         ("count", None) => Some(MaximumOf::Count),
         ("count", Some(of)) => {
-            of.conflict("a field beside a count of records", "no field, or each = \"sum\" or \"greatest\"")
+            of.conflict("a field beside a count of records", "no field, or another word in each")
         }
         // The unknown field was probably meant to be this one.
         (_, None) if !fields.known => None,
@@ -117,7 +185,7 @@ fn each(fields: &TableNode<'_>) -> Option<MaximumOf> {
     }
 }
 
-impl JobStatistic for MaxSpec {
+impl<F: JobFunction> JobStatistic for MonotoneSpec<F> {
     fn fields(&self) -> Vec<StatedField> {
         let each = Some(format!("\"{}\"", self.each.word()));
         let own = [("of", self.each.of().map(text)), ("each", each), ("grid", Some(self.grid.stated()))];
@@ -187,12 +255,7 @@ impl JobStatistic for MaxSpec {
     }
 
     fn describe(&self, unit: &str) -> String {
-        let by = grouping::describe(self.grouping());
-        let what = match &self.each {
-            MaximumOf::Greatest(of) => format!("the largest {of}{by}"),
-            MaximumOf::Sum(of) => format!("the largest sum of {of} of one {unit}{by}"),
-            MaximumOf::Count => format!("the most records of one {unit}{by}"),
-        };
+        let what = F::describe(&self.each, unit) + &grouping::describe(self.grouping());
         format!("{what}, among {}", self.grid.describe())
     }
 
@@ -211,11 +274,11 @@ impl JobStatistic for MaxSpec {
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
         let (value, (grid, _)) = (released.steps()?, self.grid().ok()?);
         let cells = exact.tops.cells(released.window, &released.key);
-        Some(released.ranked(cells.map(|tops| tops.shown_in_a_demo(&grid, value))))
+        Some(released.ranked(cells.map(|tops| F::shown_in_a_demo(&tops, &grid, value))))
     }
 }
 
-impl StatisticFlow for MaxSpec {
+impl<F: JobFunction> StatisticFlow for MonotoneSpec<F> {
     fn lay<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
         &self,
         flow: &ReleaseFlow<'_, '_, P, I, U>,
@@ -228,10 +291,10 @@ impl StatisticFlow for MaxSpec {
     }
 }
 
-impl Mechanism<Largest<CellKey, Maximum>> for ConfiguredNoise {
-    type Prepared = PreparedMaximum;
+impl<F: JobFunction> Mechanism<Largest<CellKey, F>> for ConfiguredNoise {
+    type Prepared = PreparedMaximum<F>;
 
-    fn prepare(&self, largest: &Largest<CellKey, Maximum>) -> Result<PreparedMaximum, Invalid> {
+    fn prepare(&self, largest: &Largest<CellKey, F>) -> Result<PreparedMaximum<F>, Invalid> {
         match self.kind() {
             NoiseKind::Gaussian => {
                 BinarySearch::gaussian(self.cost()).prepare(largest).map(PreparedMaximum::Searched)
@@ -247,15 +310,15 @@ impl Mechanism<Largest<CellKey, Maximum>> for ConfiguredNoise {
     }
 }
 
-// The two mechanisms by which a job finds a largest value, as one type: its pipeline is then built once.
+// The two mechanisms by which a job finds a monotone function, as one type: its pipeline is then built once.
 
-/// A largest value, prepared to be released.
+/// A monotone function, prepared to be released.
 #[derive(Clone, Debug)]
-pub(crate) enum PreparedMaximum {
+pub(crate) enum PreparedMaximum<F> {
     /// Search by noised comparisons.
-    Searched(Searched<CellKey, Maximum>),
+    Searched(Searched<CellKey, F>),
     /// A single draw of the exponential mechanism.
-    Inverted(Inverted<CellKey, Maximum>),
+    Inverted(Inverted<CellKey, F>),
 }
 
 macro_rules! either {
@@ -267,7 +330,7 @@ macro_rules! either {
     };
 }
 
-impl PreparedMaximum {
+impl<F: Monotone> PreparedMaximum<F> {
     /// Returns the noise, and the promised ranks.
     pub(crate) fn noise(&self) -> &[Noised] {
         either!(self, ready => ready.noise())
@@ -284,9 +347,9 @@ impl PreparedMaximum {
     }
 }
 
-impl Sealed for PreparedMaximum {}
+impl<F> Sealed for PreparedMaximum<F> {}
 
-impl Prepared for PreparedMaximum {
+impl<F: Monotone> Prepared for PreparedMaximum<F> {
     type Tally = Cells<CellKey, Tops>;
     type Answer = Answer<CellKey, i128>;
     type Value = i128;

@@ -42,7 +42,7 @@ pub use histogram::HistogramSpec;
 pub(super) use key_part::BETWEEN_PARTS;
 pub use key_part::KeyPart;
 pub(super) use keys::CellKey;
-pub use max::{MaxSpec, MaximumOf};
+pub use max::{AltogetherSpec, JobFunction, MaxSpec, MaximumOf, MonotoneSpec};
 pub use mean::MeanSpec;
 pub use measure::MeasureSpec;
 pub(super) use noise::ConfiguredNoise;
@@ -273,6 +273,8 @@ statistics! {
     Histogram, "histogram", HistogramSpec;
     /// The largest value among people.
     Max, "max", MaxSpec;
+    /// The sum over all people, of values without a stated range.
+    Altogether, "altogether", AltogetherSpec;
     /// Quantiles of a field.
     Quantile, "quantile", QuantileSpec;
 }

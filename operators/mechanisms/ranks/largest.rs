@@ -209,7 +209,7 @@ pub trait Monotone: Clone + Send + Sync + 'static {
 }
 
 /// The largest that anybody has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maximum;
 
 impl Monotone for Maximum {
@@ -225,7 +225,7 @@ impl Monotone for Maximum {
 }
 
 /// The sum over all people, where nobody has less than zero.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Altogether;
 
 impl Monotone for Altogether {

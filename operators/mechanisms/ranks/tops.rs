@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "cli")]
 use super::grid::Grid;
+#[cfg(feature = "cli")]
+use super::largest::Altogether;
 use crate::mechanisms::statistic::Summary;
 
 /// Of one key: how many people it has, what they have together, and what the first of them have, from the
@@ -81,6 +83,16 @@ impl Tops {
         let at = place(answer);
         let above = self.values.iter().filter(|value| place(**value) > at).count();
         (self.values.iter().max().copied(), above as u64)
+    }
+
+    /// The sum of all values; and how many people must leave so that it falls to an answer. A sum beyond the last answer counts as
+    /// that one.
+    pub(crate) fn total_in_a_demo(&self, grid: &Grid, answer: i64) -> (Option<i64>, u64) {
+        let at = grid.at(grid.ceiling(answer).min(grid.top())).unwrap_or(answer);
+        let last = grid.at(grid.top()).unwrap_or(i64::MAX);
+        let off = if at >= last { 0 } else { self.clone().ranked().loss(&Altogether, at, self.people) };
+        let total = i64::try_from(self.total).unwrap_or(i64::MAX);
+        ((self.people > 0).then_some(total), off)
     }
 }
 
@@ -195,6 +207,12 @@ mod tests {
         assert_eq!(tops.shown_in_a_demo(&grid, 5), (Some(99), 3));
         assert_eq!((tops.shown_in_a_demo(&grid, 10).1, tops.shown_in_a_demo(&grid, 0).1), (0, 6));
         assert_eq!(Tops::default().shown_in_a_demo(&grid, 0), (None, 0));
+        // Without 99 and 10 the others have 19, and without 6 as well 13.
+        let sums = Grid::list([0, 13, 20, 100]).unwrap();
+        assert_eq!(tops.total_in_a_demo(&sums, 20), (Some(128), 2));
+        assert_eq!(tops.total_in_a_demo(&sums, 13), (Some(128), 3));
+        assert_eq!(tops.total_in_a_demo(&sums, 100), (Some(128), 0));
+        assert_eq!(Tops::default().total_in_a_demo(&sums, 0), (None, 0));
     }
 
     #[test]

@@ -68,6 +68,7 @@ fn job(keys: u64, per_key: u64) -> String {
         ),
         ("by_prefix", "people = { by = { of = \"path\", depth = 2 }, keys = \"discover\" }", &keyed),
         ("by_price", "count = { by = { of = \"euros\", edges = [0, 5] } }", &both),
+        ("by_country", "count = { by = \"hosts.country\", keys = [\"DE\", \"US\"] }", &both),
         (
             "euros_by_hour",
             "where = 'hour in 6..9'\nsum = { of = \"euros\", range = [0, 1000], by = \"hour\", keys = [\"6\", \"7\", \"9\"] }",
@@ -85,6 +86,8 @@ fn job(keys: u64, per_key: u64) -> String {
         path = "log.csv"
         time = { field = "time", format = "unix" }
         zone = "Europe/Berlin"
+        [tables]
+        hosts = "hosts.csv"
         [fields]
         euros = "cents / 100 if cents >= 0"
         host = 'domain of referer otherwise "none"'
@@ -128,6 +131,9 @@ fn expected(log: &[Request]) -> BTreeMap<[String; 3], (u64, BTreeSet<u64>, i64)>
             301 => "[300, 400.5)",
             _ => "[400.5, inf)",
         };
+        if host != "none" {
+            add("by_country", if host == "b.example" { "\"US\"" } else { "\"DE\"" }.to_owned());
+        }
         add("by_host_and_class", format!("[\"{host}\",\"{class}\"]"));
         let error = if request.status >= 500 { "error" } else { "fine" };
         if (host, error) == ("b.example", "error") || (host, error) == ("none", "fine") {
@@ -168,7 +174,10 @@ fn tallied(lines: &str) -> BTreeMap<[String; 3], [f64; 2]> {
     lines.lines().filter_map(line).collect()
 }
 
+const HOSTS: &str = "host,country,note\nb.example,US,x\nnews.example,DE,\"y, z\"\nelse.example,FR,\n";
+
 fn demo(place: &Place, text: &str, workers: usize) -> BTreeMap<[String; 3], [f64; 2]> {
+    fs::write(place.0.join("hosts.csv"), HOSTS).unwrap();
     let out = Some(place.0.join("demo.jsonl"));
     place.job(text).replay(Replay { workers, demo: true, out, ..Replay::default() }).unwrap();
     tallied(&place.read("demo.jsonl"))
@@ -242,4 +251,24 @@ fn one_person_moves_every_release_by_no_more_than_its_bound() {
         }
     }
     assert!(moved > 30, "{moved}");
+}
+
+// Refutes a table that changes under a version, and one that is bound by what nothing reads.
+#[test]
+fn a_version_holds_the_cells_of_the_columns_that_it_reads() {
+    let place = Place::new("derived-tables");
+    fs::write(place.0.join("log.csv"), csv(&log(3, 10))).unwrap();
+    let replayed = |hosts: &str| {
+        fs::write(place.0.join("hosts.csv"), hosts).unwrap();
+        let out = Some(place.0.join("releases.jsonl"));
+        place
+            .job(&job(2, 3))
+            .replay(Replay { workers: 1, out, ..Replay::default() })
+            .map(|_| place.read("releases.jsonl"))
+    };
+    let first = replayed(HOSTS).unwrap();
+    let reordered = "host,note,country\nnews.example,another,DE\nelse.example,,FR\nb.example,x,US\n";
+    assert_eq!(replayed(reordered).unwrap(), first);
+    let refused = replayed(&HOSTS.replace("FR", "DE")).unwrap_err().to_string();
+    assert!(refused.contains("by_country") && refused.contains("tables.hosts.country"), "{refused}");
 }

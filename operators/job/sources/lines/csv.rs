@@ -55,7 +55,7 @@ impl CsvFormat {
                 "a carriage return within the line that names the columns; end lines with \\n or \\r\\n";
             return Err(SourceError::refused(place).because(why));
         }
-        CsvColumns::find(names(line, self.marks), self.marks, &self.fields, place)
+        CsvColumns::find(split_fields(line, self.marks), self.marks, &self.fields, place)
     }
 
     /// Returns true if a text, from its start, has a line that may be a record.
@@ -257,8 +257,8 @@ fn unquote(field: &[u8], quote: u8, beside: &mut Vec<u8>) {
     beside.extend_from_slice(rest);
 }
 
-/// The names in a line of column names; a name whose mark is never closed is left out.
-fn names(header: &[u8], marks: CsvMarks) -> Vec<Vec<u8>> {
+/// Splits a line into the texts of its fields; one whose mark is never closed is left out.
+pub(crate) fn split_fields(header: &[u8], marks: CsvMarks) -> Vec<Vec<u8>> {
     let mut fields = CsvFields { line: header, at: Some(0), marks };
     let mut names = Vec::new();
     while let Ok(field) = fields.next() {

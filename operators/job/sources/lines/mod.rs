@@ -12,6 +12,7 @@ use super::wanted::LineCells;
 pub(super) use combined::Combined;
 #[cfg(test)]
 pub(super) use csv::kit;
+pub(crate) use csv::split_fields;
 pub(super) use csv::{CsvColumns, CsvFormat};
 pub(super) use json::WantedNames;
 
