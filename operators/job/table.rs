@@ -1,6 +1,7 @@
 //! Public tables, `[tables]`: files of separated text whose columns are joined to each record by a key.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -21,7 +22,7 @@ const COLUMNS: usize = 256;
 const LONGEST: usize = 4_096;
 
 /// A public table: rows by their keys.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(in crate::job) struct PublicTable {
     /// The names of the columns beside the key.
     columns: Vec<String>,
@@ -48,12 +49,15 @@ impl TableColumn {
 
     /// Returns a hash of its cells and their keys.
     pub(crate) fn digest(&self) -> Digest {
-        let mut rows: Vec<(&str, &str)> = (self.table.rows.iter())
-            .filter_map(|(key, cells)| Some((&**key, &**cells.get(self.column)?)))
-            .collect();
-        rows.sort_unstable();
-        let canonical = Canonical::new("discreet table column 1").number(rows.len() as i64);
-        rows.into_iter().fold(canonical, |canonical, (key, cell)| canonical.text(key).text(cell)).finish()
+        self.table.digest(self.column)
+    }
+}
+
+/// Prints the names and the hashes of the columns, which are the same for equal tables: a demonstration's noise depends on them.
+impl fmt::Debug for PublicTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.columns.iter().enumerate().map(|(column, name)| (name, self.digest(column)));
+        f.debug_map().entry(&"key", &self.key).entries(columns).finish()
     }
 }
 
@@ -62,6 +66,14 @@ impl PublicTable {
     pub(crate) fn columns(self: &Arc<PublicTable>) -> impl Iterator<Item = (&str, TableColumn)> {
         let column = |(column, name)| (String::as_str(name), TableColumn { table: Arc::clone(self), column });
         self.columns.iter().enumerate().map(column)
+    }
+
+    fn digest(&self, column: usize) -> Digest {
+        let mut rows: Vec<(&str, &str)> =
+            self.rows.iter().filter_map(|(key, cells)| Some((&**key, &**cells.get(column)?))).collect();
+        rows.sort_unstable();
+        let canonical = Canonical::new("discreet table column 1").number(rows.len() as i64);
+        rows.into_iter().fold(canonical, |canonical, (key, cell)| canonical.text(key).text(cell)).finish()
     }
 
     /// Returns the name of the column of the key.
@@ -182,6 +194,9 @@ mod tests {
         let digest = |text: &str| table(text, None).unwrap().columns().next().unwrap().1.digest();
         let one = digest("k,a\n1,x\n2,y\n");
         assert_eq!(one, digest("k,a,b\n2,y,9\n1,x,8\n"));
+        let rows: String = (0..100).map(|row| format!("{row},x\n")).collect();
+        let printed = || format!("{:?}", table(&format!("k,a\n{rows}"), None).unwrap());
+        assert_eq!(printed(), printed());
         for other in ["k,a\n1,x\n2,z\n", "k,a\n1,x\n3,y\n", "k,a\n1,x\n", "k,a\n1,x\n2,y\n3,\n"] {
             assert_ne!(one, digest(other), "{other}");
         }
