@@ -39,3 +39,17 @@ fn records_count_of_which_the_condition_holds() {
         }
     }
 }
+
+// Refutes two keys of several parts that have one text, and a key that lacks a part.
+#[test]
+fn a_part_of_a_key_holds_no_separator() {
+    let place = Place::new("parts-of-keys");
+    place.write("a.csv", "user,key,other\nann,a,b\nann,a\u{1f}b,c\nann,a,\nann,,b\nann,a,b\u{1f}\n");
+    let source = csv(&place.path("a.csv"), "");
+    let keys = vec![KeyField { fields: vec!["key".to_owned(), "other".to_owned()], condition: None }];
+    let given = read(&source, &FieldRequirements { keys, ..wanted(&[], &[], false) }, 1).unwrap();
+    let mut texts: Vec<String> =
+        given.iter().map(|record| record.key(0).unwrap().text().into_owned()).collect();
+    texts.sort();
+    assert_eq!(texts, ["", "", "", "", "a\u{1f}b"]);
+}
