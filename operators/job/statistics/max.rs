@@ -172,7 +172,9 @@ fn each(fields: &TableNode<'_>, words: &'static [&'static str]) -> Option<Maximu
     match (word?, of) {
         ("count", None) => Some(MaximumOf::Count),
         ("count", Some(of)) => {
-            of.conflict("a field beside a count of records", "no field, or another word in each")
+            let others = words.iter().filter(|word| **word != "count").map(|word| format!("\"{word}\""));
+            let remedy = format!("no field, or each = {}", others.collect::<Vec<_>>().join(" or "));
+            of.conflict("a field beside a count of records", remedy)
         }
         // The unknown field was probably meant to be this one.
         (_, None) if !fields.known => None,

@@ -42,7 +42,7 @@ fn every_statistic_is_on_the_page_of_job_files() {
 #[test]
 fn the_largest_is_asked_of_one_number_a_person() {
     let asked = |parts: &str| match statistic(&max(parts), "\"laplace\"") {
-        StatisticSpec::Max(MaxSpec { each, grid, grouping: None }) => (each, grid),
+        StatisticSpec::Max(MaxSpec { each, grid, grouping: None, .. }) => (each, grid),
         other => panic!("{other:?}"),
     };
     let of = || "rating".to_owned();
