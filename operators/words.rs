@@ -34,6 +34,29 @@ pub(crate) fn listed(words: &[impl AsRef<str>]) -> String {
     }
 }
 
+/// Breaks a text into lines of at most this width, each behind `indent` spaces, and ends the last one.
+#[cfg(feature = "cli")]
+pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut at = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if at > indent && at + 1 + length <= width {
+            lines.push(' ');
+            at += 1;
+        } else {
+            if at > 0 {
+                lines.push('\n');
+            }
+            lines.extend(std::iter::repeat_n(' ', indent));
+            at = indent;
+        }
+        lines += word;
+        at += length;
+    }
+    lines + "\n"
+}
+
 /// Returns 0 if one word is the other in another order, 1 if it is the other with letters left out, and else
 /// 2: the first two slips are more frequent than the wrong key.
 fn unlikeness(one: &[char], other: &[char]) -> u8 {
@@ -87,6 +110,16 @@ mod tests {
         ] {
             assert_eq!((count(from, to), count(to, from)), (slips, slips), "{from} {to}");
         }
+    }
+
+    // Refutes a line that is too wide, a word that is lost, and a long word that is broken.
+    #[cfg(feature = "cli")]
+    #[test]
+    fn a_text_is_broken_between_words() {
+        assert_eq!(wrapped("a bb  ccc\ndddd", 6, 2), "  a bb\n  ccc\n  dddd\n");
+        assert_eq!(wrapped("a bbbbbbbb c", 4, 0), "a\nbbbbbbbb\nc\n");
+        assert_eq!(wrapped("aa bb", 5, 0), "aa bb\n");
+        assert_eq!(wrapped("", 5, 2), "\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod alert_command;
 mod calibrate;
 mod check;
+mod help;
 mod ledger;
 mod log;
 mod manual;
@@ -49,7 +50,7 @@ OPERATING.md, \"Exit codes\", has what to do about each.";
 
 /// Private statistics from live streams.
 #[derive(Debug, clap::Parser)]
-#[command(name = "discreet", version, propagate_version = true, after_help = EXIT_CODES)]
+#[command(name = "discreet", version, propagate_version = true, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub(crate) struct CommandLine {
     #[command(flatten)]
     log: log::LogArgs,
@@ -87,6 +88,8 @@ enum Command {
     Completions(manual::CompletionsArgs),
     /// Print the manual page of this command
     Man(manual::ManArgs),
+    /// Print this message, the help of a command, or the reference of the job file
+    Help(help::HelpArgs),
 }
 
 impl CommandLine {
@@ -101,12 +104,7 @@ impl CommandLine {
             },
             Err(error) => match error.source().and_then(|source| source.downcast_ref::<Refusal>()) {
                 Some(refusal) => refusal.finish(),
-                // Help and the version go to standard output, as a page does.
-                None => {
-                    let code = u8::try_from(error.exit_code()).unwrap_or(WRONG_USAGE);
-                    let written = error.print().and_then(|()| io::stdout().flush());
-                    finish(if error.use_stderr() { Ok(()) } else { written }, code)
-                }
+                None => finish_usage(&error),
             },
         }
     }
@@ -128,12 +126,10 @@ impl Command {
             Command::Synth(synth) => synth.run().map(Done::Page),
             Command::Completions(completions) => Ok(Done::Page(completions.run())),
             Command::Man(man) => man.run().map(Done::Page),
+            Command::Help(help) => return help.run(),
         };
         let (written, code) = match answer {
-            Ok(Done::Page(page)) => {
-                let mut output = io::stdout().lock();
-                return finish(output.write_all(page.as_bytes()).and_then(|()| output.flush()), 0);
-            }
+            Ok(Done::Page(page)) => return finish(print(&page), 0),
             // Standard output is reserved for the lines of releases.
             Ok(Done::Ran { finished, code, json }) => {
                 if let Some(warning) = lost_windows_warning(finished.lost()) {
@@ -146,6 +142,20 @@ impl Command {
         let is_lost = written.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
         ExitCode::from(if is_lost { CANNOT_WRITE } else { code })
     }
+}
+
+/// Prints what the parser of the command line says, and returns the exit code. Help and the version go to standard
+/// output, as a page does.
+fn finish_usage(error: &clap::Error) -> ExitCode {
+    let code = u8::try_from(error.exit_code()).unwrap_or(WRONG_USAGE);
+    let written = error.print().and_then(|()| io::stdout().flush());
+    finish(if error.use_stderr() { Ok(()) } else { written }, code)
+}
+
+/// Writes a page to standard output.
+fn print(page: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(page.as_bytes()).and_then(|()| output.flush())
 }
 
 /// Returns the exit code of a command whose page was written to standard output, or was not, which is said.

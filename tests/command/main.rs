@@ -13,6 +13,7 @@ mod kit;
 mod ledger;
 mod paths;
 mod price;
+mod reference;
 mod running;
 mod shape;
 mod stable;

@@ -1,8 +1,18 @@
-//! The list of all fields of a job file, for `discreet fields` and for tests of every option.
+//! The list of all fields of a job file, for `discreet fields`, for the reference of `discreet help config`, and
+//! for tests of every option.
 //!
-//! Each reader in this directory decides itself which fields are required and which values are valid. With
-//! debug assertions on, a table that reads a field without a row here, or a choice between other words than
-//! those of its row, panics: so a field without a row fails the first test that reads its table.
+//! Each reader of the directory above decides itself which fields are required and which values are valid. In
+//! tests, a table that reads a field without a row here, or a choice between other words than those of its
+//! row, panics: so a field without a row fails the first test that reads its table. The rows stand in the
+//! order of the reference: the fields of a table before the tables within it that have a page of their own.
+
+mod job;
+mod privacy;
+mod release;
+mod source;
+mod statistics;
+
+use std::fmt;
 
 use serde::Serialize;
 use toml::de::{DeTable, DeValue};
@@ -19,6 +29,36 @@ pub struct JobField {
     pub value: &'static str,
     /// The words that the field takes, if they can be listed.
     pub words: &'static [&'static str],
+    /// The value of a job that leaves the field out.
+    pub default: FieldDefault,
+    /// The field with a value in TOML, as it stands in its table of the file.
+    pub example: &'static str,
+    /// The sentence that says what the field does.
+    pub meaning: &'static str,
+    /// The sentence that says what the field costs in privacy or accuracy, if it does.
+    pub cost: Option<&'static str>,
+}
+
+/// The value of a job that leaves a field out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FieldDefault {
+    /// None: the table needs the field.
+    Required,
+    /// This value, in TOML.
+    Value(&'static str),
+    /// No value of the field itself; what holds in its place, in words.
+    Without(&'static str),
+}
+
+/// Prints `required`, the value, or the words.
+impl fmt::Display for FieldDefault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FieldDefault::Required => "required",
+            FieldDefault::Value(text) | FieldDefault::Without(text) => text,
+        })
+    }
 }
 
 impl JobField {
@@ -29,40 +69,59 @@ impl JobField {
             words => format!("{}: {}", self.value, words.join(", ")),
         }
     }
+
+    const fn of(path: &'static str, value: &'static str) -> JobField {
+        let default = FieldDefault::Required;
+        JobField { path, value, words: &[], default, example: "", meaning: "", cost: None }
+    }
+
+    const fn words(self, words: &'static [&'static str]) -> JobField {
+        JobField { words, ..self }
+    }
+
+    const fn or(self, value: &'static str) -> JobField {
+        JobField { default: FieldDefault::Value(value), ..self }
+    }
+
+    const fn without(self, words: &'static str) -> JobField {
+        JobField { default: FieldDefault::Without(words), ..self }
+    }
+
+    const fn example(self, example: &'static str) -> JobField {
+        JobField { example, ..self }
+    }
+
+    const fn means(self, meaning: &'static str) -> JobField {
+        JobField { meaning, ..self }
+    }
+
+    const fn costs(self, cost: &'static str) -> JobField {
+        JobField { cost: Some(cost), ..self }
+    }
 }
 
 const fn field(path: &'static str, value: &'static str) -> JobField {
-    JobField { path, value, words: &[] }
+    JobField::of(path, value)
 }
 
 const fn words(path: &'static str, words: &'static [&'static str]) -> JobField {
-    JobField { path, value: "a word", words }
+    JobField::of(path, "a word").words(words)
 }
 
 const fn text(path: &'static str) -> JobField {
-    field(path, "a text")
+    JobField::of(path, "a text")
 }
 
 const fn whole(path: &'static str) -> JobField {
-    field(path, "a whole number")
+    JobField::of(path, "a whole number")
 }
 
 const fn number(path: &'static str) -> JobField {
-    field(path, "a number")
+    JobField::of(path, "a number")
 }
 
 const fn table(path: &'static str) -> JobField {
-    field(path, "a table")
-}
-
-/// The keys of a statistic: a list, a table with a file, or a word.
-const fn keys(path: &'static str) -> JobField {
-    JobField { path, value: "a list of texts, a table, or a word", words: &["discover"] }
-}
-
-/// The parts of the key of a statistic.
-const fn by(path: &'static str) -> JobField {
-    field(path, "a text, a table, or a list of them")
+    JobField::of(path, "a table")
 }
 
 const RANGE: &str = "a list of two numbers";
@@ -71,189 +130,54 @@ const SPAN: &str = "a length of time";
 const MARK: &str = "an ASCII character";
 const SIZE: &str = "a size such as \"2 GB\"";
 
-/// Every field of a job file, table by table.
-pub const JOB_FIELDS: &[JobField] = &[
-    table("job"),
-    text("job.name"),
-    whole("job.version"),
-    field("job.from", MOMENT),
-    field("job.until", MOMENT),
-    field("job.slack", SPAN),
-    field("job.clock_hold", SPAN),
-    table("source"),
-    words("source.type", &["csv", "jsonl", "combined", "synthetic", "parquet", "arrow"]),
-    field("source.path", "a path, or \"-\""),
-    field("source.delimiter", MARK),
-    field("source.quote", "an ASCII character, or \"\" for none"),
-    field("source.comment", MARK),
-    field("source.header", "a list of texts"),
-    field("source.where", "a condition such as \"status >= 500\""),
-    whole("source.people"),
-    whole("source.rows"),
-    whole("source.keys"),
-    number("source.skew"),
-    whole("source.seed"),
-    table("source.time"),
-    text("source.time.field"),
-    JobField {
-        path: "source.time.format",
-        value: "a word, or a pattern such as \"%Y-%m-%d\"",
-        words: &["unix", "unix-ms", "rfc3339", "clf"],
-    },
-    field("source.time.zone", "the name of a time zone"),
-    field("source.zone", "the name of a time zone"),
-    words("source.order", &["any", "sorted"]),
-    field("source.late", SPAN),
-    field("source.ahead", SPAN),
-    table("source.bad"),
-    whole("source.bad.lines"),
-    table("source.id"),
-    text("source.id.field"),
-    field("source.fields", "a list of texts"),
-    table("source.http"),
-    field("source.http.listen", "an address and a port"),
-    table("source.http.token"),
-    field("source.http.token.file", "a path"),
-    field("source.http.batch", SIZE),
-    field("source.http.hold", SIZE),
-    field("tables", "a table of names with their public files, or tables of file, key and by"),
-    field("fields", "a table of names with their expressions, such as \"domain of referer\""),
-    table("privacy"),
-    table("privacy.person"),
-    text("privacy.person.field"),
-    words("privacy.person.missing", &["drop", "reject", "shared"]),
-    words("privacy.unit", &["record"]),
-    JobField {
-        path: "privacy.promise",
-        value: "a word, the last two with a length of time",
-        words: &["lifetime", "any", "each"],
-    },
-    table("privacy.budget"),
-    number("privacy.budget.epsilon"),
-    number("privacy.budget.delta"),
-    number("privacy.budget.rho"),
-    number("privacy.budget.omega"),
-    field("privacy.ledger", "a path, or an address of postgres://"),
-    text("privacy.account"),
-    field("privacy.key", "a path"),
-    field("privacy.anchor", "a path"),
-    table("limits"),
-    field("limits.memory", SIZE),
-    field("limits.spill", "a path"),
-    table("watch"),
-    field("watch.listen", "an address and a port"),
-    field("watch.operator", "true or false"),
-    table("watch.token"),
-    field("watch.token.file", "a path"),
-    field("watch.exec", "a list of texts"),
-    field("watch.budget", "a list of numbers"),
-    table("log"),
-    words("log.format", &["text", "json"]),
-    words("log.level", &["error", "warn", "info", "debug", "trace"]),
-    field("release", "a list of tables"),
-    text("release.name"),
-    whole("release.version"),
-    JobField { path: "release.every", value: "a length of time, or a word", words: &["all"] },
-    field("release.over", SPAN),
-    field("release.running", "true or false"),
-    field("release.where", "a condition such as \"status >= 500\""),
-    words("release.strategy", &["buffered", "square-root", "tree", "fresh"]),
-    table("release.count"),
-    by("release.count.by"),
-    text("release.count.by.of"),
-    field("release.count.by.edges", "a list of numbers"),
-    whole("release.count.by.depth"),
-    keys("release.count.keys"),
-    field("release.count.keys.file", "a path"),
-    table("release.people"),
-    by("release.people.by"),
-    text("release.people.by.of"),
-    field("release.people.by.edges", "a list of numbers"),
-    whole("release.people.by.depth"),
-    keys("release.people.keys"),
-    field("release.people.keys.file", "a path"),
-    table("release.sum"),
-    text("release.sum.of"),
-    field("release.sum.range", RANGE),
-    by("release.sum.by"),
-    text("release.sum.by.of"),
-    field("release.sum.by.edges", "a list of numbers"),
-    whole("release.sum.by.depth"),
-    keys("release.sum.keys"),
-    field("release.sum.keys.file", "a path"),
-    table("release.mean"),
-    text("release.mean.of"),
-    field("release.mean.range", RANGE),
-    by("release.mean.by"),
-    text("release.mean.by.of"),
-    field("release.mean.by.edges", "a list of numbers"),
-    whole("release.mean.by.depth"),
-    keys("release.mean.keys"),
-    field("release.mean.keys.file", "a path"),
-    table("release.histogram"),
-    text("release.histogram.of"),
-    field("release.histogram.edges", "a list of numbers"),
-    table("release.max"),
-    text("release.max.of"),
-    words("release.max.each", &["greatest", "sum", "count"]),
-    JobField {
-        path: "release.max.grid",
-        value: "a list of numbers, a table, or a word",
-        words: &["log", "signed log"],
-    },
-    number("release.max.grid.log"),
-    number("release.max.grid.from"),
-    number("release.max.grid.to"),
-    number("release.max.grid.step"),
-    by("release.max.by"),
-    text("release.max.by.of"),
-    field("release.max.by.edges", "a list of numbers"),
-    whole("release.max.by.depth"),
-    keys("release.max.keys"),
-    field("release.max.keys.file", "a path"),
-    table("release.altogether"),
-    text("release.altogether.of"),
-    words("release.altogether.each", &["sum", "count"]),
-    JobField {
-        path: "release.altogether.grid",
-        value: "a list of numbers, a table, or a word",
-        words: &["log", "signed log"],
-    },
-    number("release.altogether.grid.log"),
-    number("release.altogether.grid.from"),
-    number("release.altogether.grid.to"),
-    number("release.altogether.grid.step"),
-    by("release.altogether.by"),
-    text("release.altogether.by.of"),
-    field("release.altogether.by.edges", "a list of numbers"),
-    whole("release.altogether.by.depth"),
-    keys("release.altogether.keys"),
-    field("release.altogether.keys.file", "a path"),
-    table("release.quantile"),
-    text("release.quantile.of"),
-    field("release.quantile.q", "a number, or a list of numbers"),
-    field("release.quantile.range", RANGE),
-    number("release.quantile.step"),
-    by("release.quantile.by"),
-    text("release.quantile.by.of"),
-    field("release.quantile.by.edges", "a list of numbers"),
-    whole("release.quantile.by.depth"),
-    keys("release.quantile.keys"),
-    field("release.quantile.keys.file", "a path"),
-    table("release.bound"),
-    whole("release.bound.keys"),
-    whole("release.bound.per_key"),
-    whole("release.bound.windows"),
-    words("release.noise", &["gaussian", "laplace", "exponential", "permute-and-flip"]),
-    field("release.share", "a number above 0 and at most 1"),
-    table("release.cost"),
-    number("release.cost.epsilon"),
-    number("release.cost.rho"),
-    number("release.cost.delta"),
+/// The rows of each file, in the order of the reference.
+const PARTS: [&[JobField]; 8] = [
+    job::JOB,
+    source::SOURCE,
+    source::MADE,
+    privacy::PRIVACY,
+    job::LIMITS,
+    job::SIGHT,
+    release::RELEASE,
+    statistics::STATISTICS,
 ];
+
+const COUNT: usize = {
+    let (mut count, mut part) = (0, 0);
+    while part < PARTS.len() {
+        count += PARTS[part].len();
+        part += 1;
+    }
+    count
+};
+
+/// The rows of all parts in one array.
+const JOINED: [JobField; COUNT] = {
+    let mut all = [job::JOB[0]; COUNT];
+    let (mut next, mut part) = (0, 0);
+    while part < PARTS.len() {
+        let mut row = 0;
+        while row < PARTS[part].len() {
+            all[next] = PARTS[part][row];
+            next += 1;
+            row += 1;
+        }
+        part += 1;
+    }
+    all
+};
+
+/// Every field of a job file, table by table.
+pub const JOB_FIELDS: &[JobField] = &JOINED;
 
 /// Returns the row of a field, given its path in a mistake: `release[2].bound.keys`.
 pub(super) fn row(named: &str) -> Option<&'static JobField> {
+    let path = without_numbers(named);
+    JOB_FIELDS.iter().find(|field| field.path == path)
+}
+
+/// Returns a path without the numbers of entries: `release.bound` for `release[2].bound`.
+pub(super) fn without_numbers(named: &str) -> String {
     let mut path = String::with_capacity(named.len());
     let mut inside = false;
     for character in named.chars() {
@@ -264,7 +188,7 @@ pub(super) fn row(named: &str) -> Option<&'static JobField> {
             plain => path.push(plain),
         }
     }
-    JOB_FIELDS.iter().find(|field| field.path == path)
+    path
 }
 
 // Edits of a job file: declaring the fields of its source.

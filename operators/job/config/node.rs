@@ -48,10 +48,16 @@ impl<'a> TableNode<'a> {
     /// Refuses fields that are neither required nor optional, and required fields that are missing.
     fn checked(mut self, required: &[&'static str], optional: &[&'static str]) -> TableNode<'a> {
         let known: Vec<&str> = required.iter().chain(optional).copied().collect();
-        for name in &known {
+        for (index, name) in known.iter().enumerate().filter(|_| cfg!(test)) {
             let path = self.name(name);
-            if cfg!(test) {
-                assert!(grammar::row(&path).is_some(), "{path}: a field without a row in JOB_FIELDS");
+            let row = grammar::row(&path);
+            assert!(row.is_some(), "{path}: a field without a row in JOB_FIELDS");
+            let default = row.map_or(String::new(), |row| row.default.to_string());
+            match index < required.len() {
+                true => {
+                    assert!(default.contains("required"), "{path}: required, and its row does not say so")
+                }
+                false => assert_ne!(default, "required", "{path}: optional, and its row says required"),
             }
         }
         let mut misspelt = Vec::new();

@@ -1,0 +1,331 @@
+//! The fields of the statistics of a release.
+
+use super::{JobField, RANGE, field, number, table, text, whole, words};
+
+/// The parts of the key of a statistic.
+const fn by(path: &'static str, example: &'static str) -> JobField {
+    field(path, "a text, a table, or a list of them")
+        .without("one number for everything")
+        .example(example)
+        .means("The field that holds the key, or up to eight parts of it: there is a number for each key.")
+        .costs("Each key has the noise of the whole, and fewer people.")
+}
+
+/// The field of a part of a key.
+const fn by_of(path: &'static str, example: &'static str) -> JobField {
+    text(path).example(example).means("The field that the part is made of.")
+}
+
+/// The edges of a part of a key.
+const fn by_edges(path: &'static str, example: &'static str) -> JobField {
+    field(path, "a list of numbers")
+        .without("required, or `depth`")
+        .example(example)
+        .means("The edges of the intervals that a number is in, in rising order; an edge is in the interval above it.")
+}
+
+/// The segments of a part of a key.
+const fn by_depth(path: &'static str, example: &'static str) -> JobField {
+    whole(path)
+        .without("required, or `edges`")
+        .example(example)
+        .means("The number of segments from the beginning of a path.")
+}
+
+/// The keys of a statistic: a list, a table with a file, or a word.
+const fn keys(path: &'static str, example: &'static str) -> JobField {
+    field(path, "a list of keys, a table, or a word")
+        .words(&["discover"])
+        .without("none; required beside `by`, but for intervals")
+        .example(example)
+        .means(
+            "The keys that are published: a public list, or those that enough people have (partition \
+             selection).",
+        )
+        .costs(
+            "A list costs nothing and is published whole; discovered keys cost a delta, and a key of few \
+             people never appears.",
+        )
+}
+
+/// The file of the keys of a statistic.
+const fn file(path: &'static str, example: &'static str) -> JobField {
+    field(path, "a path")
+        .example(example)
+        .means("The file of public keys, one a line, with tabs between several parts.")
+}
+
+/// The field of numbers that a statistic is of.
+const fn of(path: &'static str, example: &'static str) -> JobField {
+    text(path).example(example).means("The field that holds the number.")
+}
+
+/// The fields of each statistic.
+pub(super) const STATISTICS: &[JobField] = &[
+    table("release.count")
+        .without("another statistic")
+        .example("count = { by = \"page\", keys = \"discover\" }")
+        .means("The number of records, of everything (`count = {}`) or of each key."),
+    by("release.count.by", "count = { by = \"page\", keys = \"discover\" }"),
+    by_of("release.count.by.of", "count = { by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }"),
+    by_edges("release.count.by.edges", "count = { by = { of = \"age\", edges = [18, 30] } }"),
+    by_depth("release.count.by.depth", "count = { by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }"),
+    keys("release.count.keys", "count = { by = \"page\", keys = [\"home\", \"cart\"] }"),
+    file("release.count.keys.file", "count = { by = \"page\", keys = { file = \"pages.txt\" } }"),
+    table("release.people")
+        .without("another statistic")
+        .example("people = { by = \"page\", keys = \"discover\" }")
+        .means("The number of people, of everything (`people = {}`) or of each key."),
+    by("release.people.by", "people = { by = \"page\", keys = \"discover\" }"),
+    by_of("release.people.by.of", "people = { by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }"),
+    by_edges("release.people.by.edges", "people = { by = { of = \"age\", edges = [18, 30] } }"),
+    by_depth("release.people.by.depth", "people = { by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }"),
+    keys("release.people.keys", "people = { by = \"page\", keys = [\"home\", \"cart\"] }"),
+    file("release.people.keys.file", "people = { by = \"page\", keys = { file = \"pages.txt\" } }"),
+    table("release.sum")
+        .without("another statistic")
+        .example("sum = { of = \"price\", range = [0, 100] }")
+        .means("The sum of a field, in which the sum of each person is clipped to the range."),
+    of("release.sum.of", "sum = { of = \"price\", range = [0, 100] }"),
+    field("release.sum.range", RANGE)
+        .example("sum = { of = \"price\", range = [-20, 100] }")
+        .means("The least and the largest sum of one person in a key.")
+        .costs(
+            "Noise grows with the end that is farther from zero; what lies outside is left out of the sum.",
+        ),
+    by("release.sum.by", "sum = { of = \"price\", range = [0, 100], by = \"page\", keys = \"discover\" }"),
+    by_of(
+        "release.sum.by.of",
+        "sum = { of = \"price\", range = [0, 100], by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+    ),
+    by_edges(
+        "release.sum.by.edges",
+        "sum = { of = \"price\", range = [0, 100], by = { of = \"age\", edges = [18, 30] } }",
+    ),
+    by_depth(
+        "release.sum.by.depth",
+        "sum = { of = \"price\", range = [0, 100], by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }",
+    ),
+    keys(
+        "release.sum.keys",
+        "sum = { of = \"price\", range = [0, 100], by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    file(
+        "release.sum.keys.file",
+        "sum = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
+    ),
+    table("release.mean")
+        .without("another statistic")
+        .example("mean = { of = \"price\", range = [0, 100] }")
+        .means("The mean of a field, in which the value of each record is clipped to the range.")
+        .costs("A mean of few people is of little use: its noise is divided by their number."),
+    of("release.mean.of", "mean = { of = \"price\", range = [0, 100] }"),
+    field("release.mean.range", RANGE)
+        .example("mean = { of = \"price\", range = [0, 50.5] }")
+        .means("The least and the largest value of a record.")
+        .costs("Noise grows with the width; values outside are clipped, which moves the mean."),
+    by("release.mean.by", "mean = { of = \"price\", range = [0, 100], by = \"page\", keys = \"discover\" }"),
+    by_of(
+        "release.mean.by.of",
+        "mean = { of = \"price\", range = [0, 100], by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+    ),
+    by_edges(
+        "release.mean.by.edges",
+        "mean = { of = \"price\", range = [0, 100], by = { of = \"age\", edges = [18, 30] } }",
+    ),
+    by_depth(
+        "release.mean.by.depth",
+        "mean = { of = \"price\", range = [0, 100], by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }",
+    ),
+    keys(
+        "release.mean.keys",
+        "mean = { of = \"price\", range = [0, 100], by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    file(
+        "release.mean.keys.file",
+        "mean = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
+    ),
+    table("release.histogram")
+        .without("another statistic")
+        .example("histogram = { of = \"price\", edges = [1, 10, 100] }")
+        .means("The number of records between each two edges, below the first, and from the last on."),
+    of("release.histogram.of", "histogram = { of = \"price\", edges = [1, 10, 100] }"),
+    field("release.histogram.edges", "a list of numbers")
+        .example("histogram = { of = \"price\", edges = [1, 2.5, 10] }")
+        .means("The edges of the buckets, in rising order; a value at an edge is in the bucket above it.")
+        .costs(
+            "Each bucket is a key with the noise of the whole: `bound.keys` says in how many of them a \
+             person counts.",
+        ),
+    table("release.max")
+        .without("another statistic")
+        .example("max = { of = \"price\", each = \"sum\", grid = \"log\" }")
+        .means("The largest value among people, without a known range.")
+        .costs("It is too small by design, by a number of people that each line states."),
+    text("release.max.of")
+        .without("required, but for each = \"count\"")
+        .example("max = { of = \"price\", grid = \"log\" }")
+        .means("The field that holds the number."),
+    words("release.max.each", &["greatest", "sum", "count"])
+        .or("\"greatest\"")
+        .example("max = { of = \"price\", each = \"sum\", grid = \"log\" }")
+        .means("The value of a person: the greatest of its records, their sum, or their number."),
+    field("release.max.grid", "a list of numbers, a table, or a word")
+        .words(&["log", "signed log"])
+        .example("max = { of = \"price\", grid = \"log\" }")
+        .means(
+            "The possible answers: \"log\" has sixteen in each doubling from 1 on, \"signed log\" the same \
+             below zero, too.",
+        )
+        .costs(
+            "The answer is one of them, so it is off by their distance, too; their number hardly matters \
+             for the noise.",
+        ),
+    number("release.max.grid.log")
+        .without("required, or `from`, `to` and `step`")
+        .example("max = { of = \"price\", grid = { log = 0.01 } }")
+        .means("The unit of a logarithmic grid, a power of ten, such as 0.01 for cents."),
+    number("release.max.grid.from")
+        .without("required, or `log`")
+        .example("max = { of = \"price\", grid = { from = 0, to = 100, step = 5 } }")
+        .means("The first answer of an even grid."),
+    number("release.max.grid.to")
+        .without("required, or `log`")
+        .example("max = { of = \"price\", grid = { from = 0, to = 200, step = 5 } }")
+        .means("The last answer of an even grid."),
+    number("release.max.grid.step")
+        .without("required, or `log`")
+        .example("max = { of = \"price\", grid = { from = 0, to = 100, step = 2.5 } }")
+        .means("The distance between two answers of an even grid, of which the range is a whole multiple."),
+    by(
+        "release.max.by",
+        "max = { of = \"price\", grid = \"log\", by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    by_of(
+        "release.max.by.of",
+        "max = { of = \"price\", grid = \"log\", by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+    ),
+    by_edges(
+        "release.max.by.edges",
+        "max = { of = \"price\", grid = \"log\", by = { of = \"age\", edges = [18, 30] } }",
+    ),
+    by_depth(
+        "release.max.by.depth",
+        "max = { of = \"price\", grid = \"log\", by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }",
+    ),
+    keys(
+        "release.max.keys",
+        "max = { of = \"price\", grid = \"log\", by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    file(
+        "release.max.keys.file",
+        "max = { of = \"price\", grid = \"log\", by = \"page\", keys = { file = \"pages.txt\" } }",
+    ),
+    table("release.altogether")
+        .without("another statistic")
+        .example("altogether = { of = \"price\", grid = \"log\" }")
+        .means("The sum over all people, each where it is above 0, of values without a known range.")
+        .costs("It is too small by design, by a number of people that each line states."),
+    text("release.altogether.of")
+        .without("required, but for each = \"count\"")
+        .example("altogether = { of = \"price\", grid = \"log\" }")
+        .means("The field that holds the number."),
+    words("release.altogether.each", &["sum", "count"])
+        .or("\"sum\"")
+        .example("altogether = { each = \"count\", grid = \"log\" }")
+        .means("The value of a person: the sum of its records, or their number."),
+    field("release.altogether.grid", "a list of numbers, a table, or a word")
+        .words(&["log", "signed log"])
+        .example("altogether = { of = \"price\", grid = \"log\" }")
+        .means(
+            "The possible answers: \"log\" has sixteen in each doubling from 1 on, \"signed log\" the same \
+             below zero, too.",
+        )
+        .costs(
+            "The answer is one of them, so it is off by their distance, too; their number hardly matters \
+             for the noise.",
+        ),
+    number("release.altogether.grid.log")
+        .without("required, or `from`, `to` and `step`")
+        .example("altogether = { of = \"price\", grid = { log = 0.01 } }")
+        .means("The unit of a logarithmic grid, a power of ten, such as 0.01 for cents."),
+    number("release.altogether.grid.from")
+        .without("required, or `log`")
+        .example("altogether = { of = \"price\", grid = { from = 0, to = 100, step = 5 } }")
+        .means("The first answer of an even grid."),
+    number("release.altogether.grid.to")
+        .without("required, or `log`")
+        .example("altogether = { of = \"price\", grid = { from = 0, to = 200, step = 5 } }")
+        .means("The last answer of an even grid."),
+    number("release.altogether.grid.step")
+        .without("required, or `log`")
+        .example("altogether = { of = \"price\", grid = { from = 0, to = 100, step = 2.5 } }")
+        .means("The distance between two answers of an even grid, of which the range is a whole multiple."),
+    by(
+        "release.altogether.by",
+        "altogether = { of = \"price\", grid = \"log\", by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    by_of(
+        "release.altogether.by.of",
+        "altogether = { of = \"price\", grid = \"log\", by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+    ),
+    by_edges(
+        "release.altogether.by.edges",
+        "altogether = { of = \"price\", grid = \"log\", by = { of = \"age\", edges = [18, 30] } }",
+    ),
+    by_depth(
+        "release.altogether.by.depth",
+        "altogether = { of = \"price\", grid = \"log\", by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }",
+    ),
+    keys(
+        "release.altogether.keys",
+        "altogether = { of = \"price\", grid = \"log\", by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    file(
+        "release.altogether.keys.file",
+        "altogether = { of = \"price\", grid = \"log\", by = \"page\", keys = { file = \"pages.txt\" } }",
+    ),
+    table("release.quantile")
+        .without("another statistic")
+        .example("quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 50], step = 0.01 }")
+        .means("The median and other quantiles of a field, each one of the answers of an even grid.")
+        .costs("Each is off by a number of ranks that its line states."),
+    of("release.quantile.of", "quantile = { of = \"price\", q = 0.5, range = [0, 50] }"),
+    field("release.quantile.q", "a number, or a list of numbers")
+        .example("quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 50] }")
+        .means("The fractions of the quantiles, between 0 and 1, rising; at most 100.")
+        .costs("Several share the price of the release: each is off by more ranks."),
+    field("release.quantile.range", RANGE)
+        .example("quantile = { of = \"price\", q = 0.5, range = [0, 200] }")
+        .means("The least and the largest answer.")
+        .costs("A value outside counts at the end; a wide range hardly costs accuracy."),
+    number("release.quantile.step")
+        .without("a million answers or more")
+        .example("quantile = { of = \"price\", q = 0.5, range = [0, 50], step = 0.01 }")
+        .means("The distance between two answers, of which the range is a whole multiple.")
+        .costs("A value between two answers counts at the one above: a coarse step moves the quantile."),
+    by(
+        "release.quantile.by",
+        "quantile = { of = \"price\", q = 0.5, range = [0, 50], by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    by_of(
+        "release.quantile.by.of",
+        "quantile = { of = \"price\", q = 0.5, range = [0, 9], by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+    ),
+    by_edges(
+        "release.quantile.by.edges",
+        "quantile = { of = \"price\", q = 0.5, range = [0, 9], by = { of = \"age\", edges = [18, 30] } }",
+    ),
+    by_depth(
+        "release.quantile.by.depth",
+        "quantile = { of = \"price\", q = 0.5, range = [0, 9], by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }",
+    ),
+    keys(
+        "release.quantile.keys",
+        "quantile = { of = \"price\", q = 0.5, range = [0, 50], by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    file(
+        "release.quantile.keys.file",
+        "quantile = { of = \"price\", q = 0.5, range = [0, 9], by = \"page\", keys = { file = \"p.txt\" } }",
+    ),
+];
