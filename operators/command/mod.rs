@@ -4,6 +4,7 @@
 mod alert_command;
 mod calibrate;
 mod check;
+mod explain;
 mod help;
 mod ledger;
 mod log;
@@ -66,6 +67,8 @@ enum Command {
     Fields(check::FieldsArgs),
     /// Print the releases of a job and their privacy cost, before there is data
     Plan(check::PlanArgs),
+    /// Say in sentences what a released line promises, and how sure its interval is
+    Explain(explain::ExplainArgs),
     /// Run a job file over an input that ends, or show on public data what the job would release
     Replay(run::ReplayArgs),
     /// Run a job file for as long as its stream goes on
@@ -125,6 +128,7 @@ impl Command {
             Command::Ledger { command } => command.run().map(Done::Page),
             Command::Synth(synth) => synth.run().map(Done::Page),
             Command::Completions(completions) => Ok(Done::Page(completions.run())),
+            Command::Explain(explain) => explain.run().map(Done::Page),
             Command::Man(man) => man.run().map(Done::Page),
             Command::Help(help) => return help.run(),
         };

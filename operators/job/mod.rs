@@ -77,6 +77,7 @@ mod condition;
 pub mod config;
 mod derived;
 mod dictionary;
+mod explain;
 mod expression;
 mod paths;
 pub mod plan;
@@ -92,7 +93,9 @@ mod table;
 mod text;
 mod unfit;
 
+pub use crate::mechanisms::release_line::LineError;
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
+pub use explain::Explanation;
 pub use plan::Plan;
 pub use run::{
     ClockWord, Connected, FormerListener, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay,

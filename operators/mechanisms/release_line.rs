@@ -4,8 +4,13 @@
 //! Numbers remain the text that they are, so that a copy has every digit. Unknown fields are ignored: a later
 //! version may add some.
 
+#[cfg(feature = "cli")]
+mod damage;
+
 use std::borrow::Cow;
 
+#[cfg(feature = "cli")]
+pub use damage::LineError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -49,6 +54,8 @@ pub(crate) struct CellLine<'a> {
     pub(crate) key: Option<LineKey<'a>>,
     /// The fraction of the quantile, if it is one.
     pub(crate) q: Option<&'a str>,
+    /// The name of the coordinate of a vector, or its place from 0.
+    pub(crate) of: Option<LineKey<'a>>,
     /// The released number; `None` if the cell has none.
     pub(crate) value: Option<&'a str>,
     pub(crate) low: Option<&'a str>,
@@ -113,7 +120,18 @@ pub(crate) enum LineKey<'a> {
     },
 }
 
-impl LineKey<'_> {
+impl<'a> LineKey<'a> {
+    fn read(value: &'a RawValue) -> serde_json::Result<LineKey<'a>> {
+        match value.get() {
+            text if text.starts_with('"') => Ok(LineKey::Text(Cow::Owned(serde_json::from_str(text)?))),
+            list if list.starts_with('[') => {
+                let parts: Vec<String> = serde_json::from_str(list)?;
+                Ok(LineKey::Texts { joined: parts.join(", "), parts })
+            }
+            number => Ok(LineKey::Number(number)),
+        }
+    }
+
     pub(crate) fn text(&self) -> &str {
         match self {
             LineKey::Number(text) => text,
@@ -199,6 +217,13 @@ impl<'a> ReleaseLine<'a> {
         let (release, window, demo) = (fields.release.clone(), fields.window, fields.demo.unwrap_or(false));
         Some(ReleaseLine { release, window, says: fields.says()?, demo })
     }
+
+    /// Parses the release, the window and the promise of any line, such as the answer of a query.
+    #[cfg(feature = "cli")]
+    pub(crate) fn head(text: &'a str) -> Option<(Cow<'a, str>, LineWindow<'a>, Option<Cow<'a, str>>)> {
+        let fields: LineFields<'a> = serde_json::from_str(text).ok()?;
+        Some((fields.release, fields.window, fields.promise))
+    }
 }
 
 /// The fields that any line may have.
@@ -212,6 +237,8 @@ struct LineFields<'a> {
     key: Option<&'a RawValue>,
     #[serde(borrow)]
     q: Option<&'a RawValue>,
+    #[serde(borrow)]
+    of: Option<&'a RawValue>,
     #[serde(borrow)]
     value: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -282,20 +309,10 @@ impl<'a> LineFields<'a> {
         } else {
             vec![serde_json::from_str(noise_text).ok()?]
         };
-        let key = match self.key.map(RawValue::get) {
-            None => None,
-            Some(text) if text.starts_with('"') => {
-                Some(LineKey::Text(Cow::Owned(serde_json::from_str(text).ok()?)))
-            }
-            Some(list) if list.starts_with('[') => {
-                let parts: Vec<String> = serde_json::from_str(list).ok()?;
-                Some(LineKey::Texts { joined: parts.join(", "), parts })
-            }
-            Some(number) => Some(LineKey::Number(number)),
-        };
         Some(Says::Cell(Box::new(CellLine {
-            key,
+            key: self.key.map(LineKey::read).transpose().ok()?,
             q: number(self.q),
+            of: self.of.map(LineKey::read).transpose().ok()?,
             value: number(self.value),
             low: number(low),
             high: number(high),

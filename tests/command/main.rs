@@ -7,6 +7,7 @@ mod budget;
 mod calibrate;
 mod check;
 mod events;
+mod explain;
 mod jobs;
 #[path = "../kit/mod.rs"]
 mod kit;

@@ -51,6 +51,7 @@ pub use release::{BoundSpec, CostSpec, PriceSpec, ReleaseSpec};
 pub(in crate::job) use source::{AHEAD, SYNTHETIC_FIELDS};
 pub use source::{HttpSpec, RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
 pub use span::TimeFormat;
+pub(in crate::job) use span::fixed as fixed_span;
 pub use tables::TableSpec;
 pub use watch::WatchSpec;
 

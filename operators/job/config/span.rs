@@ -57,7 +57,7 @@ pub(super) fn split(text: &str) -> Result<(i64, &str), Invalid> {
 }
 
 /// Reads a fixed length of time above zero, exactly.
-pub(super) fn fixed(text: &str) -> Result<Span, Invalid> {
+pub(in crate::job) fn fixed(text: &str) -> Result<Span, Invalid> {
     let (count, word) = split(text)?;
     let (unit, _) = UNITS.iter().find(|(_, words)| words.contains(&word)).ok_or_else(|| unknown(word))?;
     // A count that saturates is too long either way.

@@ -146,7 +146,7 @@ impl<'a> Members<'a> {
 }
 
 /// A JSON object with all of its members, duplicates included.
-struct LineObject<'a>(Vec<(String, &'a RawValue)>);
+pub(in crate::mechanisms) struct LineObject<'a>(pub(in crate::mechanisms) Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for LineObject<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LineObject<'de>, D::Error> {

@@ -108,6 +108,8 @@ pub use filter::Filter;
 #[cfg(feature = "cli")]
 pub(crate) use filter::{ComparedField, Token, Tokens};
 pub use line::Answered;
+#[cfg(feature = "cli")]
+pub(in crate::mechanisms) use line::LineObject;
 pub use query::{Answers, Asks, MatchedTotals, Query, QueryBy, ReadyAnswers};
 pub use released::{CertainEstimate, ReleasedAnswer};
 pub use schema::{Field, FieldKind, QueryRow, Schema, Value};
