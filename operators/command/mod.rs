@@ -6,6 +6,7 @@ mod calibrate;
 mod check;
 mod explain;
 mod help;
+mod init;
 mod ledger;
 mod log;
 mod manual;
@@ -61,6 +62,8 @@ pub(crate) struct CommandLine {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Write a job file for a log of a known kind, to begin with
+    Init(init::InitArgs),
     /// Check a job file, and with --connect its ledger, key and source; nothing is spent
     Check(check::CheckArgs),
     /// List the fields of a job file, each with the values that it takes
@@ -118,6 +121,7 @@ impl Command {
     fn run(self) -> ExitCode {
         run::survive_file_limits();
         let answer = match self {
+            Command::Init(init) => init.run().map(Done::Page),
             Command::Check(check) => check.run().map(Done::Page),
             Command::Fields(fields) => Ok(Done::Page(fields.run())),
             Command::Plan(plan) => plan.run().map(Done::Page),

@@ -308,6 +308,10 @@ fn subject(cell: &CellLine<'_>) -> String {
             Some(values) => format!(" for {values}"),
             None => format!(" for the key {text:?}"),
         },
+        Some(LineKey::Texts { parts, .. }) => {
+            let parts: Vec<String> = parts.iter().map(|part| format!("{part:?}")).collect();
+            format!(" for the key {}", parts.join(" and "))
+        }
     };
     let total = match cell.total.as_deref() {
         None => String::new(),

@@ -90,6 +90,7 @@ mod sinks;
 mod sources;
 mod statistics;
 mod table;
+mod template;
 mod text;
 mod unfit;
 
@@ -103,4 +104,5 @@ pub use run::{
 };
 pub use sinks::{is_of_releases, published};
 pub use sources::{Progress, ReceiverSigns, RecordCounts, Survey, SyntheticLog, SyntheticRow, Warn};
+pub use template::{JobTemplate, LogKind};
 pub use unfit::UnfitJob;

@@ -8,6 +8,7 @@ mod calibrate;
 mod check;
 mod events;
 mod explain;
+mod init;
 mod jobs;
 #[path = "../kit/mod.rs"]
 mod kit;

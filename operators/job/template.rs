@@ -1,0 +1,356 @@
+//! Job files for four kinds of logs, to begin with: written for a log whose columns are read by their names.
+//!
+//! Of the log only names are read, and of those only names from the lists below are written, however they are
+//! spelt: the first line of a file without a line of names is somebody's record, and must not reach the job
+//! file. So times have no format, which only a value shows, unless the kind of log says it.
+
+mod names;
+
+use std::fmt::Write;
+use std::io;
+use std::path::Path;
+
+use super::config::text as quoted;
+use names::{Candidates, LogNames};
+
+/// The kind of log that a job file is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LogKind {
+    /// The combined log of a web server.
+    AccessLog,
+    /// JSON lines, one event a line.
+    Events,
+    /// Separated text with a line of names.
+    Orders,
+    /// The connections of Zeek, `conn.log`.
+    Zeek,
+}
+
+impl LogKind {
+    /// Every kind, by its word.
+    pub const WORDS: [(&'static str, LogKind); 4] = [
+        ("access-log", LogKind::AccessLog),
+        ("events", LogKind::Events),
+        ("orders", LogKind::Orders),
+        ("zeek", LogKind::Zeek),
+    ];
+
+    /// Returns the name of the job, of its file and of its ledger.
+    pub fn job_name(self) -> &'static str {
+        match self {
+            LogKind::AccessLog => "access_log",
+            LogKind::Events => "events",
+            LogKind::Orders => "orders",
+            LogKind::Zeek => "zeek",
+        }
+    }
+
+    /// Returns the path of the log if none is stated.
+    fn usual_path(self) -> &'static str {
+        match self {
+            LogKind::AccessLog => "access.log",
+            LogKind::Events => "events.jsonl",
+            LogKind::Orders => "orders.csv",
+            LogKind::Zeek => "conn.log",
+        }
+    }
+}
+
+/// A job file to begin with, and the lines of it that somebody has to decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobTemplate {
+    text: String,
+    edits: Vec<(usize, String)>,
+}
+
+impl JobTemplate {
+    /// Writes a job file for a log of this kind, at the path as it is to stand in the job file. The names of
+    /// its columns are read from `log`, if it is given.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be read, or has no line of names where its kind has one.
+    pub fn new(kind: LogKind, path: Option<&str>, log: Option<&Path>) -> io::Result<JobTemplate> {
+        let found = log.map(|log| LogNames::read(kind, log)).transpose()?;
+        let mut page = JobTemplate { text: String::new(), edits: Vec::new() };
+        page.head(kind);
+        page.source(kind, path, found.as_ref());
+        let columns = NamedColumns::of(kind, found.as_ref());
+        page.privacy(kind, &columns);
+        page.releases(kind, &columns);
+        Ok(page)
+    }
+
+    /// Returns the text of the job file.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the lines to edit, each with what it decides.
+    pub fn edits(&self) -> &[(usize, String)] {
+        &self.edits
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text += line;
+        self.text.push('\n');
+    }
+
+    /// Adds a line that somebody has to decide.
+    fn edit(&mut self, what: &str, line: &str) {
+        self.line(line);
+        self.edits.push((self.text.lines().count(), what.to_owned()));
+    }
+
+    fn head(&mut self, kind: LogKind) {
+        let job = kind.job_name();
+        let _ = write!(
+            self.text,
+            "# {}, with a guarantee for each of them.\n#\n\
+             #   discreet plan {job}.toml             what will be released, and at what cost; reads no data\n\
+             #   discreet replay {job}.toml --demo    releases it beside the truth: for data that may be shown\n#\n\
+             #   discreet ledger init {job}.ledger --config {job}.toml    states the budget, once\n\
+             #   discreet replay {job}.toml           releases it\n#\n\
+             # `discreet help config` explains each field.\n\n",
+            match kind {
+                LogKind::AccessLog => "How many clients asked a web server for what",
+                LogKind::Events => "How many users did what",
+                LogKind::Orders => "How many customers ordered what, and for how much",
+                LogKind::Zeek => "How many hosts used which service",
+            }
+        );
+        self.line(&format!("[job]\nname    = \"{job}\"\nversion = 1"));
+        self.line(
+            "# For windows of time, every = \"1 day\" below: the first one and the end of the last. Data \
+             never decides them.",
+        );
+        self.line("# from  = \"2026-01-01T00:00:00Z\"\n# until = \"2026-02-01T00:00:00Z\"\n");
+    }
+
+    fn source(&mut self, kind: LogKind, path: Option<&str>, found: Option<&LogNames>) {
+        let word = match kind {
+            LogKind::AccessLog => "combined",
+            LogKind::Events => "jsonl",
+            LogKind::Orders | LogKind::Zeek => "csv",
+        };
+        self.line(&format!("[source]\ntype = \"{word}\""));
+        match path {
+            Some(path) => self.line(&format!("path = {}", quoted(path))),
+            None => self.edit("the path of the log", &format!("path = \"{}\"", kind.usual_path())),
+        }
+        match kind {
+            LogKind::AccessLog => {}
+            LogKind::Zeek => {
+                let columns = found.map_or_else(names::zeek_columns, |found| found.columns.clone());
+                let columns: Vec<String> = columns.iter().map(|name| quoted(name)).collect();
+                self.line("delimiter = \"\\t\"\nquote = \"\"\ncomment = \"#\"");
+                let lines: Vec<String> = columns.chunks(6).map(|names| names.join(", ")).collect();
+                self.line(&format!("header = [\n    {},\n]", lines.join(",\n    ")));
+                self.line("time = { field = \"ts\", format = \"unix\" }");
+            }
+            LogKind::Events | LogKind::Orders => {
+                if let Some(mark) = found.map(|found| found.delimiter).filter(|mark| *mark != ',') {
+                    self.line(&format!("delimiter = {}", quoted(&mark.to_string())));
+                }
+                let time = found.map_or(Some("time"), |found| found.first(names::TIME));
+                let format = if kind == LogKind::Events { "rfc3339" } else { "%Y-%m-%d %H:%M:%S" };
+                self.edit(
+                    "the time and its format, for windows of time: unix, unix-ms, rfc3339, or a pattern",
+                    &format!(
+                        "# time = {{ field = {}, format = \"{format}\" }}",
+                        quoted(time.unwrap_or("time"))
+                    ),
+                );
+            }
+        }
+        self.line(
+            "bad = { lines = 100 }                    # the unreadable lines that are left out; the next \
+             one ends the job\n",
+        );
+    }
+
+    fn privacy(&mut self, kind: LogKind, columns: &NamedColumns) {
+        self.line("[privacy]");
+        let person = quoted(&columns.person.name);
+        let stated = format!(
+            "person  = {{ field = {person}, missing = \"drop\" }}   # records without one are left out"
+        );
+        match (columns.person.is_sure, &columns.person.others[..]) {
+            (true, []) => self.line(&stated),
+            (true, others) => {
+                self.edit("whose a record is: another field may be meant", &stated);
+                for other in others {
+                    self.line(&format!("# person  = {{ field = {}, missing = \"drop\" }}", quoted(other)));
+                }
+            }
+            (false, _) => self.edit("whose a record is: the name of the field", &stated),
+        }
+        self.line(
+            "promise = \"lifetime\"                     # or \"each day\", \"any 30 days\": then the budget \
+             holds for that time",
+        );
+        self.line(
+            "budget  = { epsilon = 1.0, delta = 1e-6 } # a delta far below one over the number of people",
+        );
+        let job = kind.job_name();
+        self.line(&format!("ledger  = \"{job}.ledger\"\naccount = \"{job}\"\n"));
+    }
+
+    fn releases(&mut self, kind: LogKind, columns: &NamedColumns) {
+        match kind {
+            LogKind::AccessLog => {
+                self.release("clients", "people = {}", None, "0.2");
+                let by_path = "people = { by = \"path\", keys = \"discover\" }   # a path is released once \
+                     enough clients asked for it";
+                self.release(
+                    "clients_by_path",
+                    by_path,
+                    Some("bound  = { keys = 10 }                   # of a client 10 paths"),
+                    "0.5",
+                );
+                let by_status =
+                    "count  = { by = \"status\", keys = [\"200\", \"301\", \"304\", \"404\", \"500\"] }";
+                self.release(
+                    "requests_by_status",
+                    by_status,
+                    Some("bound  = { keys = 3, per_key = 20 }"),
+                    "0.3",
+                );
+            }
+            LogKind::Zeek => {
+                self.release("hosts", "people = {}", None, "0.2");
+                let by_service = "people = { by = \"service\", keys = \"discover\" }   # a service is \
+                     released once enough hosts used it";
+                self.release(
+                    "hosts_by_service",
+                    by_service,
+                    Some("bound  = { keys = 5 }                    # of a host 5 services"),
+                    "0.4",
+                );
+                let by_port =
+                    "people = { by = \"id.resp_p\", keys = [\"22\", \"53\", \"80\", \"123\", \"443\"] }";
+                self.release("hosts_by_port", by_port, Some("bound  = { keys = 5 }"), "0.2");
+                self.release(
+                    "connections",
+                    "count  = {}",
+                    Some("bound  = { per_key = 100 }               # of a host 100 connections"),
+                    "0.2",
+                );
+            }
+            LogKind::Events | LogKind::Orders => self.of_columns(kind, columns),
+        }
+    }
+
+    /// Writes the releases by the key and of the value that were found.
+    fn of_columns(&mut self, kind: LogKind, columns: &NamedColumns) {
+        let people = if kind == LogKind::Events { "users" } else { "customers" };
+        self.release(people, "people = {}", None, "0.3");
+        let NamedColumns { key, value, .. } = columns;
+        let by = format!("people = {{ by = {}, keys = \"discover\" }}", quoted(&key.name));
+        self.optional(
+            key,
+            "the field by which people are counted",
+            (&format!("{people}_by_key"), &by, "bound  = { keys = 3 }", "0.4"),
+        );
+        let of = format!("mean   = {{ of = {}, range = [0, 100] }}", quoted(&value.name));
+        self.optional(
+            value,
+            "the range of the mean: values outside are clipped",
+            ("mean_value", &of, "bound  = { per_key = 10 }", "0.3"),
+        );
+    }
+
+    /// Writes a release whose field was found, and otherwise the same as a comment.
+    fn optional(
+        &mut self,
+        column: &NamedColumn,
+        what: &str,
+        (name, statistic, bound, share): (&str, &str, &str, &str),
+    ) {
+        let mut inner = JobTemplate { text: String::new(), edits: Vec::new() };
+        inner.release(name, statistic, Some(bound), share);
+        let from = self.text.lines().count();
+        let place = inner.text.lines().position(|line| line == statistic).unwrap_or_default();
+        for line in inner.text.lines() {
+            let comment = if column.is_sure || line.is_empty() { "" } else { "# " };
+            self.line(&format!("{comment}{line}"));
+        }
+        let mut what = what.to_owned();
+        if !column.is_sure {
+            what = format!("a release that is left out, since no field is known for it: {what}");
+        } else if !column.others.is_empty() {
+            let others: Vec<String> = column.others.iter().map(|other| quoted(other)).collect();
+            let _ = write!(what, " (or another field: {})", others.join(", "));
+        } else if !statistic.contains("range") {
+            return;
+        }
+        self.edits.push((from + place + 1, what));
+    }
+
+    fn release(&mut self, name: &str, statistic: &str, bound: Option<&str>, share: &str) {
+        let bound = bound.map_or(String::new(), |bound| format!("{bound}\n"));
+        let statistic = format!("{statistic}\n{bound}");
+        self.line(&format!(
+            "[[release]]\nname   = \"{name}\"\nevery  = \"all\"                           # one window over \
+             everything\n\
+             {statistic}noise  = \"gaussian\"\nshare  = {share}\n"
+        ));
+    }
+}
+
+/// The columns that a job file names.
+struct NamedColumns {
+    person: NamedColumn,
+    key: NamedColumn,
+    value: NamedColumn,
+}
+
+/// A column, and others that may be meant.
+struct NamedColumn {
+    name: String,
+    /// True if the log has it.
+    is_sure: bool,
+    others: Vec<String>,
+}
+
+impl NamedColumns {
+    fn of(kind: LogKind, found: Option<&LogNames>) -> NamedColumns {
+        let (key, other) =
+            if kind == LogKind::Events { (names::KINDS, "kind") } else { (names::GOODS, "country") };
+        let person = match kind {
+            LogKind::AccessLog => return NamedColumns::fixed("client"),
+            LogKind::Zeek => return NamedColumns::fixed("id.orig_h"),
+            LogKind::Events => "user",
+            LogKind::Orders => "customer",
+        };
+        NamedColumns {
+            person: NamedColumn::of(found, names::PERSON, person),
+            key: NamedColumn::of(found, key, other),
+            value: NamedColumn::of(
+                found,
+                names::VALUE,
+                if kind == LogKind::Events { "value" } else { "amount" },
+            ),
+        }
+    }
+
+    /// Returns the columns of a log that has its own.
+    fn fixed(person: &str) -> NamedColumns {
+        let column = |name: &str| NamedColumn { name: name.to_owned(), is_sure: true, others: Vec::new() };
+        NamedColumns { person: column(person), key: column(person), value: column(person) }
+    }
+}
+
+impl NamedColumn {
+    fn of(found: Option<&LogNames>, candidates: Candidates, usual: &str) -> NamedColumn {
+        let mut known =
+            found.map_or(Vec::new(), |found| found.all(candidates)).into_iter().map(str::to_owned);
+        match known.next() {
+            Some(name) => NamedColumn { name, is_sure: true, others: known.collect() },
+            None => NamedColumn { name: usual.to_owned(), is_sure: false, others: Vec::new() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+use crate::job::Job;
+
+/// A log in a directory of its own, which goes with it.
+struct WrittenLog(PathBuf);
+
+impl WrittenLog {
+    fn new(name: &str, text: &str) -> WrittenLog {
+        let directory = std::env::temp_dir().join(format!("discreet-template-{}-{name}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("log"), text).unwrap();
+        WrittenLog(directory)
+    }
+
+    fn template(&self, kind: LogKind) -> io::Result<JobTemplate> {
+        JobTemplate::new(kind, Some("log"), Some(&self.0.join("log")))
+    }
+
+    fn job(&self, kind: LogKind) -> (JobTemplate, Job) {
+        let template = self.template(kind).unwrap();
+        let job = Job::parse("job.toml", template.text());
+        let job = job.unwrap_or_else(|mistakes| panic!("{mistakes}\n{}", template.text()));
+        job.plan().unwrap();
+        (template, job)
+    }
+}
+
+impl Drop for WrittenLog {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+const ZEEK: &str = "#separator \\x09\n#path\tconn\n#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tservice\tsecret_name\n";
+
+// Refutes a template that a reader of job files refuses, with a log and without.
+#[test]
+fn every_template_is_a_job_that_has_a_plan() {
+    for (word, kind) in LogKind::WORDS {
+        let template = JobTemplate::new(kind, None, None).unwrap();
+        let job = Job::parse("job.toml", template.text());
+        let job = job.unwrap_or_else(|mistakes| panic!("{word}: {mistakes}\n{}", template.text()));
+        job.plan().unwrap_or_else(|error| panic!("{word}: {error}"));
+        assert_eq!(job.name.as_str(), kind.job_name());
+        assert_eq!(template.text().lines().find(|line| line.chars().count() > 120), None);
+    }
+}
+
+#[test]
+fn columns_are_found_by_their_names() {
+    let person = |job: &Job| job.privacy.privacy_unit.person_identity().unwrap();
+    let log = WrittenLog::new(
+        "orders",
+        "\u{feff}InvoiceNo,Quantity,InvoiceDate,UnitPrice,CustomerID,Country\n1,2,3,4,5,6\n",
+    );
+    let (template, job) = log.job(LogKind::Orders);
+    assert!(person(&job).contains("\"CustomerID\""), "{}", template.text());
+    let statistics: Vec<&str> = job.releases.iter().map(|release| release.name.as_str()).collect();
+    assert_eq!(statistics, ["customers", "customers_by_key", "mean_value"]);
+    for words in ["by = \"Country\"", "of = \"UnitPrice\"", "# time = { field = \"InvoiceDate\""] {
+        assert!(template.text().contains(words), "{words}\n{}", template.text());
+    }
+    let (_, what) = template.edits().last().unwrap();
+    assert!(what.contains("or another field: \"Quantity\""), "{what}");
+
+    let log = WrittenLog::new("semicolons", "\"customer name\";customer-id;total\n");
+    let (template, job) = log.job(LogKind::Orders);
+    assert!(template.text().contains("delimiter = \";\"") && person(&job).contains("customer-id"));
+    assert_eq!(job.releases.len(), 2, "no key is known");
+    assert!(template.text().contains("# people = { by = \"country\""), "{}", template.text());
+
+    let log = WrittenLog::new(
+        "events",
+        "\n{\"at\":1,\"user\":{\"id\":7,\"tags\":[]},\"type\":\"x\",\"duration\":3}\n",
+    );
+    let (template, job) = log.job(LogKind::Events);
+    assert!(person(&job).contains("\"user.id\"") && template.text().contains("by = \"type\""));
+
+    let log = WrittenLog::new("zeek", &format!("{ZEEK}1\t2\n"));
+    let (template, _) = log.job(LogKind::Zeek);
+    assert!(template.text().contains("\"column_9\"") && template.edits().is_empty(), "{}", template.text());
+}
+
+// Refutes a value that reaches a job file: of a file without names the first line is a record.
+#[test]
+fn nothing_of_a_record_is_written() {
+    for (kind, text) in [
+        (LogKind::Orders, "Ann Secret,secret@example.org,User 7,49.99\n".to_owned()),
+        (LogKind::Orders, "secret;42\n".to_owned()),
+        (LogKind::Events, "{\"secret\":\"secret\",\"user\":\"secret\",\"secret.user\":1}\n".to_owned()),
+        (LogKind::Zeek, format!("{ZEEK}secret\tsecret\n")),
+        (LogKind::AccessLog, "secret - - [secret]\n".to_owned()),
+    ] {
+        let log = WrittenLog::new("secret", &text);
+        let template = log.template(kind).unwrap();
+        let page = format!("{}{:?}", template.text(), template.edits()).to_lowercase();
+        assert!(!page.contains("secret") && !page.contains("49.99") && !page.contains("user 7"), "{page}");
+    }
+}
+
+// Refutes a line that is called one to edit and is another one.
+#[test]
+fn the_lines_to_edit_are_those_of_their_fields() {
+    let log = WrittenLog::new("edits", "user,customer,date,country,price,rating\n");
+    let (template, _) = log.job(LogKind::Orders);
+    let lines: Vec<&str> = template.text().lines().collect();
+    let begins: Vec<&str> =
+        template.edits().iter().map(|(line, _)| lines[line - 1].split(" =").next().unwrap()).collect();
+    assert_eq!(begins.iter().map(|name| name.trim()).collect::<Vec<_>>(), ["# time", "person", "mean"]);
+    assert!(
+        lines.contains(&"# person  = { field = \"customer\", missing = \"drop\" }"),
+        "{}",
+        template.text()
+    );
+    let template = JobTemplate::new(LogKind::Events, None, None).unwrap();
+    let lines: Vec<&str> = template.text().lines().collect();
+    let begins: Vec<&str> =
+        template.edits().iter().map(|(line, _)| lines[line - 1].split(" =").next().unwrap()).collect();
+    assert_eq!(
+        begins.iter().map(|name| name.trim()).collect::<Vec<_>>(),
+        ["path", "# time", "person", "# people", "# mean"]
+    );
+}
+
+#[test]
+fn a_log_of_another_kind_is_refused() {
+    for (kind, text, found) in [
+        (LogKind::Events, "a,b\n", "no object of JSON"),
+        (LogKind::Events, "", "it is empty"),
+        (LogKind::Orders, "\n\n", "it is empty"),
+        (LogKind::Zeek, "1\t2\n", "no line #fields"),
+        (LogKind::Zeek, "#fields\tts\tquery\n", "not that of a conn.log"),
+        (LogKind::Zeek, "", "no line #fields"),
+    ] {
+        let error = WrittenLog::new("other", text).template(kind).unwrap_err();
+        assert!(
+            error.kind() == io::ErrorKind::InvalidInput && error.to_string().contains(found),
+            "{text}: {error}"
+        );
+    }
+}
