@@ -297,7 +297,7 @@ fn subject(cell: &CellLine<'_>) -> String {
         (Some(LineKey::Text(name)), ..) => format!("The mean of {name:?}"),
         (Some(LineKey::Number(place)), ..) => format!("The mean of coordinate {place}"),
         (_, Some(q), _) => format!("The quantile {q}"),
-        (_, _, Some(RankInterval::Largest(_))) => "The largest value".to_owned(),
+        (_, _, Some(RankInterval::Largest(_))) => "The value from below".to_owned(),
         _ if is_mean => "The mean".to_owned(),
         _ => "The number".to_owned(),
     };
@@ -375,11 +375,10 @@ fn interval(cell: &CellLine<'_>, unbounded: &str) -> String {
     };
     match cell.ranked() {
         Some(RankInterval::Largest(people)) => {
-            let least =
-                cell.low.map(|low| format!(" The largest value is at least {low}.")).unwrap_or_default();
+            let least = cell.low.map(|low| format!(" The exact one is at least {low}.")).unwrap_or_default();
             return format!(
-                "Open above: a largest value is too small by design, for nothing of one person may be \
-                 published. At most {people} people have more, {sure}.{least}"
+                "Open above: it is too small by design, for nothing of one person may be published. Without \
+                 {people} people or fewer the exact one would not be above it, {sure}.{least}"
             );
         }
         Some(RankInterval::Near(people)) => {

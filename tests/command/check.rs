@@ -310,7 +310,7 @@ fn every_field_is_listed() {
         line["fields"].as_array().unwrap().iter().map(|field| field["path"].as_str().unwrap()).collect();
     let printed: Vec<&str> = page.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(printed, paths);
-    assert!(page.contains("\nsource.order                a word: any, sorted\n"), "{page}");
+    assert!(page.contains("\nsource.order                  a word: any, sorted\n"), "{page}");
     for path in ["job.name", "privacy.budget.omega", "release.max.grid.log", "release.cost.delta"] {
         assert!(paths.contains(&path), "{path}");
     }

@@ -95,7 +95,7 @@ fn each_number_is_named_by_its_line() {
         (
             plain.to_owned(),
             r#"{"kind":"gaussian","scale":9.0,"comparisons":10,"tau":33}"#,
-            "The largest value is 12.",
+            "The value from below is 12.",
         ),
         (
             r#""value":null,"interval":[null,null]"#.to_owned(),
@@ -137,7 +137,7 @@ fn each_interval_says_what_is_sure() {
         r#"{"kind":"gaussian","scale":9.0,"comparisons":10,"tau":33}"#,
     );
     for words in [
-        "At most 66 people have more, with probability at least 95%",
+        "Without 66 people or fewer the exact one would not be above it, with probability at least 95%",
         "at least 11.",
         "There were too few people",
         "by 10 comparisons",

@@ -310,7 +310,7 @@ pub(super) const STATISTICS: &[JobField] = &[
     ),
     by_of(
         "release.quantile.by.of",
-        "quantile = { of = \"price\", q = 0.5, range = [0, 9], by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+        "quantile = { of = \"t\", q = 0.5, range = [0, 9], by = { of = \"p\", depth = 2 }, keys = [\"/\"] }",
     ),
     by_edges(
         "release.quantile.by.edges",
@@ -318,7 +318,7 @@ pub(super) const STATISTICS: &[JobField] = &[
     ),
     by_depth(
         "release.quantile.by.depth",
-        "quantile = { of = \"price\", q = 0.5, range = [0, 9], by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }",
+        "quantile = { of = \"t\", q = 0.5, range = [0, 9], by = { of = \"p\", depth = 1 }, keys = [\"/\"] }",
     ),
     keys(
         "release.quantile.keys",
