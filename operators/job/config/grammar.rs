@@ -152,7 +152,7 @@ const COUNT: usize = {
 };
 
 /// The rows of all parts in one array.
-const JOINED: [JobField; COUNT] = {
+static JOINED: [JobField; COUNT] = {
     let mut all = [job::JOB[0]; COUNT];
     let (mut next, mut part) = (0, 0);
     while part < PARTS.len() {
