@@ -21,7 +21,7 @@ const LONGEST: usize = 1_024;
 /// The largest file of keys, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Returns the keys of a file in the order of their lines, each of so many parts with tabs between them, or a message that names
+/// Returns the keys of a file in the order of their lines, each of this number of parts with tabs between them, or a message that names
 /// the line and never quotes its text.
 pub(super) fn read(path: &Path, parts: usize) -> Result<Vec<CellKey>, String> {
     let shown = path.display();

@@ -50,6 +50,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Returns the tokens of an expression, in which `+`, `-`, `*` and `/` are signs.
+    #[cfg(feature = "cli")]
     pub(crate) fn of_expression(text: &'a str) -> Result<Tokens<'a>, Invalid> {
         Tokens::begin("expression", text, 0)
     }
