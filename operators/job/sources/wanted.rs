@@ -168,20 +168,16 @@ impl CellLayout {
         if let Protected::Person { field, .. } = person {
             cells.want_from_source(field);
         }
+        let keys = || wanted.keys.iter().flat_map(|key| &key.fields).map(String::as_str);
+        let values = || wanted.values.iter().map(|value| value.field.as_str());
         let conditions =
             || source.condition.iter().chain(wanted.keys.iter().filter_map(|key| key.condition.as_ref()));
-        for name in conditions().flat_map(Condition::fields) {
-            cells.want(name);
-        }
-        wanted.keys.iter().flat_map(|key| &key.fields).for_each(|field| cells.want(field));
-        wanted.values.iter().for_each(|value| cells.want(&value.field));
-        if let Some(id) = &source.id {
-            cells.want_from_source(id);
-        }
+        let compared = || conditions().flat_map(Condition::fields);
+        let read: Vec<&str> = compared().chain(keys()).chain(values()).collect();
         let needs_time = wanted.time
             || sorted
             || conditions().any(Condition::has_time)
-            || cells.derived.iter().any(|field| field.expression.has_time());
+            || wanted.derived.all_behind(&read).iter().any(|field| field.expression.has_time());
         let made_up = matches!(source.records, RecordFormat::Synthetic(_));
         let time = match &source.time {
             Some(time) if needs_time => Some(&time.field),
@@ -192,7 +188,12 @@ impl CellLayout {
             }
             _ => None,
         };
+        compared().for_each(|name| cells.want(name));
         time.into_iter().for_each(|time| cells.want_from_source(time));
+        if let Some(id) = &source.id {
+            cells.want_from_source(id);
+        }
+        keys().chain(values()).for_each(|name| cells.want(name));
         // From here on there is no further cell, so that those of derived fields have their places.
         let person = match person {
             Protected::Person { field, missing } => Some((cells.cell_from_source(field), *missing)),
