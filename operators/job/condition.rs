@@ -165,24 +165,7 @@ fn digits(number: &str) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::expression::ValueKind;
-
-    /// Fields of a record whose time is in `time`.
-    struct Records;
-
-    impl KnownFields for Records {
-        fn kind(&self, name: &str) -> Option<ValueKind> {
-            match name {
-                "price" => Some(ValueKind::Number),
-                "host" => Some(ValueKind::Text),
-                _ => None,
-            }
-        }
-
-        fn is_time(&self, name: &str) -> bool {
-            name == "time"
-        }
-    }
+    use crate::job::expression::tests::Records;
 
     fn holds(text: &str, cells: &[(&str, &str)]) -> bool {
         let condition = Condition::parse(text, &Records).unwrap();

@@ -29,7 +29,7 @@ mod calendar;
 mod number;
 mod parser;
 #[cfg(test)]
-mod tests;
+pub(in crate::job) mod tests;
 mod texts;
 
 use std::borrow::Cow;

@@ -9,7 +9,7 @@ use crate::invalid::InvalidKind;
 use crate::time::Zone;
 
 /// Records with a number `price`, a text `host`, a time `time`, and fields that are what is made of them.
-struct Records;
+pub(in crate::job) struct Records;
 
 impl KnownFields for Records {
     fn kind(&self, name: &str) -> Option<ValueKind> {

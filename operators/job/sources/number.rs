@@ -6,12 +6,7 @@
 /// spaces around it are ignored. No float is involved: 0.29 is 29 hundredths.
 #[inline]
 pub(crate) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
-    let bytes = trimmed(bytes);
-    let (negative, bytes) = match bytes.split_first()? {
-        (b'-', rest) => (true, rest),
-        (b'+', rest) => (false, rest),
-        _ => (false, bytes),
-    };
+    let (negative, bytes) = sign(trimmed(bytes))?;
     // The fast path for nearly all numbers: at most 18 digits, and no part of a step.
     if let Some(size) = short(bytes, digits) {
         return Some(if negative { -size } else { size });
@@ -22,13 +17,18 @@ pub(crate) fn steps(bytes: &[u8], digits: i32) -> Option<i64> {
 
 /// Converts a number to steps as [`steps`] does, to the nearest end of 128 bits if it is beyond.
 pub(crate) fn exact_steps(bytes: &[u8], digits: u32) -> Option<i128> {
-    let bytes = trimmed(bytes);
-    let (negative, bytes) = match bytes.split_first()? {
+    let (negative, bytes) = sign(trimmed(bytes))?;
+    Some(signed(size(bytes, digits.into())?, negative))
+}
+
+/// Returns true for a minus sign, and the bytes behind the sign; `None` without any.
+#[inline]
+fn sign(bytes: &[u8]) -> Option<(bool, &[u8])> {
+    Some(match bytes.split_first()? {
         (b'-', rest) => (true, rest),
         (b'+', rest) => (false, rest),
         _ => (false, bytes),
-    };
-    Some(signed(size(bytes, digits.into())?, negative))
+    })
 }
 
 fn signed(NumberSize { steps, over }: NumberSize, negative: bool) -> i128 {
@@ -131,11 +131,7 @@ fn size(bytes: &[u8], digits: i64) -> Option<NumberSize> {
 
 /// Parses an exponent; past a billion its value makes no difference.
 fn power(bytes: &[u8]) -> Option<i64> {
-    let (negative, bytes) = match bytes.split_first()? {
-        (b'-', rest) => (true, rest),
-        (b'+', rest) => (false, rest),
-        _ => (false, bytes),
-    };
+    let (negative, bytes) = sign(bytes)?;
     if bytes.is_empty() {
         return None;
     }

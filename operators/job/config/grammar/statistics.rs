@@ -60,6 +60,52 @@ const fn of(path: &'static str, example: &'static str) -> JobField {
     text(path).example(example).means("The field that holds the number.")
 }
 
+/// The field of a statistic of one value of each person, which may be the number of its records.
+const fn each_of(path: &'static str, example: &'static str) -> JobField {
+    of(path, example).without("required, but for each = \"count\"")
+}
+
+/// The possible answers of a statistic of one value of each person.
+const fn grid(path: &'static str, example: &'static str) -> JobField {
+    field(path, "a list of numbers, a table, or a word")
+        .words(&["log", "signed log"])
+        .example(example)
+        .means(
+            "The possible answers: \"log\" has sixteen in each doubling from 1 on, \"signed log\" the same \
+             below zero, too.",
+        )
+        .costs(
+            "The answer is one of them, so it is off by their distance, too; their number hardly matters \
+             for the noise.",
+        )
+}
+
+/// The unit of a logarithmic grid.
+const fn grid_log(path: &'static str, example: &'static str) -> JobField {
+    number(path)
+        .without("required, or `from`, `to` and `step`")
+        .example(example)
+        .means("The unit of a logarithmic grid, a power of ten, such as 0.01 for cents.")
+}
+
+/// The first answer of an even grid.
+const fn grid_from(path: &'static str, example: &'static str) -> JobField {
+    number(path).without("required, or `log`").example(example).means("The first answer of an even grid.")
+}
+
+/// The last answer of an even grid.
+const fn grid_to(path: &'static str, example: &'static str) -> JobField {
+    number(path).without("required, or `log`").example(example).means("The last answer of an even grid.")
+}
+
+/// The distance between two answers of an even grid.
+const fn grid_step(path: &'static str, example: &'static str) -> JobField {
+    number(path)
+        .without("required, or `log`")
+        .example(example)
+        .means("The distance between two answers of an even grid, of which the range is a whole multiple.")
+}
+
 /// The fields of each statistic.
 pub(super) const STATISTICS: &[JobField] = &[
     table("release.count")
@@ -162,41 +208,16 @@ pub(super) const STATISTICS: &[JobField] = &[
         .example("max = { of = \"price\", each = \"sum\", grid = \"log\" }")
         .means("The largest value among people, without a known range.")
         .costs("It is too small by design, by a number of people that each line states."),
-    text("release.max.of")
-        .without("required, but for each = \"count\"")
-        .example("max = { of = \"price\", grid = \"log\" }")
-        .means("The field that holds the number."),
+    each_of("release.max.of", "max = { of = \"price\", grid = \"log\" }"),
     words("release.max.each", &["greatest", "sum", "count"])
         .or("\"greatest\"")
         .example("max = { of = \"price\", each = \"sum\", grid = \"log\" }")
         .means("The value of a person: the greatest of its records, their sum, or their number."),
-    field("release.max.grid", "a list of numbers, a table, or a word")
-        .words(&["log", "signed log"])
-        .example("max = { of = \"price\", grid = \"log\" }")
-        .means(
-            "The possible answers: \"log\" has sixteen in each doubling from 1 on, \"signed log\" the same \
-             below zero, too.",
-        )
-        .costs(
-            "The answer is one of them, so it is off by their distance, too; their number hardly matters \
-             for the noise.",
-        ),
-    number("release.max.grid.log")
-        .without("required, or `from`, `to` and `step`")
-        .example("max = { of = \"price\", grid = { log = 0.01 } }")
-        .means("The unit of a logarithmic grid, a power of ten, such as 0.01 for cents."),
-    number("release.max.grid.from")
-        .without("required, or `log`")
-        .example("max = { of = \"price\", grid = { from = 0, to = 100, step = 5 } }")
-        .means("The first answer of an even grid."),
-    number("release.max.grid.to")
-        .without("required, or `log`")
-        .example("max = { of = \"price\", grid = { from = 0, to = 200, step = 5 } }")
-        .means("The last answer of an even grid."),
-    number("release.max.grid.step")
-        .without("required, or `log`")
-        .example("max = { of = \"price\", grid = { from = 0, to = 100, step = 2.5 } }")
-        .means("The distance between two answers of an even grid, of which the range is a whole multiple."),
+    grid("release.max.grid", "max = { of = \"price\", grid = \"log\" }"),
+    grid_log("release.max.grid.log", "max = { of = \"price\", grid = { log = 0.01 } }"),
+    grid_from("release.max.grid.from", "max = { of = \"price\", grid = { from = 0, to = 100, step = 5 } }"),
+    grid_to("release.max.grid.to", "max = { of = \"price\", grid = { from = 0, to = 200, step = 5 } }"),
+    grid_step("release.max.grid.step", "max = { of = \"price\", grid = { from = 0, to = 100, step = 2.5 } }"),
     by(
         "release.max.by",
         "max = { of = \"price\", grid = \"log\", by = \"page\", keys = [\"home\", \"cart\"] }",
@@ -226,41 +247,25 @@ pub(super) const STATISTICS: &[JobField] = &[
         .example("altogether = { of = \"price\", grid = \"log\" }")
         .means("The sum over all people, each where it is above 0, of values without a known range.")
         .costs("It is too small by design, by a number of people that each line states."),
-    text("release.altogether.of")
-        .without("required, but for each = \"count\"")
-        .example("altogether = { of = \"price\", grid = \"log\" }")
-        .means("The field that holds the number."),
+    each_of("release.altogether.of", "altogether = { of = \"price\", grid = \"log\" }"),
     words("release.altogether.each", &["sum", "count"])
         .or("\"sum\"")
         .example("altogether = { each = \"count\", grid = \"log\" }")
         .means("The value of a person: the sum of its records, or their number."),
-    field("release.altogether.grid", "a list of numbers, a table, or a word")
-        .words(&["log", "signed log"])
-        .example("altogether = { of = \"price\", grid = \"log\" }")
-        .means(
-            "The possible answers: \"log\" has sixteen in each doubling from 1 on, \"signed log\" the same \
-             below zero, too.",
-        )
-        .costs(
-            "The answer is one of them, so it is off by their distance, too; their number hardly matters \
-             for the noise.",
-        ),
-    number("release.altogether.grid.log")
-        .without("required, or `from`, `to` and `step`")
-        .example("altogether = { of = \"price\", grid = { log = 0.01 } }")
-        .means("The unit of a logarithmic grid, a power of ten, such as 0.01 for cents."),
-    number("release.altogether.grid.from")
-        .without("required, or `log`")
-        .example("altogether = { of = \"price\", grid = { from = 0, to = 100, step = 5 } }")
-        .means("The first answer of an even grid."),
-    number("release.altogether.grid.to")
-        .without("required, or `log`")
-        .example("altogether = { of = \"price\", grid = { from = 0, to = 200, step = 5 } }")
-        .means("The last answer of an even grid."),
-    number("release.altogether.grid.step")
-        .without("required, or `log`")
-        .example("altogether = { of = \"price\", grid = { from = 0, to = 100, step = 2.5 } }")
-        .means("The distance between two answers of an even grid, of which the range is a whole multiple."),
+    grid("release.altogether.grid", "altogether = { of = \"price\", grid = \"log\" }"),
+    grid_log("release.altogether.grid.log", "altogether = { of = \"price\", grid = { log = 0.01 } }"),
+    grid_from(
+        "release.altogether.grid.from",
+        "altogether = { of = \"price\", grid = { from = 0, to = 100, step = 5 } }",
+    ),
+    grid_to(
+        "release.altogether.grid.to",
+        "altogether = { of = \"price\", grid = { from = 0, to = 200, step = 5 } }",
+    ),
+    grid_step(
+        "release.altogether.grid.step",
+        "altogether = { of = \"price\", grid = { from = 0, to = 100, step = 2.5 } }",
+    ),
     by(
         "release.altogether.by",
         "altogether = { of = \"price\", grid = \"log\", by = \"page\", keys = [\"home\", \"cart\"] }",
