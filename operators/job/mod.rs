@@ -8,7 +8,7 @@
 //!
 //! A job file names a source, a promise with its budget, and releases. [`Job::open`] reads it and refuses
 //! everything in it that is misspelt, out of range or inconsistent, all at once, each at its line and column;
-//! it reads no data and spends nothing. The result is plain typed values that need no further validation, and
+//! it reads public tables, and no data, and spends nothing. The result is plain typed values that need no further validation, and
 //! the [budget account](crate::ledger::AccountSpec) that the ledger must hold.
 //!
 //! ```

@@ -85,6 +85,10 @@ impl PublicTable {
     pub(crate) fn read(path: &Path, key: Option<&str>) -> Result<PublicTable, String> {
         let unreadable =
             |error: std::io::Error| format!("{}; give a table with one row a line", found_by(&error));
+        // Anything else, such as a pipe, might never end.
+        if !path.metadata().map_err(unreadable)?.is_file() {
+            return Err("no plain file; give a table with one row a line".to_owned());
+        }
         let mut text = String::new();
         let mut file = File::open(path).map_err(unreadable)?.take(LARGEST + 1);
         match file.read_to_string(&mut text) {
@@ -123,14 +127,19 @@ impl PublicTable {
                 ));
             }
             if columns[..at].contains(name) {
-                return Err(format!("two columns named {name}; give each column a name of its own"));
+                // The first line of a file that is no table may be a record.
+                return Err(format!(
+                    "column {} of the name of an earlier one; give each column its own",
+                    at + 1
+                ));
             }
         }
         let place = match key {
             None => 0,
-            Some(key) => columns.iter().position(|name| name == key).ok_or_else(|| {
-                format!("no column {key} for the key among {}; give one of them", columns.join(", "))
-            })?,
+            Some(key) => columns
+                .iter()
+                .position(|name| name == key)
+                .ok_or_else(|| format!("no column {key} in its first line; give the column of the key"))?,
         };
         let width = columns.len();
         let key = columns.remove(place);
@@ -208,8 +217,8 @@ mod tests {
             ("", None, "an empty file"),
             ("k\n1\n", None, "1 columns"),
             ("k,\n", None, "column 2 without a name"),
-            ("k,a,k\n", None, "two columns named k"),
-            ("k,a\n1,x\n", Some("b"), "no column b for the key among k, a"),
+            ("k,a,k\n", None, "column 3 of the name of an earlier one"),
+            ("k,a\n1,x\n", Some("b"), "no column b in its first line"),
             ("k,a\n1,x\n2\n", None, "1 fields where there are 2 columns in line 3"),
             ("k,a\n1,x\n\n1,y\n", None, "the key of an earlier line again in line 4"),
             ("k,a\n,x\n", None, "an empty key in line 2"),

@@ -151,7 +151,7 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
         check_names(tables.source, &field, std::iter::once(name));
         if tables.fields.get(name).is_some() {
             // Which person a record is of, and which record it is, are the source's to say.
-            root.node("fields")?.descendant(&[name]).conflict::<()>(
+            made_at(root, name)?.conflict::<()>(
                 format!("the field of the {of}"),
                 "another name: that one is read from the source",
             );

@@ -35,10 +35,12 @@ pub(super) fn read(
         None => Vec::new(),
     };
     let (tables, place) = tables;
-    for (spec, place) in tables.iter().zip(std::iter::repeat(place)) {
-        let Some(place) = place else { continue };
+    for (spec, place) in tables.iter().zip(place.into_iter().cycle()) {
         for (column, cells) in spec.table.columns() {
             let (name, node) = (format!("{}.{column}", spec.name), place.descendant(&[&spec.name]));
+            if let Some(stated) = waiting.iter().find(|field| field.name == name) {
+                return stated.node.conflict("the name of a column of a table", "a name of its own");
+            }
             let made = Made::Joined(Expression::of_column(cells, spec.by()));
             waiting.push(Waiting { name, node, mentioned: vec![spec.by().to_owned()], made });
         }
@@ -135,10 +137,14 @@ mod tests {
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("pages.csv"), "url,topic\n/a,x\n").unwrap();
         std::fs::write(directory.join("twice.tsv"), "url\ttopic\n/a\tx\n/a\ty\n").unwrap();
+        // What is no plain file might never end.
+        std::fs::create_dir_all(directory.join("pipe.csv")).unwrap();
         let parse = |text: &str| Job::parse(directory.join("job.toml"), text);
         let with = |tables: &str, by: &str| {
             let text = GOOD.replace("\"vendor\"", &format!("\"{by}\""));
-            format!("{text}\n[tables]\n{tables}\n[fields]\npath = \"path of request\"\n")
+            let fields =
+                if tables.contains("[fields]") { "" } else { "[fields]\npath = \"path of request\"" };
+            format!("{text}\n[tables]\n{tables}\n{fields}\n")
         };
         let job = parse(&with("pages = { file = \"pages.csv\", by = \"path\" }", "pages.topic")).unwrap();
         assert_eq!(job.fields.get("pages.topic").unwrap().expression.fields().collect::<Vec<_>>(), ["path"]);
@@ -155,12 +161,23 @@ mod tests {
             ("\"a.b\" = \"pages.csv\"", "vendor", "tables.\"a.b\"", "a name that is empty or has a point"),
             ("pages = \"reviews.csv\"", "vendor", "tables.pages", "found"),
             ("pages = 7", "vendor", "tables.pages", "a whole number"),
+            ("pages = \"pipe.csv\"", "vendor", "tables.pages", "no plain file"),
+            (
+                "pages = \"pages.csv\"\n[fields]\n\"pages.topic\" = \"lower of url\"\n[limits]",
+                "vendor",
+                "fields.\"pages.topic\"",
+                "the name of a column of a table",
+            ),
         ] {
             let mistakes = parse(&with(tables, by)).unwrap_err();
             let [mistake] = mistakes.iter().collect::<Vec<_>>()[..] else { panic!("{tables}: {mistakes}") };
             assert_eq!(mistake.field(), field, "{tables}: {mistakes}");
             assert!(mistake.to_string().contains(found), "{tables}: {mistakes}");
         }
+        // Without a [fields] table, too.
+        let text = with("pages = \"pages.csv\"\n[limits]", "vendor").replace("\"who\"", "\"pages.topic\"");
+        let mistakes = parse(&text.replace("[fields]\npath = \"path of request\"", "")).unwrap_err();
+        assert!(mistakes.to_string().contains("tables.pages: found the field of the person"), "{mistakes}");
         std::fs::remove_dir_all(&directory).unwrap();
     }
 }
