@@ -7,7 +7,7 @@ use crate::noise::goodness::size;
 
 /// A few pairs in an ordinary run, all of them in `bash .ci/run --full`. Every run has six statistics.
 fn runs() -> u64 {
-    size(170, 16_700) as u64
+    size(100, 16_700) as u64
 }
 
 /// The most that one person may move a statistic over all windows together, by the theorem and not by the

@@ -26,7 +26,7 @@ fn three(total: &Three) -> Three {
 // another's place; a part that comes too late to count; and whatever depends on workers, batches or order.
 #[test]
 fn every_kind_of_statistic_releases_what_one_table_would() {
-    for seed in 0..size(120, 240) as u64 {
+    for seed in 0..size(60, 240) as u64 {
         let mut random = Random::new(seed);
         let case = Arc::new(case(seed, &mut random));
         let recorder = Recorder::new(PrivacyUnit::Person);
@@ -101,7 +101,7 @@ fn every_kind_of_statistic_releases_what_one_table_would() {
 // Refutes an id that is one for all persons, a duplicate that counts, and a winner by arrival.
 #[test]
 fn duplicates_of_an_id_count_once_wherever_they_come() {
-    for seed in 0..120 {
+    for seed in 0..size(60, 120) as u64 {
         let mut random = Random::new(seed);
         let case = Arc::new(case(seed, &mut random));
         let recorder = Recorder::new(PrivacyUnit::Person);
@@ -144,7 +144,7 @@ fn duplicates_of_an_id_count_once_wherever_they_come() {
 // workers or in a cut, a record more than `per_key`, and an answer that is not of the grid.
 #[test]
 fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
-    for seed in 0..120 {
+    for seed in 0..size(60, 120) as u64 {
         let mut random = Random::new(seed);
         let case = Arc::new(case(seed, &mut random));
         let recorder = Recorder::new(PrivacyUnit::Person);

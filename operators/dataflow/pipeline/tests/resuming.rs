@@ -206,7 +206,7 @@ fn tallies(recorder: &Recorder) -> BTreeMap<(String, Time), BTreeMap<String, Vec
 // never, and one that is answered from a part of its records.
 #[test]
 fn a_restart_releases_what_a_run_without_one_does() {
-    for seed in 0..size(24, 800) as u64 {
+    for seed in 0..size(12, 800) as u64 {
         let mut random = Random::new(seed);
         let (partitions, workers) = (1 + random.below(5), 1 + random.below(3));
         let lossy = seed % 3 == 2;

@@ -157,7 +157,7 @@ fn one_person_brings_no_more_than_was_said_to_all_windows_together() {
         ("histogram", 1, 4),
     ];
     let mut reached = [[0i128; 2]; 6];
-    for seed in 0..120 {
+    for seed in 0..size(60, 120) as u64 {
         let mut random = Random::new(seed);
         let mut records = events(&mut random);
         // The person has many windows, few keys, and values of both signs.

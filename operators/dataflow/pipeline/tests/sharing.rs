@@ -9,14 +9,19 @@ use super::*;
 use crate::accounting::PrivacyUnit;
 use crate::dataflow::pipeline::bounder::RecordFilter;
 use crate::mechanisms::{Exponential, Grid};
+use crate::noise::goodness::size;
 
 const KEYS: usize = 2;
 const PER_KEY: i128 = 3;
-const RUNS: u64 = 400;
+
+/// Pairs of runs: in an ordinary run, and in full.
+fn runs() -> u64 {
+    size(200, 400) as u64
+}
 
 /// What is released with and without one person, by seed.
 static PAIRS: LazyLock<Vec<[Vec<Sealed>; 2]>> =
-    LazyLock::new(|| (0..RUNS).map(|seed| pair(seed, release)).collect());
+    LazyLock::new(|| (0..runs()).map(|seed| pair(seed, release)).collect());
 
 /// The key of a record, by one function for all statistics.
 fn key(event: &Event) -> u32 {
