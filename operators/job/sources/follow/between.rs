@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::content::{Comparison, Content, is_torn, prefix};
-use super::file::{FileId, FoundFile};
+use super::file::{FileId, FollowedFile, FoundFile};
 use super::files::{FollowedPath, is_named_by, name_within};
 use super::position::{FileNode, changed};
 use super::resume::Reference;
@@ -231,6 +231,20 @@ impl FollowedPath<'_> {
         Ok(!self.has_no_record(&beginning) && Content::begins(path, log)?)
     }
 
+    /// Returns the file of a log of which no line was read and that begins with all of another one, and thereby with a
+    /// record.
+    fn without_line_but_text_of(&self, log: &Path, path: &Path) -> Option<String> {
+        let beginning = Content::beginning(path, self.format.comment()).ok()?;
+        let is_of_log = |name: &str, file: &FollowedFile| {
+            !file.has_lines && !file.is_packed() && self.base(name, &file.path) == *log
+        };
+        let mut known = self.known.iter().filter(|(name, file)| is_of_log(name, file));
+        let has_record = !self.has_no_record(&beginning);
+        known
+            .find(|(_, file)| has_record && matches!(file.begins_with(path), Ok(Some(true))))
+            .map(|(name, _)| name.clone())
+    }
+
     /// Compares a file with those that were read, and with the one that has the name of the log.
     pub(super) fn likeness(&self, log: &Path, path: &Path) -> io::Result<Likeness> {
         let beginning = Content::beginning(path, self.format.comment())?;
@@ -295,11 +309,10 @@ impl FollowedPath<'_> {
         let mut is_later = false;
         for (path, id) in files {
             self.is_in_doubt |= !doubts.is_empty();
-            // By what it has itself, a copy of that is known.
-            if self.is_beginning_of(log, &path).unwrap_or(false)
-                && let Some(name) = empty.take()
-            {
-                let name = if is_later { self.begin_later(name) } else { name };
+            // By what it has itself, a copy of that is known; so is one of a file that was renamed since it was listed.
+            if let Some(name) = self.without_line_but_text_of(log, &path) {
+                let is_log = empty.take_if(|empty| *empty == name).is_some();
+                let name = if is_log && is_later { self.begin_later(name) } else { name };
                 self.read_on(&name, u64::MAX, dealer, progress)?;
             }
             let lost = |error: io::Error| unreadable(&path.display().to_string(), &error);
@@ -447,5 +460,33 @@ pub(super) mod tests {
             });
             assert_eq!(lines, 10 + 400 + 5, "{read}");
         }
+    }
+
+    // Refutes lines that count through the handle of a file and in its packed copy: it had none when it was listed, and got
+    // them before it was renamed and packed.
+    #[test]
+    fn a_log_that_gets_its_first_lines_and_is_packed_meanwhile_counts_once() {
+        let place = Place::new("between-first-lines");
+        let [log, older, first] = ["a.log", "a.log.2", "a.log.1"].map(|name| place.path(name));
+        let lines = follow(&log, |files, dealer, progress| {
+            place.write("a.log", text("one", 0..300));
+            assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+            fs::rename(&log, &older).unwrap();
+            place.write("a.log", "");
+            assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+            let newest = Reference::of("", &older).unwrap();
+            place.append("a.log", text("two", 0..5));
+            fs::rename(&log, &first).unwrap();
+            place.write("a.log.1.gz", packed(Packing::Gzip, text("two", 0..5).as_bytes()));
+            fs::remove_file(&first).unwrap();
+            place.write("a.log", text("three", 0..3));
+            let doubts = files.between(&log, Some(&newest), None, (dealer, progress));
+            assert_eq!(doubts.ok(), Some(Vec::new()));
+            for _ in 0..2 {
+                assert!(files.read(Duration::ZERO, dealer, progress).is_ok());
+                assert!(!files.take_gap());
+            }
+        });
+        assert_eq!(lines, 300 + 5 + 3);
     }
 }
