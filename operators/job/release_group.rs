@@ -21,7 +21,11 @@ impl ReleaseFields {
         let mut fields = ReleaseFields::default();
         for offer in offers {
             fields.keys.extend(offer.key.clone().filter(|_| fields.key(offer).is_none()));
-            fields.values.extend(number_field(offer).filter(|_| fields.value(offer).is_none()));
+            for value in number_fields(offer) {
+                if !fields.values.contains(&value) {
+                    fields.values.push(value);
+                }
+            }
         }
         fields
     }
@@ -32,16 +36,15 @@ impl ReleaseFields {
         self.keys.iter().position(|field| field == key)
     }
 
-    /// Returns the index of the value of a release.
-    pub(crate) fn value(&self, offer: &ReleasePlan) -> Option<usize> {
-        let value = number_field(offer)?;
-        self.values.iter().position(|field| *field == value)
+    /// Returns the indices of the values of a release.
+    pub(crate) fn values(&self, offer: &ReleasePlan) -> Vec<usize> {
+        let place = |value| self.values.iter().position(|field| *field == value);
+        number_fields(offer).filter_map(place).collect()
     }
 }
 
-fn number_field(offer: &ReleasePlan) -> Option<NumberField> {
-    let (field, point) = offer.value.as_ref()?;
-    Some(NumberField { field: field.clone(), digits: point.count() })
+fn number_fields(offer: &ReleasePlan) -> impl Iterator<Item = NumberField> {
+    offer.values.iter().map(|(field, point)| NumberField { field: field.clone(), digits: point.count() })
 }
 
 /// Releases whose records are exchanged and bounded together.

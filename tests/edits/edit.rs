@@ -231,6 +231,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "count",
         "discovered",
         "mean",
+        "means",
         "histogram",
         "max",
         "altogether",
@@ -241,6 +242,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "people",
         "sum",
         "mean",
+        "means",
         "histogram",
         "max",
         "altogether",
@@ -250,6 +252,9 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.bound.per_key", "another", "3").on(&[
         "count",
         "mean",
+        "means",
+        "over",
+        "found",
         "histogram",
         "quantile",
         "running",
@@ -384,6 +389,28 @@ pub(crate) const EDITS: &[Edit] = &[
         .with(&[("release.max.grid", None)]),
     edit("release.quantile.q", "others", "[0.5, 0.75]"),
     edit("release.quantile.step", "another", "2"),
+    edit("release.means.of", "in another order", "[\"other_amount\", \"amount\"]").on(&["means", "over"]),
+    edit("release.means.within", "another", "[[0, 10], [0, 9]]"),
+    edit("release.means.over", "another", "[20, 9]"),
+    edit("release.means.found_within", "another", "[[0, 2000]]"),
+    edit("release.means.people", "another", "40000"),
+    edit("release.means.by", "another", "\"other_page\""),
+    edit("release.means.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.means.by"))
+        .named("means.by")
+        .with(&[("release.means.by", None), ("release.means.by.depth", Some("1"))]),
+    edit("release.means.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.means.by"))
+        .named("means.by")
+        .with(&[("release.means.by", None), ("release.means.by.of", Some("\"page\""))]),
+    edit("release.means.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.means.by"))
+        .named("means.by")
+        .with(&[("release.means.by", None), ("release.means.by.of", Some("\"amount\""))]),
+    edit("release.means.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.means.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["means"])
+        .with(&[("release.means.keys", None)]),
     edit("release.altogether.by", "another", "\"other_page\""),
     edit("release.altogether.by.of", "the beginning of a path instead", "\"page\"")
         .on_jobs(|job| job.has("release.altogether.by"))

@@ -99,6 +99,7 @@ impl Job {
     pub(crate) fn keeps_state(&self) -> bool {
         self.states("release.running", "true")
             || self.has("release.bound.windows")
+            || self.has("release.means.found_within")
             || self.states("release.people.keys", "\"discover\"")
     }
 
@@ -304,6 +305,40 @@ pub(crate) fn all() -> Vec<Job> {
                 ("release.altogether.by", "\"page\""),
                 ("release.altogether.keys", grouped),
                 ("release.bound.keys", "1"),
+                gaussian,
+                ("release.cost.rho", "0.01"),
+            ],
+        ),
+        Job::new(
+            "means",
+            &[
+                ("release.means.of", "[\"amount\", \"other_amount\"]"),
+                ("release.means.within", "[[0, 10], [0, 10]]"),
+                ("release.means.by", "\"page\""),
+                ("release.means.keys", grouped),
+                ("release.bound.keys", "1"),
+                ("release.bound.per_key", "1"),
+                gaussian,
+                ("release.cost.rho", "0.01"),
+            ],
+        ),
+        Job::new(
+            "over",
+            &[
+                ("release.means.of", "[\"amount\", \"other_amount\"]"),
+                ("release.means.over", "[20, 10]"),
+                ("release.bound.per_key", "1"),
+                gaussian,
+                ("release.cost.rho", "0.01"),
+            ],
+        ),
+        Job::new(
+            "found",
+            &[
+                ("release.means.of", "[\"amount\"]"),
+                ("release.means.found_within", "[[0, 1000]]"),
+                ("release.means.people", "50000"),
+                ("release.bound.per_key", "1"),
                 gaussian,
                 ("release.cost.rho", "0.01"),
             ],

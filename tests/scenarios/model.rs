@@ -30,7 +30,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("every", &["second", "hour", "day", "month", "all"]),
     ("over", &["no", "two"]),
     ("running", &["no", "false", "best", "buffered", "square-root", "tree", "fresh"]),
-    ("statistic", &["count", "people", "sum", "mean", "histogram", "max", "altogether", "quantile"]),
+    ("statistic", &["count", "people", "sum", "mean", "means", "histogram", "max", "altogether", "quantile"]),
     // The form of a statistic: `each` and `grid` of a max, `q` and `step` of a quantile, the range of others.
     ("form", &["0", "1", "2", "3", "4"]),
     ("keys", &["no", "listed", "file", "discover"]),
@@ -122,10 +122,19 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     Rule(
         &[
-            ("statistic", &["count", "people", "sum", "mean", "histogram"]),
+            ("statistic", &["count", "people", "sum", "mean", "means", "histogram"]),
             ("noise", &["exponential", "permute-and-flip"]),
         ],
         Check("release[1].noise"),
+    ),
+    // Noise of the shape of an ellipsoid, and ranges that are found for keys that are known.
+    Rule(
+        &[("statistic", &["means"]), ("form", &["1", "2", "3"]), ("noise", &["laplace"])],
+        Check("release[1].noise"),
+    ),
+    Rule(
+        &[("statistic", &["means"]), ("form", &["2", "3"]), ("keys", &["discover"])],
+        Check("release[1].means.keys"),
     ),
     Rule(
         &[("statistic", &["max", "altogether"]), ("noise", &["permute-and-flip"])],
@@ -184,7 +193,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("unit", &["record"]), ("statistic", &["max", "altogether"]), ("form", &["2"])], Check("each")),
     // Totals over windows.
     Rule(
-        &[("running", RUNS), ("statistic", &["mean", "max", "altogether", "quantile"])],
+        &[("running", RUNS), ("statistic", &["mean", "means", "max", "altogether", "quantile"])],
         Check("release[1].running"),
     ),
     Rule(&[("running", RUNS), ("every", &["all"])], Check("release[1].running")),
@@ -198,17 +207,17 @@ pub(crate) const RULES: &[Rule] = &[
 pub(crate) const TRIPLES: &[Combination] = &[
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["count", "people", "sum", "mean", "max", "altogether", "quantile"]),
+        ("statistic", &["count", "people", "sum", "mean", "means", "max", "altogether", "quantile"]),
         ("keys", &["listed", "file", "discover"]),
     ],
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["max", "altogether", "quantile"]),
+        ("statistic", &["means", "max", "altogether", "quantile"]),
         ("form", &["0", "1", "2", "3", "4"]),
     ],
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["count", "people", "sum", "mean", "max", "altogether", "quantile"]),
+        ("statistic", &["count", "people", "sum", "mean", "means", "max", "altogether", "quantile"]),
         ("by", &["several"]),
     ],
 ];

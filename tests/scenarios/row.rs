@@ -610,6 +610,15 @@ fn release(job: &mut JobText, row: &Row) {
         ("count" | "people", _) => vec![],
         ("sum" | "mean", "0" | "1" | "2") => vec![("of", of), ("range", range("[0, 10000]"))],
         ("sum" | "mean", _) => vec![("of", of), ("range", range("[-10000, 10000]"))],
+        ("means", form) => {
+            let of = of.map(|of| format!("[{of}]"));
+            match form {
+                "1" => vec![("of", of), ("over", range("[10000]"))],
+                "2" => vec![("of", of), ("found_within", range("[[0, 10000]]"))],
+                "3" => vec![("of", of), ("found_within", range("[[-9, 10000]]")), ("people", range("500"))],
+                _ => vec![("of", of), ("within", range("[[0, 10000]]"))],
+            }
+        }
         ("histogram", _) => vec![("of", of), ("edges", Some("[10, 20, 30]".to_owned()))],
         ("max" | "altogether", "0") => vec![("of", of), ("grid", Some(quoted("log")))],
         ("max" | "altogether", "1") => {

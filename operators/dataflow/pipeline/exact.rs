@@ -36,11 +36,13 @@ impl<K, C> Clone for ExactCells<K, C> {
     }
 }
 
-impl<K: Ord, C: Summary + Clone> ExactCells<K, C> {
-    pub(crate) fn new() -> ExactCells<K, C> {
-        ExactCells(Arc::new(Mutex::new(BTreeMap::new())))
+impl<K, C> Default for ExactCells<K, C> {
+    fn default() -> Self {
+        ExactCells(Arc::default())
     }
+}
 
+impl<K: Ord, C: Summary + Clone> ExactCells<K, C> {
     /// Returns the cell of a key in a window: an empty one if nobody has the key.
     pub(crate) fn cell(&self, window: Interval, key: &K) -> C {
         let cells = self.lock();

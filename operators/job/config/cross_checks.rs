@@ -128,13 +128,15 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
         let by = release.statistic.grouping().into_iter().flat_map(|grouping| &grouping.by).map(KeyPart::of);
         check_fields(tables, &node.descendant(&[word, "by"]), by);
         let of = node.descendant(&[word, "of"]);
-        check_fields(tables, &of, of.as_text());
-        let derived = of.as_text().and_then(|name| tables.fields.get(name));
-        if derived.is_some_and(|derived| derived.expression.kind() == ValueKind::Text) {
-            of.conflict::<()>(
-                "a derived field of texts",
-                "a field of numbers, such as \"number of ..\" makes",
-            );
+        for of in if of.is_list() { of.list()? } else { vec![of] } {
+            check_fields(tables, &of, of.as_text());
+            let derived = of.as_text().and_then(|name| tables.fields.get(name));
+            if derived.is_some_and(|derived| derived.expression.kind() == ValueKind::Text) {
+                of.conflict::<()>(
+                    "a derived field of texts",
+                    "a field of numbers, such as \"number of ..\" makes",
+                );
+            }
         }
         let compared = release.condition.iter().flat_map(Condition::fields);
         check_fields(tables, &node.descendant(&["where"]), compared);

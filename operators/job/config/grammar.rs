@@ -7,6 +7,7 @@
 //! order of the reference: the fields of a table before the tables within it that have a page of their own.
 
 mod job;
+mod means;
 mod privacy;
 mod release;
 mod source;
@@ -131,7 +132,7 @@ const MARK: &str = "an ASCII character";
 const SIZE: &str = "a size such as \"2 GB\"";
 
 /// The rows of each file, in the order of the reference.
-const PARTS: [&[JobField]; 8] = [
+const PARTS: [&[JobField]; 9] = [
     job::JOB,
     source::SOURCE,
     source::MADE,
@@ -140,6 +141,7 @@ const PARTS: [&[JobField]; 8] = [
     job::SIGHT,
     release::RELEASE,
     statistics::STATISTICS,
+    means::MEANS,
 ];
 
 const COUNT: usize = {

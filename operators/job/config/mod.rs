@@ -58,8 +58,8 @@ pub use watch::WatchSpec;
 pub use super::derived::DerivedField;
 pub use super::statistics::{
     AltogetherSpec, CountSpec, GridSpec, GroupingSpec, HistogramSpec, JobFunction, KeyPart, KeysSpec,
-    MaxSpec, MaximumOf, MeanSpec, MeasureSpec, MonotoneSpec, NoiseKind, PeopleSpec, QuantileSpec,
-    StatisticSpec, SumSpec,
+    MaxSpec, MaximumOf, MeanSpec, MeansSpec, MeasureSpec, MonotoneSpec, NoiseKind, PeopleSpec, QuantileSpec,
+    StatisticSpec, SumSpec, VectorBound,
 };
 pub use crate::time::Zone;
 

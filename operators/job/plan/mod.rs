@@ -209,21 +209,21 @@ fn planned(
 }
 
 fn noise(settled: &PreparedStatistic) -> Vec<PlannedNoise> {
-    let noise = |(noised, interval): (&Noised, &f64)| PlannedNoise {
-        number: noised.number(),
+    let noise = |(at, (noised, interval)): (usize, (&Noised, &f64))| PlannedNoise {
+        number: settled.numbers.get(at).map_or(noised.number().into(), |name| name.clone().into()),
         kind: noised.kind(),
         scale: noised.scale(),
         interval: *interval,
         ranks: noised.ranks(),
     };
-    settled.noise.iter().zip(&settled.intervals).map(noise).collect()
+    settled.noise.iter().zip(&settled.intervals).enumerate().map(noise).collect()
 }
 
 fn moves(of: &NumberSensitivity) -> Moves {
     let NumberSensitivity { number, sensitivity, point, parts } = of;
     let in_units = |moved: f64| point.float(moved / parts);
     Moves {
-        number,
+        number: number.clone(),
         l0: sensitivity.l0() as f64,
         linf: in_units(sensitivity.linf() as f64),
         l1: in_units(sensitivity.l1() as f64),

@@ -1,5 +1,6 @@
 //! The parts of a plan for each release: the fields of its JSON.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -178,7 +179,7 @@ pub enum PlannedKeys {
 #[non_exhaustive]
 pub struct Moves {
     /// The name of the number.
-    pub number: &'static str,
+    pub number: Cow<'static, str>,
     /// The number of cells that change.
     pub l0: f64,
     /// The largest change of one cell.
@@ -194,7 +195,7 @@ pub struct Moves {
 #[non_exhaustive]
 pub struct PlannedNoise {
     /// The name of the number.
-    pub number: &'static str,
+    pub number: Cow<'static, str>,
     /// The noise distribution.
     pub kind: &'static str,
     /// The scale: sigma, or b.
@@ -258,6 +259,8 @@ const COUNTED: u64 = 8;
 const SUMMED: u64 = 48;
 /// The size of a key with one value, and the hash that decides whether it is kept.
 const KEPT: u64 = 32;
+/// The size of a list of values, with its place in memory, beyond that of one value.
+const VECTOR: u64 = 32;
 /// The size of the record of a person who has contributed to keys that are added up: the person, and the
 /// first key with its amount.
 const BROUGHT: u64 = PERSON + size_of::<SmallVec<[(CellKey, u64); 1]>>() as u64;
@@ -277,10 +280,16 @@ pub(super) fn planned_memory(
     let keys = if release.running.is_some() { 1 } else { most };
     let records = u64::from(release.bound.per_key.unwrap_or(1));
     let statistic = release.statistic.as_statistic();
+    let kept = match statistic.memory() {
+        KeyMemory::Vectors { fields } => KEPT + VECTOR + fields.saturating_mul(8),
+        _ => KEPT,
+    };
     let held = match (statistic.memory(), &job.source.id) {
         // A record that may be a duplicate is held until it is known not to be one.
-        (_, Some(_)) => keys.saturating_mul(records).saturating_mul(KEPT + PERSON),
-        (KeyMemory::Records, None) => keys.saturating_mul(records).saturating_mul(KEPT),
+        (_, Some(_)) => keys.saturating_mul(records).saturating_mul(kept + PERSON),
+        (KeyMemory::Records | KeyMemory::Vectors { .. }, None) => {
+            keys.saturating_mul(records).saturating_mul(kept)
+        }
         (KeyMemory::Summed, None) => keys.saturating_mul(SUMMED),
         (KeyMemory::Counted, None) => keys.saturating_mul(COUNTED),
     };

@@ -8,7 +8,7 @@ use super::*;
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost};
 use crate::dataflow::bounding::{Cap, ContributionSelector, Count, Own, PersonTable, Sum};
 use crate::job::statistics::CellKey;
-use crate::mechanisms::{DecimalPoint, PerPerson, Ranks};
+use crate::mechanisms::{PerPerson, Ranks};
 
 fn tau(noise: &PlannedNoise) -> u64 {
     match noise.ranks {
@@ -84,9 +84,12 @@ fn a_plan_states_what_is_drawn_and_charged() {
             let settled = offer.prepare(&job).unwrap();
             let laws = &settled.noise;
             assert_eq!(release.noise.len(), laws.len());
-            let point = offer.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point);
+            let point = offer.point();
             for (noise, law) in release.noise.iter().zip(laws) {
-                assert_eq!((noise.number, noise.kind, noise.scale), (law.number(), law.kind(), law.scale()));
+                assert_eq!(
+                    (&*noise.number, noise.kind, noise.scale),
+                    (law.number(), law.kind(), law.scale())
+                );
                 if law.ranks().is_some() {
                     assert!(noise.interval >= 1.0 && noise.ranks.is_some());
                     continue;

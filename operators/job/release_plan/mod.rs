@@ -43,8 +43,8 @@ pub(crate) struct ReleasePlan {
     pub(crate) bound: Bound,
     /// The key of a record, unless the release has neither keys nor a condition.
     pub(crate) key: Option<KeyField>,
-    /// The field whose values are added up or sorted into buckets, and the decimal point of its steps.
-    pub(crate) value: Option<ValueField>,
+    /// The fields of numbers that it reads, each with the decimal point of its steps.
+    pub(crate) values: Vec<ValueField>,
     /// The statistic of a window.
     pub(crate) statistic: StatisticSpec,
     /// The keys of the statistic.
@@ -73,9 +73,9 @@ pub(crate) struct Horizon {
 }
 
 impl ReleasePlan {
-    /// Returns the decimal point of the values.
+    /// Returns the decimal point of the values of its first field.
     pub(crate) fn point(&self) -> DecimalPoint {
-        self.value.as_ref().map_or(DecimalPoint::WHOLE, |(_, point)| *point)
+        self.values.first().map_or(DecimalPoint::WHOLE, |(_, point)| *point)
     }
 
     /// Returns the terms of the statistic.
@@ -205,7 +205,7 @@ fn release_plan(
     place: &str,
 ) -> Result<ReleasePlan, UnfitJob> {
     let word = release.statistic.word();
-    let (keys, value) = keys_and_value(release, &cost, place)?;
+    let (keys, values) = keys_and_values(release, &cost, place)?;
     let adding = running::running_total(release, &schedule, place)?;
     let law = ConfiguredNoise::new(release.noise, without_delta(&cost));
     let bound = bound(release);
@@ -219,7 +219,7 @@ fn release_plan(
         schedule,
         bound,
         key,
-        value,
+        values,
         statistic: release.statistic.clone(),
         keys,
         running: adding,
@@ -245,17 +245,17 @@ fn release_plan(
     Ok(offer)
 }
 
-/// Returns the keys of a release, and the field that it reads with its decimal point, if it reads one.
-fn keys_and_value(
+/// Returns the keys of a release, and the fields of numbers that it reads.
+fn keys_and_values(
     release: &ReleaseSpec,
     cost: &PrivacyCost,
     place: &str,
-) -> Result<(Keys<CellKey>, Option<ValueField>), UnfitJob> {
+) -> Result<(Keys<CellKey>, Vec<ValueField>), UnfitJob> {
     let statistic = release.statistic.as_statistic();
     let place = format!("{place}.{}", release.statistic.word());
     let keys = statistic.keys(delta_of(cost)).map_err(|unfit| unfit.within(&place))?;
-    let value = statistic.value().map_err(|unfit| unfit.within(&place))?;
-    Ok((keys, value))
+    let values = statistic.values().map_err(|unfit| unfit.within(&place))?;
+    Ok((keys, values))
 }
 
 fn bound(release: &ReleaseSpec) -> Bound {
@@ -272,7 +272,7 @@ fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, Unfit
     };
     let limits = limits.map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?;
     let cap = job.account().cap();
-    let (keys, _) = keys_and_value(release, cap, place)?;
+    let (keys, _) = keys_and_values(release, cap, place)?;
     let cut = match release.running {
         Some(_) => Cut::two_steps(&limits),
         None => release

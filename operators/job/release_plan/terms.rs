@@ -50,7 +50,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
     let mut terms = reading(VersionTerms::new(), source);
     let conditions = || source.condition.iter().chain(condition);
     let read = offer.key.iter().flat_map(|key| &key.fields).map(String::as_str);
-    let read = read.chain(offer.value.iter().map(|(field, _)| field.as_str()));
+    let read = read.chain(offer.values.iter().map(|(field, _)| field.as_str()));
     let mut read: Vec<&str> = read.chain(conditions().flat_map(Condition::fields)).collect();
     read.sort_unstable();
     // The parts of a key are bound where they are stated.

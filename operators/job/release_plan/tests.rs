@@ -98,7 +98,7 @@ fn a_share_is_divided_by_the_windows_of_a_lifetime() {
     };
     let part = |all: BudgetUnits| all.to_bits() * 4 / 310;
     assert_eq!((rho.to_bits(), delta.to_bits()), (part(*cap), part(*all)));
-    assert_eq!(offers[1].value, Some(("price".into(), DecimalPoint::digits(6).unwrap())));
+    assert_eq!(offers[1].values, [("price".into(), DecimalPoint::digits(6).unwrap())]);
     assert_eq!(offers[0].key.as_ref().unwrap().fields, ["page"]);
     assert_eq!(delta_of(&offers[1].cost), BudgetUnits::ZERO);
 }
@@ -220,7 +220,7 @@ fn answers_are_the_points_of_the_file() {
             other => panic!("{other:?}"),
         };
         let at = |index: u64| point.shown(grid.at(index).unwrap().into());
-        ([at(1), at(2), at(grid.top() - 1), at(grid.top())], grid.top(), offers[1].value.clone())
+        ([at(1), at(2), at(grid.top() - 1), at(grid.top())], grid.top(), offers[1].values.first().cloned())
     };
     let printed = |texts: [&str; 4]| texts.map(str::to_owned);
     let (answers, top, value) =

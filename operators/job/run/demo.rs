@@ -18,7 +18,7 @@ use crate::job::release_plan::{ReleasePlan, schedule};
 use crate::job::sources::{Crew, SourcePart};
 use crate::job::statistics::{ExactNumbers, ReleasedNumber, released_key};
 use crate::ledger::{Digest, Ledger, LedgerKey};
-use crate::mechanisms::release_line::{ReleaseLine, Says};
+use crate::mechanisms::release_line::{LineKey, ReleaseLine, Says};
 use crate::time::Time;
 
 /// The exact numbers of a demonstration, by release plan.
@@ -29,8 +29,8 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    pub(crate) fn new(offers: usize, gate: &Gate) -> Demo {
-        let exact = (0..offers).map(|_| ExactNumbers::default()).collect();
+    pub(crate) fn new(offers: &[ReleasePlan], gate: &Gate) -> Demo {
+        let exact = offers.iter().map(|offer| ExactNumbers::of_fields(offer.values.len())).collect();
         Demo { secret: *gate.key().derive_for_ids(crate::dataflow::CHOICE), exact }
     }
 
@@ -53,7 +53,9 @@ impl Demo {
                 released_key(&of.keys, cell.key.as_ref()).and_then(|key| {
                     let (value, q, point) = (cell.value, cell.q, of.point());
                     let (running, schedule) = (of.running, &of.schedule);
-                    let released = ReleasedNumber { window, key, value, q, point, running, schedule };
+                    let field = cell.of.as_ref().map(LineKey::text);
+                    let released =
+                        ReleasedNumber { window, key, value, q, of: field, point, running, schedule };
                     of.statistic.as_statistic().exact_fields(exact, &released)
                 })
             }

@@ -128,7 +128,7 @@ impl Graph {
             },
             key: self.fields.key(offer),
             parts: offer.statistic.grouping().map_or(0, |grouping| grouping.by.len()),
-            value: self.fields.value(offer),
+            values: self.fields.values(offer),
             name: offer.name.as_str(),
             account: &self.account,
             version: offer.version,

@@ -89,7 +89,7 @@ impl Job {
             let run = JobRun { job: self, offers, horizon, gate, demo: None, at_end: true, survey };
             return run.go(way(outlet)).map(|(finished, _, _)| finished);
         }
-        let demo = Some(Demo::new(offers.len(), &gate));
+        let demo = Some(Demo::new(&offers, &gate));
         let kept = ReplayedRows::default();
         let keep = Arc::clone(&kept);
         let keep = move |release: &LeavingRelease| {

@@ -44,8 +44,8 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
         for field in offer.key.iter().flat_map(|key| &key.fields) {
             uses_as(format!("{place}.by"), field, SurveyedKind::Key);
         }
-        if let Some((field, point)) = &offer.value {
-            let range = offer.statistic.as_statistic().unclamped();
+        for (at, (field, point)) in offer.values.iter().enumerate() {
+            let range = offer.statistic.as_statistic().unclamped(at);
             uses_as(format!("{place}.of"), field, SurveyedKind::Number { digits: point.count(), range });
         }
     }
@@ -57,7 +57,7 @@ fn read_fields<'j>(job: &'j Job, offers: &'j [ReleasePlan]) -> Vec<&'j str> {
     let conditions = job.releases.iter().filter_map(|release| release.condition.as_ref());
     let conditions = job.source.condition.iter().chain(conditions).flat_map(Condition::fields);
     let keys = offers.iter().flat_map(|offer| &offer.key).flat_map(|key| &key.fields).map(String::as_str);
-    let values = offers.iter().filter_map(|offer| Some(offer.value.as_ref()?.0.as_str()));
+    let values = offers.iter().flat_map(|offer| &offer.values).map(|(field, _)| field.as_str());
     conditions.chain(keys).chain(values).collect()
 }
 

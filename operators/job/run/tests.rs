@@ -3,6 +3,7 @@
 
 mod derived;
 mod fields;
+mod means;
 mod ranks;
 mod running;
 mod sorted;

@@ -12,17 +12,17 @@
 //! full answer. A quantile has its `q`. The promise about ranks is under `tau` or `rank_error`, in people;
 //! the `high` of a largest value is empty, since its interval has an open end. A total over windows has its
 //! windows under `total`, and the strategy of its noise under `strategy`. An interval that holds the number after
-//! the contribution bound has `bounded` under `interval_of`.
+//! the contribution bound has `bounded` under `interval_of`. One of several means has its field under `of`.
 
 use std::borrow::Cow;
 
 use crate::mechanisms::release_line::{CellLine, ReleaseLine, Says};
 
 const COLUMNS: &str = "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain,\
-    q,tau,rank_error,total,strategy,ledger,interval_of";
+    q,tau,rank_error,total,strategy,ledger,interval_of,of";
 
 /// The number of columns.
-const WIDTH: usize = 24;
+const WIDTH: usize = 25;
 
 const DEMO: &str = ",demo,tally,truth,off";
 
@@ -43,6 +43,7 @@ pub(super) const CELLS: usize = 14;
 const RANKS: usize = 17;
 pub(super) const LEDGER: usize = 22;
 const INTERVAL_OF: usize = 23;
+const OF: usize = 24;
 
 /// Returns a line as a record with its line end; `None` if it is no line of a release.
 pub(super) fn record(line: &str, demo: bool) -> Option<String> {
@@ -61,6 +62,7 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
             let why = if cell.insufficient { "insufficient" } else { "" };
             fill(&mut (STATUS..).zip(["value".into(), why.into()]));
             fill(&mut (RANKS..).zip(ranks(&cell)));
+            fill(&mut cell.of.iter().map(|of| (OF, of.text().into())));
             fill(&mut cell.interval_of.into_iter().map(|of| (INTERVAL_OF, of)));
         }
         Says::Closed { cells, sequence, chain, ledger } => {

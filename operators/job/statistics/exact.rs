@@ -8,7 +8,7 @@ use super::{CellKey, RunningTotalSpec};
 use crate::accounting::Interval;
 use crate::dataflow::{ExactCells, Schedule};
 use crate::job::sources::steps;
-use crate::mechanisms::{Cell, DecimalPoint, RankedValues, Summary, Tops, TotalSpan};
+use crate::mechanisms::{Cell, DecimalPoint, Moments, RankedValues, Summary, Tops, TotalSpan, VectorRows};
 use crate::time::Time;
 
 /// The exact numbers of one release. Unused parts stay empty.
@@ -17,9 +17,21 @@ pub(crate) struct ExactNumbers {
     pub(super) sums: ExactPair<Cell>,
     pub(super) tops: ExactPair<Tops>,
     pub(super) values: ExactPair<RankedValues>,
+    pub(super) moments: ExactCells<CellKey, Moments>,
+    pub(super) rows: ExactCells<CellKey, VectorRows>,
+    /// The means of vectors, by window and key, in steps.
+    means: Arc<OnceLock<ExactMeans>>,
+    /// People, records and sum of each field of a vector, before contribution bounding.
+    pub(super) everything_of_each: Vec<ExactCells<CellKey, Cell>>,
     /// The sums over windows, where they are added up: made at their first use, after the run.
     added: Arc<OnceLock<[WindowSums; 2]>>,
 }
+
+/// The function from a window and a key to the means of vectors.
+type ExactMeans = Arc<dyn Fn(Interval, &CellKey) -> Option<Vec<f64>> + Send + Sync>;
+
+/// The function from a statistic and its exact numbers to the means of a key in a window.
+pub(super) type MeansInADemo<S> = fn(&S, &ExactNumbers, Interval, &CellKey) -> Option<Vec<f64>>;
 
 /// A released number, with the parts of its release plan that the exact one is found by.
 pub(crate) struct ReleasedNumber<'n> {
@@ -31,6 +43,8 @@ pub(crate) struct ReleasedNumber<'n> {
     pub(crate) value: Option<&'n str>,
     /// The fraction of the quantile, if it is one.
     pub(crate) q: Option<&'n str>,
+    /// The field, if there are several.
+    pub(crate) of: Option<&'n str>,
     /// The decimal point of the values.
     pub(crate) point: DecimalPoint,
     /// The running total over windows, if the release has one.
@@ -64,7 +78,7 @@ pub(in crate::job) struct ExactPair<C> {
 
 impl<C: Summary + Clone> Default for ExactPair<C> {
     fn default() -> ExactPair<C> {
-        ExactPair { tally: ExactCells::new(), truth: ExactCells::new() }
+        ExactPair { tally: ExactCells::default(), truth: ExactCells::default() }
     }
 }
 
@@ -75,6 +89,31 @@ impl<C: Summary + Clone> ExactPair<C> {
 }
 
 impl ExactNumbers {
+    /// Creates the exact numbers of a release of this number of fields.
+    pub(crate) fn of_fields(fields: usize) -> ExactNumbers {
+        let everything_of_each = (0..fields).map(|_| ExactCells::default()).collect();
+        ExactNumbers { everything_of_each, ..ExactNumbers::default() }
+    }
+
+    /// Has the means of a statistic found by this function.
+    pub(super) fn show_means<S: Send + Sync + 'static>(&self, mean: S, shown: MeansInADemo<S>) {
+        let collected = ExactNumbers { means: Arc::default(), ..self.clone() };
+        // All workers collect into the same cells: the first one's function finds those of all.
+        _ = self.means.set(Arc::new(move |window, key| shown(&mean, &collected, window, key)));
+    }
+
+    /// Returns the mean of a field with this index, after contribution bounding and before it, in steps.
+    pub(super) fn means_of(&self, released: &ReleasedNumber<'_>, field: usize) -> [Option<f64>; 2] {
+        let ReleasedNumber { window, key, .. } = released;
+        let bounded = self.means.get().and_then(|means| means(*window, key)?.get(field).copied());
+        let everything = self.everything_of_each.get(field).map(|cells| cells.cell(*window, key));
+        let truth = everything.and_then(|cell| match cell.shown_in_a_demo() {
+            [_, 0, _] => None,
+            [_, records, sum] => Some(sum as f64 / records as f64),
+        });
+        [bounded, truth]
+    }
+
     /// Returns people, records and sum of a released number's cell, after contribution bounding and before
     /// it.
     pub(super) fn sums_of(&self, released: &ReleasedNumber<'_>) -> Option<[[i128; 3]; 2]> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crossbeam_channel::Sender;
 
-use super::exact::ExactNumbers;
+use super::exact::{ExactNumbers, MeansInADemo};
 use super::{CellKey, ConfiguredNoise, StatisticTerms};
 use crate::dataflow::bounding::Measure;
 use crate::dataflow::{
@@ -43,8 +43,8 @@ pub(crate) struct ReleaseFlow<
     pub(crate) key: Option<usize>,
     /// The number of parts of its key; 0 if the release has no keys.
     pub(crate) parts: usize,
-    /// The index of its value among those of a record.
-    pub(crate) value: Option<usize>,
+    /// The indices of its values among those of a record.
+    pub(crate) values: Vec<usize>,
     /// The name of the release.
     pub(crate) name: &'f str,
     /// The budget account that pays.
@@ -83,10 +83,20 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         }
     }
 
-    /// Returns the function from a record to its value.
+    /// Returns the function from a record to its first value.
     pub(super) fn value(&self) -> impl Fn(&SourceRecord<P, I>) -> i64 + 'static {
-        let value = self.value;
+        self.nth_value(0)
+    }
+
+    fn nth_value(&self, place: usize) -> impl Fn(&SourceRecord<P, I>) -> i64 + 'static {
+        let value = self.values.get(place).copied();
         move |record| value.map_or(0, |at| record.value(at))
+    }
+
+    /// Returns the function from a record to all of its values.
+    pub(super) fn vector(&self) -> impl Fn(&SourceRecord<P, I>) -> Vec<i64> + 'static {
+        let values = self.values.clone();
+        move |record| values.iter().map(|at| record.value(*at)).collect()
     }
 
     /// Releases an aggregation; in a demonstration, `exact` are the collectors of its exact cells.
@@ -129,8 +139,9 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         is_bucketed: bool,
     ) -> JobTallied<'scope, P, I, U, Q, G, V> {
         let function = (!is_bucketed).then_some(self.key.map_or(0, |at| at as u64 + 1));
-        let counts = self.value.map(|at| -> RecordFilter<SourceRecord<P, I>> {
-            Rc::new(move |record: &SourceRecord<P, I>| record.value(at) != MISSING)
+        let values = self.values.clone();
+        let counts = (!values.is_empty()).then(|| -> RecordFilter<SourceRecord<P, I>> {
+            Rc::new(move |record: &SourceRecord<P, I>| values.iter().all(|at| record.value(*at) != MISSING))
         });
         tallied.keyed_alike(function, counts)
     }
@@ -143,6 +154,24 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         let everything = self.bounded.clone().ask(self.key(buckets), self.value(), everything);
         let everything = self.read_alike(everything, is_bucketed);
         everything.shown_in_a_demo(*secret, None, numbers.sums.truth.clone())
+    }
+
+    /// Collects the exact sums of each field before contribution bounding, in a demonstration.
+    pub(super) fn show_everything_of_each(&self) -> Result<(), RunError> {
+        let Some((secret, numbers)) = &self.demo else { return Ok(()) };
+        for (place, cells) in numbers.everything_of_each.iter().enumerate() {
+            let everything = Everything::new(self.terms.keys.clone());
+            let everything = self.bounded.clone().ask(self.key(None), self.nth_value(place), everything);
+            self.read_alike(everything, false).shown_in_a_demo(*secret, None, cells.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Has the means of a statistic shown in a demonstration.
+    pub(super) fn show_means<S: Clone + Send + Sync + 'static>(&self, mean: &S, shown: MeansInADemo<S>) {
+        if let Some((_, numbers)) = &self.demo {
+            numbers.show_means(mean.clone(), shown);
+        }
     }
 }
 

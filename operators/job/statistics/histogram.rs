@@ -69,9 +69,9 @@ impl JobStatistic for HistogramSpec {
         steps::check_exact(&self.edges, &nodes)
     }
 
-    fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
+    fn values(&self) -> Result<Vec<ValueField>, UnfitJob> {
         let (_, point) = self.edges().map_err(|invalid| UnfitJob::at("edges", &invalid))?;
-        Ok(Some((self.of.clone(), point)))
+        Ok(vec![(self.of.clone(), point)])
     }
 
     /// Returns the buckets.
@@ -108,7 +108,7 @@ impl JobStatistic for HistogramSpec {
 
     /// Returns the ends: an edge belongs to the bucket above it, and one edge alone has nothing between its
     /// ends.
-    fn unclamped(&self) -> Option<(i64, i64)> {
+    fn unclamped(&self, _: usize) -> Option<(i64, i64)> {
         let (first, last) = self.edges().ok()?.0.ends();
         (first < last).then(|| (first, last - 1))
     }

@@ -232,9 +232,9 @@ impl<F: JobFunction> JobStatistic for MonotoneSpec<F> {
         }
     }
 
-    fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
+    fn values(&self) -> Result<Vec<ValueField>, UnfitJob> {
         let (_, point) = self.grid().map_err(|invalid| UnfitJob::at("grid", &invalid))?;
-        Ok(self.each.of().map(|of| (of.to_owned(), point)))
+        Ok(self.each.of().map(|of| (of.to_owned(), point)).into_iter().collect())
     }
 
     fn cut(&self, limits: ContributionBound, _: &Keys<CellKey>) -> Result<Cut, Invalid> {

@@ -73,8 +73,8 @@ impl JobStatistic for MeanSpec {
         ContributionKind::Records
     }
 
-    fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
-        self.measure.value(StepSize::Width)
+    fn values(&self) -> Result<Vec<ValueField>, UnfitJob> {
+        self.measure.values(StepSize::Width)
     }
 
     fn cut(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {
@@ -84,8 +84,12 @@ impl JobStatistic for MeanSpec {
     fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
         let mean = self.mean(terms)?;
         let ready = terms.noise.prepare(&mean)?;
-        let moved =
-            |number, sensitivity, point, parts| NumberSensitivity { number, sensitivity, point, parts };
+        let moved = |number: &'static str, sensitivity, point, parts| NumberSensitivity {
+            number: number.into(),
+            sensitivity,
+            point,
+            parts,
+        };
         Ok(PreparedStatistic {
             // The sum of a mean is in half units.
             sensitivities: vec![
@@ -123,7 +127,7 @@ impl JobStatistic for MeanSpec {
         KeyMemory::Records
     }
 
-    fn unclamped(&self) -> Option<(i64, i64)> {
+    fn unclamped(&self, _: usize) -> Option<(i64, i64)> {
         self.range().ok().map(|range| (range.low(), range.high()))
     }
 

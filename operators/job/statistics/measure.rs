@@ -34,9 +34,9 @@ impl MeasureSpec {
     }
 
     /// Returns the field with the decimal point of its steps.
-    pub(super) fn value(&self, size: StepSize) -> Result<Option<ValueField>, UnfitJob> {
+    pub(super) fn values(&self, size: StepSize) -> Result<Vec<ValueField>, UnfitJob> {
         let (_, point) = self.range(size).map_err(|invalid| UnfitJob::at("range", &invalid))?;
-        Ok(Some((self.of.clone(), point)))
+        Ok(vec![(self.of.clone(), point)])
     }
 
     /// Returns the range in words.
@@ -48,16 +48,20 @@ impl MeasureSpec {
 /// Reads a field with its range.
 pub(super) fn read(fields: &TableNode<'_>) -> Option<MeasureSpec> {
     let of = fields.read("of", |node| node.non_empty_text());
-    let range = fields.read("range", |node| match numbers(&node)?[..] {
-        [low, high] if low < high => Some((low, high)),
+    let [low, high] = fields.read("range", |node| range(&node))?;
+    Some(MeasureSpec { of: of?, low, high })
+}
+
+/// Reads a range.
+pub(super) fn range(node: &ConfigNode<'_>) -> Option<[ConfigNumber; 2]> {
+    match numbers(node)?[..] {
+        [low, high] if low < high => Some([low, high]),
         [low, high] if low == high => {
             node.refuse("a range of one number", "two numbers, the lower one first")
         }
         [_, _] => node.refuse("a range that ends before it starts", "two numbers, the lower one first"),
         _ => node.refuse("a list of another length", "two numbers, as in [0, 100]"),
-    });
-    let (low, high) = range?;
-    Some(MeasureSpec { of: of?, low, high })
+    }
 }
 
 /// Reads a list of numbers in ascending order.

@@ -20,6 +20,7 @@ mod key_part;
 mod keys;
 mod max;
 mod mean;
+mod means;
 mod measure;
 mod noise;
 mod optimality;
@@ -30,6 +31,7 @@ mod sum;
 #[cfg(test)]
 mod tests;
 mod total;
+mod vector_bound;
 
 use std::path::Path;
 
@@ -44,6 +46,7 @@ pub use key_part::KeyPart;
 pub(super) use keys::CellKey;
 pub use max::{AltogetherSpec, JobFunction, MaxSpec, MaximumOf, MonotoneSpec};
 pub use mean::MeanSpec;
+pub use means::MeansSpec;
 pub use measure::MeasureSpec;
 pub(super) use noise::ConfiguredNoise;
 pub use noise::NoiseKind;
@@ -52,6 +55,7 @@ pub(super) use prepared::{NumberSensitivity, PreparedStatistic, StatisticTerms};
 pub use quantile::QuantileSpec;
 pub use sum::SumSpec;
 pub(super) use total::RunningTotalSpec;
+pub use vector_bound::VectorBound;
 
 use super::config::{ConfigNode, ConfigNumber};
 use super::sources::PersonIdentity;
@@ -100,9 +104,9 @@ pub(crate) trait JobStatistic {
         Some(())
     }
 
-    /// Returns the field that it reads, if it reads one. A refusal names a field of its table.
-    fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
-        Ok(None)
+    /// Returns the fields of numbers that it reads. A refusal names a field of its table.
+    fn values(&self) -> Result<Vec<ValueField>, UnfitJob> {
+        Ok(Vec::new())
     }
 
     /// Returns the keys, of which `delta` pays for partition selection. Reads a file of keys. A refusal names
@@ -144,8 +148,8 @@ pub(crate) trait JobStatistic {
         None
     }
 
-    /// Returns the least and the largest value that is not clamped, in steps.
-    fn unclamped(&self) -> Option<(i64, i64)> {
+    /// Returns the least and the largest value of its field with this index that is not clamped, in steps.
+    fn unclamped(&self, _field: usize) -> Option<(i64, i64)> {
         None
     }
 
@@ -194,6 +198,11 @@ pub(crate) enum KeyMemory {
     Summed,
     /// Each record that is kept.
     Records,
+    /// Each record that is kept, with its values.
+    Vectors {
+        /// The number of values of a record.
+        fields: u64,
+    },
 }
 
 /// The rest of a job file, as far as the statistic of a release may contradict it.
@@ -269,6 +278,8 @@ statistics! {
     Sum, "sum", SumSpec;
     /// The mean of a field, each record's value clamped to a range.
     Mean, "mean", MeanSpec;
+    /// The means of several fields.
+    Means, "means", MeansSpec;
     /// The number of records between each two edges of a field.
     Histogram, "histogram", HistogramSpec;
     /// The largest value among people.

@@ -1,5 +1,7 @@
 //! A statistic with its mechanism, prepared before any data is read.
 
+use std::borrow::Cow;
+
 use super::{CellKey, ConfiguredNoise, RunningTotalSpec};
 use crate::accounting::ReleaseCost;
 use crate::ledger::Digest;
@@ -30,6 +32,8 @@ pub(crate) struct PreparedStatistic {
     pub(crate) threshold: Option<i64>,
     /// The noise of each released number.
     pub(crate) noise: Vec<Noised>,
+    /// The name of each released number, where they are not those of its noise.
+    pub(crate) numbers: Vec<String>,
     /// The half-width of each number's interval; in people, if a rank is promised.
     pub(crate) intervals: Vec<f64>,
     /// The number of people with the largest values of a key that are kept, if no more are.
@@ -48,7 +52,7 @@ pub(crate) struct PreparedStatistic {
 #[derive(Clone, Debug)]
 pub(crate) struct NumberSensitivity {
     /// The name of the number.
-    pub(crate) number: &'static str,
+    pub(crate) number: Cow<'static, str>,
     /// The sensitivity, in parts of a step.
     pub(crate) sensitivity: Sensitivity,
     /// The decimal point of a step.
@@ -60,7 +64,7 @@ pub(crate) struct NumberSensitivity {
 impl NumberSensitivity {
     /// Creates the sensitivity of the ranks of a statistic that is found by them.
     pub(super) fn of_ranks(sensitivity: Sensitivity) -> NumberSensitivity {
-        NumberSensitivity { number: "ranks", sensitivity, point: DecimalPoint::WHOLE, parts: 1.0 }
+        NumberSensitivity { number: "ranks".into(), sensitivity, point: DecimalPoint::WHOLE, parts: 1.0 }
     }
 }
 
@@ -71,6 +75,7 @@ impl PreparedStatistic {
             sensitivities: Vec::new(),
             threshold: None,
             noise: noise.to_vec(),
+            numbers: Vec::new(),
             intervals: Vec::new(),
             largest: prepared.largest_needed(),
             parameters: prepared.parameters(),

@@ -168,10 +168,10 @@ impl JobStatistic for QuantileSpec {
         steps::check_exact(&[self.low, self.high, step], &nodes)
     }
 
-    fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
+    fn values(&self) -> Result<Vec<ValueField>, UnfitJob> {
         self.fractions().map_err(|invalid| UnfitJob::at("q", &invalid))?;
         let (_, point) = self.grid().map_err(|invalid| UnfitJob::at("range", &invalid))?;
-        Ok(Some((self.of.clone(), point)))
+        Ok(vec![(self.of.clone(), point)])
     }
 
     fn cut(&self, limits: ContributionBound, _: &Keys<CellKey>) -> Result<Cut, Invalid> {
@@ -209,7 +209,7 @@ impl JobStatistic for QuantileSpec {
         KeyMemory::Records
     }
 
-    fn unclamped(&self) -> Option<(i64, i64)> {
+    fn unclamped(&self, _: usize) -> Option<(i64, i64)> {
         let (grid, _) = self.grid().ok()?;
         grid.at(1).zip(grid.at(grid.top()))
     }

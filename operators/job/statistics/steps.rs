@@ -9,6 +9,8 @@ use crate::mechanisms::{DecimalPoint, Edges, Range};
 /// The most steps in a range, which has at least a tenth of them: the step is then a millionth of the range,
 /// and far below any noise.
 const STEPS: u64 = 10_000_000;
+/// The most steps in a range in which closer ones are found: those have ten thousandths of it, and still a million steps.
+const FINE_STEPS: u64 = 1_000_000_000_000;
 /// The largest distance of an end of a range from zero, in steps: a million of them, summed, are still exact
 /// as floats are read.
 const FARTHEST: u64 = 1 << 52;
@@ -24,6 +26,8 @@ pub(super) enum StepSize {
     StreamContribution,
     /// The width of the range: for means, which are computed from the middle.
     Width,
+    /// The width of the range, in steps far finer than the range asks: closer ones are found in it.
+    Fine,
 }
 
 /// Returns the range in steps, its ends rounded outwards, and the decimal point of a step.
@@ -35,6 +39,7 @@ pub(super) fn of_range(
     let power = low.parts().1.min(high.parts().1);
     let (bottom, top) = (whole(low, -power), whole(high, -power));
     let reach = magnitude(&bottom).max(magnitude(&top));
+    let most = if size == StepSize::Fine { FINE_STEPS } else { STEPS };
     let size =
         if size == StepSize::StreamContribution { reach.clone() } else { magnitude(&(&top - &bottom)) };
     let fits = |digits: &i32| {
@@ -43,13 +48,25 @@ pub(super) fn of_range(
             0.. => number * ten(shift) < UBig::from(limit),
             _ => *number < UBig::from(limit) * ten(-shift),
         };
-        under(&size, STEPS) && under(&reach, FARTHEST + 1)
+        under(&size, most) && under(&reach, FARTHEST + 1)
     };
     // The ends are within 2^53 of zero, so the coarsest step always fits.
     let digits = (-DIGITS..=DIGITS).rev().find(fits).ok_or_else(|| too_wide("range"))?;
     let ends = (steps(low, digits, false), steps(high, digits, true));
     let (Some(low), Some(high)) = ends else { return Err(too_wide("range")) };
     Ok((Range::new(low, high)?, DecimalPoint::digits(digits)?))
+}
+
+/// Returns the range of each half-axis of an ellipsoid around zero, rounded outwards. All are in the steps of the longest
+/// one: what has the least error together has one unit.
+pub(super) fn of_axes(axes: &[ConfigNumber]) -> Result<Vec<(Range, DecimalPoint)>, Invalid> {
+    let longest = axes.iter().copied().max().unwrap_or(ConfigNumber::ZERO);
+    let (_, point) = of_range(ConfigNumber::ZERO, longest, StepSize::StreamContribution)?;
+    let range = |axis: &ConfigNumber| {
+        let most = steps(*axis, point.count(), true).ok_or_else(|| too_wide("over"))?;
+        Ok((Range::new(-most, most)?, point))
+    };
+    axes.iter().map(range).collect()
 }
 
 /// Returns edges in the largest steps in which all of them are whole.

@@ -59,8 +59,8 @@ impl JobStatistic for SumSpec {
         true
     }
 
-    fn value(&self) -> Result<Option<ValueField>, UnfitJob> {
-        self.measure.value(StepSize::StreamContribution)
+    fn values(&self) -> Result<Vec<ValueField>, UnfitJob> {
+        self.measure.values(StepSize::StreamContribution)
     }
 
     fn cut(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {
@@ -98,7 +98,7 @@ impl JobStatistic for SumSpec {
         KeyMemory::Summed
     }
 
-    fn unclamped(&self) -> Option<(i64, i64)> {
+    fn unclamped(&self, _: usize) -> Option<(i64, i64)> {
         self.range().ok().map(|range| (range.low(), range.high()))
     }
 

@@ -130,6 +130,44 @@ fn a_largest_that_cannot_be_read() {
 }
 
 #[test]
+fn means_that_cannot_be_read() {
+    let two = |parts: &str| {
+        format!("means = {{ of = [\"rating\", \"age\"], {parts} }}\nbound = {{ windows = 12 }}")
+    };
+    for (parts, words) in [
+        ("within = «[[0, 5]]", &["release[1].means.within", "one entry for each field"][..]),
+        ("within = [[0, 5], «[5, 0]]", &["release[1].means.within[2]", "ends before it starts"]),
+        ("within = [[0, 5], «7]", &["release[1].means.within[2]", "a list"]),
+        ("over = [1, «0]", &["release[1].means.over[2]", "not above 0"]),
+        ("over = [1, «\"2\"]", &["without quotes"]),
+        ("found_within = «[[0, 5], [0, 1], [0, 2]]", &["one entry for each field"]),
+        ("found_within = [[0, 5], [0, 1]], people = «0", &["release[1].means.people", "zero"]),
+        ("within = [[0, 5], [0, 1]], people = «5", &["release[1].means.people", "found_within"]),
+        ("within = [[0, 5], [0, 1]], over = «[1, 1]", &["over beside within", "one of within, over"]),
+        ("«wihtin = [[0, 5], [0, 1]]", &["did you mean within?"]),
+        ("within = [[0, 5], [0, 1]], «range = [0, 5]", &["an unknown field"]),
+    ] {
+        check(&[(COUNT, &two(parts), words)]);
+    }
+    let rest = "within = [[0, 1]] }\nbound = { windows = 12 }";
+    check(&[
+        (COUNT, "means = «{ of = [\"rating\"] }\nbound = { windows = 12 }", &["no bound of the values"]),
+        (COUNT, &format!("means = {{ of = «[], {rest}"), &["1 to 32 fields"]),
+        (COUNT, &format!("means = {{ of = «\"rating\", {rest}"), &["release[1].means.of", "a list"]),
+        (
+            COUNT,
+            &format!("means = {{ of = [\"a\", «\"a\"], {rest}"),
+            &["release[1].means.of[2]", "field 1 again"],
+        ),
+        (
+            COUNT,
+            "means = { of = [\"rating\"], found_within = [[0, 1]], by = \"age\", keys = «\"discover\" }\nbound = { keys = 1, per_key = 1, windows = 12 }",
+            &["release[1].means.keys", "ranges are found for keys that are known"],
+        ),
+    ]);
+}
+
+#[test]
 fn quantiles_that_cannot_be_read() {
     let with = |parts: &str| format!("of = \"rating\", {parts}");
     for (parts, words) in [

@@ -65,7 +65,7 @@ pub(super) fn prepare(
 ) -> Result<PreparedStatistic, Invalid> {
     // The value field of a histogram decides the bucket alone: its number is one of records.
     let moved = |number: &'static str, sensitivity| NumberSensitivity {
-        number,
+        number: number.into(),
         sensitivity,
         point: if number == "sum" { terms.point } else { DecimalPoint::WHOLE },
         parts: 1.0,

@@ -147,6 +147,19 @@ impl<K: Key> FollowedMeans<K> {
         Noised::additive("records", &self.prices.kept.counts)
     }
 
+    /// Returns the noise of each sum, in standard deviations of the values, and of the count, of a key that has its
+    /// bounds already: each with the half-width of its interval.
+    #[cfg(feature = "cli")]
+    pub(crate) fn in_deviations(&self) -> [(Noised, f64); 2] {
+        let WindowNoise { counts, sums, halves, .. } = &self.prices.kept;
+        let step = libm::exp2(-f64::from(self.prices.steps.bits));
+        let sum = Noised::additive("sum", sums);
+        [
+            (Noised { scale: sum.scale * step, ..sum }, halves.1 as f64 * step),
+            (Noised::additive("records", counts), halves.0 as f64),
+        ]
+    }
+
     /// Returns the noisy number of records that the first window of a key must have for its bounds to be
     /// kept: with fewer, the interval is the outer range, and the next window estimates bounds again.
     pub fn least_records(&self) -> u64 {

@@ -179,6 +179,28 @@ impl<K: Key> VectorMean<K> {
     }
 }
 
+/// For demonstrations, which show the truth.
+#[cfg(feature = "cli")]
+impl<K> VectorMean<K> {
+    /// Returns the mean of each coordinate, as far as the bound of the values lets it be, in steps.
+    pub(crate) fn shown_in_a_demo(&self, known: &Moments) -> Option<Vec<f64>> {
+        let records = (known.records > 0).then_some(known.records as f64)?;
+        Some(match &self.form {
+            MeanForm::Clipped(ranges) | MeanForm::Narrow(ranges) => {
+                let mean = |(at, range): (usize, &Range)| {
+                    (range.low() as f64 + range.high() as f64 + known.sum(at) as f64 / records) / 2.0
+                };
+                ranges.iter().enumerate().map(mean).collect()
+            }
+            MeanForm::Shaped(shaped) => {
+                let sums: Vec<i128> = (0..shaped.whitened.width()).map(|at| known.sum(at)).collect();
+                let sums = shaped.whitened.unwhitened(&sums, 0);
+                sums.into_iter().map(|sum| sum / records).collect()
+            }
+        })
+    }
+}
+
 impl MeanForm {
     /// Returns the number of integers that a record becomes.
     fn width(&self) -> usize {

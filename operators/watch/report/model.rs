@@ -55,7 +55,7 @@ pub(super) struct ReleaseSeries {
     /// The windows that each number covers, such as "so far"; `None` if it covers its own window alone.
     pub(super) total: Option<String>,
     known: HashSet<[String; 2]>,
-    places: HashMap<[Option<String>; 2], usize>,
+    places: HashMap<[Option<String>; 3], usize>,
 }
 
 /// A window, and its outcome.
@@ -87,25 +87,24 @@ impl WindowOutcome {
     }
 }
 
-/// The numbers of one key, or of one quantile of a key, in the order of its windows.
+/// The numbers of one key, or of one quantile or field of a key, in the order of its windows.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) key: Option<String>,
     pub(super) q: Option<String>,
+    pub(super) of: Option<String>,
     /// True if keys of this kind have a natural order, as numbers and buckets do.
     pub(super) ordered: bool,
     pub(super) points: Vec<ChartPoint>,
 }
 
 impl Track {
-    /// The name of the track; `None` if the release has neither keys nor quantiles.
+    /// The name of the track; `None` if the release has neither keys nor several numbers of a key.
     pub(super) fn name(&self) -> Option<String> {
-        match (&self.key, &self.q) {
-            (None, None) => None,
-            (Some(key), None) => Some(named(Some(key))),
-            (None, Some(q)) => Some(format!("q {q}")),
-            (Some(key), Some(q)) => Some(format!("{}, q {q}", named(Some(key)))),
-        }
+        let key = self.key.as_ref().map(|key| named(Some(key)));
+        let quantile = self.q.as_ref().map(|q| format!("q {q}"));
+        let parts: Vec<String> = key.into_iter().chain(self.of.clone()).chain(quantile).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
 
@@ -133,6 +132,7 @@ pub(super) struct NoiseNotes {
     /// The number, the kind and the scale of each.
     pub(super) noises: Vec<[String; 3]>,
     pub(super) q: Option<String>,
+    pub(super) of: Option<String>,
     pub(super) ranked: Option<RankInterval>,
     pub(super) confidence: String,
     pub(super) promise: String,
@@ -141,9 +141,9 @@ pub(super) struct NoiseNotes {
 /// The text for the open end of an interval.
 const OPEN: &str = "open";
 
-/// A row of the table, with all digits: the window, the key and quantile, the value and its interval, and in
+/// A row of the table, with all digits: the window, the key, field and quantile, the value and its interval, and in
 /// a demonstration the tally, the exact value and the rank error in people.
-pub(super) type TableRow = [String; 10];
+pub(super) type TableRow = [String; 11];
 
 /// The most rows of the table: browsers take long to lay out more, and nobody would read them.
 const ROWS: usize = 1000;
@@ -234,9 +234,11 @@ impl ReleaseSeries {
 
     fn cell(&mut self, window: LineWindow<'_>, cell: &CellLine<'_>) {
         let place = self.window(window);
+        let of = cell.of.as_ref().map(|of| of.text().to_owned());
         let laws = NoiseNotes {
-            noises: cell.noise.iter().map(|law| noise(law, cell.q)).collect(),
+            noises: cell.noise.iter().map(|law| noise(law, cell)).collect(),
             q: cell.q.map(str::to_owned),
+            of: of.clone(),
             ranked: cell.ranked(),
             confidence: cell.confidence.to_owned(),
             promise: cell.promise.clone().into_owned(),
@@ -257,7 +259,8 @@ impl ReleaseSeries {
                 high.push_str(OPEN);
             }
             let ([start, end], key) = (ends(window), key.clone().unwrap_or_default());
-            self.rows.push_back([start, end, key, q, value, low, high, tally, truth, off]);
+            let field = of.clone().unwrap_or_default();
+            self.rows.push_back([start, end, key, field, q, value, low, high, tally, truth, off]);
         } else {
             self.omitted += 1;
         }
@@ -271,14 +274,14 @@ impl ReleaseSeries {
         let interval = cell.ranked().is_none().then_some((low, high));
         let point = ChartPoint { window: place, value, interval, truth: finite(cell.truth) };
         let q = cell.q.map(str::to_owned);
-        let track = *self.places.entry([key.clone(), q.clone()]).or_insert_with(|| {
+        let track = *self.places.entry([key.clone(), of.clone(), q.clone()]).or_insert_with(|| {
             let ordered = match &cell.key {
                 Some(LineKey::Number(_)) => true,
                 Some(LineKey::Text(text)) => is_bucket(text),
                 Some(LineKey::Texts { .. }) => false,
                 None => q.is_some(),
             };
-            self.tracks.push(Track { key, q, ordered, points: Vec::new() });
+            self.tracks.push(Track { key, q, of, ordered, points: Vec::new() });
             self.tracks.len() - 1
         });
         if let Some(track) = self.tracks.get_mut(track) {
@@ -287,11 +290,12 @@ impl ReleaseSeries {
     }
 }
 
-fn noise(law: &CellNoise<'_>, q: Option<&str>) -> [String; 3] {
-    let number = match (&law.number, q) {
-        (Some(number), _) => number.clone().into_owned(),
-        (None, Some(q)) => format!("q {q}"),
-        (None, None) => String::new(),
+fn noise(law: &CellNoise<'_>, cell: &CellLine<'_>) -> [String; 3] {
+    let number = match (&law.number, &cell.of, cell.q) {
+        (Some(number), Some(of), _) if number != "records" => format!("{number} of {}", of.text()),
+        (Some(number), ..) => number.clone().into_owned(),
+        (None, _, Some(q)) => format!("q {q}"),
+        (None, ..) => String::new(),
     };
     let kind = match (law.comparisons, &law.strategy) {
         (_, Some(strategy)) => format!("{}, {strategy}", law.kind),

@@ -298,14 +298,15 @@ impl HtmlPage<'_> {
         }
         let ranked = |named: &str| match named {
             "q" => series.laws.iter().any(|laws| laws.q.is_some()),
+            "of" => series.laws.iter().any(|laws| laws.of.is_some()),
             "off" => series.laws.iter().any(|laws| laws.ranked.is_some()),
             _ => true,
         };
-        let columns = ["from", "to", "key", "q", "value", "low", "high", "tally", "truth", "off"];
-        let said = if self.heading.demo { 10 } else { 7 };
+        let columns = ["from", "to", "key", "of", "q", "value", "low", "high", "tally", "truth", "off"];
+        let said = if self.heading.demo { 11 } else { 8 };
         let columns: Vec<(usize, &str)> =
             columns.into_iter().enumerate().take(said).filter(|(_, named)| ranked(named)).collect();
-        let class = |at: usize| if at > 2 { " class=\"number\"" } else { "" };
+        let class = |at: usize| if at > 3 { " class=\"number\"" } else { "" };
         self.text +=
             "<details><summary>The numbers, as a table</summary><div class=\"scroll\"><table><thead><tr>";
         for &(at, column) in &columns {

@@ -3,7 +3,7 @@
 use super::{JobField, RANGE, field, number, table, text, whole, words};
 
 /// The parts of the key of a statistic.
-const fn by(path: &'static str, example: &'static str) -> JobField {
+pub(super) const fn by(path: &'static str, example: &'static str) -> JobField {
     field(path, "a text, a table, or a list of them")
         .without("one number for everything")
         .example(example)
@@ -12,12 +12,12 @@ const fn by(path: &'static str, example: &'static str) -> JobField {
 }
 
 /// The field of a part of a key.
-const fn by_of(path: &'static str, example: &'static str) -> JobField {
+pub(super) const fn by_of(path: &'static str, example: &'static str) -> JobField {
     text(path).example(example).means("The field that the part is made of.")
 }
 
 /// The edges of a part of a key.
-const fn by_edges(path: &'static str, example: &'static str) -> JobField {
+pub(super) const fn by_edges(path: &'static str, example: &'static str) -> JobField {
     field(path, "a list of numbers")
         .without("required, or `depth`")
         .example(example)
@@ -25,7 +25,7 @@ const fn by_edges(path: &'static str, example: &'static str) -> JobField {
 }
 
 /// The segments of a part of a key.
-const fn by_depth(path: &'static str, example: &'static str) -> JobField {
+pub(super) const fn by_depth(path: &'static str, example: &'static str) -> JobField {
     whole(path)
         .without("required, or `edges`")
         .example(example)
@@ -33,7 +33,7 @@ const fn by_depth(path: &'static str, example: &'static str) -> JobField {
 }
 
 /// The keys of a statistic: a list, a table with a file, or a word.
-const fn keys(path: &'static str, example: &'static str) -> JobField {
+pub(super) const fn keys(path: &'static str, example: &'static str) -> JobField {
     field(path, "a list of keys, a table, or a word")
         .words(&["discover"])
         .without("none; required beside `by`, but for intervals")
@@ -49,7 +49,7 @@ const fn keys(path: &'static str, example: &'static str) -> JobField {
 }
 
 /// The file of the keys of a statistic.
-const fn file(path: &'static str, example: &'static str) -> JobField {
+pub(super) const fn file(path: &'static str, example: &'static str) -> JobField {
     field(path, "a path")
         .example(example)
         .means("The file of public keys, one a line, with tabs between several parts.")

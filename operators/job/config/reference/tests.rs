@@ -117,7 +117,9 @@ fn draft_for(path: &str) -> Draft {
             let is_keyed = example.contains("by = ") || word == "histogram";
             let bound = if is_keyed { draft.with("release", &["bound.keys = 3"]) } else { draft };
             let draft = match word {
-                "count" | "mean" | "histogram" | "quantile" => bound.with("release", &["bound.per_key = 2"]),
+                "count" | "mean" | "means" | "histogram" | "quantile" => {
+                    bound.with("release", &["bound.per_key = 2"])
+                }
                 _ => bound,
             };
             if word == "quantile" { draft.with("release", &["noise = \"exponential\""]) } else { draft }
@@ -177,6 +179,11 @@ fn a_job_that_states_a_default_is_the_job_without_it() {
         let (without, stated) = if let Some(word) = name.strip_suffix(".each") {
             let found = |each: &str| format!("{word} = {{ of = \"price\", {each}grid = \"log\" }}");
             (found(""), found(&format!("each = {value}, ")))
+        } else if let Some(word) = name.strip_suffix(".people") {
+            let found = |people: &str| {
+                format!("{word} = {{ of = [\"price\"], found_within = [[0, 1000000]]{people} }}")
+            };
+            (found(""), found(&format!(", people = {value}")))
         } else {
             (String::new(), format!("{name} = {value}"))
         };
