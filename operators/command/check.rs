@@ -157,7 +157,7 @@ fn is_pipe(path: &Path) -> Result<bool, Refusal> {
 pub(crate) struct PlanArgs {
     /// The job file
     config: PathBuf,
-    /// Add the memory that a replay of this number of records holds
+    /// Add the expected errors, and the memory that a replay holds, of a log of this number of records
     #[arg(long, value_name = "NUMBER")]
     rows: Option<u64>,
     /// The number of people who have them; as many as records without it
@@ -174,7 +174,12 @@ impl PlanArgs {
         let unfit = |refused| Refusal::unfit(&self.config, &refused);
         let mut plan = job.plan().map_err(unfit)?;
         if let Some(rows) = self.rows {
-            plan.replay = Some(job.replay_memory(rows, self.people.unwrap_or(rows)).map_err(unfit)?);
+            let people = self.people.unwrap_or(rows);
+            plan.replay = Some(job.replay_memory(rows, people).map_err(unfit)?);
+            let expected = job.expected_errors(rows, people).map_err(unfit)?;
+            for (release, expected) in plan.releases.iter_mut().zip(expected) {
+                release.expected = Some(expected);
+            }
         }
         if self.json {
             // Serialization cannot fail: a plan holds numbers and texts under names.

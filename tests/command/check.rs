@@ -12,6 +12,7 @@ fn a_plan_is_a_page_or_a_line_and_touches_nothing() {
     assert!(page.contains("reviews_by_vendor: how many records of each vendorId"), "{page}");
     let (code, page, error) = discreet(&["plan", &config, "--rows", "1000000", "--people", "30000"]);
     assert!(code == 0 && page.contains("of 1000000 records of 30000 people holds"), "{page}{error}");
+    assert_eq!(page.lines().filter(|line| line.starts_with("  expected     ")).count(), 5, "{page}");
     let (code, _, error) = discreet(&["plan", &config, "--people", "30000"]);
     assert!(code == 2 && error.contains("--rows"), "{error}");
     let (code, line, _) = discreet(&["plan", &config, "--json"]);

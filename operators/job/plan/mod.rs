@@ -9,6 +9,7 @@
 //! `until`, `promise`, `unit`, `account`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`,
 //! `restart`, `warnings`. Times are RFC 3339. An unknown or absent value is `null`.
 
+mod expected;
 mod page;
 mod parts;
 mod replay;
@@ -16,6 +17,7 @@ mod replay;
 mod tests;
 mod warnings;
 
+pub use expected::{ExpectedError, PlannedChange};
 pub use parts::{
     Moves, NoiseOptimality, OtherReleases, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
     PlannedRunning, PlannedWindows,
@@ -194,6 +196,7 @@ fn planned(
         keys,
         moves: settled.sensitivities.iter().map(moves).collect(),
         // The cast saturates, so the result is at most 2^64 - 1.
+        expected: None,
         people_for_a_tenth: statistic.people_for_a_tenth(&settled.intervals).ceil() as u64,
         near: statistic.optimality(settled, &offer.cost),
         running: parts::planned_running(settled, offer),

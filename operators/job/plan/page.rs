@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fmt::{Display, Formatter};
 
+use super::expected::described;
 use super::{
     Moves, OtherReleases, Plan, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
     PlannedRunning, PlannedWindows,
@@ -86,6 +87,9 @@ impl Plan {
             _ => format!("{needed} in a cell for {tenth}; below {} it is mostly noise", needed.div_ceil(10)),
         };
         line(f, units, &error)?;
+        if let Some(expected) = &release.expected {
+            line(f, "expected", &described(expected, units, ranked))?;
+        }
         if let Some(running) = &release.running {
             line(f, "strategy", &strategy(running))?;
             let first = release.windows.count.map_or(String::new(), |count| format!(" of {count}"));
@@ -256,7 +260,7 @@ fn shares(people: &OtherReleases, keys: &OtherReleases) -> String {
 }
 
 /// Formats at most four significant digits, in scientific notation outside of 1e-4 to 1e15.
-fn short(number: f64) -> String {
+pub(super) fn short(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
     }

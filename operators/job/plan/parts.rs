@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
+use super::expected::ExpectedError;
 use crate::accounting::running::Strategy;
 use crate::dataflow::Schedule;
 use crate::job::config::{Every, Job, Protected, ReleaseSpec};
@@ -52,6 +53,9 @@ pub struct Planned {
     /// The number of people in a cell with which nine tenths of all errors are below a tenth, if each person
     /// has one record, and half of the most that counts. Below a tenth of that number a cell is mostly noise.
     pub people_for_a_tenth: u64,
+    /// The expected error, where the size of the log was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<ExpectedError>,
     /// The privacy cost of a window, or of all windows if they are added up.
     pub cost: PlannedCost,
     /// The cost of a window of which a span of time holds a part, if it is more.
