@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::page::short;
 use crate::decimal::Decimal;
 use crate::job::config::{BudgetShare, CalendarUnit, Every, Job, PriceSpec, ReleaseSpec};
+use crate::job::release_plan::ReleasePlan;
 use crate::job::statistics::{ContributionKind, NoiseKind};
 use crate::job::unfit::UnfitJob;
 use crate::time::Span;
@@ -55,16 +56,18 @@ impl Job {
     ///
     /// If a release has no last window, or the job cannot be planned.
     pub fn expected_errors(&self, rows: u64, people: u64) -> Result<Vec<ExpectedError>, UnfitJob> {
-        let expected = |at: usize| {
-            let release = &self.releases[at];
-            let Some((planned, keys)) = self.expected_error(rows, people, at) else {
+        let offers = self.release_plans(self.horizon())?;
+        let expected = |(at, (offer, release)): (usize, (&ReleasePlan, &ReleaseSpec))| {
+            let Some((planned, keys)) = self.expected_error(rows, people, (offer, release)) else {
                 let place = format!("release[{}].every", at + 1);
                 return Err(UnfitJob::new(place, "found no last window; give job.until"));
             };
             let mut changes: Vec<PlannedChange> = Vec::new();
             if planned.error > LARGE {
                 let made = self.changes(at, release).into_iter().filter_map(|(change, job)| {
-                    let (ExpectedError { error, .. }, _) = job.expected_error(rows, people, 0)?;
+                    let offers = job.release_plans(job.horizon()).ok()?;
+                    let alone = (offers.first()?, job.releases.first()?);
+                    let (ExpectedError { error, .. }, _) = job.expected_error(rows, people, alone)?;
                     Some(PlannedChange { change, error })
                 });
                 // Each key has the same noise, however many there are.
@@ -79,14 +82,17 @@ impl Job {
             changes.truncate(MOST);
             Ok(ExpectedError { changes, ..planned })
         };
-        (0..self.releases.len()).map(expected).collect()
+        offers.iter().zip(&self.releases).enumerate().map(expected).collect()
     }
 
     /// Returns the expected error of a release, without changes, and the number of its keys, if they are listed; `None` if
     /// it cannot be planned, or has no last window.
-    fn expected_error(&self, rows: u64, people: u64, at: usize) -> Option<(ExpectedError, Option<u64>)> {
-        let offers = self.release_plans(self.horizon()).ok()?;
-        let (offer, release) = (offers.get(at)?, self.releases.get(at)?);
+    fn expected_error(
+        &self,
+        rows: u64,
+        people: u64,
+        (offer, release): (&ReleasePlan, &ReleaseSpec),
+    ) -> Option<(ExpectedError, Option<u64>)> {
         let settled = offer.prepare(self).ok()?;
         let statistic = release.statistic.as_statistic();
         let windows =
