@@ -66,12 +66,13 @@ impl CheckArgs {
         if self.print {
             return Ok(job.to_string());
         }
-        let releases = plan.releases.len();
+        let (releases, asks) = (plan.releases.len(), plan.asks.len());
         if self.json {
             let line = json!({
                 "job": plan.job,
                 "version": plan.version,
                 "releases": releases,
+                "asks": asks,
                 "connected": self.connect,
                 "pipe": pipe.is_some(),
                 "warnings": warnings,
@@ -79,7 +80,10 @@ impl CheckArgs {
             });
             return Ok(format!("{line}\n"));
         }
-        let counted = counted(releases as u64, "release");
+        let counted = match (counted(releases as u64, "release"), asks) {
+            (releases, 0) => releases,
+            (releases, asks) => format!("{releases} and {} of answers", counted(asks as u64, "bundle")),
+        };
         let budget = if fits { "within the budget" } else { "of which the budget would refuse windows" };
         let connected = if self.connect { ", and its ledger and source are there" } else { "" };
         let mut page = format!(

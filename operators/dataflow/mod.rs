@@ -297,12 +297,12 @@ pub use pipeline::{
 };
 #[cfg(feature = "cli")]
 pub(crate) use pipeline::{CHOICE, Everything, ExactCells, RecordFilter, Terms, charge, terms};
-#[cfg(feature = "cli")]
-pub(crate) use release::hand_over;
 pub use release::{
     BudgetAlert, BudgetBrief, BudgetStream, Deliver, LeavingRelease, OtherTypes, Release, Releases, Reply,
     Unanswered,
 };
+#[cfg(feature = "cli")]
+pub(crate) use release::{ExactTotals, each_of, hand_over};
 #[doc(hidden)]
 pub use release::{StatisticSchedule, Title, WindowStatistic};
 #[cfg(feature = "cli")]

@@ -7,8 +7,11 @@
 use std::fmt;
 
 use super::Job;
-use super::config::{BoundSpec, Missing, PriceSpec, Protected, ReleaseSpec, fixed_span, shell_quoted};
+use super::config::{
+    AskSpec, BoundSpec, Every, Missing, PriceSpec, Protected, ReleaseSpec, fixed_span, shell_quoted,
+};
 use crate::accounting::{Adjacency, PrivacyUnit, Promise, Relation};
+use crate::ledger::Name;
 use crate::mechanisms::queries::ReleasedAnswer;
 use crate::mechanisms::release_line::{
     CellLine, CellNoise, LineError, LineKey, LineWindow, RankInterval, RefusedLine, ReleaseLine, Says,
@@ -59,6 +62,8 @@ impl Explanation {
                 page.stated(stated.as_ref());
                 page.not_promised(cell, stated.as_ref());
             }
+            // It was explained above.
+            Says::Answer(_) => {}
             Says::Closed { cells, sequence, chain, ledger } => {
                 page.closed(*cells, *sequence, chain, ledger.as_deref());
                 page.stated(stated.as_ref());
@@ -207,18 +212,19 @@ impl Explanation {
     fn of_answer(line: &str, answer: &ReleasedAnswer, job: Option<&Job>) -> Result<Explanation, LineError> {
         let (release, window, promise) = ReleaseLine::head(line)
             .ok_or_else(|| LineError::new("line", "no answer of a query", "the line as it was written"))?;
-        if let Some(job) = job {
-            StatedRelease::find(job, &release)?;
-        }
+        let stated = job.map(|job| Ok((job, ask_of(job, &release)?))).transpose()?;
         let mut page = Explanation::head(&release, window);
         let ReleasedAnswer { question, analyst, asked, at, version, used, left, .. } = answer;
         let moment = |time| in_json(time).trim_matches('"').to_owned();
         page.add("query", &format!("{question:?} of {analyst:?}, asked at {}: {asked}.", moment(*at)));
         let (start, end) = (moment(version.start()), moment(version.end()));
         page.add("records", &format!("Those of the window from {start} to {end}."));
-        let cell = ReleaseLine::read(line).map(|line| line.says);
+        let cell = match ReleaseLine::read(line).map(|line| line.says) {
+            Some(Says::Answer(answer)) => answer.cell,
+            _ => None,
+        };
         match (&answer.estimate, &cell) {
-            (Some(estimate), Some(Says::Cell(cell))) => {
+            (Some(estimate), Some(cell)) => {
                 page.add("value", &value(cell));
                 page.add("interval", &interval(cell, KEPT_RECORDS));
                 page.add(
@@ -241,6 +247,7 @@ impl Explanation {
         page.promise(promise.as_deref().unwrap_or_default(), false)?;
         let (_, cost) = page.parts.pop().unwrap_or_default();
         page.add("cost", &cost.replacen("This window costs", "All answers of the bundle together cost", 1));
+        page.parts.extend(stated.into_iter().flat_map(|(job, ask)| answers_by(job, ask)));
         page.add("no promise", NO_PROMISE);
         Ok(page)
     }
@@ -497,12 +504,7 @@ struct StatedRelease<'j> {
 impl<'j> StatedRelease<'j> {
     fn find(job: &'j Job, name: &str) -> Result<StatedRelease<'j>, LineError> {
         let release = job.releases.iter().find(|release| release.name.as_str() == name);
-        let Some(release) = release else {
-            let names: Vec<&str> = job.releases.iter().map(|release| release.name.as_str()).collect();
-            let remedy = format!("the job file of the line; this one has {}", names.join(", "));
-            return Err(LineError::new("release", "a name that the job file has not", remedy));
-        };
-        Ok(StatedRelease { job, release })
+        Ok(StatedRelease { job, release: release.ok_or_else(|| of_another(job))? })
     }
 
     fn parts(&self) -> Vec<(&'static str, String)> {
@@ -510,39 +512,13 @@ impl<'j> StatedRelease<'j> {
         let unit = job.privacy.privacy_unit.adjacency().unit;
         let describe = release.statistic.as_statistic().describe(&unit.to_string());
         let statistic = format!("By the job file, a window has {describe}.");
-        let version = release.version.map_or(job.version, u64::from);
-        let account = job.account();
-        let share = match &release.price {
-            PriceSpec::Share(share) => format!(" The release has {} of it.", share.to_decimal()),
-            PriceSpec::Cost(_) => String::new(),
-        };
-        let cap = format!(
-            "{} of the ledger {}, with a budget of {}.{share}",
-            account.name(),
-            shell_quoted(&job.privacy.ledger),
-            account.cap()
-        );
         vec![
             ("statistic", statistic),
-            ("person", self.person()),
+            ("person", person(job)),
             ("bound", self.bound()),
-            ("account", cap),
-            ("version", format!("{version} of job {}, as its file is now.", job.name)),
+            ("account", account(job, &release.price)),
+            ("version", version(job, release.version)),
         ]
-    }
-
-    fn person(&self) -> String {
-        match &self.job.privacy.privacy_unit {
-            Protected::Record => "Not protected as such: the privacy unit is one record.".to_owned(),
-            Protected::Person { field, missing } => {
-                let missing = match missing {
-                    Missing::Drop => "are left out",
-                    Missing::Reject => "are unreadable",
-                    Missing::Shared => "belong to one shared person",
-                };
-                format!("One value of the field {field:?}; records without one {missing}.")
-            }
-        }
     }
 
     fn bound(&self) -> String {
@@ -550,20 +526,89 @@ impl<'j> StatedRelease<'j> {
             return "One record counts once in each window that holds it.".to_owned();
         }
         let BoundSpec { keys, per_key, windows } = self.release.bound;
-        let counted = |count: u32, one: &str| match count {
-            1 => format!("1 {one}"),
-            count => format!("{count} {one}s"),
-        };
         let mut parts = Vec::new();
-        parts.extend(keys.map(|keys| counted(keys, "key")));
-        parts.extend(per_key.map(|records| format!("{} of each key", counted(records, "record"))));
-        parts.extend(windows.map(|windows| format!("{}, ever", counted(windows, "window"))));
+        parts.extend(keys.map(|keys| counted(keys.into(), "key")));
+        parts.extend(per_key.map(|records| format!("{} of each key", counted(records.into(), "record"))));
+        parts.extend(windows.map(|windows| format!("{}, ever", counted(windows.into(), "window"))));
         let of = if self.release.running.is_some() { "all windows together" } else { "a window" };
         match parts.is_empty() {
             true => format!("One person counts once in {of}."),
             false => format!("Of one person count at most, in {of}: {}.", parts.join("; ")),
         }
     }
+}
+
+/// Returns the error of a line of a release that the job does not have.
+fn of_another(job: &Job) -> LineError {
+    let names: Vec<&str> = job.release_names().map(Name::as_str).collect();
+    let remedy = format!("the job file of the line; this one has {}", names.join(", "));
+    LineError::new("release", "a name that the job file has not", remedy)
+}
+
+fn ask_of<'j>(job: &'j Job, name: &str) -> Result<&'j AskSpec, LineError> {
+    job.asks.iter().find(|ask| ask.name.as_str() == name).ok_or_else(|| of_another(job))
+}
+
+/// Returns what a job says of its questions.
+fn answers_by(job: &Job, ask: &AskSpec) -> Vec<(&'static str, String)> {
+    let fields: Vec<&str> = ask.fields.keys().map(String::as_str).collect();
+    let every = match ask.every {
+        Every::All => "of all time".to_owned(),
+        every => format!("of the last {every} that is over"),
+    };
+    let bundle = format!(
+        "By the job file, {} to questions about {}, {every}.",
+        counted(ask.answers, "answer"),
+        fields.join(", ")
+    );
+    let bound = match job.privacy.privacy_unit {
+        Protected::Record => "One record counts once.".to_owned(),
+        Protected::Person { .. } => {
+            let records = counted(ask.per_key.unwrap_or(1).into(), "record");
+            format!("Of one person count at most, in a window: {records}.")
+        }
+    };
+    vec![
+        ("statistic", bundle),
+        ("person", person(job)),
+        ("bound", bound),
+        ("account", account(job, &ask.price)),
+        ("version", version(job, ask.version)),
+    ]
+}
+
+fn counted(count: u64, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    }
+}
+
+fn person(job: &Job) -> String {
+    match &job.privacy.privacy_unit {
+        Protected::Record => "Not protected as such: the privacy unit is one record.".to_owned(),
+        Protected::Person { field, missing } => {
+            let missing = match missing {
+                Missing::Drop => "are left out",
+                Missing::Reject => "are unreadable",
+                Missing::Shared => "belong to one shared person",
+            };
+            format!("One value of the field {field:?}; records without one {missing}.")
+        }
+    }
+}
+
+fn account(job: &Job, price: &PriceSpec) -> String {
+    let share = match price {
+        PriceSpec::Share(share) => format!(" The release has {} of it.", share.to_decimal()),
+        PriceSpec::Cost(_) => String::new(),
+    };
+    let (account, ledger) = (job.account(), shell_quoted(&job.privacy.ledger));
+    format!("{} of the ledger {ledger}, with a budget of {}.{share}", account.name(), account.cap())
+}
+
+fn version(job: &Job, own: Option<u32>) -> String {
+    format!("{} of job {}, as its file is now.", own.map_or(job.version, u64::from), job.name)
 }
 
 #[cfg(test)]

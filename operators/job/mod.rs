@@ -81,6 +81,7 @@ mod explain;
 mod expression;
 mod paths;
 pub mod plan;
+mod questions;
 mod release_group;
 pub(crate) mod release_plan;
 mod rotation;

@@ -1,6 +1,7 @@
 //! The records of a job: what all its releases read of a line, and groups of releases that share one exchange and one
 //! table of people, which are those with the same windows and the same bound.
 
+use super::questions::{AskPlan, AskedField};
 use super::release_plan::ReleasePlan;
 use super::sources::{KeyField, NumberField};
 use crate::dataflow::Schedule;
@@ -16,18 +17,29 @@ pub(crate) struct ReleaseFields {
 }
 
 impl ReleaseFields {
-    /// Collects the fields that the releases read.
-    pub(crate) fn of(offers: &[ReleasePlan]) -> ReleaseFields {
+    /// Collects the fields that the releases read, and those that can be asked about.
+    pub(crate) fn of(offers: &[ReleasePlan], asks: &[AskPlan]) -> ReleaseFields {
         let mut fields = ReleaseFields::default();
         for offer in offers {
             fields.keys.extend(offer.key.clone().filter(|_| fields.key(offer).is_none()));
             for value in number_fields(offer) {
-                if !fields.values.contains(&value) {
-                    fields.values.push(value);
-                }
+                fields.want_value(value);
+            }
+        }
+        for field in asks.iter().flat_map(|ask| &ask.fields) {
+            match field {
+                AskedField::Text(key) if !fields.keys.contains(key) => fields.keys.push(key.clone()),
+                AskedField::Number(value) => fields.want_value(value.clone()),
+                AskedField::Text(_) | AskedField::Time => {}
             }
         }
         fields
+    }
+
+    fn want_value(&mut self, value: NumberField) {
+        if !self.values.contains(&value) {
+            self.values.push(value);
+        }
     }
 
     /// Returns the index of the key of a release.

@@ -35,6 +35,8 @@ pub(crate) struct LineWindow<'a> {
 #[derive(Debug)]
 pub(crate) enum Says<'a> {
     Cell(Box<CellLine<'a>>),
+    /// The answer of a query.
+    Answer(Box<AnswerLine<'a>>),
     /// The end of a window, after all of its cells.
     Closed {
         cells: u64,
@@ -46,6 +48,27 @@ pub(crate) enum Says<'a> {
     Refused(RefusedLine<'a>),
     /// A window that was skipped or lost: its status, with the reason if the line has one.
     Never(&'static str, Option<Cow<'a, str>>),
+}
+
+/// The answer of a query.
+#[derive(Debug)]
+pub(crate) struct AnswerLine<'a> {
+    /// The id of the query.
+    pub(crate) question: Cow<'a, str>,
+    pub(crate) analyst: Cow<'a, str>,
+    /// The time of the query.
+    pub(crate) at: &'a str,
+    /// The query in words.
+    pub(crate) asked: Cow<'a, str>,
+    /// The window whose records were counted.
+    pub(crate) version: LineWindow<'a>,
+    /// The number; `None` if the bundle had no answer left for the analyst.
+    pub(crate) cell: Option<CellLine<'a>>,
+    /// The id of the release.
+    pub(crate) id: Cow<'a, str>,
+    pub(crate) promise: Cow<'a, str>,
+    /// The exact number with the contribution bound, in a demonstration.
+    pub(crate) tally: Option<&'a str>,
 }
 
 /// One number of an answer.
@@ -234,6 +257,13 @@ struct LineFields<'a> {
     #[serde(borrow)]
     window: LineWindow<'a>,
     #[serde(borrow)]
+    question: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    analyst: Option<Cow<'a, str>>,
+    at: Option<&'a str>,
+    #[serde(borrow)]
+    version: Option<LineWindow<'a>>,
+    #[serde(borrow)]
     key: Option<&'a RawValue>,
     #[serde(borrow)]
     q: Option<&'a RawValue>,
@@ -294,6 +324,10 @@ impl<'a> LineFields<'a> {
             let (cells, sequence, chain) = (self.cells?, self.seq?, self.chain?);
             return Some(Says::Closed { cells, sequence, chain, ledger: self.ledger });
         }
+        // The refusal of a budget names an account, and that of a bundle a query.
+        if self.question.is_some() && self.account.is_none() {
+            return self.answer().map(|answer| Says::Answer(Box::new(answer)));
+        }
         if let Some(by) = self.refused {
             let (spent, asked, limit) = (amount(self.spent?), amount(self.asked?), amount(self.limit?));
             return Some(Says::Refused(RefusedLine { by, account: self.account?, spent, asked, limit }));
@@ -302,6 +336,26 @@ impl<'a> LineFields<'a> {
             let word = if self.skipped == Some(true) { "skipped" } else { "lost" };
             return Some(Says::Never(word, self.why));
         }
+        self.cell().map(|cell| Says::Cell(Box::new(cell)))
+    }
+
+    fn answer(mut self) -> Option<AnswerLine<'a>> {
+        let (question, analyst) = (self.question.take()?, self.analyst.take()?);
+        let (id, promise, tally) = (self.id.clone()?, self.promise.clone()?, number(self.tally));
+        Some(AnswerLine {
+            question,
+            analyst,
+            at: self.at?,
+            asked: Cow::Owned(serde_json::from_str(self.asked?.get()).ok()?),
+            version: self.version?,
+            cell: if self.refused.is_some() { None } else { Some(self.cell()?) },
+            id,
+            promise,
+            tally,
+        })
+    }
+
+    fn cell(self) -> Option<CellLine<'a>> {
         let [low, high] = self.interval?;
         let noise_text = self.noise?.get();
         let noise = if noise_text.starts_with('[') {
@@ -309,7 +363,7 @@ impl<'a> LineFields<'a> {
         } else {
             vec![serde_json::from_str(noise_text).ok()?]
         };
-        Some(Says::Cell(Box::new(CellLine {
+        Some(CellLine {
             key: self.key.map(LineKey::read).transpose().ok()?,
             q: number(self.q),
             of: self.of.map(LineKey::read).transpose().ok()?,
@@ -328,7 +382,7 @@ impl<'a> LineFields<'a> {
             tally: number(self.tally),
             truth: number(self.truth),
             off: number(self.off),
-        })))
+        })
     }
 }
 

@@ -107,7 +107,7 @@ impl LiveRun {
             let Some(line) = ReleaseLine::read(line) else { continue };
             let name = line.release.clone().into_owned();
             let outcome = match &line.says {
-                Says::Cell(_) => None,
+                Says::Cell(_) | Says::Answer(_) => None,
                 Says::Closed { .. } => Some("released"),
                 Says::Refused(_) => {
                     raised.push(Alert::Refused { release: name.clone() });

@@ -59,6 +59,12 @@ impl Edit {
 
     pub(crate) fn is_of(&self, job: &Job) -> bool {
         match self.on {
+            // The fields of the source and of the account are bound as those of every release.
+            EditedJobs::WithTheField | EditedJobs::Where(_)
+                if job.asks() && !self.field.starts_with("ask.") =>
+            {
+                false
+            }
             EditedJobs::WithTheField => job.has(self.field),
             EditedJobs::Named(names) => names.contains(&job.name),
             EditedJobs::Where(of) => of(job),
@@ -128,6 +134,7 @@ pub(crate) const EDITS: &[Edit] = &[
         .named("until"),
     edit("job.until", "earlier, with a stated cost", "\"2026-01-09T00:00:00Z\"")
         .on_jobs(Job::has_stated_windows),
+    edit("job.until", "later, with questions", "\"2026-01-14T00:00:00Z\"").on(&["questions"]).named("until"),
     edit("job.slack", "another", "\"5s\""),
     edit("job.clock_hold", "another", "\"5m\""),
     edit("source.type", "another", "\"jsonl\"").on(&["count", "whole", "records"]),
@@ -210,6 +217,19 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("watch.budget", "another", "[0.25, 0.75]"),
     edit("log.format", "another", "\"json\""),
     edit("log.level", "another", "\"warn\""),
+    edit("ask.name", "another", "\"other_study\""),
+    edit("ask.version", "the next", "2"),
+    edit("ask.every", "another", "\"2 days\"").named("every"),
+    edit("ask.fields", "another", "{ page = \"text\", amount = \"1 digit\" }"),
+    edit("ask.bound.per_key", "another", "2").named("ask.bound"),
+    edit("ask.answers", "another", "1001"),
+    edit("ask.analysts", "others", "{ ann = 4, ben = 2 }"),
+    edit("ask.questions", "the same questions elsewhere", "\"other_questions.jsonl\""),
+    edit("ask.share", "instead of a cost", "0.2")
+        .on(&["questions"])
+        .with(&[("ask.cost.epsilon", None), ("ask.cost.delta", None)]),
+    edit("ask.cost.epsilon", "another", "0.2").named("ask.cost"),
+    edit("ask.cost.delta", "another", "2e-7").named("ask.cost"),
     edit("release.name", "another", "\"clicks_by_day\""),
     edit("release.version", "the next", "2").on(&["count", "people", "sum", "running", "last", "whole"]),
     edit("release.version", "that of the job, stated", "1").on(STATING),

@@ -95,6 +95,11 @@ impl Job {
         self.reads_csv() && self.has("privacy.person.field")
     }
 
+    /// Returns true if the job answers questions, and releases nothing else.
+    pub(crate) fn asks(&self) -> bool {
+        self.has("ask.name")
+    }
+
     /// Returns true if the job keeps state between its windows.
     pub(crate) fn keeps_state(&self) -> bool {
         self.states("release.running", "true")
@@ -119,14 +124,19 @@ impl Job {
 
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        let (release, rest): (Vec<_>, Vec<_>) =
-            self.fields.iter().partition(|(field, _)| field.starts_with("release."));
-        for (field, value) in rest {
+        let lists = ["release", "ask"];
+        let of = |field: &str| lists.into_iter().find(|list| field.split('.').next() == Some(list));
+        for (field, value) in self.fields.iter().filter(|(field, _)| of(field).is_none()) {
             writeln!(text, "{field} = {value}").unwrap();
         }
-        writeln!(text, "[[release]]").unwrap();
-        for (field, value) in release {
-            writeln!(text, "{} = {value}", field.trim_start_matches("release.")).unwrap();
+        for list in lists {
+            let own: Vec<_> = self.fields.iter().filter(|(field, _)| of(field) == Some(list)).collect();
+            if !own.is_empty() {
+                writeln!(text, "[[{list}]]").unwrap();
+            }
+            for (field, value) in own {
+                writeln!(text, "{} = {value}", &field[list.len() + 1..]).unwrap();
+            }
         }
         if self.other {
             text += "[[release]]\nname = \"beside\"\nevery = \"1 day\"\ncount = {}\nbound = { per_key = 1 }\n\
@@ -379,6 +389,22 @@ pub(crate) fn all() -> Vec<Job> {
                 ("release.cost.rho", "0.01"),
             ],
         ),
+        Job::new(
+            "questions",
+            &[
+                ("ask.name", "\"study\""),
+                ("ask.version", "1"),
+                ("ask.every", "\"1 day\""),
+                ("ask.fields", "{ page = \"text\", amount = \"whole\" }"),
+                ("ask.bound.per_key", "3"),
+                ("ask.answers", "1000"),
+                ("ask.analysts", "{ ann = 4, ben = 1 }"),
+                ("ask.questions", "\"questions.jsonl\""),
+                ("ask.cost.epsilon", "0.3"),
+                ("ask.cost.delta", "1e-7"),
+            ],
+        )
+        .but(&[("release.name", None), ("release.every", None)]),
         Job::new("whole", &[("release.people", "{}"), gaussian, ("release.share", "0.5")])
             .but(&[("release.every", Some("\"all\""))]),
         Job::new("records", &[("release.count", "{}"), gaussian, ("release.cost.rho", "0.01")]).but(&[
@@ -438,12 +464,24 @@ pub(crate) fn data() -> Vec<(&'static str, String)> {
     };
     let objects = text.lines().skip(1).map(object).collect();
     let keys = "a\nb\n".to_owned();
+    // Of the last window but one, of one analyst; the answers of ben are used up by the first.
+    let questions: String = [("ann", "all"), ("ann", "page = \\\"a\\\""), ("ben", "amount > 3"), ("ben", "all")]
+        .iter()
+        .zip(1..)
+        .map(|((analyst, count), id)| {
+            format!(
+                "{{\"id\":\"{id}\",\"analyst\":\"{analyst}\",\"at\":\"2026-01-10T12:00:00Z\",\"count\":\"{count}\"}}\n"
+            )
+        })
+        .collect();
     vec![
         ("visits.json", objects),
         ("visits.csv", text.clone()),
         ("copy.csv", text),
         ("keys.txt", keys.clone()),
         ("other_keys.txt", keys),
+        ("questions.jsonl", questions.clone()),
+        ("other_questions.jsonl", questions),
         ("pages.csv", "page,same\na,a\nb,b\n".to_owned()),
     ]
 }

@@ -107,7 +107,8 @@ impl Released {
         assert_eq!(code, 0, "{}: {error}", job.name);
         let (code, windows, error) = scene.release("job.toml");
         assert_eq!(code, 0, "{}: {error}", job.name);
-        assert!(windows.len() > usize::from(job.name != "whole"), "{}: {windows:?}", job.name);
+        let one = ["whole", "questions"].contains(&job.name);
+        assert!(windows.len() > usize::from(!one), "{}: {windows:?}", job.name);
         let spent = scene.spent();
         for (name, kept) in KEPT {
             fs::copy(scene.0.join(name), scene.0.join(kept)).unwrap();

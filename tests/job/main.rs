@@ -25,6 +25,7 @@ mod operator;
 mod packed;
 mod past;
 mod peers;
+mod questions;
 mod refusals;
 mod replays;
 mod resume;

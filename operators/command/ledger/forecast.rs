@@ -84,7 +84,7 @@ impl AccountForecast {
     fn of(ledger: &mut Ledger, account: AccountSpec, job: Option<&Job>) -> Result<AccountForecast, Refusal> {
         let forecast = match job {
             Some(job) => {
-                let releases = job.releases.iter().map(|release| release.name.clone()).collect();
+                let releases = job.release_names().cloned().collect();
                 ledger.forecast_of(account.name(), &job.name, &releases)?
             }
             None => ledger.forecast(account.name())?,

@@ -33,7 +33,6 @@ pub(super) use gaps::InputGaps;
 pub use host::{Attached, Attachment};
 #[cfg(feature = "cli")]
 pub(crate) use peers::Peers;
-#[cfg(all(test, feature = "cli"))]
 pub(crate) use positions::InputPositions;
 #[cfg(feature = "cli")]
 pub(crate) use positions::ORIGIN;

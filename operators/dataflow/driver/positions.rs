@@ -140,8 +140,6 @@ pub type WrittenPosition = (usize, String, Option<Vec<u8>>);
 struct State {
     /// The jobs whose releases read the input.
     jobs: BTreeSet<Name>,
-    /// True if some release may need records of any time.
-    needs_all: bool,
     /// For each release, the time since which its unsettled windows need records; `None` while it asks for
     /// windows that a former run has settled.
     needs: Vec<Option<Time>>,
@@ -152,9 +150,9 @@ struct State {
 }
 
 impl State {
-    /// Returns true if one job reads the input, and its windows alone decide what is needed.
+    /// Returns true if one job alone reads the input.
     fn is_alone(&self) -> bool {
-        self.jobs.len() <= 1 && !self.needs_all
+        self.jobs.len() <= 1
     }
 }
 
@@ -172,11 +170,6 @@ impl InputPositions {
     /// Returns true if windows that a former run has settled are not requested again.
     pub(crate) fn resumes(&self) -> bool {
         self.resumes
-    }
-
-    /// Records that some release may need records of any time.
-    pub(crate) fn need_all(&self) {
-        self.state.borrow_mut().needs_all = true;
     }
 
     /// Adds a release of a job, on worker 0 and before any record is read; returns its number here. `former`

@@ -31,6 +31,14 @@ pub(crate) fn hand_over<R: Into<LeavingRelease> + 'static>(
     });
 }
 
+/// Passes each item of a public stream to a function.
+#[cfg(feature = "cli")]
+pub(crate) fn each_of<R: 'static>(items: StreamVec<'_, Time, R>, mut take: impl FnMut(R) + 'static) {
+    items.sink(Pipeline, "EachOf", move |(input, _)| {
+        input.for_each(|_, batch| batch.drain(..).for_each(&mut take));
+    });
+}
+
 impl<R: Borrow<LeavingRelease> + 'static> Deliver<R> for StreamVec<'_, Time, R> {
     fn deliver(self, mut sink: impl FnMut(&R) -> io::Result<()> + 'static) {
         self.sink(Pipeline, "Deliver", move |(input, _)| {

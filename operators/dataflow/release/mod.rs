@@ -12,12 +12,13 @@ pub use budget::{BudgetAlert, BudgetBrief, BudgetStream};
 pub use deliver::Deliver;
 pub use deliver::LeavingRelease;
 #[cfg(feature = "cli")]
-pub(crate) use deliver::hand_over;
+pub(crate) use deliver::{each_of, hand_over};
 pub use operator::StatisticSchedule;
 pub(super) use operator::{ReleaseBackend, Wake};
 pub use operator::{Title, WindowStatistic};
 pub(super) use operator::{Waker, release};
+pub(crate) use queries::ExactTotals;
 pub use queries::Unanswered;
-pub(in crate::dataflow) use queries::{Posed, QueryAnswering, sealed, sought};
+pub(in crate::dataflow) use queries::{Posed, QueryAnswering, RecordsAgain, sealed, sought};
 pub(super) use releases::PastReleases;
 pub use releases::{OtherTypes, Release, Releases, Reply};

@@ -8,26 +8,29 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::accounting::Interval;
-use crate::dataflow::driver::{Context, Fed, InputGaps, ProcessShared};
+use crate::dataflow::driver::{Context, Fed, InputGaps, InputPositions, ProcessShared};
 use crate::dataflow::engine::{
-    Activator, Capability, CapacityContainerBuilder, Concat, Exchange, Operator, OperatorBuilder,
-    OutputBuilder, Pipeline, Probing, StreamVec,
+    Activator, Capability, CapacityContainerBuilder, Concat, Exchange, MutableAntichain, Operator,
+    OperatorBuilder, OutputBuilder, Pipeline, Probing, StreamVec,
 };
 use crate::dataflow::release::LeavingRelease;
 use crate::dataflow::release::deliver::{SharedBackend, lock};
 use crate::dataflow::release::operator::{ReleaseBackend, Waker};
 use crate::gate::{BudgetStatus, GateEvent, ReleaseRequest, SkipReason};
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger;
 use crate::ledger::{Digest, Row};
 use crate::mechanisms::queries::{MatchedTotals, Query};
 use crate::time::Time;
+
+/// The exact totals of the answers of a demonstration, by the identity of the query.
+pub(crate) type ExactTotals = Arc<Mutex<HashMap<Digest, (Query, MatchedTotals)>>>;
 
 /// The state that the two operators of worker 0 share: the one that looks for rows, and the one that seals.
 type SharedSequencer<A> = Rc<RefCell<QuerySequencer<A>>>;
@@ -47,6 +50,9 @@ pub(in crate::dataflow) trait QueryAnswering: 'static {
 
     /// Returns the time at which that version is complete.
     fn close(&self, version: u64) -> Time;
+
+    /// Returns the start of the first window that queries from this time on may name; [`Time::MAX`] if there are none.
+    fn needed_since(&self, asked: Option<Time>) -> Time;
 
     /// Returns the name of the query's answer in the ledger.
     fn release(&self, question: &Query) -> ledger::ReleaseId;
@@ -99,6 +105,8 @@ pub(super) enum QueryAction {
     Leave(Box<QueryOutcome>),
     /// Finish the query without a release: this process delivers nothing for it.
     Drop(Digest),
+    /// Report that the query cannot be answered.
+    Refuse(Digest, Unanswered),
 }
 
 enum QueryStage {
@@ -106,8 +114,17 @@ enum QueryStage {
     Sought(Posed),
     /// The workers count the records of the query.
     Counting { posed: Posed, found: MatchedTotals, missing: usize },
-    /// The request is at the gate.
-    Sealing,
+    /// The request is at the gate, about this version.
+    Sealing(u64),
+}
+
+/// The records that are read again after a restart.
+pub(in crate::dataflow) struct RecordsAgain {
+    pub(in crate::dataflow) positions: Rc<InputPositions>,
+    /// The number of the queries among the releases whose needs decide from where a restart reads.
+    pub(in crate::dataflow) need: usize,
+    /// The time since which records are read again after a former run; `None` without one.
+    pub(in crate::dataflow) since: Option<Time>,
 }
 
 /// The queries of one pipeline, on worker 0.
@@ -124,6 +141,9 @@ pub(super) struct QuerySequencer<A> {
     gaps: Rc<InputGaps>,
     /// The queries that were counted while the gaps of their data were not all known.
     counted: Vec<Digest>,
+    /// The collector of the exact totals, in a demonstration.
+    exact: Option<ExactTotals>,
+    again: RecordsAgain,
 }
 
 impl<A: QueryAnswering> QuerySequencer<A> {
@@ -133,10 +153,23 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         shared: Arc<ProcessShared>,
         workers: usize,
         gaps: Rc<InputGaps>,
+        (exact, again): (Option<ExactTotals>, RecordsAgain),
     ) -> QuerySequencer<A> {
         let (stages, seeking, sealing) = Default::default();
         let (handle, counted) = (Arc::new(Mutex::new(handle)), Vec::new());
-        QuerySequencer { answering, handle, shared, workers, stages, seeking, sealing, gaps, counted }
+        QuerySequencer {
+            answering,
+            handle,
+            shared,
+            workers,
+            stages,
+            seeking,
+            sealing,
+            gaps,
+            counted,
+            exact,
+            again,
+        }
     }
 
     /// Adds a query: returns the name and the time of its answer, unless it is in progress already. A second
@@ -185,12 +218,16 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         if self.shared.is_over() {
             return;
         }
-        let former = self.stages.insert(id, QueryStage::Sealing);
-        let Some(QueryStage::Counting { posed, found, .. }) = former else { return };
+        let Some(QueryStage::Counting { posed, found, .. }) = self.stages.remove(&id) else { return };
+        self.stages.insert(id, QueryStage::Sealing(posed.version));
         self.shared.awaits(0, 1);
         let release = self.answering.release(&posed.question);
         if self.gaps.overlap(self.answering.window(posed.version)) {
             return lock(&self.handle).skip(release, SkipReason::InputGap);
+        }
+        if let Some(exact) = &self.exact {
+            let mut exact = exact.lock().unwrap_or_else(PoisonError::into_inner);
+            exact.insert(posed.question.part(), (posed.question.clone(), found));
         }
         let request = self.answering.request(posed, found);
         if let Err(trouble) = lock(&self.handle).submit(request) {
@@ -221,7 +258,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
                 }
                 Some(GateEvent::Row(row, budget_status)) => {
                     let id = row.release().id();
-                    let is_asked = matches!(self.stages.get(&id), Some(QueryStage::Sealing));
+                    let is_asked = matches!(self.stages.get(&id), Some(QueryStage::Sealing(_)));
                     let took = is_asked.then_some(budget_status.took);
                     self.settle(id, QueryAction::Leave(Box::new((*row, *budget_status, took))));
                 }
@@ -232,6 +269,14 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     fn absent(&mut self, id: Digest) {
         let Some(QueryStage::Sought(posed)) = self.stages.remove(&id) else { return };
         self.shared.awaits(1, 0);
+        // Of a window that begins before the place from which a restart reads, records are missing.
+        let start = self.answering.window(posed.version).start();
+        if self.again.since.is_some_and(|since| start < since) {
+            let remedy = "a later time, or leave it out: after the restart not all records of that window are read again";
+            let why = Invalid::new("at", InvalidKind::TooSmall, remedy);
+            let refused = Unanswered { question: posed.question.into(), why };
+            return self.seeking.push_back(QueryAction::Refuse(id, refused));
+        }
         let missing = self.workers;
         self.stages.insert(
             id,
@@ -243,13 +288,32 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     /// Finishes a query that has its row: the operator that holds the time of its answer gets the action.
     fn settle(&mut self, id: Digest, word: QueryAction) {
         let stage = self.stages.remove(&id);
-        if matches!(stage, Some(QueryStage::Sought(_) | QueryStage::Sealing)) {
+        if matches!(stage, Some(QueryStage::Sought(_) | QueryStage::Sealing(_))) {
             self.shared.awaits(1, 0);
         }
         match stage {
             Some(QueryStage::Sought(_)) => self.seeking.push_back(word),
             // A row without a query was sealed by a former process, and not delivered.
             _ => self.sealing.push_back(word),
+        }
+    }
+
+    /// Keeps the positions from which a restart reads the records that queries from this time on may be about, and those of
+    /// queries without an answer.
+    pub(super) fn keep_positions(&mut self, asked: Option<Time>) {
+        if self.shared.has_failed() {
+            return;
+        }
+        let version = |stage: &QueryStage| match stage {
+            QueryStage::Sought(posed) | QueryStage::Counting { posed, .. } => posed.version,
+            QueryStage::Sealing(version) => *version,
+        };
+        let open = self.stages.values().map(|stage| self.answering.window(version(stage)).start());
+        let needed = open.fold(self.answering.needed_since(asked), Time::min);
+        let RecordsAgain { positions, need, .. } = &self.again;
+        if let Some(update) = positions.settled(*need, Some(needed)) {
+            let written = positions.written_notice(&update);
+            lock(&self.handle).keep_positions(update, written);
         }
     }
 
@@ -291,17 +355,19 @@ pub(in crate::dataflow) struct Sought<'scope, A> {
     pub(super) seal: Wakes,
 }
 
-/// The capabilities for an answer: for the query on its way to the workers, and for its release.
+/// The capabilities for an answer: for the query on its way to the workers, for its release, and for its refusal.
 struct HeldTimes {
     posed: Capability<Time>,
     release: Capability<Time>,
+    refused: Capability<Time>,
 }
 
 /// Looks for the rows of queries through their backend, on worker 0.
 pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     questions: Fed<'scope, Query>,
     gaps: &Rc<InputGaps>,
-    at_gate: Option<(A, Box<dyn ReleaseBackend>, Waker)>,
+    at_gate: Option<(A, Box<dyn ReleaseBackend>, Waker, RecordsAgain)>,
+    exact: Option<ExactTotals>,
 ) -> Sought<'scope, A> {
     let Fed { stream, context } = questions;
     let scope = stream.scope();
@@ -324,16 +390,17 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
     let mut refused = OutputBuilder::<_, CapacityContainerBuilder<Vec<Unanswered>>>::from(refused);
 
     let address = builder.operator_info().address;
-    let sequencer = at_gate.map(|(answering, handle, waker)| {
+    let sequencer = at_gate.map(|(answering, handle, waker, again)| {
         waker.wakes(scope.worker().sync_activator_for(address.to_vec()));
         let shared = Arc::clone(&context.shared);
-        Rc::new(RefCell::new(QuerySequencer::new(answering, handle, shared, workers, Rc::clone(gaps))))
+        let gaps = Rc::clone(gaps);
+        Rc::new(RefCell::new(QuerySequencer::new(answering, handle, shared, workers, gaps, (exact, again))))
     });
     let (at_gate, seal) = (sequencer.clone(), Wakes::default());
     let wakes = seal.clone();
     builder.build(move |_| {
         let mut held: HashMap<Digest, HeldTimes> = HashMap::new();
-        move |_| {
+        move |frontiers: &[MutableAntichain<Time>]| {
             let Some(sequencer) = &at_gate else {
                 // Nothing is sent to the other workers.
                 return input.for_each(|_, _| {});
@@ -346,9 +413,9 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
                 for question in batch.drain(..) {
                     match sequencer.ask(question, given) {
                         Ok(Some((id, time))) => {
-                            let (posed, release) =
-                                (capability.delayed(&time, 0), capability.delayed(&time, 1));
-                            held.insert(id, HeldTimes { posed, release });
+                            let [posed, release, refused] =
+                                [0, 1, 2].map(|output| capability.delayed(&time, output));
+                            held.insert(id, HeldTimes { posed, release, refused });
                         }
                         Ok(None) => {}
                         Err(unanswered) => refused.session(&capability.delayed(&given, 2)).give(unanswered),
@@ -370,8 +437,15 @@ pub(in crate::dataflow) fn sought<'scope, A: QueryAnswering>(
                         }
                     }
                     QueryAction::Drop(id) => drop(held.remove(&id)),
+                    QueryAction::Refuse(id, unanswered) => {
+                        if let Some(HeldTimes { refused: capability, .. }) = held.remove(&id) {
+                            refused.session(&capability).give(unanswered);
+                        }
+                    }
                 }
             }
+            sequencer
+                .keep_positions(frontiers.first().and_then(|frontier| frontier.frontier().first().copied()));
             if sequencer.has_word_for_sealing() {
                 wakes.wake();
             }
@@ -443,7 +517,7 @@ pub(in crate::dataflow) fn sealed<'scope, A: QueryAnswering>(
                         }
                     }
                     QueryAction::Drop(id) => drop(held.remove(&id)),
-                    QueryAction::Pose(_) => {}
+                    QueryAction::Pose(_) | QueryAction::Refuse(..) => {}
                 }
             }
             first = None;

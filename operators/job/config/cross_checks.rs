@@ -1,6 +1,7 @@
 //! Checks between the tables of a job file, each of which is valid by itself, and the budget account that
 //! follows from all of them.
 
+use super::ask::AskSpec;
 use super::every;
 use super::every::Every;
 use super::mistake::{MistakeDetail, listed};
@@ -19,6 +20,7 @@ use crate::job::expression::{Expression, ValueKind};
 use crate::job::release_plan::largest_fitting_cost;
 use crate::job::statistics::{ContributionKind, KeyPart, KeysSpec, NoiseKind, StatisticCheck};
 use crate::ledger::AccountSpec;
+use crate::mechanisms::queries::FieldKind;
 use crate::time::Time;
 
 /// The tables of a job file, after each was read by itself.
@@ -30,6 +32,12 @@ pub(super) struct Tables<'t> {
     pub(super) fields: &'t DerivedFields,
     pub(super) privacy: &'t Privacy,
     pub(super) releases: &'t [ReleaseSpec],
+    pub(super) asks: &'t [AskSpec],
+}
+
+/// Returns the places of the entries of a list of tables; none if there is no list.
+fn entries<'n>(root: &TableNode<'n>, word: &str) -> Vec<ConfigNode<'n>> {
+    root.node(word).and_then(|node| node.list()).unwrap_or_default()
 }
 
 /// Returns the derived fields with those of the parts of keys.
@@ -39,7 +47,7 @@ pub(super) fn derived(
     time: Option<&str>,
 ) -> Option<DerivedFields> {
     let mut derived = tables.fields.clone();
-    for (node, release) in root.node("release")?.list()?.iter().zip(tables.releases) {
+    for (node, release) in entries(root, "release").iter().zip(tables.releases) {
         for part in release.statistic.grouping().into_iter().flat_map(|grouping| &grouping.by) {
             let Some(text) = part.expression() else { continue };
             let names = FieldNames { derived: tables.fields, time };
@@ -59,11 +67,12 @@ pub(super) fn derived(
 
 /// Checks the tables against each other; returns the budget account that they state together.
 pub(super) fn check(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<AccountSpec> {
-    let nodes = root.node("release")?.list()?;
+    let nodes = entries(root, "release");
     let releases = || nodes.iter().zip(tables.releases);
     times(root, tables);
     names(root, tables, &nodes);
-    shares(tables, &nodes);
+    shares(root, tables, &nodes);
+    asks(root, tables);
     for (node, release) in releases() {
         every::agree(node, release);
         bound(node, release, &tables.privacy.privacy_unit);
@@ -95,7 +104,8 @@ fn times(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
             .conflict::<()>("a time that is not after from", "a time after from");
     }
     let made_up = matches!(tables.source.records, RecordFormat::Synthetic(_));
-    let timed = tables.releases.iter().any(|release| release.every != Every::All);
+    let timed = tables.releases.iter().any(|release| release.every != Every::All)
+        || tables.asks.iter().any(|ask| ask.every != Every::All);
     // A single window over everything has ends, too, if the job states them.
     let ends = tables.from.is_some() || tables.until.is_some();
     let sorted = tables.source.order == RecordOrder::Sorted;
@@ -207,10 +217,9 @@ fn check_fields<'n>(tables: &Tables<'_>, node: &ConfigNode<'_>, names: impl Into
 
 /// Refuses shares that sum to more than the budget, and shares of a lifetime that no number of windows
 /// divides.
-fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
+fn shares(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
     let mut sum = 0;
-    for (node, release) in nodes.iter().zip(tables.releases) {
-        let PriceSpec::Share(share) = release.price else { continue };
+    let mut add = |node: &ConfigNode<'_>, share: BudgetShare| {
         let before = sum;
         sum += u128::from(share.parts());
         let whole = u128::from(BudgetShare::WHOLE.parts());
@@ -218,6 +227,10 @@ fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
             let remedy = "shares that come to at most 1 together";
             node.descendant(&["share"]).conflict::<()>("shares of more than the whole budget", remedy);
         }
+    };
+    for (node, release) in nodes.iter().zip(tables.releases) {
+        let PriceSpec::Share(share) = release.price else { continue };
+        add(node, share);
         let ends = release.every == Every::All
             || release.running.is_some()
             || release.bound.windows.is_some()
@@ -226,6 +239,70 @@ fn shares(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
             let remedy = "from and until in [job], bound.windows, or a cost instead of the share";
             node.descendant(&["share"])
                 .conflict::<()>("a share of a lifetime among windows without end", remedy);
+        }
+    }
+    for (node, ask) in entries(root, "ask").iter().zip(tables.asks) {
+        if let PriceSpec::Share(share) = ask.price {
+            add(node, share);
+        }
+    }
+}
+
+/// Refuses questions about fields that the records never have, or that say whose a record is; and those that the budget
+/// cannot pay for.
+fn asks(root: &TableNode<'_>, tables: &Tables<'_>) {
+    let privacy = tables.privacy;
+    let time = tables.source.time.as_ref().map(|time| time.field.as_str());
+    for (index, (node, ask)) in entries(root, "ask").iter().zip(tables.asks).enumerate() {
+        let others = tables.releases.iter().map(|release| &release.name);
+        if others.chain(tables.asks.iter().take(index).map(|ask| &ask.name)).any(|name| *name == ask.name) {
+            node.descendant(&["name"]).conflict::<()>("the name of another release", "a name of its own");
+        }
+        for (name, kind) in &ask.fields {
+            let place = node.descendant(&["fields", name]);
+            let derived = tables.fields.get(name).map(|derived| derived.expression.kind());
+            match (&privacy.privacy_unit, kind) {
+                (Protected::Person { field, .. }, _) if field == name => {
+                    let remedy = "other fields: nobody may ask whose a record is";
+                    place.conflict::<()>("the field of the person", remedy);
+                }
+                (_, FieldKind::Time) if time.is_some_and(|time| time != name) || derived.is_some() => {
+                    let remedy = "\"text\", or the field of source.time";
+                    place.conflict::<()>("a time that is not that of the records", remedy);
+                }
+                (_, FieldKind::Number | FieldKind::Decimal(_)) if derived == Some(ValueKind::Text) => {
+                    let remedy = "\"text\", or a field of numbers, such as \"number of ..\" makes";
+                    place.conflict::<()>("a derived field of texts", remedy);
+                }
+                (_, FieldKind::Time) => {}
+                _ => check_fields(tables, &place, [name.as_str()]),
+            }
+        }
+        if privacy.privacy_unit == Protected::Record && ask.per_key.is_some_and(|most| most > 1) {
+            let place = node.descendant(&["bound", "per_key"]);
+            place.conflict::<()>("more than there can be", "1, or nothing: there is no second one");
+        }
+        if matches!(privacy.privacy_unit, Protected::Person { .. }) && ask.per_key.is_none() {
+            let remedy = "bound = { per_key = .. }: how many records of a person count in a window";
+            let wrong = MistakeDetail::new(MistakeKind::Missing, "no bound of per_key", remedy);
+            node.descendant(&["bound"]).record_mistake::<()>(wrong);
+        }
+        if privacy.budget.delta.is_none() {
+            let found = "questions under a budget without a delta";
+            node.conflict::<()>(found, "a budget of epsilon and delta: bounded noise has a delta");
+        }
+        if tables.until.is_none() || (tables.from.is_none() && ask.every != Every::All) {
+            let found = "questions about windows without end";
+            let remedy = "from and until in [job]: all answers are paid for at once, for all of that time";
+            node.descendant(&["every"]).conflict::<()>(found, remedy);
+        }
+        if tables.releases.iter().any(|release| release.bound.windows.is_some()) {
+            let remedy = "no bound.windows: answers are about every window of a person";
+            node.conflict::<()>("questions beside a bound of windows", remedy);
+        }
+        if matches!(tables.source.records.place(), Some(SourcePlace::Files(path)) if *path == ask.questions) {
+            let found = "the file of the records";
+            node.descendant(&["questions"]).conflict::<()>(found, "a file of questions");
         }
     }
 }
@@ -412,7 +489,7 @@ fn common_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<
 fn account(root: &TableNode<'_>, tables: &Tables<'_>, windows: Option<u32>) -> Option<AccountSpec> {
     let privacy = tables.privacy;
     let place = root.node("privacy")?;
-    let charged = tables.releases.iter().any(ReleaseSpec::charges_delta);
+    let charged = tables.releases.iter().any(ReleaseSpec::charges_delta) || !tables.asks.is_empty();
     let cap = place.descendant(&["budget"]).accept(privacy.budget.cap(charged))?;
     let promise = windows.map_or(privacy.promise, Promise::Windows);
     let stated = AccountSpec::new(privacy.account.clone(), privacy.privacy_unit.adjacency(), promise, cap);

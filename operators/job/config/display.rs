@@ -51,6 +51,13 @@ impl Display for Job {
             }
             release(f, each)?;
         }
+        for (index, ask) in self.asks.iter().enumerate() {
+            if index > 0 || !self.releases.is_empty() {
+                writeln!(f)?;
+            }
+            writeln!(f, "[[ask]]")?;
+            ask.fields().into_iter().try_for_each(|(name, value)| optional(f, name, value))?;
+        }
         Ok(())
     }
 }

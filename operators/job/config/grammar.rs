@@ -6,6 +6,7 @@
 //! row, panics: so a field without a row fails the first test that reads its table. The rows stand in the
 //! order of the reference: the fields of a table before the tables within it that have a page of their own.
 
+mod ask;
 mod job;
 mod means;
 mod privacy;
@@ -132,7 +133,7 @@ const MARK: &str = "an ASCII character";
 const SIZE: &str = "a size such as \"2 GB\"";
 
 /// The rows of each file, in the order of the reference.
-const PARTS: [&[JobField]; 9] = [
+const PARTS: [&[JobField]; 10] = [
     job::JOB,
     source::SOURCE,
     source::MADE,
@@ -142,6 +143,7 @@ const PARTS: [&[JobField]; 9] = [
     release::RELEASE,
     statistics::STATISTICS,
     means::MEANS,
+    ask::ASK,
 ];
 
 const COUNT: usize = {
@@ -283,7 +285,8 @@ mod tests {
         for field in JOB_FIELDS.iter().filter(|field| field.path.contains('.')) {
             let parts: Vec<&str> = field.path.split('.').collect();
             let inner = parts[1..].join(".");
-            let head = if parts[0] == "release" { "[[release]]" } else { &format!("[{}]", parts[0]) };
+            let is_list = ["release", "ask"].contains(&parts[0]);
+            let head = if is_list { format!("[[{}]]", parts[0]) } else { format!("[{}]", parts[0]) };
             // A grid and a source have other fields under another word.
             let made_up = ["people", "rows", "keys", "skew", "seed"].contains(&inner.as_str());
             let kind = if made_up { "\ntype = \"synthetic\"" } else { "" };

@@ -8,6 +8,7 @@
 //! `config/reviews.toml` is a job file with a comment on each field; the fields of windows that are added up
 //! (`running`, `strategy`, and `over` beside them) are in `config/running.toml`.
 
+mod ask;
 mod cross_checks;
 mod csv;
 mod display;
@@ -35,6 +36,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+pub use ask::AskSpec;
 pub use csv::{CsvMarks, CsvSpec};
 pub(in crate::job) use display::{cost_fields, list, path, text};
 pub use every::RunningSpec;
@@ -104,8 +106,10 @@ pub struct Job {
     pub watch: WatchSpec,
     /// The log of the command.
     pub log: LogSpec,
-    /// The releases; at least one.
+    /// The releases; at least one, unless there are questions.
     pub releases: Vec<ReleaseSpec>,
+    /// The questions that analysts may ask.
+    pub asks: Vec<AskSpec>,
     /// The derived fields, with those of the parts of keys.
     pub(in crate::job) derived: DerivedFields,
     pub(in crate::job) account: AccountSpec,
@@ -217,6 +221,12 @@ impl Job {
         &self.account
     }
 
+    /// Returns the names under which the job releases anything: those of its releases, and of its bundles of answers.
+    pub fn release_names(&self) -> impl Iterator<Item = &Name> {
+        let asks = self.asks.iter().map(|ask| &ask.name);
+        self.releases.iter().map(|release| &release.name).chain(asks)
+    }
+
     /// Returns a cost in the account's currency, rounded up.
     pub(crate) fn cost(&self, words: &CostSpec) -> Result<PrivacyCost, Invalid> {
         cross_checks::cost_in_account_currency(words, &self.account)
@@ -227,8 +237,8 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let root = TableNode::root(
         page,
         table,
-        &["job", "source", "privacy", "release"],
-        &["tables", "fields", "limits", "watch", "log"],
+        &["job", "source", "privacy"],
+        &["release", "ask", "tables", "fields", "limits", "watch", "log"],
     );
     let heading = root.read("job", heading);
     let time = root.node("source").and_then(|node| source::time_field(&node));
@@ -245,10 +255,22 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
     let privacy = root.read("privacy", |node| privacy::read(node, beside));
     let limits = root.read("limits", |node| privacy::read_limits(node, beside)).unwrap_or_default();
     let watch = root.read("watch", |node| watch::read_watch(node, beside)).unwrap_or_default();
-    let releases = root.read("release", |node| releases(&node, beside, names));
+    let releases = match root.node("release") {
+        Some(node) => entries("release", &node, |node| release::read(node, beside, names)),
+        None => Some(Vec::new()),
+    };
+    let asks = match root.node("ask") {
+        Some(node) => entries("ask", &node, |node| ask::read(&node, beside)),
+        None => Some(Vec::new()),
+    };
+    if root.present(&["release", "ask"]).is_empty() && root.known {
+        let remedy = "at least one [[release]], or [[ask]]";
+        root.refuse::<()>("release", MistakeDetail::new(MistakeKind::Missing, "no release", remedy));
+    }
     let log = root.read("log", log::read_log).unwrap_or_default();
     let JobHeading { name, version, from, until, slack, clock_hold } = heading?;
-    let (source, joined, fields, privacy, releases) = (source?, tables?, fields?, privacy?, releases?);
+    let (source, joined, fields, privacy) = (source?, tables?, fields?, privacy?);
+    let (releases, asks) = (releases?, asks?);
     // Two tables are compared only if both are valid by themselves.
     if !page.is_clean() {
         return None;
@@ -261,6 +283,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         fields: &fields,
         privacy: &privacy,
         releases: &releases,
+        asks: &asks,
     };
     let derived = cross_checks::derived(&root, &tables, time.as_deref())?;
     let account = cross_checks::check(&root, &tables)?;
@@ -280,6 +303,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         watch,
         log,
         releases,
+        asks,
         derived,
         account,
         file,
@@ -310,16 +334,20 @@ fn heading(node: ConfigNode<'_>) -> Option<JobHeading> {
     Some(JobHeading { name: name?, version: version?, from, until, slack: slack?, clock_hold: clock_hold? })
 }
 
-fn releases(node: &ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -> Option<Vec<ReleaseSpec>> {
+/// Reads the entries of a list of tables.
+fn entries<'a, T>(
+    word: &str,
+    node: &ConfigNode<'a>,
+    read: impl Fn(ConfigNode<'a>) -> Option<T>,
+) -> Option<Vec<T>> {
     if node.is_table() {
-        return node.refuse("one table", "[[release]], in two pairs of brackets");
+        return node.refuse("one table", format!("[[{word}]], in two pairs of brackets"));
     }
     let nodes = node.list()?;
     if nodes.is_empty() {
-        return node.refuse("no release", "at least one [[release]]");
+        return node.refuse(format!("no {word}"), format!("at least one [[{word}]]"));
     }
     // All entries are read before any is missed, so that each mistake is reported.
-    let releases: Vec<Option<ReleaseSpec>> =
-        nodes.into_iter().map(|node| release::read(node, beside, names)).collect();
-    releases.into_iter().collect()
+    let entries: Vec<Option<T>> = nodes.into_iter().map(read).collect();
+    entries.into_iter().collect()
 }

@@ -108,7 +108,7 @@ fn opens_section(field: &JobField) -> bool {
 /// Returns the name of a section as it stands in the file: `[source]`, `[[release]]`, `release.count`.
 fn heading(field: &JobField) -> String {
     match field.path {
-        "release" => "[[release]]".to_owned(),
+        list @ ("release" | "ask") => format!("[[{list}]]"),
         path if path.contains('.') => path.to_owned(),
         path => format!("[{path}]"),
     }

@@ -147,7 +147,7 @@ fn noise(node: &ConfigNode<'_>, statistic: Option<&StatisticSpec>) -> Option<Noi
     node.record_mistake(MistakeDetail::unknown_word(text, &words))
 }
 
-fn every(node: ConfigNode<'_>) -> Option<Every> {
+pub(super) fn every(node: ConfigNode<'_>) -> Option<Every> {
     node.accept_words(Every::parse(node.text()?), &unit_words(&["all"]))
 }
 
@@ -193,9 +193,14 @@ fn one_statistic(fields: &TableNode<'_>, beside: &Path) -> Option<StatisticSpec>
 
 fn bound(node: &ConfigNode<'_>) -> Option<BoundSpec> {
     let fields = node.fields(&[], &["keys", "per_key", "windows"])?;
-    // The number is at most `MOST`, so it fits.
-    let read = |name| fields.read(name, |node| node.whole(1, MOST).and_then(|most| u32::try_from(most).ok()));
+    let read = |name| most(&fields, name);
     Some(BoundSpec { keys: read("keys"), per_key: read("per_key"), windows: read("windows") })
+}
+
+/// Reads one bound of a contribution.
+pub(super) fn most(fields: &TableNode<'_>, name: &'static str) -> Option<u32> {
+    // The number is at most `MOST`, so it fits.
+    fields.read(name, |node| node.whole(1, MOST).and_then(|most| u32::try_from(most).ok()))
 }
 
 fn price(fields: &TableNode<'_>) -> Option<PriceSpec> {

@@ -174,7 +174,7 @@ impl Job {
     /// Returns the job with one release alone, edited; `None` if no job file says so.
     fn variant(&self, at: usize, edit: impl Fn(&mut Job)) -> Option<Job> {
         let mut job = self.clone();
-        job.releases = vec![self.releases.get(at)?.clone()];
+        (job.releases, job.asks) = (vec![self.releases.get(at)?.clone()], Vec::new());
         edit(&mut job);
         // Paths were resolved, and mean the same beside a file of the working directory.
         Job::parse("job.toml", &job.to_string()).ok()

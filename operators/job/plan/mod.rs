@@ -6,9 +6,10 @@
 //! ([`Planned::people_for_a_tenth`]).
 //!
 //! As JSON it is one object with the fields of these types, by their names: `job`, `version`, `from`,
-//! `until`, `promise`, `unit`, `account`, `ledger`, `delta`, `cap`, `releases`, `together`, `left`,
+//! `until`, `promise`, `unit`, `account`, `ledger`, `delta`, `cap`, `releases`, `asks`, `together`, `left`,
 //! `restart`, `warnings`. Times are RFC 3339. An unknown or absent value is `null`.
 
+mod asks;
 mod expected;
 mod page;
 mod parts;
@@ -17,6 +18,7 @@ mod replay;
 mod tests;
 mod warnings;
 
+pub use asks::PlannedAsk;
 pub use expected::{ExpectedError, PlannedChange};
 pub use parts::{
     Moves, NoiseOptimality, OtherReleases, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
@@ -65,6 +67,8 @@ pub struct Plan {
     pub cap: PlannedCost,
     /// The releases, in the order of the file.
     pub releases: Vec<Planned>,
+    /// The bundles of answers to questions, in the order of the file.
+    pub asks: Vec<PlannedAsk>,
     /// The privacy cost of all releases together in one account.
     pub together: PlannedCost,
     /// The part of the cap that is left.
@@ -109,6 +113,13 @@ impl Job {
             together = together.plus(&paid).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
             releases.push(planned(self, release, (offer, &settled), (&paid, delta)));
         }
+        let bundles = self.ask_plans(self.horizon())?;
+        let mut asks = Vec::with_capacity(bundles.len());
+        for (index, (ask, bundle)) in self.asks.iter().zip(&bundles).enumerate() {
+            let place = format!("ask[{}]", index + 1);
+            together = together.plus(bundle.paid()).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
+            asks.push(PlannedAsk::of(self, ask, bundle, delta));
+        }
         let left = cap.less(&together).unwrap_or_else(|_| cap.nothing());
         if self.account().neighbours().unit == PrivacyUnit::Person {
             share(&offers, &mut releases);
@@ -125,6 +136,7 @@ impl Job {
             delta,
             cap: PlannedCost::of(cap, delta),
             releases,
+            asks,
             together: PlannedCost::of(&together, delta),
             left: PlannedCost::of(&left, delta),
             restart: page::restart(self),

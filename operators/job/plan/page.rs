@@ -5,7 +5,7 @@ use std::fmt::{Display, Formatter};
 
 use super::expected::described;
 use super::{
-    Moves, OtherReleases, Plan, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
+    Moves, OtherReleases, Plan, Planned, PlannedAsk, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
     PlannedRunning, PlannedWindows,
 };
 use crate::job::config::{Job, Protected, ReleaseSpec, SourcePlace};
@@ -36,6 +36,10 @@ impl Display for Plan {
             writeln!(f)?;
             self.release(f, release)?;
         }
+        for ask in &self.asks {
+            writeln!(f)?;
+            self.ask(f, ask)?;
+        }
         writeln!(f)?;
         line(f, "together", &self.cost(&self.together))?;
         // A remainder of rounding is too small to be spent.
@@ -44,7 +48,7 @@ impl Display for Plan {
         let left = match self.left.delta {
             _ if !spent => self.cost(&self.left),
             0.0 => "nothing".to_owned(),
-            delta => format!("nothing but delta {} for keys", short(delta)),
+            delta => format!("nothing but delta {} for {}", short(delta), self.deltas()),
         };
         line(f, "left over", &left)?;
         line(f, "a restart", &self.restart)?;
@@ -114,6 +118,48 @@ impl Plan {
         line(f, "shares", &shares(&release.shares_people, &release.shares_keys))
     }
 
+    fn ask(&self, f: &mut Formatter<'_>, ask: &PlannedAsk) -> fmt::Result {
+        let answers = match ask.answers {
+            1 => "1 answer".to_owned(),
+            answers => format!("{answers} answers"),
+        };
+        writeln!(f, "{}: {answers} to questions about {}", ask.name, ask.fields.join(", "))?;
+        if u64::from(ask.version) != self.version {
+            line(f, "version", &format!("{} of these questions, their own", ask.version))?;
+        }
+        let over = "a question is about the last one that is over";
+        line(f, "windows", &format!("{}; {over}", windows(&ask.windows)))?;
+        let bound = match (self.unit, ask.records) {
+            ("record", _) => "one record".to_owned(),
+            (_, 1) => "a person counts with 1 record in a window".to_owned(),
+            (_, records) => format!("a person counts with {records} records in a window"),
+        };
+        line(f, "bound", &bound)?;
+        let analysts: Vec<String> =
+            ask.analysts.iter().map(|(name, answers)| format!("{name} has {answers}")).collect();
+        let analysts = if analysts.is_empty() {
+            "answers go to those who ask first".into()
+        } else {
+            analysts.join(", ")
+        };
+        line(f, "analysts", &format!("{analysts}; a count takes one answer, and a mean two"))?;
+        let noise = format!("bounded: no count is off by more than {} records", short(ask.largest_error));
+        line(f, "noise", &noise)?;
+        let needed = ask.records_for_a_tenth();
+        line(f, "records", &format!("{needed} in a count for an error of at most a tenth"))?;
+        let PlannedCost { rho, delta, .. } = ask.paid;
+        let charged = rho.map_or(String::new(), |rho| {
+            format!(", charged as rho {} and delta {}", short(rho), short(delta))
+        });
+        let stated = format!("epsilon {} and delta {}", short(ask.epsilon), short(ask.delta));
+        line(f, "all answers", &format!("{stated}{charged}, paid once, with the first, asked or not"))
+    }
+
+    /// Returns the uses of a delta that is charged beside a rho.
+    fn deltas(&self) -> &'static str {
+        if self.asks.is_empty() { "keys" } else { "keys and answers" }
+    }
+
     /// Writes the cost of a window that a span of time cuts, if it differs from that of a whole one.
     fn cut(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
         match &release.partial {
@@ -145,8 +191,11 @@ impl Plan {
             (Some(epsilon), None) => format!("epsilon {}", short(epsilon)),
             (None, _) => "no epsilon at this delta".to_owned(),
         };
-        let keys =
-            if cost.delta > 0.0 { format!(", delta {} for keys", short(cost.delta)) } else { String::new() };
+        let keys = if cost.delta > 0.0 {
+            format!(", delta {} for {}", short(cost.delta), self.deltas())
+        } else {
+            String::new()
+        };
         match cost.rho {
             Some(rho) => format!("rho {}{keys} ({epsilon})", short(rho)),
             None => epsilon,

@@ -397,7 +397,7 @@ fn the_line_of_a_plan_has_the_names_that_are_documented() {
         |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(
         names(&line),
-        "account cap delta from job ledger left promise releases restart together unit until version warnings"
+        "account asks cap delta from job ledger left promise releases restart together unit until version warnings"
     );
     assert_eq!(
         names(&line["releases"][0]),

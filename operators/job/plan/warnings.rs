@@ -8,7 +8,7 @@
 use super::{Plan, PlannedKeys};
 use crate::accounting::PrivacyCost;
 use crate::dataflow::Schedule;
-use crate::job::config::{BudgetShare, Job, PriceSpec, RecordOrder, ReleaseSpec};
+use crate::job::config::{BudgetShare, Job, PriceSpec, RecordOrder};
 use crate::job::release_plan::ReleasePlan;
 use crate::mechanisms::Ranks;
 use crate::time::{in_utc, known, repeated_times_after};
@@ -168,11 +168,13 @@ fn fitting(cap: &PrivacyCost, cost: &PrivacyCost) -> u128 {
 /// Warns of shares that leave a part of the budget unused. The account may be shared with another job, and a
 /// stated cost may use it.
 fn unused(job: &Job) -> Option<String> {
-    let share = |release: &ReleaseSpec| match release.price {
+    let share = |price: &PriceSpec| match price {
         PriceSpec::Share(share) => Some(u128::from(share.parts())),
         PriceSpec::Cost(_) => None,
     };
-    let given: u128 = job.releases.iter().map(share).sum::<Option<u128>>()?;
+    let prices = job.releases.iter().map(|release| &release.price);
+    let prices = prices.chain(job.asks.iter().map(|ask| &ask.price));
+    let given: u128 = prices.map(share).sum::<Option<u128>>()?;
     let whole = u128::from(BudgetShare::WHOLE.parts());
     let left = whole.saturating_sub(given);
     (left * 100 >= whole).then(|| {

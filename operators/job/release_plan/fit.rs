@@ -7,11 +7,13 @@ use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, convert};
 use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
 use crate::job::config::{BudgetShare, CostSpec, Job, PriceSpec};
+use crate::job::questions::AskPrice;
 use crate::job::unfit::UnfitJob;
 
-/// Returns the cost of a window of each release, in the account's currency.
+/// Returns the cost of a window of each release, in the account's currency, beside the answers of questions.
 pub(super) fn costs(
     job: &Job,
+    asks: &[AskPrice],
     together: &[ConcurrentWindows],
     schedules: &[Schedule],
 ) -> Result<Vec<PrivacyCost>, UnfitJob> {
@@ -31,6 +33,19 @@ pub(super) fn costs(
             left = without(&left, &cost, *together).unwrap_or(left);
         }
         costs.push(cost);
+    }
+    for (index, ask) in asks.iter().enumerate() {
+        let place = || format!("ask[{}].{}", index + 1, ask.field());
+        let message = || {
+            format!(
+                "found {} for all answers, where {left} of {cap} is left beside the shares; give less to it or to them",
+                ask.paid
+            )
+        };
+        if !ask.paid.within(&left) {
+            return Err(UnfitJob::new(place(), message()));
+        }
+        left = left.less(&ask.paid).map_err(|invalid| UnfitJob::at(place(), &invalid))?;
     }
     // A lifetime without end is spent sooner or later: its releases then stop.
     let endless =
@@ -186,7 +201,7 @@ pub(in crate::job) fn largest_fitting_cost(
 
 /// Returns a decimal of six digits that is no more than the amount, so that it still fits after it is read
 /// and rounded up.
-fn floor(amount: BudgetUnits) -> Option<Decimal> {
+pub(in crate::job) fn floor(amount: BudgetUnits) -> Option<Decimal> {
     let bits = UBig::from(amount.to_bits());
     let scaled = |power: i32| (&bits * UBig::from(10u8).pow(power.unsigned_abs() as usize)) >> 64;
     // 2^-64 has six digits before the point at 10^25.

@@ -22,7 +22,8 @@ use crate::ledger::{Digest, Name, VersionTerms};
 use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint, Keys};
 use crate::time::{LIMIT, Time};
 
-pub(super) use fit::largest_fitting_cost;
+pub(super) use fit::{floor, largest_fitting_cost};
+pub(super) use terms::of_questions;
 pub(crate) use together::ConcurrentWindows;
 
 mod fit;
@@ -105,7 +106,7 @@ impl Job {
     pub(crate) fn release_plans(&self, horizon: Horizon) -> Result<Vec<ReleasePlan>, UnfitJob> {
         let place = |index: usize| format!("release[{}]", index + 1);
         let schedules: Vec<Schedule> = (self.releases.iter().enumerate())
-            .map(|(index, release)| schedule(self, release, horizon, &place(index)))
+            .map(|(index, release)| schedule(self, lengths(release), horizon, &place(index)))
             .collect::<Result<_, _>>()?;
         let windows: Vec<AccountWindows<'_>> = (self.releases.iter().zip(&schedules))
             .map(|(release, schedule)| AccountWindows {
@@ -130,7 +131,7 @@ impl Job {
                 None => ConcurrentWindows::of(counted, promise, weight),
             });
         }
-        let costs = fit::costs(self, &together, &schedules)?;
+        let costs = fit::costs(self, &self.ask_prices(horizon)?, &together, &schedules)?;
         let mut offers = Vec::with_capacity(schedules.len());
         for (index, release) in self.releases.iter().enumerate() {
             let (schedule, together, cost) =
@@ -150,9 +151,15 @@ impl Job {
     }
 }
 
+/// Returns the step between the windows of a release, and their length if they overlap.
+pub(crate) fn lengths(release: &ReleaseSpec) -> (Every, Option<Every>) {
+    (release.every, release.sliding_length())
+}
+
+/// Returns the schedule of windows of these lengths, for the part of the job file at `place`.
 pub(crate) fn schedule(
     job: &Job,
-    release: &ReleaseSpec,
+    (every, over): (Every, Option<Every>),
     horizon: Horizon,
     place: &str,
 ) -> Result<Schedule, UnfitJob> {
@@ -169,7 +176,7 @@ pub(crate) fn schedule(
         "over" => UnfitJob::at(format!("{place}.over"), &invalid),
         _ => UnfitJob::at(format!("{place}.every"), &invalid),
     };
-    if release.every == Every::All {
+    if every == Every::All {
         return Schedule::whole(from.unwrap_or(-LIMIT), until.unwrap_or(LIMIT)).map_err(field);
     }
     let Some(from) = from else {
@@ -178,8 +185,8 @@ pub(crate) fn schedule(
         );
         return Err(UnfitJob::new("job.from", message));
     };
-    let times = release.sliding_length().and_then(|over| over.over(release.every)).unwrap_or(1);
-    match (release.every, release.sliding_length()) {
+    let times = over.and_then(|over| over.over(every)).unwrap_or(1);
+    match (every, over) {
         (Every::Span(step), Some(Every::Span(size))) => Schedule::sliding(size, step, from, until),
         (Every::Span(step), _) => Schedule::tumbling(step, from, until),
         (Every::Calendar(count, unit), _) => {

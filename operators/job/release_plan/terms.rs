@@ -13,9 +13,11 @@ use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::condition::Condition;
 use crate::job::config::{
-    AHEAD, BoundSpec, CsvSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec, SourceSpec,
-    TimeField, cost_fields,
+    AHEAD, AskSpec, BoundSpec, CsvSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec,
+    SourceSpec, TimeField, cost_fields,
 };
+use crate::job::derived::DerivedField;
+use crate::job::questions::AskPlan;
 use crate::job::statistics::{BETWEEN_PARTS, CellKey};
 use crate::ledger::{Charge, Ledger, VersionTerms};
 use crate::time::in_words;
@@ -34,11 +36,12 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         source,
         // A column that is read is bound with its cells, as a derived field.
         tables: _,
-        fields,
+        fields: _,
         derived: _,
         privacy: _,
         limits: _,
         releases: _,
+        asks: _,
         account: _,
         watch: _,
         log: _,
@@ -53,10 +56,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
     let read = read.chain(offer.values.iter().map(|(field, _)| field.as_str()));
     let mut read: Vec<&str> = read.chain(conditions().flat_map(Condition::fields)).collect();
     read.sort_unstable();
-    // The parts of a key are bound where they are stated.
-    for field in job.derived.all_behind(&read).into_iter().filter(|field| fields.get(&field.name).is_some()) {
-        terms = terms.binding(&field.path(), format!("{:?}", field.expression.normal()));
-    }
+    terms = derived(terms, job, &read);
     if let Some(condition) = condition {
         terms = terms.binding("where", format!("{:?}", condition.normal()));
     }
@@ -103,6 +103,36 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
             .showing("privacy.budget", job.account().cap())
             .showing("windows that share the budget", offer.together.windows())
             .showing("until", until.map_or("nothing".to_owned(), crate::time::in_json)),
+    }
+}
+
+/// Adds the derived fields behind those that are read. The parts of a key are bound where they are stated.
+fn derived(mut terms: VersionTerms, job: &Job, read: &[&str]) -> VersionTerms {
+    let is_stated = |field: &&DerivedField| job.fields.get(&field.name).is_some();
+    for field in job.derived.all_behind(read).into_iter().filter(is_stated) {
+        terms = terms.binding(&field.path(), format!("{:?}", field.expression.normal()));
+    }
+    terms
+}
+
+/// Returns the terms of a bundle of answers. The mechanism binds the schema, the bound, the answers and their shares.
+pub(in crate::job) fn of_questions(job: &Job, ask: &AskSpec) -> VersionTerms {
+    let conditions = job.source.condition.iter().flat_map(Condition::fields);
+    let mut read: Vec<&str> = ask.fields.keys().map(String::as_str).chain(conditions).collect();
+    read.sort_unstable();
+    let terms = derived(reading(VersionTerms::new(), &job.source), job, &read);
+    let mut terms = terms.binding("every", format!("\"{}\"", ask.every)).binding("statistic", "answers");
+    for (field, value) in ask.fields() {
+        // The name and the version are those of the terms, and the questions change no record.
+        if let Some(value) = value.filter(|_| !["name", "version", "every", "questions"].contains(&field)) {
+            terms = terms.showing(&format!("ask.{field}"), value);
+        }
+    }
+    match ask.price {
+        PriceSpec::Cost(_) => terms,
+        PriceSpec::Share(_) => terms
+            .showing("privacy.budget", job.account().cap())
+            .showing("until", job.until.map_or("nothing".to_owned(), crate::time::in_json)),
     }
 }
 
@@ -186,10 +216,13 @@ impl Job {
     pub(in crate::job) fn check_version_terms(
         &self,
         ledger: &mut Ledger,
-        offers: &[ReleasePlan],
+        (offers, asks): (&[ReleasePlan], &[AskPlan]),
     ) -> Result<(), RunError> {
         for offer in offers {
             ledger.would_agree(&self.name, offer.version, &offer.name, self.terms(offer)?)?;
+        }
+        for ask in asks {
+            ledger.would_agree(&self.name, ask.version, &ask.name, ask.terms.clone())?;
         }
         Ok(())
     }

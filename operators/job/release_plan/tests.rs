@@ -116,8 +116,8 @@ proptest! {
             .replace("cost = { rho = 0.001 }", "share = 1e-18");
         let job = job(&text);
         let schedules: Vec<Schedule> =
-            job.releases.iter().map(|release| schedule(&job, release, job.horizon(), "").unwrap()).collect();
-        let cost = &fit::costs(&job, &[ConcurrentWindows::whole(windows), ConcurrentWindows::ONE], &schedules).unwrap()[0];
+            job.releases.iter().map(|release| schedule(&job, lengths(release), job.horizon(), "").unwrap()).collect();
+        let cost = &fit::costs(&job, &[], &[ConcurrentWindows::whole(windows), ConcurrentWindows::ONE], &schedules).unwrap()[0];
         let (PrivacyCost::Zcdp { rho, .. }, PrivacyCost::Zcdp { rho: cap, .. }) = (cost, job.account().cap()) else { panic!() };
         let big = dashu_int::UBig::from;
         let exact = big(cap.to_bits()) * big(share.into());

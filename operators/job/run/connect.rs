@@ -117,8 +117,8 @@ impl Job {
         let key = &self.privacy.key;
         let bound = ledger.is_bound(&LedgerKey::open(key)?).map_err(|trouble| trouble.about("key", key))?;
         self.compare_witnesses(&mut ledger, published)?;
-        let offers = self.release_plans(self.horizon())?;
-        self.check_version_terms(&mut ledger, &offers)?;
+        let (offers, asks) = (self.release_plans(self.horizon())?, self.ask_plans(self.horizon())?);
+        self.check_version_terms(&mut ledger, (&offers, &asks))?;
         let account = &self.privacy.account;
         let settled = ledger.settled(&self.name)?;
         // A live run that goes on reads from there, and releases no window of which it lacks records.
@@ -144,6 +144,12 @@ impl Job {
                 (Released { account, job, version, name, window, part: None }, charge.clone())
             }));
         }
+        asked.extend(asks.iter().map(|ask| {
+            let version = Digest::of_version(ask.version, ask.terms.digest());
+            let (account, job, name) = (account.clone(), self.name.clone(), ask.name.clone());
+            let window = ask.life;
+            (Released { account, job, version, name, window, part: None }, ask.charge.clone())
+        }));
         // These windows are lost, and nothing is charged for them.
         let floor = ledger.floor()?.unwrap_or(Time::MIN);
         let is_first = settled.is_empty();
@@ -356,7 +362,7 @@ impl Job {
     /// Opens the job's ledger for a sink.
     fn open_gate(
         &self,
-        offers: &[ReleasePlan],
+        (offers, asks): (&[ReleasePlan], &[AskPlan]),
         mut sink: Option<&mut Sink>,
         without_archived: bool,
     ) -> Result<Gate, RunError> {
@@ -374,9 +380,9 @@ impl Job {
             return Err(RunError::configuration(self.lacking(archived)));
         }
         // Before a file receives anything.
-        self.check_version_terms(&mut ledger, offers)?;
+        self.check_version_terms(&mut ledger, (offers, asks))?;
         let sink = sink.as_deref();
-        let releases = self.releases.iter().map(|release| release.name.clone()).collect();
+        let releases = self.release_names().cloned().collect();
         let mut opening = Opening::new(&privacy.ledger, self.name.as_str())?
             .version(self.numbered())
             .key(&privacy.key)
@@ -436,12 +442,12 @@ impl Job {
     pub(super) fn gate_of(
         &self,
         crew: Crew,
-        offers: &[ReleasePlan],
+        plans: (&[ReleasePlan], &[AskPlan]),
         sink: Option<&mut Sink>,
         without_archived: bool,
     ) -> Result<Gate, RunError> {
         match crew.process {
-            0 => self.open_gate(offers, sink, without_archived),
+            0 => self.open_gate(plans, sink, without_archived),
             _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
         }
     }

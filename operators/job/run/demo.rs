@@ -3,21 +3,24 @@
 //! Its key is made of the job file, so that the records kept of each person, and with them every tally, are
 //! the same each time. It protects nobody: it is for data that may be shown, and every line of it says so.
 
+use std::collections::HashMap;
 use std::fs;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::sync::PoisonError;
 
 use super::*;
 use crate::accounting::Interval;
-use crate::dataflow::{Pulled, RunError, Source};
+use crate::dataflow::{ExactTotals, Pulled, RunError, Source};
 use crate::gate::{Gate, Opening};
 use crate::job::Job;
-use crate::job::release_plan::{ReleasePlan, schedule};
+use crate::job::questions::AskPlan;
+use crate::job::release_plan::{ReleasePlan, lengths, schedule};
 use crate::job::sources::{Crew, SourcePart};
 use crate::job::statistics::{ExactNumbers, ReleasedNumber, released_key};
-use crate::ledger::{Digest, Ledger, LedgerKey};
+use crate::ledger::{Digest, Ledger, LedgerKey, Name};
 use crate::mechanisms::release_line::{LineKey, ReleaseLine, Says};
 use crate::time::Time;
 
@@ -26,12 +29,34 @@ pub(crate) struct Demo {
     /// The key by which the kept records are selected.
     pub(crate) secret: [u8; 32],
     exact: Vec<ExactNumbers>,
+    /// The exact totals of answers, by bundle.
+    totals: HashMap<Name, ExactTotals>,
 }
 
 impl Demo {
-    pub(crate) fn new(offers: &[ReleasePlan], gate: &Gate) -> Demo {
+    pub(crate) fn new(offers: &[ReleasePlan], asks: &[AskPlan], gate: &Gate) -> Demo {
         let exact = offers.iter().map(|offer| ExactNumbers::of_fields(offer.values.len())).collect();
-        Demo { secret: *gate.key().derive_for_ids(crate::dataflow::CHOICE), exact }
+        let totals = asks.iter().map(|ask| (ask.name.clone(), ExactTotals::default())).collect();
+        Demo { secret: *gate.key().derive_for_ids(crate::dataflow::CHOICE), exact, totals }
+    }
+
+    /// The collector of the exact totals of a bundle of answers.
+    pub(crate) fn totals(&self, ask: &Name) -> ExactTotals {
+        self.totals.get(ask).cloned().unwrap_or_default()
+    }
+
+    /// The lines of an answer as a demonstration writes them: with its exact number, and marked as a demonstration's.
+    pub(crate) fn annotate_answer(&self, ask: &AskPlan, question: &Digest, lines: &str) -> String {
+        let totals = self.totals(&ask.name);
+        let found = totals.lock().unwrap_or_else(PoisonError::into_inner).get(question).cloned();
+        let line = |line: &str| match (line.strip_suffix('}'), &found) {
+            (Some(open), Some((query, found))) if line.contains("\"question\":") => {
+                format!("{open},\"demo\":true,\"tally\":{}}}", ask.exact(query, *found))
+            }
+            (Some(open), _) => format!("{open},\"demo\":true}}"),
+            (None, _) => line.to_owned(),
+        };
+        lines.lines().map(line).collect::<Vec<_>>().join("\n")
     }
 
     /// The collector of the exact cells of a release plan.
@@ -143,8 +168,10 @@ pub(super) fn inferred(job: &Job, stated: Horizon) -> Result<Horizon, RunError> 
         until: Some(stated.until.unwrap_or(last.saturating_add(ROOM))),
     };
     let (mut from, mut until) = (stated.from, stated.until);
-    for release in job.releases.iter().filter(|release| release.every != Every::All) {
-        let windows = schedule(job, release, around, release.name.as_str())?;
+    let releases = job.releases.iter().map(|release| (&release.name, lengths(release)));
+    let asks = job.asks.iter().map(|ask| (&ask.name, (ask.every, None)));
+    for (name, lengths) in releases.chain(asks).filter(|(_, (every, _))| *every != Every::All) {
+        let windows = schedule(job, lengths, around, name.as_str())?;
         let holds_first = windows.window(windows.holding(first).start);
         let holds_last = windows.holding(last).end.checked_sub(1).and_then(|number| windows.window(number));
         if let Some(window) = holds_first.filter(|_| stated.from.is_none()) {

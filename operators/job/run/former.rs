@@ -22,12 +22,19 @@ pub(super) struct FormerRows<'g> {
 }
 
 impl<'g> FormerRows<'g> {
-    pub(super) fn of(job: &Job, offers: &[ReleasePlan], gate: &'g Gate) -> Result<Self, RunError> {
+    pub(super) fn of(
+        job: &Job,
+        (offers, asks): (&[ReleasePlan], &[AskPlan]),
+        gate: &'g Gate,
+    ) -> Result<Self, RunError> {
         let version = |offer: &ReleasePlan| {
             let (terms, _) = job.terms_and_charge(offer)?;
             Ok((offer.name.clone(), Digest::of_version(offer.version, terms.digest())))
         };
-        let versions = offers.iter().map(version).collect::<Result<_, RunError>>()?;
+        let of_answers =
+            |ask: &AskPlan| (ask.name.clone(), Digest::of_version(ask.version, ask.terms.digest()));
+        let mut versions = offers.iter().map(version).collect::<Result<HashSet<_>, RunError>>()?;
+        versions.extend(asks.iter().map(of_answers));
         Ok(FormerRows { gate, versions })
     }
 

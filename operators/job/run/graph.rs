@@ -5,20 +5,26 @@ use crossbeam_channel::Sender;
 
 use super::demo::Demo;
 use super::live::Ending;
+use super::processes::OperatorNotice;
 use crate::dataflow::{
-    Bounded, Fed, Feeds, LeavingRelease, Private, ProtectedUnit, RunError, Windowed, Worker,
+    Bounded, Fed, Feeds, LeavingRelease, Owned, Private, ProtectedUnit, RunError, Schedule, Scope, Windowed,
+    Worker, each_of, hand_over,
 };
 use crate::gate::Gate;
+use crate::job::questions::{AskPlan, QuestionInput};
 use crate::job::release_group::{ReleaseFields, ReleaseGroup};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::sources::{Id, PersonIdentity, SourceInput, SourcePart, SourceRecord};
 use crate::job::statistics::{RecordTime, ReleaseFlow, StatisticFlow, StatisticTerms};
 use crate::mechanisms::Bound;
+use crate::mechanisms::queries::Query;
 use crate::time::{Span, Time};
 
 /// A job, ready to be built on every worker.
 pub(crate) struct Graph {
     pub(crate) offers: Vec<ReleasePlan>,
+    /// The bundles of answers, each with its questions.
+    pub(crate) asks: Vec<(AskPlan, QuestionInput)>,
     pub(crate) groups: Vec<ReleaseGroup>,
     pub(crate) fields: ReleaseFields,
     pub(crate) shape: RecordFields,
@@ -33,6 +39,8 @@ pub(crate) struct Graph {
     pub(crate) demo: Option<Demo>,
     /// The channel that releases leave by.
     pub(crate) releases: Sender<LeavingRelease>,
+    /// Called with each question that cannot be answered, and the reason.
+    pub(crate) notice: Option<OperatorNotice>,
 }
 
 /// The optional fields of a job's records.
@@ -57,12 +65,18 @@ impl Graph {
             RecordFields { person: true, id: false } => {
                 let records: SourcePart<Id, ()> = input.part(index);
                 let records = feeds.stream(scope, Ending::after(self.last, records));
-                self.lay(records, |records| records.protect(|record| record.person), Windowed::bound)
+                self.lay(
+                    (scope, feeds),
+                    records,
+                    |records| records.protect(|record| record.person),
+                    Windowed::bound,
+                )
             }
             RecordFields { person: true, id: true } => {
                 let records: SourcePart<Id, Id> = input.part(index);
                 let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(
+                    (scope, feeds),
                     records,
                     |records| records.protect(|record| record.person).identified_by(|record| record.id),
                     Windowed::bound,
@@ -71,12 +85,13 @@ impl Graph {
             RecordFields { person: false, id: false } => {
                 let records: SourcePart<(), ()> = input.part(index);
                 let records = feeds.stream(scope, Ending::after(self.last, records));
-                self.lay(records, Fed::protect_each, |windowed, _| windowed.one_by_one())
+                self.lay((scope, feeds), records, Fed::protect_each, |windowed, _| windowed.one_by_one())
             }
             RecordFields { person: false, id: true } => {
                 let records: SourcePart<(), Id> = input.part(index);
                 let records = feeds.stream(scope, Ending::after(self.last, records));
                 self.lay(
+                    (scope, feeds),
                     records,
                     |records| records.protect_each().identified_by(|record| record.id),
                     |windowed, _| windowed.one_by_one(),
@@ -85,8 +100,9 @@ impl Graph {
         })
     }
 
-    fn lay<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
+    fn lay<'scope, P: PersonIdentity, I: PersonIdentity, U: Owned<SourceRecord<P, I>>>(
         &self,
+        (scope, feeds): (Scope<'scope, Time>, &mut Feeds),
         records: Fed<'scope, SourceRecord<P, I>>,
         protect: impl Fn(Fed<'scope, SourceRecord<P, I>>) -> Private<'scope, SourceRecord<P, I>, U>,
         bound: impl Fn(
@@ -94,21 +110,56 @@ impl Graph {
             Bound,
         ) -> Bounded<'scope, SourceRecord<P, I>, U, RecordTime<P, I>>,
     ) -> Result<(), RunError> {
-        for group in &self.groups {
+        let bounded = |schedule: &Schedule, limits: Bound| {
             let time: RecordTime<P, I> = |record| record.time;
-            let mut windowed = protect(records.clone()).scheduled(group.schedule.clone(), time);
+            let mut windowed = protect(records.clone()).scheduled(schedule.clone(), time);
             if let Some(late) = self.late {
                 windowed = windowed.late(late);
             }
             if self.at_end {
                 windowed = windowed.at_the_end();
             }
-            let bounded = bound(windowed, group.bound);
+            bound(windowed, limits)
+        };
+        for (ask, questions) in &self.asks {
+            let questions = feeds.stream(scope, questions.part(scope.index()));
+            self.answer(bounded(&ask.schedule, ask.bound), ask, questions);
+        }
+        for group in &self.groups {
+            let bounded = bounded(&group.schedule, group.bound);
             for &at in &group.plans {
                 self.release(&bounded, at)?;
             }
         }
         Ok(())
+    }
+
+    /// Answers questions about the records.
+    fn answer<'scope, P: PersonIdentity, I: PersonIdentity, U: Owned<SourceRecord<P, I>>>(
+        &self,
+        bounded: Bounded<'scope, SourceRecord<P, I>, U, RecordTime<P, I>>,
+        ask: &AskPlan,
+        questions: Fed<'scope, Query>,
+    ) {
+        let answering = bounded
+            .answer(ask.schema.clone(), ask.row(&self.fields), questions)
+            .charged_to(&self.account)
+            .version(ask.version)
+            .stating(ask.stated.clone());
+        let answering = match &self.demo {
+            Some(demo) => answering.shown_in_a_demo(demo.totals(&ask.name)),
+            None => answering,
+        };
+        let replies = answering.release(&self.gate, ask.name.as_str(), ask.bundle.clone());
+        let sender = self.releases.clone();
+        // The receiver of releases exists until the run is over.
+        hand_over(replies.releases, move |release| _ = sender.send(release));
+        let notice = self.notice.clone();
+        each_of(replies.unanswered, move |unanswered| {
+            if let Some(notice) = &notice {
+                notice(&unanswered.to_string());
+            }
+        });
     }
 
     fn release<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(

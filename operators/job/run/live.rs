@@ -12,6 +12,7 @@ use crate::dataflow::{
     Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, SystemClock, WrittenPosition,
 };
 use crate::gate::Positions;
+use crate::job::questions::{AskPlan, QuestionInput};
 use crate::job::release_plan::ReleasePlan;
 use crate::time::{Span, Time, Zone, in_words};
 
@@ -80,7 +81,7 @@ impl ClockWord {
 /// The number of former rows for each release that are passed to the observer, of which other jobs may have some.
 const RECALLED: usize = 1_000;
 
-type Prepared = (Horizon, Crew, Option<Sink>, Vec<ReleasePlan>, Gate, Config);
+type Prepared = (Horizon, Crew, Option<Sink>, (Vec<ReleasePlan>, Vec<AskPlan>), Gate, Config);
 
 impl Job {
     /// Runs the job until it is stopped, its source is gone, or its last window is released.
@@ -98,7 +99,7 @@ impl Job {
         let RunObserver { released: on_release, former, reading, ending, notice, warning, surveyed: _ } =
             onlooker;
         let others = processes.as_ref();
-        let (horizon, crew, sink, offers, gate, config) = announced(
+        let (horizon, crew, sink, (offers, asks), gate, config) = announced(
             others,
             self.prepared(workers, others, ((out.as_deref(), without_archived), &stop, notice.clone())),
         )?;
@@ -110,14 +111,23 @@ impl Job {
             warn(&past);
         }
         if let Some(mut former) = former.filter(|_| !gate.is_elsewhere()) {
-            let most = RECALLED * offers.len();
-            FormerRows::of(self, &offers, &gate)?.newest(most, |row| former(&row.lines()))?;
+            let most = RECALLED * (offers.len() + asks.len());
+            FormerRows::of(self, (&offers, &asks), &gate)?.newest(most, |row| former(&row.lines()))?;
         }
         let clock = Arc::new(self.clock(gate.settled(), notice.clone()));
         // Nobody else sets it.
         let _ = clock_word.0.set(Arc::clone(&clock));
         let clock: Arc<dyn Clock> = clock;
-        let rotation = out.map(|path| Rotation { reopen, path, notice, is_reported: false });
+        let late = self.source.late.map_or(0, Span::as_microseconds);
+        let questions = asks.into_iter().zip(&self.asks).map(|(plan, ask)| {
+            let input = {
+                let times = (Arc::clone(&clock), plan.last_close(late));
+                QuestionInput::followed(&ask.questions, &plan.schema, times, notice.clone())
+            };
+            (plan, input)
+        });
+        let asks: Vec<(AskPlan, QuestionInput)> = questions.collect();
+        let rotation = out.map(|path| Rotation { reopen, path, notice: notice.clone(), is_reported: false });
         vitals.begins(self, self.source.late, &offers, (Arc::clone(&clock), &gate), crew);
         let on_release = with_vitals(on_release, vitals.clone());
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
@@ -152,8 +162,9 @@ impl Job {
         };
         let span = (horizon.from, horizon.until);
         let survey = Arc::new(Survey::for_run(uses(self, &offers), span, warning));
-        let run = JobRun { job: self, offers, horizon, gate, demo: None, at_end: false, survey };
-        run.go(way).map(|(finished, _, _)| finished)
+        let (demo, at_end) = (None, false);
+        let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey, notice };
+        run.go(way).map(|(finished, _)| finished)
     }
 
     /// The clock of a run, which reports each hold to the operator.
@@ -189,7 +200,7 @@ impl Job {
                            run has no other end, so it would never be released";
             return Err(RunError::configuration(message));
         }
-        let offers = self.release_plans(horizon)?;
+        let (offers, asks) = (self.release_plans(horizon)?, self.ask_plans(horizon)?);
         let crew = self.crew(workers, processes)?;
         if crew.processes > 1 && self.source.http.is_some() {
             let message = "source.http: found a receiver for several processes, of which one alone has the spool; run one \
@@ -199,12 +210,12 @@ impl Job {
         // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, false, wait)?) } else { None };
-        let gate = self.gate_of(crew, &offers, sink.as_mut(), without_archived)?;
+        let gate = self.gate_of(crew, (&offers, &asks), sink.as_mut(), without_archived)?;
         if let Some(sink) = &mut sink {
-            FormerRows::of(self, &offers, &gate)?.complete(sink, notice.as_ref())?;
+            FormerRows::of(self, (&offers, &asks), &gate)?.complete(sink, notice.as_ref())?;
         }
-        let config = self.crewed(workers, processes, (&offers, gate.key()), ("run", notice))?;
-        Ok((horizon, crew, sink, offers, gate, config))
+        let config = self.crewed(workers, processes, ((&offers, &asks), gate.key()), ("run", notice))?;
+        Ok((horizon, crew, sink, (offers, asks), gate, config))
     }
 }
 
@@ -269,10 +280,10 @@ impl<S: Source> Source for Ending<S> {
 }
 
 /// The time at which the last window of all closes; `None` where some release has no last window.
-pub(super) fn last_close(offers: &[ReleasePlan], late: Option<Span>) -> Option<Time> {
+pub(super) fn last_close(offers: &[ReleasePlan], asks: &[AskPlan], late: Option<Span>) -> Option<Time> {
     let late = late.map_or(0, Span::as_microseconds);
     let mut last = None;
-    for ReleasePlan { schedule, .. } in offers {
+    for schedule in offers.iter().map(|offer| &offer.schedule).chain(asks.iter().map(|ask| &ask.schedule)) {
         let number = if schedule.is_bounded() { schedule.count().checked_sub(1)? } else { return None };
         last = last.max(Some(schedule.window(number)?.end().saturating_add(late)));
     }

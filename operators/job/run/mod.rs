@@ -23,6 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::config::{Every, Job, Protected, RecordFormat, SourcePlace};
+use super::questions::{AskPlan, AskedField, QuestionInput};
 use super::release_group::{ReleaseFields, group_releases};
 use super::release_plan::{Horizon, ReleasePlan};
 use super::sinks::Sink;
@@ -118,7 +119,11 @@ impl Job {
 
     /// Returns true if a release has windows of time: then the job file or the data must bound them.
     pub(crate) fn is_timed(&self) -> bool {
-        self.releases.iter().any(|release| release.every != Every::All)
+        self.releases
+            .iter()
+            .map(|release| release.every)
+            .chain(self.asks.iter().map(|ask| ask.every))
+            .any(|every| every != Every::All)
     }
 
     /// The job's version: the file allows no other.
@@ -131,12 +136,18 @@ impl Job {
 struct JobRun<'j> {
     job: &'j Job,
     offers: Vec<ReleasePlan>,
+    /// The bundles of answers, each with its questions.
+    asks: Vec<(AskPlan, QuestionInput)>,
     horizon: Horizon,
     gate: Gate,
     demo: Option<Demo>,
     at_end: bool,
     survey: Arc<Survey>,
+    notice: Option<OperatorNotice>,
 }
+
+/// The plans of a run that has ended, and the truth where it is a demonstration.
+type Shown = (Vec<ReleasePlan>, Vec<(AskPlan, QuestionInput)>, Option<Demo>);
 
 /// The context in which a job runs.
 struct RunContext {
@@ -151,9 +162,9 @@ struct RunContext {
 
 impl JobRun<'_> {
     /// Runs the job to its end; returns the truth, too, where it is a demonstration.
-    fn go(self, way: RunContext) -> Result<(Finished, Vec<ReleasePlan>, Option<Demo>), RunError> {
+    fn go(self, way: RunContext) -> Result<(Finished, Shown), RunError> {
         let Some(joined) = way.config.clone().stopped_by(&way.stop).join()? else {
-            return Ok((Finished::stopped(), self.offers, self.demo));
+            return Ok((Finished::stopped(), (self.offers, self.asks, self.demo)));
         };
         let peers = joined.peers().cloned();
         let ended = self.go_with(way, joined);
@@ -164,21 +175,21 @@ impl JobRun<'_> {
         ended
     }
 
-    fn go_with(
-        self,
-        way: RunContext,
-        joined: Joined,
-    ) -> Result<(Finished, Vec<ReleasePlan>, Option<Demo>), RunError> {
-        let JobRun { job, offers, horizon, gate, demo, at_end, survey } = self;
+    fn go_with(self, way: RunContext, joined: Joined) -> Result<(Finished, Shown), RunError> {
+        let JobRun { job, offers, asks, horizon, gate, demo, at_end, survey, notice } = self;
         let RunContext { config, pace, crew, outlet, reading, ending, .. } = way;
-        let (groups, fields) = (group_releases(&offers), ReleaseFields::of(&offers));
+        let plans: Vec<AskPlan> = asks.iter().map(|(ask, _)| ask.clone()).collect();
+        let (groups, fields) = (group_releases(&offers), ReleaseFields::of(&offers, &plans));
         let wanted = FieldRequirements {
             keys: fields.keys.clone(),
             values: fields.values.clone(),
             derived: job.derived.clone(),
             secret: *gate.key().derive_for_ids(NAMES),
             // A single window over everything has ends, too, where the file states them.
-            time: job.is_timed() || horizon.from.is_some() || horizon.until.is_some(),
+            time: job.is_timed()
+                || horizon.from.is_some()
+                || horizon.until.is_some()
+                || plans.iter().flat_map(|ask| &ask.fields).any(|field| matches!(field, AskedField::Time)),
             span: horizon.from.zip(horizon.until),
             survey: Arc::clone(&survey),
         };
@@ -199,9 +210,10 @@ impl JobRun<'_> {
             reading(input.progress());
         }
         let publisher = Publisher::start(outlet)?;
-        let last = if at_end { None } else { last_close(&offers, job.source.late) };
+        let last = if at_end { None } else { last_close(&offers, &plans, job.source.late) };
         let graph = Arc::new(Graph {
             offers,
+            asks,
             groups,
             fields,
             shape: RecordFields {
@@ -215,6 +227,7 @@ impl JobRun<'_> {
             gate,
             demo,
             releases: publisher.inlet(),
+            notice,
         });
         let (building, reading) = (Arc::clone(&graph), Arc::clone(&input));
         let progress = input.progress();
@@ -229,9 +242,9 @@ impl JobRun<'_> {
         let finished = finished.and_then(|finished| refused.map_or(Ok(finished), Err));
         report_end(&finished);
         drop((input, guard));
-        let (offers, demo) =
-            Arc::try_unwrap(graph).map_or((Vec::new(), None), |graph| (graph.offers, graph.demo));
-        Ok((finished?, offers, demo))
+        let shown = Arc::try_unwrap(graph)
+            .map_or((Vec::new(), Vec::new(), None), |graph| (graph.offers, graph.asks, graph.demo));
+        Ok((finished?, shown))
     }
 }
 

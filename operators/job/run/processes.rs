@@ -53,7 +53,7 @@ impl Job {
         &self,
         workers: usize,
         processes: Option<&Processes>,
-        (offers, key): (&[ReleasePlan], &LedgerKey),
+        ((offers, asks), key): ((&[ReleasePlan], &[AskPlan]), &LedgerKey),
         (kind, notice): (&str, Option<OperatorNotice>),
     ) -> Result<Config, RunError> {
         let spill = self.spill_space(workers, notice.clone())?;
@@ -70,7 +70,8 @@ impl Job {
         let read = (records, &source.time, source.zone.name(), source.order, source.late, &source.id);
         let agreed =
             (kind, key.fingerprint(), &self.name, self.version, self.account(), &self.privacy.privacy_unit);
-        let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?}").as_bytes());
+        let bundles: Vec<_> = asks.iter().map(|ask| (&ask.name, ask.version, ask.terms.digest())).collect();
+        let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?} {bundles:?}").as_bytes());
         let config = Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement);
         let config = config.spilling(spill);
         Ok(match notice {

@@ -27,7 +27,8 @@ use crate::dataflow::{Clock, LeavingRelease, RunError};
 use crate::job::paths::same_file;
 use crate::job::sinks::Sink;
 use crate::ledger::place::{beside, directory};
-use crate::time::{Span, Time};
+use crate::mechanisms::release_line::{ReleaseLine, Says};
+use crate::time::{Span, Time, at};
 
 /// The time at which a release may leave.
 pub(crate) enum PublicationSchedule {
@@ -281,8 +282,20 @@ impl Outlet {
 /// The first moment of the window's own ticks that is not past: one slack after it closes, or some whole
 /// slacks later.
 fn due(release: &LeavingRelease, now: Time, late: Option<Span>, slack: Span) -> Time {
-    let close = release.window().end().saturating_add(late.map_or(0, Span::as_microseconds));
+    let close = match release.row().release().part {
+        // An answer has its ticks from the time of its question on.
+        Some(_) => asked_at(release.line()).unwrap_or(now),
+        None => release.window().end().saturating_add(late.map_or(0, Span::as_microseconds)),
+    };
     tick(close, now, slack.as_microseconds())
+}
+
+/// Returns the time of the question that a line answers.
+fn asked_at(line: &str) -> Option<Time> {
+    match ReleaseLine::read(line)?.says {
+        Says::Answer(answer) => at(answer.at).ok(),
+        _ => None,
+    }
 }
 
 fn tick(close: Time, now: Time, slack: i64) -> Time {
@@ -392,6 +405,7 @@ impl Job {
         if let Some(SourcePlace::Files(source)) = self.source.records.place() {
             own.push(("source.path", source.clone()));
         }
+        own.extend(self.asks.iter().map(|ask| ("ask.questions", ask.questions.clone())));
         own.extend(privacy.anchor.iter().map(|anchor| ("privacy.anchor", anchor.clone())));
         if !privacy.ledger.to_string_lossy().contains("://") {
             // SQLite puts its files beside the one that a symbolic link leads to.

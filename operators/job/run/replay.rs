@@ -7,7 +7,9 @@ use super::demo::{Demo, TemporaryLedger};
 use super::processes::{OperatorNotice, announced};
 use super::sample::uses;
 use super::*;
+use crate::job::questions::{AskPlan, QuestionInput};
 use crate::ledger::Row;
+use crate::time::Span;
 
 /// The settings of a replay.
 #[derive(Debug)]
@@ -50,6 +52,7 @@ struct PreparedReplay {
     crew: Crew,
     sink: Option<Sink>,
     offers: Vec<ReleasePlan>,
+    asks: Vec<(AskPlan, QuestionInput)>,
     gate: Gate,
     config: Config,
     thrown_away: Option<TemporaryLedger>,
@@ -78,18 +81,21 @@ impl Job {
             demo,
             ((out.as_deref(), without_archived), &stop, notice.clone()),
         );
-        let PreparedReplay { horizon, crew, sink, offers, gate, config, thrown_away } =
+        let PreparedReplay { horizon, crew, sink, offers, asks, gate, config, thrown_away } =
             announced(others, prepared)?;
         let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
         let way =
             |outlet| RunContext { config, stop, pace: InputPace::Bounded, crew, outlet, reading, ending };
         if !demo {
-            let outlet = Outlet { sink, left_out: notice, ..Outlet::at_once(each_release(on_release)) };
+            let outlet =
+                Outlet { sink, left_out: notice.clone(), ..Outlet::at_once(each_release(on_release)) };
             let survey = Arc::new(Survey::for_run(uses, span, warning));
-            let run = JobRun { job: self, offers, horizon, gate, demo: None, at_end: true, survey };
-            return run.go(way(outlet)).map(|(finished, _, _)| finished);
+            let (demo, at_end) = (None, true);
+            let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey, notice };
+            return run.go(way(outlet)).map(|(finished, _)| finished);
         }
-        let demo = Some(Demo::new(&offers, &gate));
+        let plans: Vec<AskPlan> = asks.iter().map(|(ask, _)| ask.clone()).collect();
+        let demo = Some(Demo::new(&offers, &plans, &gate));
         let kept = ReplayedRows::default();
         let keep = Arc::clone(&kept);
         let keep = move |release: &LeavingRelease| {
@@ -98,8 +104,8 @@ impl Job {
         };
         let outlet = Outlet::at_once(Box::new(keep));
         let survey = Arc::new(Survey::for_open_data(uses, span, u64::MAX).partial(crew.processes > 1));
-        let run =
-            JobRun { job: self, offers, horizon, gate, demo, at_end: true, survey: Arc::clone(&survey) };
+        let (at_end, counted) = (true, Arc::clone(&survey));
+        let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey: counted, notice };
         let ended = run.go(way(outlet));
         // Unreadable lines are reported first where they have ended the run; a source that was never read has
         // none.
@@ -107,10 +113,10 @@ impl Job {
         if let Some(surveyed) = surveyed.filter(|_| was_read) {
             surveyed(&survey);
         }
-        let (finished, offers, demo) = ended?;
+        let (finished, shown) = ended?;
         let kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(sink) = sink {
-            show(sink, on_release, &offers, demo.as_ref(), &kept)?;
+            show(sink, on_release, &shown, &kept)?;
         }
         drop(thrown_away);
         Ok(finished)
@@ -126,21 +132,29 @@ impl Job {
     ) -> Result<PreparedReplay, RunError> {
         let crew = self.crew(workers, processes)?;
         let horizon = self.replayed(demo, crew.processes)?;
-        let offers = self.release_plans(horizon)?;
+        let (offers, asks) = (self.release_plans(horizon)?, self.ask_plans(horizon)?);
+        let late = self.source.late.map_or(0, Span::as_microseconds);
+        // Only the first process asks, so the others need no file of questions.
+        let questions = asks.iter().zip(&self.asks).map(|(plan, ask)| match crew.process {
+            0 => QuestionInput::whole(&ask.questions, &plan.schema, plan.last_close(late)),
+            _ => Ok(QuestionInput::Whole(Vec::new())),
+        });
+        let questions = questions.collect::<Result<Vec<_>, RunError>>()?;
+        let questions = asks.iter().cloned().zip(questions).collect();
         // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, demo, wait)?) } else { None };
         let thrown_away = demo.then(|| TemporaryLedger::make(self)).transpose()?;
         let gate = match &thrown_away {
-            None => self.gate_of(crew, &offers, sink.as_mut(), without_archived)?,
+            None => self.gate_of(crew, (&offers, &asks), sink.as_mut(), without_archived)?,
             Some(thrown_away) => thrown_away.open(self, crew)?,
         };
         if let Some(sink) = sink.as_mut().filter(|_| !demo) {
-            FormerRows::of(self, &offers, &gate)?.complete(sink, notice.as_ref())?;
+            FormerRows::of(self, (&offers, &asks), &gate)?.complete(sink, notice.as_ref())?;
         }
         let kind = if demo { "demo" } else { "replay" };
-        let config = self.crewed(workers, processes, (&offers, gate.key()), (kind, notice))?;
-        Ok(PreparedReplay { horizon, crew, sink, offers, gate, config, thrown_away })
+        let config = self.crewed(workers, processes, ((&offers, &asks), gate.key()), (kind, notice))?;
+        Ok(PreparedReplay { horizon, crew, sink, offers, asks: questions, gate, config, thrown_away })
     }
 
     /// The windows of a replay: those that the file states, or, in a demonstration, those that hold the data.
@@ -180,16 +194,22 @@ fn each_release(on_release: Option<ReleaseListener>) -> Box<dyn FnMut(&LeavingRe
 fn show(
     mut sink: Sink,
     mut on_release: Option<ReleaseListener>,
-    offers: &[ReleasePlan],
-    demo: Option<&Demo>,
+    (offers, asks, demo): &Shown,
     kept: &[(Row, BudgetStatus)],
 ) -> Result<(), RunError> {
     for (row, budget_status) in kept {
-        let offered = offers.iter().enumerate().find(|(_, offer)| offer.name == row.release().name);
-        let (Some((at, offer)), Some(demo)) = (offered, demo) else {
-            continue;
+        let name = &row.release().name;
+        let offered = offers.iter().enumerate().find(|(_, offer)| offer.name == *name);
+        let asked = asks.iter().find(|(ask, _)| ask.name == *name).zip(row.release().part);
+        let lines = match (offered, asked, demo) {
+            (Some((at, offer)), _, Some(demo)) => {
+                demo.annotate(at, offer, row.release().window, &row.lines())
+            }
+            (None, Some(((ask, _), question)), Some(demo)) => {
+                demo.annotate_answer(ask, &question, &row.lines())
+            }
+            _ => continue,
         };
-        let lines = demo.annotate(at, offer, row.release().window, &row.lines());
         sink.put_lines(&lines).map_err(|error| RunError::sink(&error))?;
         if let Some(on_release) = &mut on_release {
             on_release(&lines, budget_status);

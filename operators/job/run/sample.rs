@@ -8,6 +8,7 @@ use super::*;
 use crate::dataflow::{Pulled, Source};
 use crate::job::condition::Condition;
 use crate::job::sources::{SourcePart, SurveyedKind, Use};
+use crate::mechanisms::queries::FieldKind;
 
 /// The uses of each field by a job, in the order of its file.
 pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
@@ -49,6 +50,23 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
             uses_as(format!("{place}.of"), field, SurveyedKind::Number { digits: point.count(), range });
         }
     }
+    for (index, ask) in job.asks.iter().enumerate() {
+        let place = format!("ask[{}].fields", index + 1);
+        for (field, kind) in &ask.fields {
+            match kind {
+                FieldKind::Text => uses_as(place.clone(), field, SurveyedKind::Key),
+                FieldKind::Number => {
+                    uses_as(place.clone(), field, SurveyedKind::Number { digits: 0, range: None });
+                }
+                FieldKind::Decimal(digits) => {
+                    let kind = SurveyedKind::Number { digits: (*digits).into(), range: None };
+                    uses_as(place.clone(), field, kind);
+                }
+                // That of the source is surveyed above.
+                FieldKind::Time => {}
+            }
+        }
+    }
     uses
 }
 
@@ -58,7 +76,8 @@ fn read_fields<'j>(job: &'j Job, offers: &'j [ReleasePlan]) -> Vec<&'j str> {
     let conditions = job.source.condition.iter().chain(conditions).flat_map(Condition::fields);
     let keys = offers.iter().flat_map(|offer| &offer.key).flat_map(|key| &key.fields).map(String::as_str);
     let values = offers.iter().flat_map(|offer| &offer.values).map(|(field, _)| field.as_str());
-    conditions.chain(keys).chain(values).collect()
+    let asked = job.asks.iter().flat_map(|ask| ask.fields.keys()).map(String::as_str);
+    conditions.chain(keys).chain(values).chain(asked).collect()
 }
 
 impl Job {
@@ -93,7 +112,8 @@ impl Job {
         let offers = self.release_plans(self.horizon())?;
         let survey = Survey::for_open_data(uses(self, &offers), (self.from, self.until), most);
         let survey = Arc::new(if names { survey.with_names() } else { survey });
-        let ReleaseFields { keys, values } = ReleaseFields::of(&offers);
+        let asks = self.ask_plans(self.horizon())?;
+        let ReleaseFields { keys, values } = ReleaseFields::of(&offers, &asks);
         let wanted = FieldRequirements {
             keys,
             values,

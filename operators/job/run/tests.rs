@@ -4,6 +4,7 @@
 mod derived;
 mod fields;
 mod means;
+mod questions;
 mod ranks;
 mod running;
 mod sorted;

@@ -290,6 +290,7 @@ pub(super) fn id_in(line: &[u8], format: SinkFormat) -> Option<Digest> {
     match format {
         SinkFormat::Json => match ReleaseLine::read(text)?.says {
             Says::Cell(cell) => Digest::parse(&cell.id),
+            Says::Answer(answer) => Digest::parse(&answer.id),
             _ => None,
         },
         SinkFormat::Csv => Digest::parse(table::fields(text)?.get(table::ID)?),
@@ -392,7 +393,7 @@ fn heard_line(text: &str) -> Option<ParsedLine> {
     let end = |end: Option<&str>| end.unwrap_or_default().to_owned();
     let about = [release.into_owned(), end(window.start), end(window.end)];
     let word = match says {
-        Says::Cell(_) => LineKind::Cell,
+        Says::Cell(_) | Says::Answer(_) => LineKind::Cell,
         Says::Closed { cells, sequence, chain, ledger } => {
             let ledger = ledger.map_or(Some(None), |ledger| Digest::parse(&ledger).map(Some))?;
             LineKind::Closed(cells, sequence, Digest::parse(&chain)?, ledger)
@@ -409,7 +410,7 @@ fn heard_record(record: &str, demo: bool) -> Option<ParsedLine> {
     }
     let about = [&fields[0], &fields[1], &fields[2]].map(|field| field.to_string());
     let word = match &*fields[table::STATUS] {
-        "value" => LineKind::Cell,
+        "value" | table::UNANSWERED => LineKind::Cell,
         "refused" | "skipped" | "lost" => LineKind::Alone(Digest::of(record.as_bytes())),
         "closed" => {
             let [cells, sequence, chain] = [0, 1, 2].map(|next| &fields[table::CELLS + next]);

@@ -12,7 +12,9 @@
 //! full answer. A quantile has its `q`. The promise about ranks is under `tau` or `rank_error`, in people;
 //! the `high` of a largest value is empty, since its interval has an open end. A total over windows has its
 //! windows under `total`, and the strategy of its noise under `strategy`. An interval that holds the number after
-//! the contribution bound has `bounded` under `interval_of`. One of several means has its field under `of`.
+//! the contribution bound has `bounded` under `interval_of`. One of several means has its field under `of`. The answer of a
+//! query has the analyst and the id under `key`, and the query under `of`; one that the bundle has refused has the status
+//! `unanswered`.
 
 use std::borrow::Cow;
 
@@ -41,6 +43,13 @@ pub(super) const ID: usize = 10;
 pub(super) const STATUS: usize = 12;
 pub(super) const CELLS: usize = 14;
 const RANKS: usize = 17;
+
+/// The status of a query that the bundle has refused.
+pub(super) const UNANSWERED: &str = "unanswered";
+
+/// The column of the key.
+const KEY: usize = 3;
+const PROMISE: usize = 11;
 pub(super) const LEDGER: usize = 22;
 const INTERVAL_OF: usize = 23;
 const OF: usize = 24;
@@ -64,6 +73,15 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
             fill(&mut (RANKS..).zip(ranks(&cell)));
             fill(&mut cell.of.iter().map(|of| (OF, of.text().into())));
             fill(&mut cell.interval_of.into_iter().map(|of| (INTERVAL_OF, of)));
+        }
+        Says::Answer(answer) => {
+            exact[0] = answer.tally.unwrap_or_default();
+            fill(&mut answer.cell.iter().flat_map(|cell| (3..).zip(numbers(cell))));
+            let by = format!("{} {}", answer.analyst, answer.question);
+            let status = if answer.cell.is_some() { "value" } else { UNANSWERED };
+            let fields =
+                [(KEY, by.into()), (ID, answer.id), (PROMISE, answer.promise), (STATUS, status.into())];
+            fill(&mut fields.into_iter().chain([(OF, answer.asked)]));
         }
         Says::Closed { cells, sequence, chain, ledger } => {
             let last =

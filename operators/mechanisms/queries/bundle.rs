@@ -185,6 +185,7 @@ impl Answers for BoundedNoise {
             law: Arc::new(BundleNoise { shape, certain }),
             noise,
             shares,
+            prepared_for: (*limits, schema.digest()),
         })
     }
 }
@@ -202,6 +203,8 @@ pub struct ReadyBundle {
     points: Arc<[DecimalPoint]>,
     cost: ReleaseCost,
     parameters: Digest,
+    /// The bound and the schema that it was prepared for.
+    prepared_for: (ContributionBound, Digest),
 }
 
 /// Omits the table of weights, which is long and is determined by the shape and the reach.
@@ -214,6 +217,24 @@ impl fmt::Debug for ReadyBundle {
 }
 
 impl Sealed for ReadyBundle {}
+
+/// A bundle that was prepared before: its noise is not calibrated again.
+impl Answers for ReadyBundle {
+    type Prepared = ReadyBundle;
+
+    /// Returns the bundle.
+    ///
+    /// # Errors
+    /// Names `bound` or `fields` if it was prepared for another contribution bound or schema.
+    fn prepare(&self, limits: &ContributionBound, schema: &Schema) -> Result<ReadyBundle, Invalid> {
+        let refuse = |field| Err(Invalid::new(field, InvalidKind::Mixed, "those that it was prepared for"));
+        match &self.prepared_for {
+            (own, _) if own != limits => refuse("bound"),
+            (_, own) if *own != schema.digest() => refuse("fields"),
+            _ => Ok(self.clone()),
+        }
+    }
+}
 
 impl ReadyAnswers for ReadyBundle {
     type Answer = Answered;
@@ -422,6 +443,15 @@ impl Steps {
     /// exact, the largest multiple of the width that is not above them.
     pub fn unit(&self, range: &Range) -> u64 {
         if self.rounds(range) { self.0 } else { self.0 - self.0 % range.width() }
+    }
+
+    /// Returns the mean of values from the totals of their terms, in steps of the field; `None` of no value. It is for
+    /// demonstrations: where terms are rounded, so is the mean.
+    #[cfg(feature = "cli")]
+    pub(crate) fn mean(&self, range: &Range, found: MatchedTotals) -> Option<f64> {
+        let middle = (range.low() as f64 + range.high() as f64) / 2.0;
+        let each = range.width() as f64 / 2.0 / self.unit(range) as f64;
+        (found.matched > 0).then(|| middle + found.terms as f64 * each / found.matched as f64)
     }
 
     /// Returns true if terms are rounded, each by at most half a step.

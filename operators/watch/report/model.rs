@@ -12,7 +12,7 @@ use super::draw::{counted, named};
 use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Forecast, Name};
 use crate::mechanisms::release_line::{
-    CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says,
+    AnswerLine, CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says,
 };
 use crate::time::at;
 
@@ -55,6 +55,8 @@ pub(super) struct ReleaseSeries {
     /// The windows that each number covers, such as "so far"; `None` if it covers its own window alone.
     pub(super) total: Option<String>,
     known: HashSet<[String; 2]>,
+    /// The ids of the answers of queries that were added.
+    answered: HashSet<String>,
     places: HashMap<[Option<String>; 3], usize>,
 }
 
@@ -201,12 +203,17 @@ fn part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
 
 impl ReleaseSeries {
     fn take(&mut self, line: &ReleaseLine<'_>) {
+        // All answers of a bundle are of the window that it was paid for.
+        if let Says::Answer(answer) = &line.says {
+            return self.answer(answer);
+        }
         // A window that was closed is released again, to a new output file.
         if self.known.contains(&ends(line.window)) {
             return;
         }
         let outcome = match &line.says {
             Says::Cell(cell) => return self.cell(line.window, cell),
+            Says::Answer(_) => return,
             Says::Closed { .. } => WindowOutcome::Released,
             Says::Refused(why) => WindowOutcome::Refused(format!(
                 "{} had spent {}, the window asked for {}, the limit is {}",
@@ -222,6 +229,11 @@ impl ReleaseSeries {
         self.known.insert(ends(line.window));
     }
 
+    /// Returns the number of answers of queries.
+    pub(super) fn answers(&self) -> usize {
+        self.answered.len()
+    }
+
     /// The index of the line's window; its cells come before the line that closes it.
     fn window(&mut self, window: LineWindow<'_>) -> usize {
         let [start, end] = [window.start, window.end].map(|text| at(text?).ok());
@@ -232,13 +244,33 @@ impl ReleaseSeries {
         self.windows.len() - 1
     }
 
-    fn cell(&mut self, window: LineWindow<'_>, cell: &CellLine<'_>) {
-        let place = self.window(window);
-        let of = cell.of.as_ref().map(|of| of.text().to_owned());
+    /// Adds an answer to the table: it has no place on a picture.
+    fn answer(&mut self, answer: &AnswerLine<'_>) {
+        if !self.answered.insert(answer.id.clone().into_owned()) {
+            return;
+        }
+        let [start, end] = ends(answer.version);
+        let (key, of) =
+            (format!("{} {}", answer.analyst, answer.question), answer.asked.clone().into_owned());
+        let cell = answer.cell.as_ref();
+        if let Some(cell) = cell {
+            self.law(cell, None);
+        }
+        let [value, low, high] =
+            [cell.map(|cell| cell.value), cell.map(|cell| cell.low), cell.map(|cell| cell.high)]
+                .map(|text| text.flatten().unwrap_or_default().to_owned());
+        let value = if cell.is_none() { "unanswered".to_owned() } else { value };
+        let tally = answer.tally.unwrap_or_default().to_owned();
+        let [q, truth, off] = [const { String::new() }; 3];
+        self.row([start, end, key, of, q, value, low, high, tally, truth, off]);
+    }
+
+    /// Adds the noise of a cell to the notes.
+    fn law(&mut self, cell: &CellLine<'_>, of: Option<String>) {
         let laws = NoiseNotes {
             noises: cell.noise.iter().map(|law| noise(law, cell)).collect(),
             q: cell.q.map(str::to_owned),
-            of: of.clone(),
+            of,
             ranked: cell.ranked(),
             confidence: cell.confidence.to_owned(),
             promise: cell.promise.clone().into_owned(),
@@ -246,24 +278,35 @@ impl ReleaseSeries {
         if !self.laws.contains(&laws) {
             self.laws.push(laws);
         }
-        let key = cell.key.as_ref().map(|key| key.text().to_owned());
+    }
+
+    /// Adds a row to the table, as far as it has room.
+    fn row(&mut self, row: TableRow) {
         if self.newest.is_some_and(|most| self.rows.len() >= most) {
             self.rows.pop_front();
             self.omitted += 1;
         }
         if self.rows.len() < ROWS {
-            let texts = [cell.q, cell.value, cell.low, cell.high, cell.tally, cell.truth, cell.off];
-            let [q, value, low, mut high, tally, truth, off] =
-                texts.map(|text| text.unwrap_or_default().to_owned());
-            if high.is_empty() && matches!(cell.ranked(), Some(RankInterval::Largest(_))) {
-                high.push_str(OPEN);
-            }
-            let ([start, end], key) = (ends(window), key.clone().unwrap_or_default());
-            let field = of.clone().unwrap_or_default();
-            self.rows.push_back([start, end, key, field, q, value, low, high, tally, truth, off]);
+            self.rows.push_back(row);
         } else {
             self.omitted += 1;
         }
+    }
+
+    fn cell(&mut self, window: LineWindow<'_>, cell: &CellLine<'_>) {
+        let place = self.window(window);
+        let of = cell.of.as_ref().map(|of| of.text().to_owned());
+        self.law(cell, of.clone());
+        let key = cell.key.as_ref().map(|key| key.text().to_owned());
+        let texts = [cell.q, cell.value, cell.low, cell.high, cell.tally, cell.truth, cell.off];
+        let [q, value, low, mut high, tally, truth, off] =
+            texts.map(|text| text.unwrap_or_default().to_owned());
+        if high.is_empty() && matches!(cell.ranked(), Some(RankInterval::Largest(_))) {
+            high.push_str(OPEN);
+        }
+        let [start, end] = ends(window);
+        let (name, field) = (key.clone().unwrap_or_default(), of.clone().unwrap_or_default());
+        self.row([start, end, name, field, q, value, low, high, tally, truth, off]);
         self.errors.take(cell);
         self.insufficient += u64::from(cell.insufficient);
         if self.total.as_deref() != cell.total.as_deref() {

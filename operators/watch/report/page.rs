@@ -116,6 +116,9 @@ impl HtmlPage<'_> {
     }
 
     fn release(&mut self, series: &ReleaseSeries) {
+        if series.answers() > 0 {
+            return self.answers(series);
+        }
         let windows = counted(series.windows.len(), "window");
         let starts = series.windows.iter().filter_map(|window| window.start).min();
         let ends = series.windows.iter().filter_map(|window| window.end).max();
@@ -155,6 +158,17 @@ impl HtmlPage<'_> {
                 &format!("<p>{} {have} no answer; the reasons are below.</p>", counted(gone, "window"));
         }
         self.errors(series);
+        self.table(series);
+        self.text += "</section>";
+    }
+
+    /// Writes the answers of queries, each of which is about something else: a table alone.
+    fn answers(&mut self, series: &ReleaseSeries) {
+        let answers = counted(series.answers(), "answer");
+        self.text += &format!(
+            "<section><h2>{}</h2><p class=\"sub\">{answers} to questions of analysts</p>",
+            escape(&series.name)
+        );
         self.table(series);
         self.text += "</section>";
     }

@@ -15,9 +15,10 @@ use super::unit::ProtectedUnit;
 use crate::dataflow::bounding::ContributionSelector;
 use crate::dataflow::driver::{Fed, RunError};
 use crate::dataflow::engine::{Map, Scope, StreamVec, empty};
-use crate::dataflow::release::{Release, Reply, Unanswered, sealed, sought};
+use crate::dataflow::release::{ExactTotals, RecordsAgain, Release, Reply, Unanswered, sealed, sought};
 use crate::gate::Gate;
 use crate::invalid::{Invalid, InvalidKind};
+use crate::ledger::VersionTerms;
 use crate::mechanisms::queries::{Answers, Query, QueryRow, ReadyAnswers, Schema};
 use crate::time::Time;
 
@@ -37,6 +38,10 @@ pub struct Answering<'scope, D, U: ProtectedUnit<D>, T, V> {
     account: Option<String>,
     /// The version of the release; the job's where it states none.
     version: Option<u32>,
+    /// The terms that a job file states beside those of the pipeline.
+    stated: Option<VersionTerms>,
+    /// The collector of the exact totals, in a demonstration.
+    exact: Option<ExactTotals>,
     kept: KeptVersions,
 }
 
@@ -83,7 +88,18 @@ where
     ) -> Answering<'scope, D, U, T, V> {
         let overlap = self.windows.schedule.as_ref().is_some_and(|schedule| schedule.overlaps());
         let kept = if overlap || U::TAKES_BACK { KeptVersions::Together } else { KeptVersions::Apart };
-        Answering { bounded: self, schema, row: Rc::new(row), questions, account: None, version: None, kept }
+        let row = Rc::new(row);
+        Answering {
+            bounded: self,
+            schema,
+            row,
+            questions,
+            account: None,
+            version: None,
+            stated: None,
+            exact: None,
+            kept,
+        }
     }
 }
 
@@ -106,6 +122,20 @@ where
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
         self.version = Some(version);
+        self
+    }
+
+    /// Binds these terms in the version of the release, beside those of the pipeline.
+    #[cfg(feature = "cli")]
+    pub(crate) fn stating(mut self, terms: VersionTerms) -> Self {
+        self.stated = Some(terms);
+        self
+    }
+
+    /// Collects the exact totals of each answer: for a demonstration, which protects nobody.
+    #[cfg(feature = "cli")]
+    pub(crate) fn shown_in_a_demo(mut self, totals: ExactTotals) -> Self {
+        self.exact = Some(totals);
         self
     }
 
@@ -153,7 +183,8 @@ where
         mechanism: X,
         scope: Scope<'scope, Time>,
     ) -> Result<Replies<'scope>, RunError> {
-        let Answering { bounded: people, schema, row, questions, account, version, kept } = self;
+        let Answering { bounded: people, schema, row, questions, account, version, stated, exact, kept } =
+            self;
         if let Some(refused) = people.refused.clone() {
             return Err(refused.into());
         }
@@ -173,8 +204,14 @@ where
         // Worker 0 alone has a handle.
         let opened = || {
             let windows = (schedule.clone(), people.windows.late);
-            let identity = (name.clone(), version.unwrap_or_else(|| backend.version()));
-            open_bundle(backend, account.as_deref(), identity, prepared, &limits, &schema, windows)
+            let identity = (name.clone(), version.unwrap_or_else(|| backend.version()), stated);
+            let (bundle, handle, waker) =
+                open_bundle(backend, account.as_deref(), identity, prepared, &limits, &schema, windows)?;
+            let positions = Rc::clone(&people.items.context.positions);
+            let need = positions.join(&backend.job(), |input| handle.resume_positions(input))?;
+            // It is known until the sources begin.
+            let since = positions.since();
+            Ok::<_, RunError>((bundle, handle, waker, RecordsAgain { positions, need, since }))
         };
         let at_gate = match (scope.index() == 0).then(opened).transpose() {
             Ok(at_gate) => at_gate,
@@ -198,9 +235,7 @@ where
         };
         let context = Rc::clone(&people.items.context);
         let gathered = people.gathered(&selector);
-        // A query may be about any window.
-        context.positions.need_all();
-        let sought = sought(questions, &context.gaps, at_gate);
+        let sought = sought(questions, &context.gaps, at_gate, exact);
         let (posed, unanswered) = (sought.posed.clone(), sought.unanswered.clone());
         let counted = match kept {
             KeptVersions::Apart => {

@@ -16,7 +16,7 @@ use crate::dataflow::release::{Posed, QueryAnswering, ReleaseBackend, Title, Wak
 use crate::dataflow::windows::Schedule;
 use crate::gate::{ReleaseRequest, Sealable};
 use crate::invalid::{Invalid, InvalidKind};
-use crate::ledger::{Charge, Digest, Name, rows};
+use crate::ledger::{Charge, Digest, Name, VersionTerms, rows};
 use crate::mechanisms::queries::{ColumnStore, MatchedTotals, Query, QueryRow, ReadyAnswers, Schema, Steps};
 use crate::mechanisms::{ContributionBound, Head, ReleaseLines};
 use crate::noise::NoiseSource;
@@ -42,7 +42,7 @@ pub(super) struct PreparedBundle<R> {
 pub(super) fn open_bundle<R: ReadyAnswers>(
     backend: &dyn StatisticBackend,
     account: Option<&str>,
-    (name, version): (Name, u32),
+    (name, version, stated): (Name, u32, Option<VersionTerms>),
     prepared: R,
     limits: &ContributionBound,
     schema: &Schema,
@@ -60,7 +60,7 @@ pub(super) fn open_bundle<R: ReadyAnswers>(
         charge.cost().partial()?;
     }
     let payer = (account.name(), account.promise());
-    let terms = terms(&prepared.parameters(), (&schedule, late), payer, &charge, None);
+    let terms = terms(&prepared.parameters(), (&schedule, late), payer, &charge, stated.as_ref());
     let identity = Digest::of_version(version, terms.digest());
     let title =
         Title { account: account.name().clone(), job: backend.job(), version: identity, name: name.clone() };
@@ -105,6 +105,12 @@ impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
 
     fn window(&self, version: u64) -> Interval {
         self.schedule.window(version).unwrap_or(self.life)
+    }
+
+    fn needed_since(&self, asked: Option<Time>) -> Time {
+        let Some(asked) = asked else { return Time::MAX };
+        let newest = newest(&self.schedule, self.late, asked).unwrap_or(0);
+        self.schedule.window(newest).map_or(Time::MAX, |window| window.start())
     }
 
     fn close(&self, version: u64) -> Time {

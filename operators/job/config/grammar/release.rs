@@ -5,6 +5,7 @@ use super::{JobField, SPAN, field, number, table, text, whole, words};
 /// The fields of `[[release]]`.
 pub(super) const RELEASE: &[JobField] = &[
     field("release", "a list of tables")
+        .without("required, or `ask`")
         .example(
             "[[release]]\nname = \"visitors\"\nevery = \"1 hour\"\npeople = { by = \"page\", keys = \
              \"discover\" }\n\

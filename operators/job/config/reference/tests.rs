@@ -46,7 +46,8 @@ impl Draft {
     }
 
     fn section(&mut self, table: &str) -> &mut Vec<String> {
-        let head = if table == "release" { "[[release]]".to_owned() } else { format!("[{table}]") };
+        let is_list = ["release", "ask"].contains(&table);
+        let head = if is_list { format!("[[{table}]]") } else { format!("[{table}]") };
         let place = self.0.iter().position(|(name, _)| *name == head).unwrap_or_else(|| {
             self.0.push((head, Vec::new()));
             self.0.len() - 1
@@ -111,6 +112,19 @@ fn draft_for(path: &str) -> Draft {
             draft.without("release", "share").with("release", &["noise = \"laplace\""])
         }
         ["release", "cost", ..] => draft.without("release", "share"),
+        ["ask", ref field @ ..] => {
+            let price = if field.first() == Some(&"cost") { "" } else { "share = 0.2" };
+            let lines = [
+                "name = \"study\"",
+                "every = \"1 day\"",
+                "fields.age = \"whole\"",
+                "bound.per_key = 2",
+                "answers = 1000",
+                "questions = \"questions.jsonl\"",
+                price,
+            ];
+            draft.with("ask", &lines)
+        }
         ["release", word, ..] if StatisticSpec::WORDS.contains(&word) => {
             let draft = draft.without("release", "people").without("release", "bound");
             let example = JobReference::part(path).unwrap().fields[0].example;
@@ -239,18 +253,21 @@ fn a_part_is_a_field_or_a_table() {
     assert!(part.markdown().starts_with("| field | "));
 }
 
+const TABLES: [&str; 10] =
+    ["job", "source", "tables", "fields", "privacy", "limits", "watch", "log", "release", "ask"];
+
 #[test]
 fn the_nearest_paths_to_an_unknown_one_are_listed() {
     for (unknown, near) in [
         ("source.lat", &["source.late"][..]),
         ("late", &["source.late"]),
         ("release[2].bound.key", &["release.bound.keys"]),
-        ("epsilon", &["privacy.budget.epsilon", "release.cost.epsilon"]),
+        ("epsilon", &["privacy.budget.epsilon", "release.cost.epsilon", "ask.cost.epsilon"]),
         ("privicy", &["privacy"]),
         ("lates", &["source.late"]),
         ("limits.xyzzy", &["limits.memory", "limits.spill"]),
-        ("xyzzy", &["job", "source", "tables", "fields", "privacy", "limits", "watch", "log", "release"]),
-        ("", &["job", "source", "tables", "fields", "privacy", "limits", "watch", "log", "release"]),
+        ("xyzzy", &TABLES),
+        ("", &TABLES),
     ] {
         assert_eq!(JobReference::near(unknown), near, "{unknown}");
     }
