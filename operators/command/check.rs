@@ -43,6 +43,7 @@ impl CheckArgs {
         let job = Job::open(&self.config)?;
         let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let mut warnings = plan.warnings;
+        warnings.extend(job.check_questions().map_err(|refused| Refusal::unfit(&self.config, &refused))?);
         let (mut fits, mut pipe) = (true, None);
         if self.connect {
             let connected = job.connect(self.out.as_deref())?;

@@ -51,7 +51,9 @@ impl Explanation {
             return Explanation::of_answer(line, &answer, job);
         }
         let read = ReleaseLine::parse(line)?;
-        let stated = job.map(|job| StatedRelease::find(job, &read.release)).transpose()?;
+        let ask = job.and_then(|job| Some((job, ask_of(job, &read.release).ok()?)));
+        let release = job.filter(|_| ask.is_none());
+        let stated = release.map(|job| StatedRelease::find(job, &read.release)).transpose()?;
         let mut page = Explanation::head(&read.release, read.window);
         if read.demo {
             page.add("demo", DEMO);
@@ -66,16 +68,15 @@ impl Explanation {
             Says::Answer(_) => {}
             Says::Closed { cells, sequence, chain, ledger } => {
                 page.closed(*cells, *sequence, chain, ledger.as_deref());
-                page.stated(stated.as_ref());
             }
-            Says::Refused(refused) => {
-                page.refused(refused);
-                page.stated(stated.as_ref());
-            }
-            Says::Never(status, why) => {
-                page.never(status, why.as_deref());
-                page.stated(stated.as_ref());
-            }
+            Says::Refused(refused) => page.refused(refused),
+            Says::Never(status, why) => page.never(status, why.as_deref()),
+        }
+        match ask {
+            Some((job, ask)) => page.parts.extend(answers_by(job, ask)),
+            // Stated above.
+            None if matches!(read.says, Says::Cell(_)) => {}
+            None => page.stated(stated.as_ref()),
         }
         Ok(page)
     }
@@ -240,9 +241,10 @@ impl Explanation {
                 "Refused: the bundle had no answer left for the analyst, or could not record another one.",
             ),
         }
+        let own = if answer.estimate.is_some() { ", this one among them" } else { "" };
         page.add(
             "share",
-            &format!("The analyst has used {used} answers, this one among them, and has {left} left."),
+            &format!("The analyst has used {}{own}, and has {left} left.", counted(*used, "answer")),
         );
         page.promise(promise.as_deref().unwrap_or_default(), false)?;
         let (_, cost) = page.parts.pop().unwrap_or_default();

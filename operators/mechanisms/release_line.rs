@@ -56,8 +56,6 @@ pub(crate) struct AnswerLine<'a> {
     /// The id of the query.
     pub(crate) question: Cow<'a, str>,
     pub(crate) analyst: Cow<'a, str>,
-    /// The time of the query.
-    pub(crate) at: &'a str,
     /// The query in words.
     pub(crate) asked: Cow<'a, str>,
     /// The window whose records were counted.
@@ -260,7 +258,6 @@ struct LineFields<'a> {
     question: Option<Cow<'a, str>>,
     #[serde(borrow)]
     analyst: Option<Cow<'a, str>>,
-    at: Option<&'a str>,
     #[serde(borrow)]
     version: Option<LineWindow<'a>>,
     #[serde(borrow)]
@@ -345,7 +342,6 @@ impl<'a> LineFields<'a> {
         Some(AnswerLine {
             question,
             analyst,
-            at: self.at?,
             asked: Cow::Owned(serde_json::from_str(self.asked?.get()).ok()?),
             version: self.version?,
             cell: if self.refused.is_some() { None } else { Some(self.cell()?) },

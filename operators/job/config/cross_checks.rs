@@ -248,6 +248,12 @@ fn shares(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
     }
 }
 
+/// Returns true if a field is the one that says whose a record is, or is made of it.
+fn says(fields: &DerivedFields, name: &str, person: &str) -> bool {
+    let behind = fields.all_behind(&[name]);
+    name == person || behind.iter().any(|field| field.expression.fields().any(|of| of == person))
+}
+
 /// Refuses questions about fields that the records never have, or that say whose a record is; and those that the budget
 /// cannot pay for.
 fn asks(root: &TableNode<'_>, tables: &Tables<'_>) {
@@ -262,7 +268,7 @@ fn asks(root: &TableNode<'_>, tables: &Tables<'_>) {
             let place = node.descendant(&["fields", name]);
             let derived = tables.fields.get(name).map(|derived| derived.expression.kind());
             match (&privacy.privacy_unit, kind) {
-                (Protected::Person { field, .. }, _) if field == name => {
+                (Protected::Person { field, .. }, _) if says(tables.fields, name, field) => {
                     let remedy = "other fields: nobody may ask whose a record is";
                     place.conflict::<()>("the field of the person", remedy);
                 }

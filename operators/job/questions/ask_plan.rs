@@ -1,5 +1,6 @@
 //! The plan of a bundle of answers: its windows, schema, noise and charge, before any question or record is read.
 
+use super::input::QuestionInput;
 use super::price::AskPrice;
 use crate::accounting::{Interval, PrivacyCost};
 use crate::dataflow::{Schedule, terms};
@@ -116,6 +117,22 @@ impl AskPlan {
 }
 
 impl Job {
+    /// Reads the files of questions that are there, and returns a warning for each line that is no question.
+    ///
+    /// # Errors
+    ///
+    /// If the job cannot be planned.
+    pub fn check_questions(&self) -> Result<Vec<String>, UnfitJob> {
+        let plans = self.ask_plans(self.horizon())?;
+        let there = plans.iter().zip(&self.asks).filter(|(_, ask)| ask.questions.exists());
+        let mistakes = there.filter_map(|(plan, ask)| {
+            QuestionInput::whole(&ask.questions, &plan.schema, plan.last_close(0)).err()
+        });
+        Ok(mistakes
+            .flat_map(|refused| refused.to_string().lines().map(str::to_owned).collect::<Vec<_>>())
+            .collect())
+    }
+
     /// Returns the plans of the bundles of answers, in their order.
     pub(crate) fn ask_plans(&self, horizon: Horizon) -> Result<Vec<AskPlan>, UnfitJob> {
         let prices = self.ask_prices(horizon)?;

@@ -4,12 +4,15 @@
 //! A question that was answered has its answer in the ledger, under its analyst and id. So a file that was replaced or cut is
 //! read again from its start, and a run that is started again reads all of it: that asks nothing twice.
 
-use std::fs::File;
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
 
 use crate::dataflow::{Clock, Pulled, RunError, Source, SourceError};
 use crate::invalid::{Invalid, found_by};
@@ -22,6 +25,12 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The most bytes that are read in a look.
 const READ: u64 = 1 << 20;
+
+/// The number of the newest bytes by which a file is known to be the same.
+const REMEMBERED: usize = 256;
+
+/// The most mistakes of a file that are reported at once.
+const SHOWN: usize = 20;
 
 /// The longest line, in bytes; a question has at most 2^19.
 const LONGEST: usize = 1 << 20;
@@ -53,23 +62,29 @@ impl QuestionInput {
     ///
     /// If the file cannot be read, or has a line that is no question: then nothing is asked.
     pub(crate) fn whole(path: &Path, schema: &Schema, asked_at: Time) -> Result<QuestionInput, RunError> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let found = found_by(&error);
+        let mut text = String::new();
+        let read = open(path)
+            .and_then(|mut file| file.read_to_string(&mut text).map_err(|error| found_by(&error).into()));
+        read.map_err(|found: Cow<'static, str>| {
             RunError::configuration(format!(
                 "ask.questions: {}: found {found}; give a file with a question a line, or an empty one",
                 path.display()
             ))
         })?;
-        let mut questions = Vec::new();
+        let (mut questions, mut mistakes) = (Vec::new(), Vec::new());
         for (line, number) in text.lines().zip(1..) {
             match question(schema, line, asked_at) {
                 Ok(found) => questions.extend(found),
-                Err(refused) => {
-                    return Err(RunError::configuration(format!("{}:{number}: {refused}", path.display())));
-                }
+                Err(refused) => mistakes.push(format!("{}:{number}: {refused}", path.display())),
             }
         }
-        Ok(QuestionInput::Whole(questions))
+        if mistakes.is_empty() {
+            return Ok(QuestionInput::Whole(questions));
+        }
+        let more = mistakes.len().saturating_sub(SHOWN);
+        mistakes.truncate(SHOWN);
+        mistakes.extend((more > 0).then(|| format!("and {more} lines more")));
+        Err(RunError::configuration(mistakes.join("\n")))
     }
 
     /// Follows a file, which need not exist yet, until no window is left at `last`.
@@ -93,10 +108,23 @@ impl QuestionInput {
                 file: None,
                 line: Vec::new(),
                 lines: 0,
+                newest: Vec::new(),
+                is_missing: false,
                 looked: None,
                 given: None,
             })),
         }
+    }
+}
+
+/// Opens a file of questions; the error is what was found. Opening a pipe otherwise would wait for its writer.
+fn open(path: &Path) -> Result<File, Cow<'static, str>> {
+    let at_once = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(at_once).open(path);
+    let file = file.map_err(|error| found_by(&error))?;
+    match file.metadata() {
+        Ok(facts) if facts.is_file() => Ok(file),
+        _ => Err("no plain file".into()),
     }
 }
 
@@ -123,6 +151,10 @@ pub(crate) struct Following {
     line: Vec<u8>,
     /// The number of whole lines that were read.
     lines: u64,
+    /// The newest bytes that were read.
+    newest: Vec<u8>,
+    /// True once the operator knows that the file cannot be read.
+    is_missing: bool,
     looked: Option<Instant>,
     /// The time up to which all questions were given.
     given: Option<Time>,
@@ -165,17 +197,29 @@ impl Following {
 
     /// Reads the lines that were appended; returns true if there are more.
     fn look(&mut self, now: Time, batch: &mut Vec<Query>) -> io::Result<bool> {
-        let mut file = File::open(&self.of.path)?;
+        let mut file = match open(&self.of.path) {
+            Ok(file) => file,
+            Err(found) => {
+                let is_known = std::mem::replace(&mut self.is_missing, true);
+                if let Some(notice) = self.of.notice.as_ref().filter(|_| !is_known) {
+                    let path = self.of.path.display();
+                    notice(&format!("ask.questions: {path}: found {found}; it is read once it can be"));
+                }
+                return Ok(false);
+            }
+        };
+        self.is_missing = false;
         let facts = file.metadata()?;
-        if !facts.is_file() {
-            return Ok(false);
-        }
         let own = (facts.dev(), facts.ino());
-        let from = match self.file {
-            Some((known, from)) if known == own && facts.len() >= from => from,
-            // Another file, or one that was cut.
+        // Another file, and one that was cut or written over, is read from its start.
+        let from = match &self.file {
+            Some((known, from))
+                if *known == own && facts.len() >= *from && self.is_behind(&mut file, *from)? =>
+            {
+                *from
+            }
             _ => {
-                (self.line, self.lines) = (Vec::new(), 0);
+                (self.line, self.lines, self.newest) = (Vec::new(), 0, Vec::new());
                 0
             }
         };
@@ -183,6 +227,8 @@ impl Following {
         let mut read = Vec::new();
         file.take(READ).read_to_end(&mut read)?;
         self.file = Some((own, from + read.len() as u64));
+        self.newest.extend_from_slice(&read);
+        self.newest.drain(..self.newest.len().saturating_sub(REMEMBERED));
         for piece in read.split_inclusive(|byte| *byte == b'\n') {
             // Of a line that is too long the rest is read and dropped.
             if self.line.len() <= LONGEST {
@@ -195,6 +241,14 @@ impl Following {
             }
         }
         Ok(read.len() as u64 == READ)
+    }
+
+    /// Returns true if the bytes before a place of the file are those that were read last.
+    fn is_behind(&self, file: &mut File, from: u64) -> io::Result<bool> {
+        let mut before = vec![0; self.newest.len()];
+        file.seek(SeekFrom::Start(from.saturating_sub(before.len() as u64)))?;
+        file.read_exact(&mut before)?;
+        Ok(before == self.newest)
     }
 
     fn take(&self, line: &[u8], now: Time, batch: &mut Vec<Query>) {

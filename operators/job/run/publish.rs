@@ -283,17 +283,18 @@ impl Outlet {
 /// slacks later.
 fn due(release: &LeavingRelease, now: Time, late: Option<Span>, slack: Span) -> Time {
     let close = match release.row().release().part {
-        // An answer has its ticks from the time of its question on.
-        Some(_) => asked_at(release.line()).unwrap_or(now),
-        None => release.window().end().saturating_add(late.map_or(0, Span::as_microseconds)),
+        // The window of an answer is all that was paid for.
+        Some(_) => counted_until(release.line()).unwrap_or(now),
+        None => release.window().end(),
     };
+    let close = close.saturating_add(late.map_or(0, Span::as_microseconds));
     tick(close, now, slack.as_microseconds())
 }
 
-/// Returns the time of the question that a line answers.
-fn asked_at(line: &str) -> Option<Time> {
+/// Returns the end of the window that a question is about.
+fn counted_until(line: &str) -> Option<Time> {
     match ReleaseLine::read(line)?.says {
-        Says::Answer(answer) => at(answer.at).ok(),
+        Says::Answer(answer) => at(answer.version.end?).ok(),
         _ => None,
     }
 }
@@ -437,5 +438,19 @@ mod tests {
             assert_eq!(tick(100, now, 10), due, "at {now}");
         }
         assert_eq!(tick(Time::MAX, 0, 10), Time::MAX);
+    }
+
+    // Refutes an answer that waits for the time of its question, which an analyst states, and holds up what comes behind it.
+    #[test]
+    fn an_answer_has_its_ticks_from_the_end_of_its_window() {
+        let line = |rest: &str| {
+            format!(
+                r#"{{"release":"study","window":{{"start":"1970-01-01T00:00:00Z","end":"1970-01-09T00:00:00Z"}},"part":"5f","question":"q","analyst":"ann","at":"9000-12-31T00:00:00Z","asked":"count where all","version":{{"start":"1970-01-01T00:00:00Z","end":"1970-01-01T00:00:09Z"}},{rest},"used":1,"left":2,"id":"7a","promise":"lifetime"}}"#
+            )
+        };
+        let value = r#""value":1,"interval":[0,2],"confidence":1,"noise":{"kind":"bounded","shape":"laplace:1","bound":1,"scale":1}"#;
+        for rest in [value, r#""refused":"bundle""#] {
+            assert_eq!(counted_until(&line(rest)), Some(9_000_000), "{rest}");
+        }
     }
 }

@@ -13,8 +13,8 @@
 //! the `high` of a largest value is empty, since its interval has an open end. A total over windows has its
 //! windows under `total`, and the strategy of its noise under `strategy`. An interval that holds the number after
 //! the contribution bound has `bounded` under `interval_of`. One of several means has its field under `of`. The answer of a
-//! query has the analyst and the id under `key`, and the query under `of`; one that the bundle has refused has the status
-//! `unanswered`.
+//! query has the analyst and the id under `key`, the query under `of`, and the window of its records under `total`, for its
+//! `start` and `end` are those of all that was paid for; one that the bundle has refused has the status `unanswered`.
 
 use std::borrow::Cow;
 
@@ -50,6 +50,7 @@ pub(super) const UNANSWERED: &str = "unanswered";
 /// The column of the key.
 const KEY: usize = 3;
 const PROMISE: usize = 11;
+const TOTAL: usize = 20;
 pub(super) const LEDGER: usize = 22;
 const INTERVAL_OF: usize = 23;
 const OF: usize = 24;
@@ -81,7 +82,8 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
             let status = if answer.cell.is_some() { "value" } else { UNANSWERED };
             let fields =
                 [(KEY, by.into()), (ID, answer.id), (PROMISE, answer.promise), (STATUS, status.into())];
-            fill(&mut fields.into_iter().chain([(OF, answer.asked)]));
+            let window = [answer.version.start, answer.version.end].map(Option::unwrap_or_default).join("/");
+            fill(&mut fields.into_iter().chain([(OF, answer.asked), (TOTAL, window.into())]));
         }
         Says::Closed { cells, sequence, chain, ledger } => {
             let last =

@@ -33,9 +33,9 @@ impl Pacing {
 
     /// Adds a row. Rows are added in the order in which they were written.
     pub(crate) fn row(&mut self, row: &Row) {
-        let ReleaseId { account, job, name, window, .. } = &row.release;
-        // Charges of a repair belong to no statistic.
-        if job.as_str() != repair::JOB {
+        let ReleaseId { account, job, name, window, part, .. } = &row.release;
+        // Charges of a repair belong to no statistic, and all answers of a bundle are of the whole time that was paid for.
+        if job.as_str() != repair::JOB && part.is_none() {
             let seen = self.seen.entry((account.clone(), job.clone(), name.clone())).or_default();
             seen.row(*window, row.prices(), row.prepaid.is_some());
         }

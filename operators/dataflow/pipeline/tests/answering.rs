@@ -1,5 +1,6 @@
 //! Questions against a table that sees every record at once, however the versions are kept.
 
+mod again;
 mod found;
 mod neighbours;
 mod said;

@@ -45,7 +45,7 @@ impl Followed {
     }
 
     fn append(&self, text: &str) {
-        let file = fs::OpenOptions::new().append(true).create(true).open(&self.path);
+        let file = OpenOptions::new().append(true).create(true).open(&self.path);
         file.unwrap().write_all(text.as_bytes()).unwrap();
     }
 
@@ -85,6 +85,11 @@ fn asked(ids: &[&str], at: Time) -> Vec<(String, Time)> {
 fn lines_are_asked_once_each_is_whole() {
     let mut followed = Followed::new("whole");
     assert_eq!(followed.look(1), (vec![], Pulled::Complete(1)), "there is no file yet");
+    let notices = std::mem::take(&mut *followed.notices.lock().unwrap());
+    assert!(
+        matches!(&notices[..], [one] if one.contains("found no such file; it is read once it can be")),
+        "{notices:?}"
+    );
     followed.append(&(line("a") + "\n" + &line("b")));
     assert_eq!(followed.look(2), (asked(&["a", "b"], 2), Pulled::Complete(2)));
     assert_eq!(followed.look(2), (vec![], Pulled::Idle));
@@ -122,7 +127,19 @@ fn a_file_that_is_replaced_or_cut_is_read_from_its_start() {
     fs::create_dir(&followed.path).unwrap();
     assert_eq!(followed.look(5), (vec![], Pulled::Complete(5)));
     fs::remove_dir(&followed.path).unwrap();
-    assert_eq!(*followed.notices.lock().unwrap(), [""; 0]);
+    // Written over in its place, by more than there was.
+    fs::write(&followed.path, line("g")).unwrap();
+    assert_eq!(followed.look(6).0, asked(&["g"], 6));
+    fs::write(&followed.path, line("h") + &line("i")).unwrap();
+    assert_eq!(followed.look(7).0, asked(&["h", "i"], 7));
+    fs::remove_file(&followed.path).unwrap();
+    // A pipe has no writer, and is not waited for.
+    assert!(std::process::Command::new("mkfifo").arg(&followed.path).status().unwrap().success());
+    assert_eq!(followed.look(8), (vec![], Pulled::Complete(8)));
+    assert!(QuestionInput::whole(&followed.path, &schema(), 9).is_err());
+    let notices = followed.notices.lock().unwrap();
+    let [gone, pipe] = &notices[..] else { panic!("{notices:?}") };
+    assert!(gone.contains("found no such file; ") && pipe.contains("found no plain file; "), "{notices:?}");
 }
 
 // Refutes a line that keeps those behind it from being answered, and one that takes any memory.
@@ -152,9 +169,10 @@ fn a_replay_reads_all_questions_or_none() {
         questions.iter().map(|question| (question.id(), question.at())).collect::<Vec<_>>(),
         [("a", 9), ("b", 0)]
     );
-    fs::write(&path, line("a") + "{}").unwrap();
+    fs::write(&path, line("a") + "{}\n" + &line("b") + &"x\n".repeat(30)).unwrap();
     let refused = QuestionInput::whole(&path, &schema(), 9).err().unwrap();
-    assert!(refused.to_string().contains(":2: "), "{refused}");
+    let all = refused.to_string();
+    assert!(all.contains(":2: ") && all.contains(":4: ") && all.ends_with("and 11 lines more"), "{all}");
     assert_eq!(refused.exit_code(), 78);
     fs::remove_file(&path).unwrap();
     let refused = QuestionInput::whole(&path, &schema(), 9).err().unwrap();
