@@ -258,7 +258,8 @@ fn says(fields: &DerivedFields, name: &str, person: &str) -> bool {
 /// cannot pay for.
 fn asks(root: &TableNode<'_>, tables: &Tables<'_>) {
     let privacy = tables.privacy;
-    let time = tables.source.time.as_ref().map(|time| time.field.as_str());
+    let own = matches!(tables.source.records, RecordFormat::Synthetic(_)).then_some("time");
+    let time = tables.source.time.as_ref().map(|time| time.field.as_str()).or(own);
     for (index, (node, ask)) in entries(root, "ask").iter().zip(tables.asks).enumerate() {
         let others = tables.releases.iter().map(|release| &release.name);
         if others.chain(tables.asks.iter().take(index).map(|ask| &ask.name)).any(|name| *name == ask.name) {
@@ -272,7 +273,7 @@ fn asks(root: &TableNode<'_>, tables: &Tables<'_>) {
                     let remedy = "other fields: nobody may ask whose a record is";
                     place.conflict::<()>("the field of the person", remedy);
                 }
-                (_, FieldKind::Time) if time.is_some_and(|time| time != name) || derived.is_some() => {
+                (_, FieldKind::Time) if time != Some(name) || derived.is_some() => {
                     let remedy = "\"text\", or the field of source.time";
                     place.conflict::<()>("a time that is not that of the records", remedy);
                 }
