@@ -46,8 +46,8 @@ fn a_field_a_table_or_all_of_them_are_printed() {
 fn an_unknown_path_is_refused_with_the_nearest_ones() {
     for (field, words) in [
         ("source.lat", "field: found \"source.lat\", which no job file has; give source.late\n"),
-        ("epsilon", "give privacy.budget.epsilon or release.cost.epsilon\n"),
-        ("xyzzy", "give job, source, tables, fields, privacy, limits, watch, log or release\n"),
+        ("epsilon", "give privacy.budget.epsilon, release.cost.epsilon or ask.cost.epsilon\n"),
+        ("xyzzy", "give job, source, tables, fields, privacy, limits, watch, log, release or ask\n"),
         ("\u{1b}[2J", "found \"\\u{1b}[2J\", which"),
     ] {
         let (code, output, error) = discreet(&["help", "config", field]);
