@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use dashu_int::IBig;
+use dashu_int::{IBig, UBig};
 
+use crate::accounting::BudgetUnits;
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::DecimalPoint;
@@ -157,6 +158,13 @@ impl BudgetShare {
     /// Returns the share as a decimal, as a job file states it.
     pub fn to_decimal(self) -> Decimal {
         Decimal::of(&self.0.to_string(), -(Self::DIGITS as i32))
+    }
+
+    /// Returns this part of an amount, rounded down.
+    pub(crate) fn part_of(self, all: BudgetUnits) -> BudgetUnits {
+        let parts = UBig::from(all.to_bits()) * UBig::from(self.0) / UBig::from(Self::WHOLE.0);
+        // It is no more than the amount, which fits.
+        BudgetUnits::from_bits(u128::try_from(parts).unwrap_or(0))
     }
 
     /// Returns the share in units of 10^-18.

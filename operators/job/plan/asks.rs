@@ -57,7 +57,7 @@ impl PlannedAsk {
             largest_error: plan.largest_error(),
             epsilon: plan.price.epsilon,
             delta: plan.price.delta,
-            paid: PlannedCost::of(plan.paid(), delta),
+            paid: PlannedCost::of(&plan.price.paid, delta),
         }
     }
 

@@ -117,7 +117,7 @@ impl Job {
         let mut asks = Vec::with_capacity(bundles.len());
         for (index, (ask, bundle)) in self.asks.iter().zip(&bundles).enumerate() {
             let place = format!("ask[{}]", index + 1);
-            together = together.plus(bundle.paid()).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
+            together = together.plus(&bundle.price.paid).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
             asks.push(PlannedAsk::of(self, ask, bundle, delta));
         }
         let left = cap.less(&together).unwrap_or_else(|_| cap.nothing());

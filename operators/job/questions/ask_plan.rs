@@ -2,7 +2,7 @@
 
 use super::input::QuestionInput;
 use super::price::AskPrice;
-use crate::accounting::{Interval, PrivacyCost};
+use crate::accounting::Interval;
 use crate::dataflow::{Schedule, terms};
 use crate::invalid::Invalid;
 use crate::job::config::{AskSpec, Job, Protected};
@@ -109,11 +109,6 @@ impl AskPlan {
             None => "null".to_owned(),
         }
     }
-
-    /// Returns the cost of all answers in the account's currency.
-    pub(crate) fn paid(&self) -> &PrivacyCost {
-        &self.price.paid
-    }
 }
 
 impl Job {
@@ -121,16 +116,17 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// If the job cannot be planned.
+    /// If the fields of an `[[ask]]` have no schema.
     pub fn check_questions(&self) -> Result<Vec<String>, UnfitJob> {
-        let plans = self.ask_plans(self.horizon())?;
-        let there = plans.iter().zip(&self.asks).filter(|(_, ask)| ask.questions.exists());
-        let mistakes = there.filter_map(|(plan, ask)| {
-            QuestionInput::whole(&ask.questions, &plan.schema, plan.last_close(0)).err()
-        });
-        Ok(mistakes
-            .flat_map(|refused| refused.to_string().lines().map(str::to_owned).collect::<Vec<_>>())
-            .collect())
+        let mut mistakes = Vec::new();
+        for (index, ask) in self.asks.iter().enumerate().filter(|(_, ask)| ask.questions.exists()) {
+            let place = || format!("ask[{}].fields", index + 1);
+            let schema = schema(self, ask).map_err(|invalid| UnfitJob::at(place(), &invalid))?;
+            if let Err(refused) = QuestionInput::whole(&ask.questions, &schema, 0) {
+                mistakes.extend(refused.to_string().lines().map(str::to_owned));
+            }
+        }
+        Ok(mistakes)
     }
 
     /// Returns the plans of the bundles of answers, in their order.
@@ -138,6 +134,14 @@ impl Job {
         let prices = self.ask_prices(horizon)?;
         let plans = self.asks.iter().zip(prices).enumerate();
         plans.map(|(index, (ask, price))| plan(self, ask, price, horizon, index)).collect()
+    }
+}
+
+/// Returns the schema of the records, whose person nobody may ask about.
+fn schema(job: &Job, ask: &AskSpec) -> Result<Schema, Invalid> {
+    match &job.privacy.privacy_unit {
+        Protected::Person { field, .. } => ask.schema()?.of_person(field),
+        Protected::Record => ask.schema(),
     }
 }
 
@@ -165,11 +169,7 @@ fn plan(
         Protected::Record => ContributionBound::RECORD,
         Protected::Person { .. } => bound.checked().map_err(refused)?,
     };
-    let schema = match &job.privacy.privacy_unit {
-        Protected::Person { field, .. } => ask.schema().and_then(|schema| schema.of_person(field)),
-        Protected::Record => ask.schema(),
-    };
-    let schema = schema.map_err(refused)?;
+    let schema = schema(job, ask).map_err(refused)?;
     let bundle = BoundedNoise::bundle(ask.answers).epsilon(price.epsilon, price.delta);
     let bundle = ask.analysts.iter().fold(bundle, |bundle, (name, answers)| bundle.share(name, *answers));
     let prepared = bundle.prepare(&limits, &schema).map_err(refused)?;

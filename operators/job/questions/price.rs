@@ -1,7 +1,5 @@
 //! The price of a bundle of answers: an epsilon and a delta for all of them, stated, or found within a share of the budget.
 
-use dashu_int::UBig;
-
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, ReleaseCost};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::{AskSpec, BudgetShare, Job, PriceSpec};
@@ -69,14 +67,10 @@ fn price(job: &Job, ask: &AskSpec, horizon: Horizon, index: usize) -> Result<Ask
 
 /// Returns this share of a cap, rounded down.
 fn part(cap: &PrivacyCost, share: BudgetShare) -> PrivacyCost {
-    let shared = |all: BudgetUnits| {
-        let parts = UBig::from(all.to_bits()) * UBig::from(share.parts());
-        // The quotient is no more than the whole budget, which fits.
-        BudgetUnits::from_bits(u128::try_from(parts / UBig::from(BudgetShare::WHOLE.parts())).unwrap_or(0))
-    };
     match cap {
         PrivacyCost::Zcdp { rho, delta, .. } => {
-            PrivacyCost::Zcdp { rho: shared(*rho), delta: shared(*delta), omega: Omega::EVERY }
+            let (rho, delta) = (share.part_of(*rho), share.part_of(*delta));
+            PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY }
         }
         // A pure budget pays for no delta.
         other => other.nothing(),

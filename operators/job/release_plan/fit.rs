@@ -113,11 +113,7 @@ struct StatedCost<'j> {
 /// Returns the share of the cap, divided part by part by the windows that one account holds at once; a share
 /// of delta only with partition selection.
 fn part(cap: &PrivacyCost, share: BudgetShare, together: ConcurrentWindows, discovers: bool) -> PrivacyCost {
-    let shared = |all: BudgetUnits| {
-        let parts = UBig::from(all.to_bits()) * UBig::from(share.parts());
-        // The product is no more than the whole budget, which fits.
-        BudgetUnits::from_bits(u128::try_from(parts / UBig::from(BudgetShare::WHOLE.parts())).unwrap_or(0))
-    };
+    let shared = |all: BudgetUnits| share.part_of(all);
     match cap {
         PrivacyCost::Pure { epsilon } => PrivacyCost::Pure { epsilon: together.divide(shared(*epsilon)) },
         PrivacyCost::Zcdp { rho, delta, .. } => {

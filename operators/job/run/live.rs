@@ -120,10 +120,8 @@ impl Job {
         let clock: Arc<dyn Clock> = clock;
         let late = self.source.late.map_or(0, Span::as_microseconds);
         let questions = asks.into_iter().zip(&self.asks).map(|(plan, ask)| {
-            let input = {
-                let times = (Arc::clone(&clock), plan.last_close(late));
-                QuestionInput::followed(&ask.questions, &plan.schema, times, notice.clone())
-            };
+            let times = (Arc::clone(&clock), plan.last_close(late));
+            let input = QuestionInput::followed(&ask.questions, &plan.schema, times, notice.clone());
             (plan, input)
         });
         let asks: Vec<(AskPlan, QuestionInput)> = questions.collect();
