@@ -17,9 +17,10 @@ struct Log {
     records: Vec<Event>,
     next: usize,
     reported: Option<usize>,
-    /// True once everything was declared complete.
-    is_complete: bool,
-    /// Ends the run once so many answers and windows are sealed.
+    /// The number of windows that were declared complete behind the records.
+    complete: usize,
+    /// Ends the run once this number of answers and windows is sealed; the last but one completes an empty window, whose row
+    /// keeps positions that no window before it needs.
     until: (Recorder, usize),
     since: std::time::Instant,
 }
@@ -34,7 +35,7 @@ impl Log {
             }
         }
         let until = (recorder.clone(), sealed);
-        Log { records, next: 0, reported: None, is_complete: false, until, since: std::time::Instant::now() }
+        Log { records, next: 0, reported: None, complete: 0, until, since: std::time::Instant::now() }
     }
 }
 
@@ -47,11 +48,14 @@ impl Source for Log {
             self.next += 1;
             return Ok(Pulled::Complete(record.3));
         }
-        if !std::mem::replace(&mut self.is_complete, true) {
-            return Ok(Pulled::Complete(10 * OVER as Time));
-        }
         let (recorder, sealed) = &self.until;
-        match recorder.answered() >= *sealed || self.since.elapsed() > std::time::Duration::from_secs(60) {
+        let sealed = recorder.answered() + 1 >= *sealed;
+        if self.complete == 0 || self.complete == 1 && sealed {
+            self.complete += 1;
+            return Ok(Pulled::Complete(10 * (OVER + self.complete - 1) as Time));
+        }
+        match recorder.answered() >= self.until.1 || self.since.elapsed() > std::time::Duration::from_secs(60)
+        {
             true => Err(SourceError::lost("the log")),
             false => Ok(Pulled::Idle),
         }
@@ -76,31 +80,20 @@ impl Source for Log {
     }
 }
 
-/// Questions, and one more once so much is sealed; nothing else up to this time.
-struct Asking {
-    questions: Vec<Query>,
-    later: Option<(Query, Recorder, usize)>,
-    until: Time,
-}
+/// Questions, and then nothing more up to this time.
+struct Asking(Vec<Query>, Time);
 
 impl Source for Asking {
     type Record = Query;
 
     fn pull(&mut self, batch: &mut Vec<Query>) -> Result<Pulled, SourceError> {
-        if !self.questions.is_empty() {
-            batch.append(&mut self.questions);
-            return Ok(Pulled::Complete(self.until));
-        }
-        if let Some((question, recorder, sealed)) = self.later.take() {
-            match recorder.answered() >= sealed {
-                true => {
-                    batch.push(question);
-                    return Ok(Pulled::More);
-                }
-                false => self.later = Some((question, recorder, sealed)),
+        match self.0.is_empty() {
+            false => {
+                batch.append(&mut self.0);
+                Ok(Pulled::Complete(self.1))
             }
+            true => Ok(Pulled::Idle),
         }
-        Ok(Pulled::Idle)
     }
 }
 
@@ -115,11 +108,7 @@ fn life(
     let questions: Vec<Query> =
         asked.iter().map(|(id, at)| schema().question("ann", id, *at).count("all").unwrap()).collect();
     let ended = execute(Config::threads(1).unwrap(), move |worker, feeds| {
-        // The last row comes after all windows that are over: it keeps positions that no window needs.
-        let later = schema().question("ann", "later", 10 * OVER as Time).count("all").unwrap();
-        let later = Some((later, gate.clone(), sealed - 1));
-        let (log, until) = (Log::new(&gate, sealed), 10 * OVER as Time);
-        let asking = Asking { questions: questions.clone(), later, until };
+        let (log, asking) = (Log::new(&gate, sealed), Asking(questions.clone(), 10 * OVER as Time));
         let (saying, refusing) = (Arc::clone(&saying), Arc::clone(&refusing));
         worker.dataflow(|scope| {
             let (records, questions) = (feeds.stream(scope, log), feeds.stream(scope, asking));
@@ -168,12 +157,12 @@ fn a_window_of_which_records_are_not_read_again_answers_no_new_question() {
     let of = |answers: &[(usize, &str)]| -> Vec<String> {
         answers.iter().map(|(window, id)| format!("{},{},0 {id}", 10 * window, people(*window))).collect()
     };
-    assert_eq!((lines, refused), (of(&[(0, "a"), (4, "b"), (4, "later")]), BTreeMap::new()));
+    assert_eq!((lines, refused), (of(&[(0, "a"), (4, "b")]), BTreeMap::new()));
     recorder.sealed();
     // Of the last window that was over every record is read again, and of the others none.
     let asked = [("a", at(0)), ("c", at(0)), ("d", at(3)), ("e", at(4)), ("b", at(4))];
-    let (lines, refused) = life(&recorder, &asked, OVER + 7);
-    assert_eq!(lines, of(&[(0, "a"), (4, "b"), (4, "e"), (4, "later")]));
+    let (lines, refused) = life(&recorder, &asked, OVER + 6);
+    assert_eq!(lines, of(&[(0, "a"), (4, "b"), (4, "e")]));
     let none = [("c", "at"), ("d", "at")].map(|(id, field)| (id.to_owned(), field.to_owned()));
     assert_eq!(refused, BTreeMap::from(none));
 }
