@@ -29,6 +29,7 @@ impl std::fmt::Display for JobText {
         for (table, fields) in &self.0 {
             match table.as_str() {
                 "release" | "second" | "third" => writeln!(f, "[[release]]")?,
+                "ask" => writeln!(f, "[[ask]]")?,
                 table => writeln!(f, "[{table}]")?,
             }
             for (name, value) in fields {

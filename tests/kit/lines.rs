@@ -10,6 +10,9 @@ pub(crate) type Window = (String, String, String);
 /// A cell of a window: its key, with the quantile if it has one.
 pub(crate) type CellKey = String;
 
+/// The name of the questions of analysts: each line of it is an answer, whose closing line follows.
+pub(crate) const ANSWERS: &str = "study";
+
 /// The windows of a file of releases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Lines {
@@ -17,6 +20,8 @@ pub(crate) struct Lines {
     pub(crate) closed: BTreeMap<Window, BTreeMap<CellKey, Cell>>,
     /// The windows that were refused, skipped or lost, with their status.
     pub(crate) others: BTreeMap<Window, String>,
+    /// The answers of the release [`ANSWERS`] by the analyst and the id, in one text.
+    pub(crate) answers: BTreeMap<CellKey, Cell>,
 }
 
 /// One released value.
@@ -44,6 +49,15 @@ impl Lines {
         for Row { window, key, cell, status, cells } in read {
             if open.as_ref().is_some_and(|(about, _)| *about != window) {
                 return Err(format!("a line of {window:?} among those of another window"));
+            }
+            if window.0 == ANSWERS && status == "value" {
+                if lines.answers.insert(key.clone(), cell).is_some() {
+                    return Err(format!("two answers to {key:?}"));
+                }
+                continue;
+            }
+            if window.0 == ANSWERS && status == "closed" {
+                continue;
             }
             if lines.closed.contains_key(&window) || lines.others.contains_key(&window) {
                 return Err(format!("{window:?} twice"));
@@ -101,7 +115,10 @@ fn json_rows(text: &str) -> Result<Vec<Row>, String> {
         let window = &line["window"];
         Ok(Row {
             window: (text(&line["release"]), text(&window["start"]), text(&window["end"])),
-            key: text(&line["key"]) + &text(&line["q"]),
+            key: match line["question"].as_str() {
+                Some(id) => format!("{} {id}", text(&line["analyst"])),
+                None => text(&line["key"]) + &text(&line["q"]),
+            },
             cell: Cell {
                 value: text(&line["value"]),
                 id: text(&line["id"]),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::kit::lines::{Cell, Lines, Window};
+use crate::kit::lines::{ANSWERS, Cell, Lines, Window};
 use crate::kit::process::{Ended, Process};
 use crate::kit::{Directory, Random};
 use crate::row::{Row, Scenario};
@@ -114,6 +114,10 @@ fn complete(scenario: &Scenario, lines: &Lines) -> Checked<()> {
     if found != expected || !(lines.others.is_empty() || has_gaps) {
         return Err(format!("windows {found:?}, others {:?}, expected {expected:?}", lines.others));
     }
+    let (answers, asked) = (lines.answers.keys().collect::<BTreeSet<_>>(), scenario.answers());
+    if answers != asked.keys().collect() && !has_gaps {
+        return Err(format!("answers {answers:?}, expected {asked:?}"));
+    }
     let public = !scenario.row.is("keys", &["discover"]);
     match lines.closed.iter().find(|(_, cells)| public && cells.is_empty()) {
         Some((window, _)) => Err(format!("{window:?} without a value")),
@@ -153,7 +157,8 @@ fn demo(scenario: &Scenario) -> Checked<Done> {
                 |(key, cell): (&String, &Cell)| Some(((window.clone(), key.clone()), cell.exact.clone()?));
             cells.iter().filter_map(of).collect::<Vec<_>>()
         };
-        exact.push(lines.closed.iter().flat_map(cells).collect());
+        let answers = (ANSWERS.to_owned(), String::new(), String::new());
+        exact.push(lines.closed.iter().chain([(&answers, &lines.answers)]).flat_map(cells).collect());
     }
     // The set of discovered keys depends on noise.
     for (place, one) in &exact[0] {
@@ -172,6 +177,13 @@ fn demo(scenario: &Scenario) -> Checked<Done> {
 
 /// Compares the exact numbers of a demonstration with those that the test computes.
 fn compared(scenario: &Scenario, lines: &Lines) -> Checked<()> {
+    for (question, count) in scenario.answers() {
+        let tally =
+            lines.answers.get(&question).and_then(|answer| answer.exact.as_ref()).map(|(tally, _)| tally);
+        if count.is_some() && count.map(|count| count.to_string()).as_ref() != tally {
+            return Err(format!("{question}: tally {tally:?}, expected {count:?}"));
+        }
+    }
     let truth = scenario.truth();
     for (window, cells) in &lines.closed {
         let Some(known) = truth.get(window) else { continue };
@@ -273,6 +285,15 @@ fn killed(scenario: &Scenario, now: i64, cost: &str, usual: Duration, seed: u64)
                 return Err(format!("{window:?} before a kill {cells:?}, after it {again:?}"));
             }
             None if !live => return Err(format!("{window:?} before a kill, and not after it")),
+            _ => {}
+        }
+    }
+    for (question, answer) in &before.answers {
+        match after.answers.get(question) {
+            Some(again) if again != answer => {
+                return Err(format!("{question} before a kill {answer:?}, after it {again:?}"));
+            }
+            None if !live => return Err(format!("{question} before a kill, and not after it")),
             _ => {}
         }
     }

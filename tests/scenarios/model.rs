@@ -46,6 +46,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("log", &["no", "text error", "text info", "json warn", "json debug", "text trace"]),
     // Other releases of the same job: people over everything, and with two of them a quantile too.
     ("beside", &["no", "one", "two"]),
+    // Questions of analysts: a bundle for who asks first that has a share of the budget, or one with analysts and a cost.
+    ("asked", &["no", "share", "cost"]),
     ("workers", &["1", "2"]),
     // The number of processes of the second run.
     ("processes", &["1", "2"]),
@@ -73,6 +75,7 @@ pub(crate) const OF_FEATURES: &[(&str, &str)] = &[("source.type", "parquet"), ("
 
 const RUNS: &[&str] = &["best", "buffered", "square-root", "tree", "fresh"];
 const TIMED: &[&str] = &["second", "hour", "day", "month"];
+const ASKED: &[&str] = &["share", "cost"];
 const WRITTEN: &[&str] = &["csv", "jsonl", "combined"];
 
 pub(crate) const RULES: &[Rule] = &[
@@ -201,6 +204,10 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("running", RUNS), ("noise", &["laplace"])], Check("release[1].noise")),
     Rule(&[("running", RUNS), ("over", &["two"]), ("statistic", &["people"])], Check("release[1].over")),
     Rule(&[("running", &["buffered", "tree"]), ("over", &["two"])], Check("release[1].strategy")),
+    // Questions are paid for at once, for all of the time, and bounded noise has a delta.
+    Rule(&[("asked", ASKED), ("budget", &["epsilon", "rho", "rho omega"])], Check("ask[1]")),
+    Rule(&[("asked", ASKED), ("horizon", &["no"])], Check("ask[1].every")),
+    Rule(&[("asked", ASKED), ("windows", &["some"])], Check("ask[1]")),
 ];
 
 /// Combinations of three values that are covered too: each of them is an option of its own, in each mode.
@@ -220,6 +227,7 @@ pub(crate) const TRIPLES: &[Combination] = &[
         ("statistic", &["count", "people", "sum", "mean", "means", "max", "altogether", "quantile"]),
         ("by", &["several"]),
     ],
+    &[("mode", &["demo", "replay", "run"]), ("asked", &["share"]), ("every", &["all"])],
 ];
 
 /// A known fault that is being fixed: rows with this combination are left out, and counted in the summary.

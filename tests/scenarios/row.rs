@@ -8,7 +8,7 @@ use jiff::{Span, Timestamp, Zoned};
 
 use crate::covering::Values;
 use crate::kit::job::{JobText, inline, quoted};
-use crate::kit::lines::Window;
+use crate::kit::lines::{ANSWERS, Window};
 use crate::kit::log::{self, Event, PATTERN, Separated, pack};
 use crate::kit::{Directory, Random};
 use crate::model::FACTORS;
@@ -118,6 +118,7 @@ impl Scenario {
         directory.write("words.csv", format!("key,place\n{words}"));
         let between = if self.row.is("by", &["several"]) { "\t/all\t[0, inf)\n" } else { "\n" };
         directory.write("keys.txt", KEYS.map(|key| format!("{key}{between}")).concat());
+        directory.write("questions.jsonl", self.questions());
         if self.is_synthetic() {
             return;
         }
@@ -280,6 +281,52 @@ impl Scenario {
                 _ => None,
             })
             .collect()
+    }
+
+    /// The questions as lines of JSON.
+    fn questions(&self) -> String {
+        let [_, _, key, value] = self.row.fields();
+        let key = if self.row.is("by", &["derived", "several"]) { "word" } else { key };
+        let line = |(at, (_, over)): (usize, (i64, i64))| {
+            // A window is over when no late record can be of it.
+            let late = if self.row.is("late", &["1s"]) { SECOND } else { 0 };
+            let over = Timestamp::from_microsecond(over + late).unwrap();
+            let about = format!("\"analyst\":\"ann\",\"at\":\"{over}\"");
+            let condition = format!("{key} = \\\"a\\\" and {value} >= 0");
+            let mean = format!(
+                "{{\"id\":\"mean {at}\",{about},\"mean\":\"{value}\",\"of\":[0,50],\"where\":\"all\"}}"
+            );
+            format!("{{\"id\":\"count {at}\",{about},\"count\":\"{condition}\"}}\n{mean}\n")
+        };
+        self.asked_about().into_iter().enumerate().map(line).collect()
+    }
+
+    /// The windows that the questions are about.
+    fn asked_about(&self) -> Vec<(i64, i64)> {
+        let ends = &self.ends;
+        if self.row.is("asked", &["no"]) {
+            return Vec::new();
+        }
+        match self.row.is("every", &["all"]) {
+            true => vec![(ends[0], ends[ends.len() - 1])],
+            false => [1, ends.len() - 2].map(|at| (ends[at], ends[at + 1])).into(),
+        }
+    }
+
+    /// The expected answers: the exact number of a count, where it is known.
+    pub(crate) fn answers(&self) -> BTreeMap<String, Option<i64>> {
+        let mut answers = BTreeMap::new();
+        for (at, span) in self.asked_about().into_iter().enumerate() {
+            let known = self.is_unbounded() && !self.is_synthetic();
+            let of_key = |span| {
+                let counts = self.truth_of("count", "discover", span).into_iter();
+                counts.filter(|(key, _)| key.starts_with('a')).map(|(_, count)| count).sum()
+            };
+            let count = known.then(|| of_key(span));
+            answers.insert(format!("ann count {at}"), count);
+            answers.insert(format!("ann mean {at}"), None);
+        }
+        answers
     }
 
     fn truth_of(&self, statistic: &str, keys: &str, (since, until): (i64, i64)) -> BTreeMap<String, i64> {
@@ -446,7 +493,35 @@ fn job(row: &Row, ends: &[i64]) -> JobText {
     }
     release(&mut job, row);
     beside(&mut job, row);
+    if !row.is("asked", &["no"]) {
+        asked(&mut job, row);
+    }
     job
+}
+
+/// The questions of analysts.
+fn asked(job: &mut JobText, row: &Row) {
+    let [_, _, key, value] = row.fields();
+    let key = if row.is("by", &["derived", "several"]) { "word" } else { key };
+    let shares = row.is("asked", &["share"]);
+    job.text("ask.name", ANSWERS).text("ask.every", every(row).0);
+    if row.is("others", &["all"]) {
+        job.set("ask.version", "3");
+    }
+    let number = if shares { "whole" } else { "2 digits" };
+    job.set("ask.fields", format!("{{ {key} = \"text\", {value} = \"{number}\" }}"));
+    let many = if row.is("bound", &["wide"]) { "300" } else { "1" };
+    if !row.is("unit", &["record"]) {
+        job.set("ask.bound", format!("{{ per_key = {many} }}"));
+    }
+    // The shape of the noise of few answers takes seconds to find.
+    job.set("ask.answers", "1000").text("ask.questions", "questions.jsonl");
+    match shares {
+        true => job.set("ask.share", "0.05"),
+        false => job
+            .set("ask.analysts", "{ ann = 600, ben = 400 }")
+            .set("ask.cost", "{ epsilon = 1, delta = 1e-8 }"),
+    };
 }
 
 /// The other releases: their windows are those of one step, and each has a low cost.
