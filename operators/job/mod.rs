@@ -79,6 +79,7 @@ mod derived;
 mod dictionary;
 mod explain;
 mod expression;
+mod log_shape;
 mod paths;
 pub mod plan;
 mod questions;
@@ -93,11 +94,13 @@ mod statistics;
 mod table;
 mod template;
 mod text;
+mod tune;
 mod unfit;
 
 pub use crate::mechanisms::release_line::LineError;
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use explain::Explanation;
+pub use log_shape::{LogShape, StatedLog};
 pub use plan::Plan;
 pub use run::{
     ClockWord, Connected, FormerListener, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay,
@@ -106,4 +109,7 @@ pub use run::{
 pub use sinks::{is_of_releases, published};
 pub use sources::{Progress, ReceiverSigns, RecordCounts, Survey, SyntheticLog, SyntheticRow, Warn};
 pub use template::{JobTemplate, LogKind};
+pub use tune::{
+    EditedJob, SweptBound, SweptWindow, TUNING_CRITERION, TunedChoice, TunedRelease, Tuning, TuningScope,
+};
 pub use unfit::UnfitJob;

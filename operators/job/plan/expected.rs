@@ -7,6 +7,7 @@
 
 use serde::Serialize;
 
+use super::keys::ExpectedKeys;
 use super::page::short;
 use crate::decimal::Decimal;
 use crate::job::config::{BudgetShare, CalendarUnit, Every, Job, PriceSpec, ReleaseSpec};
@@ -28,6 +29,9 @@ pub struct ExpectedError {
     pub error: f64,
     /// The changes that make it smaller by a fifth or more, the best first.
     pub changes: Vec<PlannedChange>,
+    /// The errors of single keys, where a public sample was given and the release has keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keys: Option<ExpectedKeys>,
 }
 
 /// A change of the job file.
@@ -131,7 +135,7 @@ impl Job {
         let needed = statistic.people_for_a_tenth(&settled.intervals);
         let error = 0.1 * needed / (own * counted).max(f64::MIN_POSITIVE);
         let listed = cells.filter(|_| release.statistic.grouping().is_some()).map(|cells| cells.len() as u64);
-        Some((ExpectedError { people: own, found_among, error, changes: Vec::new() }, listed))
+        Some((ExpectedError { people: own, found_among, error, changes: Vec::new(), keys: None }, listed))
     }
 
     /// Returns the jobs that a change of one field makes, with the change.
@@ -190,7 +194,7 @@ impl Job {
 const HOUR: i64 = 3_600_000_000;
 
 /// Returns the next two usual steps between windows that are longer.
-fn longer(release: &ReleaseSpec) -> Vec<Every> {
+pub(in crate::job) fn longer(release: &ReleaseSpec) -> Vec<Every> {
     if release.over.is_some() || release.every == Every::All {
         return Vec::new();
     }
@@ -213,14 +217,19 @@ fn longer(release: &ReleaseSpec) -> Vec<Every> {
     usual.filter(|every| length(every) > length(&release.every)).take(2).collect()
 }
 
+/// Writes a relative error in percent.
+pub(in crate::job) fn percent(error: f64) -> String {
+    format!("{}%", short((error * 1000.0).round() / 10.0))
+}
+
 /// Describes the expected error; `ranked` if it is of ranks.
 pub(super) fn described(expected: &ExpectedError, units: &str, ranked: bool) -> String {
-    let ExpectedError { people, found_among, error, changes } = expected;
-    let percent = |error: f64| format!("{}%", short((error * 1000.0).round() / 10.0));
+    let ExpectedError { people, found_among, error, changes, keys } = expected;
+    let by_sample = keys.as_ref().map_or(String::new(), |keys| format!("; {}", keys.described(units)));
     let cell = match found_among {
         Some(window) if window < people => {
             return format!(
-                "no key is found: one needs {} {units}, and a window has {}",
+                "no key is found: one needs {} {units}, and a window has {}{by_sample}",
                 short(*people),
                 short(window.round())
             );
@@ -235,6 +244,7 @@ pub(super) fn described(expected: &ExpectedError, units: &str, ranked: bool) -> 
         1.0.. => format!("mostly noise: with {cell}, {of} {} of it", percent(*error)),
         _ => format!("{cell}: {of} {}", percent(*error)),
     };
+    text += &by_sample;
     for (place, PlannedChange { change, error }) in changes.iter().enumerate() {
         let between = if place == 0 { "; with" } else { "," };
         text += &format!("{between} {change}, {}", percent(*error));

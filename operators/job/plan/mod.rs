@@ -11,6 +11,7 @@
 
 mod asks;
 mod expected;
+mod keys;
 mod page;
 mod parts;
 mod replay;
@@ -20,6 +21,9 @@ mod warnings;
 
 pub use asks::PlannedAsk;
 pub use expected::{ExpectedError, PlannedChange};
+pub(super) use expected::{longer, percent};
+pub use keys::{ExpectedKey, ExpectedKeys};
+pub(super) use page::{line, short};
 pub use parts::{
     Moves, NoiseOptimality, OtherReleases, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
     PlannedRunning, PlannedWindows,

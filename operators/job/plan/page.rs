@@ -309,7 +309,7 @@ fn shares(people: &OtherReleases, keys: &OtherReleases) -> String {
 }
 
 /// Formats at most four significant digits, in scientific notation outside of 1e-4 to 1e15.
-pub(super) fn short(number: f64) -> String {
+pub(in crate::job) fn short(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
     }
@@ -321,7 +321,7 @@ pub(super) fn short(number: f64) -> String {
 }
 
 /// Writes a line with a name before it, broken between words.
-fn line(f: &mut Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+pub(in crate::job) fn line(f: &mut Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     let mut column = INDENT;
     write!(f, "  {name:width$}", width = INDENT - 2)?;
     for (place, word) in text.split(' ').enumerate() {

@@ -167,6 +167,11 @@ pub(super) fn some_files(path: &Path, is_followed: bool) -> Result<Vec<PathBuf>,
     }
 }
 
+/// The files of a path that is read to its end; an error where there is none, or they cannot be listed.
+pub(in crate::job) fn listed_files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    some_files(path, false)
+}
+
 /// Returns true for a pipe or a device; not for a file that was renamed since it was listed.
 pub(super) fn is_stream(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|facts| !facts.is_file())

@@ -54,7 +54,7 @@ pub use dealer::{Progress, RecordCounts};
 pub(crate) use identity::{Id, PersonIdentity};
 pub(crate) use input::{ClusterCrew, Crew, InputPace, SourceInput, open};
 pub(in crate::job) use lines::split_fields;
-pub(in crate::job) use listing::try_files;
+pub(in crate::job) use listing::{listed_files, try_files};
 pub(crate) use maker::{MISSING, SourceRecord};
 pub(crate) use number::{exact_steps, steps};
 pub(crate) use part::SourcePart;

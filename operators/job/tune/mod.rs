@@ -1,0 +1,326 @@
+//! The choice of the numbers of a job file that cost nothing but accuracy: bounds, shares and, on request,
+//! windows.
+//!
+//! ```text
+//! LogShape ─cells─▶ what each bound leaves out ─┐
+//! Job ────plan────▶ noise of each bound ────────┴─▶ error ─▶ bounds ─▶ shares ─▶ bounds ─▶ Tuning ─edit─▶ job file
+//! ```
+//!
+//! Everything is computed from the job file and the shape of a log that is public or made up ([`LogShape`]);
+//! the protected records are never read, so nothing is charged. A number that is chosen changes the terms of
+//! its release: a job that has run with another one needs a new version of it.
+
+mod edit;
+mod page;
+mod shares;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use serde::{Serialize, Serializer};
+
+use super::config::{BudgetShare, Every, Job, PriceSpec, ReleaseSpec};
+use super::log_shape::LogShape;
+use super::plan::longer;
+use super::unfit::UnfitJob;
+pub use edit::EditedJob;
+use sweep::{RelativeError, ReleaseSweep, TriedBound};
+
+/// The sentence that says what the error of a release is.
+pub const TUNING_CRITERION: &str = "The error of a release is the mean over its cells, each weighed by its truth, of what is left \
+    out of the cell and the noise that nine of ten draws stay within, beside its truth and at most all of it; of a mean, \
+    beside the width of its range.";
+
+/// The numbers that may be changed beside bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TuningScope {
+    /// True if shares may.
+    pub shares: bool,
+    /// True if windows may be longer.
+    pub windows: bool,
+}
+
+/// The numbers that were found for a job.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Tuning {
+    /// The name of the job.
+    #[serde(rename = "job")]
+    pub name: String,
+    /// The number of records of the log.
+    pub rows: u64,
+    /// The number of people who have them.
+    pub people: u64,
+    /// The releases, in the order of the file.
+    pub releases: Vec<TunedRelease>,
+    /// The job with the chosen numbers.
+    #[serde(skip)]
+    pub tuned: Job,
+}
+
+/// The numbers of a release.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TunedRelease {
+    /// The name of the release.
+    pub name: String,
+    /// The reason why the release is left as it is, if it is not tuned.
+    pub left: Option<&'static str>,
+    /// The numbers of the job file.
+    pub present: Option<TunedChoice>,
+    /// The chosen numbers.
+    pub chosen: Option<TunedChoice>,
+    /// The error of each bound of keys, with the chosen other numbers.
+    pub keys: Vec<SweptBound>,
+    /// The error of each bound of records of a key, with the chosen other numbers.
+    pub per_key: Vec<SweptBound>,
+    /// The error of each length of the windows, with the best bound of each; empty unless it was asked for.
+    pub windows: Vec<SweptWindow>,
+}
+
+/// The numbers of a release with their error.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TunedChoice {
+    /// The step between windows.
+    #[serde(serialize_with = "in_words")]
+    pub every: Every,
+    /// The bound of keys.
+    pub keys: Option<u32>,
+    /// The bound of records of a key.
+    pub per_key: Option<u32>,
+    /// The share of the budget.
+    #[serde(serialize_with = "as_number")]
+    pub share: BudgetShare,
+    /// The error, as [`TUNING_CRITERION`] states it.
+    pub error: f64,
+    /// The part of the error that is there without noise.
+    pub left_out: f64,
+}
+
+/// A bound with its error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SweptBound {
+    /// The bound.
+    pub bound: u32,
+    /// The error.
+    pub error: f64,
+    /// The part of the error that is there without noise.
+    pub left_out: f64,
+}
+
+/// A length of the windows with its error.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SweptWindow {
+    /// The step between windows.
+    #[serde(serialize_with = "in_words")]
+    pub every: Every,
+    /// The error with the best bound.
+    pub error: f64,
+}
+
+fn in_words<S: Serializer>(every: &Every, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(every)
+}
+
+fn as_number<S: Serializer>(share: &BudgetShare, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(share.to_decimal().to_f64())
+}
+
+/// The part of the present error that a change leaves at most.
+const SMALLER: f64 = 0.98;
+
+/// The error that a longer window is taken for.
+const LARGE: f64 = 0.1;
+
+/// The bound of a release: of keys, and of records of each.
+type KeysAndRecords = (Option<u32>, Option<u32>);
+
+impl Job {
+    /// Chooses bounds by the shape of a log. Shares are given to the releases so that the largest of their
+    /// errors is least; a release that errs by more than a tenth gets the shortest longer window with which
+    /// it does not.
+    ///
+    /// # Errors
+    ///
+    /// If the job cannot be planned, or its windows have no end.
+    pub fn tune(&self, shape: &LogShape, scope: TuningScope) -> Result<Tuning, UnfitJob> {
+        for (at, offer) in self.release_plans(self.horizon())?.iter().enumerate() {
+            if !offer.schedule.is_bounded() {
+                let place = format!("release[{}].every", at + 1);
+                return Err(UnfitJob::new(place, "found no last window; give job.until"));
+            }
+        }
+        let mut tuned = self.clone();
+        let mut swept: Vec<Vec<SweptWindow>> = vec![Vec::new(); self.releases.len()];
+        if scope.windows {
+            for (at, swept) in swept.iter_mut().enumerate() {
+                self.longer_windows((at, shape), &mut tuned, swept);
+            }
+        }
+        let sweep =
+            |(at, release): (usize, &ReleaseSpec)| ReleaseSweep::of(self, (at, shape), release.clone());
+        let sweeps: Vec<Result<ReleaseSweep<'_>, &'static str>> =
+            tuned.releases.iter().enumerate().map(sweep).collect();
+        let known: Vec<Option<&ReleaseSweep<'_>>> = sweeps.iter().map(|sweep| sweep.as_ref().ok()).collect();
+        let by_bound: Vec<Option<ChosenBound>> =
+            known.iter().map(|sweep| sweep.and_then(ChosenBound::of_present_share)).collect();
+        let shares = match scope.shares {
+            true => shares::least_largest_error(&known),
+            false => vec![None; known.len()],
+        };
+        let by_share: Vec<Option<ChosenBound>> = known
+            .iter()
+            .zip(&shares)
+            .zip(&by_bound)
+            .map(|((sweep, share), found)| match share {
+                Some(share) => sweep.and_then(|sweep| ChosenBound::of(sweep, *share)),
+                None => found.clone(),
+            })
+            .collect();
+        let found = if is_better(&by_share, &by_bound, &shares) { by_share } else { by_bound };
+        let mut releases = Vec::with_capacity(sweeps.len());
+        for (at, (sweep, windows)) in sweeps.iter().zip(swept).enumerate() {
+            let Some(release) = self.releases.get(at) else { continue };
+            let present = match (sweep, &windows[..]) {
+                (Ok(sweep), []) => choice_of(sweep, release),
+                // The windows that were chosen may be others than the present ones.
+                (Ok(_), _) => {
+                    let now = ReleaseSweep::of(self, (at, shape), release.clone());
+                    now.ok().and_then(|now| choice_of(&now, release))
+                }
+                (Err(_), _) => None,
+            };
+            let chosen = found.get(at).cloned().flatten();
+            if let (Some(found), Some(release)) = (&chosen, tuned.releases.get_mut(at)) {
+                (release.bound.keys, release.bound.per_key) = found.bound;
+                release.price = PriceSpec::Share(found.share);
+            }
+            let every = tuned.releases.get(at).map_or(release.every, |release| release.every);
+            let of_keys = chosen.as_ref().map_or(Vec::new(), ChosenBound::of_keys);
+            let of_records = chosen.as_ref().map_or(Vec::new(), ChosenBound::of_records);
+            releases.push(TunedRelease {
+                name: release.name.as_str().to_owned(),
+                left: sweep.as_ref().err().copied(),
+                present,
+                chosen: chosen.map(|found| found.choice(every)),
+                keys: of_keys,
+                per_key: of_records,
+                windows,
+            });
+        }
+        // What is written is read again and planned: a job file with it runs.
+        tuned.fits()?;
+        let name = self.name.as_str().to_owned();
+        Ok(Tuning { name, rows: shape.rows(), people: shape.people(), releases, tuned })
+    }
+
+    /// Tries longer windows for a release, and gives it the shortest with which it errs by a tenth at most.
+    fn longer_windows(&self, (at, shape): (usize, &LogShape), tuned: &mut Job, swept: &mut Vec<SweptWindow>) {
+        let Some(release) = self.releases.get(at) else { return };
+        let Ok(now) = ReleaseSweep::of(self, (at, shape), release.clone()) else { return };
+        let Some(error) = ChosenBound::of_present_share(&now).map(|found| found.error.error) else { return };
+        swept.push(SweptWindow { every: now.release.every, error });
+        let mut release = now.release.clone();
+        let mut is_chosen = error <= LARGE;
+        while let Some(every) = longer(&release).into_iter().next() {
+            release.every = every;
+            let mut changed = tuned.clone();
+            if let Some(changed) = changed.releases.get_mut(at) {
+                changed.every = every;
+            }
+            if changed.fits().is_err() {
+                continue;
+            }
+            let Ok(sweep) = ReleaseSweep::of(self, (at, shape), release.clone()) else { continue };
+            let Some(found) = ChosenBound::of_present_share(&sweep) else { continue };
+            swept.push(SweptWindow { every, error: found.error.error });
+            if !is_chosen && found.error.error <= LARGE {
+                (*tuned, is_chosen) = (changed, true);
+            }
+        }
+    }
+
+    /// Refuses a job whose file would be refused, or not planned.
+    fn fits(&self) -> Result<(), UnfitJob> {
+        // Paths were resolved, and mean the same beside a file of the working directory.
+        let read = Job::parse("job.toml", &self.to_string());
+        let read = read.map_err(|mistakes| match mistakes.iter().next() {
+            Some(mistake) => UnfitJob::new(mistake.field(), mistake.to_string()),
+            None => UnfitJob::new("release", "found numbers that are refused; give others"),
+        })?;
+        read.release_plans(read.horizon()).map(|_| ())
+    }
+}
+
+/// The best bound of a release at a share, and what else was tried.
+#[derive(Clone, Debug)]
+struct ChosenBound {
+    bound: KeysAndRecords,
+    share: BudgetShare,
+    error: RelativeError,
+    tried: Vec<TriedBound>,
+}
+
+impl ChosenBound {
+    fn of_present_share(sweep: &ReleaseSweep<'_>) -> Option<ChosenBound> {
+        ChosenBound::of(sweep, sweep.share())
+    }
+
+    /// Finds the bound with the least error; the stated one, unless another is better by some hundredths.
+    fn of(sweep: &ReleaseSweep<'_>, share: BudgetShare) -> Option<ChosenBound> {
+        let tried = sweep.sweep(share);
+        let best = tried.iter().min_by(|one, other| one.found.error.total_cmp(&other.found.error))?;
+        let stated = (sweep.release.bound.keys, sweep.release.bound.per_key);
+        let present = tried.iter().find(|tried| (tried.keys, tried.per_key) == stated);
+        let chosen = match present {
+            Some(present) if best.found.error > SMALLER * present.found.error => present,
+            _ => best,
+        };
+        let (bound, error) = ((chosen.keys, chosen.per_key), chosen.found);
+        Some(ChosenBound { bound, share, error, tried })
+    }
+
+    fn choice(&self, every: Every) -> TunedChoice {
+        let ChosenBound { bound: (keys, per_key), share, error, .. } = *self;
+        TunedChoice { every, keys, per_key, share, error: error.error, left_out: error.left_out }
+    }
+
+    /// Returns the bounds of keys that were tried beside the chosen bound of records.
+    fn of_keys(&self) -> Vec<SweptBound> {
+        let beside = self.tried.iter().filter(|tried| tried.per_key == self.bound.1);
+        beside.filter_map(|tried| swept(tried.keys, tried.found)).collect()
+    }
+
+    /// Returns the bounds of records that were tried beside the chosen bound of keys.
+    fn of_records(&self) -> Vec<SweptBound> {
+        let beside = self.tried.iter().filter(|tried| tried.keys == self.bound.0);
+        beside.filter_map(|tried| swept(tried.per_key, tried.found)).collect()
+    }
+}
+
+fn swept(bound: Option<u32>, found: RelativeError) -> Option<SweptBound> {
+    bound.map(|bound| SweptBound { bound, error: found.error, left_out: found.left_out })
+}
+
+fn choice_of(sweep: &ReleaseSweep<'_>, release: &ReleaseSpec) -> Option<TunedChoice> {
+    let (keys, per_key, share) = (release.bound.keys, release.bound.per_key, sweep.share());
+    let RelativeError { error, left_out } = sweep.at((keys, per_key), share)?;
+    Some(TunedChoice { every: release.every, keys, per_key, share, error, left_out })
+}
+
+/// Returns true if the largest error of the releases that get another share is smaller than before.
+fn is_better(
+    by_share: &[Option<ChosenBound>],
+    by_bound: &[Option<ChosenBound>],
+    shares: &[Option<BudgetShare>],
+) -> bool {
+    let largest = |found: &[Option<ChosenBound>]| {
+        let pool = found.iter().zip(shares).filter(|(_, share)| share.is_some());
+        let errors = pool.filter_map(|(found, _)| found.as_ref().map(|found| found.error.error));
+        errors.fold(0.0, f64::max)
+    };
+    largest(by_share) < SMALLER * largest(by_bound)
+}

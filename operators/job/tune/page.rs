@@ -1,0 +1,93 @@
+//! A tuning as a page to be read.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{SweptBound, SweptWindow, TUNING_CRITERION, TunedChoice, TunedRelease, Tuning};
+use crate::job::plan::{line, percent};
+
+impl Tuning {
+    /// Returns true if a number of the job file is another one than before.
+    pub fn is_changed(&self) -> bool {
+        self.releases.iter().any(TunedRelease::is_changed)
+    }
+}
+
+impl TunedRelease {
+    /// Returns true if a number of the release is another one than before.
+    pub fn is_changed(&self) -> bool {
+        match (&self.present, &self.chosen) {
+            (Some(present), Some(chosen)) => present.numbers() != chosen.numbers(),
+            _ => false,
+        }
+    }
+}
+
+impl TunedChoice {
+    /// Returns the numbers without their error.
+    fn numbers(&self) -> impl PartialEq {
+        (self.every, self.keys, self.per_key, self.share)
+    }
+
+    fn described(&self) -> String {
+        let TunedChoice { every, keys, per_key, share, error, left_out } = self;
+        let mut numbers = vec![format!("every {every}")];
+        numbers.extend(keys.map(|keys| format!("keys {keys}")));
+        numbers.extend(per_key.map(|records| format!("per_key {records}")));
+        numbers.push(format!("share {}", share.to_decimal()));
+        format!(
+            "{}: errs by {}, {} of it without noise",
+            numbers.join(", "),
+            percent(*error),
+            percent(*left_out)
+        )
+    }
+}
+
+impl Display for Tuning {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Tuning { name, rows, people, releases, .. } = self;
+        writeln!(f, "{name}, by a log of {rows} records of {people} people\n")?;
+        for release in releases {
+            writeln!(f, "{}", release.name)?;
+            if let Some(left) = release.left {
+                line(f, "as it is", left)?;
+            }
+            if let Some(present) = &release.present {
+                line(f, "now", &present.described())?;
+            }
+            if let Some(chosen) = &release.chosen {
+                let unchanged = if release.is_changed() { "" } else { ", as it is" };
+                line(f, "chosen", &format!("{}{unchanged}", chosen.described()))?;
+            }
+            for (name, swept) in [("keys", &release.keys), ("per_key", &release.per_key)] {
+                if swept.len() > 1 {
+                    line(f, name, &bounds(swept))?;
+                }
+            }
+            if release.windows.len() > 1 {
+                line(f, "every", &windows(&release.windows))?;
+            }
+            writeln!(f)?;
+        }
+        line(f, "", TUNING_CRITERION)?;
+        if self.is_changed() {
+            line(
+                f,
+                "",
+                "Another bound, share or window is another release: a job that has run already needs a new version of each release that \
+                 changes, which pays for its windows anew (docs/VERSIONS.md).",
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn bounds(swept: &[SweptBound]) -> String {
+    let one = |swept: &SweptBound| format!("{}: {}", swept.bound, percent(swept.error));
+    swept.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn windows(swept: &[SweptWindow]) -> String {
+    let one = |swept: &SweptWindow| format!("{}: {}", swept.every, percent(swept.error));
+    swept.iter().map(one).collect::<Vec<_>>().join(", ")
+}

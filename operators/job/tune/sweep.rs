@@ -1,0 +1,256 @@
+//! The error of a release over a log of a known shape, for any bound and share.
+//!
+//! What the bound leaves out of each cell is counted, and the noise is that of the release plan: nothing is
+//! drawn. A cell errs by both together, beside its truth, and by its whole truth at most; the error of a
+//! release is the mean over its cells, each weighed by its truth. So an empty cell weighs nothing, a key that
+//! is not found errs by all that it has, and the error is that of the number in which a record or a person of
+//! the log is counted.
+
+use crate::accounting::PrivacyCost;
+use crate::job::config::{BudgetShare, Job, PriceSpec, Protected, ReleaseSpec};
+use crate::job::log_shape::LogShape;
+use crate::job::log_shape::cells::{CellContent, CellMeasure, ReleaseCells};
+use crate::job::release_plan::ReleasePlan;
+use crate::mechanisms::DecimalPoint;
+
+/// A release with its cells.
+pub(super) struct ReleaseSweep<'t> {
+    job: &'t Job,
+    /// The release as the job has it, but for its windows.
+    pub(super) release: ReleaseSpec,
+    cells: ReleaseCells,
+    /// The decimal point of values.
+    point: DecimalPoint,
+    /// True if the log says what a bound leaves out; of a mean it needs the values for that.
+    knows_bounds: bool,
+}
+
+/// The noise of a cell, in units of the file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct SweptNoise {
+    /// The distance within which nine tenths of the errors of the number are; of a mean, of its sum.
+    reach: f64,
+    /// That of the count of a mean.
+    count: f64,
+    /// The number of people with whom a key is found, where keys are discovered.
+    threshold: Option<f64>,
+}
+
+/// The error of a release.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RelativeError {
+    /// The error of nine in ten: with the noise.
+    pub(super) error: f64,
+    /// The part of it that is there without noise: what the bound and the range leave out, and keys that are
+    /// not found.
+    pub(super) left_out: f64,
+}
+
+/// A bound with its error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TriedBound {
+    pub(super) keys: Option<u32>,
+    pub(super) per_key: Option<u32>,
+    pub(super) found: RelativeError,
+}
+
+impl<'t> ReleaseSweep<'t> {
+    /// Counts the cells of the release with this index, whose windows may be others than those of the job;
+    /// the reason, in words, where the release is not tuned.
+    pub(super) fn of(
+        job: &'t Job,
+        (at, shape): (usize, &LogShape),
+        release: ReleaseSpec,
+    ) -> Result<ReleaseSweep<'t>, &'static str> {
+        if !matches!(release.price, PriceSpec::Share(_)) {
+            return Err("its price is a stated cost");
+        }
+        if release.running.is_some() {
+            return Err("its bound holds for all windows together");
+        }
+        let measure = CellMeasure::of(&release).ok_or("its error is not that of one number of each key")?;
+        let offer = plan_alone(job, release.clone()).ok_or("no budget is left for it")?;
+        let over = (&offer.schedule, release.bound.windows);
+        let cells = shape.cells(at, over, measure).ok_or("too many of its windows overlap")?;
+        if cells.cells.is_empty() {
+            return Err("no record of the log counts for it");
+        }
+        let knows_bounds = shape.has_values() || !matches!(measure, CellMeasure::Mean(..));
+        Ok(ReleaseSweep { job, release, cells, point: offer.point(), knows_bounds })
+    }
+
+    /// Returns the share of the release.
+    pub(super) fn share(&self) -> BudgetShare {
+        match self.release.price {
+            PriceSpec::Share(share) => share,
+            PriceSpec::Cost(_) => BudgetShare::WHOLE,
+        }
+    }
+
+    /// Returns the noise of a cell with this bound, at the price of the release.
+    fn noise(&self, release: ReleaseSpec) -> Option<SweptNoise> {
+        let offer = plan_alone(self.job, release)?;
+        let settled = offer.prepare(self.job).ok()?;
+        let reach = |number: usize| settled.intervals.get(number).copied();
+        Some(SweptNoise {
+            reach: reach(0)?,
+            count: reach(1).unwrap_or(0.0),
+            threshold: settled.threshold.map(|threshold| threshold as f64),
+        })
+    }
+
+    /// Returns the content of each cell with a bound.
+    fn bounded(&self, keys: Option<u32>, per_key: Option<u32>) -> Vec<CellContent> {
+        match self.job.privacy.privacy_unit {
+            // Each record is protected by itself.
+            Protected::Record => self.cells.bounded(u32::MAX, u32::MAX),
+            Protected::Person { .. } => self.cells.bounded(keys.unwrap_or(1), per_key.unwrap_or(1)),
+        }
+    }
+
+    /// Returns the error with a bound, at a share.
+    pub(super) fn at(
+        &self,
+        (keys, per_key): (Option<u32>, Option<u32>),
+        share: BudgetShare,
+    ) -> Option<RelativeError> {
+        let noise = self.noise(self.with((keys, per_key), share))?;
+        Some(self.error(&self.bounded(keys, per_key), noise))
+    }
+
+    /// Returns the release with another bound and another share.
+    pub(super) fn with(
+        &self,
+        (keys, per_key): (Option<u32>, Option<u32>),
+        share: BudgetShare,
+    ) -> ReleaseSpec {
+        let mut release = self.release.clone();
+        (release.bound.keys, release.bound.per_key) = (keys, per_key);
+        release.price = PriceSpec::Share(share);
+        release
+    }
+
+    /// Returns each bound with its error at a share: of each part that the job file states, its own number,
+    /// and the usual ones up to the largest that somebody of the log has.
+    pub(super) fn sweep(&self, share: BudgetShare) -> Vec<TriedBound> {
+        let mut found = Vec::new();
+        self.each_bound(|keys, per_key| {
+            let error = self.at((keys, per_key), share);
+            found.extend(error.map(|error| TriedBound { keys, per_key, found: error }));
+        });
+        found
+    }
+
+    /// Returns the least error of any bound at each of these shares. The noise follows from that at the first
+    /// one: it is the wider the smaller the share, by its root where the budget is of zCDP.
+    pub(super) fn curve(&self, shares: &[BudgetShare]) -> Vec<f64> {
+        let mut least = vec![1.0f64; shares.len()];
+        let Some(first) = shares.first() else { return least };
+        let power = if matches!(self.job.account().cap(), PrivacyCost::Pure { .. }) { 1.0 } else { 0.5 };
+        self.each_bound(|keys, per_key| {
+            let Some(noise) = self.noise(self.with((keys, per_key), *first)) else { return };
+            let bounded = self.bounded(keys, per_key);
+            for (share, least) in shares.iter().zip(&mut least) {
+                let factor = (first.parts() as f64 / share.parts() as f64).powf(power);
+                *least = least.min(self.error(&bounded, noise.times(factor)).error);
+            }
+        });
+        least
+    }
+
+    /// Returns the error that is left without noise and with every bound.
+    pub(super) fn floor(&self, share: BudgetShare) -> f64 {
+        let most = |bound: Option<u32>| bound.map(|_| u32::MAX);
+        let (keys, per_key) = (most(self.release.bound.keys), most(self.release.bound.per_key));
+        let threshold = self.noise(self.with((self.release.bound.keys, self.release.bound.per_key), share));
+        let none =
+            SweptNoise { reach: 0.0, count: 0.0, threshold: threshold.and_then(|noise| noise.threshold) };
+        self.error(&self.bounded(keys, per_key), none).error
+    }
+
+    fn each_bound(&self, mut each: impl FnMut(Option<u32>, Option<u32>)) {
+        let bound = &self.release.bound;
+        let by_person = matches!(self.job.privacy.privacy_unit, Protected::Person { .. });
+        let tried = |stated: Option<u32>, most: u32| match stated.filter(|_| by_person && self.knows_bounds) {
+            Some(stated) => usual(stated, most).into_iter().map(Some).collect(),
+            None => vec![stated],
+        };
+        // A sum has all records of a person, so a bound of them changes nothing.
+        let has_records = matches!(self.cells.measure, CellMeasure::Records | CellMeasure::Mean(..));
+        let per_key = match has_records {
+            true => tried(bound.per_key, self.cells.most_records),
+            false => vec![bound.per_key],
+        };
+        for keys in tried(bound.keys, self.cells.most_keys) {
+            per_key.iter().for_each(|per_key| each(keys, *per_key));
+        }
+    }
+
+    /// Returns the error of the release, from what a bound leaves of each cell and the noise.
+    fn error(&self, bounded: &[CellContent], noise: SweptNoise) -> RelativeError {
+        let (mut weight, mut error, mut left_out) = (0.0, 0.0, 0.0);
+        let mut found = None;
+        for (cell, kept) in self.cells.cells.iter().zip(bounded) {
+            // A key that is found stays in the windows from then on.
+            if noise.threshold.is_none_or(|threshold| kept.people >= threshold) {
+                found = Some(cell.key);
+            }
+            let is_found = noise.threshold.is_none() || found == Some(cell.key);
+            let (own, bias, noised) = self.cell_error(&cell.content, kept, noise);
+            let (bias, noised) = if is_found { (bias, noised) } else { (1.0, 0.0) };
+            weight += own;
+            left_out += own * bias.min(1.0);
+            error += own * (bias + noised).min(1.0);
+        }
+        let mean = |sum: f64| if weight > 0.0 { sum / weight } else { 1.0 };
+        RelativeError { error: mean(error), left_out: mean(left_out) }
+    }
+
+    /// Returns the weight of a cell, and beside its truth what is left out of it and its noise; of a mean,
+    /// beside the width of its range.
+    fn cell_error(&self, truth: &CellContent, kept: &CellContent, noise: SweptNoise) -> (f64, f64, f64) {
+        let units = |steps: f64| self.point.float(steps);
+        let total = |truth: f64, kept: f64| match truth.abs() {
+            0.0 => (0.0, 0.0, 0.0),
+            size => (size, (truth - kept).abs() / size, noise.reach / size),
+        };
+        match self.cells.measure {
+            CellMeasure::People => total(truth.people, kept.people),
+            CellMeasure::Records => total(truth.records, kept.records),
+            CellMeasure::Sum(..) => total(units(truth.sum), units(kept.sum)),
+            CellMeasure::Mean(..) if kept.records <= 0.0 => (truth.records, 1.0, 0.0),
+            CellMeasure::Mean(low, high) => {
+                let (low, high) = (units(low as f64), units(high as f64));
+                let (width, middle) = (high - low, f64::midpoint(high, low));
+                let [truly, mean] = [truth, kept].map(|content| units(content.sum) / content.records);
+                let noised = (noise.reach + noise.count * (mean - middle).abs()) / kept.records;
+                (truth.records, (truly - mean).abs() / width, noised / width)
+            }
+        }
+    }
+}
+
+impl SweptNoise {
+    /// Returns the noise that is wider by a factor.
+    fn times(self, factor: f64) -> SweptNoise {
+        let threshold = self.threshold.map(|threshold| 1.0 + (threshold - 1.0) * factor);
+        SweptNoise { reach: self.reach * factor, count: self.count * factor, threshold }
+    }
+}
+
+/// Plans a release alone: its share is of the whole budget, so that the others do not decide its price.
+fn plan_alone(job: &Job, release: ReleaseSpec) -> Option<ReleasePlan> {
+    let alone = Job { releases: vec![release], ..job.clone() };
+    alone.release_plans(alone.horizon()).ok()?.into_iter().next()
+}
+
+/// Returns 1, 2, 3, 5, the powers of two from 4 on, and the largest number, in ascending order, with the one
+/// that is stated.
+fn usual(stated: u32, most: u32) -> Vec<u32> {
+    let powers = (2..31).map(|power| 1u32 << power);
+    let mut usual: Vec<u32> = [1, 2, 3, 5].into_iter().chain(powers).filter(|one| *one < most).collect();
+    usual.extend([stated, most.max(1)]);
+    usual.sort_unstable();
+    usual.dedup();
+    usual
+}
