@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use discreet::job::config::{JOB_FIELDS, JobField, RecordFormat, SourcePlace, declare_fields};
-use discreet::job::{Job, Survey};
+use discreet::job::{Job, LogShape, Survey};
 use serde_json::json;
 
 use super::alert_command::AlertCommand;
@@ -159,6 +159,7 @@ fn is_pipe(path: &Path) -> Result<bool, Refusal> {
 // `discreet plan`: the releases of a job and their privacy cost.
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("size").args(["rows", "like"]).multiple(true)))]
 pub(crate) struct PlanArgs {
     /// The job file
     config: PathBuf,
@@ -166,8 +167,12 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "NUMBER")]
     rows: Option<u64>,
     /// The number of people who have them; as many as records without it
-    #[arg(long, value_name = "NUMBER", requires = "rows")]
+    #[arg(long, value_name = "NUMBER", requires = "size")]
     people: Option<u64>,
+    /// A sample in the format of the source that you state to be public, never the protected records: the
+    /// expected errors are those of its keys, for its numbers of records and people unless these are given
+    #[arg(long, value_name = "FILE")]
+    like: Option<PathBuf>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -178,10 +183,14 @@ impl PlanArgs {
         let job = Job::open(&self.config)?;
         let unfit = |refused| Refusal::unfit(&self.config, &refused);
         let mut plan = job.plan().map_err(unfit)?;
-        if let Some(rows) = self.rows {
-            let people = self.people.unwrap_or(rows);
+        let shape = self.like.as_ref().map(|like| LogShape::of_sample(&job, like)).transpose()?;
+        if let Some((rows, people)) = self.size(shape.as_ref()) {
             plan.replay = Some(job.replay_memory(rows, people).map_err(unfit)?);
-            let expected = job.expected_errors(rows, people).map_err(unfit)?;
+            let expected = match &shape {
+                Some(shape) => job.expected_errors_like(shape, rows, people),
+                None => job.expected_errors(rows, people),
+            };
+            let expected = expected.map_err(unfit)?;
             for (release, expected) in plan.releases.iter_mut().zip(expected) {
                 release.expected = Some(expected);
             }
@@ -192,6 +201,22 @@ impl PlanArgs {
             return Ok(format!("{line}\n"));
         }
         Ok(plan.to_string())
+    }
+
+    /// The number of records and people of the log: one that is not given follows from the sample.
+    fn size(&self, shape: Option<&LogShape>) -> Option<(u64, u64)> {
+        let Some(shape) = shape else { return self.rows.map(|rows| (rows, self.people.unwrap_or(rows))) };
+        let (rows, people) = (shape.rows(), shape.people());
+        let scaled = |number: u64, by: u64, of: u64| {
+            let scaled = u128::from(number) * u128::from(by) / u128::from(of.max(1));
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        Some(match (self.rows, self.people) {
+            (Some(rows), Some(people)) => (rows, people),
+            (Some(stated), None) => (stated, scaled(people, stated, rows)),
+            (None, Some(stated)) => (scaled(rows, stated, people), stated),
+            (None, None) => (rows, people),
+        })
     }
 }
 
