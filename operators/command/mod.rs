@@ -19,6 +19,7 @@ mod running;
 mod service;
 mod shape;
 mod synth;
+mod tune;
 mod values;
 mod watching;
 
@@ -70,6 +71,15 @@ enum Command {
     Fields(check::FieldsArgs),
     /// Print the releases of a job and their privacy cost, before there is data
     Plan(check::PlanArgs),
+    /// Choose bounds and shares of a job by the shape of a log that is made up or public, at no cost
+    ///
+    /// For each release whose price is a share, tries each usual bound, and then gives the shares to the
+    /// releases so that the largest of their errors is least. The error of a release is the mean over its
+    /// cells, each weighed by its truth, of what is left out of the cell, counted in the log, and the noise that
+    /// nine of ten draws stay within, beside its truth and at most all of it; of a mean, beside the width of
+    /// its range. The protected records are never read. A release that has run needs a new version if a
+    /// number of it is changed.
+    Tune(tune::TuneArgs),
     /// Say in sentences what a released line promises, and how sure its interval is
     Explain(explain::ExplainArgs),
     /// Run a job file over an input that ends, or show on public data what the job would release
@@ -125,6 +135,7 @@ impl Command {
             Command::Check(check) => check.run().map(Done::Page),
             Command::Fields(fields) => Ok(Done::Page(fields.run())),
             Command::Plan(plan) => plan.run().map(Done::Page),
+            Command::Tune(tune) => tune.run().map(Done::Page),
             Command::Replay(replay) => replay.run(),
             Command::Run(run) => run.run(),
             Command::Calibrate { mechanism } => mechanism.run().map(Done::Page),

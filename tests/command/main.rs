@@ -20,6 +20,7 @@ mod running;
 mod shape;
 mod stable;
 mod synth;
+mod tune;
 mod wrong;
 
 use std::process::Command;

@@ -58,8 +58,15 @@ fn an_unknown_path_is_refused_with_the_nearest_ones() {
 // Refutes a help of its own that is another one than that of the command.
 #[test]
 fn help_of_a_command_is_what_the_command_prints_with_its_option() {
-    for words in [&[][..], &["plan"], &["ledger"], &["ledger", "init"], &["calibrate", "gaussian"], &["help"]]
-    {
+    for words in [
+        &[][..],
+        &["plan"],
+        &["tune"],
+        &["ledger"],
+        &["ledger", "init"],
+        &["calibrate", "gaussian"],
+        &["help"],
+    ] {
         let with_option = discreet(&[words, &["--help"]].concat());
         assert_eq!(discreet(&[&["help"], words].concat()), with_option, "{words:?}");
         assert!(with_option.0 == 0 && with_option.1.contains("Usage: discreet"), "{words:?}");

@@ -166,7 +166,7 @@ fn a_process_outside_of_their_number_is_refused() {
 fn every_subcommand_says_how_it_is_used() {
     let calibrations = GOOD.iter().filter_map(|line| line.strip_prefix("calibrate "));
     let names = calibrations.filter_map(|line| line.split(' ').next()).map(|name| vec!["calibrate", name]);
-    for words in names.chain([vec!["price"], vec!["synth"], vec!["plan"], vec!["calibrate"]]) {
+    for words in names.chain([vec!["price"], vec!["synth"], vec!["plan"], vec!["tune"], vec!["calibrate"]]) {
         let (code, page, error) = discreet(&[words.as_slice(), &["-h"]].concat());
         assert!(code == 0 && error.is_empty() && page.contains("Usage: discreet "), "{words:?}: {page}");
     }

@@ -1,0 +1,137 @@
+//! `discreet tune`: bounds and shares of a job, by the shape of a log that is made up or public.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use discreet::job::config::ConfigNumber;
+use discreet::job::{EditedJob, Job, LogShape, StatedLog, Tuning, TuningScope};
+
+use super::values::{skew, whole};
+use super::{Refusal, counted};
+
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// The job file
+    config: PathBuf,
+    /// The number of records of a log that is made up; a job whose source is synthetic needs none
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = whole(), requires = "people", conflicts_with = "like")]
+    rows: Option<u64>,
+    /// The number of people who have them; of a sample, the number for whom it stands
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = whole())]
+    people: Option<u64>,
+    /// The number of keys of the log; without it those of the longest list of keys, or 100 where keys are
+    /// discovered
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = whole(), requires = "rows")]
+    keys: Option<u64>,
+    /// The skew of keys and people, from 0 (uniform) to 10; 1.1 without it
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = skew(), requires = "rows")]
+    skew: Option<ConfigNumber>,
+    /// A sample in the format of the source that you state to be public, never the protected records
+    #[arg(long, value_name = "FILE")]
+    like: Option<PathBuf>,
+    /// Leave the shares as they are
+    #[arg(long)]
+    keep_shares: bool,
+    /// For a release that errs by more than a tenth, also try longer windows, and take the shortest with
+    /// which it does not; other windows are other numbers that are published
+    #[arg(long)]
+    windows: bool,
+    /// Write the job file with the chosen numbers to this file beside it, which must not exist; a comment at
+    /// each changed line says why
+    #[arg(long, value_name = "JOB")]
+    out: Option<PathBuf>,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl TuneArgs {
+    pub(crate) fn run(self) -> Result<String, Refusal> {
+        let job = Job::open(&self.config)?;
+        if let Some(out) = &self.out {
+            is_new_beside(out, &self.config)?;
+        }
+        let shape = self.shape(&job)?;
+        let scope = TuningScope { shares: !self.keep_shares, windows: self.windows };
+        let tuning = job.tune(&shape, scope).map_err(|refused| Refusal::unfit(&self.config, &refused))?;
+        let written = self.out.as_ref().map(|out| self.write(out, &tuning)).transpose()?;
+        if self.json {
+            // Serialization cannot fail: a tuning holds numbers and texts under names.
+            let line = serde_json::to_string(&tuning).map_err(|error| Refusal::new(error.to_string()))?;
+            return Ok(format!("{line}\n"));
+        }
+        Ok(format!("{tuning}{}", written.unwrap_or_default()))
+    }
+
+    /// Returns the shape of the log.
+    fn shape(&self, job: &Job) -> Result<LogShape, Refusal> {
+        let TuneArgs { rows, people, keys, skew, like, .. } = self;
+        let (keys, skew) = (*keys, *skew);
+        Ok(match (like, rows, people) {
+            (Some(_), _, Some(0)) | (None, None, Some(_)) => {
+                let message = "--people: found a number without records; give --rows, or --like and a number above zero";
+                return Err(Refusal::new(message));
+            }
+            (Some(like), _, Some(people)) => LogShape::of_sample(job, like)?.of_people(*people),
+            (Some(like), _, None) => LogShape::of_sample(job, like)?,
+            (None, Some(rows), Some(people)) => {
+                LogShape::stated(job, StatedLog { rows: *rows, people: *people, keys, skew })?
+            }
+            (None, _, None) => LogShape::of_synthetic(job)?,
+        })
+    }
+
+    /// Writes the job file with the chosen numbers, and returns the lines that say so.
+    fn write(&self, out: &Path, tuning: &Tuning) -> Result<String, Refusal> {
+        let unreadable = |error: io::Error| Refusal::unreadable("job", &self.config, &error);
+        let text = fs::read_to_string(&self.config).map_err(unreadable)?;
+        let shown = out.display();
+        let text = match tuning.edited(&self.config, &text) {
+            EditedJob::Text(text) => text,
+            EditedJob::Lines(lines) => {
+                let config = self.config.display();
+                let head = format!("\nnothing was written; put these numbers into {config}:\n");
+                return Ok(lines.iter().fold(head, |page, line| page + "  " + line + "\n"));
+            }
+        };
+        let file = OpenOptions::new().write(true).create_new(true).open(out);
+        match file.and_then(|mut file| file.write_all(text.as_bytes())) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(exists(out)),
+            written => written.map_err(|error| Refusal::unwritable("--out", out, &error))?,
+        }
+        let changed = tuning.releases.iter().filter(|release| release.is_changed()).count();
+        Ok(match changed {
+            0 => format!("\nwrote {shown}, in which no number is another one\n"),
+            changed => {
+                format!("\nwrote {shown}, with other numbers for {}\n", counted(changed as u64, "release"))
+            }
+        })
+    }
+}
+
+fn exists(out: &Path) -> Refusal {
+    Refusal::new(format!("--out: {}: found a file, which is left as it is; give another name", out.display()))
+}
+
+/// Refuses a file that exists, and one of another directory than the job file, from which its paths are
+/// taken.
+fn is_new_beside(out: &Path, config: &Path) -> Result<(), Refusal> {
+    if out.symlink_metadata().is_ok() {
+        return Err(exists(out));
+    }
+    let directory = |path: &Path| {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.unwrap_or(Path::new(".")).canonicalize()
+    };
+    match directory(out) {
+        Err(error) => Err(Refusal::unwritable("--out", out, &error)),
+        Ok(out_directory) if directory(config).is_ok_and(|config| config == out_directory) => Ok(()),
+        Ok(_) => Err(Refusal::new(format!(
+            "--out: {}: found another directory than that of {}, from which the paths in it are taken; give a file beside it",
+            out.display(),
+            config.display()
+        ))),
+    }
+}

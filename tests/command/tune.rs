@@ -1,0 +1,221 @@
+//! `discreet tune` and `discreet plan --like`: numbers for a job by the shape of a log, and what is refused
+//! as a log.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::jobs::Jobs;
+use crate::kit::full;
+use crate::{discreet, json};
+
+/// Generates a log in the format of events.toml.
+fn events(jobs: &Jobs, name: &str, seed: &str) -> String {
+    let out = jobs.path(name);
+    let words = [
+        "synth", "--rows", "4000", "--people", "600", "--keys", "8", "--format", "jsonl", "--seed", seed,
+        "--out", &out,
+    ];
+    assert_eq!(discreet(&words).0, 0);
+    out
+}
+
+// Refutes a job file that is not planned, one that is written twice, a comment that is lost, and a second run
+// that changes what the first one chose.
+#[test]
+fn a_tuned_job_file_is_written_once_and_stays() {
+    let jobs = Jobs::new("tune", "quickstart.toml");
+    let (config, out) = (jobs.path("job.toml"), jobs.path("tuned.toml"));
+    let log = ["--rows", "20000", "--people", "2000", "--keys", "40"];
+    let tune = |job: &str, more: &[&str]| discreet(&[&["tune", job], &log[..], more].concat());
+    let (code, page, error) = tune(&config, &["--out", &out]);
+    assert_eq!((code, error.as_str()), (0, ""), "{page}");
+    assert!(page.starts_with("quickstart, by a log of 20000 records of 2000 people\n"), "{page}");
+    for words in [
+        "\nvisits\n  now          every 1 hour, per_key 10, share 0.2: errs by ",
+        "docs/VERSIONS.md",
+        "\nwrote ",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let written = fs::read_to_string(&out).unwrap();
+    let before = fs::read_to_string(&config).unwrap();
+    assert!(
+        written.contains("# tuned: ") && written.contains("# of a visitor count 6 pages an hour"),
+        "{written}"
+    );
+    assert_eq!(written.lines().count(), before.lines().count());
+    let (code, planned, error) = discreet(&["plan", &out]);
+    assert!(code == 0 && planned.contains("visitors_by_page"), "{error}");
+
+    let (code, page, error) = tune(&config, &["--out", &out]);
+    assert!(
+        code == 78 && page.is_empty() && error.contains("found a file, which is left as it is"),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(&out).unwrap(), written);
+    let again = jobs.path("again.toml");
+    let (code, page, error) = tune(&out, &["--out", &again]);
+    assert!(code == 0 && page.contains("in which no number is another one"), "{page}{error}");
+    assert_eq!(fs::read_to_string(&again).unwrap(), written);
+
+    let line = json(&[&["tune", config.as_str()], &log[..], &["--json"]].concat());
+    assert_eq!((line["job"].as_str(), line["people"].as_u64()), (Some("quickstart"), Some(2000)));
+    let visits = &line["releases"][1];
+    assert!(visits["present"]["per_key"] == 10 && visits["present"]["share"] == 0.2, "{visits}");
+    assert!(visits["per_key"].as_array().unwrap().len() > 2 && visits["left"] == Value::Null, "{visits}");
+    let shares = |more: &[&str]| {
+        let line = json(&[&["tune", config.as_str()], &log[..], &["--json"], more].concat());
+        let of = |at: usize, choice: &str| line["releases"][at][choice]["share"].clone();
+        (0..3).all(|at| of(at, "present") == of(at, "chosen"))
+    };
+    assert!(shares(&["--keep-shares"]) && !shares(&[]));
+    // A job that makes up its own log needs no numbers of it.
+    let own = json(&["tune", &jobs.changed("own.toml", "rows   = 400000", "rows   = 4000"), "--json"]);
+    assert_eq!(own["rows"], 4000);
+    assert_eq!(fs::read_dir(jobs.path("state")).unwrap().count(), 0, "nothing is charged");
+}
+
+// Refutes a file in another directory, from which its paths would lead elsewhere.
+#[test]
+fn a_tuned_job_file_lies_beside_its_job() {
+    let jobs = Jobs::new("tune-beside", "quickstart.toml");
+    let config = jobs.path("job.toml");
+    let tune = |out: &str| {
+        let (code, page, error) =
+            discreet(&["tune", &config, "--rows", "500", "--people", "90", "--out", out]);
+        assert_eq!((code, page.as_str()), (if out.contains("missing") { 74 } else { 78 }, ""), "{error}");
+        error
+    };
+    assert!(tune(&jobs.path("state/tuned.toml")).contains("give a file beside it"));
+    assert!(tune(&config).contains("found a file, which is left as it is"));
+    assert!(tune(&jobs.path("missing/tuned.toml")).contains("it cannot be written"));
+}
+
+// Refutes a log without a number that it needs, and a mistake that is found in no option.
+#[test]
+fn a_log_that_is_none_is_refused_by_its_option() {
+    let jobs = Jobs::new("tune-refused", "events.toml");
+    let (config, sample) = (jobs.path("job.toml"), events(&jobs, "sample.jsonl", "7"));
+    for (words, expected, said) in [
+        (&[][..], 78, "--rows: found nothing; give --rows and --people, or --like"),
+        (&["--people", "5"], 78, "--people: found a number without records; give --rows"),
+        (&["--rows", "5"], 2, "--people"),
+        (&["--keys", "5"], 2, "--rows"),
+        (&["--rows", "5", "--people", "5", "--like", &sample], 2, "--like"),
+        (&["--rows", "0", "--people", "5"], 78, "rows: found zero; give"),
+        (&["--rows", "5", "--people", "0"], 78, "people: found zero; give"),
+        (&["--rows", "5", "--people", "5", "--keys", "0"], 78, "keys: found zero; give"),
+        (&["--rows", "5", "--people", "5", "--skew", "11"], 78, "skew: found"),
+        (&["--rows", "x", "--people", "5"], 78, "rows: found"),
+        (&["--like", &sample, "--people", "0"], 78, "--people: found"),
+    ] {
+        let (code, output, error) = discreet(&[&["tune", config.as_str()], words].concat());
+        assert_eq!((code, output.as_str()), (expected, ""), "{words:?}: {error}");
+        assert!(error.contains(said), "{words:?}: {error}");
+    }
+}
+
+// Refutes a sample that is the log that a job protects, by whatever name; and one that is read though its
+// records are of another time or another kind.
+#[test]
+fn the_protected_log_is_no_public_sample() {
+    let jobs = Jobs::new("like", "events.toml");
+    let config = jobs.path("job.toml");
+    let (own, sample) = (events(&jobs, "events.jsonl", "1"), events(&jobs, "sample.jsonl", "2"));
+    let twin = jobs.path("twin.jsonl");
+    fs::hard_link(&own, &twin).unwrap();
+    let all = jobs.changed("all.toml", "path   = \"events.jsonl\"", "path   = \"*.jsonl\"");
+    fs::write(
+        jobs.path("late.jsonl.1"),
+        fs::read_to_string(&sample).unwrap().replace("2026-01-01", "2027-01-01"),
+    )
+    .unwrap();
+    fs::write(jobs.path("words.txt"), "a\nb\n").unwrap();
+    let refused = |job: &str, sample: &str, code: i32, said: &str| {
+        for command in ["plan", "tune"] {
+            let (found, output, error) = discreet(&[command, job, "--like", sample]);
+            assert_eq!((found, output.as_str()), (code, ""), "{command} {sample}: {error}");
+            assert!(error.contains(said), "{command} {sample}: {error}");
+        }
+    };
+    for (job, sample) in [(&config, &own), (&config, &twin), (&all, &sample), (&all, &twin)] {
+        refused(
+            job,
+            sample,
+            78,
+            "is of the source of the job, whose records are protected; give a public sample",
+        );
+    }
+    refused(&config, &config, 78, "--like: ");
+    refused(
+        &config,
+        &jobs.path("late.jsonl.1"),
+        78,
+        "--like: none of its 4000 records is within the windows of the job",
+    );
+    refused(&config, &jobs.path("words.txt"), 65, "words.txt");
+    refused(&config, &jobs.path("missing.jsonl"), 69, "missing.jsonl");
+    let quickstart = Jobs::new("like-synthetic", "quickstart.toml");
+    refused(&quickstart.path("job.toml"), &sample, 78, "the source of this job is synthetic");
+}
+
+// Refutes numbers of a plan that are not those of the sample, or not scaled.
+#[test]
+fn a_plan_by_a_sample_has_its_keys() {
+    let jobs = Jobs::new("plan-like", "events.toml");
+    let (config, sample) = (jobs.path("job.toml"), events(&jobs, "sample.jsonl", "3"));
+    let (code, page, error) = discreet(&["plan", &config, "--like", &sample]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert!(page.contains("a replay") && page.contains("of 4000 records of "), "{page}");
+    let words: Vec<&str> = page.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("by the sample, the most common of 6 keys has "), "{page}");
+    let of = |more: &[&str]| json(&[&["plan", &config, "--like", &sample, "--json"], more].concat());
+    let (own, more) = (of(&[]), of(&["--people", "60000"]));
+    let people = own["replay"]["people"].as_u64().unwrap();
+    assert!((500..=600).contains(&people), "{people}");
+    assert_eq!(more["replay"]["rows"].as_u64().unwrap(), 4000 * 60000 / people);
+    assert_eq!(of(&["--rows", "8000"])["replay"]["people"].as_u64().unwrap(), 2 * people);
+    let buckets = |plan: &Value| plan["releases"][1]["expected"]["keys"]["errors"][0].clone();
+    let (one, other) = (buckets(&own), buckets(&more));
+    let factor = other["people"].as_f64().unwrap() / one["people"].as_f64().unwrap();
+    assert!((factor * people as f64 / 60_000.0 - 1.0).abs() < 1e-9, "{one} {other}");
+    assert!(other["error"].as_f64().unwrap() < one["error"].as_f64().unwrap());
+    let found = &more["releases"][0]["expected"]["keys"];
+    assert!(found["sampled"] == 8 && found["count"].as_u64().unwrap() > 0, "{found}");
+    // Without keys there is nothing more to say, and without a sample the plan is as it was.
+    assert_eq!(own["releases"][2]["expected"]["keys"], Value::Null);
+    let without = json(&["plan", &config, "--rows", "4000", "--people", "600", "--json"]);
+    assert_eq!(without["releases"][0]["expected"]["keys"], Value::Null);
+    // The sample tunes as well.
+    let (code, page, error) = discreet(&["tune", &config, "--like", &sample, "--people", "60000"]);
+    assert!(code == 0 && page.contains(" records of 60000 people\n"), "{page}{error}");
+}
+
+// The real logs, each as a sample of a job whose own source is elsewhere.
+#[test]
+fn real_logs_tune_their_jobs() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    for (name, file) in
+        [("reviews", "reviews.csv.bz2"), ("retail", "retail.csv.gz"), ("access_log", "access.log.gz")]
+    {
+        let log = data.join(file);
+        // Without optimization the large ones take a minute.
+        if !full() && name != "access_log" {
+            continue;
+        }
+        if !log.exists() {
+            println!("skipped: no ../shared/data: {name} is not tuned by {file}");
+            continue;
+        }
+        let jobs = Jobs::new(&format!("tune-{name}"), &format!("{name}.toml"));
+        let (config, out) = (jobs.path("job.toml"), jobs.path("tuned.toml"));
+        let (code, page, error) =
+            discreet(&["tune", &config, "--like", log.to_str().unwrap(), "--out", &out]);
+        assert_eq!(code, 0, "{name}: {error}");
+        println!("{page}");
+        assert_eq!(discreet(&["plan", &out]).0, 0, "{name}");
+    }
+}
