@@ -181,6 +181,28 @@ fn questions_are_answered_live_and_after_a_kill() {
     scene.verify("job.ledger");
 }
 
+// Refutes an answer that is twice in the output, or in none, because a former run has sealed it and not delivered it.
+#[test]
+fn an_answer_that_was_not_delivered_is_once_in_the_next_output() {
+    let scene = Scene::new("questions-undelivered");
+    let from = 1_500_000_000 * SECOND;
+    scene.write("job.toml", job(from));
+    scene.write("visits.csv", HEADER.to_owned() + &lines(from, 0..WINDOWS));
+    ["a", "b", "c"].iter().for_each(|id| ask(&scene, &count(id, "\"count\":\"all\"")));
+    scene.init();
+    assert_eq!(scene.run(&["replay", "job.toml", "--out", "/dev/full"]).code, Some(74));
+    let ids = |out: &str| -> Vec<String> {
+        let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut ids: Vec<String> =
+            lines.filter_map(|line| Some(line["question"].as_str()?.to_owned())).collect();
+        ids.sort();
+        ids
+    };
+    for _ in 0..3 {
+        assert_eq!(ids(&scene.done(&["replay", "job.toml"]).out), ["a", "b", "c"]);
+    }
+}
+
 // Refutes answers that depend on the number of processes, and a second run that asks again.
 #[test]
 fn two_processes_answer_as_one_does() {

@@ -56,7 +56,8 @@ impl Lines {
                 }
                 continue;
             }
-            if window.0 == ANSWERS && status == "closed" {
+            // Each line of a question that was not answered has the window of all of them.
+            if window.0 == ANSWERS {
                 continue;
             }
             if lines.closed.contains_key(&window) || lines.others.contains_key(&window) {

@@ -724,7 +724,9 @@ fn release(job: &mut JobText, row: &Row) {
     let table = inline(&[own, vec![("by", by), ("keys", keys)]].concat());
     job.set(&format!("release.{statistic}"), table);
     // If the unit is the record, it counts once; of a person count all records, or one of each key.
-    let many = row.is("bound", &["wide"]) && !row.is("unit", &["record"]);
+    // Ranges are found for many people of a wide bound.
+    let finds = statistic == "means" && ["2", "3"].contains(&form);
+    let many = row.is("bound", &["wide"]) && !row.is("unit", &["record"]) && !finds;
     let keyed = statistic == "histogram" || !row.is("keys", &["no"]);
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
     let bound = [

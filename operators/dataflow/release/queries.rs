@@ -5,6 +5,7 @@
 //! no counting.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
@@ -134,6 +135,9 @@ pub(super) struct QuerySequencer<A> {
     shared: Arc<ProcessShared>,
     workers: usize,
     stages: HashMap<Digest, QueryStage>,
+    /// The queries whose row has left in this run: true while none of this run has asked for it, because a former process
+    /// has sealed the row and not delivered it.
+    left: HashMap<Digest, bool>,
     /// The actions of the operator that looks for rows; `sealing` has those of the operator that seals.
     seeking: VecDeque<QueryAction>,
     sealing: VecDeque<QueryAction>,
@@ -155,7 +159,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         gaps: Rc<InputGaps>,
         (exact, again): (Option<ExactTotals>, RecordsAgain),
     ) -> QuerySequencer<A> {
-        let (stages, seeking, sealing) = Default::default();
+        let (stages, left, seeking, sealing) = Default::default();
         let (handle, counted) = (Arc::new(Mutex::new(handle)), Vec::new());
         QuerySequencer {
             answering,
@@ -163,6 +167,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
             shared,
             workers,
             stages,
+            left,
             seeking,
             sealing,
             gaps,
@@ -260,7 +265,11 @@ impl<A: QueryAnswering> QuerySequencer<A> {
                     let id = row.release().id();
                     let is_asked = matches!(self.stages.get(&id), Some(QueryStage::Sealing(_)));
                     let took = is_asked.then_some(budget_status.took);
-                    self.settle(id, QueryAction::Leave(Box::new((*row, *budget_status, took))));
+                    let word = match self.leaves(id) {
+                        true => QueryAction::Leave(Box::new((*row, *budget_status, took))),
+                        false => QueryAction::Drop(id),
+                    };
+                    self.settle(id, word);
                 }
             }
         }
@@ -283,6 +292,19 @@ impl<A: QueryAnswering> QuerySequencer<A> {
             QueryStage::Counting { posed: posed.clone(), found: MatchedTotals::default(), missing },
         );
         self.seeking.push_back(QueryAction::Pose(posed));
+    }
+
+    /// Returns false for a row that has left already without a query of this run, or for its query: the gate gives the rows
+    /// that a former process has not delivered when it is opened, and each again to a query that asks for it.
+    fn leaves(&mut self, id: Digest) -> bool {
+        let is_asked = self.stages.contains_key(&id);
+        match self.left.entry(id) {
+            Entry::Vacant(entry) => {
+                entry.insert(!is_asked);
+                true
+            }
+            Entry::Occupied(mut entry) => is_asked && !entry.insert(false),
+        }
     }
 
     /// Finishes a query that has its row: the operator that holds the time of its answer gets the action.

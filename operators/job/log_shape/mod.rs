@@ -223,7 +223,7 @@ fn refuse_own_files(job: &Job, sample: &Path) -> Result<(), RunError> {
 /// Reads the records of a job's source; `option` is what named it.
 fn read(job: &Job, option: &str) -> Result<LogShape, RunError> {
     let offers = job.release_plans(job.horizon())?;
-    let fields = ReleaseFields::of(&offers);
+    let fields = ReleaseFields::of(&offers, &[]);
     let span = job.from.zip(job.until);
     let wanted = FieldRequirements {
         keys: fields.keys.clone(),

@@ -147,6 +147,9 @@ impl Job {
     ///
     /// If the job cannot be planned, or its windows have no end.
     pub fn tune(&self, shape: &LogShape, scope: TuningScope) -> Result<Tuning, UnfitJob> {
+        if self.releases.is_empty() {
+            return Err(UnfitJob::new("release", "found none; questions are not tuned, add a [[release]]"));
+        }
         for (at, offer) in self.release_plans(self.horizon())?.iter().enumerate() {
             if !offer.schedule.is_bounded() {
                 let place = format!("release[{}].every", at + 1);

@@ -83,7 +83,17 @@ fn written(releases: &[PlainRelease], numbers: &[Numbers]) -> Job {
 }
 
 /// The error of the release with this index, from its definition.
-fn plain_error(job: &Job, log: &[Line], release: PlainRelease, (at, numbers): (usize, Numbers)) -> f64 {
+fn plain_error(job: &Job, log: &[Line], release: PlainRelease, of: (usize, Numbers)) -> f64 {
+    plain_error_and_unfound(job, log, release, of).0
+}
+
+/// The same, with the number of cells whose key is not found.
+fn plain_error_and_unfound(
+    job: &Job,
+    log: &[Line],
+    release: PlainRelease,
+    (at, numbers): (usize, Numbers),
+) -> (f64, usize) {
     let planned = &job.plan().unwrap().releases[at];
     let intervals: Vec<f64> = planned.noise.iter().map(|noise| noise.interval).collect();
     let threshold = match planned.keys {
@@ -91,7 +101,7 @@ fn plain_error(job: &Job, log: &[Line], release: PlainRelease, (at, numbers): (u
         _ => 0.0,
     };
     let bound = (numbers.0 as usize, numbers.1 as usize, release.windows);
-    let (mut error, mut weights, mut found) = (0.0, 0.0, None);
+    let (mut error, mut weights, mut found, mut unfound) = (0.0, 0.0, None, 0);
     for ((page, _), (truth, kept)) in plain_cells(log, (release.keys, release.plain), bound) {
         if kept[0] >= threshold {
             found = Some(page);
@@ -113,9 +123,10 @@ fn plain_error(job: &Job, log: &[Line], release: PlainRelease, (at, numbers): (u
             }
         };
         weights += weight;
+        unfound += usize::from(found != Some(page));
         error += weight * if found == Some(page) { own.min(1.0) } else { 1.0 };
     }
-    error / weights
+    (error / weights, unfound)
 }
 
 fn numbers(choice: &TunedChoice) -> Numbers {
@@ -127,9 +138,10 @@ fn numbers(choice: &TunedChoice) -> Numbers {
 // than a tenth.
 #[test]
 fn the_chosen_bound_is_nearly_the_best_of_all() {
-    for (releases, seed) in [(LIKE_REVIEWS, 5), (LIKE_RETAIL, 6)] {
+    let shares = [[40, 35, 25], [60, 38, 2]];
+    for (releases, seed, shares) in [(LIKE_REVIEWS, 5, shares[0]), (LIKE_RETAIL, 6, shares[1])] {
         let log = log(seed, 250);
-        let stated: [Numbers; 3] = [(3, 5, 40), (1, 2, 35), (4, 1, 25)];
+        let stated: [Numbers; 3] = [(3, 5, shares[0]), (1, 2, shares[1]), (4, 1, shares[2])];
         let job = written(&releases, &stated);
         let tuning = job.tune(&shape(&job, &log), BOTH).unwrap();
         let chosen: Vec<Numbers> =
@@ -140,8 +152,10 @@ fn the_chosen_bound_is_nearly_the_best_of_all() {
             let near = |found: f64, plain: f64| (found - plain).abs() < 1e-6;
             let (present, best) =
                 (tuned_release.present.as_ref().unwrap(), tuned_release.chosen.as_ref().unwrap());
-            let of_present = plain_error(&job, &log, *release, (at, stated[at]));
+            let (of_present, unfound) = plain_error_and_unfound(&job, &log, *release, (at, stated[at]));
             assert!(near(present.error, of_present), "{at}: {present:?} {of_present}");
+            // A key that has too few people for a share of 0.02.
+            assert_eq!(unfound > 0, stated[at].2 == 2, "{unfound}");
             let of_chosen = plain_error(&tuned, &log, *release, (at, chosen[at]));
             assert!(near(best.error, of_chosen), "{at}: {best:?} {of_chosen}");
             let mut least = f64::INFINITY;
