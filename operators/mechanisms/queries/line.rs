@@ -21,14 +21,15 @@ use crate::words::{listed, meant, quoted};
 /// The longest line in bytes: the longest filter with every character escaped, and room for the rest.
 const LONGEST: usize = 1 << 19;
 
-const MEMBERS: [&str; 7] = ["id", "analyst", "at", "count", "mean", "of", "where"];
+const MEMBERS: [&str; 8] = ["id", "analyst", "at", "ask", "count", "mean", "of", "where"];
 
 impl Schema {
-    /// Parses a query from a line of JSON, in one of two forms:
+    /// Parses a query from a line of JSON, in one of three forms:
     ///
     /// ```text
     /// {"id":"q1","analyst":"ann","at":"2026-11-01T00:00:00Z","count":"age >= 18"}
     /// {"id":"q2","analyst":"ann","mean":"price","of":["0","99.50"],"where":"country = \"DE\""}
+    /// {"id":"q3","analyst":"ann","ask":"mean of price in 0..99.50 where country = \"DE\""}
     /// ```
     ///
     /// The members are in any order, each once. `count` and `where` are filters. The two ends of `of` are
@@ -49,7 +50,25 @@ impl Schema {
     /// line is not an object of these members.
     pub fn question_line(&self, line: &str, asked_at: Time) -> Result<Query, Invalid> {
         let members = Members::read(line)?;
-        let (id, analyst) = (members.text("id", "a text")?, members.text("analyst", "a text")?);
+        let analyst = members.text("analyst", "a text")?;
+        self.question_of(&analyst, &members, asked_at)
+    }
+
+    /// Parses a query of a known analyst, whose name the line may leave out.
+    ///
+    /// # Errors
+    /// As [`question_line`](Schema::question_line), and `analyst` if the line has another one.
+    pub(crate) fn question_by(&self, analyst: &str, line: &str, asked_at: Time) -> Result<Query, Invalid> {
+        let members = Members::read(line)?;
+        if members.find("analyst").is_some() && members.text("analyst", "a text")? != analyst {
+            let remedy = "no analyst, or the one whose token it is";
+            return Err(Invalid::new("analyst", InvalidKind::Mixed, remedy));
+        }
+        self.question_of(analyst, &members, asked_at)
+    }
+
+    fn question_of(&self, analyst: &str, members: &Members<'_>, asked_at: Time) -> Result<Query, Invalid> {
+        let id = members.text("id", "a text")?;
         let at = match members.find("at") {
             Some(_) => {
                 let moment = "a moment in double quotes, such as \"2026-11-01T00:00:00Z\"";
@@ -58,13 +77,21 @@ impl Schema {
             }
             None => asked_at,
         };
-        let asking = self.question(&analyst, &id, at);
+        let asking = self.question(analyst, &id, at);
         let refuse = |field: &'static str, kind, remedy| Err(Invalid::new(field, kind, remedy));
+        if members.find("ask").is_some() {
+            if ["count", "mean", "of", "where"].iter().any(|other| members.find(other).is_some()) {
+                return refuse("question", InvalidKind::Mixed, "\"ask\" alone: its text says all of it");
+            }
+            return asking.text(&members.text("ask", "a question such as \"count where age >= 18\"")?);
+        }
         match (members.find("count"), members.find("mean")) {
             (Some(_), Some(_)) => refuse("question", InvalidKind::Mixed, "either \"count\" or \"mean\""),
-            (None, None) => {
-                refuse("question", InvalidKind::Missing, "\"count\", or \"mean\" with \"of\" and \"where\"")
-            }
+            (None, None) => refuse(
+                "question",
+                InvalidKind::Missing,
+                "\"count\", or \"mean\" with \"of\" and \"where\", or \"ask\" with a text",
+            ),
             (Some(_), None) if members.find("of").or(members.find("where")).is_some() => {
                 refuse("question", InvalidKind::Mixed, "\"count\" alone: its filter says which records")
             }

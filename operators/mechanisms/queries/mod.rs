@@ -120,6 +120,7 @@ mod columns;
 mod filter;
 mod line;
 mod query;
+mod query_text;
 mod released;
 
 mod answers;

@@ -118,6 +118,11 @@ impl<'a> QueryBy<'a> {
     /// # Errors
     /// Names `analyst`, `id` or `filter`.
     pub fn count(self, filter: &str) -> Result<Query, Invalid> {
+        self.count_from((filter, 0))
+    }
+
+    /// Completes it as a count, with the filter that a text has from a place on.
+    pub(super) fn count_from(self, filter: (&str, usize)) -> Result<Query, Invalid> {
         self.asked(Asks::Count, "count".to_owned(), filter)
     }
 
@@ -128,6 +133,16 @@ impl<'a> QueryBy<'a> {
     /// Names `analyst` or `id`; `mean` if the field does not exist or is not numeric; `of` unless the ends
     /// are two values of the field, the first below the second; or `filter`.
     pub fn mean(self, field: &str, low: &str, high: &str, filter: &str) -> Result<Query, Invalid> {
+        self.mean_from(field, (low, high), (filter, 0))
+    }
+
+    /// Completes it as a mean, with the filter that a text has from a place on.
+    pub(super) fn mean_from(
+        self,
+        field: &str,
+        (low, high): (&str, &str),
+        filter: (&str, usize),
+    ) -> Result<Query, Invalid> {
         let refuse = |kind, remedy: String| Invalid::new("mean", kind, remedy);
         let place = self.schema.place(field);
         let found = place.and_then(|place| Some((place, self.schema.fields().get(place)?)));
@@ -161,7 +176,7 @@ impl<'a> QueryBy<'a> {
         )
     }
 
-    fn asked(self, asks: Asks, words: String, filter: &str) -> Result<Query, Invalid> {
+    fn asked(self, asks: Asks, words: String, (filter, begin): (&str, usize)) -> Result<Query, Invalid> {
         let named = |field: &'static str, name: &str| {
             let kind = match name.chars().count() {
                 0 => invalid::InvalidKind::Missing,
@@ -172,7 +187,7 @@ impl<'a> QueryBy<'a> {
             Err(Invalid::new(field, kind, format!("1 to {NAME} printable characters")))
         };
         let (analyst, id) = (named("analyst", self.analyst)?, named("id", self.id)?);
-        let filter = Filter::parse(self.schema, filter)?;
+        let filter = Filter::parse_part(self.schema, filter, begin)?;
         let text = format!("{words} where {filter}");
         Ok(Query { analyst, id, at: self.at, asks, filter, schema: self.schema.digest(), text })
     }
