@@ -133,9 +133,9 @@ impl RequestHead {
         Ok(Some((head, length)))
     }
 
-    /// Refuses a request that its sender may not make: without the token, for a foreign host name on a
+    /// Refuses a request that its sender may not make: without a token, for a foreign host name on a
     /// loopback address, or on behalf of another site's page.
-    pub(super) fn authorize(&self, loopback: bool, token: Option<&AccessToken>) -> Result<(), HttpResponse> {
+    pub(super) fn authorize(&self, loopback: bool, access: &ServerAccess) -> Result<(), HttpResponse> {
         let host = self.fields.get("host").unwrap_or_default();
         if loopback && !is_loopback(host) {
             return Err(HttpResponse::error(421));
@@ -145,13 +145,20 @@ impl RequestHead {
         {
             return Err(HttpResponse::error(403));
         }
-        match token {
-            Some(token) if !self.fields.get("authorization").is_some_and(|given| token.admits(given)) => {
-                let challenge = "Basic realm=\"discreet\", charset=\"UTF-8\"";
-                Err(HttpResponse::error(401).with("WWW-Authenticate", challenge))
+        let given = self.fields.get("authorization");
+        let (admitted, challenge) = match (&access.posts, &access.token) {
+            (Some(posts), _) if self.method == HttpMethod::Post && posts.path == self.path => {
+                let admitted =
+                    given.is_some_and(|given| posts.tokens.iter().any(|token| token.admits(given)));
+                (admitted, "Bearer realm=\"discreet\"")
             }
-            _ => Ok(()),
-        }
+            (_, Some(token)) => {
+                let admitted = given.is_some_and(|given| token.admits(given));
+                (admitted, "Basic realm=\"discreet\", charset=\"UTF-8\"")
+            }
+            (_, None) => return Ok(()),
+        };
+        if admitted { Ok(()) } else { Err(HttpResponse::error(401).with("WWW-Authenticate", challenge)) }
     }
 }
 
@@ -167,8 +174,24 @@ fn is_loopback(host: &str) -> bool {
     named && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// The tokens that requests must carry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServerAccess {
+    /// The token of all requests but those to the path with tokens of its own, if any.
+    pub(crate) token: Option<AccessToken>,
+    /// The path to which posts carry one of several tokens.
+    pub(crate) posts: Option<PathAccess>,
+}
+
+/// The tokens of posts to one path.
+#[derive(Clone, Debug)]
+pub(crate) struct PathAccess {
+    pub(crate) path: &'static str,
+    pub(crate) tokens: Vec<AccessToken>,
+}
+
 /// A token that admits requests.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct AccessToken(blake3::Hash);
 
 redacted!(AccessToken);
@@ -192,7 +215,7 @@ impl AccessToken {
     }
 
     /// Compares the value of an `Authorization` field; the time of it says nothing of the token.
-    fn admits(&self, given: &str) -> bool {
+    pub(crate) fn admits(&self, given: &str) -> bool {
         let Some((scheme, value)) = given.split_once(' ') else { return false };
         let value = value.trim();
         let token = if scheme.eq_ignore_ascii_case("bearer") {
@@ -431,7 +454,9 @@ mod parsing_tests {
         let asks = |host: &str, more: &str| {
             let text = format!("GET / HTTP/1.1\r\nHost: {host}\r\n{more}\r\n");
             let (head, _) = RequestHead::read(text.as_bytes()).unwrap().unwrap();
-            move |loopback| head.authorize(loopback, None).map_or_else(|error| error.status, |()| 200)
+            move |loopback| {
+                head.authorize(loopback, &ServerAccess::default()).map_or_else(|error| error.status, |()| 200)
+            }
         };
         assert_eq!(asks("localhost", "")(true), 200);
         assert_eq!(asks("evil.example", "")(true), 421);
@@ -499,7 +524,8 @@ mod parsing_tests {
             if let Ok(Some((head, length))) = &whole {
                 prop_assert!(*length <= bytes.len());
                 prop_assert!(head.path.starts_with('/'));
-                let _ = head.authorize(true, Some(&AccessToken::new("token", "0123456789abcdef").unwrap()));
+                let token = Some(AccessToken::new("token", "0123456789abcdef").unwrap());
+                let _ = head.authorize(true, &ServerAccess { token, posts: None });
                 for cut in 0..*length {
                     prop_assert!(matches!(RequestHead::read(&bytes[..cut]), Ok(None)), "{cut}");
                 }

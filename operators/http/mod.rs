@@ -16,7 +16,8 @@
 //! * **Readers.** On a loopback address, a request must name a loopback host: otherwise a page of any site
 //!   could read from here, by a name of its own that leads to 127.0.0.1. A request that a page of another
 //!   origin makes a browser send (`Origin`) is refused. With a token, each request carries it: as
-//!   `Authorization: Bearer TOKEN`, or as the password of any user, which browsers ask for.
+//!   `Authorization: Bearer TOKEN`, or as the password of any user, which browsers ask for. Posts to one path may
+//!   have tokens of their own, one for each who may post there.
 //! * **Bytes from the network never panic.** Heads are read by `httparse`; a request in two readings
 //!   (`Transfer-Encoding`, two lengths) is refused.
 //!
@@ -27,5 +28,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use message::{AccessToken, EventStream, HttpMethod, HttpRequest, HttpResponse};
+pub(crate) use message::{
+    AccessToken, EventStream, HttpMethod, HttpRequest, HttpResponse, PathAccess, ServerAccess,
+};
 pub(crate) use server::{HttpServer, ServerLimits, ServerSettings};

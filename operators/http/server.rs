@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::message::{AccessToken, EventStream, HttpRequest, HttpResponse, RequestHead, ResponseBody};
+use super::message::{EventStream, HttpRequest, HttpResponse, RequestHead, ResponseBody, ServerAccess};
 
 /// The bounds of a server.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +51,7 @@ impl Default for ServerLimits {
 pub(crate) struct ServerSettings {
     /// The address; port 0 takes a free one.
     pub(crate) address: SocketAddr,
-    /// The token that each request must carry, if any.
-    pub(crate) token: Option<AccessToken>,
+    pub(crate) access: ServerAccess,
     pub(crate) limits: ServerLimits,
     /// The name of its threads.
     pub(crate) name: &'static str,
@@ -312,7 +311,7 @@ impl Connection<'_> {
     }
 
     fn request(&mut self, head_until: Instant, until: Instant) -> Result<(RequestHead, Vec<u8>), RequestEnd> {
-        let ServerSettings { limits, token, address, .. } = &self.shared.settings;
+        let ServerSettings { limits, access, address, .. } = &self.shared.settings;
         let (head, length) = loop {
             if let Some(read) = RequestHead::read(&self.held)? {
                 break read;
@@ -325,7 +324,7 @@ impl Connection<'_> {
         if length > limits.head {
             return Err(HttpResponse::error(431).into());
         }
-        head.authorize(address.ip().is_loopback(), token.as_ref())?;
+        head.authorize(address.ip().is_loopback(), access)?;
         let size = usize::try_from(head.length).ok().filter(|size| *size <= limits.body);
         let size = size.ok_or_else(|| HttpResponse::error(413))?;
         self.place.begin()?;

@@ -8,7 +8,7 @@ use super::*;
 
 fn settings(limits: ServerLimits) -> ServerSettings {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    ServerSettings { address, token: None, limits, name: "http-test" }
+    ServerSettings { address, access: ServerAccess::default(), limits, name: "http-test" }
 }
 
 /// A server that repeats the path and the body, or streams numbers until it ends.
@@ -220,7 +220,10 @@ fn silent_connections_give_way_to_a_request() {
 #[test]
 fn the_token_is_asked_for_before_a_body_is_read() {
     let token = AccessToken::new("watch.token", "0123456789abcdef").unwrap();
-    let server = serving(ServerSettings { token: Some(token), ..settings(limits()) });
+    let server = serving(ServerSettings {
+        access: ServerAccess { token: Some(token), posts: None },
+        ..settings(limits())
+    });
     let answer = get(&server, "/", "");
     assert!(
         answer.starts_with("HTTP/1.1 401 ") && answer.contains("\r\nWWW-Authenticate: Basic "),

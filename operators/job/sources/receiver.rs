@@ -20,7 +20,8 @@ use super::line_reader::{LineCheck, UnreadableLine};
 use super::spool::{REMEMBERED, Spool, SpoolBatch, SpoolBounds, SpoolRefusal, SpooledBatch};
 use crate::dataflow::SourceError;
 use crate::http::{
-    AccessToken, HttpMethod, HttpRequest, HttpResponse, HttpServer, ServerLimits, ServerSettings,
+    AccessToken, HttpMethod, HttpRequest, HttpResponse, HttpServer, ServerAccess, ServerLimits,
+    ServerSettings,
 };
 use crate::invalid::found_by;
 use crate::job::config::HttpSpec;
@@ -124,7 +125,8 @@ impl BatchReceiver {
         })?;
         let body = usize::try_from(spec.batch).unwrap_or(usize::MAX);
         let limits = ServerLimits { body, ..ServerLimits::default() };
-        let settings = ServerSettings { address: spec.listen, token, limits, name: "discreet-http" };
+        let access = ServerAccess { token, posts: None };
+        let settings = ServerSettings { address: spec.listen, access, limits, name: "discreet-http" };
         let checks = LineChecks { first: check, spare: Mutex::default() };
         Ok(BatchReceiver { spool: Arc::new(spool), settings, checks })
     }
