@@ -2,6 +2,7 @@
 //! one page or one line of JSON.
 
 mod alert_command;
+mod asking;
 mod calibrate;
 mod check;
 mod explain;
@@ -86,6 +87,8 @@ enum Command {
     Replay(run::ReplayArgs),
     /// Run a job file for as long as its stream goes on
     Run(run::RunArgs),
+    /// Ask a live run a question, with the token of an analyst
+    Ask(asking::AskArgs),
     /// Compute the noise that a budget asks for, its privacy cost and its error
     Calibrate {
         #[command(subcommand)]
@@ -138,6 +141,7 @@ impl Command {
             Command::Tune(tune) => tune.run().map(Done::Page),
             Command::Replay(replay) => replay.run(),
             Command::Run(run) => run.run(),
+            Command::Ask(ask) => ask.run().map(Done::Page),
             Command::Calibrate { mechanism } => mechanism.run().map(Done::Page),
             Command::Price(price) => price.run().map(Done::Page),
             Command::Ledger { command } => command.run().map(Done::Page),

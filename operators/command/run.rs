@@ -50,7 +50,7 @@ impl RunArgs {
             let spawned = std::thread::Builder::new().name("manager".into()).spawn(report);
             spawned.map_err(|error| Refusal::new(format!("a thread: {error}")))?;
         }
-        let watch = RunWatch::start(&job, (&live.vitals, &live.stop), processes.as_ref(), page.clone())?;
+        let watch = RunWatch::start(&job, &live, processes.as_ref(), page.clone())?;
         live.workers = workers;
         live.processes = processes;
         live.out = out;

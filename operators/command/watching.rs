@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use discreet::alert::{Alert, Alerts};
 use discreet::dataflow::Stop;
 use discreet::job::config::WatchSpec;
-use discreet::job::{FormerListener, Job, Processes, ReleaseListener, VitalSigns, Vitals};
+use discreet::job::{FormerListener, Job, Live, Processes, ReleaseListener, VitalSigns, Vitals};
 use discreet::watch::{LiveHeading, LiveRun, OperatorStatus, ReceivedBatches, WatchServer, WatchSettings};
 
 use super::alert_command::AlertCommand;
 use super::observers::{RunReport, heading};
 use super::service::WorkerTurns;
-use super::{Refusal, log};
+use super::{Refusal, asking, log};
 
 /// The time between two looks at the run.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -45,10 +45,11 @@ impl RunWatch {
     /// Begins to watch a run, before it begins. A process without the ledger serves nothing.
     pub(crate) fn start(
         job: &Job,
-        (vitals, stop): (&Vitals, &Stop),
+        run: &Live,
         processes: Option<&Processes>,
         report: Option<Arc<Mutex<RunReport>>>,
     ) -> Result<RunWatch, Refusal> {
+        let Live { vitals, stop, questions, .. } = run;
         let WatchSpec { listen, operator, budget, .. } = &job.watch;
         let alerts = Alerts::new();
         // A share is in units of 10^-18, and a threshold in 10^-4.
@@ -82,7 +83,8 @@ impl RunWatch {
                     let alive = lock(&turns).are_alive(stop.turns(), Instant::now());
                     operator_status(&view.signs(), (rate, alive, stop.is_stopped()))
                 };
-                let started = WatchServer::start(settings, live.clone(), Box::new(view));
+                let asks = asking::settings(job, questions)?;
+                let started = WatchServer::start(settings, live.clone(), Box::new(view), asks);
                 let server = started.map_err(|error| match error.kind() {
                     ErrorKind::InvalidInput => Refusal::new(error.to_string()),
                     _ => {
@@ -208,6 +210,7 @@ fn operator_status(
         ahead: signs.records.ahead,
         position_age: signs.position_age,
         rows: signs.rows,
+        missed: signs.missed,
         lag: signs.lag,
         read: signs.read,
         bad: signs.bad,

@@ -102,6 +102,7 @@ pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use explain::Explanation;
 pub use log_shape::{LogShape, StatedLog};
 pub use plan::Plan;
+pub use questions::{AskOutcome, AskUnavailable, QuestionService};
 pub use run::{
     ClockWord, Connected, FormerListener, Live, OperatorNotice, Processes, ReleaseListener, Reopen, Replay,
     RunObserver, Surveyed, VitalSigns, Vitals,

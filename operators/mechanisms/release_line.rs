@@ -56,6 +56,8 @@ pub(crate) struct AnswerLine<'a> {
     /// The id of the query.
     pub(crate) question: Cow<'a, str>,
     pub(crate) analyst: Cow<'a, str>,
+    /// The time of the query.
+    pub(crate) at: Cow<'a, str>,
     /// The query in words.
     pub(crate) asked: Cow<'a, str>,
     /// The window whose records were counted.
@@ -308,6 +310,8 @@ struct LineFields<'a> {
     #[serde(borrow)]
     asked: Option<&'a RawValue>,
     #[serde(borrow)]
+    at: Option<Cow<'a, str>>,
+    #[serde(borrow)]
     limit: Option<&'a RawValue>,
     skipped: Option<bool>,
     lost: Option<bool>,
@@ -342,6 +346,7 @@ impl<'a> LineFields<'a> {
         Some(AnswerLine {
             question,
             analyst,
+            at: self.at.clone()?,
             asked: Cow::Owned(serde_json::from_str(self.asked?.get()).ok()?),
             version: self.version?,
             cell: if self.refused.is_some() { None } else { Some(self.cell()?) },

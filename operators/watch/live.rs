@@ -227,9 +227,10 @@ impl LiveRun {
     }
 
     /// The page of the newest windows, which changes as more leave.
-    pub(super) fn page(&self) -> String {
+    /// With `asks`, it has a link to the page of questions.
+    pub(super) fn page(&self, asks: bool) -> String {
         let drawn = self.drawn();
-        live_page(&drawn.frame.framed(&drawn.parts), &self.mark_of(drawn.version), drawn.settled)
+        live_page(&drawn.frame.framed(&drawn.parts), (&self.mark_of(drawn.version), drawn.settled), asks)
     }
 
     /// The mark of a page at a number of changes. Another run has another mark.
@@ -452,7 +453,7 @@ mod tests {
         run.recall(&lines("visits", 1, 1_234));
         run.begin(&status("1.8"));
         run.add(&lines("visits", 2, 4_321), &status("1.9"));
-        let (page, text) = (run.page(), metrics(&run));
+        let (page, text) = (run.page(false), metrics(&run));
         assert!(page.contains(">1234<") && page.contains(">4321<"), "{page}");
         assert!(page.contains("<b id=\"settled\">1</b>"), "{page}");
         assert!(text.contains("{release=\"visits\",outcome=\"released\"} 1\n"), "{text}");
@@ -470,7 +471,7 @@ mod tests {
         let run = run(&Alerts::new());
         run.add(&lines("often", 1, 7), &status("0.1"));
         run.add(&lines("seldom", 1, 8), &status("0.2"));
-        let first = run.page();
+        let first = run.page(false);
         assert!(first.contains(&format!("data-mark=\"{}\"", run.mark_of(2))), "{first}");
         run.add(&lines("often", 2, 1234), &status("0.3"));
         let (version, change) = run.change(2);
@@ -482,7 +483,7 @@ mod tests {
         assert!(parts["release often"].as_str().unwrap().contains(">1234</td>"), "{change}");
         assert!(parts["budget"].as_str().unwrap().contains("0.3 of"), "{change}");
         assert!(!parts.contains_key("release seldom") && !parts.contains_key("noise"), "{change}");
-        let page = run.page();
+        let page = run.page(false);
         for part in parts.values() {
             assert!(page.contains(part.as_str().unwrap()), "{page}");
         }
@@ -507,7 +508,7 @@ mod tests {
         assert_eq!((kept("often"), kept("seldom")), (KEPT_WINDOWS, 3));
         assert_eq!(state.bytes, state.windows.iter().map(|window| window.lines.len()).sum::<usize>());
         drop(state);
-        let page = run.page();
+        let page = run.page(false);
         assert!(page.contains("at most 500 of each release"));
         assert!(page.contains(&format!("<b id=\"settled\">{}</b>", KEPT_WINDOWS + 43)));
         assert!(

@@ -1,16 +1,18 @@
-//! The addresses of a live run: metrics, health, the live page, and the operator's page.
+//! The addresses of a live run: metrics, health, the live page, the operator's page, and questions of analysts.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::ask::{self, AskServer, AskSettings};
 use super::live::{LiveRun, SCRIPT};
 use super::metrics::{MetricKind, Metrics};
 use super::report;
 use crate::alert::Audience;
 use crate::http::{
-    AccessToken, EventStream, HttpMethod, HttpRequest, HttpResponse, HttpServer, ServerLimits, ServerSettings,
+    AccessToken, EventStream, HttpMethod, HttpRequest, HttpResponse, HttpServer, PathAccess, ServerAccess,
+    ServerLimits, ServerSettings,
 };
 
 /// The condition of a running process and its source. It is for the operator alone.
@@ -38,6 +40,8 @@ pub struct OperatorStatus {
     pub position_age: Option<f64>,
     /// The rows that were written to the ledger.
     pub rows: u64,
+    /// The answers that left at a later tick than the first one after their question.
+    pub missed: u64,
     /// The windows that have begun and are not closed.
     pub open: u64,
     /// The seconds that the ledger took for the last window.
@@ -86,12 +90,27 @@ impl WatchServer {
     /// # Errors
     ///
     /// If the address cannot be listened at, or the token is short.
-    pub fn start(settings: WatchSettings, live: LiveRun, view: OperatorView) -> io::Result<WatchServer> {
+    pub fn start(
+        settings: WatchSettings,
+        live: LiveRun,
+        view: OperatorView,
+        asks: Option<AskSettings>,
+    ) -> io::Result<WatchServer> {
         let WatchSettings { listen: address, token, operator } = settings;
         let token = token.map(|token| AccessToken::new("watch.token", &token)).transpose();
         let token = token.map_err(|invalid| io::Error::new(io::ErrorKind::InvalidInput, invalid))?;
-        let settings = ServerSettings { address, token, limits: ServerLimits::default(), name: "watch" };
-        let answer = move |request: &HttpRequest| answer(request, &live, &view, operator);
+        let asks = asks.map(AskServer::new).transpose()?;
+        let posts = asks.as_ref().map(|asks| PathAccess { path: ask::PATH, tokens: asks.tokens() });
+        let mut limits = ServerLimits::default();
+        if asks.is_some() {
+            // Analysts who wait leave the places of all others.
+            limits.connections += 2 * ask::WAITING;
+            (limits.waiting, limits.body) = (2 * ask::WAITING, ask::LONGEST);
+        }
+        let settings =
+            ServerSettings { address, access: ServerAccess { token, posts }, limits, name: "watch" };
+        let pages = WatchPages { live, view, operator, asks };
+        let answer = move |request: &HttpRequest| pages.answer(request);
         HttpServer::start(settings, answer).map(WatchServer)
     }
 
@@ -107,37 +126,57 @@ impl fmt::Debug for WatchServer {
     }
 }
 
-fn answer(request: &HttpRequest, live: &LiveRun, view: &OperatorView, operator: bool) -> HttpResponse {
-    if request.method != HttpMethod::Get {
-        return HttpResponse::error(405).with("Allow", "GET, HEAD");
-    }
-    match request.path.as_str() {
-        "/" => {
-            HttpResponse::new(200, "text/html; charset=utf-8", live.page()).with("X-Frame-Options", "DENY")
+/// What the server answers with.
+struct WatchPages {
+    live: LiveRun,
+    view: OperatorView,
+    operator: bool,
+    asks: Option<AskServer>,
+}
+
+impl WatchPages {
+    fn answer(&self, request: &HttpRequest) -> HttpResponse {
+        let WatchPages { live, view, asks, .. } = self;
+        let operator = self.operator;
+        match (request.method, asks) {
+            (HttpMethod::Post, Some(asks)) if request.path == ask::PATH => return asks.answer(request),
+            (HttpMethod::Get, _) => {}
+            _ => return HttpResponse::error(405).with("Allow", "GET, HEAD"),
         }
-        "/live.js" => HttpResponse::new(200, "text/javascript; charset=utf-8", SCRIPT),
-        "/events" => {
-            let live = live.clone();
-            HttpResponse::events(move |events| stream(events, &live))
-        }
-        "/metrics" => {
-            let mut metrics = Metrics::default();
-            live.write_metrics(&mut metrics);
-            if operator {
-                write_operator(&mut metrics, live, &view());
+        match request.path.as_str() {
+            "/" => HttpResponse::new(200, "text/html; charset=utf-8", live.page(asks.is_some()))
+                .with("X-Frame-Options", "DENY"),
+            "/live.js" => HttpResponse::new(200, "text/javascript; charset=utf-8", SCRIPT),
+            "/events" => {
+                let live = live.clone();
+                HttpResponse::events(move |events| stream(events, &live))
             }
-            HttpResponse::new(200, Metrics::CONTENT_TYPE, metrics.text())
+            "/metrics" => {
+                let mut metrics = Metrics::default();
+                live.write_metrics(&mut metrics);
+                if operator {
+                    write_operator(&mut metrics, live, &view());
+                }
+                HttpResponse::new(200, Metrics::CONTENT_TYPE, metrics.text())
+            }
+            "/healthz" if view().alive => HttpResponse::text(200, "alive"),
+            "/healthz" => HttpResponse::text(503, "not alive: a worker takes no turns"),
+            "/readyz" => match view().waits {
+                None => HttpResponse::text(200, "ready"),
+                Some(why) => HttpResponse::text(503, &format!("not ready: {why}")),
+            },
+            "/operator" if operator => {
+                HttpResponse::new(200, "text/html; charset=utf-8", operator_page(&view()))
+                    .with("X-Frame-Options", "DENY")
+            }
+            "/operator" => HttpResponse::text(404, "set operator = true in [watch] of the job file"),
+            ask::PATH | ask::SCRIPT_PATH => match asks {
+                Some(asks) if request.path == ask::PATH => asks.page(),
+                Some(_) => AskServer::script(),
+                None => HttpResponse::text(404, "give tokens in an [[ask]] of the job file"),
+            },
+            _ => HttpResponse::error(404),
         }
-        "/healthz" if view().alive => HttpResponse::text(200, "alive"),
-        "/healthz" => HttpResponse::text(503, "not alive: a worker takes no turns"),
-        "/readyz" => match view().waits {
-            None => HttpResponse::text(200, "ready"),
-            Some(why) => HttpResponse::text(503, &format!("not ready: {why}")),
-        },
-        "/operator" if operator => HttpResponse::new(200, "text/html; charset=utf-8", operator_page(&view()))
-            .with("X-Frame-Options", "DENY"),
-        "/operator" => HttpResponse::text(404, "set operator = true in [watch] of the job file"),
-        _ => HttpResponse::error(404),
     }
 }
 
@@ -208,6 +247,12 @@ fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus
             "The time since the moment from which a restart reads the input again.",
             status.position_age,
         ),
+        (
+            "answers_missed_total",
+            counter,
+            "The answers that left at a later tick than the first one after their question.",
+            count(status.missed),
+        ),
         ("windows_open", gauge, "The windows that have begun and are not closed.", count(status.open)),
         (
             "ledger_rows_written_total",
@@ -270,6 +315,7 @@ fn operator_page(status: &OperatorStatus) -> String {
             "A restart reads back",
             status.position_age.map_or("not written yet".to_owned(), |age| format!("{age:.3} s")),
         ),
+        ("Answers after the first tick", status.missed.to_string()),
         ("Windows open", status.open.to_string()),
         ("Rows written", status.rows.to_string()),
         ("Ledger, last window", seconds(status.ledger)),
@@ -322,7 +368,8 @@ mod tests {
             lag: Some(0.5),
             ..OperatorStatus::default()
         };
-        WatchServer::start(WatchSettings { listen, token: None, operator }, live, Box::new(view)).unwrap()
+        WatchServer::start(WatchSettings { listen, token: None, operator }, live, Box::new(view), None)
+            .unwrap()
     }
 
     // Refutes operator families that are served unasked.
@@ -358,7 +405,8 @@ mod tests {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let settings = WatchSettings { listen, token: Some("short".to_owned()), operator: false };
         let live = LiveRun::new(LiveHeading::default(), Alerts::new());
-        let refused = WatchServer::start(settings, live, Box::new(OperatorStatus::default)).unwrap_err();
+        let refused =
+            WatchServer::start(settings, live, Box::new(OperatorStatus::default), None).unwrap_err();
         assert!(refused.to_string().contains("watch.token"), "{refused}");
     }
 }

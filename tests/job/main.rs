@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod agreement;
+mod asking;
+mod browser;
 mod clock;
 mod cluster;
 mod columns;

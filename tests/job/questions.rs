@@ -86,7 +86,7 @@ fn count(id: &str, rest: &str) -> String {
 }
 
 /// The answers in a file by their ids; each is there once.
-fn answers(scene: &Scene, file: &str) -> BTreeMap<String, Value> {
+pub(crate) fn answers(scene: &Scene, file: &str) -> BTreeMap<String, Value> {
     let mut answers = BTreeMap::new();
     // The last line may be half a line.
     for line in scene.read(file).split_inclusive('\n').filter(|line| line.ends_with('\n')) {

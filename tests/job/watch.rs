@@ -1,19 +1,18 @@
 //! The metrics, the live page and the alerts of a running job.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::browser::Browser;
 use crate::jobs::{HEADER, SECOND, exact, line};
-use crate::scene::{Life, PATIENCE, Scene, now, until};
+use crate::scene::{Life, Scene, now, until};
 
 const WATCH: &str = "\n[watch]\nlisten = \"127.0.0.1:0\"\noperator = true\n";
 
@@ -221,101 +220,6 @@ fn a_release_that_was_renamed_is_no_part_of_the_forecast() {
     assert_eq!(said.err.lines().filter(once).count(), 1, "{}", said.err);
 }
 
-/// A page in a browser that is asked over a pair of pipes; the browser is ended when this is dropped.
-struct Browser {
-    child: Child,
-    to: File,
-    from: Receiver<Value>,
-    asked: u64,
-    session: Option<String>,
-}
-
-impl Browser {
-    /// Opens a page; `None` where there is no browser.
-    fn open(scene: &Scene, page: &str) -> Option<Browser> {
-        Command::new("chromium").arg("--version").stdout(Stdio::null()).status().ok()?;
-        let pipes = ["browser.to", "browser.from"].map(|name| scene.at(name));
-        assert!(Command::new("mkfifo").args(&pipes).status().unwrap().success());
-        // Open at both ends, so that none waits for the other.
-        let [to, mut from] =
-            [0, 1].map(|at| File::options().read(true).write(true).open(&pipes[at]).unwrap());
-        let child = Command::new("sh")
-            .args(["-c", "exec \"$@\" 3<>\"$0\" 4<>browser.from", "browser.to", "chromium", "--headless"])
-            .args([
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-background-networking",
-                "--remote-debugging-pipe",
-            ])
-            .arg(format!("--user-data-dir={}", scene.at("browser").display()))
-            .current_dir(scene.at("."))
-            .stdout(Stdio::null())
-            .stderr(File::create(scene.at("browser.err")).unwrap())
-            .spawn()
-            .unwrap();
-        let (sender, receiver) = channel();
-        std::thread::spawn(move || {
-            let mut held = Vec::new();
-            let mut room = [0; 1 << 16];
-            while let Ok(read @ 1..) = from.read(&mut room) {
-                held.extend_from_slice(&room[..read]);
-                while let Some(end) = held.iter().position(|byte| *byte == 0) {
-                    let message: Vec<u8> = held.drain(..=end).collect();
-                    if sender.send(serde_json::from_slice(&message[..end]).unwrap()).is_err() {
-                        return;
-                    }
-                }
-            }
-        });
-        let mut browser = Browser { child, to, from: receiver, asked: 0, session: None };
-        let target = browser.ask("Target.createTarget", json!({ "url": page }))["targetId"].clone();
-        let attached = browser.ask("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
-        browser.session = attached["sessionId"].as_str().map(str::to_owned);
-        Some(browser)
-    }
-
-    fn ask(&mut self, method: &str, parameters: Value) -> Value {
-        self.asked += 1;
-        let mut request = json!({ "id": self.asked, "method": method, "params": parameters });
-        if let Some(session) = &self.session {
-            request["sessionId"] = json!(session);
-        }
-        self.to.write_all(format!("{request}\0").as_bytes()).unwrap();
-        loop {
-            let mut answer = self.from.recv_timeout(PATIENCE).unwrap();
-            if answer["id"] == self.asked {
-                assert!(answer.get("error").is_none(), "{method}: {answer}");
-                return answer["result"].take();
-            }
-        }
-    }
-
-    /// The page as it is shown.
-    fn shown(&mut self) -> ShownPage {
-        let script = r#"JSON.stringify({
-            mark: window.shown || (typeof shown === "undefined" ? "" : shown),
-            state: document.getElementById("state")?.textContent ?? "",
-            settled: document.getElementById("settled")?.textContent ?? "",
-            title: document.title,
-            budget: document.querySelector('[data-part="budget"] .sub')?.textContent ?? "",
-            rows: [...document.querySelectorAll('[data-part^="release "] tbody tr')]
-                .map(row => [...row.children].map(cell => cell.textContent)),
-            fetched: performance.getEntriesByType("resource").filter(entry => entry.initiatorType === "fetch").length,
-            pictures: document.querySelectorAll('[data-part^="release "] svg').length,
-        })"#;
-        let answer = self.ask("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }));
-        let text = answer["result"]["value"].as_str().unwrap_or_else(|| panic!("{answer}"));
-        serde_json::from_str(text).unwrap()
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// What a browser shows of the live page.
 #[derive(Debug, Deserialize)]
 struct ShownPage {
@@ -330,6 +234,22 @@ struct ShownPage {
 }
 
 impl ShownPage {
+    /// The page as a browser shows it.
+    fn of(browser: &mut Browser) -> ShownPage {
+        let script = r#"JSON.stringify({
+            mark: window.shown || (typeof shown === "undefined" ? "" : shown),
+            state: document.getElementById("state")?.textContent ?? "",
+            settled: document.getElementById("settled")?.textContent ?? "",
+            title: document.title,
+            budget: document.querySelector('[data-part="budget"] .sub')?.textContent ?? "",
+            rows: [...document.querySelectorAll('[data-part^="release "] tbody tr')]
+                .map(row => [...row.children].map(cell => cell.textContent)),
+            fetched: performance.getEntriesByType("resource").filter(entry => entry.initiatorType === "fetch").length,
+            pictures: document.querySelectorAll('[data-part^="release "] svg').length,
+        })"#;
+        serde_json::from_str(&browser.evaluate(script)).unwrap()
+    }
+
     fn settled(&self) -> u64 {
         self.settled.parse().unwrap_or(0)
     }
@@ -367,14 +287,14 @@ fn the_live_page_changes_in_a_browser_as_windows_settle() {
         println!("skipped: the live page in a browser: there is no chromium (apt-get install chromium)");
         return;
     };
-    let mut first = browser.shown();
+    let mut first = ShownPage::of(&mut browser);
     until("the browser shows the page", || {
-        first = browser.shown();
+        first = ShownPage::of(&mut browser);
         first.state == "live" && !first.rows.is_empty() && first.pictures > 0
     });
-    let mut later = browser.shown();
+    let mut later = ShownPage::of(&mut browser);
     until("the browser shows more windows", || {
-        later = browser.shown();
+        later = ShownPage::of(&mut browser);
         later.settled() >= first.settled() + 3
     });
     assert!(!later.rows.is_empty() && later.rows.last() != first.rows.last(), "{first:?}\n{later:?}");
@@ -395,9 +315,9 @@ fn the_live_page_changes_in_a_browser_as_windows_settle() {
     scene.write("job.toml", scene.read("job.toml").replace("127.0.0.1:0", &address));
     let life = scene.start(&arguments);
     let run = |page: &ShownPage| page.mark.split('-').next().unwrap().to_owned();
-    let mut last = browser.shown();
+    let mut last = ShownPage::of(&mut browser);
     until("the browser shows the next run", || {
-        last = browser.shown();
+        last = ShownPage::of(&mut browser);
         run(&last) != run(&later) && last.state == "live" && last.settled() >= 2
     });
     assert!(last.fetched > later.fetched, "{last:?}");

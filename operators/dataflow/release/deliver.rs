@@ -68,6 +68,8 @@ pub struct LeavingRelease {
     budget_status: Arc<BudgetStatus>,
     /// The time that the gate worked for it, if the release was requested here.
     took: Option<Duration>,
+    /// True if the row has left already in this run.
+    is_repeated: bool,
     ticket: Arc<Ticket>,
 }
 
@@ -95,8 +97,14 @@ impl LeavingRelease {
             row: Arc::new(row),
             budget_status: Arc::new(budget_status),
             took,
+            is_repeated: false,
             ticket: Arc::new(ticket),
         }
+    }
+
+    /// Marks it as a row that has left already in this run: an answer that is asked for again.
+    pub(super) fn repeated(self) -> LeavingRelease {
+        LeavingRelease { is_repeated: true, ..self }
     }
 
     /// Returns the id of the row in the ledger, a hash of the release's name.
@@ -144,6 +152,12 @@ impl LeavingRelease {
     #[cfg(feature = "cli")]
     pub(crate) fn order(&self) -> u64 {
         self.budget_status.order
+    }
+
+    /// Returns true if the row has left already in this run. It keeps its place in the order.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.is_repeated
     }
 
     /// Returns the time that the gate worked for it, without a wait behind other windows, if this process

@@ -5,8 +5,7 @@
 //! no counting.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -135,9 +134,8 @@ pub(super) struct QuerySequencer<A> {
     shared: Arc<ProcessShared>,
     workers: usize,
     stages: HashMap<Digest, QueryStage>,
-    /// The queries whose row has left in this run: true while none of this run has asked for it, because a former process
-    /// has sealed the row and not delivered it.
-    left: HashMap<Digest, bool>,
+    /// The queries whose row has left in this run.
+    left: HashSet<Digest>,
     /// The actions of the operator that looks for rows; `sealing` has those of the operator that seals.
     seeking: VecDeque<QueryAction>,
     sealing: VecDeque<QueryAction>,
@@ -265,11 +263,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
                     let id = row.release().id();
                     let is_asked = matches!(self.stages.get(&id), Some(QueryStage::Sealing(_)));
                     let took = is_asked.then_some(budget_status.took);
-                    let word = match self.leaves(id) {
-                        true => QueryAction::Leave(Box::new((*row, *budget_status, took))),
-                        false => QueryAction::Drop(id),
-                    };
-                    self.settle(id, word);
+                    self.settle(id, QueryAction::Leave(Box::new((*row, *budget_status, took))));
                 }
             }
         }
@@ -292,19 +286,6 @@ impl<A: QueryAnswering> QuerySequencer<A> {
             QueryStage::Counting { posed: posed.clone(), found: MatchedTotals::default(), missing },
         );
         self.seeking.push_back(QueryAction::Pose(posed));
-    }
-
-    /// Returns false for a row that has left already without a query of this run, or for its query: the gate gives the rows
-    /// that a former process has not delivered when it is opened, and each again to a query that asks for it.
-    fn leaves(&mut self, id: Digest) -> bool {
-        let is_asked = self.stages.contains_key(&id);
-        match self.left.entry(id) {
-            Entry::Vacant(entry) => {
-                entry.insert(!is_asked);
-                true
-            }
-            Entry::Occupied(mut entry) => is_asked && !entry.insert(false),
-        }
     }
 
     /// Finishes a query that has its row: the operator that holds the time of its answer gets the action.
@@ -354,9 +335,17 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     }
 
     /// Creates the release of a row.
-    pub(super) fn leaving(&self, outcome: QueryOutcome) -> LeavingRelease {
-        self.shared.count(outcome.0.status());
-        LeavingRelease::new(outcome, &self.handle, &self.shared)
+    ///
+    /// The gate gives the rows that a former process has not delivered when it is opened, and each again to a query that asks for
+    /// it: the second time it is a repeated one.
+    pub(super) fn leaving(&mut self, outcome: QueryOutcome) -> LeavingRelease {
+        let (status, is_new) = (outcome.0.status(), self.left.insert(outcome.0.release().id()));
+        let leaving = LeavingRelease::new(outcome, &self.handle, &self.shared);
+        if !is_new {
+            return leaving.repeated();
+        }
+        self.shared.count(status);
+        leaving
     }
 }
 

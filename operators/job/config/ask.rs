@@ -32,8 +32,10 @@ pub struct AskSpec {
     pub answers: u64,
     /// The number of answers for each analyst; empty if they are for those who ask first.
     pub analysts: BTreeMap<String, u64>,
-    /// The file with the questions, a line of JSON each.
-    pub questions: PathBuf,
+    /// The file with the questions, a line of JSON each; `None` if they are asked over HTTP alone.
+    pub questions: Option<PathBuf>,
+    /// The files with the tokens of the analysts who may ask a live run over HTTP.
+    pub tokens: BTreeMap<String, PathBuf>,
     /// The price of all answers together: a share of the budget, or an epsilon and a delta.
     pub price: PriceSpec,
 }
@@ -49,6 +51,7 @@ impl AskSpec {
             self.fields.iter().map(|(name, kind)| format!("{} = {}", text(name), text(&word(*kind))));
         let analysts = self.analysts.iter().map(|(name, answers)| format!("{} = {answers}", text(name)));
         let analysts: Vec<String> = analysts.collect();
+        let tokens = self.tokens.iter().map(|(name, file)| format!("{} = {}", text(name), path(file)));
         vec![
             ("name", Some(text(self.name.as_str()))),
             ("version", self.version.map(|version| version.to_string())),
@@ -57,7 +60,8 @@ impl AskSpec {
             ("bound", self.per_key.map(|most| format!("{{ per_key = {most} }}"))),
             ("answers", Some(self.answers.to_string())),
             ("analysts", (!analysts.is_empty()).then(|| table(analysts))),
-            ("questions", Some(path(&self.questions))),
+            ("questions", self.questions.as_deref().map(path)),
+            ("tokens", (!self.tokens.is_empty()).then(|| table(tokens.collect()))),
             match &self.price {
                 PriceSpec::Share(share) => ("share", Some(share.to_decimal().to_string())),
                 PriceSpec::Cost(cost) => {
@@ -92,8 +96,9 @@ fn word(kind: FieldKind) -> String {
 }
 
 pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<AskSpec> {
-    let required = ["name", "every", "fields", "answers", "questions"];
-    let fields = node.fields(&required, &["version", "bound", "analysts", "share", "cost"])?;
+    let required = ["name", "every", "fields", "answers"];
+    let others = ["version", "bound", "analysts", "questions", "tokens", "share", "cost"];
+    let fields = node.fields(&required, &others)?;
     let name = fields.read("name", |node| node.accept(Name::new("ask", node.text()?)));
     let version = fields.read("version", |node| node.whole(1, u32::MAX.into()));
     let period = fields.read("every", every);
@@ -107,7 +112,18 @@ pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<AskSpec> {
         Some(node) => analysts(&node),
         None => Some(BTreeMap::new()),
     };
-    let questions = fields.read("questions", |node| Some(beside.join(node.non_empty_text()?)));
+    let questions = match fields.node("questions") {
+        Some(node) => node.non_empty_text().map(|path| Some(beside.join(path))),
+        None if fields.node("tokens").is_none() => {
+            let remedy = "a file of questions, a line of JSON each; or tokens of analysts who ask over HTTP";
+            fields.refuse("questions", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy))
+        }
+        None => Some(None),
+    };
+    let tokens = match fields.node("tokens") {
+        Some(node) => tokens(&node, (analysts.as_ref(), beside)),
+        None => Some(BTreeMap::new()),
+    };
     let price = match (fields.node("share"), fields.node("cost")) {
         (Some(_), Some(cost)) => cost.conflict("a cost beside a share", "either share or cost"),
         (Some(share), None) => share.accept(BudgetShare::of(&share.decimal()?)).map(PriceSpec::Share),
@@ -127,6 +143,7 @@ pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<AskSpec> {
         answers: answers?,
         analysts: analysts?,
         questions: questions?,
+        tokens: tokens?,
         price: price?,
     })
 }
@@ -175,6 +192,28 @@ fn analysts(node: &ConfigNode<'_>) -> Option<BTreeMap<String, u64>> {
     answers.collect()
 }
 
+/// Reads the files with the tokens of analysts, each of whom has answers.
+fn tokens(
+    node: &ConfigNode<'_>,
+    (analysts, beside): (Option<&BTreeMap<String, u64>>, &Path),
+) -> Option<BTreeMap<String, PathBuf>> {
+    let entries = node.entries("a table of analysts with the files of their tokens")?;
+    if entries.is_empty() {
+        return node.refuse("no analyst", "at least one, or no tokens: then nobody asks over HTTP");
+    }
+    let shares = analysts.filter(|analysts| !analysts.is_empty());
+    let files = entries.into_iter().map(|(name, node)| {
+        if shares.is_some_and(|shares| !shares.contains_key(name)) {
+            return node.conflict("a token of an analyst without answers", "the name of one of the analysts");
+        }
+        // The name is written into questions.
+        let schema = Schema::new([Field::text("any")]);
+        node.accept(schema.and_then(|schema| schema.question(name, "id", 0).count("all")))?;
+        Some((name.to_owned(), beside.join(node.non_empty_text()?)))
+    });
+    files.collect()
+}
+
 /// Reads the cost of all answers.
 fn costs(node: &ConfigNode<'_>) -> Option<CostSpec> {
     let fields = node.fields(&["epsilon", "delta"], &[])?;
@@ -215,7 +254,7 @@ share = 0.25
         let ask = &job.asks[0];
         assert_eq!(ask.fields["price"], FieldKind::Decimal(2));
         assert_eq!((ask.answers, ask.per_key, ask.analysts["b c"]), (1000, Some(3), 1));
-        assert_eq!(ask.questions, Path::new("jobs/questions.jsonl"));
+        assert_eq!(ask.questions.as_deref(), Some(Path::new("jobs/questions.jsonl")));
         for text in [with(ASK), with(&ASK.replace("share = 0.25", "cost = { epsilon = 0.5, delta = 1e-7 }"))]
         {
             let job = parse(&text).unwrap();

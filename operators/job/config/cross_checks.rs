@@ -11,6 +11,7 @@ use super::privacy::{Privacy, Protected};
 use super::release::{CostSpec, PriceSpec, ReleaseSpec};
 use super::source::{RecordFormat, RecordOrder, SourcePlace, SourceSpec, check_names};
 use super::tables::TableSpec;
+use super::watch::WatchSpec;
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
@@ -33,6 +34,7 @@ pub(super) struct Tables<'t> {
     pub(super) privacy: &'t Privacy,
     pub(super) releases: &'t [ReleaseSpec],
     pub(super) asks: &'t [AskSpec],
+    pub(super) watch: &'t WatchSpec,
 }
 
 /// Returns the places of the entries of a list of tables; none if there is no list.
@@ -307,9 +309,14 @@ fn asks(root: &TableNode<'_>, tables: &Tables<'_>) {
             let remedy = "no bound.windows: answers are about every window of a person";
             node.conflict::<()>("questions beside a bound of windows", remedy);
         }
-        if matches!(tables.source.records.place(), Some(SourcePlace::Files(path)) if *path == ask.questions) {
+        if matches!(tables.source.records.place(), Some(SourcePlace::Files(path)) if ask.questions.as_ref() == Some(path))
+        {
             let found = "the file of the records";
             node.descendant(&["questions"]).conflict::<()>(found, "a file of questions");
+        }
+        if !ask.tokens.is_empty() && tables.watch.listen.is_none() {
+            let remedy = "listen = \"127.0.0.1:9464\" in [watch]: questions are asked at that address";
+            node.descendant(&["tokens"]).conflict::<()>("tokens without an address", remedy);
         }
     }
 }

@@ -284,6 +284,7 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         privacy: &privacy,
         releases: &releases,
         asks: &asks,
+        watch: &watch,
     };
     let derived = cross_checks::derived(&root, &tables, time.as_deref())?;
     let account = cross_checks::check(&root, &tables)?;

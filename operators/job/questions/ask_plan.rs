@@ -119,10 +119,11 @@ impl Job {
     /// If the fields of an `[[ask]]` have no schema.
     pub fn check_questions(&self) -> Result<Vec<String>, UnfitJob> {
         let mut mistakes = Vec::new();
-        for (index, ask) in self.asks.iter().enumerate().filter(|(_, ask)| ask.questions.exists()) {
+        for (index, ask) in self.asks.iter().enumerate() {
+            let Some(questions) = ask.questions.as_deref().filter(|path| path.exists()) else { continue };
             let place = || format!("ask[{}].fields", index + 1);
             let schema = schema(self, ask).map_err(|invalid| UnfitJob::at(place(), &invalid))?;
-            if let Err(refused) = QuestionInput::whole(&ask.questions, &schema, 0) {
+            if let Err(refused) = QuestionInput::whole(Some(questions), &schema, 0) {
                 mistakes.extend(refused.to_string().lines().map(str::to_owned));
             }
         }

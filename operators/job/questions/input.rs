@@ -1,5 +1,5 @@
-//! The questions of a bundle, from a file of lines of JSON: all of them in a replay, and in a live run those that are there and
-//! those that are appended.
+//! The questions of a bundle, from a file of lines of JSON: all of them in a replay, and in a live run those that are there,
+//! those that are appended, and those that are asked over HTTP.
 //!
 //! A question that was answered has its answer in the ledger, under its analyst and id. So a file that was replaced or cut is
 //! read again from its start, and a run that is started again reads all of it: that asks nothing twice.
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use crate::dataflow::{Clock, Pulled, RunError, Source, SourceError};
+use super::service::AskedQuestions;
+use crate::dataflow::{Clock, Pulled, RunError, Source, SourceError, Unanswered};
 use crate::invalid::{Invalid, found_by};
 use crate::job::run::OperatorNotice;
 use crate::mechanisms::queries::{Query, Schema};
@@ -44,10 +45,11 @@ pub(crate) enum QuestionInput {
     Followed(FollowedQuestions),
 }
 
-/// A file of questions that a live run follows.
+/// The questions of a live run: a file that it follows, and those that are asked over HTTP.
 #[derive(Clone)]
 pub(crate) struct FollowedQuestions {
-    path: PathBuf,
+    path: Option<PathBuf>,
+    asked: AskedQuestions,
     schema: Schema,
     clock: Arc<dyn Clock>,
     /// The time after which no question is answered.
@@ -56,12 +58,17 @@ pub(crate) struct FollowedQuestions {
 }
 
 impl QuestionInput {
-    /// Reads all questions of a file; those without a time are asked at `asked_at`.
+    /// Reads all questions of a file, if there is one; those without a time are asked at `asked_at`.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, or has a line that is no question: then nothing is asked.
-    pub(crate) fn whole(path: &Path, schema: &Schema, asked_at: Time) -> Result<QuestionInput, RunError> {
+    pub(crate) fn whole(
+        path: Option<&Path>,
+        schema: &Schema,
+        asked_at: Time,
+    ) -> Result<QuestionInput, RunError> {
+        let Some(path) = path else { return Ok(QuestionInput::Whole(Vec::new())) };
         let mut text = String::new();
         let read = open(path)
             .and_then(|mut file| file.read_to_string(&mut text).map_err(|error| found_by(&error).into()));
@@ -87,15 +94,23 @@ impl QuestionInput {
         Err(RunError::configuration(mistakes.join("\n")))
     }
 
-    /// Follows a file, which need not exist yet, until no window is left at `last`.
+    /// Follows a file, which need not exist yet, and takes what is asked over HTTP, until no window is left at `last`.
     pub(crate) fn followed(
-        path: &Path,
+        (path, asked): (Option<&Path>, AskedQuestions),
         schema: &Schema,
         (clock, last): (Arc<dyn Clock>, Time),
         notice: Option<OperatorNotice>,
     ) -> QuestionInput {
-        let (path, schema) = (path.to_owned(), schema.clone());
-        QuestionInput::Followed(FollowedQuestions { path, schema, clock, last, notice })
+        let (path, schema) = (path.map(Path::to_owned), schema.clone());
+        QuestionInput::Followed(FollowedQuestions { path, asked, schema, clock, last, notice })
+    }
+
+    /// Passes the reason on for which a question is not answered; returns false if nobody waits for it.
+    pub(crate) fn unanswered(&self, unanswered: &Unanswered) -> bool {
+        match self {
+            QuestionInput::Whole(_) => false,
+            QuestionInput::Followed(followed) => followed.asked.unanswered(unanswered),
+        }
     }
 
     /// Returns the part of one worker: the first worker of the first process has all of them.
@@ -180,6 +195,7 @@ impl Following {
             return Pulled::Idle;
         }
         let now = self.of.clock.now();
+        batch.extend(self.of.asked.take(now));
         // A file that cannot be read now may be there at the next look.
         let is_more = self.look(now, batch).unwrap_or(false);
         if is_more {
@@ -187,6 +203,7 @@ impl Following {
         }
         self.looked = Some(Instant::now());
         if now > self.of.last {
+            self.of.asked.close("no window is left to ask about");
             return Pulled::End;
         }
         match self.given.replace(now) {
@@ -197,12 +214,13 @@ impl Following {
 
     /// Reads the lines that were appended; returns true if there are more.
     fn look(&mut self, now: Time, batch: &mut Vec<Query>) -> io::Result<bool> {
-        let mut file = match open(&self.of.path) {
+        let Some(path) = &self.of.path else { return Ok(false) };
+        let mut file = match open(path) {
             Ok(file) => file,
             Err(found) => {
                 let is_known = std::mem::replace(&mut self.is_missing, true);
                 if let Some(notice) = self.of.notice.as_ref().filter(|_| !is_known) {
-                    let path = self.of.path.display();
+                    let path = path.display();
                     notice(&format!("ask.questions: {path}: found {found}; it is read once it can be"));
                 }
                 return Ok(false);
@@ -256,12 +274,8 @@ impl Following {
         match question(&self.of.schema, &String::from_utf8_lossy(line), now) {
             Ok(found) => batch.extend(found),
             Err(refused) => {
-                if let Some(notice) = &self.of.notice {
-                    notice(&format!(
-                        "{}:{}: {refused}; it is not answered",
-                        self.of.path.display(),
-                        self.lines
-                    ));
+                if let Some((notice, path)) = self.of.notice.as_ref().zip(self.of.path.as_ref()) {
+                    notice(&format!("{}:{}: {refused}; it is not answered", path.display(), self.lines));
                 }
             }
         }

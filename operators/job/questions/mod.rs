@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! [[ask]] ─▶ price ─▶ plan ──────────────┐
-//! file of questions ─input─▶ questions ─▶ the pipeline's `answer` ─▶ rows of the ledger ─▶ lines
+//! file of questions, HTTP ─input─▶ questions ─▶ the pipeline's `answer` ─▶ rows of the ledger ─▶ lines
 //! ```
 //!
 //! A question is public, and so is everything that depends on questions alone. Nothing here sees a record but the function
@@ -11,7 +11,9 @@
 mod ask_plan;
 mod input;
 mod price;
+mod service;
 
 pub(crate) use ask_plan::{AskPlan, AskedField};
 pub(crate) use input::QuestionInput;
 pub(crate) use price::AskPrice;
+pub use service::{AskOutcome, AskUnavailable, QuestionService};

@@ -10,7 +10,7 @@ use crate::dataflow::{Clock, SpillSpace, SystemClock};
 use crate::gate::{compare, resumed_since};
 use crate::http::AccessToken;
 use crate::invalid::found_by;
-use crate::job::config::shell_quoted;
+use crate::job::config::{AskSpec, shell_quoted};
 use crate::job::sinks;
 use crate::ledger::place::directory;
 use crate::ledger::{
@@ -160,7 +160,11 @@ impl Job {
         asked.sort_by_key(|(release, _)| release.window.end());
         let unbound = (!bound).then(|| key.clone());
         let received = self.source.http.as_ref().map(sources::access_token);
-        let tokens = [self.watch_token().err(), received.and_then(Result::err).map(RunError::from)];
+        let tokens = [
+            self.watch_token().err(),
+            self.analyst_tokens().err(),
+            received.and_then(Result::err).map(RunError::from),
+        ];
         let without_token = tokens.iter().flatten().map(ToString::to_string).collect();
         let renews = matches!(self.account().promise(), Promise::Any(_) | Promise::Each(_));
         let refused = ledger.shortfalls(account, asked)?;
@@ -251,16 +255,20 @@ impl Job {
     ///
     /// If its file cannot be read, or holds no token.
     pub fn watch_token(&self) -> Result<Option<String>, RunError> {
-        let Some(path) = &self.watch.token else { return Ok(None) };
-        let text = fs::read_to_string(path).map_err(|error| {
-            let found = found_by(&error);
-            let message =
-                format!("watch.token.file: {}: found {found}; give a file with the token", path.display());
-            RunError::configuration(message)
-        })?;
-        AccessToken::new("watch.token", &text)
-            .map_err(|invalid| RunError::configuration(invalid.to_string()))?;
-        Ok(Some(text))
+        self.watch.token.as_deref().map(|path| token_in("watch.token.file", path)).transpose()
+    }
+
+    /// Reads the tokens of the analysts who may ask over HTTP, each with the index of the bundle and the name.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or holds no token.
+    pub fn analyst_tokens(&self) -> Result<Vec<(usize, String, String)>, RunError> {
+        let of_bundle = |(bundle, ask): (usize, &AskSpec)| {
+            let tokens = ask.tokens.clone().into_iter();
+            tokens.map(move |(name, path)| Ok((bundle, name, token_in("ask.tokens", &path)?)))
+        };
+        self.asks.iter().enumerate().flat_map(of_bundle).collect()
     }
 
     /// Examines the output of a run.
@@ -465,4 +473,16 @@ fn unstated(name: &str, stated: &[AccountSpec], init: &str) -> String {
         names.join(", "),
         if names.len() == 1 { "this name" } else { "one of these names" }
     )
+}
+/// Reads the text of a token from a file, which a field names.
+fn token_in(field: &'static str, path: &Path) -> Result<String, RunError> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        let found = found_by(&error);
+        RunError::configuration(format!(
+            "{field}: {}: found {found}; give a file with the token",
+            path.display()
+        ))
+    })?;
+    AccessToken::new(field, &text).map_err(|invalid| RunError::configuration(invalid.to_string()))?;
+    Ok(text)
 }

@@ -122,8 +122,8 @@ impl Graph {
             bound(windowed, limits)
         };
         for (ask, questions) in &self.asks {
-            let questions = feeds.stream(scope, questions.part(scope.index()));
-            self.answer(bounded(&ask.schedule, ask.bound), ask, questions);
+            let asked = feeds.stream(scope, questions.part(scope.index()));
+            self.answer(bounded(&ask.schedule, ask.bound), ask, (asked, questions.clone()));
         }
         for group in &self.groups {
             let bounded = bounded(&group.schedule, group.bound);
@@ -139,10 +139,10 @@ impl Graph {
         &self,
         bounded: Bounded<'scope, SourceRecord<P, I>, U, RecordTime<P, I>>,
         ask: &AskPlan,
-        questions: Fed<'scope, Query>,
+        (asked, questions): (Fed<'scope, Query>, QuestionInput),
     ) {
         let answering = bounded
-            .answer(ask.schema.clone(), ask.row(&self.fields), questions)
+            .answer(ask.schema.clone(), ask.row(&self.fields), asked)
             .charged_to(&self.account)
             .version(ask.version)
             .stating(ask.stated.clone());
@@ -156,7 +156,9 @@ impl Graph {
         hand_over(replies.releases, move |release| _ = sender.send(release));
         let notice = self.notice.clone();
         each_of(replies.unanswered, move |unanswered| {
-            if let Some(notice) = &notice {
+            if !questions.unanswered(&unanswered)
+                && let Some(notice) = &notice
+            {
                 notice(&unanswered.to_string());
             }
         });

@@ -12,7 +12,7 @@ use crate::dataflow::{
     Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, SystemClock, WrittenPosition,
 };
 use crate::gate::Positions;
-use crate::job::questions::{AskPlan, QuestionInput};
+use crate::job::questions::{AskPlan, QuestionInput, QuestionService};
 use crate::job::release_plan::ReleasePlan;
 use crate::time::{Span, Time, Zone, in_words};
 
@@ -39,12 +39,14 @@ pub struct Live {
     pub onlooker: RunObserver,
     /// The vital signs that an operator may read while it runs.
     pub vitals: Vitals,
+    /// The questions of analysts who wait for their answers.
+    pub questions: QuestionService,
 }
 
 impl Default for Live {
     fn default() -> Live {
         let (stop, onlooker, vitals) = (Stop::new(), RunObserver::default(), Vitals::new());
-        let (reopen, clock_word) = (Reopen::new(), ClockWord::new());
+        let (reopen, clock_word, questions) = (Reopen::new(), ClockWord::new(), QuestionService::new());
         Live {
             workers: 1,
             processes: None,
@@ -55,6 +57,7 @@ impl Default for Live {
             clock_word,
             onlooker,
             vitals,
+            questions,
         }
     }
 }
@@ -94,8 +97,15 @@ impl Job {
     ///
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn run(&self, live: Live) -> Result<Finished, RunError> {
-        let Live { workers, processes, out, without_archived, stop, reopen, clock_word, onlooker, vitals } =
-            live;
+        let service = live.questions.clone();
+        let finished = self.run_live(live);
+        service.end();
+        finished
+    }
+
+    fn run_live(&self, live: Live) -> Result<Finished, RunError> {
+        let Live { workers, processes, out, without_archived, stop, reopen, clock_word, .. } = live;
+        let Live { onlooker, vitals, questions: service, .. } = live;
         let RunObserver { released: on_release, former, reading, ending, notice, warning, surveyed: _ } =
             onlooker;
         let others = processes.as_ref();
@@ -119,15 +129,21 @@ impl Job {
         let _ = clock_word.0.set(Arc::clone(&clock));
         let clock: Arc<dyn Clock> = clock;
         let late = self.source.late.map_or(0, Span::as_microseconds);
-        let questions = asks.into_iter().zip(&self.asks).map(|(plan, ask)| {
+        // Only the first process asks.
+        if crew.process == 0 {
+            service.begin(&asks);
+        }
+        let questions = asks.into_iter().zip(&self.asks).enumerate().map(|(at, (plan, ask))| {
             let times = (Arc::clone(&clock), plan.last_close(late));
-            let input = QuestionInput::followed(&ask.questions, &plan.schema, times, notice.clone());
+            let from = (ask.questions.as_deref(), service.questions(at));
+            let input = QuestionInput::followed(from, &plan.schema, times, notice.clone());
             (plan, input)
         });
         let asks: Vec<(AskPlan, QuestionInput)> = questions.collect();
         let rotation = out.map(|path| Rotation { reopen, path, notice: notice.clone(), is_reported: false });
         vitals.begins(self, self.source.late, &offers, (Arc::clone(&clock), &gate), crew);
-        let on_release = with_vitals(on_release, vitals.clone());
+        let on_release = with_vitals(on_release, vitals.clone(), service);
+        let missing = vitals.clone();
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = PublicationSchedule::OnTime {
             clock: Arc::clone(&clock),
@@ -140,6 +156,7 @@ impl Job {
             left_out: None,
             skip_delivered: only_news,
             when,
+            on_missed: Some(Box::new(move || missing.missed())),
             on_delivered: on_release,
         };
         let seen = vitals.clone();
@@ -217,12 +234,17 @@ impl Job {
     }
 }
 
-/// Adds each release to the vitals.
+/// Adds each release to the vitals, and passes answers on to the analysts who wait for them.
 fn with_vitals(
     mut on_release: Option<ReleaseListener>,
     vitals: Vitals,
+    service: QuestionService,
 ) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
+        service.delivered(release);
+        if release.is_repeated() {
+            return;
+        }
         vitals.left(release);
         if let Some(on_release) = &mut on_release {
             on_release(&release.to_string(), release.budget_status());

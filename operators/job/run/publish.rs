@@ -76,6 +76,8 @@ pub(crate) struct Outlet {
     /// True where releases that were delivered before are left out: of a sink that cannot report its content.
     pub(crate) skip_delivered: bool,
     pub(crate) when: PublicationSchedule,
+    /// Called with each answer that leaves at a later tick than the first one after its question.
+    pub(crate) on_missed: Option<Box<dyn FnMut() + Send>>,
     /// Called with each release after the sink has it.
     pub(crate) on_delivered: Box<dyn FnMut(&LeavingRelease) + Send>,
 }
@@ -135,11 +137,17 @@ struct ReleaseBuffer {
     waiting: Vec<(Time, LeavingRelease)>,
     /// The error for which the sink took no more.
     refused: Option<RunError>,
+    /// The time at which the run began.
+    begun: Time,
 }
 
 impl ReleaseBuffer {
     fn new(outlet: Outlet) -> ReleaseBuffer {
-        ReleaseBuffer { outlet, early: BTreeMap::new(), next: 0, waiting: Vec::new(), refused: None }
+        let begun = match &outlet.when {
+            PublicationSchedule::AtOnce => Time::MIN,
+            PublicationSchedule::OnTime { clock, .. } => clock.now(),
+        };
+        ReleaseBuffer { outlet, early: BTreeMap::new(), next: 0, waiting: Vec::new(), refused: None, begun }
     }
 
     fn serve(mut self, inbox: &Receiver<LeavingRelease>, ended: &Receiver<RunEnd>) -> Option<RunError> {
@@ -182,7 +190,27 @@ impl ReleaseBuffer {
     fn shelve(&mut self, release: LeavingRelease) {
         let due = match &self.outlet.when {
             PublicationSchedule::AtOnce => Time::MIN,
-            PublicationSchedule::OnTime { clock, late, slack } => due(&release, clock.now(), *late, *slack),
+            PublicationSchedule::OnTime { clock, late, slack } => {
+                let (late, slack) = (late.map_or(0, Span::as_microseconds), slack.as_microseconds());
+                let now = clock.now();
+                let is_answer = release.row().release().part.is_some();
+                let asked = if is_answer { asked_about(release.line()) } else { None };
+                let until = match asked {
+                    // The window of an answer is all that was paid for.
+                    Some((_, until)) => until,
+                    None if is_answer => now,
+                    None => release.window().end(),
+                };
+                let close = until.saturating_add(late);
+                let due = tick(close, now, slack);
+                // A question of a time before the run was not asked then.
+                if asked.is_some_and(|(asked, _)| asked >= self.begun && misses(close, asked, due, slack))
+                    && let Some(on_missed) = &mut self.outlet.on_missed
+                {
+                    on_missed();
+                }
+                due
+            }
         };
         // Never before a release that the gate gave out earlier.
         let due = self.waiting.last().map_or(due, |(last, _)| due.max(*last));
@@ -230,6 +258,7 @@ impl Outlet {
             left_out: None,
             skip_delivered: false,
             when: PublicationSchedule::AtOnce,
+            on_missed: None,
             on_delivered,
         }
     }
@@ -261,7 +290,8 @@ impl Outlet {
     fn take(&mut self, releases: &[LeavingRelease]) -> io::Result<()> {
         let Some(sink) = &mut self.sink else { return Ok(()) };
         for release in releases {
-            if !(self.skip_delivered && release.row().is_delivered()) {
+            let is_known = self.skip_delivered && release.row().is_delivered();
+            if !is_known && !release.is_repeated() {
                 sink.put(release.row())?;
             }
         }
@@ -279,26 +309,20 @@ impl Outlet {
     }
 }
 
-/// The first moment of the window's own ticks that is not past: one slack after it closes, or some whole
-/// slacks later.
-fn due(release: &LeavingRelease, now: Time, late: Option<Span>, slack: Span) -> Time {
-    let close = match release.row().release().part {
-        // The window of an answer is all that was paid for.
-        Some(_) => counted_until(release.line()).unwrap_or(now),
-        None => release.window().end(),
-    };
-    let close = close.saturating_add(late.map_or(0, Span::as_microseconds));
-    tick(close, now, slack.as_microseconds())
-}
-
-/// Returns the end of the window that a question is about.
-fn counted_until(line: &str) -> Option<Time> {
+/// Returns the time of a question, and the end of the window that it is about.
+fn asked_about(line: &str) -> Option<(Time, Time)> {
     match ReleaseLine::read(line)?.says {
-        Says::Answer(answer) => at(answer.version.end?).ok(),
+        Says::Answer(answer) => at(&answer.at).ok().zip(at(answer.version.end?).ok()),
         _ => None,
     }
 }
 
+/// Returns true if an answer leaves later than at the first tick that is a slack after its question.
+fn misses(close: Time, asked: Time, due: Time, slack: i64) -> bool {
+    due > tick(close, asked.saturating_add(slack), slack)
+}
+
+/// The first of the ticks of a window that is not past: one slack after it closes, or some whole slacks later.
 fn tick(close: Time, now: Time, slack: i64) -> Time {
     let first = close.saturating_add(slack);
     let behind = now.saturating_sub(first).max(0);
@@ -406,7 +430,11 @@ impl Job {
         if let Some(SourcePlace::Files(source)) = self.source.records.place() {
             own.push(("source.path", source.clone()));
         }
-        own.extend(self.asks.iter().map(|ask| ("ask.questions", ask.questions.clone())));
+        let questions = self.asks.iter().filter_map(|ask| ask.questions.clone());
+        own.extend(questions.map(|path| ("ask.questions", path)));
+        own.extend(
+            self.asks.iter().flat_map(|ask| ask.tokens.values().map(|path| ("ask.tokens", path.clone()))),
+        );
         own.extend(privacy.anchor.iter().map(|anchor| ("privacy.anchor", anchor.clone())));
         if !privacy.ledger.to_string_lossy().contains("://") {
             // SQLite puts its files beside the one that a symbolic link leads to.
@@ -440,6 +468,16 @@ mod tests {
         assert_eq!(tick(Time::MAX, 0, 10), Time::MAX);
     }
 
+    // Refutes an answer that is counted although it leaves at the first tick, and one that is not although it leaves later.
+    #[test]
+    fn an_answer_after_the_first_tick_has_missed_it() {
+        for (asked, due, missed) in
+            [(100, 110, false), (100, 120, true), (101, 120, false), (101, 130, true), (9_999, 10_010, false)]
+        {
+            assert_eq!(misses(100, asked, due, 10), missed, "{asked} {due}");
+        }
+    }
+
     // Refutes an answer that waits for the time of its question, which an analyst states, and holds up what comes behind it.
     #[test]
     fn an_answer_has_its_ticks_from_the_end_of_its_window() {
@@ -450,7 +488,11 @@ mod tests {
         };
         let value = r#""value":1,"interval":[0,2],"confidence":1,"noise":{"kind":"bounded","shape":"laplace:1","bound":1,"scale":1}"#;
         for rest in [value, r#""refused":"bundle""#] {
-            assert_eq!(counted_until(&line(rest)), Some(9_000_000), "{rest}");
+            assert_eq!(
+                asked_about(&line(rest)),
+                Some((at("9000-12-31T00:00:00Z").unwrap(), 9_000_000)),
+                "{rest}"
+            );
         }
     }
 }

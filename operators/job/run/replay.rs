@@ -99,6 +99,9 @@ impl Job {
         let kept = ReplayedRows::default();
         let keep = Arc::clone(&kept);
         let keep = move |release: &LeavingRelease| {
+            if release.is_repeated() {
+                return;
+            }
             let on_release = (release.row().clone(), release.budget_status().clone());
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(on_release);
         };
@@ -136,7 +139,7 @@ impl Job {
         let late = self.source.late.map_or(0, Span::as_microseconds);
         // Only the first process asks, so the others need no file of questions.
         let questions = asks.iter().zip(&self.asks).map(|(plan, ask)| match crew.process {
-            0 => QuestionInput::whole(&ask.questions, &plan.schema, plan.last_close(late)),
+            0 => QuestionInput::whole(ask.questions.as_deref(), &plan.schema, plan.last_close(late)),
             _ => Ok(QuestionInput::Whole(Vec::new())),
         });
         let questions = questions.collect::<Result<Vec<_>, RunError>>()?;
@@ -183,9 +186,11 @@ impl Job {
 
 fn each_release(on_release: Option<ReleaseListener>) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     match on_release {
-        Some(mut on_release) => {
-            Box::new(move |release| on_release(&release.to_string(), release.budget_status()))
-        }
+        Some(mut on_release) => Box::new(move |release| {
+            if !release.is_repeated() {
+                on_release(&release.to_string(), release.budget_status());
+            }
+        }),
         None => Box::new(|_| {}),
     }
 }

@@ -33,6 +33,8 @@ struct KnownVitals {
     left: Finished,
     /// The rows that were written since the start.
     rows: u64,
+    /// The answers that left at a later tick than the first one after their question.
+    missed: u64,
     written_since: WrittenSince,
     /// The first line of the run.
     start: Option<String>,
@@ -62,6 +64,8 @@ pub struct VitalSigns {
     pub clock_held: bool,
     /// The rows that were written to the ledger since the start.
     pub rows: u64,
+    /// The answers that left at a later tick than the first one after their question, since the start.
+    pub missed: u64,
     /// The records that were read since the start.
     pub records: RecordCounts,
     /// The seconds since the time from which a restart reads again; `None` until that is written.
@@ -91,6 +95,7 @@ impl Vitals {
             released: known.left.released(),
             ledger: known.ledger,
             rows: known.rows,
+            missed: known.missed,
             records: known.progress.as_ref().map_or_else(RecordCounts::default, |progress| progress.counts()),
             position_age: known
                 .written_since
@@ -146,6 +151,11 @@ impl Vitals {
         known.ledger = ledger.or(known.ledger);
         known.rows += u64::from(ledger.is_some());
         known.left.add(release.status(), 1);
+    }
+
+    /// Counts an answer that leaves at a later tick than the first one after its question.
+    pub(super) fn missed(&self) {
+        self.lock().missed += 1;
     }
 
     /// Returns the status of the budget in the ledger before this run; `None` if nothing was released, or if
@@ -256,6 +266,10 @@ impl fmt::Display for Vitals {
             write!(f, ", {:.1} MB read", progress.read() as f64 / 1e6)?;
         }
         write!(f, ", {} windows open, {}", known.open(now), known.left)?;
+        if known.missed > 0 {
+            let answers = if known.missed == 1 { "answer" } else { "answers" };
+            write!(f, ", {} {answers} after the first tick", known.missed)?;
+        }
         if let Some(ledger) = known.ledger {
             write!(f, ", ledger {:.1} ms", ledger.as_secs_f64() * 1e3)?;
         }

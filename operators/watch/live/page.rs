@@ -69,12 +69,13 @@ const BAR: &str = "#live{max-width:1200px;margin:0 auto;padding:14px 28px 0;colo
     @media (max-width:580px){#live{padding:12px 18px 0}}";
 
 /// The page of a report with the script and a bar.
-pub(super) fn live_page(report: &str, mark: &str, settled: u64) -> String {
+pub(super) fn live_page(report: &str, (mark, settled): (&str, u64), asks: bool) -> String {
     let windows = if settled == 1 { "window" } else { "windows" };
+    let ask = if asks { "<a href=\"/ask\">ask</a>" } else { "" };
     let bar = format!(
         "<div id=\"live\" role=\"status\" data-mark=\"{mark}\"><span id=\"state\">connecting</span>\
          <span><b id=\"settled\">{settled}</b> {windows} settled since the start</span>\
-         <span>newest {KEPT_WINDOWS} of each release are shown</span><a href=\"/metrics\">metrics</a></div>"
+         <span>newest {KEPT_WINDOWS} of each release are shown</span><a href=\"/metrics\">metrics</a>{ask}</div>"
     );
     report
         .replacen(

@@ -86,7 +86,7 @@ pub(super) fn px(place: f64) -> String {
 
 /// Text escaped for HTML and SVG. Characters that a page may not contain, and those that change the direction
 /// of the text around them, become U+FFFD.
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::watch) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -17,6 +17,7 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
+pub(super) use draw::escape;
 use model::Model;
 pub(super) use page::PagePart;
 

@@ -52,8 +52,15 @@ pub(super) const ASK: &[JobField] = &[
         .example("analysts = { ann = 600, ben = 400 }")
         .means("The analysts who may ask, each with a part of the answers that nobody else can use."),
     text("ask.questions")
+        .without("required, or `tokens`")
         .example("questions = \"questions.jsonl\"")
         .means("The file with the questions, a line of JSON each; a live run reads what is appended to it."),
+    field("ask.tokens", "a table of names with files")
+        .without("nobody asks over HTTP")
+        .example("tokens = { ann = \"ann.token\", ben = \"ben.token\" }")
+        .means(
+            "The analysts who may ask a live run over HTTP, at `/ask` of `watch.listen`, each with the file of a token.",
+        ),
     field("ask.share", "a number above 0 and at most 1")
         .without("required, or `cost`")
         .example("share = 0.25")
