@@ -101,11 +101,12 @@ impl WatchServer {
         let token = token.map_err(|invalid| io::Error::new(io::ErrorKind::InvalidInput, invalid))?;
         let asks = asks.map(AskServer::new).transpose()?;
         let posts = asks.as_ref().map(|asks| PathAccess { path: ask::PATH, tokens: asks.tokens() });
-        let mut limits = ServerLimits::default();
+        // Without tokens too, so that a question is refused for what it lacks.
+        let mut limits = ServerLimits { body: ask::LONGEST, ..ServerLimits::default() };
         if asks.is_some() {
             // Analysts who wait leave the places of all others.
             limits.connections += 2 * ask::WAITING;
-            (limits.waiting, limits.body) = (2 * ask::WAITING, ask::LONGEST);
+            limits.waiting = 2 * ask::WAITING;
         }
         let settings =
             ServerSettings { address, access: ServerAccess { token, posts }, limits, name: "watch" };

@@ -225,6 +225,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("ask.answers", "another", "1001"),
     edit("ask.analysts", "others", "{ ann = 4, ben = 2 }"),
     edit("ask.questions", "the same questions elsewhere", "\"other_questions.jsonl\""),
+    edit("ask.tokens", "another", "{ ann = \"other.token\" }"),
     edit("ask.share", "instead of a cost", "0.2")
         .on(&["questions"])
         .with(&[("ask.cost.epsilon", None), ("ask.cost.delta", None)]),

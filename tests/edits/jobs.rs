@@ -400,6 +400,7 @@ pub(crate) fn all() -> Vec<Job> {
                 ("ask.answers", "1000"),
                 ("ask.analysts", "{ ann = 4, ben = 1 }"),
                 ("ask.questions", "\"questions.jsonl\""),
+                ("ask.tokens", "{ ann = \"a.token\" }"),
                 ("ask.cost.epsilon", "0.3"),
                 ("ask.cost.delta", "1e-7"),
             ],

@@ -114,6 +114,7 @@ impl Scenario {
     pub(crate) fn write(&self, directory: &Directory) {
         directory.write("job.toml", self.job.to_string());
         directory.write("a.token", "a-token-of-a-scenario\n");
+        directory.write("an.token", "a-token-of-an-analyst\n");
         let words = KEYS.map(|key| format!("{key},/all/{key}\n")).concat();
         directory.write("words.csv", format!("key,place\n{words}"));
         let between = if self.row.is("by", &["several"]) { "\t/all\t[0, inf)\n" } else { "\n" };
@@ -522,6 +523,10 @@ fn asked(job: &mut JobText, row: &Row) {
             .set("ask.analysts", "{ ann = 600, ben = 400 }")
             .set("ask.cost", "{ epsilon = 1, delta = 1e-8 }"),
     };
+    // They are asked at the address of the watch.
+    if !shares && row.is("others", &["all"]) {
+        job.set("ask.tokens", "{ ann = \"an.token\" }");
+    }
 }
 
 /// The other releases: their windows are those of one step, and each has a low cost.

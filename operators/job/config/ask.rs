@@ -260,6 +260,11 @@ share = 0.25
             let job = parse(&text).unwrap();
             assert_eq!(Job::parse("job.toml", &job.to_string()).unwrap(), job);
         }
+        let watched = "[watch]\nlisten = \"127.0.0.1:0\"\n";
+        let tokens = ASK.replace("questions = \"questions.jsonl\"", "tokens = { \"b c\" = \"b.token\" }");
+        let job = parse(&(with(&tokens) + watched)).unwrap();
+        assert_eq!((&job.asks[0].questions, &job.asks[0].tokens["b c"]), (&None, &"jobs/b.token".into()));
+        assert_eq!(Job::parse("job.toml", &job.to_string()).unwrap(), job);
         // Questions alone are a job, and have a delta.
         let releases = GOOD.find("[[release]]").unwrap();
         let job = parse(&format!("{}{ASK}", &GOOD[..releases])).unwrap();
@@ -293,6 +298,26 @@ share = 0.25
             ("ann = 600, \"b c\" = 1", "", "ask[1].analysts", "no analyst"),
             ("ann = 600", "ann = 0", "ask[1].analysts.ann", "zero"),
             ("\"questions.jsonl\"", "\"reviews.csv\"", "ask[1].questions", "the file of the records"),
+            ("questions = \"questions.jsonl\"\n", "", "ask[1].questions", "or tokens of analysts"),
+            (
+                "questions = \"questions.jsonl\"",
+                "tokens = { ann = \"ann.token\" }",
+                "ask[1].tokens",
+                "tokens without an address",
+            ),
+            ("questions = \"questions.jsonl\"", "tokens = {}", "ask[1].tokens", "nobody asks over HTTP"),
+            (
+                "questions = \"questions.jsonl\"",
+                "tokens = { bob = \"bob.token\" }",
+                "ask[1].tokens.bob",
+                "without answers",
+            ),
+            (
+                "questions = \"questions.jsonl\"",
+                "tokens = { ann = \"\" }",
+                "ask[1].tokens.ann",
+                "an empty text",
+            ),
             ("share = 0.25", "share = 0.75", "ask[1].share", "shares of more than the whole budget"),
             ("share = 0.25", "cost = { epsilon = 0.5 }", "ask[1].cost.delta", "found nothing"),
             ("share = 0.25", "cost = { epsilon = 0.5, delta = 2 }", "ask[1].cost.delta", "give"),

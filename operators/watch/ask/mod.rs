@@ -171,3 +171,6 @@ impl Drop for WaitingPlace<'_> {
         self.of.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,6 +123,10 @@ fn draft_for(path: &str) -> Draft {
                 "questions = \"questions.jsonl\"",
                 price,
             ];
+            let draft = match field.first() {
+                Some(&"tokens") => draft.with("watch", &["listen = \"127.0.0.1:9464\""]),
+                _ => draft,
+            };
             draft.with("ask", &lines)
         }
         ["release", word, ..] if StatisticSpec::WORDS.contains(&word) => {

@@ -3,6 +3,7 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::super::QuestionService;
 use super::*;
 use crate::mechanisms::queries::Field;
 
@@ -38,7 +39,8 @@ impl Followed {
         let heard = Arc::clone(&notices);
         let notice: OperatorNotice = Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
         let times: (Arc<dyn Clock>, Time) = (Arc::clone(&clock) as Arc<dyn Clock>, LAST);
-        let input = QuestionInput::followed(&path, &schema(), times, Some(notice));
+        let asked = QuestionService::new().questions(0);
+        let input = QuestionInput::followed((Some(&path), asked), &schema(), times, Some(notice));
         assert!(matches!(input.part(1), QuestionPart::Whole(questions) if questions.is_empty()));
         let part = input.part(0);
         Followed { path, clock, notices, part }
@@ -136,7 +138,7 @@ fn a_file_that_is_replaced_or_cut_is_read_from_its_start() {
     // A pipe has no writer, and is not waited for.
     assert!(std::process::Command::new("mkfifo").arg(&followed.path).status().unwrap().success());
     assert_eq!(followed.look(8), (vec![], Pulled::Complete(8)));
-    assert!(QuestionInput::whole(&followed.path, &schema(), 9).is_err());
+    assert!(QuestionInput::whole(Some(&followed.path), &schema(), 9).is_err());
     let notices = followed.notices.lock().unwrap();
     let [gone, pipe] = &notices[..] else { panic!("{notices:?}") };
     assert!(gone.contains("found no such file; ") && pipe.contains("found no plain file; "), "{notices:?}");
@@ -164,17 +166,19 @@ fn a_replay_reads_all_questions_or_none() {
     let path = std::env::temp_dir().join(format!("discreet-questions-replay-{}", std::process::id()));
     fs::write(&path, line("a") + "\n" + &line("b").replace("\"count\"", "\"at\":\"1970-01-01\",\"count\""))
         .unwrap();
-    let Ok(QuestionInput::Whole(questions)) = QuestionInput::whole(&path, &schema(), 9) else { panic!() };
+    let Ok(QuestionInput::Whole(questions)) = QuestionInput::whole(Some(&path), &schema(), 9) else {
+        panic!()
+    };
     assert_eq!(
         questions.iter().map(|question| (question.id(), question.at())).collect::<Vec<_>>(),
         [("a", 9), ("b", 0)]
     );
     fs::write(&path, line("a") + "{}\n" + &line("b") + &"x\n".repeat(30)).unwrap();
-    let refused = QuestionInput::whole(&path, &schema(), 9).err().unwrap();
+    let refused = QuestionInput::whole(Some(&path), &schema(), 9).err().unwrap();
     let all = refused.to_string();
     assert!(all.contains(":2: ") && all.contains(":4: ") && all.ends_with("and 11 lines more"), "{all}");
     assert_eq!(refused.exit_code(), 78);
     fs::remove_file(&path).unwrap();
-    let refused = QuestionInput::whole(&path, &schema(), 9).err().unwrap();
+    let refused = QuestionInput::whole(Some(&path), &schema(), 9).err().unwrap();
     assert!(refused.to_string().contains("found no such file"), "{refused}");
 }
