@@ -390,7 +390,7 @@ fn interval(cell: &CellLine<'_>, unbounded: &str) -> String {
                  {people} people or fewer the exact one would not be above it, {sure}.{least}"
             );
         }
-        Some(RankInterval::Near(people)) => {
+        Some(RankInterval::Near(records)) => {
             let ends = match (cell.low, cell.high) {
                 (Some(low), Some(high)) => {
                     format!(" Every possible answer is from {low} to {high}, which is public.")
@@ -398,7 +398,7 @@ fn interval(cell: &CellLine<'_>, unbounded: &str) -> String {
                 _ => String::new(),
             };
             return format!(
-                "At most {people} people are between this value and the exact quantile, {sure}. How far \
+                "At most {records} records are between this value and the exact quantile, {sure}. How far \
                  that is in values is not promised.{ends}"
             );
         }
@@ -447,7 +447,7 @@ fn noise(law: &CellNoise<'_>, cell: &CellLine<'_>) -> String {
             )
         }
         (kind, None, true) => {
-            format!("The value was chosen by its rank, by the law {kind} of scale {scale}, in people")
+            format!("The value was chosen by its rank, by the law {kind} of scale {scale}, in records")
         }
         ("gaussian", ..) => format!("Discrete Gaussian noise of standard deviation {scale}{of}"),
         ("laplace", ..) => format!("Discrete Laplace noise of scale {scale}{of}"),

@@ -6,6 +6,8 @@
 //! the expected content of a cell is a sum over its people, and people with the same `n` and `r` are added up
 //! first: a bound costs one pass over these sums.
 
+use std::collections::HashSet;
+
 use super::{CountedRecord, LogShape};
 use crate::dataflow::Schedule;
 use crate::job::config::ReleaseSpec;
@@ -128,6 +130,40 @@ impl LogShape {
         }
         drop(placed);
         Some(self.collected(found, measure))
+    }
+
+    /// Returns the numbers of records and of people that count for a release, in all windows together.
+    pub(in crate::job) fn counted(&self, release: usize) -> (f64, f64) {
+        let Some(release) = self.releases.get(release) else { return (0.0, 0.0) };
+        let people: HashSet<u32> = release.records.iter().map(|record| record.person).collect();
+        (self.scale * release.records.len() as f64, self.scale * people.len() as f64)
+    }
+
+    /// Returns the number of people in a window, in the mean of all windows, and the number of records of each; `None` if so
+    /// many windows overlap that there are too many. A person counts in the first `windows`.
+    pub(in crate::job) fn presence(
+        &self,
+        release: usize,
+        (schedule, windows): (&Schedule, Option<u32>),
+    ) -> Option<(f64, f64)> {
+        let mut placed: Vec<(u32, u64)> = Vec::new();
+        for record in &self.releases.get(release)?.records {
+            placed.extend(schedule.holding(record.time).map(|window| (record.person, window)));
+            if placed.len() as u64 > MOST {
+                return None;
+            }
+        }
+        placed.sort_unstable();
+        let (mut people, mut records) = (0u64, 0u64);
+        for of_person in placed.chunk_by(|one, other| one.0 == other.0) {
+            let in_windows = of_person.chunk_by(|one, other| one.1 == other.1);
+            for of_window in in_windows.take(windows.map_or(usize::MAX, |most| most as usize)) {
+                people += 1;
+                records += of_window.len() as u64;
+            }
+        }
+        let each = records as f64 / people.max(1) as f64;
+        Some((self.scale * people as f64 / schedule.count().max(1) as f64, each))
     }
 
     /// Returns the sum of a person's values in a cell, and the clamped sum.

@@ -50,6 +50,11 @@ impl PlannedAsk {
                 from: schedule.window(0).and_then(|window| moment(window.start())),
                 until: Some(plan.life.end()).filter(|_| bounded).and_then(moment),
                 count: Some(schedule.count()),
+                leaves_out: PlannedWindows::leave_out(
+                    job,
+                    schedule.window(0).map(|window| window.start()),
+                    Some(plan.life.end()).filter(|_| bounded),
+                ),
             },
             records: ask.per_key.unwrap_or(1).into(),
             answers: ask.answers,

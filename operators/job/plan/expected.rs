@@ -27,6 +27,8 @@ pub struct ExpectedError {
     /// The error within which nine tenths of all errors are, where [`Planned::people_for_a_tenth`](super::Planned) is a
     /// tenth.
     pub error: f64,
+    /// True if the release has a `where`, and nothing is known of the records that it keeps: it is taken to keep all.
+    pub unconditional: bool,
     /// The changes that make it smaller by a fifth or more, the best first.
     pub changes: Vec<PlannedChange>,
     /// The errors of single keys, where a public sample was given and the release has keys.
@@ -44,6 +46,16 @@ pub struct PlannedChange {
     pub error: f64,
 }
 
+/// The people in a window of a release, and the records of each, in the mean of all windows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WindowPresence {
+    pub(super) people: f64,
+    pub(super) records: f64,
+}
+
+/// The presence in the windows of a release, by its place among the releases of the job; `None` where they have no end.
+pub(super) type PresenceOf<'p> = dyn Fn(usize, &ReleasePlan, &ReleaseSpec) -> Option<WindowPresence> + 'p;
+
 /// The most changes that are proposed for a release.
 const MOST: usize = 4;
 
@@ -60,9 +72,21 @@ impl Job {
     ///
     /// If a release has no last window, or the job cannot be planned.
     pub fn expected_errors(&self, rows: u64, people: u64) -> Result<Vec<ExpectedError>, UnfitJob> {
+        let even = |_, offer: &ReleasePlan, release: &ReleaseSpec| {
+            evenly_present(rows as f64, people as f64, (offer, release))
+        };
+        let mut expected = self.expected_by(&even)?;
+        for (expected, release) in expected.iter_mut().zip(&self.releases) {
+            expected.unconditional = release.condition.is_some();
+        }
+        Ok(expected)
+    }
+
+    /// Computes the expected error of each release by the people and records in its windows.
+    pub(super) fn expected_by(&self, presence: &PresenceOf<'_>) -> Result<Vec<ExpectedError>, UnfitJob> {
         let offers = self.release_plans(self.horizon())?;
         let expected = |(at, (offer, release)): (usize, (&ReleasePlan, &ReleaseSpec))| {
-            let Some((planned, keys)) = self.expected_error(rows, people, (offer, release)) else {
+            let Some((planned, keys)) = self.expected_error(presence, at, (offer, release)) else {
                 let place = format!("release[{}].every", at + 1);
                 return Err(UnfitJob::new(place, "found no last window; give job.until"));
             };
@@ -71,7 +95,13 @@ impl Job {
                 let made = self.changes(at, release).into_iter().filter_map(|(change, job)| {
                     let offers = job.release_plans(job.horizon()).ok()?;
                     let alone = (offers.first()?, job.releases.first()?);
-                    let (ExpectedError { error, .. }, _) = job.expected_error(rows, people, alone)?;
+                    let (made, _) = job.expected_error(presence, at, alone)?;
+                    // Errors of one key are compared: a key that is found with fewer people is another one.
+                    let error = match planned.found_among {
+                        Some(_) if made.people > planned.people => return None,
+                        Some(_) => made.error * made.people / planned.people,
+                        None => made.error,
+                    };
                     Some(PlannedChange { change, error })
                 });
                 // Each key has the same noise, however many there are.
@@ -93,29 +123,13 @@ impl Job {
     /// it cannot be planned, or has no last window.
     fn expected_error(
         &self,
-        rows: u64,
-        people: u64,
+        presence: &PresenceOf<'_>,
+        at: usize,
         (offer, release): (&ReleasePlan, &ReleaseSpec),
     ) -> Option<(ExpectedError, Option<u64>)> {
         let settled = offer.prepare(self).ok()?;
         let statistic = release.statistic.as_statistic();
-        let windows =
-            offer.schedule.is_bounded().then(|| offer.schedule.count()).filter(|count| *count > 0)?;
-        // The part of all time that a number of the release covers.
-        let covered = match (release.running, release.total_windows()) {
-            (Some(_), None) => windows,
-            (Some(_), Some(windows)) => windows,
-            (None, _) => release.sliding_length().and_then(|over| over.over(release.every)).unwrap_or(1),
-        };
-        let part = (covered as f64 / windows as f64).min(1.0);
-        let (people, each) = (people as f64, rows as f64 / (people.max(1)) as f64);
-        // A person is in a window unless all of its records are in others.
-        let mut present = 1.0 - (1.0 - part).powf(each);
-        let records = each * part / present.max(f64::MIN_POSITIVE);
-        if let Some(most) = release.bound.windows {
-            present = present.min(f64::from(most) / windows as f64);
-        }
-        let present = people * present;
+        let WindowPresence { people: present, records } = presence(at, offer, release)?;
         let keys = f64::from(release.bound.keys.unwrap_or(1)).min(records.max(1.0));
         let cells = settled.threshold.is_none().then(|| offer.keys.listed()).flatten();
         let (own, found_among) = match (settled.threshold, &cells) {
@@ -135,7 +149,8 @@ impl Job {
         let needed = statistic.people_for_a_tenth(&settled.intervals);
         let error = 0.1 * needed / (own * counted).max(f64::MIN_POSITIVE);
         let listed = cells.filter(|_| release.statistic.grouping().is_some()).map(|cells| cells.len() as u64);
-        Some((ExpectedError { people: own, found_among, error, changes: Vec::new(), keys: None }, listed))
+        let (changes, unconditional, keys) = (Vec::new(), false, None);
+        Some((ExpectedError { people: own, found_among, error, unconditional, changes, keys }, listed))
     }
 
     /// Returns the jobs that a change of one field makes, with the change.
@@ -190,6 +205,30 @@ impl Job {
     }
 }
 
+/// Returns the presence in a window of a release if people come at any time alike; `None` if its windows have no end.
+pub(super) fn evenly_present(
+    rows: f64,
+    people: f64,
+    (offer, release): (&ReleasePlan, &ReleaseSpec),
+) -> Option<WindowPresence> {
+    let windows = offer.schedule.is_bounded().then(|| offer.schedule.count()).filter(|count| *count > 0)?;
+    // The part of all time that a number of the release covers.
+    let covered = match (release.running, release.total_windows()) {
+        (Some(_), None) => windows,
+        (Some(_), Some(windows)) => windows,
+        (None, _) => release.sliding_length().and_then(|over| over.over(release.every)).unwrap_or(1),
+    };
+    let part = (covered as f64 / windows as f64).min(1.0);
+    let each = rows / people.max(1.0);
+    // A person is in a window unless all of its records are in others.
+    let mut present = 1.0 - (1.0 - part).powf(each);
+    let records = each * part / present.max(f64::MIN_POSITIVE);
+    if let Some(most) = release.bound.windows {
+        present = present.min(f64::from(most) / windows as f64);
+    }
+    Some(WindowPresence { people: people * present, records })
+}
+
 /// An hour, in microseconds.
 const HOUR: i64 = 3_600_000_000;
 
@@ -224,20 +263,22 @@ pub(in crate::job) fn percent(error: f64) -> String {
 
 /// Describes the expected error; `ranked` if it is of ranks.
 pub(super) fn described(expected: &ExpectedError, units: &str, ranked: bool) -> String {
-    let ExpectedError { people, found_among, error, changes, keys } = expected;
+    let ExpectedError { people, found_among, error, unconditional, changes, keys } = expected;
+    let all = if *unconditional { ", if its where keeps every record" } else { "" };
     let by_sample = keys.as_ref().map_or(String::new(), |keys| format!("; {}", keys.described(units)));
     let cell = match found_among {
         Some(window) if window < people => {
             return format!(
-                "no key is found: one needs {} {units}, and a window has {}{by_sample}",
+                "no key is found: one needs {} {units}, and a window has {}{all}{by_sample}",
                 short(*people),
                 short(window.round())
             );
         }
         Some(window) => {
-            format!("{} of {} {units} in a key that is just found", short(*people), short(window.round()))
+            let (people, window) = (short(*people), short(window.round()));
+            format!("{people} of {window} {units} in a key that is just found{all}")
         }
-        None => format!("{} {units} in a cell", short(people.round())),
+        None => format!("{} {units} in a cell{all}", short(people.round())),
     };
     let of = if ranked { "a rank that is off by" } else { "an error of" };
     let mut text = match error {
@@ -374,5 +415,35 @@ mod tests {
             "{}",
             said(100_000)
         );
+    }
+
+    // Refutes a change that is proposed because a key then needs more people, and errs by less of them.
+    #[test]
+    fn a_change_of_a_discovered_key_is_compared_on_the_same_key() {
+        let found =
+            COUNT.replace("[\"a\", \"b\", \"c\", \"d\"]", "\"discover\"").replace("laplace", "gaussian");
+        let budget = "epsilon = 1, delta = 1e-6";
+        let expected_of = |text: &str| job(text, budget).expected_errors(200_000, 10_000).unwrap().remove(0);
+        let (expected, laplace) = (expected_of(&found), expected_of(&found.replace("gaussian", "laplace")));
+        assert!(laplace.people > 2.0 * expected.people && laplace.error < expected.error, "{laplace:?}");
+        assert!(!expected.changes.is_empty());
+        for change in &expected.changes {
+            assert_ne!(change.change, "noise = \"laplace\"", "{expected:?}");
+        }
+        let one = expected_of(&found.replace("keys = 2", "keys = 1"));
+        let made = expected.changes.iter().find(|made| made.change == "bound.keys = 1").unwrap();
+        assert!(one.people < expected.people);
+        assert!((made.error - one.error * one.people / expected.people).abs() < 1e-9, "{made:?} {one:?}");
+    }
+
+    // Refutes an error that is stated as if a condition kept every record, without a word.
+    #[test]
+    fn a_condition_is_said_to_keep_all() {
+        let filtered = format!("{COUNT}\nwhere = 'page != \"a\"'");
+        let expected = job(&filtered, "epsilon = 1").expected_errors(20_000, 1_000).unwrap().remove(0);
+        let said = described(&expected, "people", false);
+        assert!(said.contains(" people in a cell, if its where keeps every record"), "{said}");
+        let all = job(COUNT, "epsilon = 1").expected_errors(20_000, 1_000).unwrap().remove(0);
+        assert!(!described(&all, "people", false).contains("where"));
     }
 }

@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use super::expected::{WindowPresence, evenly_present};
 use super::{ExpectedError, percent, short};
 use crate::dataflow::Schedule;
 use crate::job::config::{Job, Protected, ReleaseSpec};
@@ -49,10 +50,19 @@ impl Job {
         rows: u64,
         people: u64,
     ) -> Result<Vec<ExpectedError>, UnfitJob> {
-        let mut expected = self.expected_errors(rows, people)?;
         let shape = shape.clone().of_people(people);
         // Records a person, beside those of the sample.
         let denser = rows as f64 / shape.rows().max(1) as f64;
+        let presence = |at: usize, offer: &ReleasePlan, release: &ReleaseSpec| {
+            let (rows, people) = shape.counted(at);
+            let even = evenly_present(rows * denser, people, (offer, release))?;
+            if release.running.is_some() {
+                return Some(even);
+            }
+            let (people, records) = shape.presence(at, (&offer.schedule, release.bound.windows))?;
+            Some(WindowPresence { people, records: records * denser })
+        };
+        let mut expected = self.expected_by(&presence)?;
         let offers = self.release_plans(self.horizon())?;
         for (at, (expected, (offer, release))) in
             expected.iter_mut().zip(offers.iter().zip(&self.releases)).enumerate()
@@ -140,6 +150,9 @@ impl ExpectedKeys {
             let keys = sampled.map_or(String::new(), |sampled| format!(" of the {sampled} keys"));
             return format!("none{keys} of the sample has enough {units} to be found");
         };
+        if common.people <= 0.0 {
+            return format!("the sample has none of the {count} keys, so it says nothing of them");
+        }
         let which = match sampled {
             Some(sampled) => format!("{count} keys of {sampled} that are found"),
             None => format!("{count} keys"),
@@ -148,7 +161,7 @@ impl ExpectedKeys {
             // Of few people a tenth matters.
             let people =
                 if key.people < 10.0 { (key.people * 10.0).round() / 10.0 } else { key.people.round() };
-            (short(people), key.error.map_or("no error".to_owned(), percent))
+            (short(people), key.error.map_or("only noise".to_owned(), percent))
         };
         let [(common, first), (median, second), (rarest, third)] = [common, median, rarest].map(key);
         format!(
@@ -241,6 +254,19 @@ mod tests {
         assert!((2..=10).contains(&threshold), "{threshold}");
         assert_eq!((expected.count, expected.sampled), (3, Some(4)));
         assert_eq!(expected.errors.unwrap()[2].people, 5.0);
+        // Of a sample, a window has the people who are in it.
+        let all = found.expected_errors_like(&shape, 172, 111).unwrap().remove(0);
+        assert_eq!(all.found_among, Some(55.5));
+        let filtered =
+            job("[\"a\", \"z\"]").to_string().replace("share = 1", "share = 1\nwhere = 'page = \"z\"'");
+        let filtered = Job::parse("job.toml", &filtered).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let of_one = LogShape::of_sample(&filtered, &sample).unwrap();
+        let of_one = filtered.expected_errors_like(&of_one, 172, 111).unwrap().remove(0);
+        assert_eq!((of_one.people, of_one.unconditional), (0.25, false));
+        let other = job("[\"x\", \"y\"]");
+        let none = LogShape::of_sample(&other, &sample).unwrap();
+        let none = other.expected_errors_like(&none, 172, 111).unwrap().remove(0).keys.unwrap();
+        assert!(none.described("people").contains("has none of the 2 keys"), "{}", none.described("people"));
         let page = expected.described("people");
         assert!(page.contains("the most common of 3 keys of 4 that are found has 35 people, "), "{page}");
         assert!(page.contains("and the rarest one 5, "), "{page}");

@@ -193,6 +193,9 @@ fn planned(
         }
         _ => PlannedKeys::None,
     };
+    let first = schedule.window(0).map(|window| window.start());
+    let last = schedule.window(schedule.count().saturating_sub(1)).filter(|_| bounded);
+    let last = last.map(|window| window.end());
     let (noise, statistic) = (noise(settled), offer.statistic.as_statistic());
     Planned {
         name: offer.name.as_str().to_owned(),
@@ -201,12 +204,10 @@ fn planned(
         windows: PlannedWindows {
             every: release.every.to_string(),
             over: release.sliding_length().map(|over| over.to_string()),
-            from: schedule.window(0).and_then(|window| moment(window.start())),
-            until: schedule
-                .window(schedule.count().saturating_sub(1))
-                .filter(|_| bounded)
-                .and_then(|window| moment(window.end())),
+            from: first.and_then(moment),
+            until: last.and_then(moment),
             count: schedule.is_bounded().then(|| schedule.count()),
+            leaves_out: PlannedWindows::leave_out(job, first, last),
         },
         bound: page::bound(job, release),
         keys,

@@ -204,13 +204,21 @@ impl Plan {
 }
 
 fn windows(windows: &PlannedWindows) -> String {
-    let PlannedWindows { every, over, from, until, count } = windows;
+    let PlannedWindows { every, over, from, until, count, leaves_out } = windows;
     let size = over.as_ref().map_or(String::new(), |over| format!(" over {over}"));
     let when = match (from, until) {
         (Some(from), Some(until)) => format!(", from {from} to {until}"),
         (Some(from), None) => format!(", from {from} on"),
         (None, _) => String::new(),
     };
+    let mut when = when;
+    if every.ends_with("week") || every.ends_with("weeks") {
+        when += "; a week begins on a Thursday, as 1970-01-01 was";
+    }
+    if *leaves_out {
+        when +=
+            "; the rest of the time from job.from until job.until is in no whole window, and is not released";
+    }
     match count {
         _ if every == "all" => format!("one, of everything{when}"),
         Some(count) => format!("every {every}{size}: {count}{when}"),
@@ -427,4 +435,22 @@ pub(super) fn restart(job: &Job) -> String {
         false => "",
     };
     format!("{again} Sealed releases stay as they are and are not charged again.{counters}{running}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes days that are in no number without a word, and weeks that are taken to begin on Monday.
+    #[test]
+    fn windows_that_leave_out_time_say_so() {
+        let of = |every: &str, leaves_out| {
+            let (from, until) = (Some("2026-03-05T00:00:00Z".to_owned()), None);
+            let every = every.to_owned();
+            windows(&PlannedWindows { every, over: None, from, until, count: Some(8), leaves_out })
+        };
+        assert_eq!(of("1 day", false), "every 1 day: 8, from 2026-03-05T00:00:00Z on");
+        assert!(of("1 week", false).ends_with("; a week begins on a Thursday, as 1970-01-01 was"));
+        assert!(of("1 day", true).ends_with("is in no whole window, and is not released"));
+    }
 }

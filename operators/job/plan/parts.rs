@@ -15,6 +15,7 @@ use crate::job::release_plan::ReleasePlan;
 pub use crate::job::statistics::NoiseOptimality;
 use crate::job::statistics::{CellKey, KeyMemory, PreparedStatistic};
 use crate::mechanisms::Ranks;
+use crate::time::Time;
 
 /// A privacy cost or an amount of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -135,6 +136,16 @@ pub struct PlannedWindows {
     pub until: Option<String>,
     /// The number of windows, if there is a last one.
     pub count: Option<u64>,
+    /// True if some of the time from `job.from` until `job.until` is in none of them: a part of a window is not released.
+    pub leaves_out: bool,
+}
+
+impl PlannedWindows {
+    /// Returns true if windows from and until these moments leave out some of the time of a job.
+    pub(super) fn leave_out(job: &Job, from: Option<Time>, until: Option<Time>) -> bool {
+        let before = job.from.zip(from).is_some_and(|(job, first)| job < first);
+        before || job.until.zip(until).is_some_and(|(job, last)| last < job)
+    }
 }
 
 /// A running total over windows, paid for once.

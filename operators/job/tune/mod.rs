@@ -130,7 +130,7 @@ fn as_number<S: Serializer>(share: &BudgetShare, serializer: S) -> Result<S::Ok,
 }
 
 /// The part of the present error that a change leaves at most.
-const SMALLER: f64 = 0.98;
+const SMALLER: f64 = 0.95;
 
 /// The error that a longer window is taken for.
 const LARGE: f64 = 0.1;
@@ -272,7 +272,7 @@ impl ChosenBound {
         ChosenBound::of(sweep, sweep.share())
     }
 
-    /// Finds the bound with the least error; the stated one, unless another is better by some hundredths.
+    /// Finds the bound with the least error; the stated one, unless another is better by a twentieth.
     fn of(sweep: &ReleaseSweep<'_>, share: BudgetShare) -> Option<ChosenBound> {
         let tried = sweep.sweep(share);
         let best = tried.iter().min_by(|one, other| one.found.error.total_cmp(&other.found.error))?;

@@ -68,6 +68,9 @@ impl<'t> ReleaseSweep<'t> {
         if release.running.is_some() {
             return Err("its bound holds for all windows together");
         }
+        if release.condition.is_some() && !shape.has_values() {
+            return Err("a log that is made up does not say which records its where keeps");
+        }
         let measure = CellMeasure::of(&release).ok_or("its error is not that of one number of each key")?;
         let offer = plan_alone(job, release.clone()).ok_or("no budget is left for it")?;
         let over = (&offer.schedule, release.bound.windows);

@@ -403,8 +403,8 @@ impl HtmlPage<'_> {
         let laws = || model.releases.iter().flat_map(|series| &series.laws);
         self.text += "</tbody></table></div><div class=\"notes\">";
         if laws().any(|laws| laws.ranked.is_some()) {
-            self.text += "<p>Where a place among people is promised, an interval says where the answers end that are \
-                possible, and no more. The scale of an exponential draw is in people: an answer that is so many of them \
+            self.text += "<p>Where a place in the order is promised, an interval says where the answers end that are \
+                possible, and no more. The scale of an exponential draw is in records: an answer that is so many of them \
                 further off is drawn less often by the factor e.</p>";
         }
         if model.releases.iter().any(|series| series.total.is_some()) {

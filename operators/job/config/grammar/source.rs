@@ -83,8 +83,9 @@ pub(super) const SOURCE: &[JobField] = &[
         .example("zone = \"Europe/Berlin\"")
         .means("The zone of times that state none, and of windows: days and months begin at its midnight.")
         .costs(
-            "Windows that begin or end within the hour that its clocks repeat are skipped if times state no \
-             offset.",
+            "Under a promise of `each` or `any`, whose spans are of UTC, days of another zone are cut by them and cost more, \
+             twice as much for counts. Windows that begin or end within the hour that its clocks repeat are skipped if times \
+             state no offset.",
         ),
     words("source.order", &["any", "sorted"]).or("\"any\"").example("order = \"sorted\"").means(
         "The order of records that the source promises: sorted saves memory, and a line out of order ends \
