@@ -293,7 +293,9 @@ fn value(cell: &CellLine<'_>) -> String {
     for (number, of) in truths {
         exact += &number.map(|number| format!(" The exact number {of} is {number}.")).unwrap_or_default();
     }
-    exact += &cell.off.map(|off| format!(" It is off by {off} people.")).unwrap_or_default();
+    // A quantile is a rank among records, and a maximum one among people.
+    let ranked = if cell.q.is_some() { "records" } else { "people" };
+    exact += &cell.off.map(|off| format!(" It is off by {off} {ranked}.")).unwrap_or_default();
     format!("{number}{few}{exact}")
 }
 

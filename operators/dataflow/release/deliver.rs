@@ -154,9 +154,8 @@ impl LeavingRelease {
         self.budget_status.order
     }
 
-    /// Returns true if the row has left already in this run. It keeps its place in the order.
-    #[cfg(feature = "cli")]
-    pub(crate) fn is_repeated(&self) -> bool {
+    /// Returns true if the row has left already in this run, as an answer does whose question is asked again.
+    pub fn is_repeated(&self) -> bool {
         self.is_repeated
     }
 

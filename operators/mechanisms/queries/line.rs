@@ -58,7 +58,7 @@ impl Schema {
     ///
     /// # Errors
     /// As [`question_line`](Schema::question_line), and `analyst` if the line has another one.
-    pub(crate) fn question_by(&self, analyst: &str, line: &str, asked_at: Time) -> Result<Query, Invalid> {
+    pub fn question_by(&self, analyst: &str, line: &str, asked_at: Time) -> Result<Query, Invalid> {
         let members = Members::read(line)?;
         if members.find("analyst").is_some() && members.text("analyst", "a text")? != analyst {
             let remedy = "no analyst, or the one whose token it is";
