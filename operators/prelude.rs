@@ -15,6 +15,6 @@ pub use crate::invalid::Invalid;
 pub use crate::ledger::{AccountSpec, Ledger, ReleaseStatus};
 pub use crate::mechanisms::{
     Altogether, BinarySearch, Bound, BoundedNoise, Edges, Exponential, Gaussian, Grid, Keys, Laplace,
-    Maximum, PerPerson, PermuteAndFlip, Quantile, Range, Stable,
+    Maximum, Minimum, PerPerson, PermuteAndFlip, Quantile, Range, Stable,
 };
 pub use crate::time::{Span, Time, at, days, hours, minutes, seconds};

@@ -284,9 +284,12 @@ fn value(cell: &CellLine<'_>) -> String {
         Some(value) => format!("{} is {value}.", subject(cell)),
         None => format!("{} has no value: it is no finite number.", subject(cell)),
     };
-    let few = match cell.insufficient {
-        true => " There were too few people for a full answer: this is the least possible one.",
-        false => "",
+    let few = match (cell.insufficient, cell.ranked()) {
+        (true, Some(RankInterval::Smallest(_))) => {
+            " There were too few people for a full answer: this is the largest possible one."
+        }
+        (true, _) => " There were too few people for a full answer: this is the least possible one.",
+        (false, _) => "",
     };
     let mut exact = String::new();
     let truths = [(cell.tally, "after the contribution bound and the range"), (cell.truth, "of all records")];
@@ -309,6 +312,7 @@ fn subject(cell: &CellLine<'_>) -> String {
         (Some(LineKey::Number(place)), ..) => format!("The mean of coordinate {place}"),
         (_, Some(q), _) => format!("The quantile {q}"),
         (_, _, Some(RankInterval::Largest(_))) => "The value from below".to_owned(),
+        (_, _, Some(RankInterval::Smallest(_))) => "The value from above".to_owned(),
         _ if is_mean => "The mean".to_owned(),
         _ => "The number".to_owned(),
     };
@@ -390,6 +394,13 @@ fn interval(cell: &CellLine<'_>, unbounded: &str) -> String {
             return format!(
                 "Open above: it is too small by design, for nothing of one person may be published. Without \
                  {people} people or fewer the exact one would not be above it, {sure}.{least}"
+            );
+        }
+        Some(RankInterval::Smallest(people)) => {
+            let most = cell.high.map(|high| format!(" The exact one is at most {high}.")).unwrap_or_default();
+            return format!(
+                "Open below: it is too large by design, for nothing of one person may be published. Without \
+                 {people} people or fewer the exact one would not be below it, {sure}.{most}"
             );
         }
         Some(RankInterval::Near(records)) => {

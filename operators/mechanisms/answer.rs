@@ -14,19 +14,25 @@ pub struct Estimate<T> {
     pub(super) value: T,
     pub(super) low: T,
     pub(super) high: T,
-    /// Nothing is known of how far the truth may be above: `high` is the end of the grid, and not the
-    /// truth's.
-    pub(super) open: bool,
+    /// The end that bounds nothing: it is the grid's, and not the truth's.
+    pub(super) open: Option<OpenEnd>,
+}
+
+/// An end of an interval beyond which the truth may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OpenEnd {
+    Low,
+    High,
 }
 
 impl<T: Copy> Estimate<T> {
     pub(super) fn between(low: T, value: T, high: T) -> Estimate<T> {
-        Estimate { value, low, high, open: false }
+        Estimate { value, low, high, open: None }
     }
 
     /// The same, with an interval that has no upper end.
     pub(super) fn open_above(self) -> Estimate<T> {
-        Estimate { open: true, ..self }
+        Estimate { open: Some(OpenEnd::High), ..self }
     }
 
     /// The same through a function that does not fall.
@@ -44,7 +50,8 @@ impl<T: Copy> Estimate<T> {
         self.value
     }
 
-    /// The least that the truth may be.
+    /// The least that the truth may be; of a value that is found above the smallest ([`Ranks::Above`]), and
+    /// is bounded by nothing from below, the first answer of its grid.
     pub fn low(&self) -> T {
         self.low
     }
@@ -52,7 +59,15 @@ impl<T: Copy> Estimate<T> {
     /// The most that the truth may be; `None` where nothing bounds it from above, as for a value that is
     /// found below the largest ([`Ranks::Below`]).
     pub fn high(&self) -> Option<T> {
-        (!self.open).then_some(self.high)
+        (self.open != Some(OpenEnd::High)).then_some(self.high)
+    }
+}
+
+impl Estimate<i128> {
+    /// The same of numbers in reverse order, `-1 - number` each, with an upper end that is open.
+    pub(super) fn reversed(self) -> Estimate<i128> {
+        let Estimate { value, low, high, .. } = self;
+        Estimate { value: !value, low: !high, high: !low, open: Some(OpenEnd::Low) }
     }
 }
 
@@ -81,6 +96,15 @@ pub enum Ranks {
         tau: u64,
         /// The least answer: where it is released, there are too few people to release more.
         least: i128,
+    },
+    /// It is above the smallest, by design: at most `2 tau` people are below it.
+    Above {
+        /// The number of noised comparisons by which it was found, if it was searched for.
+        comparisons: Option<u32>,
+        /// The number of people below the rank that is aimed at.
+        tau: u64,
+        /// The largest answer: where it is released, there are too few people to release less.
+        most: i128,
     },
     /// It is off by this number of people at most.
     Within {
@@ -113,7 +137,7 @@ impl Noised {
         Noised { scale: point.float(self.scale), ..self }
     }
 
-    /// Returns the name of the number: `records`, `people`, `sum`, `largest` or `quantile`.
+    /// Returns the name of the number: `records`, `people`, `sum`, `largest`, `smallest` or `quantile`.
     pub fn number(&self) -> &'static str {
         self.number
     }

@@ -7,7 +7,7 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
 use super::answer::DecimalPoint;
-use super::answer::{Answer, Coordinate, EstimatesPerKey, Noised, Ranks};
+use super::answer::{Answer, Coordinate, EstimatesPerKey, Noised, OpenEnd, Ranks};
 use super::keys::{Key, Label};
 
 /// The head of every line of a window. All of it is public, and is made elsewhere.
@@ -59,7 +59,8 @@ pub trait ReleaseLines {
 /// ```
 ///
 /// in this order, without spaces. An end of an interval that is `null` is open: nothing is promised on that
-/// side. A largest value has an open upper end, for it is too small by design, and nothing bounds the truth.
+/// side. A largest value has an open upper end, for it is too small by design, and nothing bounds the truth;
+/// a smallest value has an open lower end.
 /// An answer that is found by its rank says `"insufficient":true` behind its interval where there were too
 /// few people, and its noise what is promised of the rank ([`Ranks`]); quantiles say `"q":0.5` before their
 /// value, and have a line each; so have the coordinates of a vector, which say `"of":"price"`, or their place
@@ -82,8 +83,8 @@ impl<K: Key, T: AnswerNumber> ReleaseLines for Answer<K, T> {
         let afters: Vec<Vec<u8>> = (0..self.format.different())
             .map(|place| after(self, &self.format.noise_of(place), head))
             .collect();
-        let least = match self.format.noise.first().and_then(|noise| noise.ranks) {
-            Some(Ranks::Below { least, .. }) => Some(least),
+        let of_too_few = match self.format.noise.first().and_then(|noise| noise.ranks) {
+            Some(Ranks::Below { least: end, .. } | Ranks::Above { most: end, .. }) => Some(end),
             _ => None,
         };
         let mut text = Vec::with_capacity(
@@ -105,14 +106,16 @@ impl<K: Key, T: AnswerNumber> ReleaseLines for Answer<K, T> {
             text.extend_from_slice(b",\"value\":");
             estimate.value.put(point, &mut text);
             text.extend_from_slice(b",\"interval\":[");
-            estimate.low.put(point, &mut text);
-            text.push(b',');
-            match estimate.open {
-                true => text.extend_from_slice(b"null"),
-                false => estimate.high.put(point, &mut text),
+            for (end, at, after) in
+                [(OpenEnd::Low, &estimate.low, b','), (OpenEnd::High, &estimate.high, b']')]
+            {
+                match estimate.open == Some(end) {
+                    true => text.extend_from_slice(b"null"),
+                    false => at.put(point, &mut text),
+                }
+                text.push(after);
             }
-            text.push(b']');
-            if least.is_some_and(|least| estimate.value.is(least)) {
+            if of_too_few.is_some_and(|end| estimate.value.is(end)) {
                 text.extend_from_slice(b",\"insufficient\":true");
             }
             text.extend_from_slice(&afters[of]);
@@ -242,7 +245,9 @@ impl NoiseLine {
     fn of(noise: &Noised) -> NoiseLine {
         let (comparisons, tau, rank_error) = match noise.ranks {
             None => (None, None, None),
-            Some(Ranks::Below { comparisons, tau, .. }) => (comparisons, Some(tau), None),
+            Some(Ranks::Below { comparisons, tau, .. } | Ranks::Above { comparisons, tau, .. }) => {
+                (comparisons, Some(tau), None)
+            }
             Some(Ranks::Within { rank_error, .. }) => (None, None, Some(rank_error)),
         };
         let Noised { number, kind, scale, over_bound, strategy, assumes, grid, .. } = *noise;

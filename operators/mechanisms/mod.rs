@@ -135,7 +135,7 @@ pub use noisy::NoisyMeans;
 pub use noisy::NoisyTotals;
 pub use queries::{Answered, BoundedNoise, ReadyBundle};
 pub use ranks::{
-    Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Maximum, Monotone, PerPerson,
+    Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Maximum, Minimum, Monotone, PerPerson,
     PermuteAndFlip, PreparedQuantiles, Quantile, Quantiles, RankedValues, RemainingPeople, Searched, Tops,
     loss_moves_by_one,
 };

@@ -111,6 +111,8 @@ pub(crate) struct CellLine<'a> {
 pub(crate) enum RankInterval {
     /// The maximum number of people at or above the value.
     Largest(u64),
+    /// The maximum number of people at or below the value.
+    Smallest(u64),
     /// The maximum number of people between the value and the requested quantile.
     Near(u64),
 }
@@ -119,14 +121,22 @@ impl RankInterval {
     /// Returns the number of people by which the value may be off.
     pub(crate) fn allowed(self) -> u64 {
         match self {
-            RankInterval::Largest(people) | RankInterval::Near(people) => people,
+            RankInterval::Largest(people) | RankInterval::Smallest(people) | RankInterval::Near(people) => {
+                people
+            }
         }
     }
 }
 
 impl CellLine<'_> {
     pub(crate) fn ranked(&self) -> Option<RankInterval> {
-        self.noise.iter().find_map(CellNoise::ranked)
+        match self.noise.iter().find_map(CellNoise::ranked) {
+            // The open end says on which side of the value the exact one is.
+            Some(RankInterval::Largest(people)) if self.low.is_none() && self.high.is_some() => {
+                Some(RankInterval::Smallest(people))
+            }
+            ranked => ranked,
+        }
     }
 }
 
@@ -177,7 +187,7 @@ pub(crate) struct CellNoise<'a> {
     /// The number of comparisons that carry the noise, in a search for an answer.
     pub(crate) comparisons: Option<u64>,
     /// The parameter tau of a search for the largest value: at most twice this number of people are above the
-    /// answer.
+    /// answer; below it, if the smallest is searched for.
     pub(crate) tau: Option<u64>,
     /// The strategy that correlates the noise of running totals.
     #[serde(borrow)]
@@ -455,6 +465,11 @@ mod tests {
             (Some(RankInterval::Largest(66)), Some("4"), true)
         );
         assert_eq!((cell.noise[0].comparisons, cell.noise[0].tau, cell.q), (Some(10), Some(33), None));
+        let min = max.replace("[174,null]", "[null,186]");
+        let Some(ReleaseLine { says: Says::Cell(cell), .. }) = ReleaseLine::read(&min) else {
+            panic!("{min}")
+        };
+        assert_eq!((cell.ranked(), cell.low), (Some(RankInterval::Smallest(66)), None));
         let quantile = format!(
             r#"{{{HEAD},"key":"a","q":0.50,"value":3.5,"interval":[0,5],"confidence":0.9,"noise":{{"kind":"exponential","scale":4.0,"rank_error":37.2}},"id":"5f","promise":"lifetime"}}"#
         );

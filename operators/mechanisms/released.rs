@@ -25,7 +25,7 @@ pub struct ReleasedCell<K, V> {
     pub key: K,
     /// The noised value, as it was drawn: it may be below zero where the truth cannot.
     pub value: V,
-    /// The least that the truth may be; `None` where nothing bounds it from below, as for a stable mean.
+    /// The least that the truth may be; `None` where nothing bounds it from below, as for a stable mean and a smallest value.
     pub low: Option<V>,
     /// The most that the truth may be; `None` where nothing bounds it from above, as for a largest value.
     pub high: Option<V>,
@@ -52,7 +52,7 @@ pub struct ReleasedNoise {
     pub kind: String,
     /// The scale of the law, in units of the number; in people where it is found by its rank.
     pub scale: f64,
-    /// The number of people above a largest value that it aims at: at most twice as many are above it.
+    /// The number of people above a largest value that it aims at: at most twice as many are above it; below a smallest one.
     pub tau: Option<u64>,
     /// The number of noised comparisons by which a value was found.
     pub comparisons: Option<u64>,

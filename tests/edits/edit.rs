@@ -88,6 +88,12 @@ const GRID_FROM: With =
     &[("release.max.grid", None), ("release.max.grid.from", Some("0")), ("release.max.grid.step", Some("1"))];
 const GRID_ENDS: With =
     &[("release.max.grid", None), ("release.max.grid.from", Some("0")), ("release.max.grid.to", Some("100"))];
+const MIN_GRID: With =
+    &[("release.min.grid", None), ("release.min.grid.to", Some("100")), ("release.min.grid.step", Some("1"))];
+const MIN_GRID_FROM: With =
+    &[("release.min.grid", None), ("release.min.grid.from", Some("0")), ("release.min.grid.step", Some("1"))];
+const MIN_GRID_ENDS: With =
+    &[("release.min.grid", None), ("release.min.grid.from", Some("0")), ("release.min.grid.to", Some("100"))];
 const SUM_GRID: With = &[
     ("release.altogether.grid", None),
     ("release.altogether.grid.to", Some("100")),
@@ -255,6 +261,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "means",
         "histogram",
         "max",
+        "min",
         "altogether",
         "records",
     ]),
@@ -266,6 +273,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "means",
         "histogram",
         "max",
+        "min",
         "altogether",
         "quantile",
         "running",
@@ -408,6 +416,33 @@ pub(crate) const EDITS: &[Edit] = &[
         .on(&["max"])
         .named("max.grid")
         .with(&[("release.max.grid", None)]),
+    edit("release.min.by", "another", "\"other_page\""),
+    edit("release.min.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.min.by"))
+        .named("min.by")
+        .with(&[("release.min.by", None), ("release.min.by.depth", Some("1"))]),
+    edit("release.min.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.min.by"))
+        .named("min.by")
+        .with(&[("release.min.by", None), ("release.min.by.of", Some("\"page\""))]),
+    edit("release.min.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.min.by"))
+        .named("min.by")
+        .with(&[("release.min.by", None), ("release.min.by.of", Some("\"amount\""))]),
+    edit("release.min.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.min.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["min"])
+        .with(&[("release.min.keys", None)]),
+    edit("release.min.of", "another", "\"other_amount\""),
+    edit("release.min.each", "another", "\"least\"").on(&["min"]),
+    edit("release.min.grid", "another", "\"log\""),
+    edit("release.min.grid.from", "another", "1").on(&["min"]).named("min.grid").with(MIN_GRID),
+    edit("release.min.grid.to", "another", "50").on(&["min"]).named("min.grid").with(MIN_GRID_FROM),
+    edit("release.min.grid.step", "another", "2").on(&["min"]).named("min.grid").with(MIN_GRID_ENDS),
+    edit("release.min.grid.log", "instead of steps", "1")
+        .on(&["min"])
+        .named("min.grid")
+        .with(&[("release.min.grid", None)]),
     edit("release.quantile.q", "others", "[0.5, 0.75]"),
     edit("release.quantile.step", "another", "2"),
     edit("release.means.of", "in another order", "[\"other_amount\", \"amount\"]").on(&["means", "over"]),

@@ -307,6 +307,19 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "min",
+            &[
+                ("release.min.of", "\"amount\""),
+                ("release.min.each", "\"sum\""),
+                ("release.min.grid", "{ from = 0, to = 100, step = 1 }"),
+                ("release.min.by", "\"page\""),
+                ("release.min.keys", grouped),
+                ("release.bound.keys", "1"),
+                gaussian,
+                ("release.cost.rho", "0.01"),
+            ],
+        ),
+        Job::new(
             "altogether",
             &[
                 ("release.altogether.of", "\"amount\""),

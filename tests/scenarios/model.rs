@@ -30,8 +30,11 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("every", &["second", "hour", "day", "month", "all"]),
     ("over", &["no", "two"]),
     ("running", &["no", "false", "best", "buffered", "square-root", "tree", "fresh"]),
-    ("statistic", &["count", "people", "sum", "mean", "means", "histogram", "max", "altogether", "quantile"]),
-    // The form of a statistic: `each` and `grid` of a max, `q` and `step` of a quantile, the range of others.
+    (
+        "statistic",
+        &["count", "people", "sum", "mean", "means", "histogram", "max", "min", "altogether", "quantile"],
+    ),
+    // The form of a statistic: `each` and `grid` of a max or min, `q` and `step` of a quantile, the range of others.
     ("form", &["0", "1", "2", "3", "4"]),
     ("keys", &["no", "listed", "file", "discover"]),
     // The key: a field, a derived field, or that field beside a derived one that is the same everywhere.
@@ -140,7 +143,7 @@ pub(crate) const RULES: &[Rule] = &[
         Check("release[1].means.keys"),
     ),
     Rule(
-        &[("statistic", &["max", "altogether"]), ("noise", &["permute-and-flip"])],
+        &[("statistic", &["max", "min", "altogether"]), ("noise", &["permute-and-flip"])],
         Check("release[1].noise"),
     ),
     Rule(&[("statistic", &["quantile"]), ("noise", &["gaussian", "laplace"])], Check("release[1].noise")),
@@ -193,10 +196,13 @@ pub(crate) const RULES: &[Rule] = &[
     // Several processes read no standard input, and infer no windows.
     Rule(&[("processes", &["2"]), ("place", &["stdin"])], Senseless),
     Rule(&[("mode", &["demo"]), ("processes", &["2"]), ("horizon", &["no"]), ("every", TIMED)], Senseless),
-    Rule(&[("unit", &["record"]), ("statistic", &["max", "altogether"]), ("form", &["2"])], Check("each")),
+    Rule(
+        &[("unit", &["record"]), ("statistic", &["max", "min", "altogether"]), ("form", &["2"])],
+        Check("each"),
+    ),
     // Totals over windows.
     Rule(
-        &[("running", RUNS), ("statistic", &["mean", "means", "max", "altogether", "quantile"])],
+        &[("running", RUNS), ("statistic", &["mean", "means", "max", "min", "altogether", "quantile"])],
         Check("release[1].running"),
     ),
     Rule(&[("running", RUNS), ("every", &["all"])], Check("release[1].running")),
@@ -214,17 +220,17 @@ pub(crate) const RULES: &[Rule] = &[
 pub(crate) const TRIPLES: &[Combination] = &[
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["count", "people", "sum", "mean", "means", "max", "altogether", "quantile"]),
+        ("statistic", &["count", "people", "sum", "mean", "means", "max", "min", "altogether", "quantile"]),
         ("keys", &["listed", "file", "discover"]),
     ],
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["means", "max", "altogether", "quantile"]),
+        ("statistic", &["means", "max", "min", "altogether", "quantile"]),
         ("form", &["0", "1", "2", "3", "4"]),
     ],
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["count", "people", "sum", "mean", "means", "max", "altogether", "quantile"]),
+        ("statistic", &["count", "people", "sum", "mean", "means", "max", "min", "altogether", "quantile"]),
         ("by", &["several"]),
     ],
     &[("mode", &["demo", "replay", "run"]), ("asked", &["share"]), ("every", &["all"])],

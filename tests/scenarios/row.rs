@@ -686,6 +686,11 @@ fn release(job: &mut JobText, row: &Row) {
     };
     let of = Some(quoted(value));
     let range = |range: &str| Some(range.to_owned());
+    let each = match statistic {
+        "max" => "greatest",
+        "min" => "least",
+        _ => "sum",
+    };
     let own = match (statistic, form) {
         ("count" | "people", _) => vec![],
         ("sum" | "mean", "0" | "1" | "2") => vec![("of", of), ("range", range("[0, 10000]"))],
@@ -700,19 +705,19 @@ fn release(job: &mut JobText, row: &Row) {
             }
         }
         ("histogram", _) => vec![("of", of), ("edges", Some("[10, 20, 30]".to_owned()))],
-        ("max" | "altogether", "0") => vec![("of", of), ("grid", Some(quoted("log")))],
-        ("max" | "altogether", "1") => {
+        ("max" | "min" | "altogether", "0") => vec![("of", of), ("grid", Some(quoted("log")))],
+        ("max" | "min" | "altogether", "1") => {
             vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some(quoted("signed log")))]
         }
-        ("max" | "altogether", "2") => {
+        ("max" | "min" | "altogether", "2") => {
             vec![("each", Some(quoted("count"))), ("grid", Some("{ log = 1 }".to_owned()))]
         }
-        ("max" | "altogether", "3") => vec![
+        ("max" | "min" | "altogether", "3") => vec![
             ("of", of),
-            ("each", Some(quoted(if statistic == "max" { "greatest" } else { "sum" }))),
+            ("each", Some(quoted(each))),
             ("grid", Some("{ from = 0, to = 100, step = 1 }".to_owned())),
         ],
-        ("max" | "altogether", _) => {
+        ("max" | "min" | "altogether", _) => {
             vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some("[0, 5, 10, 100]".to_owned()))]
         }
         ("quantile", "0" | "1") => {
@@ -736,7 +741,10 @@ fn release(job: &mut JobText, row: &Row) {
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
     let bound = [
         ("keys", if keyed { most("8") } else { None }),
-        ("per_key", if ["people", "max", "altogether"].contains(&statistic) { None } else { most("300") }),
+        (
+            "per_key",
+            if ["people", "max", "min", "altogether"].contains(&statistic) { None } else { most("300") },
+        ),
         ("windows", windows(row)),
     ];
     job.set("release.bound", inline(&bound));

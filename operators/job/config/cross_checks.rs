@@ -368,7 +368,7 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
                 let remedy = "no per_key: a person is one value, of all its records";
                 place
                     .descendant(&[name])
-                    .conflict::<()>("records a key beside the largest of people", remedy);
+                    .conflict::<()>("records a key beside one value of a person", remedy);
             }
             Some(2..) if !may_be_many => {
                 let remedy = "1, or nothing: there is no second one";

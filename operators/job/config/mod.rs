@@ -60,8 +60,8 @@ pub use watch::WatchSpec;
 pub use super::derived::DerivedField;
 pub use super::statistics::{
     AltogetherSpec, CountSpec, GridSpec, GroupingSpec, HistogramSpec, JobFunction, KeyPart, KeysSpec,
-    MaxSpec, MaximumOf, MeanSpec, MeansSpec, MeasureSpec, MonotoneSpec, NoiseKind, PeopleSpec, QuantileSpec,
-    StatisticSpec, SumSpec, VectorBound,
+    MaxSpec, MaximumOf, MeanSpec, MeansSpec, MeasureSpec, MinSpec, MonotoneSpec, NoiseKind, PeopleSpec,
+    QuantileSpec, StatisticSpec, SumSpec, VectorBound,
 };
 pub use crate::time::Zone;
 

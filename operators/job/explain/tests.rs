@@ -98,6 +98,16 @@ fn each_number_is_named_by_its_line() {
             "The value from below is 12.",
         ),
         (
+            r#""value":12,"interval":[null,14]"#.to_owned(),
+            r#"{"kind":"gaussian","scale":9.0,"comparisons":10,"tau":33}"#,
+            "The value from above is 12.",
+        ),
+        (
+            r#""value":12,"interval":[null,14],"insufficient":true"#.to_owned(),
+            r#"{"kind":"gaussian","scale":9.0,"comparisons":10,"tau":33}"#,
+            "There were too few people for a full answer: this is the largest possible one.",
+        ),
+        (
             r#""value":null,"interval":[null,null]"#.to_owned(),
             GAUSSIAN,
             "The number has no value: it is no finite number.",

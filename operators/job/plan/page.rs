@@ -249,14 +249,15 @@ fn noise(noise: &PlannedNoise, several: bool, units: &str) -> String {
     let letter = if *kind == "gaussian" { "sigma" } else { "b" };
     let part = if several { "19 of 20" } else { "9 of 10" };
     match *ranks {
-        Some(Ranks::Below { comparisons, tau, .. }) => {
+        Some(ranks @ (Ranks::Below { comparisons, tau, .. } | Ranks::Above { comparisons, tau, .. })) => {
+            let side = if matches!(ranks, Ranks::Below { .. }) { "above" } else { "below" };
             let found = match comparisons {
                 Some(comparisons) => {
                     format!("{kind} in {comparisons} comparisons, {letter} {}", short(*scale))
                 }
                 None => format!("{kind}, {} {units}", short(*scale)),
             };
-            format!("{found}, 99 of 100 with at most {} {units} above", tau.saturating_mul(2))
+            format!("{found}, 99 of 100 with at most {} {units} {side}", tau.saturating_mul(2))
         }
         Some(Ranks::Within { quantile, rank_error }) => {
             let scale = short(*scale);

@@ -235,7 +235,9 @@ struct RankFields {
 fn rank_fields<S: Serializer>(ranks: &Option<Ranks>, serializer: S) -> Result<S::Ok, S::Error> {
     let none = RankFields::default();
     let fields = match *ranks {
-        Some(Ranks::Below { comparisons, tau, .. }) => RankFields { comparisons, tau: Some(tau), ..none },
+        Some(Ranks::Below { comparisons, tau, .. } | Ranks::Above { comparisons, tau, .. }) => {
+            RankFields { comparisons, tau: Some(tau), ..none }
+        }
         Some(Ranks::Within { quantile, rank_error }) => {
             RankFields { q: Some(quantile.to_f64()), rank_error: Some(rank_error), ..none }
         }

@@ -68,12 +68,13 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             ));
         }
         if let Some(noise) = planned.noise.first()
-            && let Some(Ranks::Below { tau: own, .. }) = noise.ranks
+            && let Some(ranks @ (Ranks::Below { tau: own, .. } | Ranks::Above { tau: own, .. })) = noise.ranks
             && let Some(chosen) = tau_by_choice(job, offer)
             && own as f64 > WORTH * chosen as f64
         {
+            let way = if matches!(ranks, Ranks::Below { .. }) { "small" } else { "large" };
             warn(format!(
-                "{} noise may be too small by {} people, and noise = \"exponential\" by {} at the same price: {:.1} times fewer",
+                "{} noise may be too {way} by {} people, and noise = \"exponential\" by {} at the same price: {:.1} times fewer",
                 noise.kind,
                 2 * own,
                 2 * chosen,

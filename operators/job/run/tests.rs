@@ -7,6 +7,7 @@ mod means;
 mod questions;
 mod ranks;
 mod running;
+mod smallest;
 mod sorted;
 
 use std::fs;

@@ -10,7 +10,7 @@
 //! ledger, and the name of the ledger. A window that was not released has the status `refused`, `skipped` or
 //! `lost`, and its reason under `why`; a value has `insufficient` there if too few people contributed for a
 //! full answer. A quantile has its `q`. The promise about ranks is under `tau` or `rank_error`, in people;
-//! the `high` of a largest value is empty, since its interval has an open end. A total over windows has its
+//! the `high` of a largest value is empty, since its interval has an open end, and so is the `low` of a smallest one. A total over windows has its
 //! windows under `total`, and the strategy of its noise under `strategy`. An interval that holds the number after
 //! the contribution bound has `bounded` under `interval_of`. One of several means has its field under `of`. The answer of a
 //! query has the analyst and the id under `key`, the query under `of`, and the window of its records under `total`, for its

@@ -1,7 +1,8 @@
-//! `max` and `altogether`: the largest value among people, and the sum of all of them, as one of the answers of a grid.
+//! `max`, `min` and `altogether`: the largest and the smallest value among people, and the sum of all of them, as one
+//! of the answers of a grid.
 //!
-//! Neither needs a range of values: both are monotone, and are found by the number of people who must leave so that they fall to an
-//! answer, which one person moves by one.
+//! None needs a range of values: all are monotone, and are found by the number of people who must leave so that they fall to an
+//! answer, which one person moves by one. The smallest value is the largest in reverse order.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -26,13 +27,16 @@ use crate::job::unfit::UnfitJob;
 use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::{
     Altogether, Answer, BinarySearch, Cells, ContributionBound, Cut, DecimalPoint, Drawn, Exponential, Grid,
-    Inverted, Keys, Largest, Maximum, Mechanism, Monotone, Noised, PerPerson, Prepared, Ranks, Searched,
-    Statistic, Tops,
+    Inverted, Keys, Largest, Maximum, Mechanism, Minimum, Monotone, Noised, PerPerson, Prepared, Ranks,
+    Searched, Statistic, Tops,
 };
 use crate::noise::NoiseSource;
 
 /// The largest value among people.
 pub type MaxSpec = MonotoneSpec<Maximum>;
+
+/// The smallest value among people.
+pub type MinSpec = MonotoneSpec<Minimum>;
 
 /// The sum over all people, of values that are not below zero and have no stated range.
 pub type AltogetherSpec = MonotoneSpec<Altogether>;
@@ -61,7 +65,7 @@ pub trait JobFunction: Monotone {
     /// Describes the function of what each person has.
     fn describe(each: &MaximumOf, unit: &str) -> String;
 
-    /// Returns the exact value, and the number of people by which an answer is below it.
+    /// Returns the exact value, and the number of people by which an answer is off.
     #[doc(hidden)]
     fn shown_in_a_demo(tops: &Tops, grid: &Grid, answer: i64) -> (Option<i64>, u64);
 }
@@ -72,7 +76,7 @@ impl JobFunction for Maximum {
 
     fn describe(each: &MaximumOf, unit: &str) -> String {
         match each {
-            MaximumOf::Greatest(of) => format!("the largest {of}"),
+            MaximumOf::Greatest(of) | MaximumOf::Least(of) => format!("the largest {of}"),
             MaximumOf::Sum(of) => format!("the largest sum of {of} of one {unit}"),
             MaximumOf::Count => format!("the most records of one {unit}"),
         }
@@ -80,6 +84,23 @@ impl JobFunction for Maximum {
 
     fn shown_in_a_demo(tops: &Tops, grid: &Grid, answer: i64) -> (Option<i64>, u64) {
         tops.shown_in_a_demo(grid, answer)
+    }
+}
+
+impl JobFunction for Minimum {
+    const FUNCTION: Minimum = Minimum;
+    const EACH: &'static [&'static str] = &["least", "sum", "count"];
+
+    fn describe(each: &MaximumOf, unit: &str) -> String {
+        match each {
+            MaximumOf::Greatest(of) | MaximumOf::Least(of) => format!("the smallest {of}"),
+            MaximumOf::Sum(of) => format!("the smallest sum of {of} of one {unit}"),
+            MaximumOf::Count => format!("the fewest records of one {unit}"),
+        }
+    }
+
+    fn shown_in_a_demo(tops: &Tops, grid: &Grid, answer: i64) -> (Option<i64>, u64) {
+        tops.reversed_in_a_demo(grid, answer)
     }
 }
 
@@ -99,11 +120,13 @@ impl JobFunction for Altogether {
     }
 }
 
-/// The one value of a person among which the largest is released.
+/// The one value of a person among which the largest or the smallest is released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MaximumOf {
     /// The greatest value of this field in the person's records.
     Greatest(String),
+    /// The least value of this field in the person's records.
+    Least(String),
     /// The sum of this field over the person's records.
     Sum(String),
     /// The number of the person's records.
@@ -115,6 +138,7 @@ impl MaximumOf {
     pub fn word(&self) -> &'static str {
         match self {
             MaximumOf::Greatest(_) => "greatest",
+            MaximumOf::Least(_) => "least",
             MaximumOf::Sum(_) => "sum",
             MaximumOf::Count => "count",
         }
@@ -123,7 +147,7 @@ impl MaximumOf {
     /// Returns the field that is read.
     pub fn of(&self) -> Option<&str> {
         match self {
-            MaximumOf::Greatest(of) | MaximumOf::Sum(of) => Some(of),
+            MaximumOf::Greatest(of) | MaximumOf::Least(of) | MaximumOf::Sum(of) => Some(of),
             MaximumOf::Count => None,
         }
     }
@@ -155,6 +179,7 @@ impl<F: JobFunction> MonotoneSpec<F> {
     fn largest(&self, terms: &StatisticTerms<'_>) -> Result<Largest<CellKey, F>, Invalid> {
         let each = match self.each {
             MaximumOf::Greatest(_) => PerPerson::Greatest,
+            MaximumOf::Least(_) => PerPerson::Least,
             MaximumOf::Sum(_) => PerPerson::Sum,
             MaximumOf::Count => PerPerson::Records,
         };
@@ -183,6 +208,7 @@ fn each(fields: &TableNode<'_>, words: &'static [&'static str]) -> Option<Maximu
             fields.refuse("of", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy))
         }
         ("sum", Some(of)) => of.non_empty_text().map(MaximumOf::Sum),
+        ("least", Some(of)) => of.non_empty_text().map(MaximumOf::Least),
         (_, Some(of)) => of.non_empty_text().map(MaximumOf::Greatest),
     }
 }
@@ -209,7 +235,7 @@ impl<F: JobFunction> JobStatistic for MonotoneSpec<F> {
     /// Refuses a grid of more digits than are released, and parts of a record.
     fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
         if self.each == MaximumOf::Count && check.by_record {
-            let remedy = "each = \"greatest\": a record is one record";
+            let remedy = format!("each = \"{}\": a record is one record", F::EACH[0]);
             check.table.descendant(&["each"]).conflict::<()>("records of a record", remedy);
         }
         let (numbers, nodes) = match &self.grid {
@@ -268,7 +294,7 @@ impl<F: JobFunction> JobStatistic for MonotoneSpec<F> {
     fn tau_by_choice(&self, terms: &StatisticTerms<'_>) -> Option<u64> {
         let ready = Exponential::cost(terms.noise.cost()).prepare(&self.largest(terms).ok()?).ok()?;
         match ready.noise().first()?.ranks()? {
-            Ranks::Below { tau, .. } => Some(tau),
+            Ranks::Below { tau, .. } | Ranks::Above { tau, .. } => Some(tau),
             _ => None,
         }
     }

@@ -44,7 +44,7 @@ pub use histogram::HistogramSpec;
 pub(super) use key_part::BETWEEN_PARTS;
 pub use key_part::KeyPart;
 pub(super) use keys::CellKey;
-pub use max::{AltogetherSpec, JobFunction, MaxSpec, MaximumOf, MonotoneSpec};
+pub use max::{AltogetherSpec, JobFunction, MaxSpec, MaximumOf, MinSpec, MonotoneSpec};
 pub use mean::MeanSpec;
 pub use means::MeansSpec;
 pub use measure::MeasureSpec;
@@ -284,6 +284,8 @@ statistics! {
     Histogram, "histogram", HistogramSpec;
     /// The largest value among people.
     Max, "max", MaxSpec;
+    /// The smallest value among people.
+    Min, "min", MinSpec;
     /// The sum over all people, of values without a stated range.
     Altogether, "altogether", AltogetherSpec;
     /// Quantiles of a field.

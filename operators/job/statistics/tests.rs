@@ -73,6 +73,21 @@ fn the_largest_is_asked_of_one_number_a_person() {
 }
 
 #[test]
+fn the_smallest_is_asked_of_one_number_a_person() {
+    let asked = |parts: &str| match statistic(&max(parts).replacen("max", "min", 1), "\"laplace\"") {
+        StatisticSpec::Min(MinSpec { each, grid, grouping: None, .. }) => (each, grid),
+        other => panic!("{other:?}"),
+    };
+    let least = MaximumOf::Least("rating".to_owned());
+    assert_eq!(asked("of = \"rating\", grid = \"log\""), (least.clone(), GridSpec::Log(0)));
+    let listed = GridSpec::List(vec![number("-1"), number("2.5")]);
+    assert_eq!(asked("of = \"rating\", each = \"least\", grid = [-1, 2.5]"), (least, listed));
+    assert_eq!(asked("each = \"count\", grid = \"log\""), (MaximumOf::Count, GridSpec::Log(0)));
+    let refused = max("of = \"rating\", each = «\"greatest\", grid = \"log\"").replacen("max", "min", 1);
+    check(&[(COUNT, &refused, &["release[1].min.each", "least, sum or count"])]);
+}
+
+#[test]
 fn quantiles_are_one_or_several() {
     let asked = |parts: &str| match statistic(&quantile(parts), "\"exponential\"") {
         StatisticSpec::Quantile(quantiles @ QuantileSpec { grouping: None, .. }) => quantiles,
@@ -275,6 +290,8 @@ fn what_does_not_go_with_ranks() {
     let refused = parse(&record).unwrap_err().to_string();
     assert!(refused.contains("release[1].max.each: found records of a record"), "{refused}");
     assert!(parse(&record.replace("each = \"count\"", "of = \"rating\"")).is_ok());
+    let refused = parse(&record.replace("max = {", "min = {")).unwrap_err().to_string();
+    assert!(refused.contains("release[1].min.each") && refused.contains("each = \"least\""), "{refused}");
     // A misspelt field of a combined log is reported, with the nearest name.
     let combined = GOOD
         .replace("\"csv\"", "\"combined\"")

@@ -18,7 +18,7 @@ fn noise(number: &'static str, kind: &'static str, scale: f64) -> Noised {
 }
 
 fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>, point: DecimalPoint) -> Answer<K, T> {
-    let estimate = |[low, value, high]: [T; 3]| Estimate { value, low, high, open: false };
+    let estimate = |[low, value, high]: [T; 3]| Estimate { value, low, high, open: None };
     let cells = cells.into_iter().map(|(key, numbers)| (key, estimate(numbers))).collect();
     Answer {
         cells,

@@ -126,6 +126,17 @@ impl Grid {
         self.top() + 1
     }
 
+    /// Returns the points in reverse order, `-1 - point` each, which every point has within 64 bits.
+    pub(super) fn reversed(&self) -> Grid {
+        let points = match &self.points {
+            Points::Even { low, step, top } => {
+                Points::Even { low: !self.at(*top).unwrap_or(*low), step: *step, top: *top }
+            }
+            Points::Listed(points) => Points::Listed(points.iter().rev().map(|point| !point).collect()),
+        };
+        Grid { name: self.name, points }
+    }
+
     /// Returns the most comparisons of a binary search from the sentinel to the last answer: the number of
     /// bits of `top - 1`.
     pub fn comparisons(&self) -> u32 {

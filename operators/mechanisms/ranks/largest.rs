@@ -19,6 +19,8 @@ use crate::mechanisms::statistic::{Cells, KeyedStatistic, Statistic};
 pub enum PerPerson {
     /// The greatest of their values.
     Greatest,
+    /// The least of their values.
+    Least,
     /// The sum of their values.
     Sum,
     /// The number of records.
@@ -29,7 +31,7 @@ impl PerPerson {
     /// Returns the value of one record that came this number of times.
     pub fn of(self, value: i64, copies: i128) -> i128 {
         match self {
-            PerPerson::Greatest => value.into(),
+            PerPerson::Greatest | PerPerson::Least => value.into(),
             PerPerson::Sum => copies.saturating_mul(value.into()),
             PerPerson::Records => copies,
         }
@@ -39,6 +41,7 @@ impl PerPerson {
     pub fn together(self, one: i128, other: i128) -> i128 {
         match self {
             PerPerson::Greatest => one.max(other),
+            PerPerson::Least => one.min(other),
             // 2^64 values of 64 bits fit 128; a sum that wraps would still be the same in every order.
             PerPerson::Sum | PerPerson::Records => one.wrapping_add(other),
         }
@@ -47,6 +50,7 @@ impl PerPerson {
     fn name(self) -> &'static str {
         match self {
             PerPerson::Greatest => "greatest",
+            PerPerson::Least => "least",
             PerPerson::Sum => "sum",
             PerPerson::Records => "records",
         }
@@ -84,6 +88,7 @@ impl<K: Key, F: Monotone> Largest<K, F> {
         keys: Keys<K>,
     ) -> Result<Largest<K, F>, Invalid> {
         let sensitivity = Sensitivity::each(&limits, 1)?;
+        let grid = if F::REVERSED { grid.reversed() } else { grid };
         Ok(Largest { function, each, grid, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
     }
 
@@ -105,8 +110,9 @@ impl<K: Key, F: Monotone> Largest<K, F> {
         tops
     }
 
-    /// Returns the value for which one person counts.
+    /// Returns the value for which one person counts, in reverse order if the function asks for that.
     pub(crate) fn contribution(&self, value: i128) -> i64 {
+        let value = if F::REVERSED { !value } else { value };
         // Between two numbers of 64 bits it is one.
         value.clamp(F::LEAST.into(), i64::MAX.into()) as i64
     }
@@ -120,6 +126,7 @@ impl<K: Key, F: Monotone> Largest<K, F> {
         &self.function
     }
 
+    /// Returns the grid in the order in which it is searched.
     pub(super) fn grid(&self) -> &Grid {
         &self.grid
     }
@@ -200,6 +207,11 @@ pub trait Monotone: Clone + Send + Sync + 'static {
     /// The value for which a person counts who has less than this.
     const LEAST: i64 = i64::MIN;
 
+    /// True if it is a function of values in reverse order, and so finds a smallest one: it is given
+    /// `-1 - value` for each value, which unlike `-value` is never out of range, and its answer is turned
+    /// back.
+    const REVERSED: bool = false;
+
     /// Returns the name of the function. It is part of a release's identity: another function has another
     /// name.
     fn name(&self) -> String;
@@ -221,6 +233,23 @@ impl Monotone for Maximum {
 
     fn value(&self, people: &RemainingPeople<'_>) -> i128 {
         people.largest.first().map_or(i128::MIN, |largest| (*largest).into())
+    }
+}
+
+/// The smallest that anybody has: the [`Maximum`] in reverse order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Minimum;
+
+impl Monotone for Minimum {
+    const LOOKS_AT: usize = Maximum::LOOKS_AT;
+    const REVERSED: bool = true;
+
+    fn name(&self) -> String {
+        "smallest".to_owned()
+    }
+
+    fn value(&self, people: &RemainingPeople<'_>) -> i128 {
+        Maximum.value(people)
     }
 }
 
@@ -315,13 +344,18 @@ impl<F: Monotone> Aim<F> {
         let at = |index: u64| self.grid.at(index).map(i128::from);
         let (least, last) = (at(1).unwrap_or(i128::MIN), at(self.grid.top()).unwrap_or(i128::MAX));
         let low = index.checked_sub(1).and_then(at).map_or(least, |below| below + 1);
-        Estimate::between(low, at(index).unwrap_or(last), last).open_above()
+        let found = Estimate::between(low, at(index).unwrap_or(last), last).open_above();
+        if F::REVERSED { found.reversed() } else { found }
     }
 
     /// Returns the description of the noise, of this kind, with the guarantee of its rank.
     pub(super) fn noised(&self, kind: &'static str, scale: f64, comparisons: Option<u32>) -> Noised {
-        let ranks = Ranks::Below { comparisons, tau: self.tau, least: self.estimate(1).value };
-        Noised { ranks: Some(ranks), assumes: assumed::<F>(), ..Noised::of("largest", kind, scale) }
+        let (tau, first) = (self.tau, self.estimate(1).value);
+        let (ranks, number) = match F::REVERSED {
+            false => (Ranks::Below { comparisons, tau, least: first }, "largest"),
+            true => (Ranks::Above { comparisons, tau, most: first }, "smallest"),
+        };
+        Noised { ranks: Some(ranks), assumes: assumed::<F>(), ..Noised::of(number, kind, scale) }
     }
 
     /// By how many people it may be too small.
@@ -338,6 +372,6 @@ impl<F: Monotone> Aim<F> {
 /// Returns the assumption under which a user's function is released: that it is [`Monotone`] is proved for
 /// the library's own functions alone.
 fn assumed<F: Monotone>() -> Option<&'static str> {
-    let own = [TypeId::of::<Maximum>(), TypeId::of::<Altogether>()];
+    let own = [TypeId::of::<Maximum>(), TypeId::of::<Minimum>(), TypeId::of::<Altogether>()];
     (!own.contains(&TypeId::of::<F>())).then_some("monotone by its author's word")
 }

@@ -21,7 +21,8 @@
 //! person's; so what is released is a value that several people exceed, between the largest and the `2
 //! tau`-th largest, up to a point of the grid. Where fewer than `tau` people are it reveals nothing. It is the
 //! least point of the grid then, and the line says that they were too few; or, as often as noise is as large
-//! as that, a point above it.
+//! as that, a point above it. A smallest value ([`Minimum`]) is the same in reverse order: too large by design, and
+//! as many people are below it.
 //!
 //! A rank says nothing of a distance. A quantile that is off by ten people is off by nothing where a thousand
 //! have the same value, and by any amount where there is nobody between the tenth and the next.
@@ -39,7 +40,7 @@ mod tops;
 mod values;
 
 pub use grid::Grid;
-pub use largest::{Altogether, Maximum, Monotone, loss_moves_by_one};
+pub use largest::{Altogether, Maximum, Minimum, Monotone, loss_moves_by_one};
 pub use largest::{Largest, PerPerson};
 pub use laws::{BinarySearch, Exponential, PermuteAndFlip};
 pub use quantiles::Quantile;

@@ -85,6 +85,13 @@ impl Tops {
         (self.values.iter().max().copied(), above as u64)
     }
 
+    /// Of values that are held in reverse order: the smallest value; and how many people are below an answer of
+    /// the grid.
+    pub(crate) fn reversed_in_a_demo(&self, grid: &Grid, answer: i64) -> (Option<i64>, u64) {
+        let (largest, above) = self.shown_in_a_demo(&grid.reversed(), !answer);
+        (largest.map(|largest| !largest), above)
+    }
+
     /// The sum of all values; and how many people must leave so that it falls to an answer. A sum beyond the last answer counts as
     /// that one.
     pub(crate) fn total_in_a_demo(&self, grid: &Grid, answer: i64) -> (Option<i64>, u64) {

@@ -141,6 +141,10 @@ pub(super) fn promised(series: &ReleaseSeries) -> Option<String> {
                 let place = ordinal(*people);
                 format!("each value is between the {place} largest and the largest, or one answer above it")
             }
+            (RankInterval::Smallest(people), _) => {
+                let place = ordinal(*people);
+                format!("each value is between the smallest and the {place} smallest, or one answer below it")
+            }
             (RankInterval::Near(ranks), None) => {
                 format!("the rank of each value is off by at most {ranks}")
             }
@@ -194,7 +198,7 @@ impl Off {
         self.most = self.most.max(off);
         // An answer above everybody's value has no rank error, but then its interval contains nobody.
         let within = match ranked {
-            RankInterval::Largest(_) => holds(cell.low, cell.tally, cell.high),
+            RankInterval::Largest(_) | RankInterval::Smallest(_) => holds(cell.low, cell.tally, cell.high),
             RankInterval::Near(_) => true,
         };
         self.kept += u64::from(within && off <= ranked.allowed());

@@ -299,10 +299,14 @@ impl ReleaseSeries {
         self.law(cell, of.clone());
         let key = cell.key.as_ref().map(|key| key.text().to_owned());
         let texts = [cell.q, cell.value, cell.low, cell.high, cell.tally, cell.truth, cell.off];
-        let [q, value, low, mut high, tally, truth, off] =
+        let [q, value, mut low, mut high, tally, truth, off] =
             texts.map(|text| text.unwrap_or_default().to_owned());
-        if high.is_empty() && matches!(cell.ranked(), Some(RankInterval::Largest(_))) {
-            high.push_str(OPEN);
+        let sides = [
+            (&mut high, matches!(cell.ranked(), Some(RankInterval::Largest(_)))),
+            (&mut low, matches!(cell.ranked(), Some(RankInterval::Smallest(_)))),
+        ];
+        for (end, _) in sides.into_iter().filter(|(end, is_open)| *is_open && end.is_empty()) {
+            end.push_str(OPEN);
         }
         let [start, end] = ends(window);
         let (name, field) = (key.clone().unwrap_or_default(), of.clone().unwrap_or_default());

@@ -89,12 +89,13 @@ fn what_a_person_has_is_of_all_their_records() {
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let (selector, cap) = (selector(&mut random), caps(&mut random));
-        let each = random.pick(&[PerPerson::Greatest, PerPerson::Sum, PerPerson::Records]);
+        let each = random.pick(&[PerPerson::Greatest, PerPerson::Least, PerPerson::Sum, PerPerson::Records]);
         let records = records(&mut random, |person| person, |key| key);
         let expected = expected(&kept(&selector, cap, &records), |total: &mut Vec<i128>, records| {
             let values = records.iter().map(|record| i128::from(record.value));
             total.push(match each {
                 PerPerson::Greatest => values.max().unwrap(),
+                PerPerson::Least => values.min().unwrap(),
                 PerPerson::Sum => values.sum(),
                 PerPerson::Records => records.len() as i128,
             });

@@ -109,6 +109,11 @@ fn every_field_is_written() {
         &[(", windows = 5", ""), ("over = \"48h\"", "strategy = \"square-root\"\nrunning = true")],
         &[(", windows = 5", ""), ("over = \"48h\"", "running = true")],
         &[("sum = { of = \"price\", range = [-0.05, 1e-3]", "max = { of = \"price\", grid = \"log\"")],
+        &[("sum = { of = \"price\", range = [-0.05, 1e-3]", "min = { of = \"price\", grid = \"log\"")],
+        &[(
+            "sum = { of = \"price\", range = [-0.05, 1e-3]",
+            "min = { of = \"price\", each = \"least\", grid = [-1, 2.5]",
+        )],
         &[
             ("sum = { of = \"price\", range = [-0.05, 1e-3]", "max = { each = \"count\", grid = [-1, 2, 10]"),
             ("noise = \"gaussian\"", "noise = \"laplace\""),

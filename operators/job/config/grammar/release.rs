@@ -12,8 +12,8 @@ pub(super) const RELEASE: &[JobField] = &[
              bound = { keys = 5 }\nnoise = \"gaussian\"\nshare = 0.6",
         )
         .means(
-            "One statistic that is published for each window: one of count, people, sum, mean, histogram, \
-             max, altogether and quantile.",
+            "One statistic that is published for each window: one of count, people, sum, mean, means, \
+             histogram, max, min, altogether and quantile.",
         ),
     text("release.name")
         .example("name = \"visitors_by_page\"")
@@ -89,7 +89,7 @@ pub(super) const RELEASE: &[JobField] = &[
         ),
     words("release.noise", &["gaussian", "laplace", "exponential", "permute-and-flip"])
         .example("noise = \"gaussian\"")
-        .means("The law of the noise, or the mechanism that selects a quantile or a largest value.")
+        .means("The law of the noise, or the mechanism that selects a quantile, a largest or a smallest value.")
         .costs(
             "Gaussian noise is the smaller one for people with many keys, and Laplace noise for one key and \
              a pure budget.",

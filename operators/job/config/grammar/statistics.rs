@@ -242,6 +242,45 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.max.keys.file",
         "max = { of = \"price\", grid = \"log\", by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
+    table("release.min")
+        .without("another statistic")
+        .example("min = { of = \"price\", each = \"sum\", grid = \"log\" }")
+        .means("The smallest value among people, without a known range.")
+        .costs("It is too large by design, by a number of people that each line states."),
+    each_of("release.min.of", "min = { of = \"price\", grid = \"log\" }"),
+    words("release.min.each", &["least", "sum", "count"])
+        .or("\"least\"")
+        .example("min = { of = \"price\", each = \"sum\", grid = \"log\" }")
+        .means("The value of a person: the least of its records, their sum, or their number."),
+    grid("release.min.grid", "min = { of = \"price\", grid = \"log\" }"),
+    grid_log("release.min.grid.log", "min = { of = \"price\", grid = { log = 0.01 } }"),
+    grid_from("release.min.grid.from", "min = { of = \"price\", grid = { from = 0, to = 100, step = 5 } }"),
+    grid_to("release.min.grid.to", "min = { of = \"price\", grid = { from = 0, to = 200, step = 5 } }"),
+    grid_step("release.min.grid.step", "min = { of = \"price\", grid = { from = 0, to = 100, step = 2.5 } }"),
+    by(
+        "release.min.by",
+        "min = { of = \"price\", grid = \"log\", by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    by_of(
+        "release.min.by.of",
+        "min = { of = \"price\", grid = \"log\", by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+    ),
+    by_edges(
+        "release.min.by.edges",
+        "min = { of = \"price\", grid = \"log\", by = { of = \"age\", edges = [18, 30] } }",
+    ),
+    by_depth(
+        "release.min.by.depth",
+        "min = { of = \"price\", grid = \"log\", by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }",
+    ),
+    keys(
+        "release.min.keys",
+        "min = { of = \"price\", grid = \"log\", by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    file(
+        "release.min.keys.file",
+        "min = { of = \"price\", grid = \"log\", by = \"page\", keys = { file = \"pages.txt\" } }",
+    ),
     table("release.altogether")
         .without("another statistic")
         .example("altogether = { of = \"price\", grid = \"log\" }")

@@ -159,7 +159,10 @@ fn words_that_mean_nothing() {
         (
             "count = { by = \"vendor\", keys = \"discover\" }",
             "«median = { of = \"rating\", range = [0, 5] }",
-            &["release[1].median", "count, people, sum, mean, means, histogram, max, altogether or quantile"],
+            &[
+                "release[1].median",
+                "count, people, sum, mean, means, histogram, max, min, altogether or quantile",
+            ],
         ),
         (
             "count = { by = \"vendor\", keys = \"discover\" }",

@@ -1,9 +1,13 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::mechanisms::answer::Ranks;
 use crate::mechanisms::ranks::tops::RankedTops;
-use crate::mechanisms::ranks::{Altogether, BinarySearch, Grid, Maximum, PerPerson, loss_moves_by_one};
+use crate::mechanisms::ranks::{
+    Altogether, BinarySearch, Grid, Maximum, Minimum, PerPerson, loss_moves_by_one,
+};
 use crate::mechanisms::{Bound, Keys, Mechanism, Prepared, ReleaseLines, Tally};
 
 fn largest<F: Monotone>(function: F, grid: Grid, keys: u64) -> Largest<u32, F> {
@@ -16,8 +20,12 @@ fn prepare<F: Monotone>(mechanism: &BinarySearch, function: F, grid: Grid) -> Se
 }
 
 /// The answers for these people, all in one key.
-fn answers(search: &Searched<u32, Maximum>, people: &[i64], runs: u64) -> Vec<Estimate<i128>> {
-    let statistic = largest(Maximum, Grid::log(), 1);
+fn answers<F: Monotone>(
+    (search, function): (&Searched<u32, F>, F),
+    people: &[i64],
+    runs: u64,
+) -> Vec<Estimate<i128>> {
+    let statistic = largest(function, Grid::log(), 1);
     let mut tops = Tops::default();
     people.iter().for_each(|value| {
         tops.add(statistic.contribution((*value).into()), search.largest_needed().unwrap());
@@ -34,7 +42,7 @@ fn answers(search: &Searched<u32, Maximum>, people: &[i64], runs: u64) -> Vec<Es
 
 fn tau_of<F: Monotone>(search: &Searched<u32, F>) -> u64 {
     match search.noise()[0].ranks() {
-        Some(Ranks::Below { tau, .. }) => tau,
+        Some(Ranks::Below { tau, .. } | Ranks::Above { tau, .. }) => tau,
         other => panic!("{other:?}"),
     }
 }
@@ -123,7 +131,7 @@ fn the_largest_of_ten_thousand_is_found_as_often_as_promised() {
         for confidence in [0.9, 0.99] {
             let search = prepare(&mechanism.clone().confidence(confidence), Maximum, grid.clone());
             let tau = tau_of(&search) as i128;
-            let found = answers(&search, &people, runs);
+            let found = answers((&search, Maximum), &people, runs);
             let within = |tau: i128| {
                 let near = |answer: &&Estimate<i128>| (10_000 - 2 * tau..=10_010).contains(&answer.value);
                 found.iter().filter(near).count()
@@ -335,6 +343,89 @@ proptest! {
     }
 }
 
+// Refutes a loss of a smallest value that is not the number of people below a point of the grid, that one person moves by two,
+// or that nobody moves: all sets of up to four people with values on both sides of a grid's ends.
+#[test]
+fn one_person_moves_each_loss_of_a_smallest_value_by_one() {
+    let points = [-2i64, 0, 1, 3];
+    let statistic = largest(Minimum, Grid::list(points).unwrap(), 1);
+    let losses = |people: &[i64]| -> Vec<u64> {
+        let aim = Aim::new(&statistic, 2, 2.0);
+        let mut tops = Tops::default();
+        people.iter().for_each(|own| tops.add(statistic.contribution((*own).into()), aim.people().unwrap()));
+        let ranked = tops.ranked();
+        (1..aim.grid.top()).map(|at| aim.loss(&ranked, at)).collect()
+    };
+    let (mut moved, mut sets) = (BTreeSet::new(), vec![vec![]]);
+    for size in 0..4 {
+        for people in sets.iter().filter(|people: &&Vec<i64>| people.len() == size) {
+            // From the last point but the least, at which nobody is below.
+            let below = |point: &i64| people.iter().filter(|own| *own < point).count() as u64;
+            let expected: Vec<u64> = points[1..].iter().rev().map(below).collect();
+            assert_eq!(losses(people), expected, "{people:?}");
+        }
+        let longer: Vec<Vec<i64>> = sets
+            .iter()
+            .filter(|people| people.len() == size)
+            .flat_map(|people| (-3..=4).map(|more| people.iter().copied().chain([more]).collect()))
+            .collect();
+        for people in &longer {
+            let (less, more) = (losses(&people[1..]), losses(people));
+            moved.extend(less.iter().zip(&more).map(|(less, more)| more - less));
+        }
+        sets.extend(longer);
+    }
+    assert_eq!(moved, BTreeSet::from([0, 1]));
+}
+
+// Refutes a smallest value that is below everybody, or too far above, more often than is promised: 10,000 runs, alpha 1e-6; of
+// a third of tau the same test refutes the promise.
+#[test]
+fn the_smallest_of_ten_thousand_is_found_as_often_as_promised() {
+    let grid = Grid::linear(-10_240, 10, 10).unwrap();
+    let people: Vec<i64> = (-10_000..0).collect();
+    let runs = 10_000;
+    for (mechanism, confidence) in [(BinarySearch::rho(0.1), 0.99), (BinarySearch::epsilon(1.0), 0.9)] {
+        let search = prepare(&mechanism.confidence(confidence), Minimum, grid.clone());
+        let tau = tau_of(&search) as i128;
+        let found = answers((&search, Minimum), &people, runs);
+        let within = |tau: i128| {
+            let near = |answer: &&Estimate<i128>| (-10_010..=2 * tau - 10_000).contains(&answer.value);
+            found.iter().filter(near).count()
+        };
+        assert!(at_least_as_often(within(tau), runs as usize, confidence), "{}", within(tau));
+        let held = found.iter().filter(|answer| answer.high().is_some_and(|high| -10_000 <= high)).count();
+        assert!(at_least_as_often(held, runs as usize, confidence), "{held}");
+        assert!(!at_least_as_often(within(tau / 3), runs as usize, confidence), "{}", within(tau / 3));
+    }
+}
+
+// Refutes an end of 64 bits that is turned around to another number, and a line that is open above, or does not say that there
+// were too few people.
+#[test]
+fn the_ends_of_a_smallest_value() {
+    let search = |grid: Grid| prepare(&BinarySearch::rho(0.5), Minimum, grid);
+    let one = |search: &Searched<u32, Minimum>, people: &[i64]| answers((search, Minimum), people, 1)[0];
+    let whole = search(Grid::log());
+    for end in [i64::MIN, 0, i64::MAX] {
+        let found = one(&whole, &vec![end; 1000]);
+        assert_eq!((found.value, found.high), (end.into(), if end == 0 { 0 } else { found.high }));
+    }
+    // Between two points: the answer is the one below, and not the one beyond.
+    let steps = search(Grid::linear(-20, 20, 5).unwrap());
+    let found = one(&steps, &[-7; 1000]);
+    assert_eq!((found.value, found.high(), found.low()), (-10, Some(-6), -20));
+    assert_eq!(one(&steps, &[-100; 1000]).value, -20);
+    let sure = BinarySearch::rho(0.5).confidence(1.0 - 1e-9);
+    let sure = prepare(&sure, Minimum, Grid::linear(-20, 20, 5).unwrap());
+    let answer = sure.draw(sure.tally(), None, &mut NoiseSource::seeded(3)).answer;
+    let head = crate::mechanisms::Head { release: "r", window: "null", id: "5f", promise: "p", gaps: "" };
+    let line = answer.lines(&head);
+    let words = r#""value":20,"interval":[null,20],"insufficient":true,"interval_of":"bounded","confidence":0.999999999,"#;
+    assert!(line.contains(words), "{line}");
+    assert_eq!(sure.noise()[0].number(), "smallest");
+}
+
 // Refutes a list of the largest that ends before what a function looks at does.
 #[test]
 fn enough_of_the_largest_are_known_for_every_loss() {
@@ -358,7 +449,7 @@ fn a_function_that_is_not_monotone_is_found_out() {
 #[test]
 fn ties_and_ends_and_too_few_people() {
     let search = |grid: Grid| prepare(&BinarySearch::rho(0.5), Maximum, grid);
-    let one = |search: &Searched<u32, Maximum>, people: &[i64]| answers(search, people, 1)[0];
+    let one = |search: &Searched<u32, Maximum>, people: &[i64]| answers((search, Maximum), people, 1)[0];
     // All equal, between two points: the answer is the point above, not the one beyond.
     let log = search(Grid::log_from_zero());
     let next = Grid::log_from_zero();
