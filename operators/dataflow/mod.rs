@@ -293,10 +293,10 @@ pub use pipeline::{
     Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, CountingByKey, DistinctRecords,
     GroupingKey, IntoVector, KeyedAggregation, MeanOf, Multiplicity, NamedRecords, OneRecordPerPerson, Owned,
     People, Person, Private, ProtectedUnit, Ranking, RecordId, RecordIdentity, Records, Replies, Searching,
-    SumsByKey, TakesBack, Tallied, Unplaced, Vector, Windowed,
+    Squaring, SumsByKey, TakesBack, Tallied, Unplaced, Vector, Windowed,
 };
 #[cfg(feature = "cli")]
-pub(crate) use pipeline::{CHOICE, Everything, ExactCells, RecordFilter, Terms, charge, terms};
+pub(crate) use pipeline::{CHOICE, EverySquare, Everything, ExactCells, RecordFilter, Terms, charge, terms};
 pub use release::{
     BudgetAlert, BudgetBrief, BudgetStream, Deliver, LeavingRelease, OtherTypes, Release, Releases, Reply,
     Unanswered,

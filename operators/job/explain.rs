@@ -305,16 +305,18 @@ fn value(cell: &CellLine<'_>) -> String {
 /// Returns the name of a number: its statistic as far as the line says it, its key, and the windows of a
 /// total.
 fn subject(cell: &CellLine<'_>) -> String {
-    let is_mean = matches!(&cell.noise[..], [sum, records]
-        if sum.number.as_deref() == Some("sum") && records.number.as_deref() == Some("records"));
+    let numbers: Vec<&str> = cell.noise.iter().filter_map(|noise| noise.number.as_deref()).collect();
     let what = match (&cell.of, cell.q, cell.ranked()) {
         (Some(LineKey::Text(name)), ..) => format!("The mean of {name:?}"),
         (Some(LineKey::Number(place)), ..) => format!("The mean of coordinate {place}"),
         (_, Some(q), _) => format!("The quantile {q}"),
         (_, _, Some(RankInterval::Largest(_))) => "The value from below".to_owned(),
         (_, _, Some(RankInterval::Smallest(_))) => "The value from above".to_owned(),
-        _ if is_mean => "The mean".to_owned(),
-        _ => "The number".to_owned(),
+        _ => match numbers[..] {
+            ["sum", "records"] => "The mean".to_owned(),
+            ["sum", "squares", "records"] => "The variance".to_owned(),
+            _ => "The number".to_owned(),
+        },
     };
     let key = match &cell.key {
         None => String::new(),

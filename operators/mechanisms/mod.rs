@@ -115,6 +115,7 @@ pub mod stable;
 mod statistic;
 #[cfg(test)]
 mod tests;
+mod variance;
 mod vectors;
 
 pub use additive::Family;
@@ -148,6 +149,7 @@ pub(crate) use spend::Cut;
 pub use stable::StableMean;
 pub use statistic::{Cell, Cells, Summary, Tally};
 pub use statistic::{Mean, Statistic, Total};
+pub use variance::{NoisyVariances, SquareSums, Variance};
 pub use vectors::{
     FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Stable, StableMeans, StableVectors, VectorMean,
     VectorRows, Vectors,

@@ -228,9 +228,15 @@ fn a_check_says_which_windows_do_not_fit_any_more() {
 
 #[test]
 fn what_is_printed_is_the_same_job() {
-    for config in
-        ["quickstart.toml", "access_log.toml", "events.toml", "http.toml", "retail.toml", "reviews.toml"]
-    {
+    for config in [
+        "quickstart.toml",
+        "access_log.toml",
+        "events.toml",
+        "http.toml",
+        "retail.toml",
+        "reviews.toml",
+        "spread.toml",
+    ] {
         let jobs = Jobs::new(config, config);
         let (code, printed, error) = discreet(&["check", &jobs.path("job.toml"), "--print"]);
         assert_eq!((code, error.as_str()), (0, ""));

@@ -259,6 +259,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "discovered",
         "mean",
         "means",
+        "variance",
         "histogram",
         "max",
         "min",
@@ -271,6 +272,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "sum",
         "mean",
         "means",
+        "variance",
         "histogram",
         "max",
         "min",
@@ -282,6 +284,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "count",
         "mean",
         "means",
+        "variance",
         "over",
         "found",
         "histogram",
@@ -443,6 +446,25 @@ pub(crate) const EDITS: &[Edit] = &[
         .on(&["min"])
         .named("min.grid")
         .with(&[("release.min.grid", None)]),
+    edit("release.variance.by", "another", "\"other_page\""),
+    edit("release.variance.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.variance.by"))
+        .named("variance.by")
+        .with(&[("release.variance.by", None), ("release.variance.by.depth", Some("1"))]),
+    edit("release.variance.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.variance.by"))
+        .named("variance.by")
+        .with(&[("release.variance.by", None), ("release.variance.by.of", Some("\"page\""))]),
+    edit("release.variance.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.variance.by"))
+        .named("variance.by")
+        .with(&[("release.variance.by", None), ("release.variance.by.of", Some("\"amount\""))]),
+    edit("release.variance.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.variance.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["variance"])
+        .with(&[("release.variance.keys", None)]),
+    edit("release.variance.of", "another", "\"other_amount\""),
+    edit("release.variance.range", "another", "[0, 9]"),
     edit("release.quantile.q", "others", "[0.5, 0.75]"),
     edit("release.quantile.step", "another", "2"),
     edit("release.means.of", "in another order", "[\"other_amount\", \"amount\"]").on(&["means", "over"]),

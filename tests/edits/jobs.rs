@@ -276,6 +276,19 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "variance",
+            &[
+                ("release.variance.of", "\"amount\""),
+                ("release.variance.range", "[0, 10]"),
+                ("release.variance.by", "\"page\""),
+                ("release.variance.keys", grouped),
+                ("release.bound.keys", "1"),
+                ("release.bound.per_key", "1"),
+                gaussian,
+                ("release.share", "0.5"),
+            ],
+        ),
+        Job::new(
             "histogram",
             &[
                 ("release.histogram.of", "\"amount\""),

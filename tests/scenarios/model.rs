@@ -32,7 +32,19 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("running", &["no", "false", "best", "buffered", "square-root", "tree", "fresh"]),
     (
         "statistic",
-        &["count", "people", "sum", "mean", "means", "histogram", "max", "min", "altogether", "quantile"],
+        &[
+            "count",
+            "people",
+            "sum",
+            "mean",
+            "means",
+            "variance",
+            "histogram",
+            "max",
+            "min",
+            "altogether",
+            "quantile",
+        ],
     ),
     // The form of a statistic: `each` and `grid` of a max or min, `q` and `step` of a quantile, the range of others.
     ("form", &["0", "1", "2", "3", "4"]),
@@ -128,7 +140,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     Rule(
         &[
-            ("statistic", &["count", "people", "sum", "mean", "means", "histogram"]),
+            ("statistic", &["count", "people", "sum", "mean", "means", "variance", "histogram"]),
             ("noise", &["exponential", "permute-and-flip"]),
         ],
         Check("release[1].noise"),
@@ -202,7 +214,10 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     // Totals over windows.
     Rule(
-        &[("running", RUNS), ("statistic", &["mean", "means", "max", "min", "altogether", "quantile"])],
+        &[
+            ("running", RUNS),
+            ("statistic", &["mean", "means", "variance", "max", "min", "altogether", "quantile"]),
+        ],
         Check("release[1].running"),
     ),
     Rule(&[("running", RUNS), ("every", &["all"])], Check("release[1].running")),
@@ -220,7 +235,10 @@ pub(crate) const RULES: &[Rule] = &[
 pub(crate) const TRIPLES: &[Combination] = &[
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["count", "people", "sum", "mean", "means", "max", "min", "altogether", "quantile"]),
+        (
+            "statistic",
+            &["count", "people", "sum", "mean", "means", "variance", "max", "min", "altogether", "quantile"],
+        ),
         ("keys", &["listed", "file", "discover"]),
     ],
     &[
@@ -230,7 +248,10 @@ pub(crate) const TRIPLES: &[Combination] = &[
     ],
     &[
         ("mode", &["demo", "replay", "run"]),
-        ("statistic", &["count", "people", "sum", "mean", "means", "max", "min", "altogether", "quantile"]),
+        (
+            "statistic",
+            &["count", "people", "sum", "mean", "means", "variance", "max", "min", "altogether", "quantile"],
+        ),
         ("by", &["several"]),
     ],
     &[("mode", &["demo", "replay", "run"]), ("asked", &["share"]), ("every", &["all"])],

@@ -693,8 +693,8 @@ fn release(job: &mut JobText, row: &Row) {
     };
     let own = match (statistic, form) {
         ("count" | "people", _) => vec![],
-        ("sum" | "mean", "0" | "1" | "2") => vec![("of", of), ("range", range("[0, 10000]"))],
-        ("sum" | "mean", _) => vec![("of", of), ("range", range("[-10000, 10000]"))],
+        ("sum" | "mean" | "variance", "0" | "1" | "2") => vec![("of", of), ("range", range("[0, 10000]"))],
+        ("sum" | "mean" | "variance", _) => vec![("of", of), ("range", range("[-10000, 10000]"))],
         ("means", form) => {
             let of = of.map(|of| format!("[{of}]"));
             match form {

@@ -10,6 +10,8 @@ pub(crate) use binding::{charge, terms};
 pub(crate) use bounder::RecordFilter;
 #[cfg(feature = "cli")]
 pub(crate) use exact::{Everything, ExactCells};
+#[cfg(feature = "cli")]
+pub(crate) use variance::EverySquare;
 
 pub use aggregation::{Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey};
 pub use bounded::{Bounded, Ranking, Searching};
@@ -20,6 +22,7 @@ pub use queries::{Answering, Owned, Replies, TakesBack};
 pub use running::Accumulated;
 pub use tallied::Tallied;
 pub use unit::{NamedRecords, People, Person, ProtectedUnit, Records};
+pub use variance::Squaring;
 pub use vector_mean::{Averaged, IntoVector, MeanOf, Vector};
 pub use window::Windowed;
 
@@ -45,6 +48,7 @@ mod record_panes;
 pub mod revealed;
 mod running;
 mod tallied;
+mod variance;
 mod vector_mean;
 
 mod unit;

@@ -61,7 +61,7 @@ pub use super::derived::DerivedField;
 pub use super::statistics::{
     AltogetherSpec, CountSpec, GridSpec, GroupingSpec, HistogramSpec, JobFunction, KeyPart, KeysSpec,
     MaxSpec, MaximumOf, MeanSpec, MeansSpec, MeasureSpec, MinSpec, MonotoneSpec, NoiseKind, PeopleSpec,
-    QuantileSpec, StatisticSpec, SumSpec, VectorBound,
+    QuantileSpec, StatisticSpec, SumSpec, VarianceSpec, VectorBound,
 };
 pub use crate::time::Zone;
 

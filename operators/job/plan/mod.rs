@@ -196,7 +196,8 @@ fn planned(
     let first = schedule.window(0).map(|window| window.start());
     let last = schedule.window(schedule.count().saturating_sub(1)).filter(|_| bounded);
     let last = last.map(|window| window.end());
-    let (noise, statistic) = (noise(settled), offer.statistic.as_statistic());
+    let statistic = offer.statistic.as_statistic();
+    let noise = noise(settled, statistic.numbers_of_one(settled.noise.len()));
     Planned {
         name: offer.name.as_str().to_owned(),
         version: offer.version,
@@ -228,12 +229,13 @@ fn planned(
     }
 }
 
-fn noise(settled: &PreparedStatistic) -> Vec<PlannedNoise> {
+fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
     let noise = |(at, (noised, interval)): (usize, (&Noised, &f64))| PlannedNoise {
         number: settled.numbers.get(at).map_or(noised.number().into(), |name| name.clone().into()),
         kind: noised.kind(),
         scale: noised.scale(),
         interval: *interval,
+        one_outside_of: 10 * numbers,
         ranks: noised.ranks(),
     };
     settled.noise.iter().zip(&settled.intervals).enumerate().map(noise).collect()

@@ -80,8 +80,7 @@ impl Plan {
         line(f, "keys", &keys(release.keys, units))?;
         let moved: Vec<String> = release.moves.iter().map(moves).collect();
         line(f, "moves", &moved.join("; "))?;
-        let several = release.noise.len() > 1;
-        let noises: Vec<String> = release.noise.iter().map(|law| noise(law, several, units)).collect();
+        let noises: Vec<String> = release.noise.iter().map(|law| noise(law, units)).collect();
         line(f, "noise", &noises.join("; "))?;
         let needed = release.people_for_a_tenth;
         let ranked = release.noise.iter().any(|noise| noise.ranks.is_some());
@@ -244,10 +243,10 @@ fn moves(moves: &Moves) -> String {
     format!("{number} in {cells} by {} each: L1 {}, L2 {}", short(*linf), short(*l1), short(*l2))
 }
 
-fn noise(noise: &PlannedNoise, several: bool, units: &str) -> String {
-    let PlannedNoise { number, kind, scale, interval, ranks } = noise;
+fn noise(noise: &PlannedNoise, units: &str) -> String {
+    let PlannedNoise { number, kind, scale, interval, one_outside_of: all, ranks } = noise;
     let letter = if *kind == "gaussian" { "sigma" } else { "b" };
-    let part = if several { "19 of 20" } else { "9 of 10" };
+    let part = format!("{} of {all}", all.saturating_sub(1));
     match *ranks {
         Some(ranks @ (Ranks::Below { comparisons, tau, .. } | Ranks::Above { comparisons, tau, .. })) => {
             let side = if matches!(ranks, Ranks::Below { .. }) { "above" } else { "below" };

@@ -216,8 +216,11 @@ pub struct PlannedNoise {
     /// The scale: sigma, or b.
     pub scale: f64,
     /// The half-width of the interval that contains nine of ten errors; of a mean's two numbers, nineteen of
-    /// twenty. In people, if a rank is promised.
+    /// twenty, and of a variance's three, twenty-nine of thirty. In people, if a rank is promised.
     pub interval: f64,
+    /// The number of errors of which one is outside of the interval.
+    #[serde(skip)]
+    pub one_outside_of: u32,
     /// The guarantee about the answer's rank, if there is none about its value; it holds for ninety-nine of a
     /// hundred answers. As JSON: `q`, `comparisons`, `tau` and `rank_error`.
     #[serde(flatten, serialize_with = "rank_fields")]

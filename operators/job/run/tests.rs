@@ -9,6 +9,7 @@ mod ranks;
 mod running;
 mod smallest;
 mod sorted;
+mod variance;
 
 use std::fs;
 use std::path::PathBuf;

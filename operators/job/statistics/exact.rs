@@ -8,7 +8,9 @@ use super::{CellKey, RunningTotalSpec};
 use crate::accounting::Interval;
 use crate::dataflow::{ExactCells, Schedule};
 use crate::job::sources::steps;
-use crate::mechanisms::{Cell, DecimalPoint, Moments, RankedValues, Summary, Tops, TotalSpan, VectorRows};
+use crate::mechanisms::{
+    Cell, DecimalPoint, Moments, RankedValues, SquareSums, Summary, Tops, TotalSpan, VectorRows,
+};
 use crate::time::Time;
 
 /// The exact numbers of one release. Unused parts stay empty.
@@ -17,6 +19,7 @@ pub(crate) struct ExactNumbers {
     pub(super) sums: ExactPair<Cell>,
     pub(super) tops: ExactPair<Tops>,
     pub(super) values: ExactPair<RankedValues>,
+    pub(super) squares: ExactPair<SquareSums>,
     pub(super) moments: ExactCells<CellKey, Moments>,
     pub(super) rows: ExactCells<CellKey, VectorRows>,
     /// The means of vectors, by window and key, in steps.

@@ -9,14 +9,14 @@ use super::exact::{ExactNumbers, MeansInADemo};
 use super::{CellKey, ConfiguredNoise, StatisticTerms};
 use crate::dataflow::bounding::Measure;
 use crate::dataflow::{
-    Aggregation, Bounded, Everything, ExactCells, LeavingRelease, ProtectedUnit, RecordFilter, RunError,
-    Tallied, Travels, hand_over,
+    Aggregation, Bounded, EverySquare, Everything, ExactCells, LeavingRelease, ProtectedUnit, RecordFilter,
+    RunError, Tallied, Travels, hand_over,
 };
 use crate::gate::Gate;
 use crate::job::sources::{MISSING, PersonIdentity, SourceRecord};
 use crate::ledger::VersionTerms;
 use crate::mechanisms::{
-    Cell, Cells, DecimalPoint, Edges, Mechanism, Prepared, ReleaseLines, Statistic, Summary,
+    Cell, Cells, DecimalPoint, Edges, Mechanism, Prepared, ReleaseLines, Statistic, Summary, Variance,
 };
 use crate::time::Time;
 
@@ -165,6 +165,16 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
             self.read_alike(everything, false).shown_in_a_demo(*secret, None, cells.clone())?;
         }
         Ok(())
+    }
+
+    /// Collects the exact sums of values and of their squares, measured from an origin, before contribution bounding, in a
+    /// demonstration.
+    pub(super) fn show_every_square(&self, of: Variance<CellKey>, origin: i64) -> Result<(), RunError> {
+        let Some((secret, numbers)) = &self.demo else { return Ok(()) };
+        let everything = Ok(EverySquare::new(of, origin));
+        let everything = self.bounded.clone().ask(self.key(None), self.value(), everything);
+        let everything = self.read_alike(everything, false);
+        everything.shown_in_a_demo(*secret, None, numbers.squares.truth.clone())
     }
 
     /// Has the means of a statistic shown in a demonstration.

@@ -31,6 +31,7 @@ mod sum;
 #[cfg(test)]
 mod tests;
 mod total;
+mod variance;
 mod vector_bound;
 
 use std::path::Path;
@@ -55,6 +56,7 @@ pub(super) use prepared::{NumberSensitivity, PreparedStatistic, StatisticTerms};
 pub use quantile::QuantileSpec;
 pub use sum::SumSpec;
 pub(super) use total::RunningTotalSpec;
+pub use variance::VarianceSpec;
 pub use vector_bound::VectorBound;
 
 use super::config::{ConfigNode, ConfigNumber};
@@ -132,6 +134,12 @@ pub(crate) trait JobStatistic {
     fn people_for_a_tenth(&self, intervals: &[f64]) -> f64 {
         // If a rank is promised, a tenth of the people; of several quantiles, the one with the largest error.
         10.0 * intervals.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Returns the number of noised numbers that one released number is made of, which share what may be outside of their
+    /// intervals.
+    fn numbers_of_one(&self, noises: usize) -> u32 {
+        if noises > 1 { 2 } else { 1 }
     }
 
     /// Returns the optimality of its noise; `None` if no bound is known.
@@ -280,6 +288,8 @@ statistics! {
     Mean, "mean", MeanSpec;
     /// The means of several fields.
     Means, "means", MeansSpec;
+    /// The variance of a field, each record's value clamped to a range.
+    Variance, "variance", VarianceSpec;
     /// The number of records between each two edges of a field.
     Histogram, "histogram", HistogramSpec;
     /// The largest value among people.

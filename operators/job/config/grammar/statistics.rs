@@ -191,6 +191,37 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.mean.keys.file",
         "mean = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
+    table("release.variance")
+        .without("another statistic")
+        .example("variance = { of = \"price\", range = [0, 100] }")
+        .means("The variance of a field over records, each value clipped to the range.")
+        .costs("Count, sum and sum of squares share the price, so it needs more people than a mean."),
+    of("release.variance.of", "variance = { of = \"price\", range = [0, 100] }"),
+    field("release.variance.range", RANGE)
+        .example("variance = { of = \"price\", range = [0, 50.5] }")
+        .means("The least and the largest value of a record.")
+        .costs("Noise grows with the square of the width; values outside are clipped, which makes the variance smaller."),
+    by("release.variance.by", "variance = { of = \"price\", range = [0, 100], by = \"page\", keys = \"discover\" }"),
+    by_of(
+        "release.variance.by.of",
+        "variance = { of = \"price\", range = [0, 9], by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+    ),
+    by_edges(
+        "release.variance.by.edges",
+        "variance = { of = \"price\", range = [0, 100], by = { of = \"age\", edges = [18, 30] } }",
+    ),
+    by_depth(
+        "release.variance.by.depth",
+        "variance = { of = \"price\", range = [0, 9], by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }",
+    ),
+    keys(
+        "release.variance.keys",
+        "variance = { of = \"price\", range = [0, 100], by = \"page\", keys = [\"home\", \"cart\"] }",
+    ),
+    file(
+        "release.variance.keys.file",
+        "variance = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
+    ),
     table("release.histogram")
         .without("another statistic")
         .example("histogram = { of = \"price\", edges = [1, 10, 100] }")
