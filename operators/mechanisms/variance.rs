@@ -108,6 +108,7 @@ impl<K: Key> Variance<K> {
     }
 
     /// Returns the distances by which one unit moves the sums, in half units, the squares, in their parts, and the counts.
+    #[cfg(any(test, feature = "cli"))]
     pub(crate) fn sensitivities(&self) -> [&Sensitivity; 3] {
         [&self.sum, &self.squares, &self.count]
     }

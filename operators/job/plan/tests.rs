@@ -425,6 +425,8 @@ proptest! {
             "max = { of = \"x\", grid = \"signed log\", by = \"page\", keys = \"discover\" }",
             "max = { of = \"x\", each = \"sum\", grid = { log = 1e-9 } }", "max = { each = \"count\", grid = [1, 2, 1e12] }",
             "max = { of = \"x\", grid = { from = -9007199254740992, to = 9007199254740992, step = 65536 } }",
+            "min = { of = \"x\", grid = \"signed log\", by = \"page\", keys = \"discover\" }", "min = { each = \"count\", grid = [1, 2, 1e12] }",
+            "variance = { of = \"x\", range = [1e-15, 9007199254740992] }", "variance = { of = \"x\", range = [0, 1e-30], by = \"page\", keys = \"discover\" }",
             "quantile = { of = \"x\", q = [0.000001, 0.5, 0.999999], range = [0, 5] }",
             "quantile = { of = \"x\", q = 0.5, range = [-1e-9, 1e12], by = \"page\", keys = [\"a\"] }",
             "quantile = { of = \"x\", q = 0.123456, range = [0, 1], step = 1e-9 }",
@@ -436,9 +438,10 @@ proptest! {
         so_far: bool,
         laplace: bool,
     ) {
+        let is_extreme = statistic.starts_with("max") || statistic.starts_with("min");
         let noise = match laplace {
             _ if statistic.starts_with("quantile") => "exponential",
-            true if statistic.starts_with("max") => "exponential",
+            true if is_extreme => "exponential",
             true => "laplace",
             false => "gaussian",
         };
@@ -447,7 +450,7 @@ proptest! {
         let over = if so_far && !running.is_empty() { String::new() } else { over } + running;
         let keys = if statistic.contains("by") || statistic.contains("edges") { keys } else { 1 };
         let per_key = if statistic.contains("people") { 1 } else { per_key };
-        let per_key = if statistic.starts_with("max") { String::new() } else { format!(", per_key = {per_key}") };
+        let per_key = if is_extreme { String::new() } else { format!(", per_key = {per_key}") };
         let text = GOOD
             .replace("until = \"2026-04-11T00:00:00Z\"", until)
             .replace("lifetime", promise)

@@ -73,7 +73,11 @@ fn what_is_no_sum_over_windows_is_refused() {
     let quantile = "quantile = { of = \"rating\", q = 0.5, range = [0, 5] }\nbound = { per_key = 1 }";
     let mean = "mean = { of = \"rating\", range = [0, 5] }\nbound = { per_key = 1 }";
     let max = "max = { of = \"rating\", grid = \"log\" }\nbound = {}";
-    for (statistic, word) in [(mean, "mean"), (max, "max"), (quantile, "quantile")] {
+    let variance = mean.replacen("mean", "variance", 1);
+    let min = max.replacen("max", "min", 1);
+    for (statistic, word) in
+        [(mean, "mean"), (&variance, "variance"), (max, "max"), (&min, "min"), (quantile, "quantile")]
+    {
         let found = format!("a running {word}");
         let why = format!("a {word} of several windows is no sum of what each of them has");
         check(&[(
