@@ -98,7 +98,7 @@ const MOST: u64 = 100_000_000;
 
 impl LogShape {
     /// Counts the cells of a release over the windows of a schedule, of which a person counts in the first
-    /// `windows`; `None` if so many windows overlap that there are too many.
+    /// `windows`; `None` if too many windows overlap.
     pub(in crate::job) fn cells(
         &self,
         release: usize,
