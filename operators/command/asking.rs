@@ -121,21 +121,25 @@ impl AskArgs {
         }
         let until = Instant::now() + Duration::from_secs(self.wait);
         loop {
-            let HttpAnswer { status, again, body } = server.post(&token, &line.to_string())?;
+            let left = until.saturating_duration_since(Instant::now());
+            let answer = server.post(&token, &line.to_string(), left)?;
+            let Some(HttpAnswer { status, again, body }) = answer else {
+                return Err(self.unanswered(&id));
+            };
             match again {
                 Some(seconds) if Instant::now() < until => {
                     let left = until.saturating_duration_since(Instant::now());
                     std::thread::sleep(Duration::from_secs(seconds).min(left));
                 }
-                Some(_) => {
-                    return Err(Refusal::with(
-                        SOURCE_IS_GONE,
-                        format!("url: no answer within {} seconds; ask again with --id {id}", self.wait),
-                    ));
-                }
-                None => return self.shown(status, &body),
+                Some(_) => return Err(self.unanswered(&id)),
+                None => return self.shown(status, &body, &id),
             }
         }
+    }
+
+    fn unanswered(&self, id: &str) -> Refusal {
+        let message = format!("url: no answer within {} seconds; ask again with --id {id}", self.wait);
+        Refusal::with(SOURCE_IS_GONE, message)
     }
 
     fn token(&self) -> Result<String, Refusal> {
@@ -155,7 +159,7 @@ impl AskArgs {
     }
 
     /// Returns the page of an answer, or the refusal.
-    fn shown(&self, status: u16, body: &str) -> Result<String, Refusal> {
+    fn shown(&self, status: u16, body: &str, id: &str) -> Result<String, Refusal> {
         let line: Value = serde_json::from_str(body).unwrap_or_default();
         if line["question"].is_string() {
             let page = match self.json {
@@ -172,7 +176,11 @@ impl AskArgs {
             404 | 405 => Err(Refusal::new(
                 "url: the run there takes no questions; give tokens in an [[ask]] of its job file",
             )),
-            503 => Err(Refusal::with(SOURCE_IS_GONE, format!("url: {why}"))),
+            503 => Err(Refusal::with(SOURCE_IS_GONE, format!("url: {why}; ask again with --id {id}"))),
+            409 if line["refused"].is_string() => Err(Refusal::with(
+                REFUSED_FOR_BUDGET,
+                format!("question: the budget refuses it: {}", body.trim_end()),
+            )),
             _ => Err(Refusal::new(format!("question: {why}"))),
         }
     }
@@ -225,14 +233,16 @@ impl HttpPlace {
         Ok(HttpPlace { host: host.to_owned(), address })
     }
 
-    fn post(&self, token: &str, line: &str) -> Result<HttpAnswer, Refusal> {
+    /// Sends a question; `None` if there is no reply within this time.
+    fn post(&self, token: &str, line: &str, within: Duration) -> Result<Option<HttpAnswer>, Refusal> {
         let gone = |error: io::Error| {
             let message =
                 format!("url: {} cannot be reached ({error}); look whether the run is there", self.host);
             Refusal::with(SOURCE_IS_GONE, message)
         };
         let mut socket = TcpStream::connect_timeout(&self.address, PATIENCE).map_err(gone)?;
-        socket.set_read_timeout(Some(3 * PATIENCE)).map_err(gone)?;
+        let within = within.clamp(Duration::from_secs(1), 3 * PATIENCE);
+        socket.set_read_timeout(Some(within)).map_err(gone)?;
         let head = format!(
             "POST /ask HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n",
@@ -241,8 +251,13 @@ impl HttpPlace {
         );
         socket.write_all((head + line).as_bytes()).map_err(gone)?;
         let mut bytes = Vec::new();
-        socket.take(LONGEST).read_to_end(&mut bytes).map_err(gone)?;
-        read_answer(&bytes).ok_or_else(|| gone(io::ErrorKind::UnexpectedEof.into()))
+        match socket.take(LONGEST).read_to_end(&mut bytes) {
+            Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut].contains(&error.kind()) => {
+                return Ok(None);
+            }
+            read => read.map_err(gone)?,
+        };
+        read_answer(&bytes).map(Some).ok_or_else(|| gone(io::ErrorKind::UnexpectedEof.into()))
     }
 }
 

@@ -17,6 +17,7 @@ use super::ask_plan::AskPlan;
 use crate::dataflow::{LeavingRelease, Unanswered};
 use crate::ledger::{Digest, Name};
 use crate::mechanisms::queries::{Query, Schema};
+use crate::mechanisms::release_line::{ReleaseLine, Says};
 use crate::time::Time;
 
 /// The questions that an analyst may ask at once, and in each further second.
@@ -26,8 +27,14 @@ const A_SECOND: f64 = 10.0;
 /// The most questions that wait for their answers.
 const WAITING: usize = 10_000;
 
+/// The most questions of one analyst that wait for their answers.
+const WAITING_OF_ONE: u32 = 100;
+
 /// The most answers that are kept for analysts who ask again.
 const KEPT: usize = 10_000;
+
+/// The most questions of one analyst that a run records as refused, each a row of the ledger.
+const REFUSED: u32 = 1_000;
 
 /// The questions of a live run that are asked over HTTP. Clones are the same service.
 #[derive(Clone, Default)]
@@ -48,7 +55,7 @@ struct ServiceState {
     questions: HashMap<(usize, Digest), WaitingQuestion>,
     /// The questions that have their outcome, in the order in which they got it.
     settled: VecDeque<(usize, Digest)>,
-    rates: HashMap<(usize, String), AskingRate>,
+    analysts: HashMap<(usize, String), AskingAnalyst>,
 }
 
 struct ServedBundle {
@@ -62,6 +69,8 @@ struct ServedBundle {
 
 /// A question with its outcome, once it has one.
 struct WaitingQuestion {
+    analyst: String,
+    /// Its normal form; once it has an answer, that of the question that the ledger has under this id.
     text: String,
     outcome: Option<AskOutcome>,
 }
@@ -94,6 +103,13 @@ pub enum AskUnavailable {
     Over(&'static str),
 }
 
+/// The questions of an analyst.
+struct AskingAnalyst {
+    rate: AskingRate,
+    waiting: u32,
+    refused: u32,
+}
+
 /// The allowance of an analyst: it fills by [`A_SECOND`], up to [`AT_ONCE`].
 struct AskingRate {
     left: f64,
@@ -123,13 +139,16 @@ impl QuestionService {
     pub fn ask(&self, bundle: usize, analyst: &str, line: &str, patience: Duration) -> AskOutcome {
         let until = Instant::now() + patience;
         let mut state = self.state();
-        let key = match state.asks(bundle, analyst, line) {
-            Ok(key) => key,
+        let (key, text) = match state.asks(bundle, analyst, line) {
+            Ok(asked) => asked,
             Err(outcome) => return outcome,
         };
         loop {
             // It is there until it is settled, and long after.
             let Some(asked) = state.questions.get(&key) else { return AskOutcome::Waits };
+            if asked.text != text {
+                return AskOutcome::OtherQuestion(asked.text.clone());
+            }
             if let Some(outcome) = &asked.outcome {
                 return outcome.clone();
             }
@@ -170,22 +189,29 @@ impl QuestionService {
     /// Passes a release on that has left; any other than an answer changes nothing.
     pub(in crate::job) fn delivered(&self, release: &LeavingRelease) {
         let Some(part) = release.row().release().part else { return };
-        let line = release.line().lines().next().unwrap_or_default().to_owned();
-        let is_refused = line.contains("\"refused\":");
-        let outcome = if is_refused { AskOutcome::Refused(line) } else { AskOutcome::Answered(line) };
+        let line = release.line().lines().next().unwrap_or_default();
         let bundle = self.state().bundles.iter().position(|served| served.name == *release.name());
         if let Some(bundle) = bundle {
-            self.settle((bundle, part), outcome);
+            let (outcome, text) = outcome_of(line);
+            self.settle((bundle, part), outcome, text);
         }
     }
 
-    fn settle(&self, key: (usize, Digest), outcome: AskOutcome) -> bool {
+    /// Gives a question its outcome, and the text that the ledger has under its id, if the outcome has one.
+    fn settle(&self, key: (usize, Digest), outcome: AskOutcome, text: Option<String>) -> bool {
         let mut state = self.state();
         let Some(asked) = state.questions.get_mut(&key) else { return false };
         let is_new = asked.outcome.is_none();
         if is_new {
+            let (analyst, is_refused) =
+                ((key.0, asked.analyst.clone()), matches!(outcome, AskOutcome::Refused(_)));
+            asked.text = text.unwrap_or_else(|| std::mem::take(&mut asked.text));
             asked.outcome = Some(outcome);
             state.settled.push_back(key);
+            if let Some(analyst) = state.analysts.get_mut(&analyst) {
+                analyst.waiting -= 1;
+                analyst.refused += u32::from(is_refused);
+            }
         }
         while state.settled.len() > KEPT
             && let Some(oldest) = state.settled.pop_front()
@@ -210,7 +236,12 @@ impl fmt::Debug for QuestionService {
 
 impl ServiceState {
     /// Adds a question to those that wait, unless it is there; returns its key.
-    fn asks(&mut self, bundle: usize, analyst: &str, line: &str) -> Result<(usize, Digest), AskOutcome> {
+    fn asks(
+        &mut self,
+        bundle: usize,
+        analyst: &str,
+        line: &str,
+    ) -> Result<((usize, Digest), String), AskOutcome> {
         let unavailable = |why| Err(AskOutcome::Unavailable(why));
         if let Some(why) = self.over {
             return unavailable(AskUnavailable::Over(why));
@@ -220,34 +251,57 @@ impl ServiceState {
             return unavailable(AskUnavailable::Now("the run begins"));
         };
         let now = Instant::now();
-        let rate = self.rates.entry((bundle, analyst.to_owned()));
-        if !rate.or_insert(AskingRate { left: AT_ONCE, at: now }).take(now) {
+        let own = self.analysts.entry((bundle, analyst.to_owned())).or_insert_with(|| {
+            let rate = AskingRate { left: AT_ONCE, at: now };
+            AskingAnalyst { rate, waiting: 0, refused: 0 }
+        });
+        if !own.rate.take(now) {
             return Err(AskOutcome::TooMany);
         }
         // The time of a question without one is that at which a worker takes it.
         let question = served.schema.question_by(analyst, line, Time::MAX);
         let question = question.map_err(|refused| AskOutcome::Invalid(refused.to_string()))?;
-        let key = (bundle, question.part());
+        let (key, text) = ((bundle, question.part()), question.text());
         match self.questions.get(&key) {
-            Some(former) if former.text != question.text() => {
+            Some(former) if former.text != text => {
                 return Err(AskOutcome::OtherQuestion(former.text.clone()));
             }
             // A question that could not be answered may be asked with another time.
             Some(WaitingQuestion { outcome: Some(AskOutcome::Invalid(_)), .. }) => {
                 self.settled.retain(|settled| *settled != key);
             }
-            Some(_) => return Ok(key),
+            Some(_) => return Ok((key, text)),
             None => {}
         }
         if let Some(why) = served.closed {
             return unavailable(AskUnavailable::Over(why));
         }
-        if waiting >= WAITING {
+        if own.refused >= REFUSED {
+            return unavailable(AskUnavailable::Over(
+                "1,000 questions of this analyst were refused in this run",
+            ));
+        }
+        if waiting >= WAITING || own.waiting >= WAITING_OF_ONE {
             return unavailable(AskUnavailable::Now("too many questions wait"));
         }
+        own.waiting += 1;
         served.queue.push((analyst.to_owned(), line.to_owned()));
-        self.questions.insert(key, WaitingQuestion { text: question.text(), outcome: None });
-        Ok(key)
+        let waiting = WaitingQuestion { analyst: analyst.to_owned(), text: text.clone(), outcome: None };
+        self.questions.insert(key, waiting);
+        Ok((key, text))
+    }
+}
+
+/// Returns the outcome that a released line is, and the text of its question, if the line has it.
+fn outcome_of(line: &str) -> (AskOutcome, Option<String>) {
+    let gap = "at: records of that window are missing, so nothing is answered about it; give another time, and an id of its own";
+    match ReleaseLine::read(line).map(|line| line.says) {
+        Some(Says::Answer(answer)) if answer.cell.is_some() => {
+            (AskOutcome::Answered(line.to_owned()), Some(answer.asked.into_owned()))
+        }
+        Some(Says::Answer(answer)) => (AskOutcome::Refused(line.to_owned()), Some(answer.asked.into_owned())),
+        Some(Says::Never(..)) => (AskOutcome::Invalid(gap.to_owned()), None),
+        _ => (AskOutcome::Refused(line.to_owned()), None),
     }
 }
 
@@ -272,7 +326,7 @@ impl AskedQuestions {
     /// Passes the reason on for which a question is not answered; returns false if nobody waits for it.
     pub(in crate::job) fn unanswered(&self, unanswered: &Unanswered) -> bool {
         let why = AskOutcome::Invalid(unanswered.why().to_string());
-        self.service.settle((self.bundle, unanswered.question().part()), why)
+        self.service.settle((self.bundle, unanswered.question().part()), why, None)
     }
 
     /// Answers no more of them, for this reason.

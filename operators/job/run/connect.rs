@@ -483,6 +483,7 @@ fn token_in(field: &'static str, path: &Path) -> Result<String, RunError> {
             path.display()
         ))
     })?;
-    AccessToken::new(field, &text).map_err(|invalid| RunError::configuration(invalid.to_string()))?;
+    AccessToken::new(field, &text)
+        .map_err(|invalid| RunError::configuration(format!("{}: {invalid}", path.display())))?;
     Ok(text)
 }

@@ -202,7 +202,9 @@ impl ReleaseBuffer {
                     None => release.window().end(),
                 };
                 let close = until.saturating_add(late);
-                let due = tick(close, now, slack);
+                // At the first tick, an answer that was counted sooner would show how few records there were.
+                let ready = asked.map_or(now, |(asked, _)| held_until(asked, now, slack));
+                let due = tick(close, ready, slack);
                 // A question of a time before the run was not asked then.
                 if asked.is_some_and(|(asked, _)| asked >= self.begun && misses(close, asked, due, slack))
                     && let Some(on_missed) = &mut self.outlet.on_missed
@@ -315,6 +317,12 @@ fn asked_about(line: &str) -> Option<(Time, Time)> {
         Says::Answer(answer) => at(&answer.at).ok().zip(at(answer.version.end?).ok()),
         _ => None,
     }
+}
+
+/// Returns the time before which an answer does not leave: a slack after its question. A time of a question that has not come says
+/// nothing of when it was counted.
+fn held_until(asked: Time, now: Time, slack: i64) -> Time {
+    if asked > now { now } else { now.max(asked.saturating_add(slack)) }
 }
 
 /// Returns true if an answer leaves later than at the first tick that is a slack after its question.
@@ -476,6 +484,19 @@ mod tests {
         {
             assert_eq!(misses(100, asked, due, 10), missed, "{asked} {due}");
         }
+    }
+
+    // Refutes an answer that leaves at an earlier tick because there was little to count, and one that is held for a time to come.
+    #[test]
+    fn an_answer_that_is_counted_at_once_leaves_when_a_slow_one_does() {
+        let due = |asked: Time, now: Time| tick(100, held_until(asked, now, 10), 10);
+        // Asked at 203: the first tick that is a slack later is 220, however soon it was counted.
+        for (now, leaves) in [(203, 220), (209, 220), (211, 220), (220, 220), (221, 230)] {
+            assert_eq!(due(203, now), leaves, "counted at {now}");
+            assert_eq!(misses(100, 203, due(203, now), 10), leaves > 220);
+        }
+        assert_eq!(due(9_000, 203), 210);
+        assert_eq!(due(50, 203), 210);
     }
 
     // Refutes an answer that waits for the time of its question, which an analyst states, and holds up what comes behind it.

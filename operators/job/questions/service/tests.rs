@@ -67,8 +67,8 @@ fn a_question_is_taken_once_and_has_one_answer() {
     let other = ask(&service, "ann", r#"{"id":"q","count":"age > 4"}"#);
     assert_eq!(other, AskOutcome::OtherQuestion("count where age >= 4".to_owned()));
     let line = AskOutcome::Answered("line".to_owned());
-    assert!(service.settle(key("ann"), line.clone()));
-    assert!(!service.settle(key("ann"), AskOutcome::Answered("another".to_owned())));
+    assert!(service.settle(key("ann"), line.clone(), None));
+    assert!(!service.settle(key("ann"), AskOutcome::Answered("another".to_owned()), None));
     assert_eq!(ask(&service, "ann", COUNT), line);
     assert_eq!(ask(&service, "ben", COUNT), AskOutcome::Waits);
 }
@@ -93,9 +93,57 @@ fn what_is_no_question_is_refused_at_once() {
     // One that cannot be answered now may be asked again.
     assert_eq!(ask(&service, "ann", COUNT), AskOutcome::Waits);
     assert_eq!(service.questions(0).take(1).len(), 1);
-    assert!(service.settle(key("ann"), AskOutcome::Invalid("at: ".to_owned())));
+    assert!(service.settle(key("ann"), AskOutcome::Invalid("at: ".to_owned()), None));
     assert_eq!(ask(&service, "ann", COUNT), AskOutcome::Waits);
     assert_eq!(service.questions(0).take(2).len(), 1);
+}
+
+// Refutes an id of a former run that takes another question, and one of which the right question is refused.
+#[test]
+fn an_id_of_a_former_run_is_that_of_its_question() {
+    let service = begun();
+    let other = r#"{"id":"q","ask":"count where age > 70"}"#;
+    assert_eq!(ask(&service, "ann", other), AskOutcome::Waits);
+    let line = r#"{"release":"study","window":{"start":"2026-01-01T00:00:00Z","end":"2026-01-03T00:00:00Z"},"part":"5f","question":"q","analyst":"ann","at":"2026-01-02T00:00:00Z","asked":"count where age >= 4","version":{"start":"2026-01-01T00:00:00Z","end":"2026-01-02T00:00:00Z"},"value":1,"interval":[0,2],"confidence":1,"noise":{"kind":"bounded","shape":"laplace:1","bound":1,"scale":1},"used":1,"left":2,"id":"7a","promise":"lifetime"}"#;
+    let (outcome, text) = outcome_of(line);
+    assert_eq!(outcome, AskOutcome::Answered(line.to_owned()));
+    assert!(service.settle(key("ann"), outcome.clone(), text));
+    let former = AskOutcome::OtherQuestion("count where age >= 4".to_owned());
+    assert_eq!(ask(&service, "ann", other), former);
+    assert_eq!(ask(&service, "ann", COUNT), outcome);
+    let refused = line.replace(
+        r#""value":1,"interval":[0,2],"confidence":1,"noise":{"kind":"bounded","shape":"laplace:1","bound":1,"scale":1}"#,
+        r#""refused":"bundle""#,
+    );
+    assert_eq!(outcome_of(&refused).0, AskOutcome::Refused(refused.clone()));
+    let skipped = r#"{"release":"study","window":{"start":"2026-01-01T00:00:00Z","end":"2026-01-03T00:00:00Z"},"part":"5f","skipped":true,"why":"input gap"}"#;
+    assert!(matches!(outcome_of(skipped).0, AskOutcome::Invalid(why) if why.starts_with("at: ")));
+}
+
+// Refutes an analyst without answers who fills the ledger, and one who fills the memory with questions of another time.
+#[test]
+fn the_questions_of_one_analyst_are_bounded() {
+    let service = begun();
+    let asks = |number: usize| {
+        let mut state = service.state();
+        // As after a pause.
+        if let Some(own) = state.analysts.get_mut(&(0, "ann".to_owned())) {
+            own.rate.left = AT_ONCE;
+        }
+        drop(state);
+        ask(&service, "ann", &format!(r#"{{"id":"{number}","ask":"count"}}"#))
+    };
+    for number in 0..WAITING_OF_ONE as usize {
+        assert_eq!(asks(number), AskOutcome::Waits);
+    }
+    assert_eq!(asks(1_000), AskOutcome::Unavailable(AskUnavailable::Now("too many questions wait")));
+    assert_eq!(ask(&service, "ben", COUNT), AskOutcome::Waits);
+    let mut state = service.state();
+    let own = state.analysts.get_mut(&(0, "ann".to_owned())).unwrap();
+    (own.waiting, own.refused) = (0, REFUSED);
+    drop(state);
+    assert!(matches!(asks(1_001), AskOutcome::Unavailable(AskUnavailable::Over(_))));
+    assert_eq!(asks(0), AskOutcome::Waits, "what was asked is");
 }
 
 // Refutes an analyst who keeps the others from asking, and one who waits for a run that has ended.
@@ -133,11 +181,13 @@ fn the_newest_answers_are_kept() {
     let keys = (0..KEPT + 5).map(|number| (0, Digest::of(&number.to_le_bytes())));
     let keys: Vec<(usize, Digest)> = keys.collect();
     for key in &keys {
-        state.questions.insert(*key, WaitingQuestion { text: String::new(), outcome: None });
+        state
+            .questions
+            .insert(*key, WaitingQuestion { analyst: String::new(), text: String::new(), outcome: None });
     }
     drop(state);
     for key in &keys {
-        assert!(service.settle(*key, AskOutcome::Answered("line".to_owned())));
+        assert!(service.settle(*key, AskOutcome::Answered("line".to_owned()), None));
     }
     let state = service.state();
     assert_eq!((state.questions.len(), state.settled.len()), (KEPT, KEPT));
