@@ -162,6 +162,7 @@ pub(crate) const EDITS: &[Edit] = &[
         .on(&["count", "running"])
         .named("fields.page"),
     edit("fields", "one that nothing reads", "{ unread = \"lower of page\" }").on(SEPARATED),
+    edit("source.explode", "stated", "{ array = \"visits\", most = 5 }").on(&["lines"]),
     edit("source.people", "another", "60"),
     edit("source.rows", "another", "600"),
     edit("source.keys", "another", "4"),

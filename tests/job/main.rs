@@ -12,6 +12,7 @@ mod cluster;
 mod columns;
 mod evolves;
 mod exits;
+mod exploded;
 mod fields;
 mod gaps;
 mod http;

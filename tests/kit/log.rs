@@ -99,6 +99,17 @@ pub(crate) fn write(kind: &str, events: &[Event], format: &str, zone: &str, sepa
     log
 }
 
+/// Lines of JSON with the key and the value of each in the first element of an array.
+#[allow(dead_code, reason = "not every test explodes arrays")]
+pub(crate) fn exploded(log: &str) -> String {
+    let line = |line: &str| {
+        let (from, to) = (line.find("\"key\":").unwrap(), line.find(",\"time\":").unwrap());
+        let (before, element, after) = (&line[..from], &line[from..to], &line[to..]);
+        format!("{before}\"items\":[{{{element}}},{{\"key\":\"a\",\"value\":999}}]{after}\n")
+    };
+    log.lines().map(line).collect()
+}
+
 /// The bytes in a compression, by its extension; any other leaves them as they are.
 pub(crate) fn pack(extension: &str, bytes: &[u8]) -> Vec<u8> {
     match extension {

@@ -19,6 +19,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("bad", &["no", "some"]),
     ("id", &["no", "field"]),
     ("fields", &["no", "declared"]),
+    // Each line has its key and its value in the first element of an array, of which one counts.
+    ("explode", &["no", "first"]),
     // The form of a CSV source: its marks with comments, or the names of its columns in the job file.
     ("separated", &["no", "marks", "names"]),
     // Records that a condition leaves out lie between the others, and count nowhere; or not for the release.
@@ -114,6 +116,8 @@ pub(crate) const RULES: &[Rule] = &[
         &[("source", &["jsonl", "combined", "synthetic"]), ("separated", &["marks", "names"])],
         Check("source.delimiter"),
     ),
+    Rule(&[("source", &["csv", "combined", "synthetic"]), ("explode", &["first"])], Check("source.explode")),
+    Rule(&[("explode", &["first"]), ("unit", &["record"])], Check("source.explode")),
     // Without a log, a synthetic source spans a day, which is 86,400 windows of a second.
     Rule(&[("source", &["synthetic"]), ("horizon", &["no"]), ("every", &["second"])], Senseless),
     Rule(

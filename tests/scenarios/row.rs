@@ -89,6 +89,7 @@ impl Row {
         match self.value("source") {
             "combined" => ["agent", "user", "path", "bytes"],
             "synthetic" => ["time", "user", "key", "value"],
+            "jsonl" if self.is("explode", &["first"]) => ["id", "user", "items.key", "items.value"],
             _ => ["id", "user", "key", "value"],
         }
     }
@@ -139,6 +140,9 @@ impl Scenario {
                 _ => events.to_vec(),
             };
             let mut log = log::write(self.row.value("source"), &events, format, self.row.zone(), separated);
+            if self.row.is("explode", &["first"]) {
+                log = log::exploded(&log);
+            }
             if self.row.is("bad", &["some"]) {
                 log += &separated.unreadable();
             }
@@ -510,7 +514,7 @@ fn asked(job: &mut JobText, row: &Row) {
         job.set("ask.version", "3");
     }
     let number = if shares { "whole" } else { "2 digits" };
-    job.set("ask.fields", format!("{{ {key} = \"text\", {value} = \"{number}\" }}"));
+    job.set("ask.fields", format!("{{ \"{key}\" = \"text\", \"{value}\" = \"{number}\" }}"));
     let many = if row.is("bound", &["wide"]) { "300" } else { "1" };
     if !row.is("unit", &["record"]) {
         job.set("ask.bound", format!("{{ per_key = {many} }}"));
@@ -634,7 +638,12 @@ fn source(job: &mut JobText, row: &Row) {
         job.set("tables.words", "{ file = \"words.csv\", by = \"word\" }");
     }
     if row.is("fields", &["declared"]) {
-        job.set("source.fields", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");
+        let [id, user, key, value] = row.fields();
+        let names = [id, user, key, value, "time"];
+        job.set("source.fields", format!("[{}]", names.map(quoted).join(", ")));
+    }
+    if row.is("explode", &["first"]) {
+        job.set("source.explode", "{ array = \"items\", most = 1 }");
     }
     if row.is("bad", &["some"]) {
         job.set("source.bad", "{ lines = 2 }");

@@ -73,6 +73,7 @@ pub(super) fn check(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<Account
     let releases = || nodes.iter().zip(tables.releases);
     times(root, tables);
     names(root, tables, &nodes);
+    exploded(root, tables);
     shares(root, tables, &nodes);
     asks(root, tables);
     for (node, release) in releases() {
@@ -186,6 +187,26 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
         root.node("privacy")?
             .descendant(&["key"])
             .conflict::<()>("the ledger's own file", "a file of its own");
+    }
+    Some(())
+}
+
+/// Refuses a person, a time and an id that are of an element: a line has one of each, so that all of its elements are
+/// bounded as those of one person.
+fn exploded(root: &TableNode<'_>, tables: &Tables<'_>) -> Option<()> {
+    let source = root.node("source")?;
+    let Some(explode) = &tables.source.explode else { return Some(()) };
+    if tables.privacy.privacy_unit == Protected::Record {
+        source.descendant(&["explode"]).conflict::<()>(
+            "unit = \"record\", of which a line would have several",
+            "person = { field = .. } in [privacy], with the id of the line where nothing else says whose it is",
+        );
+    }
+    for path in [["privacy", "person", "field"], ["source", "id", "field"], ["source", "time", "field"]] {
+        let field = root.node(path[0])?.descendant(&path[1..]);
+        if field.as_text().is_some_and(|name| explode.holds(name)) {
+            field.conflict::<()>("a field of the elements of source.explode", "a field of the line");
+        }
     }
     Some(())
 }

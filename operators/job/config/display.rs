@@ -10,7 +10,7 @@ use std::path::Path;
 use super::log::{LogFormat, LogLevel, LogSpec};
 use super::privacy::{Missing, Protected};
 use super::release::{CostSpec, PriceSpec, ReleaseSpec};
-use super::source::{HttpSpec, RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
+use super::source::{ExplodeSpec, HttpSpec, RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic};
 use super::{Job, Privacy, TimeFormat, WatchSpec};
 use crate::accounting::{Omega, Promise};
 use crate::time::{Span, Time, in_words};
@@ -120,6 +120,9 @@ fn source(f: &mut Formatter<'_>, source: &SourceSpec) -> fmt::Result {
             .as_ref()
             .map(|fields| list(&fields.iter().map(|field| text(field)).collect::<Vec<_>>())),
     )?;
+    if let Some(ExplodeSpec { array, most }) = &source.explode {
+        writeln!(f, "explode = {{ array = {}, most = {most} }}", text(array))?;
+    }
     if let Some(HttpSpec { listen, token, batch, hold }) = &source.http {
         let token =
             token.as_ref().map(|token| format!(", token = {{ file = {} }}", path(token))).unwrap_or_default();

@@ -51,7 +51,9 @@ pub use privacy::{BudgetSpec, Missing, Privacy, Protected};
 pub use reference::JobReference;
 pub use release::{BoundSpec, CostSpec, PriceSpec, ReleaseSpec};
 pub(in crate::job) use source::{AHEAD, SYNTHETIC_FIELDS};
-pub use source::{HttpSpec, RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField};
+pub use source::{
+    ExplodeSpec, HttpSpec, RecordFormat, RecordOrder, SourcePlace, SourceSpec, Synthetic, TimeField,
+};
 pub use span::TimeFormat;
 pub(in crate::job) use span::fixed as fixed_span;
 pub use tables::TableSpec;

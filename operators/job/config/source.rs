@@ -41,8 +41,28 @@ pub struct SourceSpec {
     pub id: Option<String>,
     /// The fields of lines of JSON, if the file declares them: each a name, or the path to it with dots.
     pub fields: Option<Vec<String>>,
+    /// The array of which each element is a record, if lines of JSON have one.
+    pub explode: Option<ExplodeSpec>,
     /// The receiver of records over HTTP, if a live run has one; the place is its spool.
     pub http: Option<HttpSpec>,
+}
+
+/// The array in a line of JSON of which each element is a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplodeSpec {
+    /// The name of the array, or the path to it with dots.
+    pub array: String,
+    /// The most elements of a line that count, from the first one on.
+    pub most: u64,
+}
+
+impl ExplodeSpec {
+    /// Returns true for the name of an element, and of a field of one.
+    pub(crate) fn holds(&self, field: &str) -> bool {
+        let rest = field.strip_prefix(self.array.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
 }
 
 /// The format of the records.
@@ -184,7 +204,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -
     let kind = if kind.is_table() { None } else { Some(kind.one_of(&TYPES.map(|word| (word, word)))?) };
     let (required, own): (&[&str], &[&str]) = match kind {
         Some("synthetic") => (&["type", "people", "rows", "keys"], &["skew", "seed"]),
-        Some("jsonl") => (&["type", "path"], &["fields", "http"]),
+        Some("jsonl") => (&["type", "path"], &["fields", "explode", "http"]),
         Some("csv") => (&["type", "path"], &csv::FIELDS),
         Some(_) => (&["type", "path"], &[]),
         // The type itself is missing or misspelt: the fields of any type are accepted.
@@ -202,6 +222,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -
                 "skew",
                 "seed",
                 "fields",
+                "explode",
                 "http",
             ],
         ),
@@ -266,6 +287,12 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -
         }
         nodes.iter().map(ConfigNode::non_empty_text).collect::<Option<Vec<String>>>()
     });
+    let explode = fields.read("explode", |node| {
+        let fields = node.fields(&["array", "most"], &[])?;
+        let array = fields.read("array", |node| node.non_empty_text());
+        let most = fields.read("most", |node| node.whole(1, MOST_ELEMENTS));
+        Some(ExplodeSpec { array: array?, most: most? })
+    });
     let http = fields.read("http", |node| {
         // Senders keep no order among them: a record that was acknowledged would end every start.
         if order == Some(RecordOrder::Sorted) {
@@ -291,6 +318,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -
         condition,
         id,
         fields: declared,
+        explode,
         http,
     })
 }
@@ -318,6 +346,9 @@ fn columnar(fields: &TableNode<'_>, beside: &Path, name: &str) -> Option<SourceP
         files => Some(files),
     }
 }
+
+/// The largest number of elements of a line that may count: a line of 1 MiB has fewer.
+const MOST_ELEMENTS: u64 = 1_000_000;
 
 /// An address to listen at.
 const EXAMPLE: &str = "127.0.0.1:8080";

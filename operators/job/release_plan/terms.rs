@@ -13,8 +13,8 @@ use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::condition::Condition;
 use crate::job::config::{
-    AHEAD, AskSpec, BoundSpec, CsvSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec, RunningSpec,
-    SourceSpec, TimeField, cost_fields,
+    AHEAD, AskSpec, BoundSpec, CsvSpec, ExplodeSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec,
+    RunningSpec, SourceSpec, TimeField, cost_fields,
 };
 use crate::job::derived::DerivedField;
 use crate::job::questions::AskPlan;
@@ -152,6 +152,7 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
         condition,
         id,
         fields: _,
+        explode,
         http: _,
     } = source;
     let mut terms = terms.binding("source.type", format!("\"{}\"", records.word()));
@@ -177,6 +178,12 @@ fn reading(terms: VersionTerms, source: &SourceSpec) -> VersionTerms {
     };
     let terms = match condition {
         Some(condition) => terms.binding("source.where", format!("{:?}", condition.normal())),
+        None => terms,
+    };
+    let terms = match explode {
+        Some(ExplodeSpec { array, most }) => terms
+            .binding("source.explode.array", format!("{array:?}"))
+            .binding("source.explode.most", most.to_string()),
         None => terms,
     };
     match id {

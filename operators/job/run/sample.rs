@@ -111,7 +111,11 @@ impl Job {
         }
         let offers = self.release_plans(self.horizon())?;
         let survey = Survey::for_open_data(uses(self, &offers), (self.from, self.until), most);
-        let survey = Arc::new(if names { survey.with_names() } else { survey });
+        let survey = Arc::new(if names {
+            survey.with_names(self.source.explode.as_ref().map(|explode| explode.array.clone()))
+        } else {
+            survey
+        });
         let asks = self.ask_plans(self.horizon())?;
         let ReleaseFields { keys, values } = ReleaseFields::of(&offers, &asks);
         let wanted = FieldRequirements {

@@ -191,7 +191,9 @@ pub(super) fn open_in(
             let columns = CsvFormat::new(form, &plan.fields)?;
             (place, LineFormat::Csv(columns.columns()), Some(Arc::new(columns)))
         }
-        RecordFormat::Jsonl(place) => (place, LineFormat::Jsonl(WantedNames::new(&plan.fields)), None),
+        RecordFormat::Jsonl(place) => {
+            (place, LineFormat::Jsonl(WantedNames::new(&plan.fields, source.explode.as_ref())), None)
+        }
         RecordFormat::Combined(place) => (place, LineFormat::Combined(Combined::new(&plan.fields)), None),
         #[cfg(feature = "arrow")]
         RecordFormat::Parquet(place) | RecordFormat::Arrow(place) => (place, LineFormat::Rows, None),

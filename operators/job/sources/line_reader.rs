@@ -4,7 +4,7 @@
 
 use super::cutter::without_end;
 use super::identity::LONGEST_ID;
-use super::lines::{Bad, LineFormat};
+use super::lines::{Bad, LineFormat, NO_LIST};
 use super::maker::{BadCell, Maker, SourceRecord};
 use super::wanted::{CellLayout, LineCells};
 
@@ -100,9 +100,16 @@ impl LineCheck {
                     return Err(self.unfit((number, line), cell, "a time in the format of the job"));
                 }
             };
-            reader.maker.derive(line, reader.cells, time);
-            let made = reader.maker.record(line, reader.cells, time, &mut self.records);
-            self.records.clear();
+            let mut made = Ok(());
+            for record in 0..reader.cells.records() {
+                reader.cells.turn_to(record);
+                reader.maker.derive(line, reader.cells, time);
+                made = made.and_then(|()| reader.maker.record(line, reader.cells, time, &mut self.records));
+                self.records.clear();
+                if made.is_err() {
+                    break;
+                }
+            }
             if let Err(BadCell(cell)) = made {
                 let is_id = self.is_id(cell) && !self.fits_as_id(line, cell);
                 let wanted = if is_id { "a text or a number of 1 to 65,536 bytes" } else { "a number" };
@@ -114,13 +121,13 @@ impl LineCheck {
 
     fn unsplit(&mut self, number: u64, line: &[u8]) -> UnreadableLine {
         self.cells.clear();
-        let (cell, found) = if line.len() > self.longest {
+        let (field, found) = if line.len() > self.longest {
             (None, TOO_LONG)
         } else {
             self.format.fault(line, &mut self.cells)
         };
-        let field = cell.and_then(|cell| self.plan.names.get(cell).cloned());
         let wanted = match field {
+            Some(_) if found == NO_LIST => "one list or null",
             Some(_) => "one text, number, truth value or null",
             None => "one JSON object of at most 1 MiB on each line",
         };
@@ -166,7 +173,7 @@ mod tests {
         let (source, person) = stated(source, &person);
         let wanted = wanted(&["page"], &[("size", 2)], true);
         let plan = CellLayout::new(&source, &person, &wanted).unwrap();
-        let format = LineFormat::Jsonl(WantedNames::new(&plan.fields));
+        let format = LineFormat::Jsonl(WantedNames::new(&plan.fields, None));
         let maker = Maker::new(plan.clone(), &source).unwrap();
         LineCheck::new(plan, format, maker, Sizes::USUAL.line)
     }

@@ -76,8 +76,12 @@ impl Maker {
         for (at, (expression, places)) in self.plan.derived.iter().enumerate() {
             self.made.clear();
             let cell = |field: usize| cells.found(line, *places.get(field)?);
-            if expression.write(time, &self.rules, cell, &mut self.made) {
-                cells.write(self.plan.fields.len() + at, |beside| beside.extend_from_slice(&self.made));
+            let (cell, has_value) =
+                (self.plan.fields.len() + at, expression.write(time, &self.rules, cell, &mut self.made));
+            match has_value {
+                true => cells.write(cell, |beside| beside.extend_from_slice(&self.made)),
+                // The element before may have had one.
+                false => cells.forget(cell),
             }
         }
     }
@@ -108,7 +112,10 @@ impl Maker {
             None => I::shared(),
             Some(cell) => match cells.id(line, cell).ok_or(BadCell(cell))? {
                 [] => return Err(BadCell(cell)),
-                bytes => I::of(bytes, secret),
+                bytes => match cells.element() {
+                    None => I::of(bytes, secret),
+                    Some(index) => I::of(indexed(bytes, index, &mut self.made), secret),
+                },
             },
         };
         let (texts, made) = (&mut self.texts, &mut self.made);
@@ -146,6 +153,14 @@ fn joined<'m>(line: &[u8], cells: &LineCells, places: &[usize], made: &'m mut Ve
         made.extend_from_slice(part);
     }
     Some(made)
+}
+
+/// Returns the id of an element: that of its line, with its index in a fixed number of bytes.
+fn indexed<'m>(id: &[u8], index: u32, made: &'m mut Vec<u8>) -> &'m [u8] {
+    made.clear();
+    made.extend_from_slice(id);
+    made.extend_from_slice(&index.to_le_bytes());
+    made
 }
 
 /// Returns the value in a cell, in steps of 10^-digits.

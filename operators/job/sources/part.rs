@@ -393,22 +393,36 @@ impl ChunkReader<'_> {
             }
             let time = self.reader.maker.time(line, self.reader.cells);
             let said = time.as_ref().ok().copied().flatten();
-            self.reader.maker.derive(line, self.reader.cells, said);
-            if self.survey.counts() {
-                self.survey.line(line, self.reader.cells, self.fields, said);
-                if self.survey.wants_names() && matches!(self.reader.format, LineFormat::Jsonl(_)) {
-                    self.survey.name_fields(line);
-                }
+            if self.survey.wants_names()
+                && self.survey.counts()
+                && matches!(self.reader.format, LineFormat::Jsonl(_))
+            {
+                self.survey.name_fields(line);
             }
             // By a public rule: one record from the year 9999 would pin the resume position.
-            if said.is_some_and(|time| time > current.latest) {
+            let is_ahead = said.is_some_and(|time| time > current.latest);
+            let before = batch.len();
+            let LineReader { maker, cells, .. } = &mut self.reader;
+            let mut made = time.map(|_| ());
+            for record in 0..cells.records() {
+                cells.turn_to(record);
+                maker.derive(line, cells, said);
+                if self.survey.counts() {
+                    self.survey.line(line, cells, self.fields, said);
+                }
+                if !is_ahead {
+                    made = made.and_then(|()| maker.record(line, cells, said, batch));
+                }
+                if made.is_err() {
+                    break;
+                }
+            }
+            if is_ahead {
                 self.counts.ahead += 1;
                 continue;
             }
-            let before = batch.len();
-            let LineReader { maker, cells, .. } = &mut self.reader;
-            let made = time.and_then(|time| maker.record(line, cells, time, batch));
             if made.is_err() {
+                batch.truncate(before);
                 self.survey.unreadable(at(), Some((line, cells, self.fields, said)), "");
                 self.fault.bad(1, file.map(|file| &**file));
                 continue;

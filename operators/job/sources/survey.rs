@@ -74,6 +74,8 @@ pub struct Survey {
     details: Mutex<Vec<Detail>>,
     /// The fields that the lines have, where they are collected.
     names: Option<Mutex<BTreeSet<String>>>,
+    /// The array of which each element is a record.
+    exploded: Option<String>,
     warn: Option<Warn>,
 }
 
@@ -120,6 +122,7 @@ impl Survey {
             last: AtomicI64::new(Time::MIN),
             details: Mutex::default(),
             names: None,
+            exploded: None,
             warn: None,
         }
     }
@@ -139,10 +142,9 @@ impl Survey {
         Survey { part, ..self }
     }
 
-    /// Collects the names of all fields of the lines, too.
-    pub(crate) fn with_names(mut self) -> Survey {
-        self.names = Some(Mutex::default());
-        self
+    /// Collects the names of all fields of the lines, too, and of the elements of the array that is exploded.
+    pub(crate) fn with_names(self, exploded: Option<String>) -> Survey {
+        Survey { names: Some(Mutex::default()), exploded, ..self }
     }
 
     /// Returns true while records are still counted.
@@ -279,7 +281,7 @@ impl Survey {
         let Some(names) = &self.names else { return };
         let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(line) else { return };
         let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
-        leaves(&object, "", &mut names);
+        leaves(&object, "", self.exploded.as_deref(), &mut names);
     }
 
     /// The names of all fields, where they were collected.
@@ -447,11 +449,27 @@ impl fmt::Debug for Survey {
 }
 
 /// The paths of all plain values of an object.
-fn leaves(object: &serde_json::Map<String, serde_json::Value>, before: &str, names: &mut BTreeSet<String>) {
+fn leaves(
+    object: &serde_json::Map<String, serde_json::Value>,
+    before: &str,
+    exploded: Option<&str>,
+    names: &mut BTreeSet<String>,
+) {
     for (name, value) in object {
         let path = format!("{before}{name}");
         match value {
-            serde_json::Value::Object(inner) => leaves(inner, &format!("{path}."), names),
+            serde_json::Value::Object(inner) => leaves(inner, &format!("{path}."), exploded, names),
+            serde_json::Value::Array(elements) if exploded == Some(&path) => {
+                for element in elements {
+                    match element {
+                        serde_json::Value::Object(inner) => {
+                            leaves(inner, &format!("{path}."), exploded, names);
+                        }
+                        serde_json::Value::Array(_) => {}
+                        _ => _ = names.insert(path.clone()),
+                    }
+                }
+            }
             serde_json::Value::Array(_) => {}
             _ => _ = names.insert(path),
         }
@@ -537,9 +555,12 @@ mod tests {
     #[test]
     fn paths_lead_to_plain_values() {
         let line = br#"{"a":1,"b":{"c":null,"d":{"e":"x"},"f":[{"g":1}]},"b.c":2}"#;
-        let survey = Survey::for_open_data(Vec::new(), (None, None), 5).with_names();
-        survey.name_fields(line);
-        survey.name_fields(b"no JSON");
-        assert_eq!(survey.names(), ["a", "b.c", "b.d.e"]);
+        for (exploded, more) in [(None, &[][..]), (Some("b.f"), &["b.f.g"]), (Some("b"), &[])] {
+            let survey = Survey::for_open_data(Vec::new(), (None, None), 5);
+            let survey = survey.with_names(exploded.map(str::to_owned));
+            survey.name_fields(line);
+            survey.name_fields(b"no JSON");
+            assert_eq!(survey.names(), [&["a", "b.c", "b.d.e"], more].concat());
+        }
     }
 }

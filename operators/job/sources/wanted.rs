@@ -230,6 +230,21 @@ impl CellLayout {
 pub(super) struct LineCells {
     places: Vec<CellPlace>,
     beside: Vec<u8>,
+    elements: Option<Elements>,
+}
+
+/// The cells of the elements of a line whose format explodes an array.
+#[derive(Clone, Default)]
+struct Elements {
+    /// The cells of an element.
+    cells: Vec<usize>,
+    /// The places of these cells, element by element.
+    places: Vec<CellPlace>,
+    count: usize,
+    /// The element that the cells are of.
+    chosen: usize,
+    /// The length of the buffer beside the line before anything was derived.
+    beside: usize,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -242,7 +257,7 @@ enum CellPlace {
 
 impl LineCells {
     pub(super) fn new(fields: usize) -> LineCells {
-        LineCells { places: vec![CellPlace::Absent; fields], beside: Vec::new() }
+        LineCells { places: vec![CellPlace::Absent; fields], ..LineCells::default() }
     }
 
     /// Clears the cells of the line before.
@@ -250,6 +265,58 @@ impl LineCells {
     pub(super) fn clear(&mut self) {
         self.places.fill(CellPlace::Absent);
         self.beside.clear();
+        if let Some(elements) = &mut self.elements {
+            elements.places.clear();
+            elements.count = 0;
+        }
+    }
+
+    /// Makes each element of the line a record with these cells of its own.
+    pub(super) fn explode(&mut self, cells: &[usize]) {
+        self.elements.get_or_insert_with(|| Elements { cells: cells.to_vec(), ..Elements::default() });
+    }
+
+    /// Ends an element: its cells are kept, and those of the next one are empty.
+    pub(super) fn end_element(&mut self) {
+        let Some(elements) = &mut self.elements else { return };
+        for cell in &elements.cells {
+            elements.places.extend(self.places.get_mut(*cell).map(std::mem::take));
+        }
+        elements.count += 1;
+    }
+
+    /// Ends a line: what is written from here on is derived, and of one element.
+    pub(super) fn end_line(&mut self) {
+        if let Some(elements) = &mut self.elements {
+            elements.beside = self.beside.len();
+        }
+    }
+
+    /// Returns the number of records of the line: of its elements, or one.
+    #[inline]
+    pub(super) fn records(&self) -> usize {
+        self.elements.as_ref().map_or(1, |elements| elements.count)
+    }
+
+    /// Turns to one of the records of the line.
+    #[inline]
+    pub(super) fn turn_to(&mut self, record: usize) {
+        let Some(elements) = &mut self.elements else { return };
+        let own = elements.places.chunks(elements.cells.len().max(1)).nth(record).unwrap_or_default();
+        for (cell, own) in elements.cells.iter().zip(own) {
+            if let Some(place) = self.places.get_mut(*cell) {
+                *place = *own;
+            }
+        }
+        // What was derived of the element before would add up.
+        self.beside.truncate(elements.beside);
+        elements.chosen = record;
+    }
+
+    /// The index of the element that the cells are of; `None` where no array is exploded.
+    #[inline]
+    pub(super) fn element(&self) -> Option<u32> {
+        self.elements.as_ref().map(|elements| elements.chosen as u32)
     }
 
     /// Sets a cell to the range of the line between two bytes. Lines are shorter than 4 GB.

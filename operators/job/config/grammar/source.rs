@@ -119,6 +119,20 @@ pub(super) const SOURCE: &[JobField] = &[
             "The fields of JSON lines, so that a misspelt one is refused; `discreet check --sample N \
              --write-fields` writes them.",
         ),
+    table("source.explode")
+        .without("each line is one record")
+        .example("explode = { array = \"items\", most = 20 }")
+        .means(
+            "The array of JSON lines of which each element is a record of the line's person, at the line's time. \
+             Its fields are named behind it: `items.price`, or `items` where elements are texts or numbers.",
+        )
+        .costs("As many records of one person as count: state `per_key` for them together."),
+    text("source.explode.array")
+        .example("explode = { array = \"order.items\", most = 20 }")
+        .means("The field that holds the array, or the path to it; a line without it has no record."),
+    whole("source.explode.most")
+        .example("explode = { array = \"items\", most = 20 }")
+        .means("The most elements of a line that count, from the first one on."),
     table("source.http")
         .without("files are read")
         .example("http = { listen = \"127.0.0.1:8080\" }")

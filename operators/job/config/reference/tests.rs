@@ -95,6 +95,9 @@ fn draft_for(path: &str) -> Draft {
             draft.with("release", &["people.by = \"key\""])
         }
         ["source", "fields"] => draft.with("source", &["type = \"jsonl\""]),
+        ["source", "explode", ..] => {
+            draft.with("source", &["type = \"jsonl\"", "explode.array = \"items\"", "explode.most = 20"])
+        }
         ["source", "http", ..] => draft
             .with("source", &["type = \"jsonl\"", "path = \"spool\"", "http.listen = \"127.0.0.1:8080\""]),
         ["privacy", "unit"] => draft.without("privacy", "person").without("release", "bound"),

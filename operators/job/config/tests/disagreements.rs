@@ -171,6 +171,33 @@ fn keys_and_bounds_that_cannot_be() {
     assert!(many.contains("more than 100,000 keys") && many.len() < 1_000, "{}", many.len());
 }
 
+// Refutes a person, a time or an id that each element has for itself, and elements that are each protected alone.
+#[test]
+fn the_elements_of_a_line_are_of_one_person() {
+    let explode = "type = \"jsonl\"\nexplode = { array = \"who\", most = 3 }";
+    let job = GOOD.replace("type = \"csv\"", explode);
+    let fields = |job: &str| match parse(job) {
+        Ok(_) => Vec::new(),
+        Err(refused) => refused.iter().map(|mistake| mistake.field().to_owned()).collect(),
+    };
+    assert_eq!(fields(&job), ["privacy.person.field"]);
+    assert_eq!(fields(&job.replace("\"who\", missing", "\"who.id\", missing")), ["privacy.person.field"]);
+    assert!(fields(&job.replace("\"who\", missing", "\"whose\", missing")).is_empty());
+    let dates = job.replace("array = \"who\"", "array = \"date\"");
+    assert_eq!(fields(&dates), ["source.time.field"]);
+    let ids = job.replace("array = \"who\"", "array = \"a\"");
+    assert_eq!(
+        fields(&ids.replace("most = 3 }", "most = 3 }\nid = { field = \"a.b\" }")),
+        ["source.id.field"]
+    );
+    assert!(fields(&ids.replace("most = 3 }", "most = 3 }\nid = { field = \"ab\" }")).is_empty());
+    let record = ids.replace("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"");
+    assert!(fields(&record).contains(&"source.explode".to_owned()), "{:?}", fields(&record));
+    for most in ["0", "1000001", "\"3\""] {
+        assert_eq!(fields(&ids.replace("most = 3", &format!("most = {most}"))), ["source.explode.most"]);
+    }
+}
+
 #[test]
 fn fields_that_a_combined_log_does_not_have() {
     let log = GOOD

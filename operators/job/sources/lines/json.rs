@@ -1,21 +1,40 @@
 //! Lines of JSON objects: their wanted fields.
 //!
-//! A name with dots is a path: `user.id` is the field `id` of the object in the field `user`. A line that has
-//! a field of that very name, dot and all, at its top has what stands there, null included; only otherwise is
-//! the path followed.
+//! A name with dots is a path: `user.id` is the field `id` of the object in the field `user`, and `tags.0` the
+//! first element of the array in `tags`. A line that has a field of that very name, dot and all, at its top has
+//! what stands there, null included; only otherwise is the path followed.
+//!
+//! An array may be exploded: a name that continues its path is one of its elements, and each element has cells
+//! of its own.
 
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Bad;
+use crate::job::config::ExplodeSpec;
 use crate::job::sources::wanted::LineCells;
 
 /// The wanted fields, each with its cell.
 #[derive(Clone)]
-pub(in crate::job::sources) struct WantedNames(Arc<Level>);
+pub(in crate::job::sources) struct WantedNames(Arc<Names>);
+
+struct Names {
+    top: Level,
+    /// The name of each cell.
+    fields: Vec<String>,
+    exploded: Option<Exploded>,
+}
+
+/// The array of which each element is a record.
+struct Exploded {
+    array: String,
+    most: u64,
+    /// The cells of an element.
+    cells: Vec<usize>,
+}
 
 /// The names of the objects at one depth.
 #[derive(Debug, Default)]
@@ -24,62 +43,99 @@ struct Level(Vec<JsonEntry>);
 #[derive(Debug)]
 struct JsonEntry {
     name: String,
+    /// The index in an array that the name is.
+    index: Option<usize>,
     /// The cell of this name's own value.
     cell: Option<usize>,
-    /// The wanted fields of the object that is its value.
+    /// The wanted fields of the object or the array that is its value.
     inside: Option<Level>,
+    /// True where its value is the array that is exploded: the cell and the fields are those of an element.
+    is_exploded: bool,
 }
+
+/// The words for another value in place of the array that is exploded.
+pub(in crate::job::sources) const NO_LIST: &str = "no list";
 
 /// The largest number of steps of a path; a longer name is not followed.
 const DEEPEST: usize = 64;
 
 impl WantedNames {
-    pub(in crate::job::sources) fn new(fields: &[String]) -> WantedNames {
+    pub(in crate::job::sources) fn new(fields: &[String], explode: Option<&ExplodeSpec>) -> WantedNames {
         let mut top = Level::default();
+        let mut of_elements = Vec::new();
         for (cell, field) in fields.iter().enumerate() {
-            top.entry(field).cell = Some(cell);
-            let Some((path, last)) = field.rsplit_once('.') else { continue };
-            if path.split('.').count() >= DEEPEST {
-                continue;
+            match explode.filter(|explode| explode.holds(field)) {
+                Some(_) => of_elements.push(cell),
+                None => top.entry(field).cell = Some(cell),
             }
-            let inner = path
-                .split('.')
-                .fold(&mut top, |level, step| level.entry(step).inside.get_or_insert_default());
-            inner.entry(last).cell = Some(cell);
+            if let Some(entry) = top.followed(field) {
+                entry.cell = Some(cell);
+            }
         }
-        WantedNames(Arc::new(top))
+        if let Some(entry) = explode.and_then(|explode| top.followed(&explode.array)) {
+            entry.is_exploded = true;
+        }
+        let exploded = explode.map(|ExplodeSpec { array, most }| Exploded {
+            array: array.clone(),
+            most: *most,
+            cells: of_elements,
+        });
+        WantedNames(Arc::new(Names { top, fields: fields.to_vec(), exploded }))
     }
 
     pub(super) fn read(&self, line: &[u8], cells: &mut LineCells) -> Result<(), Bad> {
-        self.parse(line, cells, &mut SeenCells::default()).map_err(|_| Bad)
+        self.parse(line, cells, &mut SeenCells::default()).map_err(|_| Bad)?;
+        cells.end_line();
+        Ok(())
     }
 
     fn parse(&self, line: &[u8], cells: &mut LineCells, seen: &mut SeenCells) -> serde_json::Result<()> {
+        let exploded = self.0.exploded.as_ref();
+        if let Some(exploded) = exploded {
+            cells.explode(&exploded.cells);
+        }
         let mut json = serde_json::Deserializer::from_slice(line);
-        json.deserialize_map(JsonObject { level: &self.0, line, cells, seen, depth: 0 })?;
+        json.deserialize_map(JsonValue { level: &self.0.top, exploded, line, cells, seen, depth: 0 })?;
         json.end()
     }
 
-    /// The cell for which a line cannot be read, if it is one, and the kind of what stands there.
-    pub(super) fn fault(&self, line: &[u8], cells: &mut LineCells) -> (Option<usize>, &'static str) {
+    /// The field for which a line cannot be read, if it is one, and the kind of what stands there.
+    pub(super) fn fault(&self, line: &[u8], cells: &mut LineCells) -> (Option<String>, &'static str) {
+        let Names { fields, exploded, .. } = &*self.0;
         let mut seen = SeenCells::default();
         let _ = self.parse(line, cells, &mut seen);
-        match (seen.at, seen.found) {
-            (Some(cell), Some(found)) => (Some(cell), found),
-            (cell, _) if str::from_utf8(line).is_err() => (cell, "bytes that are no UTF-8"),
-            (Some(cell), None) => (Some(cell), "no JSON value"),
-            (None, _) => (None, "no JSON object"),
-        }
+        let array = exploded.as_ref().filter(|_| seen.at_array).map(|exploded| &exploded.array);
+        let field = array.or_else(|| fields.get(seen.at?)).cloned();
+        let found = match (seen.found, &field) {
+            (Some(found), Some(_)) => found,
+            _ if str::from_utf8(line).is_err() => "bytes that are no UTF-8",
+            (_, Some(_)) => "no JSON value",
+            (_, None) => "no JSON object",
+        };
+        (field, found)
     }
 }
 
 impl Level {
     fn entry(&mut self, name: &str) -> &mut JsonEntry {
         let at = self.0.iter().position(|entry| entry.name == name).unwrap_or_else(|| {
-            self.0.push(JsonEntry { name: name.to_owned(), cell: None, inside: None });
+            let index = name.parse().ok().filter(|index: &usize| index.to_string() == name);
+            let name = name.to_owned();
+            self.0.push(JsonEntry { name, index, cell: None, inside: None, is_exploded: false });
             self.0.len() - 1
         });
         &mut self.0[at]
+    }
+
+    /// The entry at the end of a path, unless that has too many steps.
+    fn followed(&mut self, path: &str) -> Option<&mut JsonEntry> {
+        let mut steps = path.split('.');
+        let last = steps.next_back()?;
+        if steps.clone().count() >= DEEPEST {
+            return None;
+        }
+        let level = steps.fold(self, |level, step| level.entry(step).inside.get_or_insert_default());
+        Some(level.entry(last))
     }
 }
 
@@ -90,19 +146,25 @@ struct SeenCells {
     path: u64,
     /// The cell of the field that is being read.
     at: Option<usize>,
+    /// True while the array that is exploded is read, and no cell of an element.
+    at_array: bool,
+    /// True once the array that is exploded was read.
+    array: bool,
     /// The kind of its value, if that is none for a cell.
     found: Option<&'static str>,
 }
 
-struct JsonObject<'a> {
+/// The visitor of an object or an array.
+struct JsonValue<'a> {
     level: &'a Level,
+    exploded: Option<&'a Exploded>,
     line: &'a [u8],
     cells: &'a mut LineCells,
     seen: &'a mut SeenCells,
     depth: usize,
 }
 
-impl<'de> Visitor<'de> for JsonObject<'_> {
+impl<'de> Visitor<'de> for JsonValue<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,24 +177,56 @@ impl<'de> Visitor<'de> for JsonObject<'_> {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            self.seen.at = entry.cell;
+            // A value that is no JSON is one of this field.
+            self.seen.at = entry.cell.filter(|_| !entry.is_exploded);
+            self.seen.at_array = entry.is_exploded;
             let value = map.next_value::<&RawValue>()?.get();
-            if let Some(cell) = entry.cell
-                && let Err(found) = self.take(cell, value)
-            {
-                self.seen.found = Some(found);
-                return Err(A::Error::custom(found));
-            }
-            if let Some(inside) = &entry.inside {
-                self.look_inside(inside, value).map_err(A::Error::custom)?;
-            }
-            self.seen.at = None;
+            self.read(entry, value).map_err(A::Error::custom)?;
         }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        let last = self.level.0.iter().filter_map(|entry| entry.index).max();
+        let mut at = 0;
+        while last.is_some_and(|last| at <= last) {
+            let Some(value) = list.next_element::<&RawValue>()? else { return Ok(()) };
+            let level = self.level;
+            if let Some(entry) = level.0.iter().find(|entry| entry.index == Some(at)) {
+                self.read(entry, value.get()).map_err(A::Error::custom)?;
+            }
+            at += 1;
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }
 }
 
-impl JsonObject<'_> {
+impl JsonValue<'_> {
+    /// Reads the value of a name.
+    fn read(&mut self, entry: &JsonEntry, value: &str) -> Result<(), &'static str> {
+        match entry.is_exploded {
+            true => self.explode(entry, value),
+            false => self.read_cells(entry, value),
+        }
+    }
+
+    /// Reads the cell of a name or of an element, and those inside of it.
+    fn read_cells(&mut self, entry: &JsonEntry, value: &str) -> Result<(), &'static str> {
+        self.seen.at = entry.cell;
+        if let Some(cell) = entry.cell
+            && let Err(found) = self.take(cell, value)
+        {
+            self.seen.found = Some(found);
+            return Err(found);
+        }
+        if let Some(inside) = &entry.inside {
+            self.look_inside(inside, value)?;
+        }
+        self.seen.at = None;
+        Ok(())
+    }
+
     /// Takes a value for a cell. A null is no value, and is recorded too: a second value under its name makes
     /// the line bad.
     fn take(&mut self, cell: usize, value: &str) -> Result<(), &'static str> {
@@ -168,15 +262,39 @@ impl JsonObject<'_> {
         Ok(())
     }
 
-    /// Reads the wanted fields of the object in a field; any other value has no fields.
+    /// Reads the wanted fields of an object, or the wanted elements of an array; any other value has none.
     fn look_inside(&mut self, level: &Level, value: &str) -> Result<(), &'static str> {
-        if !value.starts_with('{') {
+        let mut json = serde_json::Deserializer::from_str(value);
+        let (exploded, line, depth) = (self.exploded, self.line, self.depth + 1);
+        let inside = JsonValue { level, exploded, line, cells: self.cells, seen: self.seen, depth };
+        match value.as_bytes().first() {
+            Some(b'{') => json.deserialize_map(inside).map_err(|_| "no object"),
+            Some(b'[') => json.deserialize_seq(inside).map_err(|_| "no list"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the elements of the array that is exploded, up to the most of them.
+    fn explode(&mut self, element: &JsonEntry, value: &str) -> Result<(), &'static str> {
+        let second = std::mem::replace(&mut self.seen.array, true);
+        (self.seen.at, self.seen.at_array) = (None, true);
+        let found = match value.as_bytes() {
+            _ if second => "a second value",
+            b"null" => "",
+            [b'[', ..] => {
+                let mut json = serde_json::Deserializer::from_str(value);
+                let elements =
+                    Elements { of: element, left: self.exploded.map_or(0, |all| all.most), inside: self };
+                return json.deserialize_seq(elements).map_err(|_| "no element");
+            }
+            _ => NO_LIST,
+        };
+        if found.is_empty() {
+            self.seen.at_array = false;
             return Ok(());
         }
-        let (line, depth) = (self.line, self.depth + 1);
-        let object = JsonObject { level, line, cells: self.cells, seen: self.seen, depth };
-        let mut json = serde_json::Deserializer::from_str(value);
-        json.deserialize_map(object).map_err(|_| "no object")
+        self.seen.found = Some(found);
+        Err(found)
     }
 
     /// Takes bytes of the line for a cell.
@@ -184,6 +302,41 @@ impl JsonObject<'_> {
         // They are borrowed from the line, so their addresses give their position in it.
         let from = bytes.as_ptr().addr().wrapping_sub(self.line.as_ptr().addr());
         self.cells.put(cell, from, from + bytes.len());
+    }
+}
+
+/// The visitor of the array that is exploded.
+struct Elements<'e, 'a> {
+    of: &'e JsonEntry,
+    left: u64,
+    inside: &'e mut JsonValue<'a>,
+}
+
+impl<'de> Visitor<'de> for Elements<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        let own: &[usize] = self.inside.exploded.map_or(&[], |all| &all.cells);
+        let bits = own.iter().fold(0, |bits, cell| bits | 1u64.checked_shl(*cell as u32).unwrap_or(0));
+        while self.left > 0 {
+            let Some(value) = list.next_element::<&RawValue>()? else { break };
+            self.left -= 1;
+            self.inside.seen.at_array = false;
+            // An element is below the top, whatever the depth of its array.
+            self.inside.depth += 1;
+            let read = self.inside.read_cells(self.of, value.get());
+            self.inside.depth -= 1;
+            read.map_err(A::Error::custom)?;
+            self.inside.cells.end_element();
+            self.inside.seen.path &= !bits;
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        self.inside.seen.at_array = false;
+        Ok(())
     }
 }
 
@@ -228,7 +381,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<[Option<String>; 2]> {
-        let names = WantedNames::new(&["a".into(), "b\"é".into()]);
+        let names = WantedNames::new(&["a".into(), "b\"é".into()], None);
         let mut cells = LineCells::new(2);
         names.read(line.as_bytes(), &mut cells).ok()?;
         let cell = |cell| {
@@ -283,15 +436,15 @@ mod tests {
     // Refutes a fault that is reported of another field, or in words that are not those of its kind.
     #[test]
     fn a_fault_names_its_field_and_the_kind_of_its_value() {
-        let names = WantedNames::new(&["a".into(), "b.c".into()]);
+        let names = WantedNames::new(&["a".into(), "b.c".into()], None);
         for (line, fault) in [
-            (&br#"{"a":{}}"#[..], (Some(0), "an object")),
-            (br#"{"x":1,"b":{"c":[1]}}"#, (Some(1), "a list")),
-            (br#"{"a":1,"b":2,"a":3}"#, (Some(0), "a second value")),
-            (br#"{"a":"\ud800"}"#, (Some(0), "half of a surrogate pair")),
-            (b"{\"a\":\"\xff\"}", (Some(0), "bytes that are no UTF-8")),
+            (&br#"{"a":{}}"#[..], (Some("a"), "an object")),
+            (br#"{"x":1,"b":{"c":[1]}}"#, (Some("b.c"), "a list")),
+            (br#"{"a":1,"b":2,"a":3}"#, (Some("a"), "a second value")),
+            (br#"{"a":"\ud800"}"#, (Some("a"), "half of a surrogate pair")),
+            (b"{\"a\":\"\xff\"}", (Some("a"), "bytes that are no UTF-8")),
             (b"{\"x\xff\":1}", (None, "bytes that are no UTF-8")),
-            (br#"{"a":tru}"#, (Some(0), "no JSON value")),
+            (br#"{"a":tru}"#, (Some("a"), "no JSON value")),
             (br#"{"a":1,"x":}"#, (None, "no JSON object")),
             (br#"{"a":1} {}"#, (None, "no JSON object")),
             (b"[1]", (None, "no JSON object")),
@@ -299,12 +452,13 @@ mod tests {
             let mut cells = LineCells::new(2);
             assert!(names.read(line, &mut cells).is_err(), "{line:?}");
             cells.clear();
-            assert_eq!(names.fault(line, &mut cells), fault, "{}", String::from_utf8_lossy(line));
+            let (field, found) = names.fault(line, &mut cells);
+            assert_eq!((field.as_deref(), found), fault, "{}", String::from_utf8_lossy(line));
         }
     }
 
     fn found(name: &str, line: &str) -> Option<Option<String>> {
-        let names = WantedNames::new(&[name.to_owned(), "user".to_owned()]);
+        let names = WantedNames::new(&[name.to_owned(), "user".to_owned()], None);
         let mut cells = LineCells::new(2);
         names.read(line.as_bytes(), &mut cells).ok()?;
         let bytes = cells.get(line.as_bytes(), 0).to_vec();
@@ -346,7 +500,129 @@ mod tests {
         assert_eq!(found(&deep, r#"{"a":{"a":1}}"#), Some(None));
     }
 
+    // Refutes an index that is not followed, and one that is no index.
+    #[test]
+    fn a_number_in_a_path_is_an_element_of_an_array() {
+        let some = |text: &str| Some(Some(text.to_owned()));
+        for (name, line, value) in [
+            ("tags.0", r#"{"tags":["x","y"]}"#, some("x")),
+            ("tags.1", r#"{"tags":["x",7,[]]}"#, some("7")),
+            ("tags.2", r#"{"tags":["x","y"]}"#, Some(None)),
+            ("tags.1", r#"{"tags":[{"a":1},null]}"#, Some(None)),
+            ("tags.0", r#"{"tags":{"0":"x"}}"#, some("x")),
+            ("tags.00", r#"{"tags":["x"]}"#, Some(None)),
+            ("tags.0", r#"{"tags":[["x"]]}"#, None),
+            ("a.1.b.0", r#"{"a":[0,{"b":["x"]}]}"#, some("x")),
+        ] {
+            assert_eq!(found(name, line), value, "{name} of {line}");
+        }
+    }
+
+    /// The texts of the cells of each element, by the parser and by looking into the whole value.
+    fn elements(line: &str, most: u64) -> [Option<Vec<[Option<String>; 2]>>; 2] {
+        let explode = ExplodeSpec { array: "of.items".to_owned(), most };
+        let fields = ["of.items", "id"];
+        let names = WantedNames::new(&fields.map(str::to_owned), Some(&explode));
+        let mut cells = LineCells::new(2);
+        // What stands in them from a line before is of no element of this one.
+        names.read(br#"{"id":1,"of":{"items":[5,"x"]}}"#, &mut cells).unwrap();
+        cells.clear();
+        let read = names.read(line.as_bytes(), &mut cells).ok().map(|()| {
+            (0..cells.records())
+                .map(|record| {
+                    cells.turn_to(record);
+                    [0, 1].map(|cell| {
+                        let text = cells.found(line.as_bytes(), cell)?;
+                        Some(String::from_utf8(text.to_vec()).unwrap())
+                    })
+                })
+                .collect()
+        });
+        let plain = |value: &Value| match value {
+            Value::Null => Ok(None),
+            Value::Object(_) | Value::Array(_) => Err(()),
+            Value::String(text) => Ok(Some(text.clone())),
+            other => Ok(Some(other.to_string())),
+        };
+        let oracle = || {
+            let line: Value = serde_json::from_str(line).map_err(|_| ())?;
+            let id = plain(&line["id"])?;
+            let elements = match &line["of"]["items"] {
+                Value::Null => &Vec::new(),
+                Value::Array(elements) => elements,
+                _ => return Err(()),
+            };
+            let element = |value: &Value| match value {
+                Value::Object(_) | Value::Array(_) => Err(()),
+                value => Ok([plain(value)?, id.clone()]),
+            };
+            elements.iter().take(most as usize).map(element).collect::<Result<Vec<_>, ()>>()
+        };
+        [read, oracle().ok()]
+    }
+
+    // Refutes an element that is lost, one beyond the most, a cell that one element has of another, and a value that is taken
+    // for an array.
+    #[test]
+    fn each_element_of_an_exploded_array_has_cells_of_its_own() {
+        let names = WantedNames::new(
+            &["items.a", "items.b.c", "user"].map(str::to_owned),
+            Some(&ExplodeSpec { array: "items".to_owned(), most: 3 }),
+        );
+        let mut cells = LineCells::new(3);
+        let line =
+            br#"{"items":[{"a":1,"b":{"c":"\u0078"}},{"b":{}},{"a":3,"a2":0},{"a":[]}],"user":"\u0075"}"#;
+        names.read(line, &mut cells).unwrap();
+        let mut found = Vec::new();
+        for record in 0..cells.records() {
+            cells.turn_to(record);
+            assert_eq!(cells.element(), Some(record as u32));
+            cells.write(1, |beside| beside.extend_from_slice(b"derived"));
+            cells.turn_to(record);
+            found.push([0, 1, 2].map(|cell| String::from_utf8(cells.get(line, cell).to_vec()).unwrap()));
+        }
+        assert_eq!(found, [["1", "x", "u"], ["", "", "u"], ["3", "", "u"]]);
+        for (line, field, fault) in [
+            (r#"{"items":{"a":1}}"#, Some("items"), "no list"),
+            (r#"{"items":[],"items":[]}"#, Some("items"), "a second value"),
+            (r#"{"items":[{"a":1},{"a":{}}]}"#, Some("items.a"), "an object"),
+            (r#"{"items":[{"a":1},{"a":1,"a":2}]}"#, Some("items.a"), "a second value"),
+            (r#"{"items":[1,2}"#, Some("items"), "no JSON value"),
+        ] {
+            cells.clear();
+            assert!(names.read(line.as_bytes(), &mut cells).is_err(), "{line}");
+            cells.clear();
+            let (named, found) = names.fault(line.as_bytes(), &mut cells);
+            assert_eq!((named.as_deref(), found), (field, fault), "{line}");
+        }
+    }
+
+    fn json_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "[a\"\\\\é]{0,3}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(2, 8, 3, |inner| prop::collection::vec(inner, 0..3).prop_map(Value::from))
+    }
+
     proptest! {
+        // Refutes any difference between the elements that are read and those of the whole value.
+        #[test]
+        fn elements_are_those_of_the_array(
+            values in prop::collection::vec(json_value(), 0..5),
+            alone in json_value(),
+            is_array in prop::bool::weighted(0.9),
+            id in json_value(),
+            most in 1u64..6,
+        ) {
+            let items = if is_array { Value::from(values) } else { alone };
+            let line = json!({"of": {"items": items}, "id": id}).to_string();
+            let [read, oracle] = elements(&line, most);
+            prop_assert_eq!(read, oracle, "{}", line);
+        }
+
         #[test]
         fn texts_survive(text in any::<String>(), other in any::<String>(), number in any::<i64>()) {
             let line = json!({"a": text, other: Value::Null, "b\"é": number}).to_string();

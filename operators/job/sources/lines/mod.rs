@@ -14,7 +14,7 @@ pub(super) use combined::Combined;
 pub(super) use csv::kit;
 pub(crate) use csv::split_fields;
 pub(super) use csv::{CsvColumns, CsvFormat};
-pub(super) use json::WantedNames;
+pub(super) use json::{NO_LIST, WantedNames};
 
 /// The format of the lines.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ impl LineFormat {
                 "fewer columns than are named, a quotation mark that its own line does not close, or more than 1 MB"
             }
             LineFormat::Jsonl(_) => {
-                "no JSON object, a field twice, a list or an object where a plain value is read, or more than 1 MB"
+                "no JSON object, a field twice, a list or an object where a plain value is read, no list where one is exploded, or more than 1 MB"
             }
             LineFormat::Combined(_) => "no line of the combined log format, or more than 1 MB",
             #[cfg(feature = "arrow")]
@@ -73,8 +73,8 @@ impl LineFormat {
         }
     }
 
-    /// The cell for which a line cannot be split, if it is one, and the kind of what stands there.
-    pub(super) fn fault(&self, line: &[u8], cells: &mut LineCells) -> (Option<usize>, &'static str) {
+    /// The field for which a line cannot be split, if it is one, and the kind of what stands there.
+    pub(super) fn fault(&self, line: &[u8], cells: &mut LineCells) -> (Option<String>, &'static str) {
         match self {
             LineFormat::Jsonl(names) => names.fault(line, cells),
             _ => (None, self.bad()),
