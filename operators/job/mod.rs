@@ -93,6 +93,8 @@ mod sources;
 mod statistics;
 mod table;
 mod template;
+#[cfg(test)]
+mod test_jobs;
 mod text;
 mod tune;
 mod unfit;

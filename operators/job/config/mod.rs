@@ -62,8 +62,9 @@ pub use watch::WatchSpec;
 pub use super::derived::DerivedField;
 pub use super::statistics::{
     AltogetherSpec, CountSpec, GridSpec, GroupingSpec, HistogramSpec, JobFunction, KeyPart, KeysSpec,
-    MaxSpec, MaximumOf, MeanSpec, MeansSpec, MeasureSpec, MinSpec, MonotoneSpec, NoiseKind, PeopleSpec,
-    QuantileSpec, StatisticSpec, SumSpec, VarianceSpec, VectorBound,
+    MaxSpec, MaximumOf, MeanOfRecords, MeanSpec, MeansSpec, MeasureSpec, MeasuredSpec, MinSpec, MonotoneSpec,
+    NoiseKind, PeopleSpec, QuantileSpec, StatisticSpec, SumSpec, VarianceOfRecords, VarianceSpec,
+    VectorBound,
 };
 pub use crate::time::Zone;
 

@@ -297,31 +297,11 @@ pub(super) fn described(expected: &ExpectedError, units: &str, ranked: bool) -> 
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::job::test_jobs::csv_job;
 
     /// A job of ten days.
     fn job(release: &str, budget: &str) -> Job {
-        let text = format!(
-            r#"
-            [job]
-            name = "pages"
-            version = 1
-            from = 2026-01-01T00:00:00Z
-            until = 2026-01-11T00:00:00Z
-            [source]
-            type = "csv"
-            path = "log.csv"
-            time = {{ field = "time", format = "rfc3339" }}
-            [privacy]
-            person = {{ field = "who", missing = "drop" }}
-            promise = "lifetime"
-            budget = {{ {budget} }}
-            ledger = "pages.ledger"
-            account = "pages"
-            [[release]]
-            name = "pages"
-            {release}
-            "#
-        );
+        let text = csv_job("pages", 10, budget, &format!("[[release]]\nname = \"pages\"\n{release}"));
         Job::parse("job.toml", &text).unwrap_or_else(|mistakes| panic!("{mistakes}"))
     }
 

@@ -177,26 +177,12 @@ mod tests {
     use std::fmt::Write as _;
 
     use super::*;
+    use crate::job::test_jobs::csv_job;
     use crate::ledger::scratch::ScratchPlace;
 
     fn job(keys: &str) -> Job {
-        let text = format!(
+        let release = format!(
             r#"
-            [job]
-            name = "pages"
-            version = 1
-            from = 2026-01-01T00:00:00Z
-            until = 2026-01-03T00:00:00Z
-            [source]
-            type = "csv"
-            path = "/nowhere/log.csv"
-            time = {{ field = "time", format = "rfc3339" }}
-            [privacy]
-            person = {{ field = "who", missing = "drop" }}
-            promise = "lifetime"
-            budget = {{ epsilon = 20, delta = 1e-3 }}
-            ledger = "/nowhere/pages.ledger"
-            account = "pages"
             [[release]]
             name = "pages"
             every = "1 day"
@@ -206,6 +192,7 @@ mod tests {
             share = 1
             "#
         );
+        let text = csv_job("pages", 2, "epsilon = 20, delta = 1e-3", &release);
         Job::parse("job.toml", &text).unwrap_or_else(|mistakes| panic!("{mistakes}"))
     }
 

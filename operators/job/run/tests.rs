@@ -14,7 +14,10 @@ mod variance;
 use std::fs;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::*;
+use crate::job::test_jobs::csv_job;
 use crate::ledger::{Ledger, LedgerKey};
 
 /// A directory of its own, with a job file and its ledger, that is gone when the test is.
@@ -46,6 +49,34 @@ impl Place {
     fn read(&self, name: &str) -> String {
         fs::read_to_string(self.0.join(name)).unwrap()
     }
+}
+
+/// Returns a number below each one that is given: the same ones from the same seed.
+fn draws(mut state: u64) -> impl FnMut(u64) -> u64 {
+    move |sides| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % sides
+    }
+}
+
+/// Returns an amount of cents, with two digits behind the point.
+fn in_cents(cents: i64) -> String {
+    format!("{}{}.{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100)
+}
+
+/// Returns the lines with a value of a demonstration of the job of a place.
+fn demo_lines(place: &Place, workers: usize) -> Vec<Value> {
+    let job = Job::open(place.0.join("job.toml")).unwrap();
+    let replay = Replay { workers, demo: true, out: Some(place.0.join("demo.jsonl")), ..Replay::default() };
+    job.replay(replay).unwrap();
+    let text = place.read("demo.jsonl");
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line.get("value").is_some()).collect()
+}
+
+/// Returns the texts of these fields of a line; a field that is not there has none.
+fn texts_of<const N: usize>(line: &Value, fields: [&str; N]) -> [String; N] {
+    fields.map(|field| line[field].as_str().unwrap_or_default().to_owned())
 }
 
 impl Drop for Place {
@@ -215,7 +246,7 @@ fn tallies(lines: &str) -> Vec<String> {
         .lines()
         .filter(|line| line.contains("\"value\""))
         .map(|line| {
-            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let line: Value = serde_json::from_str(line).unwrap();
             assert_eq!(line["demo"], true);
             ["release", "window", "key", "tally", "truth"].map(|field| line[field].to_string()).join(" ")
         })

@@ -18,8 +18,8 @@ use crate::job::config::{ConfigNode, list, text};
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::job::unfit::UnfitJob;
 use crate::mechanisms::{
-    ContributionBound, Coordinate, Cut, DecimalPoint, FollowedMeans, FoundMean, Gaussian, Keys, Laplace,
-    Mechanism, Moments, NoisyVectors, Ranges, Sensitivity, VectorMean, VectorRows,
+    ContributionBound, Coordinate, Cut, DecimalPoint, FollowedMeans, FoundMean, Keys, Mechanism, Moments,
+    NoisyVectors, Ranges, Sensitivity, VectorMean, VectorRows,
 };
 
 /// The most fields of which one release has the means.
@@ -99,11 +99,7 @@ impl Mechanism<VectorMean<CellKey>> for ConfiguredNoise {
     type Prepared = NoisyVectors<CellKey>;
 
     fn prepare(&self, mean: &VectorMean<CellKey>) -> Result<NoisyVectors<CellKey>, Invalid> {
-        match self.kind() {
-            NoiseKind::Gaussian => Gaussian::cost(self.cost()).prepare(mean),
-            NoiseKind::Laplace => Laplace::cost(self.cost()).prepare(mean),
-            _ => Err(ConfiguredNoise::unsupported()),
-        }
+        self.additive(mean)
     }
 }
 
@@ -111,10 +107,7 @@ impl Mechanism<FoundMean<CellKey>> for ConfiguredNoise {
     type Prepared = FollowedMeans<CellKey>;
 
     fn prepare(&self, mean: &FoundMean<CellKey>) -> Result<FollowedMeans<CellKey>, Invalid> {
-        match self.kind() {
-            NoiseKind::Gaussian => Gaussian::cost(self.cost()).prepare(mean),
-            _ => Err(ConfiguredNoise::unsupported()),
-        }
+        self.gaussian(mean)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::accounting::PrivacyCost;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::mechanism::Sealed;
+use crate::mechanisms::{Gaussian, Laplace, Mechanism, Prepared, Statistic};
 
 /// The noise distribution, or the mechanism that draws an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +57,30 @@ impl ConfiguredNoise {
 
     pub(super) fn cost(&self) -> &PrivacyCost {
         &self.cost
+    }
+
+    /// Prepares a statistic that is answered with additive noise of either distribution.
+    pub(super) fn additive<S: Statistic, P: Prepared>(&self, statistic: &S) -> Result<P, Invalid>
+    where
+        Gaussian: Mechanism<S, Prepared = P>,
+        Laplace: Mechanism<S, Prepared = P>,
+    {
+        match self.kind {
+            NoiseKind::Gaussian => Gaussian::cost(&self.cost).prepare(statistic),
+            NoiseKind::Laplace => Laplace::cost(&self.cost).prepare(statistic),
+            NoiseKind::Exponential | NoiseKind::PermuteAndFlip => Err(ConfiguredNoise::unsupported()),
+        }
+    }
+
+    /// Prepares a statistic that is answered with Gaussian noise alone.
+    pub(super) fn gaussian<S: Statistic, P: Prepared>(&self, statistic: &S) -> Result<P, Invalid>
+    where
+        Gaussian: Mechanism<S, Prepared = P>,
+    {
+        match self.kind {
+            NoiseKind::Gaussian => Gaussian::cost(&self.cost).prepare(statistic),
+            _ => Err(ConfiguredNoise::unsupported()),
+        }
     }
 
     /// Returns the refusal of a combination that the reader of job files excludes.

@@ -6,7 +6,7 @@ use super::{CellKey, ConfiguredNoise, RunningTotalSpec};
 use crate::accounting::ReleaseCost;
 use crate::ledger::Digest;
 use crate::mechanisms::running::PreparedRunning;
-use crate::mechanisms::{ContributionBound, DecimalPoint, Keys, Noised, Paid, Prepared, Sensitivity};
+use crate::mechanisms::{ContributionBound, DecimalPoint, Keys, Noised, Noisy, Paid, Prepared, Sensitivity};
 
 /// The terms on which a release plan prepares its statistic.
 #[derive(Clone, Copy)]
@@ -62,6 +62,16 @@ pub(crate) struct NumberSensitivity {
 }
 
 impl NumberSensitivity {
+    /// Creates the sensitivity of a number that is counted in this number of parts of a step.
+    pub(super) fn new(
+        number: &'static str,
+        sensitivity: &Sensitivity,
+        point: DecimalPoint,
+        parts: f64,
+    ) -> NumberSensitivity {
+        NumberSensitivity { number: number.into(), sensitivity: *sensitivity, point, parts }
+    }
+
     /// Creates the sensitivity of the ranks of a statistic that is found by them.
     pub(super) fn of_ranks(sensitivity: Sensitivity) -> NumberSensitivity {
         NumberSensitivity { number: "ranks".into(), sensitivity, point: DecimalPoint::WHOLE, parts: 1.0 }
@@ -82,6 +92,22 @@ impl PreparedStatistic {
             paid: prepared.paid(),
             cost: prepared.cost().clone(),
             running: None,
+        }
+    }
+
+    /// Returns the figures of numbers with additive noise, which have these sensitivities.
+    pub(super) fn noisy<N>(
+        prepared: &Noisy<CellKey, N>,
+        sensitivities: Vec<NumberSensitivity>,
+    ) -> PreparedStatistic
+    where
+        Noisy<CellKey, N>: Prepared,
+    {
+        PreparedStatistic {
+            sensitivities,
+            threshold: prepared.threshold(),
+            intervals: prepared.reaches().to_vec(),
+            ..PreparedStatistic::of(prepared, prepared.noise())
         }
     }
 }

@@ -4,15 +4,15 @@
 use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::{ReleaseFlow, sums};
 use super::prepared::NumberSensitivity;
-use super::{CellKey, ConfiguredNoise, NoiseKind, PreparedStatistic, StatisticTerms};
+use super::{CellKey, ConfiguredNoise, PreparedStatistic, StatisticTerms};
 use crate::accounting::running::Strategy;
 use crate::dataflow::bounding::{Count, Sum};
 use crate::dataflow::{Aggregation, KeyedAggregation, ProtectedUnit, RunError};
 use crate::invalid::Invalid;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::mechanisms::{
-    Cells, DecimalPoint, Edges, Gaussian, Laplace, Mechanism, NoisyTotals, Prepared, Range, ReleaseLines,
-    RunningTotal, RunningTotals, Statistic, Total, TotalSpan,
+    Cells, DecimalPoint, Edges, Mechanism, NoisyTotals, Prepared, Range, ReleaseLines, RunningTotal,
+    RunningTotals, Sensitivity, Statistic, Total, TotalSpan,
 };
 
 /// The running total of a release plan.
@@ -39,11 +39,7 @@ impl Mechanism<Total<CellKey>> for ConfiguredNoise {
     type Prepared = NoisyTotals<CellKey>;
 
     fn prepare(&self, total: &Total<CellKey>) -> Result<NoisyTotals<CellKey>, Invalid> {
-        match self.kind() {
-            NoiseKind::Gaussian => Gaussian::cost(self.cost()).prepare(total),
-            NoiseKind::Laplace => Laplace::cost(self.cost()).prepare(total),
-            _ => Err(ConfiguredNoise::unsupported()),
-        }
+        self.additive(total)
     }
 }
 
@@ -51,10 +47,7 @@ impl Mechanism<RunningTotal<CellKey>> for ConfiguredNoise {
     type Prepared = RunningTotals<CellKey>;
 
     fn prepare(&self, total: &RunningTotal<CellKey>) -> Result<RunningTotals<CellKey>, Invalid> {
-        match self.kind() {
-            NoiseKind::Gaussian => Gaussian::cost(self.cost()).prepare(total),
-            _ => Err(ConfiguredNoise::unsupported()),
-        }
+        self.gaussian(total)
     }
 }
 
@@ -64,28 +57,21 @@ pub(super) fn prepare(
     terms: &StatisticTerms<'_>,
 ) -> Result<PreparedStatistic, Invalid> {
     // The value field of a histogram decides the bucket alone: its number is one of records.
-    let moved = |number: &'static str, sensitivity| NumberSensitivity {
-        number: number.into(),
-        sensitivity,
-        point: if number == "sum" { terms.point } else { DecimalPoint::WHOLE },
-        parts: 1.0,
+    let moved = |number: &'static str, sensitivity: &Sensitivity| {
+        let point = if number == "sum" { terms.point } else { DecimalPoint::WHOLE };
+        NumberSensitivity::new(number, sensitivity, point, 1.0)
     };
     let Some(running) = terms.running else {
         let ready = terms.noise.prepare(&each)?;
         let number = ready.noise().first().map_or("records", |noised| noised.number());
-        return Ok(PreparedStatistic {
-            sensitivities: vec![moved(number, each.sensitivity())],
-            threshold: ready.threshold(),
-            intervals: ready.reaches().to_vec(),
-            ..PreparedStatistic::of(&ready, ready.noise())
-        });
+        return Ok(PreparedStatistic::noisy(&ready, vec![moved(number, &each.sensitivity())]));
     };
     let total = running.total(each)?;
     let ready = terms.noise.prepare(&total)?;
     let number = ready.noise().first().map_or("records", |noised| noised.number());
     Ok(PreparedStatistic {
         // The sensitivity is that of each total by itself.
-        sensitivities: vec![moved(number, total.sensitivity())],
+        sensitivities: vec![moved(number, &total.sensitivity())],
         threshold: ready.threshold(),
         intervals: ready.reaches().to_vec(),
         running: Some(ready.running().clone()),

@@ -19,11 +19,7 @@ struct Request {
 
 /// Requests in which each field has several forms, and some have none.
 fn log(seed: u64, people: u64) -> Vec<Request> {
-    let mut state = seed.wrapping_mul(2).wrapping_add(1);
-    let mut below = |sides: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % sides
-    };
+    let mut below = draws(seed.wrapping_mul(2).wrapping_add(1));
     (0..people * 30)
         .map(|_| Request {
             who: below(people),
@@ -164,7 +160,7 @@ fn expected(log: &[Request]) -> BTreeMap<[String; 3], (u64, BTreeSet<u64>, i64)>
 /// The tallies of a demonstration, by release, day and key.
 fn tallied(lines: &str) -> BTreeMap<[String; 3], [f64; 2]> {
     let line = |line: &str| {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let line: Value = serde_json::from_str(line).unwrap();
         line.get("tally")?;
         let start = crate::time::at(line["window"]["start"].as_str().unwrap()).unwrap() / 1_000_000;
         let day = (start - (1_767_225_600 - 3_600)) / 86_400;

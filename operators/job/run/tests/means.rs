@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use serde_json::Value;
-
 use super::*;
 
 /// A record: its person, its key, its price in cents, and its weight in grams, if it has one.
@@ -16,11 +14,7 @@ struct Sale {
 }
 
 fn sales(people: u64) -> Vec<Sale> {
-    let mut state = 11_u64;
-    let mut below = |sides: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % sides
-    };
+    let mut below = draws(11);
     let mut sales = Vec::new();
     for person in 0..people {
         for _ in 0..=below(4) {
@@ -34,8 +28,7 @@ fn sales(people: u64) -> Vec<Sale> {
 fn csv(sales: &[Sale]) -> String {
     let mut text = "who,key,price,weight,time\n".to_owned();
     for (at, Sale { person, key, cents, grams }) in sales.iter().enumerate() {
-        let price =
-            format!("{}{}.{:02}", if *cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100);
+        let price = in_cents(*cents);
         let weight = grams.map_or(String::new(), |grams| format!("{}.{:03}", grams / 1000, grams % 1000));
         writeln!(text, "p{person},k{key},{price},{weight},2026-01-0{}T00:00:00Z", 1 + at % 2).unwrap();
     }
@@ -46,23 +39,8 @@ const OF: &str = "of = [\"price\", \"weight\"]";
 const BY: &str = "by = \"key\", keys = [\"k0\", \"k1\", \"k2\"]";
 
 fn job(keys: u64, per_key: u64) -> String {
-    format!(
+    let releases = format!(
         r#"
-        [job]
-        name = "sales"
-        version = 1
-        from = 2026-01-01T00:00:00Z
-        until = 2026-01-03T00:00:00Z
-        [source]
-        type = "csv"
-        path = "log.csv"
-        time = {{ field = "time", format = "rfc3339" }}
-        [privacy]
-        person = {{ field = "who", missing = "drop" }}
-        promise = "lifetime"
-        budget = {{ epsilon = 500, delta = 1e-6 }}
-        ledger = "sales.ledger"
-        account = "sales"
         [[release]]
         name = "within"
         every = "1 day"
@@ -92,24 +70,19 @@ fn job(keys: u64, per_key: u64) -> String {
         noise = "gaussian"
         share = 0.4
         "#
-    )
+    );
+    csv_job("sales", 2, "epsilon = 500, delta = 1e-6", &releases)
 }
 
 /// Lines by release, day, key and field.
 type Lines = BTreeMap<[String; 4], Value>;
 
 fn demo(place: &Place, workers: usize) -> Lines {
-    let job = Job::open(place.0.join("job.toml")).unwrap();
-    let replay = Replay { workers, demo: true, out: Some(place.0.join("demo.jsonl")), ..Replay::default() };
-    job.replay(replay).unwrap();
-    let text = place.read("demo.jsonl");
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let name = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
-    lines
-        .filter(|line| line.get("value").is_some())
+    (demo_lines(place, workers).into_iter())
         .map(|line| {
             let day = line["window"]["start"].as_str().unwrap()[8..10].to_owned();
-            ([name(&line, "release"), day, name(&line, "key"), name(&line, "of")], line)
+            let [release, key, of] = texts_of(&line, ["release", "key", "of"]);
+            ([release, day, key, of], line)
         })
         .collect()
 }

@@ -17,11 +17,7 @@ struct Visit {
 }
 
 fn visits(people: u64) -> Vec<Visit> {
-    let mut state = 5_u64;
-    let mut below = |sides: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % sides
-    };
+    let mut below = draws(5);
     let mut visits = Vec::new();
     for person in 0..people {
         for _ in 0..=below(3) {

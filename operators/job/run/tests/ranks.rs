@@ -16,11 +16,7 @@ struct Row {
 
 /// Every person has the same three keys, with one to four records in each.
 fn rows(people: u64) -> Vec<Row> {
-    let mut chance = 7_u64;
-    let mut next = |below: u64| {
-        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (chance >> 33) % below
-    };
+    let mut next = draws(7);
     let mut rows = Vec::new();
     for person in 0..people {
         for key in 0..3 {

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use serde_json::Value;
-
 use super::*;
 
 /// A record: its person, its day, its key, and its price in cents.
@@ -19,11 +17,7 @@ const DAYS: u64 = 3;
 
 /// Sales at prices on both sides of zero, of people who return on other days and under other keys.
 fn sales(people: u64) -> Vec<Sale> {
-    let mut state = 5_u64;
-    let mut below = |sides: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % sides
-    };
+    let mut below = draws(5);
     let mut sales = Vec::new();
     for person in 0..people {
         for _ in 0..=below(9) {
@@ -37,8 +31,7 @@ fn sales(people: u64) -> Vec<Sale> {
 fn csv(sales: &[Sale]) -> String {
     let mut text = "who,key,price,time\n".to_owned();
     for Sale { person, day, key, cents } in sales {
-        let sign = if *cents < 0 { "-" } else { "" };
-        let price = format!("{sign}{}.{:02}", cents.abs() / 100, cents.abs() % 100);
+        let price = in_cents(*cents);
         writeln!(text, "p{person},k{key},{price},2026-01-0{}T00:00:00Z", day + 1).unwrap();
     }
     text
@@ -70,43 +63,18 @@ fn job(keys: u64) -> String {
         // Beside the same values in the other order, of the same people.
         release("dearest", &format!("max = {{ of = \"price\", grid = \"signed log\", {by} }}"), "gaussian"),
     ];
-    format!(
-        r#"
-        [job]
-        name = "prices"
-        version = 1
-        from = 2026-01-01T00:00:00Z
-        until = 2026-01-04T00:00:00Z
-        [source]
-        type = "csv"
-        path = "log.csv"
-        time = {{ field = "time", format = "rfc3339" }}
-        [privacy]
-        person = {{ field = "who", missing = "drop" }}
-        promise = "lifetime"
-        budget = {{ epsilon = 60, delta = 1e-6 }}
-        ledger = "prices.ledger"
-        account = "prices"
-        {}"#,
-        releases.concat()
-    )
+    csv_job("prices", 3, "epsilon = 60, delta = 1e-6", &releases.concat())
 }
 
 /// Lines by release, day and key.
 type Lines = BTreeMap<[String; 3], Value>;
 
 fn demo(place: &Place, workers: usize) -> Lines {
-    let job = Job::open(place.0.join("job.toml")).unwrap();
-    let replay = Replay { workers, demo: true, out: Some(place.0.join("demo.jsonl")), ..Replay::default() };
-    job.replay(replay).unwrap();
-    let text = place.read("demo.jsonl");
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let name = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
-    lines
-        .filter(|line| line.get("value").is_some())
+    (demo_lines(place, workers).into_iter())
         .map(|line| {
             let day = line["window"]["start"].as_str().unwrap()[8..10].to_owned();
-            ([name(&line, "release"), day, name(&line, "key")], line)
+            let [release, key] = texts_of(&line, ["release", "key"]);
+            ([release, day, key], line)
         })
         .collect()
 }

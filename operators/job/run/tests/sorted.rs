@@ -97,7 +97,7 @@ fn job(order: &str, releases: &str) -> String {
 fn cells(lines: &str) -> BTreeMap<[String; 3], [String; 3]> {
     let mut cells = BTreeMap::new();
     for line in lines.lines() {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let line: Value = serde_json::from_str(line).unwrap();
         assert!(line.get("refused").is_none(), "{line}");
         if line["closed"] == true {
             continue;

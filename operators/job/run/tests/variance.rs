@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use serde_json::Value;
-
 use super::*;
 
 /// A record: its person, its day, its key, and its price in cents, if it has one.
@@ -18,11 +16,7 @@ struct Sale {
 const DAYS: u64 = 4;
 
 fn sales(people: u64) -> Vec<Sale> {
-    let mut state = 3_u64;
-    let mut below = |sides: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % sides
-    };
+    let mut below = draws(3);
     let mut sales = Vec::new();
     for person in 0..people {
         for _ in 0..=below(6) {
@@ -37,9 +31,7 @@ fn sales(people: u64) -> Vec<Sale> {
 fn csv(sales: &[Sale]) -> String {
     let mut text = "who,key,price,time\n".to_owned();
     for Sale { person, day, key, cents } in sales {
-        let price = cents.map_or(String::new(), |cents| {
-            format!("{}{}.{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100)
-        });
+        let price = cents.map_or(String::new(), in_cents);
         writeln!(text, "p{person},k{key},{price},2026-01-0{}T00:00:00Z", day + 1).unwrap();
     }
     text
@@ -63,48 +55,22 @@ fn job(keys: u64, per_key: u64) -> String {
         release("all", &spread(""), &format!("per_key = {per_key}"), "laplace"),
         release("sliding", &spread(by), &records, "gaussian"),
     ];
-    format!(
-        r#"
-        [job]
-        name = "prices"
-        version = 1
-        from = 2026-01-01T00:00:00Z
-        until = 2026-01-05T00:00:00Z
-        [source]
-        type = "csv"
-        path = "log.csv"
-        time = {{ field = "time", format = "rfc3339" }}
-        [privacy]
-        person = {{ field = "who", missing = "drop" }}
-        promise = "lifetime"
-        budget = {{ epsilon = 450, delta = 1e-6 }}
-        ledger = "prices.ledger"
-        account = "prices"
-        {}"#,
-        releases.concat()
-    )
+    csv_job("prices", 4, "epsilon = 450, delta = 1e-6", &releases.concat())
 }
 
 /// Lines by release, the days from the first on, and key.
 type Lines = BTreeMap<([String; 2], [u64; 2]), Value>;
 
 fn demo(place: &Place, workers: usize) -> Lines {
-    let job = Job::open(place.0.join("job.toml")).unwrap();
-    let replay = Replay { workers, demo: true, out: Some(place.0.join("demo.jsonl")), ..Replay::default() };
-    job.replay(replay).unwrap();
-    let text = place.read("demo.jsonl");
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let name = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
     // Of the days of January; a window may begin before them.
     let day = |line: &Value, end: &str| match &line["window"][end].as_str().unwrap()[..10] {
         "2025-12-31" => 0,
         date => date[8..].parse().unwrap(),
     };
-    lines
-        .filter(|line| line.get("value").is_some())
+    (demo_lines(place, workers).into_iter())
         .map(|line| {
             let days = ["start", "end"].map(|end| day(&line, end));
-            ((["release", "key"].map(|field| name(&line, field)), days), line)
+            ((texts_of(&line, ["release", "key"]), days), line)
         })
         .collect()
 }
