@@ -9,40 +9,43 @@ use std::collections::BTreeMap;
 use super::prepared::PreparedRunning;
 use super::state;
 use super::state::{TotalState, UnreadBytes};
+use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::selection::Threshold;
 use crate::mechanisms::selection::known::{KnownKeys, LONGEST};
-use crate::mechanisms::statistic::Cell;
+use crate::mechanisms::statistic::Summary;
 use crate::noise::NoiseSource;
 
 /// The first byte. The states of other statistics begin with 1.
 const VERSION: u8 = 2;
 
-pub(super) struct KeyState<K> {
+/// Each key has a state for each of the `N` numbers that its total is made of.
+pub(super) struct KeyState<K, const N: usize> {
     /// The number of windows so far, released or passed by.
     pub(super) ticks: u64,
     /// The public keys with their states, ascending.
-    pub(super) keys: Vec<(K, TotalState)>,
-    pub(super) emerging: CandidateKeys<K>,
+    pub(super) keys: Vec<(K, [TotalState; N])>,
+    pub(super) emerging: CandidateKeys<K, N>,
 }
 
-impl<K: Key> KeyState<K> {
+impl<K: Key, const N: usize> KeyState<K, N> {
     /// Returns the state before the first window, with these keys public.
-    pub(super) fn new(running: &PreparedRunning, public: impl IntoIterator<Item = K>) -> KeyState<K> {
-        let keys = public.into_iter().map(|key| (key, running.begin())).collect();
+    pub(super) fn new(running: &[PreparedRunning; N], public: impl IntoIterator<Item = K>) -> KeyState<K, N> {
+        let begin = || running.each_ref().map(PreparedRunning::begin);
+        let keys = public.into_iter().map(|key| (key, begin())).collect();
         KeyState { ticks: 0, keys, emerging: CandidateKeys::new() }
     }
 
     /// Writes the state. With `listed` the keys were public from the start, and are not written.
-    pub(super) fn write(&self, running: &PreparedRunning, listed: bool) -> Vec<u8> {
+    pub(super) fn write(&self, running: &[PreparedRunning; N], listed: bool) -> Vec<u8> {
         let mut written = vec![VERSION];
-        written.extend(running.parameters().bytes());
+        written.extend(parameters(running).bytes());
         written.extend(self.ticks.to_be_bytes());
         let keys = if listed { Vec::new() } else { known(self.keys.iter().map(|(key, _)| key.clone())) };
         written.extend((keys.len() as u64).to_be_bytes());
         written.extend(keys);
-        for (_, state) in &self.keys {
+        for state in self.keys.iter().flat_map(|(_, states)| states) {
             written.extend(state.ticks().to_be_bytes());
             state::numbers(state, &mut written);
         }
@@ -52,15 +55,14 @@ impl<K: Key> KeyState<K> {
 
     /// Reads a state that was written with these parameters.
     pub(super) fn read(
-        running: &PreparedRunning,
+        running: &[PreparedRunning; N],
         listed: Option<&[K]>,
         bytes: &[u8],
-    ) -> Result<KeyState<K>, Invalid> {
+    ) -> Result<KeyState<K, N>, Invalid> {
         let refused =
             |kind| Invalid::new("state", kind, "what this release has kept, or another name for it");
-        let (parameters, ticks, keys, mut left) =
-            head(bytes).ok_or_else(|| refused(InvalidKind::Malformed))?;
-        if parameters != *running.parameters().bytes() {
+        let (own, ticks, keys, mut left) = head(bytes).ok_or_else(|| refused(InvalidKind::Malformed))?;
+        if own != *parameters(running).bytes() {
             return Err(refused(InvalidKind::Mixed));
         }
         let keys = match listed {
@@ -68,8 +70,12 @@ impl<K: Key> KeyState<K> {
             None => KnownKeys::from_bytes(keys)?.iter().cloned().collect(),
         };
         let parsed = move || {
-            let keys: Option<Vec<(K, TotalState)>> =
-                keys.into_iter().map(|key| Some((key, left.state(running)?))).collect();
+            let mut states = || -> Option<[TotalState; N]> {
+                let states: Option<Vec<TotalState>> = running.iter().map(|one| left.state(one)).collect();
+                states?.try_into().ok()
+            };
+            let keys: Option<Vec<(K, [TotalState; N])>> =
+                keys.into_iter().map(|key| Some((key, states()?))).collect();
             let emerging = CandidateKeys::read(&mut left, ticks)?;
             left.is_empty().then_some(KeyState { ticks, keys: keys?, emerging })
         };
@@ -86,6 +92,17 @@ impl<K: Key> KeyState<K> {
     pub(super) fn inherited(bytes: &[u8]) -> Result<Vec<K>, Invalid> {
         let keys = head(bytes).map_or(bytes, |(_, _, keys, _)| keys);
         Ok(KnownKeys::from_bytes(keys)?.iter().cloned().collect())
+    }
+}
+
+/// Returns a hash of everything that the totals of a key depend on except the data.
+fn parameters<const N: usize>(running: &[PreparedRunning; N]) -> Digest {
+    match &running[..] {
+        [one] => one.parameters(),
+        _ => {
+            let form = Canonical::new("discreet running numbers 1");
+            running.iter().fold(form, |form, one| form.digest(&one.parameters())).finish()
+        }
     }
 }
 
@@ -119,27 +136,32 @@ fn head(bytes: &[u8]) -> Option<([u8; 32], u64, &[u8], UnreadBytes<'_>)> {
 
 /// The contribution of all people to a key at a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TickContribution {
+pub(super) struct TickContribution<const N: usize> {
     pub(super) tick: u64,
     pub(super) people: u64,
-    pub(super) value: i128,
+    pub(super) values: [i128; N],
 }
 
 /// All keys with a contribution that are not public, with their contributions, the oldest first. Secret.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct CandidateKeys<K>(BTreeMap<K, Vec<TickContribution>>);
+pub(super) struct CandidateKeys<K, const N: usize>(BTreeMap<K, Vec<TickContribution<N>>>);
 
-impl<K: Key> CandidateKeys<K> {
-    pub(super) fn new() -> CandidateKeys<K> {
+impl<K: Key, const N: usize> CandidateKeys<K, N> {
+    pub(super) fn new() -> CandidateKeys<K, N> {
         CandidateKeys(BTreeMap::new())
     }
 
     /// Adds the contributions of a tick to keys that are not public.
-    pub(super) fn absorb(&mut self, tick: u64, cells: BTreeMap<K, Cell>, value: impl Fn(&Cell) -> i128) {
+    pub(super) fn absorb<C: Summary>(
+        &mut self,
+        tick: u64,
+        cells: BTreeMap<K, C>,
+        values: impl Fn(&C) -> [i128; N],
+    ) {
         for (key, cell) in cells {
-            let (people, value) = (cell.people, value(&cell));
-            if (people > 0 || value != 0) && key.to_bytes().len() <= LONGEST {
-                self.0.entry(key).or_default().push(TickContribution { tick, people, value });
+            let (people, values) = (cell.people(), values(&cell));
+            if (people > 0 || values != [0; N]) && key.to_bytes().len() <= LONGEST {
+                self.0.entry(key).or_default().push(TickContribution { tick, people, values });
             }
         }
     }
@@ -152,11 +174,11 @@ impl<K: Key> CandidateKeys<K> {
         lengths: u32,
         threshold: &Threshold,
         noise: &mut NoiseSource,
-    ) -> Vec<(i128, K, Vec<TickContribution>)> {
+    ) -> Vec<(i128, K, Vec<TickContribution<N>>)> {
         let mut found = Vec::new();
         for length in 0..lengths.min(tick.trailing_zeros() + 1) {
             let since = tick - (1 << length);
-            let people = |brought: &Vec<TickContribution>| -> u64 {
+            let people = |brought: &Vec<TickContribution<N>>| -> u64 {
                 let in_span = brought.iter().rev().take_while(|brought| brought.tick > since);
                 in_span.map(|brought| brought.people).sum()
             };
@@ -198,28 +220,31 @@ impl<K: Key> CandidateKeys<K> {
             bytes.extend((key.len() as u32).to_be_bytes());
             bytes.extend(&key);
             bytes.extend((brought.len() as u64).to_be_bytes());
-            for TickContribution { tick, people, value } in brought {
+            for TickContribution { tick, people, values } in brought {
                 bytes.extend(tick.to_be_bytes());
                 bytes.extend(people.to_be_bytes());
-                bytes.extend(value.to_be_bytes());
+                values.iter().for_each(|value| bytes.extend(value.to_be_bytes()));
             }
         }
     }
 
     /// Reads what `write` wrote, and refuses a contribution after `ticks`.
-    pub(super) fn read(left: &mut UnreadBytes<'_>, ticks: u64) -> Option<CandidateKeys<K>> {
+    pub(super) fn read(left: &mut UnreadBytes<'_>, ticks: u64) -> Option<CandidateKeys<K, N>> {
         let mut keys = BTreeMap::new();
         for _ in 0..left.count()? {
             let length = u32::from_be_bytes(left.array()?) as usize;
             let key = K::from_bytes(left.bytes(length)?)?;
-            let mut brought: Vec<TickContribution> = Vec::new();
+            let mut brought: Vec<TickContribution<N>> = Vec::new();
             for _ in 0..left.count()? {
                 let tick = left.count()?;
-                let (people, value) = (left.count()?, i128::from_be_bytes(left.array()?));
+                let (people, mut values) = (left.count()?, [0; N]);
+                for value in &mut values {
+                    *value = i128::from_be_bytes(left.array()?);
+                }
                 if tick > ticks || brought.last().is_some_and(|last| last.tick >= tick) {
                     return None;
                 }
-                brought.push(TickContribution { tick, people, value });
+                brought.push(TickContribution { tick, people, values });
             }
             if keys.last_key_value().is_some_and(|(last, _)| *last >= key) {
                 return None;

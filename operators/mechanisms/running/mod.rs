@@ -67,7 +67,7 @@ pub use prepared::{PreparedRunning, StreamContribution};
 pub use state::TotalState;
 pub use step::StateStep;
 pub use total::{RunningTotal, TotalSpan};
-pub use totals::RunningTotals;
+pub use totals::{OneTotal, RunningNumbers, RunningTotals};
 
 /// The reason that a tick has no total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

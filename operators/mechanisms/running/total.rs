@@ -36,7 +36,24 @@ impl TotalSpan {
         }
     }
 
-    fn checked(self) -> Result<u64, Invalid> {
+    /// Prepares the totals of one key over this span; without a strategy, by the best one.
+    pub(super) fn prepare(
+        self,
+        strategy: Option<Strategy>,
+        reach: StreamContribution,
+        rho: BudgetUnits,
+    ) -> Result<PreparedRunning, Invalid> {
+        let strategy = match strategy {
+            Some(strategy) => strategy,
+            None => self.strategies()?.best().strategy(),
+        };
+        match self {
+            TotalSpan::SoFar { windows } => PreparedRunning::so_far(strategy, windows, reach, rho),
+            TotalSpan::Last { windows } => PreparedRunning::over_last(strategy, windows, reach, rho),
+        }
+    }
+
+    pub(super) fn checked(self) -> Result<u64, Invalid> {
         match self {
             TotalSpan::SoFar { windows } => running::horizon(windows),
             TotalSpan::Last { windows } => running::width(windows),
@@ -141,14 +158,7 @@ impl<K: Key> RunningTotal<K> {
     /// Prepares the totals of one key at this price.
     pub(super) fn engine(&self, rho: BudgetUnits) -> Result<PreparedRunning, Invalid> {
         let reach = StreamContribution::new(self.each(), self.stated().limits.keys())?;
-        let strategy = match self.strategy {
-            Some(strategy) => strategy,
-            None => self.span.strategies()?.best().strategy(),
-        };
-        match self.span {
-            TotalSpan::SoFar { windows } => PreparedRunning::so_far(strategy, windows, reach, rho),
-            TotalSpan::Last { windows } => PreparedRunning::over_last(strategy, windows, reach, rho),
-        }
+        self.span.prepare(self.strategy, reach, rho)
     }
 
     pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {

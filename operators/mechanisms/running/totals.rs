@@ -1,4 +1,4 @@
-//! Running totals of keys, as a mechanism prepared for release.
+//! Running totals of keys, as a mechanism prepared for release: of one number each, or of several that make one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,37 +14,69 @@ use crate::accounting::running::strategies;
 use crate::accounting::{BudgetUnits, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
-use crate::mechanisms::additive::Gaussian;
-use crate::mechanisms::additive::{Additive, Family};
+use crate::mechanisms::additive::{Additive, Family, Gaussian, UncheckedNoise};
 use crate::mechanisms::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
 use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::{Key, KeyChoice};
 use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::mechanism::parameters;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Prepared};
+use crate::mechanisms::noisy::NumberForm;
 use crate::mechanisms::selection::Threshold;
 use crate::mechanisms::selection::delta;
 use crate::mechanisms::spend::Cut;
 use crate::mechanisms::spend::Spend;
-use crate::mechanisms::statistic::MeasureKind;
-use crate::mechanisms::statistic::{Cell, Cells};
+use crate::mechanisms::statistic::{Cell, Cells, KeyedStatistic, MeasureKind};
 use crate::noise::NoiseSource;
 
-/// Totals that are released at every window and charged once, prepared for release. Only [`Gaussian`] noise
+/// Numbers that are released at every window and charged once, prepared for release. Only [`Gaussian`] noise
 /// prepares them, since the charge of all windows together is computed from a Euclidean length.
 ///
-/// Every window draws noise for each public key, and, for every span of ticks that ends there, for each other
-/// key with people who came to it for the first time in that span.
+/// A released number is made of the running totals of `N` whole numbers, each by the same strategy with noise of its own.
+/// They share the price. Every window draws noise for each public key, and, for every span of ticks that ends there, for
+/// each other key with people who came to it for the first time in that span.
 #[derive(Clone, Debug)]
-pub struct RunningTotals<K> {
-    running: PreparedRunning,
+pub struct RunningNumbers<K, F, const N: usize> {
+    running: [PreparedRunning; N],
     span: TotalSpan,
-    measure: MeasureKind,
+    form: F,
     pub(super) keys: TotalSource<K>,
     format: EstimateFormat,
-    widths: IntervalWidths,
+    widths: [IntervalWidths; N],
     cost: ReleaseCost,
     parameters: Digest,
+}
+
+/// A form of released numbers that are made of `N` running totals.
+pub trait RunningForm<const N: usize>: NumberForm {
+    /// The exact numbers of a window.
+    fn exact(&self, cell: &Self::Cell) -> [i128; N];
+
+    /// Returns the released number, from totals that have had their noise.
+    fn estimate(&self, totals: [Estimate<i128>; N]) -> Estimate<Self::Number>;
+}
+
+/// Totals that are released at every window and charged once.
+pub type RunningTotals<K> = RunningNumbers<K, OneTotal, 1>;
+
+/// One total: a whole number.
+#[derive(Clone, Copy, Debug)]
+pub struct OneTotal(MeasureKind);
+
+impl NumberForm for OneTotal {
+    type Cell = Cell;
+    type Number = i128;
+    type Value = i128;
+}
+
+impl RunningForm<1> for OneTotal {
+    fn exact(&self, cell: &Cell) -> [i128; 1] {
+        [self.0.value(cell)]
+    }
+
+    fn estimate(&self, [total]: [Estimate<i128>; 1]) -> Estimate<i128> {
+        total
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -59,73 +91,103 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
     type Prepared = RunningTotals<K>;
 
     fn prepare(&self, statistic: &RunningTotal<K>) -> Result<RunningTotals<K>, Invalid> {
-        let (asked, stated) = (&self.0, statistic.stated());
-        let Spend::Rho(rho) = asked.spend()? else {
-            let remedy =
-                "rho, or epsilon with a delta: totals that are released at every window have Gaussian noise";
-            return Err(Invalid::new("delta", InvalidKind::Missing, remedy));
+        let stated = statistic.stated();
+        let numbers = |rho| {
+            let running = statistic.engine(rho)?;
+            let noised = noised(statistic.measures(), &running).with_point(stated.point);
+            Ok(([running], [noised]))
         };
-        let (selecting, releasing) =
-            match (stated.keys.discovers(), Spend::Rho(rho).split(asked.selecting()?)) {
-                (true, (selecting, Spend::Rho(releasing))) => (Some(selecting), releasing),
-                _ => (None, rho),
-            };
-        let running = statistic.engine(releasing)?;
-        let person = Sensitivity::each(stated.limits, 1)?;
-        let keys = match &stated.keys.0 {
-            KeyChoice::Public(keys) => TotalSource::Listed(Arc::clone(keys)),
-            KeyChoice::Discover { delta, at_most } => {
-                let (TotalSpan::SoFar { windows } | TotalSpan::Last { windows }) = statistic.span();
-                let lengths = strategies::levels(windows);
-                let noise = Additive::within(
-                    Family::Gaussian,
-                    selecting.unwrap_or(Spend::Rho(BudgetUnits::ZERO)),
-                    &person.times(lengths)?,
-                )?;
-                let cells = stated.limits.keys().saturating_mul(lengths.into());
-                TotalSource::Discovered {
-                    threshold: Threshold::new(noise, cells, delta.clone()?)?,
-                    lengths,
-                    at_most: *at_most,
-                }
-            }
-        };
-        let confidence = asked.confidence()?;
-        let delta = delta(stated.keys)?;
-        let noised = Noised {
-            strategy: Some(running.strategy().name()),
-            over_bound: Some(running.ratio()),
-            ..Noised::of(statistic.measures(), Family::Gaussian.name(), running.deviation())
-        };
-        let form = Canonical::new("discreet running total 1").digest(&running.parameters());
-        Ok(RunningTotals {
-            span: statistic.span(),
-            measure: statistic.total().measure(),
-            keys,
-            format: EstimateFormat {
-                noise: vec![noised.with_point(stated.point)],
-                point: stated.point,
-                confidence,
-                each: EstimatesPerKey::One,
-                of: Some(statistic.span().to_string().into()),
-                bounded: stated.is_bounded(),
-            },
-            widths: IntervalWidths::new(&running, confidence)?,
-            cost: Spend::Rho(rho).cost_with(
-                person.neighbours(),
-                delta,
-                (Cut::two_steps(stated.limits), true),
-            )?,
-            parameters: form.digest(&parameters(asked, Spend::Rho(rho), delta, &stated)).finish(),
-            running,
-        })
+        let form = OneTotal(statistic.total().measure());
+        prepare(&self.0, (&stated, "discreet running total 1"), statistic.span(), form, numbers)
     }
+}
+
+/// Returns the noise of a total in steps.
+pub(super) fn noised(number: &'static str, running: &PreparedRunning) -> Noised {
+    Noised {
+        strategy: Some(running.strategy().name()),
+        over_bound: Some(running.ratio()),
+        ..Noised::of(number, Family::Gaussian.name(), running.deviation())
+    }
+}
+
+/// Prepares running numbers. `numbers` makes the totals and their noise in released units, at what selecting keys leaves
+/// of the price.
+pub(super) fn prepare<K: Key, F: RunningForm<N>, const N: usize>(
+    asked: &UncheckedNoise,
+    (stated, name): (&KeyedStatistic<'_, K>, &'static str),
+    span: TotalSpan,
+    form: F,
+    numbers: impl FnOnce(BudgetUnits) -> Result<([PreparedRunning; N], [Noised; N]), Invalid>,
+) -> Result<RunningNumbers<K, F, N>, Invalid> {
+    let Spend::Rho(rho) = asked.spend()? else {
+        let remedy =
+            "rho, or epsilon with a delta: totals that are released at every window have Gaussian noise";
+        return Err(Invalid::new("delta", InvalidKind::Missing, remedy));
+    };
+    let (selecting, releasing) = match (stated.keys.discovers(), Spend::Rho(rho).split(asked.selecting()?)) {
+        (true, (selecting, Spend::Rho(releasing))) => (Some(selecting), releasing),
+        _ => (None, rho),
+    };
+    let (running, noise) = numbers(releasing)?;
+    let person = Sensitivity::each(stated.limits, 1)?;
+    let keys = match &stated.keys.0 {
+        KeyChoice::Public(keys) => TotalSource::Listed(Arc::clone(keys)),
+        KeyChoice::Discover { delta, at_most } => {
+            let (TotalSpan::SoFar { windows } | TotalSpan::Last { windows }) = span;
+            let lengths = strategies::levels(windows);
+            let noise = Additive::within(
+                Family::Gaussian,
+                selecting.unwrap_or(Spend::Rho(BudgetUnits::ZERO)),
+                &person.times(lengths)?,
+            )?;
+            let cells = stated.limits.keys().saturating_mul(lengths.into());
+            let threshold = Threshold::new(noise, cells, delta.clone()?)?;
+            TotalSource::Discovered { threshold, lengths, at_most: *at_most }
+        }
+    };
+    let confidence = asked.confidence()?;
+    // Each total has an equal part of what may be outside.
+    let each = ((N - 1) as f64 + confidence) / N as f64;
+    let widths: Vec<IntervalWidths> =
+        running.iter().map(|one| IntervalWidths::new(one, each)).collect::<Result<_, _>>()?;
+    // There is one for each total.
+    let Ok(widths) = widths.try_into() else {
+        return Err(Invalid::new("running", InvalidKind::Mixed, "totals"));
+    };
+    let delta = delta(stated.keys)?;
+    let hash = running.iter().fold(Canonical::new(name), |hash, one| hash.digest(&one.parameters()));
+    Ok(RunningNumbers {
+        span,
+        form,
+        keys,
+        format: EstimateFormat {
+            noise: noise.to_vec(),
+            point: stated.point,
+            confidence,
+            each: EstimatesPerKey::One,
+            of: Some(span.to_string().into()),
+            bounded: stated.is_bounded(),
+        },
+        widths,
+        cost: Spend::Rho(rho).cost_with(person.neighbours(), delta, (Cut::two_steps(stated.limits), true))?,
+        parameters: hash.digest(&parameters(asked, Spend::Rho(rho), delta, stated)).finish(),
+        running,
+    })
 }
 
 impl<K: Key> RunningTotals<K> {
     /// The engine of each key's totals: its strategy, its deviation, and the quotient of that and the least
     /// one.
     pub fn running(&self) -> &PreparedRunning {
+        let [running] = &self.running;
+        running
+    }
+}
+
+impl<K, F, const N: usize> RunningNumbers<K, F, N> {
+    /// The engine of each of a key's totals, in the order of their noises.
+    pub fn engines(&self) -> &[PreparedRunning; N] {
         &self.running
     }
 
@@ -138,18 +200,24 @@ impl<K: Key> RunningTotals<K> {
         }
     }
 
-    /// The noise of a total.
+    /// The noise of each total.
     pub fn noise(&self) -> &[Noised] {
         &self.format.noise
     }
 
-    /// The largest half-width of the interval of a total, in the unit of its release.
+    /// The largest half-width of the interval of each total, in the unit of its release.
     #[cfg(feature = "cli")]
-    pub(crate) fn reaches(&self) -> [f64; 1] {
-        [self.format.point.float(self.widths.largest())]
+    pub(crate) fn reaches(&self) -> [f64; N] {
+        std::array::from_fn(|at| {
+            let unit =
+                self.format.noise.get(at).map_or(1.0, |noise| noise.scale / self.running[at].deviation());
+            unit * self.widths[at].largest()
+        })
     }
+}
 
-    fn kept(&self, state: Option<&[u8]>) -> KeyState<K> {
+impl<K: Key, F: RunningForm<N>, const N: usize> RunningNumbers<K, F, N> {
+    fn kept(&self, state: Option<&[u8]>) -> KeyState<K, N> {
         let listed = self.listed();
         // A state that cannot be read ended the job before its first draw (`accepts`).
         let read = state.and_then(|state| KeyState::read(&self.running, listed, state).ok());
@@ -163,38 +231,48 @@ impl<K: Key> RunningTotals<K> {
         }
     }
 
-    /// Returns the next total of a key, as an estimate; `None` after the last window.
-    fn next(&self, state: &mut TotalState, exact: i128, noise: &mut NoiseSource) -> Option<Estimate<i128>> {
-        self.next_with_input(state, exact, noise).map(|(estimate, _)| estimate)
+    /// Returns the next number of a key, as an estimate; `None` after the last window.
+    fn next(
+        &self,
+        states: &mut [TotalState; N],
+        exact: [i128; N],
+        noise: &mut NoiseSource,
+    ) -> Option<Estimate<F::Number>> {
+        self.next_with_input(states, exact, noise).map(|(estimate, _)| estimate)
     }
 
-    /// Returns the next total of a key, and the numbers that it was computed from.
+    /// Returns the next number of a key, and the numbers that its totals were computed from.
     fn next_with_input(
         &self,
-        state: &mut TotalState,
-        exact: i128,
+        states: &mut [TotalState; N],
+        exact: [i128; N],
         noise: &mut NoiseSource,
-    ) -> Option<(Estimate<i128>, (i64, i128))> {
-        let exact = narrow(exact);
-        let (total, noised) = self.running.tick_with_measurement(state, exact, noise).ok()?;
-        let width = self.widths.at(state.ticks());
-        let (low, high) = (total - width, total + width);
-        let estimate =
-            Estimate::between(low.floor() as i128, total.round_ties_even() as i128, high.ceil() as i128);
-        Some((estimate, (exact, noised)))
+    ) -> Option<(Estimate<F::Number>, [(i64, i128); N])> {
+        let mut totals = [Estimate::between(0, 0, 0); N];
+        let mut inputs = [(0, 0); N];
+        for (at, state) in states.iter_mut().enumerate() {
+            let exact = narrow(exact[at]);
+            let (total, noised) = self.running[at].tick_with_measurement(state, exact, noise).ok()?;
+            let width = self.widths[at].at(state.ticks());
+            let (low, high) = (total - width, total + width);
+            totals[at] =
+                Estimate::between(low.floor() as i128, total.round_ties_even() as i128, high.ceil() as i128);
+            inputs[at] = (exact, noised);
+        }
+        Some((self.form.estimate(totals), inputs))
     }
 
     /// Returns the keys that become public in this window, up to the free room, with their first totals.
     fn emerged(
         &self,
-        kept: &mut KeyState<K>,
-        cells: BTreeMap<K, Cell>,
+        kept: &mut KeyState<K, N>,
+        cells: BTreeMap<K, F::Cell>,
         (threshold, lengths): (&Threshold, u32),
         room: usize,
         noise: &mut NoiseSource,
-    ) -> Vec<(K, Estimate<i128>)> {
+    ) -> Vec<(K, Estimate<F::Number>)> {
         let tick = kept.ticks;
-        kept.emerging.absorb(tick, cells, |cell| self.measure.value(cell));
+        kept.emerging.absorb(tick, cells, |cell| self.form.exact(cell));
         let mut found = kept.emerging.found(tick, lengths, threshold, noise);
         // The sort is stable: equal numbers stay in the order of spans, the shortest first, and then of keys.
         found.sort_by_key(|(noised, ..)| Reverse(*noised));
@@ -215,24 +293,34 @@ impl<K: Key> RunningTotals<K> {
         cells
     }
 
-    /// Returns the state of a newly public key before the present window, and its first exact number. For
-    /// totals so far the number is the sum of all contributions to the key; for totals over the last windows,
-    /// the earlier windows are replayed into the state one by one.
-    fn found(&self, brought: &[TickContribution], tick: u64, noise: &mut NoiseSource) -> (TotalState, i128) {
+    /// Returns the states of a newly public key before the present window, and its first exact numbers. For
+    /// totals so far these are the sums of all contributions to the key; for totals over the last windows,
+    /// the earlier windows are replayed into the states one by one.
+    fn found(
+        &self,
+        brought: &[TickContribution<N>],
+        tick: u64,
+        noise: &mut NoiseSource,
+    ) -> ([TotalState; N], [i128; N]) {
         match self.span {
             TotalSpan::SoFar { .. } => (
-                self.running.begin(),
-                brought.iter().fold(0i128, |sum, brought| sum.saturating_add(brought.value)),
+                self.running.each_ref().map(PreparedRunning::begin),
+                brought.iter().fold([0i128; N], |sums, brought| {
+                    std::array::from_fn(|at| sums[at].saturating_add(brought.values[at]))
+                }),
             ),
             TotalSpan::Last { .. } => {
                 let at = |tick: u64| {
                     let place = brought.binary_search_by_key(&tick, |brought| brought.tick);
-                    place.map_or(0, |place| brought[place].value)
+                    place.map_or([0; N], |place| brought[place].values)
                 };
-                let before = (self.first(tick)..tick).map(|tick| narrow(at(tick)));
-                // Totals over the last windows never end.
-                let state = self.running.caught_up(before, noise).unwrap_or_else(|_| self.running.begin());
-                (state, at(tick))
+                let states = std::array::from_fn(|number| {
+                    let running = &self.running[number];
+                    let before = (self.first(tick)..tick).map(|tick| narrow(at(tick)[number]));
+                    // Totals over the last windows never end.
+                    running.caught_up(before, noise).unwrap_or_else(|_| running.begin())
+                });
+                (states, at(tick))
             }
         }
     }
@@ -251,14 +339,14 @@ fn narrow(exact: i128) -> i64 {
     exact.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-impl<K> Sealed for RunningTotals<K> {}
+impl<K, F, const N: usize> Sealed for RunningNumbers<K, F, N> {}
 
-impl<K: Key> Prepared for RunningTotals<K> {
-    type Tally = Cells<K>;
-    type Answer = Answer<K, i128>;
-    type Value = i128;
+impl<K: Key, F: RunningForm<N>, const N: usize> Prepared for RunningNumbers<K, F, N> {
+    type Tally = Cells<K, F::Cell>;
+    type Answer = Answer<K, F::Number>;
+    type Value = F::Value;
 
-    fn tally(&self) -> Cells<K> {
+    fn tally(&self) -> Cells<K, F::Cell> {
         match &self.keys {
             TotalSource::Listed(keys) => Cells::of(keys),
             TotalSource::Discovered { .. } => Cells::open(),
@@ -270,7 +358,8 @@ impl<K: Key> Prepared for RunningTotals<K> {
     }
 
     fn paid(&self) -> Paid {
-        Paid::Once { windows: self.running.horizon() }
+        let [first, ..] = &self.running[..] else { return Paid::Once { windows: None } };
+        Paid::Once { windows: first.horizon() }
     }
 
     fn parameters(&self) -> Digest {
@@ -282,15 +371,15 @@ impl<K: Key> Prepared for RunningTotals<K> {
     }
 
     fn accepts(&self, state: &[u8]) -> Result<(), Invalid> {
-        KeyState::read(&self.running, self.listed(), state).map(|_| ())
+        KeyState::<K, N>::read(&self.running, self.listed(), state).map(|_| ())
     }
 
     fn inherits(&self, state: &[u8]) -> Result<Option<Vec<u8>>, Invalid> {
         if self.listed().is_some() {
             return Ok(None);
         }
-        let public = KeyState::inherited(state)?;
-        Ok(Some(KeyState::<K>::new(&self.running, public).write(&self.running, false)))
+        let public = KeyState::<K, N>::inherited(state)?;
+        Ok(Some(KeyState::<K, N>::new(&self.running, public).write(&self.running, false)))
     }
 
     fn covers(&self) -> u64 {
@@ -305,29 +394,38 @@ impl<K: Key> Prepared for RunningTotals<K> {
     fn passed_by(&self, state: &[u8], windows: u64, noise: &mut NoiseSource) -> Vec<u8> {
         let TotalSpan::Last { windows: width } = self.span else { return state.to_vec() };
         let mut kept = self.kept(Some(state));
-        for (_, state) in &mut kept.keys {
-            (0..windows.min(2 * width)).for_each(|_| _ = self.next(state, 0, noise));
+        for (_, states) in &mut kept.keys {
+            (0..windows.min(2 * width)).for_each(|_| _ = self.next(states, [0; N], noise));
         }
         kept.ticks = kept.ticks.saturating_add(windows);
         kept.write(&self.running, self.listed().is_some())
     }
 
-    fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn<Answer<K, i128>> {
+    fn draw(
+        &self,
+        exact: Cells<K, F::Cell>,
+        state: Option<&[u8]>,
+        noise: &mut NoiseSource,
+    ) -> Drawn<Answer<K, F::Number>> {
         let mut kept = self.kept(state);
         kept.ticks = kept.ticks.saturating_add(1);
         let mut cells = exact.into_map();
-        let mut released: Vec<(K, Estimate<i128>)> = Vec::with_capacity(kept.keys.len());
+        let mut released: Vec<(K, Estimate<F::Number>)> = Vec::with_capacity(kept.keys.len());
         let mut inputs = Vec::with_capacity(kept.keys.len());
-        for (key, state) in &mut kept.keys {
-            let exact = cells.remove(key).map_or(0, |cell| self.measure.value(&cell));
-            let Some((estimate, input)) = self.next_with_input(state, exact, noise) else { continue };
+        for (key, states) in &mut kept.keys {
+            let exact = cells.remove(key).map_or([0; N], |cell| self.form.exact(&cell));
+            let Some((estimate, input)) = self.next_with_input(states, exact, noise) else { continue };
             released.push((key.clone(), estimate));
             inputs.push(input);
         }
         // A key without a total has not advanced.
         let is_whole = inputs.len() == kept.keys.len();
-        let place = state.and_then(KeyState::<K>::place_of_numbers);
-        let step = place.filter(|_| is_whole).and_then(|place| self.running.step(place, inputs));
+        let place = state.and_then(KeyState::<K, N>::place_of_numbers).filter(|_| is_whole);
+        let step = place.and_then(|place| match &self.running[..] {
+            [running] => running.step(place, inputs.into_iter().flatten().collect()),
+            // A step is of one series of numbers: several are written whole.
+            _ => None,
+        });
         let room = match &self.keys {
             TotalSource::Listed(_) => None,
             TotalSource::Discovered { threshold, lengths, at_most } => {
