@@ -302,10 +302,19 @@ fn value(cell: &CellLine<'_>) -> String {
     format!("{number}{few}{exact}")
 }
 
+/// Returns the names of the noised numbers that a released one is made of.
+fn numbers<'c>(cell: &'c CellLine<'_>) -> Vec<&'c str> {
+    cell.noise.iter().filter_map(|noise| noise.number.as_deref()).collect()
+}
+
+fn is_ratio(cell: &CellLine<'_>) -> bool {
+    numbers(cell)[..] == ["sum", "per"]
+}
+
 /// Returns the name of a number: its statistic as far as the line says it, its key, and the windows of a
 /// total.
 fn subject(cell: &CellLine<'_>) -> String {
-    let numbers: Vec<&str> = cell.noise.iter().filter_map(|noise| noise.number.as_deref()).collect();
+    let numbers = numbers(cell);
     let what = match (&cell.of, cell.q, cell.ranked()) {
         (Some(LineKey::Text(name)), ..) => format!("The mean of {name:?}"),
         (Some(LineKey::Number(place)), ..) => format!("The mean of coordinate {place}"),
@@ -315,6 +324,7 @@ fn subject(cell: &CellLine<'_>) -> String {
         _ => match numbers[..] {
             ["sum", "records"] => "The mean".to_owned(),
             ["sum", "squares", "records"] => "The variance".to_owned(),
+            ["sum", "per"] => "The ratio".to_owned(),
             _ => "The number".to_owned(),
         },
     };
@@ -427,6 +437,9 @@ fn interval(cell: &CellLine<'_>, unbounded: &str) -> String {
         (Some(low), Some(high)) => format!("is between {low} and {high}"),
         (Some(low), None) => format!("is at least {low}, and nothing bounds it from above,"),
         (None, Some(high)) => format!("is at most {high}, and nothing bounds it from below,"),
+        (None, None) if is_ratio(cell) => {
+            return "None: the sum below the line may be 0, and nothing then bounds the ratio.".to_owned();
+        }
         (None, None) => return "None: nothing is promised of the distance to the exact number.".to_owned(),
     };
     let of = match cell.interval_of.as_deref() {

@@ -66,7 +66,8 @@ pub trait ReleaseLines {
 /// value, and have a line each; so have the coordinates of a vector, which say `"of":"price"`, or their place
 /// from 0. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
 /// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above
-/// the least of an unbiased mean ([`Noised::over_bound`]); a variance has a third between them, of `"squares"`. A running total says `"total":"so far"` or
+/// the least of an unbiased mean ([`Noised::over_bound`]); a variance has a third between them, of `"squares"`,
+/// and a ratio has those of `"sum"` and `"per"`, and both ends open where the sum below may be 0. A running total says `"total":"so far"` or
 /// `"total":"last 24"` before its confidence, with `"gaps":[{..}]` where it leaves out windows that were skipped, and by which
 /// strategy it is noised. A stable mean says
 /// `"grid"`, the step in which it is released. `"interval_of":"bounded"` says that the interval holds the number

@@ -102,8 +102,10 @@ mod keys;
 mod lines;
 pub(crate) mod mechanism;
 mod noisy;
+mod pair_sums;
 pub mod queries;
 pub mod ranks;
+mod ratio;
 #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command alone reads the rest of a line"))]
 pub(crate) mod release_line;
 mod released;
@@ -134,22 +136,26 @@ pub use mechanism::{Drawn, Mechanism, Paid, Prepared};
 pub use noisy::Noisy;
 pub use noisy::NoisyMeans;
 pub use noisy::NoisyTotals;
+pub use pair_sums::{PairStatistic, PairSums};
 pub use queries::{Answered, BoundedNoise, ReadyBundle};
 pub use ranks::{
     Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Maximum, Minimum, Monotone, PerPerson,
     PermuteAndFlip, PreparedQuantiles, Quantile, Quantiles, RankedValues, RemainingPeople, Searched, Tops,
     loss_moves_by_one,
 };
+#[cfg(feature = "cli")]
+pub(crate) use ratio::SUMS as RATIO_SUMS;
+pub use ratio::{NoisyRatios, Ratio};
 pub(crate) use released::read_cells;
 pub use released::{ReleasedCell, ReleasedNoise, ReleasedValue};
-pub use running::{RunningTotal, RunningTotals, TotalSpan};
+pub use running::{RunningNumbers, RunningSums, RunningTotal, RunningTotals, TotalSpan};
 pub use shaped::{LocalReport, ReportedMean, Reports, Whitened};
 #[cfg(feature = "cli")]
 pub(crate) use spend::Cut;
 pub use stable::StableMean;
 pub use statistic::{Cell, Cells, Summary, Tally};
 pub use statistic::{Mean, Statistic, Total};
-pub use variance::{NoisyVariances, SquareSums, Variance};
+pub use variance::{NoisyVariances, Variance};
 pub use vectors::{
     FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Stable, StableMeans, StableVectors, VectorMean,
     VectorRows, Vectors,

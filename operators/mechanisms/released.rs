@@ -25,7 +25,8 @@ pub struct ReleasedCell<K, V> {
     pub key: K,
     /// The noised value, as it was drawn: it may be below zero where the truth cannot.
     pub value: V,
-    /// The least that the truth may be; `None` where nothing bounds it from below, as for a stable mean and a smallest value.
+    /// The least that the truth may be; `None` where nothing bounds it from below, as for a stable mean, a smallest value, and a
+    /// ratio to what may be 0.
     pub low: Option<V>,
     /// The most that the truth may be; `None` where nothing bounds it from above, as for a largest value.
     pub high: Option<V>,

@@ -155,6 +155,15 @@ impl Cut {
         Cut { epsilon: epsilon.max(summing(2)), gaussian: gaussian.max(summing(4)), rho: 4 * ONE }.of(limits)
     }
 
+    /// Numbers that share a price and are in the same keys: their part costs no more than if each had the larger factor.
+    pub(super) fn of_both(self, other: Cut) -> Cut {
+        Cut {
+            epsilon: self.epsilon.max(other.epsilon),
+            gaussian: self.gaussian.max(other.gaussian),
+            rho: self.rho.max(other.rho),
+        }
+    }
+
     fn of(self, limits: &ContributionBound) -> Cut {
         if limits.unit() == PrivacyUnit::Record { Cut::NONE } else { self }
     }

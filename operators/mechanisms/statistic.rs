@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::DecimalPoint;
 use super::bound::{ContributionBound, Range, Sensitivity};
 use super::keys::{Key, Keys};
+use super::pair_sums::PairSums;
 use super::spend::Cut;
 use crate::accounting::PrivacyUnit;
 use crate::canonical::Digest;
@@ -254,6 +255,14 @@ impl<K: Key> Mean<K> {
         let records = records.min(self.limits.per_key());
         let most = i128::from(records) * i128::from(self.range.width());
         Cell { people: 1, records, sum: sum.clamp(-most, most) }
+    }
+
+    /// Returns the contribution of one person to a key: the number of these values, of which the first `per_key` count, and
+    /// the sum of their [terms](Mean::term).
+    pub(super) fn contribution_of(&self, values: &[i64]) -> PairSums {
+        let values = self.limits.first(values);
+        let sum = values.iter().map(|value| self.term(*value)).sum();
+        PairSums { people: u64::from(!values.is_empty()), records: values.len() as u64, sums: [sum, 0] }
     }
 
     /// The only keys that it is released for, where they are public.

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::additive::{Additive, Gaussian, Laplace, UncheckedNoise};
 use super::answer::{DecimalPoint, Estimate, Noised};
 use super::bound::{ContributionBound, Range, Sensitivity};
 use super::keys::{Key, Keys};
 use super::mechanism::{Mechanism, Sealed};
 use super::noisy::{Noisy, NumberForm, Numbers, quotient, settled};
+use super::pair_sums::PairSums;
 use super::selection::{NoisedColumn, SelectedRow, Threshold};
 use super::spend::Cut;
-use super::statistic::{Cells, KeyedStatistic, Statistic, Summary};
+use super::statistic::{Cells, KeyedStatistic, Statistic};
 use crate::canonical::Canonical;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
@@ -30,7 +29,7 @@ const WIDEST: u64 = 1 << 50;
 /// squares moves a variance by at most 1, 3/4 and 1/2 of what it is in widths of its number, and by less nearer to the
 /// middle. The interval adds up all three, and is shortest where each number's part of rho goes with the power 2/3 of its factor:
 /// 41, 33 and 26 of 100. The count has 30, unless said, and of the other 70 the sum has three fifths.
-const SUMMING: u8 = 60;
+pub(super) const SUMMING: u8 = 60;
 
 /// The variance of all values of a key, each clipped to a range: the mean of their squared distances from their mean.
 ///
@@ -84,14 +83,14 @@ impl<K: Key> Variance<K> {
 
     /// Returns the contribution of one person to a key: the first `per_key` of these values, each clipped, so that the
     /// sensitivity holds for any input. Somebody without one adds nothing.
-    pub fn contribution(&self, values: &[i64]) -> SquareSums {
+    pub fn contribution(&self, values: &[i64]) -> PairSums {
         let values = self.limits.first(values);
         let add = |sums: [i128; 2], value: &i64| {
             let terms = self.terms(*value);
             std::array::from_fn(|at| sums[at] + terms[at])
         };
         let sums = values.iter().fold([0; 2], add);
-        SquareSums { people: u64::from(!values.is_empty()), records: values.len() as u64, sums }
+        PairSums { people: u64::from(!values.is_empty()), records: values.len() as u64, sums }
     }
 
     /// The only keys that it is released for, where they are public.
@@ -113,7 +112,7 @@ impl<K: Key> Variance<K> {
         [&self.sum, &self.squares, &self.count]
     }
 
-    fn stated(&self) -> KeyedStatistic<'_, K> {
+    pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {
         let form = Canonical::new("discreet variance 1").number(self.point.count().into());
         KeyedStatistic {
             measure: "variance",
@@ -128,6 +127,15 @@ impl<K: Key> Variance<K> {
         }
     }
 
+    /// Returns the most by which a record moves the sum, and the squares.
+    pub(super) fn most_of_a_record(&self) -> [u64; 2] {
+        [self.range.width(), SQUARE.unsigned_abs()]
+    }
+
+    pub(super) fn moments(&self) -> MomentUnits {
+        MomentUnits { width: self.range.width() as f64, unit: self.unit() }
+    }
+
     fn unit(&self) -> Unit {
         Unit { half: self.range.width() as f64 / 2.0, point: self.point }
     }
@@ -137,9 +145,9 @@ impl<K: Key> Variance<K> {
 #[cfg(feature = "cli")]
 impl<K: Key> Variance<K> {
     /// Returns the variance of values that are clipped to the range, from their exact sums.
-    pub(crate) fn shown_in_a_demo(&self, known: &SquareSums) -> Option<f64> {
-        let records = (known.records > 0).then_some(known.records as f64)?;
-        let [sum, squares] = known.sums.map(|sum| sum as f64 / records);
+    pub(crate) fn shown_in_a_demo(&self, (records, sums): (i128, [i128; 2])) -> Option<f64> {
+        let records = (records > 0).then_some(records as f64)?;
+        let [sum, squares] = sums.map(|sum| sum as f64 / records);
         let variance = of_moments(sum / self.range.width() as f64, squares / SQUARE as f64);
         Some(self.unit().squared(variance.max(0.0)))
     }
@@ -178,78 +186,13 @@ impl Unit {
 impl<K> Sealed for Variance<K> {}
 
 impl<K: Key> Statistic for Variance<K> {
-    type Tally = Cells<K, SquareSums>;
+    type Tally = Cells<K, PairSums>;
 
     /// Count, sum in half units, and squares in their parts, laid end to end.
     fn sensitivity(&self) -> Sensitivity {
         self.joint
     }
 }
-
-// What is known of a key before its noise.
-
-/// The number of people of a key, the number of their records in it, and the sums of their terms and of the squares of these.
-///
-/// One person's share of it is made by the statistic, which clips it; shares add up. Prints as `<private>`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SquareSums {
-    pub(super) people: u64,
-    pub(super) records: u64,
-    pub(super) sums: [i128; 2],
-}
-
-impl SquareSums {
-    /// Adds another share.
-    ///
-    /// It wraps rather than fails: a share is below 2^96, so no sum comes near the end of its type, and a
-    /// wrapped one would still be the same in every order.
-    pub fn add(&mut self, other: &SquareSums) {
-        self.people = self.people.wrapping_add(other.people);
-        self.records = self.records.wrapping_add(other.records);
-        self.sums = std::array::from_fn(|at| self.sums[at].wrapping_add(other.sums[at]));
-    }
-
-    /// Takes a share back that was added. It wraps as [`add`](SquareSums::add) does, which it undoes.
-    pub(crate) fn remove(&mut self, other: &SquareSums) {
-        self.people = self.people.wrapping_sub(other.people);
-        self.records = self.records.wrapping_sub(other.records);
-        self.sums = std::array::from_fn(|at| self.sums[at].wrapping_sub(other.sums[at]));
-    }
-
-    /// Returns the number of people.
-    pub(crate) fn people(&self) -> u64 {
-        self.people
-    }
-}
-
-/// For demonstrations, which show the truth: records and both sums.
-#[cfg(feature = "cli")]
-impl SquareSums {
-    pub(crate) fn of_a_demo(records: u64, sums: [i128; 2]) -> SquareSums {
-        SquareSums { people: 1, records, sums }
-    }
-
-    pub(crate) fn shown_in_a_demo(&self) -> (u64, [i128; 2]) {
-        (self.records, self.sums)
-    }
-}
-
-impl Summary for SquareSums {
-    fn people(&self) -> u64 {
-        self.people
-    }
-
-    fn join(&mut self, other: SquareSums) {
-        self.add(&other);
-    }
-
-    #[cfg(test)]
-    fn shown(&self) -> Vec<i128> {
-        vec![self.people.into(), self.records.into(), self.sums[0], self.sums[1]]
-    }
-}
-
-redacted!(SquareSums);
 
 /// Variances with additive noise, ready to be drawn.
 ///
@@ -262,8 +205,7 @@ pub type NoisyVariances<K> = Noisy<K, Variances>;
 
 #[derive(Clone, Debug)]
 pub struct Variances {
-    width: f64,
-    unit: Unit,
+    moments: MomentUnits,
     counts: NoisedColumn,
     sums: NoisedColumn,
     squares: NoisedColumn,
@@ -282,8 +224,7 @@ pub(super) fn variances<K: Key>(
             NoisedColumn::new(Additive::within(asked.family, spend, sensitivity)?, shared, each)
         };
         Ok(Variances {
-            width: variance.range.width() as f64,
-            unit: variance.unit(),
+            moments: variance.moments(),
             counts: column(counting, &variance.count, shared)?,
             sums: column(summing, &variance.sum, false)?,
             squares: column(squaring, &variance.squares, false)?,
@@ -291,10 +232,28 @@ pub(super) fn variances<K: Key>(
     })
 }
 
-impl Variances {
+/// The units of the sums that a variance is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MomentUnits {
+    width: f64,
+    unit: Unit,
+}
+
+impl MomentUnits {
+    /// Returns the noises of sum, squares and count in released units, from those in their parts.
+    pub(super) fn noised(self, [sum, squares, count]: [Noised; 3]) -> [Noised; 3] {
+        let point = self.unit.point;
+        let (sum, squares) = (sum.with_point(point), squares.with_point(point).with_point(point));
+        [
+            Noised { scale: sum.scale / 2.0, ..sum },
+            Noised { scale: squares.scale / self.unit.square_parts(), ..squares },
+            count,
+        ]
+    }
+
     /// Returns a variance in released units, from numbers that have had their noise.
-    fn spread(
-        &self,
+    pub(super) fn spread(
+        self,
         count: &Estimate<i128>,
         sum: &Estimate<i128>,
         squares: &Estimate<i128>,
@@ -320,28 +279,23 @@ impl Variances {
 }
 
 impl NumberForm for Variances {
-    type Cell = SquareSums;
+    type Cell = PairSums;
     type Number = f64;
     type Value = f64;
 }
 
 impl Numbers for Variances {
     fn noise(&self, _: DecimalPoint) -> Vec<Noised> {
-        let point = self.unit.point;
-        let sum = self.sums.noised("sum").with_point(point);
-        let squares = self.squares.noised("squares").with_point(point).with_point(point);
-        vec![
-            Noised { scale: sum.scale / 2.0, ..sum },
-            Noised { scale: squares.scale / self.unit.square_parts(), ..squares },
-            self.counts.noised("records"),
-        ]
+        let numbers =
+            [self.sums.noised("sum"), self.squares.noised("squares"), self.counts.noised("records")];
+        self.moments.noised(numbers).to_vec()
     }
 
     fn reaches(&self, _: DecimalPoint) -> Vec<f64> {
-        let point = self.unit.point;
+        let unit = self.moments.unit;
         vec![
-            point.float(self.sums.reach() / 2.0),
-            point.float(point.float(self.squares.reach() / self.unit.square_parts())),
+            unit.point.float(self.sums.reach() / 2.0),
+            unit.point.float(unit.point.float(self.squares.reach() / unit.square_parts())),
             self.counts.reach(),
         ]
     }
@@ -352,7 +306,7 @@ impl Numbers for Variances {
 
     fn estimates<K: Key>(
         &self,
-        rows: &mut [SelectedRow<K, SquareSums>],
+        rows: &mut [SelectedRow<K, PairSums>],
         threshold: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<f64>> {
@@ -360,7 +314,7 @@ impl Numbers for Variances {
         let sums = self.sums.estimates(rows, |cell| cell.sums[0], None, noise);
         let squares = self.squares.estimates(rows, |cell| cell.sums[1], None, noise);
         let numbers = counts.iter().zip(&sums).zip(&squares);
-        numbers.map(|((count, sum), squares)| self.spread(count, sum, squares)).collect()
+        numbers.map(|((count, sum), squares)| self.moments.spread(count, sum, squares)).collect()
     }
 }
 

@@ -261,6 +261,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "mean",
         "means",
         "variance",
+        "ratio",
         "histogram",
         "max",
         "min",
@@ -274,6 +275,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "mean",
         "means",
         "variance",
+        "ratio",
         "histogram",
         "max",
         "min",
@@ -286,6 +288,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "mean",
         "means",
         "variance",
+        "ratio",
         "over",
         "found",
         "histogram",
@@ -447,6 +450,27 @@ pub(crate) const EDITS: &[Edit] = &[
         .on(&["min"])
         .named("min.grid")
         .with(&[("release.min.grid", None)]),
+    edit("release.ratio.by", "another", "\"other_page\""),
+    edit("release.ratio.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.ratio.by"))
+        .named("ratio.by")
+        .with(&[("release.ratio.by", None), ("release.ratio.by.depth", Some("1"))]),
+    edit("release.ratio.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.ratio.by"))
+        .named("ratio.by")
+        .with(&[("release.ratio.by", None), ("release.ratio.by.of", Some("\"page\""))]),
+    edit("release.ratio.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.ratio.by"))
+        .named("ratio.by")
+        .with(&[("release.ratio.by", None), ("release.ratio.by.of", Some("\"amount\""))]),
+    edit("release.ratio.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.ratio.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["ratio"])
+        .with(&[("release.ratio.keys", None)]),
+    edit("release.ratio.of", "another", "\"other_amount\""),
+    edit("release.ratio.range", "another", "[0, 9]"),
+    edit("release.ratio.per", "another", "\"amount\""),
+    edit("release.ratio.per_range", "another", "[0, 9]"),
     edit("release.variance.by", "another", "\"other_page\""),
     edit("release.variance.by.of", "the beginning of a path instead", "\"page\"")
         .on_jobs(|job| job.has("release.variance.by"))

@@ -289,6 +289,21 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "ratio",
+            &[
+                ("release.ratio.of", "\"amount\""),
+                ("release.ratio.range", "[0, 10]"),
+                ("release.ratio.per", "\"other_amount\""),
+                ("release.ratio.per_range", "[1, 10]"),
+                ("release.ratio.by", "\"page\""),
+                ("release.ratio.keys", grouped),
+                ("release.bound.keys", "1"),
+                ("release.bound.per_key", "1"),
+                gaussian,
+                ("release.share", "0.5"),
+            ],
+        ),
+        Job::new(
             "histogram",
             &[
                 ("release.histogram.of", "\"amount\""),

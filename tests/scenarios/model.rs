@@ -41,6 +41,7 @@ pub(crate) const FACTORS: &[Factor] = &[
             "mean",
             "means",
             "variance",
+            "ratio",
             "histogram",
             "max",
             "min",
@@ -144,7 +145,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     Rule(
         &[
-            ("statistic", &["count", "people", "sum", "mean", "means", "variance", "histogram"]),
+            ("statistic", &["count", "people", "sum", "mean", "means", "variance", "ratio", "histogram"]),
             ("noise", &["exponential", "permute-and-flip"]),
         ],
         Check("release[1].noise"),
@@ -220,7 +221,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(
         &[
             ("running", RUNS),
-            ("statistic", &["mean", "means", "variance", "max", "min", "altogether", "quantile"]),
+            ("statistic", &["mean", "means", "variance", "ratio", "max", "min", "altogether", "quantile"]),
         ],
         Check("release[1].running"),
     ),
@@ -241,7 +242,19 @@ pub(crate) const TRIPLES: &[Combination] = &[
         ("mode", &["demo", "replay", "run"]),
         (
             "statistic",
-            &["count", "people", "sum", "mean", "means", "variance", "max", "min", "altogether", "quantile"],
+            &[
+                "count",
+                "people",
+                "sum",
+                "mean",
+                "means",
+                "variance",
+                "ratio",
+                "max",
+                "min",
+                "altogether",
+                "quantile",
+            ],
         ),
         ("keys", &["listed", "file", "discover"]),
     ],
@@ -254,7 +267,19 @@ pub(crate) const TRIPLES: &[Combination] = &[
         ("mode", &["demo", "replay", "run"]),
         (
             "statistic",
-            &["count", "people", "sum", "mean", "means", "variance", "max", "min", "altogether", "quantile"],
+            &[
+                "count",
+                "people",
+                "sum",
+                "mean",
+                "means",
+                "variance",
+                "ratio",
+                "max",
+                "min",
+                "altogether",
+                "quantile",
+            ],
         ),
         ("by", &["several"]),
     ],

@@ -704,6 +704,15 @@ fn release(job: &mut JobText, row: &Row) {
         ("count" | "people", _) => vec![],
         ("sum" | "mean" | "variance", "0" | "1" | "2") => vec![("of", of), ("range", range("[0, 10000]"))],
         ("sum" | "mean" | "variance", _) => vec![("of", of), ("range", range("[-10000, 10000]"))],
+        ("ratio", form) => {
+            let ranges = match form {
+                "0" | "1" => ["[0, 10000]", "[1, 10000]"],
+                "2" => ["[-10000, 10000]", "[0, 10000]"],
+                _ => ["[0, 10000]", "[-10000, 10000]"],
+            };
+            let [upper, lower] = ranges.map(range);
+            vec![("of", of.clone()), ("range", upper), ("per", of), ("per_range", lower)]
+        }
         ("means", form) => {
             let of = of.map(|of| format!("[{of}]"));
             match form {

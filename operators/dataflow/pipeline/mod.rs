@@ -11,10 +11,11 @@ pub(crate) use bounder::RecordFilter;
 #[cfg(feature = "cli")]
 pub(crate) use exact::{Everything, ExactCells};
 #[cfg(feature = "cli")]
-pub(crate) use variance::EverySquare;
+pub(crate) use pair_sums::EverySquare;
 
 pub use aggregation::{Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey};
 pub use bounded::{Bounded, Ranking, Searching};
+pub use pair_sums::{PairSumming, RunningPairs};
 pub use protect::{
     DistinctRecords, Multiplicity, OneRecordPerPerson, Private, RecordId, RecordIdentity, Unplaced,
 };
@@ -22,7 +23,6 @@ pub use queries::{Answering, Owned, Replies, TakesBack};
 pub use running::Accumulated;
 pub use tallied::Tallied;
 pub use unit::{NamedRecords, People, Person, ProtectedUnit, Records};
-pub use variance::Squaring;
 pub use vector_mean::{Averaged, IntoVector, MeanOf, Vector};
 pub use window::Windowed;
 
@@ -41,6 +41,7 @@ mod ledgered;
 mod left_out;
 mod orders;
 mod overlap;
+mod pair_sums;
 mod panes;
 mod protect;
 mod queries;
@@ -48,7 +49,6 @@ mod record_panes;
 pub mod revealed;
 mod running;
 mod tallied;
-mod variance;
 mod vector_mean;
 
 mod unit;

@@ -118,10 +118,8 @@ impl<K: GroupingKey, M: SummedMeasure + 'static> Aggregation for Accumulated<K, 
         self.statistic.total().listed()
     }
 
-    /// More keys than count, for a person's own may be any of them: the remaining contribution chooses among
-    /// them when the window closes.
     fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
-        Cap::new(limits.keys().max(HELD), limits.per_key())
+        cap(limits)
     }
 
     /// Of who is in one window alone.
@@ -153,3 +151,9 @@ impl<K: GroupingKey, M: SummedMeasure + 'static> Aggregation for Accumulated<K, 
 /// So many keys of a person are held in an open window. Who brings more may lose one that counted before;
 /// nobody else does.
 const HELD: u64 = 4096;
+
+/// Returns the most records of a person that are kept in an open window: of more keys than count, for a person's own may be any
+/// of them. The remaining contribution chooses among them when the window closes.
+pub(super) fn cap(limits: &ContributionBound) -> Result<Cap, Invalid> {
+    Cap::new(limits.keys().max(HELD), limits.per_key())
+}

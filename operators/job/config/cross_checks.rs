@@ -141,7 +141,8 @@ fn names(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) ->
         let by = release.statistic.grouping().into_iter().flat_map(|grouping| &grouping.by).map(KeyPart::of);
         check_fields(tables, &node.descendant(&[word, "by"]), by);
         let of = node.descendant(&[word, "of"]);
-        for of in if of.is_list() { of.list()? } else { vec![of] } {
+        let several = if of.is_list() { of.list()? } else { vec![of] };
+        for of in several.into_iter().chain([node.descendant(&[word, "per"])]) {
             check_fields(tables, &of, of.as_text());
             let derived = of.as_text().and_then(|name| tables.fields.get(name));
             if derived.is_some_and(|derived| derived.expression.kind() == ValueKind::Text) {

@@ -93,6 +93,11 @@ fn each_number_is_named_by_its_line() {
             "The variance is 12.",
         ),
         (
+            plain.to_owned(),
+            r#"[{"number":"sum","kind":"laplace","scale":7},{"number":"per","kind":"laplace","scale":3}]"#,
+            "The ratio is 12.",
+        ),
+        (
             format!("\"q\":0.5,{plain}"),
             r#"{"kind":"exponential","scale":4.0,"rank_error":38}"#,
             "The quantile 0.5 is 12.",

@@ -301,13 +301,14 @@ pub(super) fn planned_memory(
     let records = u64::from(release.bound.per_key.unwrap_or(1));
     let statistic = release.statistic.as_statistic();
     let kept = match statistic.memory() {
+        KeyMemory::Pairs => KEPT + 8,
         KeyMemory::Vectors { fields } => KEPT + VECTOR + fields.saturating_mul(8),
         _ => KEPT,
     };
     let held = match (statistic.memory(), &job.source.id) {
         // A record that may be a duplicate is held until it is known not to be one.
         (_, Some(_)) => keys.saturating_mul(records).saturating_mul(kept + PERSON),
-        (KeyMemory::Records | KeyMemory::Vectors { .. }, None) => {
+        (KeyMemory::Records | KeyMemory::Pairs | KeyMemory::Vectors { .. }, None) => {
             keys.saturating_mul(records).saturating_mul(kept)
         }
         (KeyMemory::Summed, None) => keys.saturating_mul(SUMMED),
@@ -359,7 +360,7 @@ pub(super) fn planned_running(settled: &PreparedStatistic, offer: &ReleasePlan) 
         best: total.strategy.is_none_or(|strategy| strategy == choice.best().strategy()),
         deviation: noise.scale(),
         ratio: running.ratio(),
-        numbers: running.memory(),
+        numbers: running.memory().saturating_mul(settled.noise.len() as u64),
         // Both ratios are relative to the same least deviation.
         fresh: noise.scale() * fresh.ratio() / running.ratio(),
     })

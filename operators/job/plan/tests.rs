@@ -103,7 +103,12 @@ fn a_plan_states_what_is_drawn_and_charged() {
                     continue;
                 }
                 let halves = if laws.len() > 1 && noise.number == "sum" { 2.0 } else { 1.0 };
+                let is_ratio = laws.iter().any(|law| law.number() == "per");
                 let unit = match &*noise.number {
+                    // In steps of two ranges.
+                    _ if is_ratio => {
+                        release.moves[at].linf / settled.sensitivities[at].sensitivity.linf() as f64
+                    }
                     "sum" => point.float(1.0) / halves,
                     // In parts of the largest square.
                     "squares" => release.moves[at].linf / settled.sensitivities[at].sensitivity.linf() as f64,
@@ -435,6 +440,8 @@ proptest! {
             "max = { of = \"x\", each = \"sum\", grid = { log = 1e-9 } }", "max = { each = \"count\", grid = [1, 2, 1e12] }",
             "max = { of = \"x\", grid = { from = -9007199254740992, to = 9007199254740992, step = 65536 } }",
             "min = { of = \"x\", grid = \"signed log\", by = \"page\", keys = \"discover\" }", "min = { each = \"count\", grid = [1, 2, 1e12] }",
+            "ratio = { of = \"x\", range = [-1e-9, 1e12], per = \"y\", per_range = [0, 1e-30] }",
+            "ratio = { of = \"x\", range = [0, 5], per = \"y\", per_range = [-9007199254740992, 1], by = \"page\", keys = \"discover\" }",
             "variance = { of = \"x\", range = [1e-15, 9007199254740992] }", "variance = { of = \"x\", range = [0, 1e-30], by = \"page\", keys = \"discover\" }",
             "quantile = { of = \"x\", q = [0.000001, 0.5, 0.999999], range = [0, 5] }",
             "quantile = { of = \"x\", q = 0.5, range = [-1e-9, 1e12], by = \"page\", keys = [\"a\"] }",

@@ -6,6 +6,7 @@ mod fields;
 mod means;
 mod questions;
 mod ranks;
+mod ratio;
 mod running;
 mod smallest;
 mod sorted;

@@ -9,7 +9,7 @@ use crate::accounting::Interval;
 use crate::dataflow::{ExactCells, Schedule};
 use crate::job::sources::steps;
 use crate::mechanisms::{
-    Cell, DecimalPoint, Moments, RankedValues, SquareSums, Summary, Tops, TotalSpan, VectorRows,
+    Cell, DecimalPoint, Moments, PairSums, RankedValues, Summary, Tops, TotalSpan, VectorRows,
 };
 use crate::time::Time;
 
@@ -19,7 +19,7 @@ pub(crate) struct ExactNumbers {
     pub(super) sums: ExactPair<Cell>,
     pub(super) tops: ExactPair<Tops>,
     pub(super) values: ExactPair<RankedValues>,
-    pub(super) squares: ExactPair<SquareSums>,
+    pub(super) pairs: ExactPair<PairSums>,
     pub(super) moments: ExactCells<CellKey, Moments>,
     pub(super) rows: ExactCells<CellKey, VectorRows>,
     /// The means of vectors, by window and key, in steps.
@@ -28,6 +28,10 @@ pub(crate) struct ExactNumbers {
     pub(super) everything_of_each: Vec<ExactCells<CellKey, Cell>>,
     /// The sums over windows, where they are added up: made at their first use, after the run.
     added: Arc<OnceLock<[WindowSums; 2]>>,
+    /// The same of two sums over records.
+    added_pairs: Arc<OnceLock<[WindowSums; 2]>>,
+    /// The same of each field of a vector.
+    added_of_each: Arc<OnceLock<Vec<WindowSums>>>,
 }
 
 /// The function from a window and a key to the means of vectors.
@@ -120,28 +124,64 @@ impl ExactNumbers {
     /// Returns people, records and sum of a released number's cell, after contribution bounding and before
     /// it.
     pub(super) fn sums_of(&self, released: &ReleasedNumber<'_>) -> Option<[[i128; 3]; 2]> {
-        let ReleasedNumber { window, key, running, schedule, .. } = released;
+        let ReleasedNumber { window, key, running, .. } = released;
         Some(match running {
             None => self.sums.cells(*window, key).map(|cell| cell.shown_in_a_demo()),
-            Some(running) => {
+            Some(_) => {
                 let ExactPair { tally, truth } = &self.sums;
-                let added = self.added.get_or_init(|| [tally, truth].map(WindowSums::new));
-                added.each_ref().map(|sums| sums.over(running.span, schedule, *window, key))
+                let added = || [tally, truth].map(|cells| WindowSums::new(cells, Cell::shown_in_a_demo));
+                self.added.get_or_init(added).each_ref().map(|sums| sums.of(released))
             }
         })
     }
+
+    /// Returns the records and both sums of a released number's cell, after contribution bounding and before it.
+    pub(super) fn pairs_of(&self, released: &ReleasedNumber<'_>) -> [(i128, [i128; 2]); 2] {
+        let ReleasedNumber { window, key, running, .. } = released;
+        match running {
+            None => self.pairs.cells(*window, key).map(|cell| cell.shown_in_a_demo()),
+            Some(_) => {
+                let ExactPair { tally, truth } = &self.pairs;
+                let numbers = |cell: &PairSums| {
+                    let (records, [first, second]) = cell.shown_in_a_demo();
+                    [records, first, second]
+                };
+                let added = || [tally, truth].map(|cells| WindowSums::new(cells, numbers));
+                let added = self.added_pairs.get_or_init(added).each_ref();
+                added.map(|sums| sums.of(released)).map(|[records, first, second]| (records, [first, second]))
+            }
+        }
+    }
+
+    /// Returns people, records and sum of the field with this index of a released number's cell, before contribution
+    /// bounding.
+    pub(super) fn everything_of(&self, released: &ReleasedNumber<'_>, field: usize) -> [i128; 3] {
+        let ReleasedNumber { window, key, running, .. } = released;
+        let all = &self.everything_of_each;
+        match running {
+            None => all.get(field).map_or([0; 3], |cells| cells.cell(*window, key).shown_in_a_demo()),
+            Some(_) => {
+                let added =
+                    || all.iter().map(|cells| WindowSums::new(cells, Cell::shown_in_a_demo)).collect();
+                self.added_of_each.get_or_init(added).get(field).map_or([0; 3], |sums| sums.of(released))
+            }
+        }
+    }
 }
 
-/// People, records and sum of each key over all windows up to each end of a window that is not empty.
+/// Three numbers of each key, such as people, records and sum, over all windows up to each end of a window that is not empty.
 struct WindowSums(BTreeMap<CellKey, Vec<(Time, [i128; 3])>>);
 
 impl WindowSums {
     /// Adds up all cells that are known, so it is called once everything is.
-    fn new(exact: &ExactCells<CellKey, Cell>) -> WindowSums {
-        let summed = |cells: Vec<(Time, Cell)>| {
+    fn new<C: Summary + Clone>(
+        exact: &ExactCells<CellKey, C>,
+        numbers: impl Fn(&C) -> [i128; 3],
+    ) -> WindowSums {
+        let summed = |cells: Vec<(Time, C)>| {
             let mut sum = [0; 3];
-            let add = |(end, cell): (Time, Cell)| {
-                sum.iter_mut().zip(cell.shown_in_a_demo()).for_each(|(sum, own)| *sum += own);
+            let add = |(end, cell): (Time, C)| {
+                sum.iter_mut().zip(numbers(&cell)).for_each(|(sum, own)| *sum += own);
                 (end, sum)
             };
             cells.into_iter().map(add).collect()
@@ -149,12 +189,13 @@ impl WindowSums {
         WindowSums(exact.by_key().into_iter().map(|(key, cells)| (key, summed(cells))).collect())
     }
 
-    /// The sums over the windows of the total that is released at this window.
-    fn over(&self, span: TotalSpan, schedule: &Schedule, window: Interval, key: &CellKey) -> [i128; 3] {
+    /// The sums over the windows that a released number covers.
+    fn of(&self, released: &ReleasedNumber<'_>) -> [i128; 3] {
+        let ReleasedNumber { window, key, running, schedule, .. } = released;
         let all = self.through(key, window.end());
-        let before = match span {
-            TotalSpan::SoFar { .. } => None,
-            TotalSpan::Last { windows } => {
+        let before = match running.map(|running| running.span) {
+            None | Some(TotalSpan::SoFar { .. }) => None,
+            Some(TotalSpan::Last { windows }) => {
                 let own = schedule.holding(window.start()).start;
                 own.checked_sub(windows).and_then(|number| schedule.window(number))
             }

@@ -6,17 +6,19 @@ use std::rc::Rc;
 use crossbeam_channel::Sender;
 
 use super::exact::{ExactNumbers, MeansInADemo};
-use super::{CellKey, ConfiguredNoise, StatisticTerms};
-use crate::dataflow::bounding::Measure;
+use super::{CellKey, ConfiguredNoise, RunningTotalSpec, StatisticTerms};
+use crate::dataflow::bounding::{Identity, Measure};
 use crate::dataflow::{
-    Aggregation, Bounded, EverySquare, Everything, ExactCells, LeavingRelease, ProtectedUnit, RecordFilter,
-    RunError, Tallied, Travels, hand_over,
+    Aggregation, Bounded, EverySquare, Everything, ExactCells, LeavingRelease, PairSumming, ProtectedUnit,
+    RecordFilter, RunError, RunningPairs, Tallied, Travels, hand_over,
 };
 use crate::gate::Gate;
+use crate::invalid::Invalid;
 use crate::job::sources::{MISSING, PersonIdentity, SourceRecord};
 use crate::ledger::VersionTerms;
 use crate::mechanisms::{
-    Cell, Cells, DecimalPoint, Edges, Mechanism, Prepared, ReleaseLines, Statistic, Summary, Variance,
+    Cell, Cells, DecimalPoint, Edges, Mechanism, PairStatistic, PairSums, Prepared, ReleaseLines,
+    RunningSums, Statistic, Summary, Variance,
 };
 use crate::time::Time;
 
@@ -88,6 +90,12 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         self.nth_value(0)
     }
 
+    /// Returns the function from a record to its first two values.
+    pub(super) fn pair(&self) -> impl Fn(&SourceRecord<P, I>) -> (i64, i64) + 'static {
+        let (first, second) = (self.value(), self.nth_value(1));
+        move |record| (first(record), second(record))
+    }
+
     fn nth_value(&self, place: usize) -> impl Fn(&SourceRecord<P, I>) -> i64 + 'static {
         let value = self.values.get(place).copied();
         move |record| value.map_or(0, |at| record.value(at))
@@ -129,6 +137,41 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         // The receiver of releases exists until the run is over.
         hand_over(releases.stream(), move |release| _ = sender.send(release));
         Ok(())
+    }
+
+    /// Releases a statistic of two sums over records of a window, or of all windows so far or the last ones.
+    pub(super) fn release_pairs<S, V>(&self, statistic: Result<S, Invalid>, value: V) -> Result<(), RunError>
+    where
+        S: PairStatistic<Key = CellKey, Value: Identity + Ord + Clone>
+            + Statistic<Tally = Cells<CellKey, PairSums>>,
+        V: Fn(&SourceRecord<P, I>) -> S::Value + 'static,
+        ConfiguredNoise: Mechanism<S, Prepared: Prepared<Answer: ReleaseLines>>
+            + Mechanism<RunningSums<S>, Prepared: Prepared<Answer: ReleaseLines>>,
+    {
+        match self.terms.running {
+            Some(running) => self.release_running(running, statistic, value),
+            None => {
+                let asked = self.bounded.clone().ask(self.key(None), value, statistic.map(PairSumming::new));
+                self.release(asked, false, |exact| (exact.pairs.tally.clone(), None))
+            }
+        }
+    }
+
+    /// Releases a statistic of sums over the records of all windows so far, or of the last ones.
+    pub(super) fn release_running<S, V>(
+        &self,
+        running: RunningTotalSpec,
+        statistic: Result<S, Invalid>,
+        value: V,
+    ) -> Result<(), RunError>
+    where
+        S: PairStatistic<Key = CellKey, Value: Identity + Ord + Clone>,
+        V: Fn(&SourceRecord<P, I>) -> S::Value + 'static,
+        ConfiguredNoise: Mechanism<RunningSums<S>, Prepared: Prepared<Answer: ReleaseLines>>,
+    {
+        let sums = statistic.and_then(|each| running.sums(each)).map(RunningPairs::new);
+        let asked = self.bounded.clone().ask(self.key(None), value, sums);
+        self.release(asked, false, |exact| (exact.pairs.tally.clone(), None))
     }
 
     /// Lets an aggregation share what is kept with others by the same keys, unless these are buckets of its values. A
@@ -174,7 +217,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         let everything = Ok(EverySquare::new(of, origin));
         let everything = self.bounded.clone().ask(self.key(None), self.value(), everything);
         let everything = self.read_alike(everything, false);
-        everything.shown_in_a_demo(*secret, None, numbers.squares.truth.clone())
+        everything.shown_in_a_demo(*secret, None, numbers.pairs.truth.clone())
     }
 
     /// Has the means of a statistic shown in a demonstration.

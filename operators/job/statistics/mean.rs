@@ -50,7 +50,12 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
             NumberSensitivity::new("sum", mean.sum_sensitivity(), terms.point, 2.0),
             NumberSensitivity::new("records", mean.count_sensitivity(), DecimalPoint::WHOLE, 1.0),
         ];
-        Ok(PreparedStatistic::noisy(&terms.noise.prepare(&mean)?, sensitivities))
+        Ok(match terms.running {
+            None => PreparedStatistic::noisy(&terms.noise.prepare(&mean)?, sensitivities),
+            Some(running) => {
+                PreparedStatistic::running(&terms.noise.prepare(&running.sums(mean)?)?, sensitivities)
+            }
+        })
     }
 
     fn describe(measure: &MeasureSpec, by: &str) -> String {
@@ -65,7 +70,10 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
     }
 
     fn optimality(prepared: &PreparedStatistic) -> Option<NoiseOptimality> {
-        optimality::mean(prepared.noise.first()?)
+        match prepared.running {
+            None => optimality::mean(prepared.noise.first()?),
+            Some(_) => None,
+        }
     }
 
     fn exact(
@@ -74,10 +82,18 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
         released: &ReleasedNumber<'_>,
     ) -> Option<[Option<f64>; 2]> {
         let range = range(measure).ok()?;
-        let mean = |[_, records, sum]: [i128; 3], middle: f64, parts: f64| {
+        let mean = |[records, sum]: [i128; 2], middle: f64, parts: f64| {
             (records != 0).then(|| released.point.float(middle + sum as f64 / parts / records as f64))
         };
-        let [tally, truth] = exact.sums_of(released)?;
+        let [bounded, truth] = exact.sums_of(released)?.map(|[_, records, sum]| [records, sum]);
+        let tally = match released.running {
+            None => bounded,
+            // The sums of a running mean have a collector of their own.
+            Some(_) => {
+                let [(records, [sum, _]), _] = exact.pairs_of(released);
+                [records, sum]
+            }
+        };
         // The terms of a bounded mean are distances from the middle of the range, in half steps.
         let middle = (range.low() as f64 + range.high() as f64) / 2.0;
         Some([mean(tally, middle, 2.0), mean(truth, 0.0, 1.0)])
@@ -87,9 +103,15 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
         measure: &MeasureSpec,
         flow: &ReleaseFlow<'_, '_, P, I, U>,
     ) -> Result<(), RunError> {
-        let terms = Terms(range(measure)?);
-        let mean = mean(measure, &flow.terms).map(|statistic| KeyedAggregation { statistic, measure: terms });
-        flow.release(flow.bounded.clone().ask(flow.key(None), flow.value(), mean), false, sums)?;
+        let mean = mean(measure, &flow.terms);
+        match flow.terms.running {
+            Some(running) => flow.release_running(running, mean, flow.value())?,
+            None => {
+                let terms = Terms(range(measure)?);
+                let mean = mean.map(|statistic| KeyedAggregation { statistic, measure: terms });
+                flow.release(flow.bounded.clone().ask(flow.key(None), flow.value(), mean), false, sums)?;
+            }
+        }
         flow.show_everything(None)
     }
 }

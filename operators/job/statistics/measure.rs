@@ -47,8 +47,13 @@ impl MeasureSpec {
 
 /// Reads a field with its range.
 pub(super) fn read(fields: &TableNode<'_>) -> Option<MeasureSpec> {
-    let of = fields.read("of", |node| node.non_empty_text());
-    let [low, high] = fields.read("range", |node| range(&node))?;
+    read_as(fields, ["of", "range"])
+}
+
+/// Reads a field with its range, which have these names.
+pub(super) fn read_as(fields: &TableNode<'_>, [of, ends]: [&'static str; 2]) -> Option<MeasureSpec> {
+    let of = fields.read(of, |node| node.non_empty_text());
+    let [low, high] = fields.read(ends, |node| range(&node))?;
     Some(MeasureSpec { of: of?, low, high })
 }
 

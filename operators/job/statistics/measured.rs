@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::ReleaseFlow;
+use super::ratio::RatioMeasure;
 use super::{
     CellKey, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, MeasureSpec, NoiseOptimality,
     PreparedStatistic, StatedField, StatisticFlow, StatisticTerms, ValueField, grouping, measure,
@@ -36,6 +37,9 @@ pub struct MeasuredSpec<M, F> {
 pub(crate) trait MeasuredFields {
     /// The names of the fields in a job file.
     const NAMES: &'static [&'static str];
+
+    /// The memory that a key of a person takes.
+    const MEMORY: KeyMemory = KeyMemory::Records;
 
     /// Returns the fields that state them.
     fn stated(&self) -> Vec<StatedField>;
@@ -107,6 +111,15 @@ impl<F> MeasuredSpec<MeasureSpec, F> {
     }
 }
 
+impl<F> MeasuredSpec<RatioMeasure, F> {
+    pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<MeasuredSpec<RatioMeasure, F>> {
+        MeasuredSpec::read_by(node, beside, RatioMeasure::NAMES, |fields| {
+            let (upper, lower) = (measure::read(fields), measure::read_as(fields, ["per", "per_range"]));
+            Some(RatioMeasure { upper: upper?, lower: lower? })
+        })
+    }
+}
+
 impl<M, F> MeasuredSpec<M, F> {
     /// Reads a statistic whose measured fields have these names.
     fn read_by(
@@ -167,7 +180,7 @@ impl<M: MeasuredFields, F: MeasuredFunction<M>> JobStatistic for MeasuredSpec<M,
     }
 
     fn memory(&self) -> KeyMemory {
-        KeyMemory::Records
+        M::MEMORY
     }
 
     fn unclamped(&self, field: usize) -> Option<(i64, i64)> {

@@ -27,6 +27,7 @@ mod noise;
 mod optimality;
 mod prepared;
 mod quantile;
+mod ratio;
 mod steps;
 mod sum;
 #[cfg(test)]
@@ -56,6 +57,7 @@ pub use noise::NoiseKind;
 pub use optimality::NoiseOptimality;
 pub(super) use prepared::{NumberSensitivity, PreparedStatistic, StatisticTerms};
 pub use quantile::QuantileSpec;
+pub use ratio::{RatioMeasure, RatioOfRecords, RatioSpec};
 pub use sum::SumSpec;
 pub(super) use total::RunningTotalSpec;
 pub use variance::{VarianceOfRecords, VarianceSpec};
@@ -208,6 +210,8 @@ pub(crate) enum KeyMemory {
     Summed,
     /// Each record that is kept.
     Records,
+    /// Each record that is kept, with two values.
+    Pairs,
     /// Each record that is kept, with its values.
     Vectors {
         /// The number of values of a record.
@@ -292,6 +296,8 @@ statistics! {
     Means, "means", MeansSpec;
     /// The variance of a field, each record's value clamped to a range.
     Variance, "variance", VarianceSpec;
+    /// The sum of a field over the sum of another, each record's values clamped to ranges.
+    Ratio, "ratio", RatioSpec;
     /// The number of records between each two edges of a field.
     Histogram, "histogram", HistogramSpec;
     /// The largest value among people.

@@ -6,7 +6,9 @@ use super::{CellKey, ConfiguredNoise, RunningTotalSpec};
 use crate::accounting::ReleaseCost;
 use crate::ledger::Digest;
 use crate::mechanisms::running::PreparedRunning;
-use crate::mechanisms::{ContributionBound, DecimalPoint, Keys, Noised, Noisy, Paid, Prepared, Sensitivity};
+use crate::mechanisms::{
+    ContributionBound, DecimalPoint, Keys, Noised, Noisy, Paid, Prepared, RunningNumbers, Sensitivity,
+};
 
 /// The terms on which a release plan prepares its statistic.
 #[derive(Clone, Copy)]
@@ -44,7 +46,7 @@ pub(crate) struct PreparedStatistic {
     pub(crate) paid: Paid,
     /// The cost of a window, or of all windows together.
     pub(crate) cost: ReleaseCost,
-    /// The totals of one key, if windows are added up.
+    /// The totals of one key, if windows are added up; of several that make a number, the first.
     pub(crate) running: Option<PreparedRunning>,
 }
 
@@ -92,6 +94,23 @@ impl PreparedStatistic {
             paid: prepared.paid(),
             cost: prepared.cost().clone(),
             running: None,
+        }
+    }
+
+    /// Returns the figures of numbers that are made of running totals, which have these sensitivities by themselves.
+    pub(super) fn running<F, const N: usize>(
+        prepared: &RunningNumbers<CellKey, F, N>,
+        sensitivities: Vec<NumberSensitivity>,
+    ) -> PreparedStatistic
+    where
+        RunningNumbers<CellKey, F, N>: Prepared,
+    {
+        PreparedStatistic {
+            sensitivities,
+            threshold: prepared.threshold(),
+            intervals: prepared.reaches().to_vec(),
+            running: prepared.engines().first().cloned(),
+            ..PreparedStatistic::of(prepared, prepared.noise())
         }
     }
 

@@ -11,8 +11,8 @@ use crate::dataflow::{Aggregation, KeyedAggregation, ProtectedUnit, RunError};
 use crate::invalid::Invalid;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::mechanisms::{
-    Cells, DecimalPoint, Edges, Mechanism, NoisyTotals, Prepared, Range, ReleaseLines, RunningTotal,
-    RunningTotals, Sensitivity, Statistic, Total, TotalSpan,
+    Cells, DecimalPoint, Edges, Gaussian, Mechanism, NoisyTotals, PairStatistic, Prepared, Range,
+    ReleaseLines, RunningSums, RunningTotal, RunningTotals, Sensitivity, Statistic, Total, TotalSpan,
 };
 
 /// The running total of a release plan.
@@ -32,6 +32,26 @@ impl RunningTotalSpec {
             Some(strategy) => total.by(strategy),
             None => total,
         })
+    }
+
+    /// Builds the running statistic of sums over records.
+    pub(super) fn sums<S: PairStatistic>(&self, each: S) -> Result<RunningSums<S>, Invalid> {
+        let sums = RunningSums::new(each, self.span)?;
+        Ok(match self.strategy {
+            Some(strategy) => sums.by(strategy),
+            None => sums,
+        })
+    }
+}
+
+impl<S: PairStatistic> Mechanism<RunningSums<S>> for ConfiguredNoise
+where
+    Gaussian: Mechanism<RunningSums<S>>,
+{
+    type Prepared = <Gaussian as Mechanism<RunningSums<S>>>::Prepared;
+
+    fn prepare(&self, sums: &RunningSums<S>) -> Result<Self::Prepared, Invalid> {
+        self.gaussian(sums)
     }
 }
 
@@ -69,14 +89,8 @@ pub(super) fn prepare(
     let total = running.total(each)?;
     let ready = terms.noise.prepare(&total)?;
     let number = ready.noise().first().map_or("records", |noised| noised.number());
-    Ok(PreparedStatistic {
-        // The sensitivity is that of each total by itself.
-        sensitivities: vec![moved(number, &total.sensitivity())],
-        threshold: ready.threshold(),
-        intervals: ready.reaches().to_vec(),
-        running: Some(ready.running().clone()),
-        ..PreparedStatistic::of(&ready, ready.noise())
-    })
+    // The sensitivity is that of each total by itself.
+    Ok(PreparedStatistic::running(&ready, vec![moved(number, &total.sensitivity())]))
 }
 
 /// The part of a record that a total adds up.

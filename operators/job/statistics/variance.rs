@@ -5,7 +5,7 @@ use super::flow::ReleaseFlow;
 use super::measured::{MeasuredFunction, MeasuredSpec, nth_interval, range};
 use super::prepared::NumberSensitivity;
 use super::{CellKey, ConfiguredNoise, MeasureSpec, PreparedStatistic, StatisticTerms};
-use crate::dataflow::{ProtectedUnit, RunError, Squaring};
+use crate::dataflow::{ProtectedUnit, RunError};
 use crate::invalid::Invalid;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::mechanisms::{ContributionBound, Cut, DecimalPoint, Keys, Mechanism, NoisyVariances, Variance};
@@ -50,7 +50,12 @@ impl MeasuredFunction<MeasureSpec> for VarianceOfRecords {
             NumberSensitivity::new("squares", squares, terms.point, variance.square_parts()),
             NumberSensitivity::new("records", count, DecimalPoint::WHOLE, 1.0),
         ];
-        Ok(PreparedStatistic::noisy(&terms.noise.prepare(&variance)?, sensitivities))
+        Ok(match terms.running {
+            None => PreparedStatistic::noisy(&terms.noise.prepare(&variance)?, sensitivities),
+            Some(running) => {
+                PreparedStatistic::running(&terms.noise.prepare(&running.sums(variance)?)?, sensitivities)
+            }
+        })
     }
 
     fn describe(measure: &MeasureSpec, by: &str) -> String {
@@ -69,25 +74,22 @@ impl MeasuredFunction<MeasureSpec> for VarianceOfRecords {
         exact: &ExactNumbers,
         released: &ReleasedNumber<'_>,
     ) -> Option<[Option<f64>; 2]> {
-        let ReleasedNumber { window, key, point, .. } = released;
+        let point = released.point;
         let variance = Variance::new(range(measure).ok()?, ContributionBound::RECORD, Keys::whole());
-        let variance = variance.ok()?.with_point(*point);
-        let [tally, truth] = exact.squares.cells(*window, key);
-        let (records, [sum, squares]) = truth.shown_in_a_demo();
+        let variance = variance.ok()?.with_point(point);
+        let [tally, (records, [sum, squares])] = exact.pairs_of(released);
         let truth = (records > 0).then(|| {
             let [mean, squares] = [sum, squares].map(|sum| sum as f64 / records as f64);
             point.float(point.float((squares - mean * mean).max(0.0)))
         });
-        Some([variance.shown_in_a_demo(&tally), truth])
+        Some([variance.shown_in_a_demo(tally), truth])
     }
 
     fn lay<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(
         measure: &MeasureSpec,
         flow: &ReleaseFlow<'_, '_, P, I, U>,
     ) -> Result<(), RunError> {
-        let squaring = variance(measure, &flow.terms).map(Squaring::new);
-        let asked = flow.bounded.clone().ask(flow.key(None), flow.value(), squaring);
-        flow.release(asked, false, |exact| (exact.squares.tally.clone(), None))?;
+        flow.release_pairs(variance(measure, &flow.terms), flow.value())?;
         flow.show_every_square(variance(measure, &flow.terms)?, range(measure)?.low())
     }
 }

@@ -43,6 +43,11 @@
 //! A total over the last windows begins with those of its windows that matter, one by one, each with noise of
 //! its own.
 //!
+//! # Means, variances and ratios
+//!
+//! [`RunningSums`] is a statistic of records that is made of two or three such totals, each with a part of the price and noise of its
+//! own. The bound of a person is a number of records over all windows, so no part moves farther than its total is charged for.
+//!
 //! # The caller's duties
 //!
 //! * The caller makes a [`TotalState`] and the total that was computed with it durable together, and
@@ -56,6 +61,7 @@ mod keys;
 mod prepared;
 mod state;
 mod step;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod total;
@@ -66,6 +72,7 @@ use std::fmt;
 pub use prepared::{PreparedRunning, StreamContribution};
 pub use state::TotalState;
 pub use step::StateStep;
+pub use sums::{RunningMean, RunningRatio, RunningSums, RunningVariance};
 pub use total::{RunningTotal, TotalSpan};
 pub use totals::{OneTotal, RunningNumbers, RunningTotals};
 

@@ -8,6 +8,7 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
 
 mod law;
+mod sums;
 mod totals;
 
 const ALL: [Strategy; 4] = [Strategy::SquareRoot, Strategy::Buffered, Strategy::Tree, Strategy::Fresh];

@@ -115,7 +115,7 @@ pub(super) struct ChartPoint {
     /// The index of the window among those of the release.
     pub(super) window: usize,
     pub(super) value: f64,
-    /// The interval; `None` if the value has a bound on its rank instead.
+    /// The interval; `None` if the line has none, or the value has a bound on its rank instead.
     pub(super) interval: Option<(f64, f64)>,
     pub(super) truth: Option<f64>,
 }
@@ -318,7 +318,8 @@ impl ReleaseSeries {
         }
         let Some(value) = finite(cell.value) else { return };
         let (low, high) = (finite(cell.low).unwrap_or(value), finite(cell.high).unwrap_or(value));
-        let interval = cell.ranked().is_none().then_some((low, high));
+        let is_drawn = cell.ranked().is_none() && (cell.low.is_some() || cell.high.is_some());
+        let interval = is_drawn.then_some((low, high));
         let point = ChartPoint { window: place, value, interval, truth: finite(cell.truth) };
         let q = cell.q.map(str::to_owned);
         let track = *self.places.entry([key.clone(), of.clone(), q.clone()]).or_insert_with(|| {

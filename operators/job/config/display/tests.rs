@@ -105,6 +105,13 @@ fn every_field_is_written() {
             ("keys = 3, windows", "keys = 1, per_key = 4, windows"),
         ],
         &[("sum = {", "mean = {"), ("keys = 3, windows", "keys = 1, per_key = 4, windows")],
+        &[
+            (
+                "sum = { of = \"price\", range = [-0.05, 1e-3]",
+                "ratio = { of = \"price\", range = [-0.05, 1e-3], per = \"other\", per_range = [1, 2.5]",
+            ),
+            ("keys = 3, windows", "keys = 1, per_key = 4, windows"),
+        ],
         &[("sum = {", "variance = {"), ("keys = 3, windows", "keys = 1, per_key = 4, windows")],
         &[(", windows = 5", ""), ("over = \"48h\"", "over = \"48h\"\nrunning = true\nstrategy = \"fresh\"")],
         &[(", windows = 5", ""), ("over = \"48h\"", "strategy = \"square-root\"\nrunning = true")],

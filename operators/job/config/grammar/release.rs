@@ -13,7 +13,7 @@ pub(super) const RELEASE: &[JobField] = &[
         )
         .means(
             "One statistic that is published for each window: one of count, people, sum, mean, means, \
-             variance, histogram, max, min, altogether and quantile.",
+             variance, ratio, histogram, max, min, altogether and quantile.",
         ),
     text("release.name")
         .example("name = \"visitors_by_page\"")

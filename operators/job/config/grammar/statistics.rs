@@ -222,6 +222,47 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.variance.keys.file",
         "variance = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
+    table("release.ratio")
+        .without("another statistic")
+        .example("ratio = { of = \"price\", range = [0, 100], per = \"quantity\", per_range = [0, 20] }")
+        .means("The sum of a field over the sum of another, over the records that have both, each value clipped to its range.")
+        .costs("Both sums share the price; where the lower one may be 0, a line has no interval."),
+    of("release.ratio.of", "ratio = { of = \"price\", range = [0, 100], per = \"quantity\", per_range = [0, 20] }"),
+    field("release.ratio.range", RANGE)
+        .example("ratio = { of = \"price\", range = [0, 50.5], per = \"quantity\", per_range = [0, 20] }")
+        .means("The least and the largest value of a record in the upper sum.")
+        .costs("Noise grows with the end that is farther from zero; values outside are clipped."),
+    text("release.ratio.per")
+        .example("ratio = { of = \"price\", range = [0, 100], per = \"weight\", per_range = [0, 20] }")
+        .means("The field whose sum is below the line."),
+    field("release.ratio.per_range", RANGE)
+        .example("ratio = { of = \"price\", range = [0, 100], per = \"quantity\", per_range = [1, 20] }")
+        .means("The least and the largest value of a record in the lower sum.")
+        .costs("Noise grows with the end that is farther from zero; values outside are clipped."),
+    by(
+        "release.ratio.by",
+        "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by = \"p\", keys=\"discover\"}",
+    ),
+    by_of(
+        "release.ratio.by.of",
+        "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by = {of=\"p\", depth=2}, keys=[\"/\"]}",
+    ),
+    by_edges(
+        "release.ratio.by.edges",
+        "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by = {of=\"age\", edges=[18]}}",
+    ),
+    by_depth(
+        "release.ratio.by.depth",
+        "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by = {of=\"p\", depth=1}, keys=[\"/\"]}",
+    ),
+    keys(
+        "release.ratio.keys",
+        "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by = \"p\", keys=[\"home\"]}",
+    ),
+    file(
+        "release.ratio.keys.file",
+        "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by = \"p\", keys={file=\"p.txt\"}}",
+    ),
     table("release.histogram")
         .without("another statistic")
         .example("histogram = { of = \"price\", edges = [1, 10, 100] }")

@@ -138,7 +138,7 @@ fn draft_for(path: &str) -> Draft {
             let is_keyed = example.contains("by = ") || word == "histogram";
             let bound = if is_keyed { draft.with("release", &["bound.keys = 3"]) } else { draft };
             let draft = match word {
-                "count" | "mean" | "means" | "variance" | "histogram" | "quantile" => {
+                "count" | "mean" | "means" | "variance" | "ratio" | "histogram" | "quantile" => {
                     bound.with("release", &["bound.per_key = 2"])
                 }
                 _ => bound,
