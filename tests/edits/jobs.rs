@@ -411,6 +411,34 @@ pub(crate) fn all() -> Vec<Job> {
         ),
         running,
         Job::new(
+            "running_mean",
+            &[
+                ("release.running", "true"),
+                ("release.strategy", "\"square-root\""),
+                ("release.mean.of", "\"amount\""),
+                ("release.mean.range", "[0, 10]"),
+                ("release.bound.per_key", "3"),
+                gaussian,
+                ("release.cost.rho", "0.01"),
+            ],
+        ),
+        Job::new(
+            "last_variance",
+            &[
+                ("release.running", "true"),
+                ("release.over", "\"3 days\""),
+                ("release.variance.of", "\"amount\""),
+                ("release.variance.range", "[0, 10]"),
+                ("release.variance.by", "\"page\""),
+                ("release.variance.keys", "\"discover\""),
+                ("release.bound.keys", "1"),
+                ("release.bound.per_key", "1"),
+                gaussian,
+                ("release.cost.rho", "0.02"),
+                ("release.cost.delta", "1e-9"),
+            ],
+        ),
+        Job::new(
             "last",
             &[
                 ("release.running", "true"),

@@ -219,10 +219,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     // Totals over windows.
     Rule(
-        &[
-            ("running", RUNS),
-            ("statistic", &["mean", "means", "variance", "ratio", "max", "min", "altogether", "quantile"]),
-        ],
+        &[("running", RUNS), ("statistic", &["means", "max", "min", "altogether", "quantile"])],
         Check("release[1].running"),
     ),
     Rule(&[("running", RUNS), ("every", &["all"])], Check("release[1].running")),

@@ -137,8 +137,8 @@ impl CalendarUnit {
 
 // `running` and `strategy`: running totals over windows, paid for once.
 //
-// A running total is a sum over windows, and a person's contribution is bounded over all of them together;
-// so a statistic that is no such sum, and a bound of each single window, are refused in their place.
+// A running number is made of sums over windows, and a person's contribution is bounded over all of them together;
+// so a statistic that is not made of such sums, and a bound of each single window, are refused in their place.
 
 /// A running total over windows: over all windows so far, or, if the release states `over`, over the last
 /// ones of that length.
@@ -198,7 +198,10 @@ pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> 
     if !release.statistic.as_statistic().adds_up() {
         let found = format!("a running {}", release.statistic.word());
         let why = "of several windows is no sum of what each of them has";
-        let remedy = format!("count, people, sum or histogram: a {} {why}", release.statistic.word());
+        let remedy = format!(
+            "count, people, sum, histogram, mean, variance or ratio: a {} {why}",
+            release.statistic.word()
+        );
         return node.descendant(&["running"]).conflict(found, remedy);
     }
     if release.every == Every::All {

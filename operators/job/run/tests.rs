@@ -8,6 +8,7 @@ mod questions;
 mod ranks;
 mod ratio;
 mod running;
+mod running_sums;
 mod smallest;
 mod sorted;
 mod variance;

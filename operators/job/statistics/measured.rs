@@ -147,6 +147,10 @@ impl<M: MeasuredFields, F: MeasuredFunction<M>> JobStatistic for MeasuredSpec<M,
         ContributionKind::Records
     }
 
+    fn adds_up(&self) -> bool {
+        true
+    }
+
     fn values(&self) -> Result<Vec<ValueField>, UnfitJob> {
         self.measure.values()
     }

@@ -71,19 +71,16 @@ fn what_is_no_running_total_is_refused_where_it_stands() {
 #[test]
 fn what_is_no_sum_over_windows_is_refused() {
     let quantile = "quantile = { of = \"rating\", q = 0.5, range = [0, 5] }\nbound = { per_key = 1 }";
-    let mean = "mean = { of = \"rating\", range = [0, 5] }\nbound = { per_key = 1 }";
     let max = "max = { of = \"rating\", grid = \"log\" }\nbound = {}";
-    let variance = mean.replacen("mean", "variance", 1);
     let min = max.replacen("max", "min", 1);
-    for (statistic, word) in
-        [(mean, "mean"), (&variance, "variance"), (max, "max"), (&min, "min"), (quantile, "quantile")]
-    {
+    let means = "means = { of = [\"rating\"], within = [[0, 5]] }\nbound = { per_key = 1 }";
+    for (statistic, word) in [(means, "means"), (max, "max"), (&min, "min"), (quantile, "quantile")] {
         let found = format!("a running {word}");
         let why = format!("a {word} of several windows is no sum of what each of them has");
         check(&[(
             COUNT,
             &format!("{statistic}\nrunning = «true"),
-            &["release[1].running", &found, "count, people, sum or histogram", &why],
+            &["release[1].running", &found, "count, people, sum, histogram, mean, variance or ratio", &why],
         )]);
     }
     check(&[

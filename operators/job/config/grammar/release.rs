@@ -41,7 +41,10 @@ pub(super) const RELEASE: &[JobField] = &[
     field("release.running", "true or false")
         .or("false")
         .example("running = true")
-        .means("True to publish totals over all windows so far, or over the last ones with `over`.")
+        .means(
+            "True to publish totals over all windows so far, or over the last ones with `over`; and means, \
+             variances and ratios that are made of such totals.",
+        )
         .costs(
             "All totals are paid for once; a person is bounded over all windows together, and the noise \
              grows with the logarithm of their number.",
