@@ -98,8 +98,8 @@ impl<K: Key> Ratio<K> {
     pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {
         let [_, lower] = self.ranges;
         let form = Canonical::new("discreet ratio 1")
-            .number(lower.low().into())
-            .number(lower.high().into())
+            .number(lower.low())
+            .number(lower.high())
             .number(self.points[0].count().into())
             .number(self.points[1].count().into());
         KeyedStatistic {

@@ -79,6 +79,9 @@ impl RunningForm<1> for OneTotal {
     }
 }
 
+/// The exact number of a window of each total, and its noised measurement.
+type Inputs<const N: usize> = [(i64, i128); N];
+
 #[derive(Clone, Debug)]
 pub(super) enum TotalSource<K> {
     Listed(Arc<[K]>),
@@ -247,7 +250,7 @@ impl<K: Key, F: RunningForm<N>, const N: usize> RunningNumbers<K, F, N> {
         states: &mut [TotalState; N],
         exact: [i128; N],
         noise: &mut NoiseSource,
-    ) -> Option<(Estimate<F::Number>, [(i64, i128); N])> {
+    ) -> Option<(Estimate<F::Number>, Inputs<N>)> {
         let mut totals = [Estimate::between(0, 0, 0); N];
         let mut inputs = [(0, 0); N];
         for (at, state) in states.iter_mut().enumerate() {
