@@ -419,7 +419,7 @@ pub(crate) fn all() -> Vec<Job> {
                 ("release.mean.range", "[0, 10]"),
                 ("release.bound.per_key", "3"),
                 gaussian,
-                ("release.cost.rho", "0.01"),
+                ("release.share", "0.2"),
             ],
         ),
         Job::new(
@@ -434,8 +434,7 @@ pub(crate) fn all() -> Vec<Job> {
                 ("release.bound.keys", "1"),
                 ("release.bound.per_key", "1"),
                 gaussian,
-                ("release.cost.rho", "0.02"),
-                ("release.cost.delta", "1e-9"),
+                ("release.share", "0.2"),
             ],
         ),
         Job::new(
