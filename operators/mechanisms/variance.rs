@@ -1,7 +1,5 @@
 //! The variance of a field over records, from a noised count, a noised sum and a noised sum of squares.
 
-use std::sync::Arc;
-
 use super::additive::{Additive, Gaussian, Laplace, UncheckedNoise};
 use super::answer::{DecimalPoint, Estimate, Noised};
 use super::bound::{ContributionBound, Range, Sensitivity};
@@ -91,11 +89,6 @@ impl<K: Key> Variance<K> {
         };
         let sums = values.iter().fold([0; 2], add);
         PairSums { people: u64::from(!values.is_empty()), records: values.len() as u64, sums }
-    }
-
-    /// The only keys that it is released for, where they are public.
-    pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
-        self.keys.listed()
     }
 
     /// Returns the additional cost of a part of a person, where counts have this percentage of the price.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::aggregation::{Aggregation, GroupingKey};
 use crate::dataflow::bounding::{Cap, Few, Identity, RemainingContribution, Values};
 use crate::invalid::Invalid;
-use crate::mechanisms::{
-    Cells, ContributionBound, PairStatistic, PairSums, RunningSums, Statistic, Tally, Variance,
-};
+#[cfg(feature = "cli")]
+use crate::mechanisms::Variance;
+use crate::mechanisms::{Cells, ContributionBound, PairStatistic, PairSums, RunningSums, Statistic, Tally};
 
 /// Two sums of at most `per_key` values of each person, by key.
 #[derive(Clone, Debug)]
@@ -169,7 +169,7 @@ impl<K: GroupingKey> Aggregation for EverySquare<K> {
     }
 
     fn listed(&self) -> Option<Arc<[K]>> {
-        self.variance.listed()
+        self.variance.keys().listed()
     }
 
     fn add(&self, total: &mut PairSums, values: Few<i64>) {
