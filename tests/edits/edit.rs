@@ -162,7 +162,13 @@ pub(crate) const EDITS: &[Edit] = &[
         .on(&["count", "running"])
         .named("fields.page"),
     edit("fields", "one that nothing reads", "{ unread = \"lower of page\" }").on(SEPARATED),
-    edit("source.explode", "stated", "{ array = \"visits\", most = 5 }").on(&["lines"]),
+    edit("source.explode.array", "stated", "\"visits\"")
+        .on(&["lines"])
+        .with(&[("source.explode.most", Some("5"))]),
+    edit("source.explode.most", "stated", "5")
+        .on(&["lines"])
+        .named("source.explode.array")
+        .with(&[("source.explode.array", Some("\"visits\""))]),
     edit("source.people", "another", "60"),
     edit("source.rows", "another", "600"),
     edit("source.keys", "another", "4"),
