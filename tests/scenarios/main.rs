@@ -2,7 +2,7 @@
 //! option values.
 //!
 //! The model ([`model`]) has the options and the combinations that are refused; a covering array
-//! ([`covering`]) has the rows; each row becomes a job, a log and a command line ([`row`]) and is held to the
+//! ([`covering`]) has the rows; each row becomes a job ([`job_file`]), a log and a command line ([`row`]) and is held to the
 //! same invariants ([`checks`]). An ordinary run takes the first rows of the array; `DISCREET_FULL=1 cargo
 //! test --test scenarios` takes all.
 
@@ -10,6 +10,7 @@
 
 mod checks;
 mod covering;
+mod job_file;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod model;

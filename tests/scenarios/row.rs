@@ -1,4 +1,4 @@
-//! A row of the array as a job: its file, its log, its command line, its windows and its exact numbers.
+//! A row of the array: its log, its command line, its windows and its exact numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,19 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 
 use crate::covering::Values;
-use crate::kit::job::{JobText, inline, quoted};
-use crate::kit::lines::{ANSWERS, Window};
-use crate::kit::log::{self, Event, PATTERN, Separated, pack};
+use crate::job_file::job;
+use crate::kit::job::JobText;
+use crate::kit::lines::Window;
+use crate::kit::log::{self, Event, Separated, pack};
 use crate::kit::{Directory, Random};
 use crate::model::FACTORS;
 
 pub(crate) const SECOND: i64 = 1_000_000;
 /// The other releases of a job.
-const BESIDE: &str = "people_of_everything";
+pub(crate) const BESIDE: &str = "people_of_everything";
 const QUANTILE: &str = "middle";
 /// The listed keys; nobody has the last one.
-const KEYS: [&str; 4] = ["a", "b", "c", "nobody"];
+pub(crate) const KEYS: [&str; 4] = ["a", "b", "c", "nobody"];
 const EDGES: [i64; 3] = [10, 20, 30];
 const PEOPLE: u64 = 24;
 const EVENTS: i64 = 240;
@@ -47,7 +48,7 @@ impl Row {
     }
 
     /// The names of the other releases.
-    fn beside(&self) -> &'static [&'static str] {
+    pub(crate) fn beside(&self) -> &'static [&'static str] {
         match self.value("beside") {
             "no" => &[],
             "one" => &[BESIDE],
@@ -85,7 +86,7 @@ impl Row {
     }
 
     /// The field names of the source for id, user, key and value.
-    fn fields(&self) -> [&'static str; 4] {
+    pub(crate) fn fields(&self) -> [&'static str; 4] {
         match self.value("source") {
             "combined" => ["agent", "user", "path", "bytes"],
             "synthetic" => ["time", "user", "key", "value"],
@@ -96,7 +97,7 @@ impl Row {
 }
 
 /// The key of the records that the condition of a source leaves out.
-const LEFT_OUT: &str = "left-out";
+pub(crate) const LEFT_OUT: &str = "left-out";
 
 impl Scenario {
     /// Makes the scenario of a row; a live run with windows of a second has them around `now`.
@@ -452,326 +453,4 @@ fn events(row: &Row, ends: &[i64]) -> Vec<Event> {
         }
     }
     events
-}
-
-fn job(row: &Row, ends: &[i64]) -> JobText {
-    let mut job = JobText::default();
-    let moment = |time: i64| Timestamp::from_microsecond(time).unwrap().to_string();
-    let others = row.is("others", &["all"]);
-    job.text("job.name", "scenario").set("job.version", "1");
-    if row.is("horizon", &["stated"]) {
-        job.text("job.from", &moment(ends[0])).text("job.until", &moment(ends[ends.len() - 1]));
-    }
-    if others {
-        job.text("job.slack", "100ms").text("job.clock_hold", "2m").text("source.ahead", "2 days");
-    }
-    source(&mut job, row);
-    let [_, user, ..] = row.fields();
-    match row.value("unit") {
-        "record" => job.text("privacy.unit", "record"),
-        missing => job.set("privacy.person", format!("{{ field = \"{user}\", missing = \"{missing}\" }}")),
-    };
-    let promise = match row.value("promise") {
-        "any" => "any 30 days",
-        "each" => "each day",
-        lifetime => lifetime,
-    };
-    job.text("privacy.promise", promise);
-    let budget = match row.value("budget") {
-        "epsilon delta" => "{ epsilon = 300, delta = 1e-6 }",
-        "epsilon delta omega" => "{ epsilon = 300, delta = 1e-6, omega = 1000 }",
-        "epsilon" => "{ epsilon = 300 }",
-        "rho" => "{ rho = 200 }",
-        _ => "{ rho = 200, omega = 1000 }",
-    };
-    job.set("privacy.budget", budget).text("privacy.ledger", "job.ledger").text("privacy.account", "visits");
-    if others {
-        job.text("privacy.key", "a.key")
-            .text("privacy.anchor", "anchor")
-            .text("limits.memory", "8 GB")
-            .text("limits.spill", ".");
-        job.text("watch.listen", "127.0.0.1:0").set("watch.operator", "true").set("watch.budget", "[0.5, 1]");
-        job.text("watch.token.file", "a.token").set("watch.exec", "[\"true\"]");
-    }
-    if let Some((format, level)) = row.value("log").split_once(' ') {
-        job.text("log.format", format).text("log.level", level);
-    }
-    release(&mut job, row);
-    beside(&mut job, row);
-    if !row.is("asked", &["no"]) {
-        asked(&mut job, row);
-    }
-    job
-}
-
-/// The questions of analysts.
-fn asked(job: &mut JobText, row: &Row) {
-    let [_, _, key, value] = row.fields();
-    let key = if row.is("by", &["derived", "several"]) { "word" } else { key };
-    let shares = row.is("asked", &["share"]);
-    job.text("ask.name", ANSWERS).text("ask.every", every(row).0);
-    if row.is("others", &["all"]) {
-        job.set("ask.version", "3");
-    }
-    let number = if shares { "whole" } else { "2 digits" };
-    job.set("ask.fields", format!("{{ \"{key}\" = \"text\", \"{value}\" = \"{number}\" }}"));
-    let many = if row.is("bound", &["wide"]) { "300" } else { "1" };
-    if !row.is("unit", &["record"]) {
-        job.set("ask.bound", format!("{{ per_key = {many} }}"));
-    }
-    // The shape of the noise of few answers takes seconds to find.
-    job.set("ask.answers", "1000").text("ask.questions", "questions.jsonl");
-    match shares {
-        true => job.set("ask.share", "0.05"),
-        false => job
-            .set("ask.analysts", "{ ann = 600, ben = 400 }")
-            .set("ask.cost", "{ epsilon = 1, delta = 1e-8 }"),
-    };
-    // They are asked at the address of the watch.
-    if !shares && row.is("others", &["all"]) {
-        job.set("ask.tokens", "{ ann = \"an.token\" }");
-    }
-}
-
-/// The other releases: their windows are those of one step, and each has a low cost.
-fn beside(job: &mut JobText, row: &Row) {
-    let [_, _, _, value] = row.fields();
-    let is_pure = row.is("budget", &["epsilon"]);
-    let every = every(row).0;
-    for name in row.beside() {
-        let cost = if is_pure { "{ epsilon = 0.5 }" } else { "{ rho = 0.2 }" };
-        if *name == BESIDE {
-            let noise = if is_pure { "laplace" } else { "gaussian" };
-            job.text("second.name", name).text("second.every", every).set("second.people", "{}");
-            // One account has one number of windows.
-            let bound = inline(&[("windows", windows(row))]);
-            job.set("second.bound", bound).text("second.noise", noise).set("second.cost", cost);
-        } else {
-            let quantile = format!("{{ of = \"{value}\", q = 0.5, range = [0, 50], step = 1 }}");
-            let most = if row.is("unit", &["record"]) { "1" } else { "300" }.to_owned();
-            job.text("third.name", name).text("third.every", every).set("third.quantile", quantile);
-            job.set("third.bound", inline(&[("per_key", Some(most)), ("windows", windows(row))]));
-            job.text("third.noise", "exponential").set("third.cost", cost);
-        }
-    }
-}
-
-/// The bound on the windows of a person, if there is one.
-fn windows(row: &Row) -> Option<String> {
-    row.is("windows", &["some"]).then(|| "3".to_owned())
-}
-
-/// The step of the windows, and two steps.
-fn every(row: &Row) -> (&'static str, &'static str) {
-    match row.value("every") {
-        "second" => ("1 second", "2 seconds"),
-        "hour" => ("1 hour", "2 hours"),
-        "day" => ("1 day", "2 days"),
-        "month" => ("1 month", "2 months"),
-        all => (all, "all"),
-    }
-}
-
-fn source(job: &mut JobText, row: &Row) {
-    let [id, ..] = row.fields();
-    let kind = row.value("source");
-    job.text("source.type", kind);
-    if kind == "synthetic" {
-        job.set("source.people", "40").set("source.rows", "400").set("source.keys", "4");
-        if row.is("others", &["all"]) {
-            job.set("source.skew", "0.5").set("source.seed", "3");
-        }
-    } else {
-        let path = match row.value("place") {
-            "stdin" => "-",
-            "glob" => "log-*.txt",
-            "from" => "absent.txt",
-            "spool" => "spool",
-            "gz" => "log.txt.gz",
-            "bz2" => "log.txt.bz2",
-            "zst" => "log.txt.zst",
-            _ => "log.txt",
-        };
-        job.text("source.path", path);
-        if path == "spool" {
-            job.text("source.http.listen", "127.0.0.1:0").text("source.http.token.file", "a.token");
-            job.text("source.http.batch", "2 MB").text("source.http.hold", "2 GB");
-        }
-    }
-    let zone = |wanted: &str| row.is("zone", &[wanted]).then(|| quoted("Europe/Berlin"));
-    let format = match row.value("format") {
-        "no" => None,
-        "pattern" => Some(PATTERN),
-        format => Some(format),
-    };
-    let time =
-        [("field", format.map(|_| quoted("time"))), ("format", format.map(quoted)), ("zone", zone("time"))];
-    if time.iter().any(|(_, value)| value.is_some()) {
-        job.set("source.time", inline(&time));
-    }
-    if let Some(zone) = zone("source") {
-        job.set("source.zone", zone);
-    }
-    for option in ["order", "late"] {
-        if !row.is(option, &["no"]) {
-            job.text(if option == "order" { "source.order" } else { "source.late" }, row.value(option));
-        }
-    }
-    match row.value("separated") {
-        "marks" => {
-            job.text("source.delimiter", "\\t").text("source.quote", "'").text("source.comment", "#");
-        }
-        "names" => {
-            job.text("source.delimiter", ";").text("source.quote", "");
-            job.set("source.header", "[\"id\", \"user\", \"key\", \"value\", \"time\"]");
-        }
-        _ => {}
-    }
-    let [_, _, key, _] = row.fields();
-    if row.is("where", &["key", "release"]) {
-        let field = if row.is("where", &["key"]) { "source.where" } else { "release.where" };
-        job.set(field, format!("'{key} != \"{LEFT_OUT}\" or {key} contains \"no key has it\"'"));
-    }
-    if row.is("by", &["derived", "several"]) {
-        job.set("fields.word", format!("'lower of {key} otherwise \"-\"'"));
-        job.text("fields.one", "2 / 2");
-        job.set("tables.words", "{ file = \"words.csv\", by = \"word\" }");
-    }
-    if row.is("fields", &["declared"]) {
-        let [id, user, key, value] = row.fields();
-        let names = [id, user, key, value, "time"];
-        job.set("source.fields", format!("[{}]", names.map(quoted).join(", ")));
-    }
-    if row.is("explode", &["first"]) {
-        job.set("source.explode", "{ array = \"items\", most = 1 }");
-    }
-    if row.is("bad", &["some"]) {
-        job.set("source.bad", "{ lines = 2 }");
-    }
-    if row.is("id", &["field"]) {
-        job.set("source.id", format!("{{ field = \"{id}\" }}"));
-    }
-}
-
-fn release(job: &mut JobText, row: &Row) {
-    let [_, _, key, value] = row.fields();
-    let (statistic, form) = (row.value("statistic"), row.value("form"));
-    job.text("release.name", "visits");
-    if row.is("others", &["all"]) {
-        job.set("release.version", "2");
-    }
-    let two = row.is("over", &["two"]);
-    let (every, over) = every(row);
-    job.text("release.every", every);
-    if two {
-        job.text("release.over", over);
-    }
-    match row.value("running") {
-        "no" => {}
-        "false" => drop(job.set("release.running", "false")),
-        strategy => {
-            job.set("release.running", "true");
-            if strategy != "best" {
-                job.text("release.strategy", strategy);
-            }
-        }
-    }
-    let by = (!row.is("keys", &["no"])).then(|| match row.value("by") {
-        "derived" => quoted("word"),
-        "several" => {
-            "[\"word\", { of = \"words.place\", depth = 1 }, { of = \"one\", edges = [0] }]".to_owned()
-        }
-        _ => quoted(key),
-    });
-    let listed = match row.is("by", &["several"]) {
-        true => KEYS.map(|key| format!("[{}, \"/all\", \"[0, inf)\"]", quoted(key))).join(", "),
-        false => KEYS.map(quoted).join(", "),
-    };
-    let keys = match row.value("keys") {
-        "no" => None,
-        "listed" => Some(format!("[{listed}]")),
-        "file" => Some("{ file = \"keys.txt\" }".to_owned()),
-        _ => Some("\"discover\"".to_owned()),
-    };
-    let of = Some(quoted(value));
-    let range = |range: &str| Some(range.to_owned());
-    let each = match statistic {
-        "max" => "greatest",
-        "min" => "least",
-        _ => "sum",
-    };
-    let own = match (statistic, form) {
-        ("count" | "people", _) => vec![],
-        ("sum" | "mean" | "variance", "0" | "1" | "2") => vec![("of", of), ("range", range("[0, 10000]"))],
-        ("sum" | "mean" | "variance", _) => vec![("of", of), ("range", range("[-10000, 10000]"))],
-        ("ratio", form) => {
-            let ranges = match form {
-                "0" | "1" => ["[0, 10000]", "[1, 10000]"],
-                "2" => ["[-10000, 10000]", "[0, 10000]"],
-                _ => ["[0, 10000]", "[-10000, 10000]"],
-            };
-            let [upper, lower] = ranges.map(range);
-            vec![("of", of.clone()), ("range", upper), ("per", of), ("per_range", lower)]
-        }
-        ("means", form) => {
-            let of = of.map(|of| format!("[{of}]"));
-            match form {
-                "1" => vec![("of", of), ("over", range("[10000]"))],
-                "2" => vec![("of", of), ("found_within", range("[[0, 10000]]"))],
-                "3" => vec![("of", of), ("found_within", range("[[-9, 10000]]")), ("people", range("500"))],
-                _ => vec![("of", of), ("within", range("[[0, 10000]]"))],
-            }
-        }
-        ("histogram", _) => vec![("of", of), ("edges", Some("[10, 20, 30]".to_owned()))],
-        ("max" | "min" | "altogether", "0") => vec![("of", of), ("grid", Some(quoted("log")))],
-        ("max" | "min" | "altogether", "1") => {
-            vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some(quoted("signed log")))]
-        }
-        ("max" | "min" | "altogether", "2") => {
-            vec![("each", Some(quoted("count"))), ("grid", Some("{ log = 1 }".to_owned()))]
-        }
-        ("max" | "min" | "altogether", "3") => vec![
-            ("of", of),
-            ("each", Some(quoted(each))),
-            ("grid", Some("{ from = 0, to = 100, step = 1 }".to_owned())),
-        ],
-        ("max" | "min" | "altogether", _) => {
-            vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some("[0, 5, 10, 100]".to_owned()))]
-        }
-        ("quantile", "0" | "1") => {
-            vec![("of", of), ("q", Some("0.5".to_owned())), ("range", range("[0, 50]"))]
-        }
-        ("quantile", _) => vec![
-            ("of", of),
-            ("q", Some("[0.25, 0.75]".to_owned())),
-            ("range", range("[0, 50]")),
-            ("step", Some("1".to_owned())),
-        ],
-        other => panic!("{other:?} has no fields here"),
-    };
-    let table = inline(&[own, vec![("by", by), ("keys", keys)]].concat());
-    job.set(&format!("release.{statistic}"), table);
-    // If the unit is the record, it counts once; of a person count all records, or one of each key.
-    // Ranges are found for many people of a wide bound.
-    let finds = statistic == "means" && ["2", "3"].contains(&form);
-    let many = row.is("bound", &["wide"]) && !row.is("unit", &["record"]) && !finds;
-    let keyed = statistic == "histogram" || !row.is("keys", &["no"]);
-    let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
-    // Noise of totals of squares is drawn up to a deviation, which more records would need more than.
-    let per_key = if statistic == "variance" && row.runs() { "30" } else { "300" };
-    let bound = [
-        ("keys", if keyed { most("8") } else { None }),
-        (
-            "per_key",
-            if ["people", "max", "min", "altogether"].contains(&statistic) { None } else { most(per_key) },
-        ),
-        ("windows", windows(row)),
-    ];
-    job.set("release.bound", inline(&bound));
-    job.text("release.noise", row.value("noise"));
-    let delta = row.is("keys", &["discover"]).then(|| "1e-8".to_owned());
-    match row.value("price") {
-        "share" => job.set("release.share", "0.9"),
-        price => job.set("release.cost", inline(&[(price, Some("1.5".to_owned())), ("delta", delta)])),
-    };
 }

@@ -4,6 +4,7 @@ mod alike;
 mod beginnings;
 mod conditions;
 mod copied;
+mod exploded;
 mod following;
 mod log;
 mod many;

@@ -280,7 +280,10 @@ impl JsonValue<'_> {
         (self.seen.at, self.seen.at_array) = (None, true);
         let found = match value.as_bytes() {
             _ if second => "a second value",
-            b"null" => "",
+            b"null" => {
+                self.seen.at_array = false;
+                return Ok(());
+            }
             [b'[', ..] => {
                 let mut json = serde_json::Deserializer::from_str(value);
                 let elements =
@@ -289,10 +292,6 @@ impl JsonValue<'_> {
             }
             _ => NO_LIST,
         };
-        if found.is_empty() {
-            self.seen.at_array = false;
-            return Ok(());
-        }
         self.seen.found = Some(found);
         Err(found)
     }
