@@ -96,6 +96,21 @@ impl Explanation {
         self.add("value", &value(cell));
         self.add("interval", &interval(cell, LEFT_OUT_NOTHING));
         self.add("noise", &cell.noise.iter().map(|law| noise(law, cell)).collect::<Vec<_>>().join(" "));
+        if !cell.covariance.is_empty() {
+            let each = cell.covariance.iter().map(|entry| {
+                let with = match &entry.with {
+                    LineKey::Number(number) => number.to_string(),
+                    other => format!("{:?}", other.text()),
+                };
+                format!(
+                    "with {with} {}, with noise of standard deviation {}",
+                    entry.value.get(),
+                    entry.scale.get()
+                )
+            });
+            let each = each.collect::<Vec<_>>().join("; ");
+            self.add("covariance", &format!("{each}. It costs nothing beside the mean."));
+        }
         self.promise(&cell.promise, cell.total.is_some())?;
         self.add("id", &format!("{}, the hash of account, job, version, release and window.", cell.id));
         Ok(())
@@ -282,6 +297,11 @@ fn window_in_words(window: LineWindow<'_>) -> String {
 fn value(cell: &CellLine<'_>) -> String {
     let number = match cell.value {
         Some(value) => format!("{} is {value}.", subject(cell)),
+        None if cell.noise.iter().any(|law| law.assumes.is_some()) => format!(
+            "{} is not released: there were too few people, or they do not agree on a shape, or the noise of the test \
+             decided so. The line does not say which.",
+            subject(cell)
+        ),
         None => format!("{} has no value: it is no finite number.", subject(cell)),
     };
     let few = match (cell.insufficient, cell.ranked()) {
@@ -478,6 +498,9 @@ fn noise(law: &CellNoise<'_>, cell: &CellLine<'_>) -> String {
             format!("The value was chosen by its rank, by the law {kind} of scale {scale}, in records")
         }
         ("gaussian", ..) => format!("Discrete Gaussian noise of standard deviation {scale}{of}"),
+        ("gaussian of the shape of the data", ..) => {
+            format!("Gaussian noise of the shape of the records, of {scale} of their standard deviation")
+        }
         ("laplace", ..) => format!("Discrete Laplace noise of scale {scale}{of}"),
         (kind, ..) => format!("Noise of the law {kind} with scale {scale}{of}"),
     };

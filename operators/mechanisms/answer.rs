@@ -230,7 +230,31 @@ pub(super) enum EstimatesPerKey {
     /// One for each of these. Each has a noise of its own, and behind them comes what all have in common.
     Coordinates(Arc<[Coordinate]>),
     /// The same, and each key has noises of its own: of each coordinate, and of what they have in common.
-    OfKeys(Arc<[Coordinate]>),
+    OfKeys {
+        coordinates: Arc<[Coordinate]>,
+        /// Of each estimate, its covariance with each coordinate; empty where none is released.
+        covariances: Vec<Vec<Covariance>>,
+    },
+}
+
+/// The covariance of two coordinates, from noised sums of products.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Covariance {
+    pub(super) value: f64,
+    pub(super) scale: f64,
+}
+
+impl Covariance {
+    /// Returns the covariance, in the product of the units of the two: without a bias but by shortened records, and of
+    /// few records it need not be that of any.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// Returns the standard deviation of the noise of the products in it. Those of the sums and of the count add little.
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
 }
 
 /// The format of estimates, fixed before there is data.
@@ -253,7 +277,7 @@ impl EstimateFormat {
         match &self.each {
             EstimatesPerKey::One => 1,
             EstimatesPerKey::Quantiles => self.noise.len(),
-            EstimatesPerKey::Coordinates(coordinates) | EstimatesPerKey::OfKeys(coordinates) => {
+            EstimatesPerKey::Coordinates(coordinates) | EstimatesPerKey::OfKeys { coordinates, .. } => {
                 coordinates.len()
             }
         }
@@ -262,7 +286,7 @@ impl EstimateFormat {
     /// After how many estimates their noises are the same again.
     pub(super) fn different(&self) -> usize {
         match &self.each {
-            EstimatesPerKey::OfKeys(coordinates) => {
+            EstimatesPerKey::OfKeys { coordinates, .. } => {
                 self.noise.len() / (coordinates.len() + 1) * coordinates.len()
             }
             _ => self.each(),
@@ -278,7 +302,7 @@ impl EstimateFormat {
                 let own = self.noise.get(place).into_iter();
                 own.chain(self.noise.iter().skip(coordinates.len())).copied().collect()
             }
-            EstimatesPerKey::OfKeys(coordinates) => {
+            EstimatesPerKey::OfKeys { coordinates, .. } => {
                 let size = coordinates.len().max(1);
                 let first = place / size * (size + 1);
                 let own = [first + place % size, first + size];
@@ -307,6 +331,15 @@ impl<K, T> Answer<K, T> {
     /// then the count's.
     pub fn noise(&self) -> &[Noised] {
         &self.format.noise
+    }
+
+    /// Returns the covariances of each estimate with the coordinates of its key, where they are released: of means whose
+    /// ranges are found. Each is in steps, as the estimates are.
+    pub fn covariances(&self) -> &[Vec<Covariance>] {
+        match &self.format.each {
+            EstimatesPerKey::OfKeys { covariances, .. } => covariances,
+            _ => &[],
+        }
     }
 
     /// Returns the decimal point of released estimates; of vectors, each coordinate has its own.

@@ -69,7 +69,8 @@ pub trait ReleaseLines {
 /// the least of an unbiased mean ([`Noised::over_bound`]); a variance has a third between them, of `"squares"`,
 /// and a ratio has those of `"sum"` and `"per"`, and both ends open where the sum below may be 0. A running total says `"total":"so far"` or
 /// `"total":"last 24"` before its confidence, with `"gaps":[{..}]` where it leaves out windows that were skipped, and by which
-/// strategy it is noised. A stable mean says
+/// strategy it is noised. Means whose ranges are found say `"covariance":[{"with":"price","value":4.1,"scale":0.2},..]`, one for each
+/// coordinate, with the deviation of its noise, where the bounds fit. A stable mean says
 /// `"grid"`, the step in which it is released. `"interval_of":"bounded"` says that the interval holds the number
 /// after the contribution bound and the range, which may have left something out; without it they leave nothing
 /// out. Whole numbers are written with all of their digits, also where
@@ -81,9 +82,8 @@ pub trait ReleaseLines {
 impl<K: Key, T: AnswerNumber> ReleaseLines for Answer<K, T> {
     fn lines(&self, head: &Head<'_>) -> String {
         let before = before(head);
-        let afters: Vec<Vec<u8>> = (0..self.format.different())
-            .map(|place| after(self, &self.format.noise_of(place), head))
-            .collect();
+        let afters: Vec<Vec<u8>> =
+            (0..self.format.different()).map(|place| after(self, place, head)).collect();
         let of_too_few = match self.format.noise.first().and_then(|noise| noise.ranks) {
             Some(Ranks::Below { least: end, .. } | Ranks::Above { most: end, .. }) => Some(end),
             _ => None,
@@ -137,7 +137,7 @@ impl<K, T> Answer<K, T> {
                     field(text, "q", &quantile.to_f64());
                 }
             }
-            EstimatesPerKey::Coordinates(coordinates) | EstimatesPerKey::OfKeys(coordinates) => {
+            EstimatesPerKey::Coordinates(coordinates) | EstimatesPerKey::OfKeys { coordinates, .. } => {
                 let place = place % coordinates.len().max(1);
                 let Some(Coordinate { name, point }) = coordinates.get(place) else {
                     return self.format.point;
@@ -197,8 +197,11 @@ pub(super) fn before(head: &Head<'_>) -> Vec<u8> {
     text
 }
 
-fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<u8> {
+/// Writes what the lines of all keys have behind their interval, for the estimate at this place.
+fn after<K, T>(answer: &Answer<K, T>, place: usize, head: &Head<'_>) -> Vec<u8> {
     let mut text = Vec::new();
+    covariances(answer, place, &mut text);
+    let noise = answer.format.noise_of(place);
     if let Some(of) = &answer.format.of {
         field(&mut text, "total", &**of);
         if !head.gaps.is_empty() {
@@ -210,7 +213,7 @@ fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<
         field(&mut text, "interval_of", "bounded");
     }
     field(&mut text, "confidence", &answer.format.confidence);
-    match noise {
+    match &noise[..] {
         [noise] => field(&mut text, "noise", &NoiseLine { number: None, ..NoiseLine::of(noise) }),
         several => field(&mut text, "noise", &several.iter().map(NoiseLine::of).collect::<Vec<_>>()),
     }
@@ -218,6 +221,43 @@ fn after<K, T>(answer: &Answer<K, T>, noise: &[Noised], head: &Head<'_>) -> Vec<
     field(&mut text, "promise", head.promise);
     text.push(b'}');
     text
+}
+
+/// Writes the covariances of an estimate with all coordinates of its key, where they are released.
+fn covariances<K, T>(answer: &Answer<K, T>, place: usize, text: &mut Vec<u8>) {
+    let EstimatesPerKey::OfKeys { coordinates, covariances } = &answer.format.each else { return };
+    let Some(covariances) = covariances.get(place).filter(|covariances| !covariances.is_empty()) else {
+        return;
+    };
+    let point =
+        |place: usize| coordinates.get(place).map_or(DecimalPoint::WHOLE, |coordinate| coordinate.point);
+    let own = point(place % coordinates.len().max(1));
+    let lines: Vec<CovarianceLine<'_>> = (covariances.iter().zip(coordinates.iter()).enumerate())
+        .map(|(other, (covariance, coordinate))| {
+            let scaled = |number: f64| own.float(coordinate.point.float(number));
+            let with = match &coordinate.name {
+                Some(name) => CoordinateName::Name(name),
+                None => CoordinateName::Place(other),
+            };
+            CovarianceLine { with, value: scaled(covariance.value), scale: scaled(covariance.scale) }
+        })
+        .collect();
+    field(text, "covariance", &lines);
+}
+
+/// The covariance of a line's coordinate with one of its key.
+#[derive(Serialize)]
+struct CovarianceLine<'a> {
+    with: CoordinateName<'a>,
+    value: f64,
+    scale: f64,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum CoordinateName<'a> {
+    Name(&'a str),
+    Place(usize),
 }
 
 #[derive(Serialize)]

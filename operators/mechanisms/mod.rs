@@ -125,7 +125,7 @@ pub use additive::Family;
 pub(crate) use additive::{COUNTING, is_near};
 pub use additive::{Gaussian, Laplace};
 pub use answer::DecimalPoint;
-pub use answer::{Answer, Coordinate, Estimate, Noised, Ranks};
+pub use answer::{Answer, Coordinate, Covariance, Estimate, Noised, Ranks};
 pub use bound::Sensitivity;
 pub use bound::{Bound, ContributionBound, Range};
 pub use edges::{Bucket, Edges};

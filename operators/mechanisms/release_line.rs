@@ -93,6 +93,8 @@ pub(crate) struct CellLine<'a> {
     pub(crate) gaps: Vec<LineWindow<'a>>,
     pub(crate) confidence: &'a str,
     pub(crate) noise: Vec<CellNoise<'a>>,
+    /// The covariances with the coordinates of a vector, where they are released.
+    pub(crate) covariance: Vec<LineCovariance<'a>>,
     /// The noise as it is written.
     pub(crate) noise_text: &'a str,
     pub(crate) id: Cow<'a, str>,
@@ -103,6 +105,32 @@ pub(crate) struct CellLine<'a> {
     pub(crate) truth: Option<&'a str>,
     /// The number of people by which the value is off, in a demonstration of a guarantee about ranks.
     pub(crate) off: Option<&'a str>,
+}
+
+/// The covariance of the coordinate of a line with one of its key.
+#[derive(Debug)]
+pub(crate) struct LineCovariance<'a> {
+    /// The name of the other coordinate, or its place from 0.
+    pub(crate) with: LineKey<'a>,
+    pub(crate) value: &'a RawValue,
+    /// The standard deviation of the noise.
+    pub(crate) scale: &'a RawValue,
+}
+
+impl<'a> LineCovariance<'a> {
+    fn read(line: CovarianceFields<'a>) -> Option<LineCovariance<'a>> {
+        Some(LineCovariance { with: LineKey::read(line.with).ok()?, value: line.value, scale: line.scale })
+    }
+}
+
+#[derive(Deserialize)]
+struct CovarianceFields<'a> {
+    #[serde(borrow)]
+    with: &'a RawValue,
+    #[serde(borrow)]
+    value: &'a RawValue,
+    #[serde(borrow)]
+    scale: &'a RawValue,
 }
 
 /// The guarantee about a value's rank among people, for values whose interval says nothing of their distance
@@ -294,6 +322,8 @@ struct LineFields<'a> {
     #[serde(borrow)]
     noise: Option<&'a RawValue>,
     #[serde(borrow)]
+    covariance: Option<Vec<CovarianceFields<'a>>>,
+    #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     promise: Option<Cow<'a, str>>,
@@ -387,6 +417,9 @@ impl<'a> LineFields<'a> {
             gaps: self.gaps.unwrap_or_default(),
             confidence: self.confidence?.get(),
             noise,
+            covariance: (self.covariance.into_iter().flatten())
+                .map(LineCovariance::read)
+                .collect::<Option<_>>()?,
             noise_text,
             id: self.id?,
             promise: self.promise?,

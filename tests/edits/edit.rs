@@ -502,7 +502,8 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.means.within", "another", "[[0, 10], [0, 9]]"),
     edit("release.means.over", "another", "[20, 9]"),
     edit("release.means.found_within", "another", "[[0, 2000]]"),
-    edit("release.means.people", "another", "40000"),
+    edit("release.means.people", "another", "40000").on(&["found"]),
+    edit("release.means.stable", "another", "[[0, 2000]]"),
     edit("release.means.by", "another", "\"other_page\""),
     edit("release.means.by.of", "the beginning of a path instead", "\"page\"")
         .on_jobs(|job| job.has("release.means.by"))

@@ -395,6 +395,19 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "stable",
+            &[
+                ("release.means.of", "[\"amount\"]"),
+                ("release.means.stable", "[[0, 1000]]"),
+                ("release.means.people", "16000000"),
+                ("release.bound.per_key", "1"),
+                gaussian,
+                ("release.cost.rho", "0.01"),
+                ("release.cost.delta", "1e-9"),
+            ],
+        )
+        .but(&[("privacy.budget.omega", Some("20"))]),
+        Job::new(
             "quantile",
             &[
                 ("release.quantile.of", "\"amount\""),

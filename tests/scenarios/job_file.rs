@@ -273,6 +273,7 @@ fn release(job: &mut JobText, row: &Row) {
                 "1" => vec![("of", of), ("over", range("[10000]"))],
                 "2" => vec![("of", of), ("found_within", range("[[0, 10000]]"))],
                 "3" => vec![("of", of), ("found_within", range("[[-9, 10000]]")), ("people", range("500"))],
+                "4" => vec![("of", of), ("stable", range("[[0, 10000]]")), ("people", range("16000000"))],
                 _ => vec![("of", of), ("within", range("[[0, 10000]]"))],
             }
         }
@@ -307,7 +308,7 @@ fn release(job: &mut JobText, row: &Row) {
     job.set(&format!("release.{statistic}"), table);
     // If the unit is the record, it counts once; of a person count all records, or one of each key.
     // Ranges are found for many people of a wide bound.
-    let finds = statistic == "means" && ["2", "3"].contains(&form);
+    let finds = statistic == "means" && ["2", "3", "4"].contains(&form);
     let many = row.is("bound", &["wide"]) && !row.is("unit", &["record"]) && !finds;
     let keyed = statistic == "histogram" || !row.is("keys", &["no"]);
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
@@ -323,7 +324,8 @@ fn release(job: &mut JobText, row: &Row) {
     ];
     job.set("release.bound", inline(&bound));
     job.text("release.noise", row.value("noise"));
-    let delta = row.is("keys", &["discover"]).then(|| "1e-8".to_owned());
+    let has_delta = row.is("keys", &["discover"]) || (statistic == "means" && form == "4");
+    let delta = has_delta.then(|| "1e-8".to_owned());
     match row.value("price") {
         "share" => job.set("release.share", "0.9"),
         price => job.set("release.cost", inline(&[(price, Some("1.5".to_owned())), ("delta", delta)])),

@@ -152,12 +152,36 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     // Noise of the shape of an ellipsoid, and ranges that are found for keys that are known.
     Rule(
-        &[("statistic", &["means"]), ("form", &["1", "2", "3"]), ("noise", &["laplace"])],
+        &[("statistic", &["means"]), ("form", &["1", "2", "3", "4"]), ("noise", &["laplace"])],
         Check("release[1].noise"),
     ),
     Rule(
-        &[("statistic", &["means"]), ("form", &["2", "3"]), ("keys", &["discover"])],
+        &[("statistic", &["means"]), ("form", &["2", "3", "4"]), ("keys", &["discover"])],
         Check("release[1].means.keys"),
+    ),
+    // A stable mean has no cost of every order, and none of a part of a person.
+    Rule(
+        &[
+            ("statistic", &["means"]),
+            ("form", &["4"]),
+            ("budget", &["epsilon delta", "epsilon", "rho", "rho omega"]),
+        ],
+        Check("release[1].means"),
+    ),
+    Rule(
+        &[
+            ("statistic", &["means"]),
+            ("form", &["4"]),
+            ("promise", &["any"]),
+            ("unit", &["drop", "reject", "shared"]),
+        ],
+        Check("privacy.promise"),
+    ),
+    Rule(&[("statistic", &["means"]), ("form", &["4"]), ("promise", &["each"])], Senseless),
+    // The share of a second is too little for any number of people.
+    Rule(
+        &[("statistic", &["means"]), ("form", &["4"]), ("price", &["share"]), ("every", &["second", "hour"])],
+        Senseless,
     ),
     Rule(
         &[("statistic", &["max", "min", "altogether"]), ("noise", &["permute-and-flip"])],

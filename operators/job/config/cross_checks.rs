@@ -434,10 +434,21 @@ fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>
         let remedy = "a list of keys, { file = .. }, or a budget of epsilon and delta";
         node.descendant(&[release.statistic.word(), "keys"]).conflict::<()>(found, remedy);
     }
+    let has_delta = release.statistic.as_statistic().has_delta();
+    if has_delta && (budget.delta.is_none() || budget.omega == Omega::EVERY) {
+        let lacks = if budget.delta.is_none() { "a delta" } else { "an omega" };
+        let remedy = "epsilon, delta and an omega, such as 20, in privacy.budget: a stable mean has no cost of every Rényi \
+                      order, and a delta of its own";
+        let place = node.descendant(&[release.statistic.word()]);
+        place.conflict::<()>(format!("a stable mean under a budget without {lacks}"), remedy);
+    }
     let PriceSpec::Cost(cost) = &release.price else { return };
-    match (discovers, &cost.delta) {
+    match (discovers || has_delta, &cost.delta) {
         (true, None) => {
-            let remedy = "the field delta beside it: what discovering keys costs";
+            let remedy = match has_delta {
+                true => "the field delta beside it: what the test of a stable mean costs",
+                false => "the field delta beside it: what discovering keys costs",
+            };
             node.descendant(&["cost"]).record_mistake::<()>(MistakeDetail::new(
                 MistakeKind::Missing,
                 "no delta",
@@ -445,7 +456,7 @@ fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Tables<'_>
             ));
         }
         (false, Some(_)) => {
-            let remedy = "no delta: it pays for discovering keys alone";
+            let remedy = "no delta: it pays for discovering keys and for stable means alone";
             node.descendant(&["cost", "delta"]).conflict::<()>("a delta for nothing", remedy);
         }
         _ => {}

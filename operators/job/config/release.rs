@@ -93,7 +93,7 @@ impl ReleaseSpec {
 
     /// Returns true if the privacy cost of the release includes a delta.
     pub fn charges_delta(&self) -> bool {
-        self.selects_partitions() || matches!(&self.price, PriceSpec::Cost(cost) if cost.delta.is_some())
+        self.selects_partitions() || self.statistic.as_statistic().has_delta()
     }
 }
 

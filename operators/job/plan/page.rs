@@ -156,7 +156,15 @@ impl Plan {
 
     /// Returns the uses of a delta that is charged beside a rho.
     fn deltas(&self) -> &'static str {
-        if self.asks.is_empty() { "keys" } else { "keys and answers" }
+        let is_tested = |release: &Planned| {
+            release.cost.delta > 0.0 && !matches!(release.keys, PlannedKeys::Discovered { .. })
+        };
+        match (self.releases.iter().any(is_tested), self.asks.is_empty()) {
+            (false, true) => "keys",
+            (false, false) => "keys and answers",
+            (true, true) => "keys and tests",
+            (true, false) => "keys, tests and answers",
+        }
     }
 
     /// Writes the cost of a window that a span of time cuts, if it differs from that of a whole one.
@@ -245,7 +253,7 @@ fn moves(moves: &Moves) -> String {
 
 fn noise(noise: &PlannedNoise, units: &str) -> String {
     let PlannedNoise { number, kind, scale, interval, one_outside_of: all, ranks } = noise;
-    let letter = if *kind == "gaussian" { "sigma" } else { "b" };
+    let letter = if kind.starts_with("gaussian") { "sigma" } else { "b" };
     let part = format!("{} of {all}", all.saturating_sub(1));
     match *ranks {
         Some(ranks @ (Ranks::Below { comparisons, tau, .. } | Ranks::Above { comparisons, tau, .. })) => {

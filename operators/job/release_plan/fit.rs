@@ -24,11 +24,12 @@ pub(super) fn costs(
     // cost.
     for (index, (release, together)) in job.releases.iter().zip(together).enumerate() {
         let cost = match &release.price {
-            PriceSpec::Share(share) => part(cap, *share, *together, release.selects_partitions()),
+            PriceSpec::Share(share) => part(cap, *share, *together, release.charges_delta()),
             PriceSpec::Cost(words) => job
                 .cost(words)
                 .map_err(|invalid| UnfitJob::at(format!("release[{}].cost", index + 1), &invalid))?,
         };
+        let cost = if release.statistic.as_statistic().has_delta() { below_omega(cost, cap) } else { cost };
         if matches!(release.price, PriceSpec::Share(_)) {
             left = without(&left, &cost, *together).unwrap_or(left);
         }
@@ -83,6 +84,16 @@ pub(super) fn costs(
     match smaller.or(written.iter().max_by_key(all).map(|largest| (largest, None))) {
         Some((written, fits)) => Err(too_much(written, fits, cap)),
         None => Ok(costs),
+    }
+}
+
+/// Returns the cost at the orders of a cap alone, for a mechanism that has none at every order.
+fn below_omega(cost: PrivacyCost, cap: &PrivacyCost) -> PrivacyCost {
+    match (cost, cap) {
+        (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { omega, .. }) => {
+            PrivacyCost::Zcdp { rho, delta, omega: *omega }
+        }
+        (other, _) => other,
     }
 }
 

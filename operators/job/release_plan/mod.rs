@@ -212,9 +212,13 @@ fn release_plan(
     place: &str,
 ) -> Result<ReleasePlan, UnfitJob> {
     let word = release.statistic.word();
+    parts_are_priced(job, release, &schedule, place)?;
     let (keys, values) = keys_and_values(release, &cost, place)?;
     let adding = running::running_total(release, &schedule, place)?;
-    let law = ConfiguredNoise::new(release.noise, without_delta(&cost));
+    // The noise of discovered keys is that of a rho alone; a mechanism with a delta of its own needs all of it.
+    let of_noise =
+        if release.statistic.as_statistic().has_delta() { cost.clone() } else { without_delta(&cost) };
+    let law = ConfiguredNoise::new(release.noise, of_noise);
     let bound = bound(release);
     let parts = release.statistic.grouping().into_iter().flat_map(|grouping| &grouping.by);
     let (fields, condition): (Vec<String>, _) =
@@ -250,6 +254,29 @@ fn release_plan(
         UnfitJob::at(format!("{place}.{field}"), &invalid)
     })?;
     Ok(offer)
+}
+
+/// Refuses a mechanism with a delta of its own where a span of the promise holds a part of a window: what it costs to
+/// remove a part of a person is not known.
+fn parts_are_priced(
+    job: &Job,
+    release: &ReleaseSpec,
+    schedule: &Schedule,
+    place: &str,
+) -> Result<(), UnfitJob> {
+    let promise = job.account().promise();
+    let is_priced =
+        !release.statistic.as_statistic().has_delta() || job.privacy.privacy_unit == Protected::Record;
+    // Windows repeat: those of a calendar, too, are cut among the first thousand, if ever.
+    let mut windows = (0..schedule.count().min(1_000)).filter_map(|number| schedule.window(number));
+    if is_priced || !windows.any(|window| promise.cuts(window)) {
+        return Ok(());
+    }
+    let message = format!(
+        "found spans of time that hold a part of a window of {place}, for which a stable mean has no price; give \
+         \"lifetime\", or \"each\" with a span of whole windows"
+    );
+    Err(UnfitJob::new("privacy.promise", message))
 }
 
 /// Returns the keys of a release, and the fields of numbers that it reads.

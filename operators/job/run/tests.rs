@@ -11,6 +11,7 @@ mod running;
 mod running_sums;
 mod smallest;
 mod sorted;
+mod stable_means;
 mod variance;
 
 use std::fs;

@@ -122,6 +122,25 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         V: Fn(&SourceRecord<P, I>) -> <Q::Measure as Measure>::Value + 'static,
         ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
+        self.release_with(self.terms.noise, tallied, is_bucketed, exact)
+    }
+
+    /// The same with this noise.
+    pub(super) fn release_with<Q, C, G, V>(
+        &self,
+        noise: &ConfiguredNoise,
+        tallied: JobTallied<'scope, P, I, U, Q, G, V>,
+        is_bucketed: bool,
+        exact: fn(&ExactNumbers) -> ExactCollectors<C>,
+    ) -> Result<(), RunError>
+    where
+        C: Summary + Clone,
+        Q: Aggregation<Key = CellKey, Statistic: Statistic<Tally = Cells<CellKey, C>>>,
+        (CellKey, C): Travels,
+        G: Fn(&SourceRecord<P, I>) -> CellKey + 'static,
+        V: Fn(&SourceRecord<P, I>) -> <Q::Measure as Measure>::Value + 'static,
+        ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
+    {
         let tallied = self.read_alike(tallied, is_bucketed);
         if let Some((secret, numbers)) = &self.demo {
             let (tally, truth) = exact(numbers);
@@ -132,7 +151,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         }
         let tallied =
             tallied.charged_to(self.account).version(self.version).stating(self.version_terms.clone());
-        let releases = tallied.release(self.gate, self.name, self.terms.noise.clone());
+        let releases = tallied.release(self.gate, self.name, noise.clone());
         let sender = self.releases.clone();
         // The receiver of releases exists until the run is over.
         hand_over(releases.stream(), move |release| _ = sender.send(release));

@@ -19,7 +19,7 @@ use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::job::unfit::UnfitJob;
 use crate::mechanisms::{
     ContributionBound, Coordinate, Cut, DecimalPoint, FollowedMeans, FoundMean, Keys, Mechanism, Moments,
-    NoisyVectors, Ranges, Sensitivity, VectorMean, VectorRows,
+    NoisyVectors, Ranges, Sensitivity, StableVectors, VectorMean, VectorRows,
 };
 
 /// The most fields of which one release has the means.
@@ -41,11 +41,13 @@ pub struct MeansSpec {
 enum VectorStatistic {
     Bounded(VectorMean<CellKey>),
     Found(FoundMean<CellKey>),
+    Stable(StableVectors<CellKey>, u64),
 }
 
 impl MeansSpec {
     pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<MeansSpec> {
-        let fields = node.fields(&["of"], &["within", "over", "found_within", "people", "by", "keys"])?;
+        let fields =
+            node.fields(&["of"], &["within", "over", "found_within", "stable", "people", "by", "keys"])?;
         let of = fields.read("of", |node| names(&node));
         let bound = vector_bound::read(node, &fields, of.as_ref().map(Vec::len));
         let grouping = grouping::read(&fields, beside)?;
@@ -71,6 +73,10 @@ impl MeansSpec {
             VectorBound::FoundWithin { people, .. } => VectorStatistic::Found(
                 FoundMean::new(&ranges()?, limits, keys)?.people(*people).with_coordinates(coordinates)?,
             ),
+            VectorBound::Stable { people, .. } => {
+                let vectors = StableVectors::new(ranges()?, limits, keys)?.with_coordinates(coordinates)?;
+                VectorStatistic::Stable(vectors, *people)
+            }
         })
     }
 
@@ -126,7 +132,9 @@ impl JobStatistic for MeansSpec {
         match self.bound {
             VectorBound::Within(_) => &[NoiseKind::Gaussian, NoiseKind::Laplace],
             // Their noise has the shape of an ellipsoid, which Gaussian noise alone can have.
-            VectorBound::Over(_) | VectorBound::FoundWithin { .. } => &[NoiseKind::Gaussian],
+            VectorBound::Over(_) | VectorBound::FoundWithin { .. } | VectorBound::Stable { .. } => {
+                &[NoiseKind::Gaussian]
+            }
         }
     }
 
@@ -134,12 +142,23 @@ impl JobStatistic for MeansSpec {
         ContributionKind::Records
     }
 
-    /// Refuses keys that are still to be discovered where ranges are found for each of them.
+    /// Returns true of a stable mean, whose test fails with a probability that is charged.
+    fn has_delta(&self) -> bool {
+        matches!(self.bound, VectorBound::Stable { .. })
+    }
+
+    /// Refuses keys that are still to be discovered where ranges or shapes are found for each of them.
     fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
         let discovers = self.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover);
-        if discovers && matches!(self.bound, VectorBound::FoundWithin { .. }) {
-            let remedy = "a list of keys, or `within`: ranges are found for keys that are known";
-            return check.table.descendant(&["keys"]).conflict("discovered keys beside found_within", remedy);
+        if discovers && matches!(self.bound, VectorBound::FoundWithin { .. } | VectorBound::Stable { .. }) {
+            let found = format!("discovered keys beside {}", self.bound.word());
+            let remedy = match self.bound {
+                VectorBound::Stable { .. } => {
+                    "a list of keys, or `within`: a stable mean is of keys that are known"
+                }
+                _ => "a list of keys, or `within`: ranges are found for keys that are known",
+            };
+            return check.table.descendant(&["keys"]).conflict(found, remedy);
         }
         Some(())
     }
@@ -172,6 +191,20 @@ impl JobStatistic for MeansSpec {
         };
         sensitivities.push(counts);
         let mut prepared = match self.stated_statistic(terms)? {
+            VectorStatistic::Stable(vectors, people) => {
+                let ready = terms.noise.for_people(people).prepare(&vectors)?;
+                let (interval, fewest) = ready.in_deviations();
+                let noise = ready.noise().first().copied();
+                // A person is one record; of the shape of the noise nothing else is public.
+                return Ok(PreparedStatistic {
+                    numbers: vec![format!(
+                        "each mean of {fewest} people, in standard deviations of the values"
+                    )],
+                    sensitivities: vec![moved("vectors".to_owned(), 1, DecimalPoint::WHOLE, 1.0)?],
+                    intervals: vec![interval],
+                    ..PreparedStatistic::of(&ready, noise.as_slice())
+                });
+            }
             VectorStatistic::Bounded(mean) => {
                 let ready = terms.noise.prepare(&mean)?;
                 PreparedStatistic {
@@ -197,7 +230,7 @@ impl JobStatistic for MeansSpec {
 
     fn field_of(&self, parameter: &str) -> Option<&'static str> {
         match parameter {
-            "range" | "ranges" | "domain" | "ellipsoid" => Some(self.bound.word()),
+            "range" | "ranges" | "domain" | "ellipsoid" | "extent" => Some(self.bound.word()),
             "people" => Some("people"),
             _ => None,
         }
@@ -219,7 +252,14 @@ impl JobStatistic for MeansSpec {
         let needed = |(interval, width): (&f64, f64)| 10.0 * (interval / width + records / 2.0);
         match self.bound.widths() {
             Some(widths) => intervals.iter().zip(widths).map(needed).fold(0.0, f64::max),
-            None => 10.0 * intervals.first().copied().unwrap_or(0.0),
+            None => {
+                let needed = 10.0 * intervals.first().copied().unwrap_or(0.0);
+                match self.bound {
+                    // The error of a mean falls with the number of people; with fewer than expected nothing is released.
+                    VectorBound::Stable { people, .. } => needed.max(1.0) * people as f64,
+                    _ => needed,
+                }
+            }
         }
     }
 
@@ -283,6 +323,16 @@ impl StatisticFlow for MeansSpec {
                     false,
                     collected,
                 )?;
+            }
+            VectorStatistic::Stable(mean, people) => {
+                flow.show_means(&mean, |mean, numbers, window, key| {
+                    mean.shown_in_a_demo(&numbers.rows.cell(window, key))
+                });
+                let collected =
+                    |numbers: &ExactNumbers| -> ExactCollectors<VectorRows> { (numbers.rows.clone(), None) };
+                let noise = flow.terms.noise.for_people(people);
+                let averaged = bounded.ask(flow.key(None), flow.vector(), Ok(Averaged::new(mean)));
+                flow.release_with(&noise, averaged, false, collected)?;
             }
         }
         flow.show_everything_of_each()

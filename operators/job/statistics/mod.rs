@@ -97,6 +97,11 @@ pub(crate) trait JobStatistic {
         &[NoiseKind::Gaussian, NoiseKind::Laplace]
     }
 
+    /// Returns true if its mechanism has a delta of its own, beside that of discovered keys.
+    fn has_delta(&self) -> bool {
+        false
+    }
+
     /// Returns the contribution of one person to a key.
     fn contribution(&self) -> ContributionKind;
 

@@ -1,9 +1,12 @@
 //! The noise distribution of a release, or the mechanism that draws its answer.
 
+use super::CellKey;
 use crate::accounting::PrivacyCost;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::mechanism::Sealed;
-use crate::mechanisms::{Gaussian, Laplace, Mechanism, Prepared, Statistic};
+use crate::mechanisms::{
+    Gaussian, Laplace, Mechanism, Prepared, Stable, StableMeans, StableVectors, Statistic,
+};
 
 /// The noise distribution, or the mechanism that draws an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,11 +47,18 @@ impl NoiseKind {
 pub(crate) struct ConfiguredNoise {
     kind: NoiseKind,
     cost: PrivacyCost,
+    /// The expected number of people of a key in a window, for a mechanism that needs it.
+    people: Option<u64>,
 }
 
 impl ConfiguredNoise {
     pub(in crate::job) fn new(kind: NoiseKind, cost: PrivacyCost) -> ConfiguredNoise {
-        ConfiguredNoise { kind, cost }
+        ConfiguredNoise { kind, cost, people: None }
+    }
+
+    /// Sets the expected number of people of a key in a window.
+    pub(super) fn for_people(&self, people: u64) -> ConfiguredNoise {
+        ConfiguredNoise { people: Some(people), ..self.clone() }
     }
 
     pub(super) fn kind(&self) -> NoiseKind {
@@ -90,3 +100,12 @@ impl ConfiguredNoise {
 }
 
 impl Sealed for ConfiguredNoise {}
+
+impl Mechanism<StableVectors<CellKey>> for ConfiguredNoise {
+    type Prepared = StableMeans<CellKey>;
+
+    fn prepare(&self, vectors: &StableVectors<CellKey>) -> Result<StableMeans<CellKey>, Invalid> {
+        let stable = Stable::cost(&self.cost);
+        self.people.map_or(stable.clone(), |people| stable.people(people)).prepare(vectors)
+    }
+}

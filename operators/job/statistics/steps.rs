@@ -11,6 +11,8 @@ use crate::mechanisms::{DecimalPoint, Edges, Range};
 const STEPS: u64 = 10_000_000;
 /// The most steps in a range in which closer ones are found: those have ten thousandths of it, and still a million steps.
 const FINE_STEPS: u64 = 1_000_000_000_000;
+/// The most steps in a box, whose sides may be 2^29 steps apart.
+const BOX_STEPS: u64 = 500_000_000;
 /// The largest distance of an end of a range from zero, in steps: a million of them, summed, are still exact
 /// as floats are read.
 const FARTHEST: u64 = 1 << 52;
@@ -28,6 +30,8 @@ pub(super) enum StepSize {
     Width,
     /// The width of the range, in steps far finer than the range asks: closer ones are found in it.
     Fine,
+    /// The width of a box that holds every value, in the finest steps that a stable mean has.
+    Box,
 }
 
 /// Returns the range in steps, its ends rounded outwards, and the decimal point of a step.
@@ -39,7 +43,11 @@ pub(super) fn of_range(
     let power = low.parts().1.min(high.parts().1);
     let (bottom, top) = (whole(low, -power), whole(high, -power));
     let reach = magnitude(&bottom).max(magnitude(&top));
-    let most = if size == StepSize::Fine { FINE_STEPS } else { STEPS };
+    let most = match size {
+        StepSize::Fine => FINE_STEPS,
+        StepSize::Box => BOX_STEPS,
+        StepSize::StreamContribution | StepSize::Width => STEPS,
+    };
     let size =
         if size == StepSize::StreamContribution { reach.clone() } else { magnitude(&(&top - &bottom)) };
     let fits = |digits: &i32| {

@@ -7,6 +7,7 @@ use super::steps::{self, StepSize};
 use crate::accounting::shape::{DataDomain, Norm};
 use crate::invalid::Invalid;
 use crate::job::config::{ConfigNode, ConfigNumber, TableNode, list};
+use crate::mechanisms::stable::ASSUMED;
 use crate::mechanisms::{DecimalPoint, Range};
 
 /// The number of records of a key in a window for which ranges are found, if none is stated.
@@ -30,10 +31,17 @@ pub enum VectorBound {
         /// The expected number of records of a key in a window.
         people: u64,
     },
+    /// A box that holds every value that can come: the noise takes its shape from the records.
+    Stable {
+        /// The sides of the box, a range for each field.
+        sides: Vec<[ConfigNumber; 2]>,
+        /// The expected number of people of a key in a window.
+        people: u64,
+    },
 }
 
 /// The words of the bounds in a job file.
-const WORDS: [&str; 3] = ["within", "over", "found_within"];
+const WORDS: [&str; 4] = ["within", "over", "found_within", "stable"];
 
 /// Reads the one bound of a table, with as many entries as it has fields.
 pub(super) fn read(
@@ -45,15 +53,19 @@ pub(super) fn read(
         [word] => word,
         // The unknown field was probably meant to be one of them.
         [] if !fields.known => return None,
-        [] => return node.conflict("no bound of the values", "within, over, or found_within"),
+        [] => return node.conflict("no bound of the values", "within, over, found_within, or stable"),
         [first, second, ..] => {
             let found = format!("{second} beside {first}");
-            return fields.node(second)?.conflict(found, "one of within, over, and found_within");
+            return fields.node(second)?.conflict(found, "one of within, over, found_within, and stable");
         }
     };
     let people = fields.node("people").map(|node| node.whole(1, MOST_PEOPLE));
-    if let (Some(node), true) = (fields.node("people"), word != "found_within") {
+    if let (Some(node), true) = (fields.node("people"), word == "within" || word == "over") {
         return node.conflict("a number of people beside a stated bound", "no people, or found_within");
+    }
+    if people.is_none() && word == "stable" {
+        let remedy = "people = .. beside it: how many people a key is expected to have in a window";
+        return node.conflict("stable without a number of people", remedy);
     }
     fields.read(word, |node| match word {
         "over" => entries(&node, count, |entry| match number(entry)? {
@@ -62,6 +74,10 @@ pub(super) fn read(
         })
         .map(VectorBound::Over),
         "within" => entries(&node, count, range).map(VectorBound::Within),
+        "stable" => {
+            let sides = entries(&node, count, range)?;
+            Some(VectorBound::Stable { sides, people: people.flatten()? })
+        }
         _ => {
             let outer = entries(&node, count, range)?;
             Some(VectorBound::FoundWithin { outer, people: people.unwrap_or(Some(PEOPLE))? })
@@ -89,11 +105,12 @@ fn entries<T>(
 impl VectorBound {
     /// Returns the word of the job file.
     pub fn word(&self) -> &'static str {
-        let [within, over, found] = WORDS;
+        let [within, over, found, stable] = WORDS;
         match self {
             VectorBound::Within(_) => within,
             VectorBound::Over(_) => over,
             VectorBound::FoundWithin { .. } => found,
+            VectorBound::Stable { .. } => stable,
         }
     }
 
@@ -104,8 +121,9 @@ impl VectorBound {
         match self {
             VectorBound::Within(ends) => vec![(self.word(), Some(ranges(ends)))],
             VectorBound::Over(axes) => vec![(self.word(), Some(list(axes)))],
-            VectorBound::FoundWithin { outer, people } => {
-                vec![(self.word(), Some(ranges(outer))), ("people", Some(people.to_string()))]
+            VectorBound::FoundWithin { outer: ends, people }
+            | VectorBound::Stable { sides: ends, people } => {
+                vec![(self.word(), Some(ranges(ends))), ("people", Some(people.to_string()))]
             }
         }
     }
@@ -118,18 +136,19 @@ impl VectorBound {
         match self {
             VectorBound::Within(ends) => each(ends, StepSize::Width),
             VectorBound::FoundWithin { outer, .. } => each(outer, StepSize::Fine),
+            VectorBound::Stable { sides, .. } => each(sides, StepSize::Box),
             VectorBound::Over(axes) => steps::of_axes(axes),
         }
     }
 
-    /// Returns the width of each range; `None` where ranges are found.
+    /// Returns the width of each range; `None` where the values decide the noise.
     pub(super) fn widths(&self) -> Option<Vec<f64>> {
         match self {
             VectorBound::Within(ends) => {
                 Some(ends.iter().map(|[low, high]| high.to_f64() - low.to_f64()).collect())
             }
             VectorBound::Over(axes) => Some(axes.iter().map(|axis| 2.0 * axis.to_f64()).collect()),
-            VectorBound::FoundWithin { .. } => None,
+            VectorBound::FoundWithin { .. } | VectorBound::Stable { .. } => None,
         }
     }
 
@@ -148,6 +167,11 @@ impl VectorBound {
             VectorBound::FoundWithin { outer, people } => format!(
                 "kept in a region that is found for about {people} records, and followed from window to window, within {}",
                 ranges(outer)
+            ),
+            VectorBound::Stable { sides, people } => format!(
+                "with noise of the shape of the records, one of each person, for about {people} people in the box {} \
+                 ({ASSUMED})",
+                ranges(sides)
             ),
         }
     }

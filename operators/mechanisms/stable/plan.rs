@@ -36,7 +36,25 @@ impl StableMean {
         delta: f64,
         relation: Relation,
     ) -> Result<StableMean, Invalid> {
-        let asked = PlanSearch::new(dimension, epsilon, delta, relation)?;
+        StableMean::found(people, PlanSearch::new(dimension, epsilon, delta, relation)?)
+    }
+
+    /// Plans the stable mean with the least error that costs no more than this amount of truncated zCDP, at
+    /// every order below its omega. `people` is as in [`StableMean::new`].
+    ///
+    /// # Errors
+    /// As [`StableMean::new`], and names `cost` if the amount is of another currency, without a delta, or
+    /// about every order.
+    pub fn within(
+        people: u64,
+        dimension: u64,
+        amount: &PrivacyCost,
+        relation: Relation,
+    ) -> Result<StableMean, Invalid> {
+        StableMean::found(people, PlanSearch::within(dimension, amount, relation)?)
+    }
+
+    fn found(people: u64, asked: PlanSearch) -> Result<StableMean, Invalid> {
         if people > PEOPLE {
             return Err(Invalid::new("people", InvalidKind::TooLarge, "at most 16777216"));
         }
@@ -53,10 +71,10 @@ impl StableMean {
                     continue;
                 }
                 let amount = PrivacyCost::approximate_zcdp(all, Omega::below(omega)?, Some(spent))?;
-                let neighbours = Adjacency { unit: PrivacyUnit::Person, relation };
+                let neighbours = Adjacency { unit: PrivacyUnit::Person, relation: asked.relation() };
                 let mean = StableMean {
                     levels,
-                    dimension: dimension as usize,
+                    dimension: asked.dimension as usize,
                     least,
                     test: *test,
                     counting: asked.counting,
@@ -73,7 +91,7 @@ impl StableMean {
         }
         let Some((_, mean)) = best else {
             let needed = asked.least(&tests)?.saturating_add(asked.missing());
-            let remedy = format!("at least {needed} people, or a larger epsilon or delta");
+            let remedy = format!("at least {needed} people, or {}", asked.limit.more());
             return Err(Invalid::new("people", InvalidKind::TooSmall, remedy));
         };
         Ok(mean)
@@ -171,10 +189,57 @@ pub(super) const MARGIN: f64 = 1e-9;
 /// The values of `omega gamma` to try: larger ones give more orders, smaller ones less noise.
 pub(super) const SHARES: [f64; 6] = [0.08, 0.15, 0.25, 0.35, 0.45, 0.5];
 
+/// The limit of the cost of a plan, beside its delta.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CostLimit {
+    /// The epsilon to which it comes at that delta.
+    Epsilon(f64),
+    /// The rho of every order below omega.
+    Rho { rho: f64, omega: f64 },
+}
+
+impl CostLimit {
+    /// Returns the largest rho of orders that end at `omega`, with `left` of the delta.
+    fn rho(self, left: f64, omega: f64) -> Result<f64, Invalid> {
+        match self {
+            CostLimit::Epsilon(epsilon) => convert::rho_within(epsilon, left, omega),
+            CostLimit::Rho { rho, omega: needed } if omega >= needed => Ok(rho),
+            CostLimit::Rho { .. } => {
+                Err(Invalid::new("omega", InvalidKind::TooLarge, "an omega of fewer orders, or more people"))
+            }
+        }
+    }
+
+    /// Returns true if this rho of orders that end at `omega` is within the limit, with `left` of the delta.
+    fn holds(self, rho: f64, omega: f64, left: f64) -> bool {
+        match self {
+            CostLimit::Epsilon(most) => {
+                convert::epsilon_of_rho(rho, omega, left).is_ok_and(|epsilon| epsilon <= most)
+            }
+            CostLimit::Rho { rho: most, omega: needed } => omega >= needed && rho <= most,
+        }
+    }
+
+    /// Returns the field that names it, and the remedy of a cost that is too small.
+    fn more(self) -> &'static str {
+        match self {
+            CostLimit::Epsilon(_) => "a larger epsilon or delta",
+            CostLimit::Rho { .. } => "a larger rho or delta, or a smaller omega",
+        }
+    }
+
+    fn field(self) -> &'static str {
+        match self {
+            CostLimit::Epsilon(_) => "epsilon",
+            CostLimit::Rho { .. } => "cost",
+        }
+    }
+}
+
 /// The parameters of a search for a plan.
 pub(super) struct PlanSearch {
     pub(super) dimension: u64,
-    pub(super) epsilon: f64,
+    pub(super) limit: CostLimit,
     pub(super) delta: f64,
     /// The noised count of people, if their number is not public.
     pub(super) counting: Option<NoisedCount>,
@@ -198,20 +263,45 @@ impl PlanSearch {
         delta: f64,
         relation: Relation,
     ) -> Result<PlanSearch, Invalid> {
+        PlanSearch::at(dimension, CostLimit::Epsilon(epsilon), delta, relation)
+    }
+
+    /// Starts a search for plans that cost no more than this amount.
+    pub(super) fn within(
+        dimension: u64,
+        amount: &PrivacyCost,
+        relation: Relation,
+    ) -> Result<PlanSearch, Invalid> {
+        let PrivacyCost::Zcdp { rho, delta, omega } = amount else {
+            return Err(Invalid::new("cost", InvalidKind::Mixed, "rho and a delta, below an omega"));
+        };
+        if *omega == Omega::EVERY {
+            let remedy = "an omega: a stable mean has no cost at every order";
+            return Err(Invalid::new("cost", InvalidKind::Missing, remedy));
+        }
+        let limit = CostLimit::Rho { rho: rho.to_float_down(), omega: omega.to_float() };
+        PlanSearch::at(dimension, limit, delta.to_float_down(), relation)
+    }
+
+    fn at(dimension: u64, limit: CostLimit, delta: f64, relation: Relation) -> Result<PlanSearch, Invalid> {
         if dimension == 0 || dimension > DIMENSION {
             let kind = if dimension == 0 { InvalidKind::Zero } else { InvalidKind::TooLarge };
             return Err(Invalid::new("dimension", kind, "a whole number from 1 to 64"));
         }
-        let most = convert::rho_within(epsilon, delta, f64::INFINITY)?;
+        let most = limit.rho(delta, f64::INFINITY)?;
         let counting = match relation {
             Relation::Replace => None,
             Relation::AddRemove => Some(NoisedCount::new(most / 20.0, delta / 10.0)?),
         };
-        Ok(PlanSearch { dimension, epsilon, delta, counting })
+        Ok(PlanSearch { dimension, limit, delta, counting })
+    }
+
+    fn relation(&self) -> Relation {
+        if self.counting.is_some() { Relation::AddRemove } else { Relation::Replace }
     }
 
     pub(super) fn tests(&self) -> Result<Vec<ThresholdTest>, Invalid> {
-        let most = convert::rho_within(self.epsilon, self.delta, f64::INFINITY)?;
+        let most = self.limit.rho(self.delta, f64::INFINITY)?;
         let mut tests = Vec::new();
         for step in 0..14 {
             let rho = most * 0.03 * libm::pow(1.25, f64::from(step));
@@ -250,7 +340,7 @@ impl PlanSearch {
     /// omega.
     pub(super) fn whole(&self, spent: f64, omega: f64) -> Option<f64> {
         let left = (self.delta - spent) * (1.0 - MARGIN);
-        convert::rho_within(self.epsilon, left, omega).ok().map(|rho| rho * (1.0 - MARGIN))
+        self.limit.rho(left, omega).ok().map(|rho| rho * (1.0 - MARGIN))
     }
 
     fn feasible(&self, tests: &[ThresholdTest], people: u64) -> bool {
@@ -259,7 +349,7 @@ impl PlanSearch {
                 self.fixed(test, share, people).is_some_and(|SearchPlan { rho, delta, omega, .. }| {
                     let all = rho / (1.0 - LEAST_SHARE);
                     let left = (self.delta - delta) * (1.0 - MARGIN);
-                    convert::epsilon_of_rho(all, omega, left).is_ok_and(|epsilon| epsilon <= self.epsilon)
+                    self.limit.holds(all, omega, left)
                 })
             })
         })
@@ -268,9 +358,9 @@ impl PlanSearch {
     pub(super) fn least(&self, tests: &[ThresholdTest]) -> Result<u64, Invalid> {
         let unreachable = || {
             Invalid::new(
-                "epsilon",
+                self.limit.field(),
                 InvalidKind::TooSmall,
-                "a larger epsilon or delta: no number of people reaches it here",
+                format!("{}: no number of people reaches it here", self.limit.more()),
             )
         };
         let (mut low, mut high) = (1, PEOPLE);

@@ -12,7 +12,7 @@ use crate::canonical::Digest;
 use crate::invalid::Invalid;
 use crate::mechanisms::additive::{Additive, Gaussian};
 use crate::mechanisms::answer::{
-    Answer, Coordinate, DecimalPoint, Estimate, EstimateFormat, EstimatesPerKey, Noised,
+    Answer, Coordinate, Covariance, DecimalPoint, Estimate, EstimateFormat, EstimatesPerKey, Noised,
 };
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
@@ -267,6 +267,7 @@ impl<K: Key> Prepared for FollowedMeans<K> {
         let frames = state.and_then(|bytes| from_bytes(bytes, self.keys.len(), self.outer.len()).ok());
         let mut frames = frames.unwrap_or_default().into_iter();
         let (mut cells, mut noises, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        let mut covariances = Vec::new();
         for key in self.keys.iter() {
             let rows = rows.remove(key).unwrap_or_default();
             let kept = frames.next().flatten();
@@ -281,6 +282,9 @@ impl<K: Key> Prepared for FollowedMeans<K> {
                 noises.push(noised);
             }
             noises.push(Noised::additive("records", &laws.counts));
+            let doubt = self.doubt(laws);
+            let fits = enough && !seen.misfits(&doubt, self.prices.steps.longest);
+            covariances.extend(seen.covariances(&frame, &doubt, fits));
             let next = || follow(&frame, &seen, &self.doubt(laws), self.prices.steps.longest, &self.outer);
             left.push(enough.then(next));
         }
@@ -288,7 +292,7 @@ impl<K: Key> Prepared for FollowedMeans<K> {
             noise: noises,
             point: DecimalPoint::WHOLE,
             confidence: self.confidence,
-            each: EstimatesPerKey::OfKeys(Arc::clone(&self.coordinates)),
+            each: EstimatesPerKey::OfKeys { coordinates: Arc::clone(&self.coordinates), covariances },
             of: None,
             bounded: true,
         };
@@ -338,6 +342,34 @@ impl ReleasedWindow {
         let squares: f64 = (0..dimension).filter_map(|at| self.squares.get(place(at, at))).sum();
         let least = squares - 2.0 * (dimension as f64).sqrt() * doubt.squares;
         least > self.records.max(1.0) * (dimension as f64 + longest * longest) / 2.0
+    }
+}
+
+impl ReleasedWindow {
+    /// Returns the covariances of each coordinate with all of them, in the units of the records; none if the frame does not
+    /// fit, for most records were then shortened.
+    fn covariances(&self, frame: &Frame, doubt: &NoiseDeviations, fits: bool) -> Vec<Vec<Covariance>> {
+        let dimension = self.sums.len();
+        if !fits || self.records < 1.0 {
+            return vec![Vec::new(); dimension];
+        }
+        let entry = |a: usize, b: usize| {
+            let second = self.squares.get(place(a.max(b), a.min(b))).copied().unwrap_or_default();
+            (second - self.sums[a] * self.sums[b] / self.records) / self.records
+        };
+        let factor = |row: usize, at: usize| frame.factor.row(row).get(at).copied().unwrap_or_default();
+        let pairs = || (0..dimension).flat_map(|a| (0..=a).map(move |b| (a, b)));
+        // The weight of the product of two coordinates of the frame, which is noised once.
+        let weight = |i: usize, j: usize, (a, b): (usize, usize)| {
+            let one = factor(i, a) * factor(j, b);
+            if a == b { one } else { one + factor(i, b) * factor(j, a) }
+        };
+        let covariance = |i: usize, j: usize| Covariance {
+            value: pairs().map(|(a, b)| weight(i, j, (a, b)) * entry(a, b)).sum(),
+            scale: pairs().map(|pair| weight(i, j, pair).powi(2)).sum::<f64>().sqrt() * doubt.squares
+                / self.records,
+        };
+        (0..dimension).map(|i| (0..dimension).map(|j| covariance(i, j)).collect()).collect()
     }
 }
 

@@ -196,13 +196,7 @@ impl<K: Key> FoundMean<K> {
 impl<K> FoundMean<K> {
     /// Returns the mean of each coordinate within the outer range, in steps.
     pub(crate) fn shown_in_a_demo(&self, known: &VectorRows) -> Option<Vec<f64>> {
-        let records = (known.records() > 0).then_some(known.records() as f64)?;
-        let mean = |(at, range): (usize, &Range)| {
-            let column = known.column(self.outer.len(), at);
-            let clamped = |value: i64| value.clamp(range.low(), range.high());
-            column.into_iter().map(|value| i128::from(clamped(value))).sum::<i128>() as f64 / records
-        };
-        Some(self.outer.iter().enumerate().map(mean).collect())
+        known.shown_within(&self.outer)
     }
 }
 

@@ -59,6 +59,18 @@ impl VectorRows {
     }
 
     /// Returns the number of records of another length.
+    /// Returns the mean of each coordinate, each value within its range; `None` without a record.
+    #[cfg(feature = "cli")]
+    pub(super) fn shown_within(&self, ranges: &[super::super::bound::Range]) -> Option<Vec<f64>> {
+        let records = (self.records() > 0).then_some(self.records() as f64)?;
+        let mean = |(at, range): (usize, &super::super::bound::Range)| {
+            let column = self.column(ranges.len(), at);
+            let clamped = |value: i64| value.clamp(range.low(), range.high());
+            column.into_iter().map(|value| i128::from(clamped(value))).sum::<i128>() as f64 / records
+        };
+        Some(ranges.iter().enumerate().map(mean).collect())
+    }
+
     #[cfg(test)]
     pub(in crate::mechanisms) fn odd(&self) -> u64 {
         self.odd

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::mean::Ranges;
 use super::rows::VectorRows;
-use crate::accounting::{Adjacency, Relation, ReleaseCost};
+use crate::accounting::{Adjacency, PrivacyCost, Relation, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::answer::DecimalPoint;
@@ -120,18 +120,29 @@ impl<K: Key> Statistic for StableVectors<K> {
 /// assert_eq!(refused.field(), "people");
 /// # Ok::<(), discreet::Invalid>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Stable {
-    epsilon: f64,
-    delta: f64,
+    price: StablePrice,
     people: Option<u64>,
+}
+
+/// The price of a window.
+#[derive(Clone, Debug)]
+enum StablePrice {
+    Approximate { epsilon: f64, delta: f64 },
+    Amount(PrivacyCost),
 }
 
 impl Stable {
     /// Creates the mechanism, with which one window alone is (epsilon, delta)-private. It is charged as the
     /// truncated zCDP that proves this.
     pub fn epsilon(epsilon: f64, delta: f64) -> Stable {
-        Stable { epsilon, delta, people: None }
+        Stable { price: StablePrice::Approximate { epsilon, delta }, people: None }
+    }
+
+    /// Creates the mechanism at this amount of truncated zCDP with a delta, which is charged for each window.
+    pub fn cost(amount: &PrivacyCost) -> Stable {
+        Stable { price: StablePrice::Amount(amount.clone()), people: None }
     }
 
     /// Sets the number of people that a window is expected to have. With fewer people a release is less
@@ -165,15 +176,26 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
         let remedy = "how many people a window is expected to have";
         let people = self.people.ok_or_else(|| Invalid::new("people", InvalidKind::Missing, remedy))?;
         let dimension = vectors.coordinates.len() as u64;
-        let mean = StableMean::new(people, dimension, self.epsilon, self.delta, Relation::AddRemove)?;
-        let neighbours = Adjacency { unit: vectors.limits.unit(), relation: Relation::AddRemove };
+        let relation = Relation::AddRemove;
+        let (mean, amount) = match &self.price {
+            StablePrice::Approximate { epsilon, delta } => {
+                let mean = StableMean::new(people, dimension, *epsilon, *delta, relation)?;
+                let amount = mean.cost().amount().clone();
+                (mean, amount)
+            }
+            // No more than the amount is needed, and all of it is charged.
+            StablePrice::Amount(amount) => {
+                (StableMean::within(people, dimension, amount, relation)?, amount.clone())
+            }
+        };
+        let neighbours = Adjacency { unit: vectors.limits.unit(), relation };
         mean.fits(&vectors.extent)?;
         let kind = "gaussian of the shape of the data";
         let noise = Noised { assumes: Some(ASSUMED), ..Noised::of("mean", kind, mean.scale(mean.fewest())) };
         let grids = mean.grid(&vectors.extent).into_iter().zip(vectors.coordinates.iter());
         let noises = grids.map(|(step, released)| Noised { grid: Some(released.point.float(step)), ..noise });
         Ok(StableMeans {
-            cost: ReleaseCost::new(neighbours, mean.cost().amount().clone()),
+            cost: ReleaseCost::new(neighbours, amount),
             format: EstimateFormat {
                 noise: noises.collect(),
                 point: DecimalPoint::WHOLE,
@@ -193,9 +215,19 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
 
 impl Stable {
     fn parameters<K: Key>(&self, people: u64, vectors: &StableVectors<K>) -> Digest {
-        let form = Canonical::new("discreet stable mean 1")
-            .bytes(&self.epsilon.to_bits().to_be_bytes())
-            .bytes(&self.delta.to_bits().to_be_bytes())
+        let form = Canonical::new("discreet stable mean 1");
+        let form = match &self.price {
+            StablePrice::Approximate { epsilon, delta } => {
+                form.bytes(&epsilon.to_bits().to_be_bytes()).bytes(&delta.to_bits().to_be_bytes())
+            }
+            StablePrice::Amount(PrivacyCost::Zcdp { rho, delta, omega }) => {
+                let parts = [rho.to_bits(), delta.to_bits(), omega.to_bits()];
+                parts.iter().fold(form.text("zcdp"), |form, part| form.bytes(&part.to_be_bytes()))
+            }
+            // It is refused.
+            StablePrice::Amount(_) => form,
+        };
+        let form = form
             .bytes(&people.to_be_bytes())
             .text(&vectors.limits.unit().to_string())
             .bytes(&vectors.limits.windows().unwrap_or(0).to_be_bytes())
@@ -208,6 +240,11 @@ impl Stable {
 }
 
 impl<K: Key> StableMeans<K> {
+    /// Returns the noise of each coordinate.
+    pub fn noise(&self) -> &[Noised] {
+        &self.format.noise
+    }
+
     /// Returns the plan, with its price, its parts and its conditions.
     pub fn plan(&self) -> &StableMean {
         &self.mean
@@ -266,6 +303,28 @@ impl<K: Key> Prepared for StableMeans<K> {
         };
         let cells = exact.into_map().into_iter().flat_map(each).collect();
         Drawn { answer: Answer { cells, format: self.format.clone(), room: None }, state: None, step: None }
+    }
+}
+
+#[cfg(feature = "cli")]
+impl<K: Key> StableVectors<K> {
+    /// Returns the mean of each coordinate within the box, in steps.
+    pub(crate) fn shown_in_a_demo(&self, known: &VectorRows) -> Option<Vec<f64>> {
+        known.shown_within(self.sides.each())
+    }
+}
+
+/// The number of standard deviations within which nine tenths of a normal law are.
+#[cfg(feature = "cli")]
+const NINE_TENTHS: f64 = 1.644_854;
+
+#[cfg(feature = "cli")]
+impl<K> StableMeans<K> {
+    /// Returns the half-width that holds nine tenths of the errors of a mean, in standard deviations of the records, with
+    /// the fewest people of which one is released, and their number.
+    pub(crate) fn in_deviations(&self) -> (f64, u64) {
+        let fewest = self.mean.fewest();
+        (NINE_TENTHS * self.mean.scale(fewest), fewest)
     }
 }
 

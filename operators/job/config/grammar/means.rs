@@ -14,25 +14,30 @@ pub(super) const MEANS: &[JobField] = &[
         .example("means = { of = [\"price\", \"quantity\"], within = [[0, 100], [1, 20]] }")
         .means("The fields that hold the numbers, at most 32."),
     field("release.means.within", "a list of ranges")
-        .without("required, or `over`, or `found_within`")
+        .without("required, or `over`, `found_within` or `stable`")
         .example("means = { of = [\"price\", \"quantity\"], within = [[0, 99.5], [1, 20]] }")
         .means("The least and the largest value of each field, in the order of `of`.")
         .costs("Each sum has an equal part of the price, and noise that grows with its width."),
     field("release.means.over", "a list of numbers")
-        .without("required, or `within`, or `found_within`")
+        .without("required, or `within`, `found_within` or `stable`")
         .example("means = { of = [\"east\", \"north\"], over = [50, 50] }")
         .means("The half-axes of an ellipsoid around zero, to whose border records outside are brought.")
         .costs("The noise has the least square error of all coordinates together: give one unit to all."),
     field("release.means.found_within", "a list of ranges")
-        .without("required, or `within`, or `over`")
+        .without("required, or `within`, `over` or `stable`")
         .example("means = { of = [\"price\"], found_within = [[0, 1000000]] }")
         .means("Ranges that may be far too wide: closer ones are found, and follow the data.")
         .costs("A quarter of the price of a key's first window finds them; later ones take a twentieth to follow."),
+    field("release.means.stable", "a list of ranges")
+        .without("required, or `within`, `over` or `found_within`")
+        .example("means = { of = [\"price\"], stable = [[0, 100000]], people = 50000 }")
+        .means("A box that holds every value that can come: the noise takes its shape from one record of each person.")
+        .costs("It needs tens of thousands of people, and a budget with a delta and an omega; floating-point assumed."),
     whole("release.means.people")
-        .or("1000")
+        .without("1000 beside `found_within`; required beside `stable`")
         .example("means = { of = [\"price\"], found_within = [[0, 1000000]], people = 5000 }")
-        .means("The expected number of records of a key in a window, for `found_within` alone.")
-        .costs("Less than stated may find no ranges, and then the first window says almost nothing."),
+        .means("The expected number of records of a key in a window for `found_within`, of people for `stable`.")
+        .costs("With fewer than stated, no ranges may be found, and a stable mean is probably not released."),
     by("release.means.by", "means = { of = [\"t\"], within = [[0, 9]], by = \"page\", keys = \"discover\" }"),
     by_of(
         "release.means.by.of",

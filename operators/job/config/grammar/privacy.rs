@@ -68,8 +68,8 @@ pub(super) const PRIVACY: &[JobField] = &[
         .without("every order")
         .example("budget = { epsilon = 1.0, delta = 1e-6, omega = 40 }")
         .means(
-            "The Rényi order below which the budget holds; for an account shared with a program whose means \
-             are `stable`.",
+            "The Rényi order below which the budget holds, for `stable` means, of this job or of a program that \
+             shares the account.",
         )
         .costs("A budget that holds below an order alone promises less."),
     field("privacy.ledger", "a path, or an address of postgres://")

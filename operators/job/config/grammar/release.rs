@@ -120,6 +120,6 @@ pub(super) const RELEASE: &[JobField] = &[
     number("release.cost.delta")
         .without("none; required where keys are discovered")
         .example("cost = { rho = 0.00005, delta = 1e-8 }")
-        .means("The delta that discovering keys costs beside it.")
+        .means("The delta that discovering keys, or the test of a stable mean, costs beside it.")
         .costs("A smaller one lets keys appear later, with more people."),
 ];

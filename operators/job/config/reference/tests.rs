@@ -136,6 +136,10 @@ fn draft_for(path: &str) -> Draft {
             let draft = draft.without("release", "people").without("release", "bound");
             let example = JobReference::part(path).unwrap().fields[0].example;
             let is_keyed = example.contains("by = ") || word == "histogram";
+            let draft = match path {
+                "release.means.stable" => draft.with("privacy", &["budget.omega = 20"]),
+                _ => draft,
+            };
             let bound = if is_keyed { draft.with("release", &["bound.keys = 3"]) } else { draft };
             let draft = match word {
                 "count" | "mean" | "means" | "variance" | "ratio" | "histogram" | "quantile" => {

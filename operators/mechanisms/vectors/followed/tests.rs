@@ -130,3 +130,40 @@ fn it_stays_in_bounds_for_ever() {
         assert!(next.centre.iter().chain(next.factor.entries()).all(|number| number.is_finite()));
     }
 }
+
+// Refutes a factor on the wrong side, a mean that stays in, a product that is counted once where two entries have it, and a
+// covariance of shortened records.
+#[test]
+fn the_covariance_is_that_of_the_records() {
+    let mut factor = Lower::diagonal(&[10.0, 1000.0]);
+    factor = factor.product(&Lower::factor(&[1.0, 0.5, 1.25], 2, 0.0).unwrap());
+    let frame = Frame { centre: vec![3.0, -8.0], factor };
+    let spread = [2.0, 0.6, 0.5];
+    let window = seen(1e6, &[0.5, -2.0], &spread);
+    let doubt = NoiseDeviations { squares: 1e3, ..NONE };
+    let covariances = window.covariances(&frame, &doubt, true);
+    let entry = |row: usize, at: usize| frame.factor.row(row).get(at).copied().unwrap_or(0.0);
+    for i in 0..2 {
+        for j in 0..2 {
+            let mut value = 0.0;
+            for a in 0..2 {
+                for b in 0..2 {
+                    value += entry(i, a) * spread[place(a.max(b), a.min(b))] * entry(j, b);
+                }
+            }
+            let found = covariances[i][j];
+            assert!((found.value() - value).abs() < 1e-6 * value.abs(), "{i} {j}: {found:?} {value}");
+            // The noise of each product by itself, moved through the same map.
+            let of_noise = |product: usize| {
+                let mut squares = window.squares.clone();
+                squares[product] += 1e3;
+                let noisy = ReleasedWindow { squares, ..window.clone() };
+                noisy.covariances(&frame, &doubt, true)[i][j].value() - found.value()
+            };
+            let scale = (0..3).map(|product| of_noise(product).powi(2)).sum::<f64>().sqrt();
+            assert!((found.scale() / scale - 1.0).abs() < 1e-6, "{i} {j}: {found:?} {scale}");
+        }
+    }
+    assert_eq!(window.covariances(&frame, &doubt, false), [[], []]);
+    assert_eq!(seen(0.5, &[0.0; 2], &spread).covariances(&frame, &doubt, true), [[], []]);
+}

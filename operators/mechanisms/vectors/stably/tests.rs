@@ -1,5 +1,11 @@
 use super::*;
+use crate::accounting::Omega;
 use crate::mechanisms::{Bound, Head, ReleaseLines, Summary, Tally};
+
+fn truncated(rho: f64, delta: f64, omega: f64) -> Stable {
+    let omega = Omega::below(omega).unwrap();
+    Stable::cost(&PrivacyCost::approximate_zcdp(rho, omega, Some(delta)).unwrap()).people(30_000)
+}
 
 fn limits() -> ContributionBound {
     Bound::keys(1).checked().unwrap()
@@ -10,7 +16,8 @@ fn vectors(side: i64) -> StableVectors<u32> {
     StableVectors::new(sides, limits(), Keys::public([7]).unwrap()).unwrap()
 }
 
-const STABLE: Stable = Stable { epsilon: 4.0, delta: 1e-6, people: Some(30_000) };
+const STABLE: Stable =
+    Stable { price: StablePrice::Approximate { epsilon: 4.0, delta: 1e-6 }, people: Some(30_000) };
 
 fn released(records: &[i64], seed: u64) -> String {
     let vectors = vectors(1 << 27);
@@ -97,7 +104,7 @@ fn what_it_cannot_do_is_refused_by_public_numbers() {
     let prepared = |stable: Stable| field(stable.prepare(&vectors(10)).unwrap_err());
     assert_eq!(prepared(Stable::epsilon(4.0, 1e-6)), ("people".into(), InvalidKind::Missing));
     assert_eq!(prepared(STABLE.people(1_000)), ("people".into(), InvalidKind::TooSmall));
-    assert_eq!(prepared(Stable { epsilon: f64::NAN, ..STABLE }).0, "epsilon");
+    assert_eq!(prepared(Stable::epsilon(f64::NAN, 1e-6).people(30_000)).0, "epsilon");
     let mean = STABLE.prepare(&vectors(10)).unwrap();
     assert_eq!(mean.cost().amount(), mean.plan().cost().amount(), "the test and the count are paid for");
     assert!(mean.accepts(&[1]).is_err() && !mean.remembers());
@@ -127,12 +134,40 @@ fn another_parameter_is_another_hash() {
         hash(STABLE, &vectors(10)),
         hash(STABLE, &vectors(11)),
         hash(STABLE.people(30_001), &vectors(10)),
-        hash(Stable { epsilon: 4.5, ..STABLE }, &vectors(10)),
-        hash(Stable { delta: 2e-6, ..STABLE }, &vectors(10)),
+        hash(Stable::epsilon(4.5, 1e-6).people(30_000), &vectors(10)),
+        hash(Stable::epsilon(4.0, 2e-6).people(30_000), &vectors(10)),
+        hash(truncated(0.3, 1e-6, 20.0), &vectors(10)),
+        hash(truncated(0.31, 1e-6, 20.0), &vectors(10)),
+        hash(truncated(0.3, 2e-6, 20.0), &vectors(10)),
+        hash(truncated(0.3, 1e-6, 21.0), &vectors(10)),
         hash(STABLE, &keyed),
         hash(STABLE, &named),
     ];
     for (place, digest) in hashes.iter().enumerate() {
         assert_eq!(hashes.iter().position(|other| other == digest), Some(place));
     }
+}
+
+// Refutes a plan that takes more than the stated amount, that holds at fewer orders, and that charges less than it takes.
+#[test]
+fn a_stated_cost_is_charged_and_suffices() {
+    for (rho, delta, omega) in [(0.3, 1e-6, 20.0), (0.5, 1e-5, 5.0), (2.0, 1e-7, 40.0)] {
+        let stable = truncated(rho, delta, omega);
+        let StablePrice::Amount(stated) = &stable.price else { panic!() };
+        let prepared = stable.prepare(&vectors(10)).unwrap();
+        assert_eq!(prepared.cost().amount(), stated);
+        assert!(prepared.plan().cost().amount().within(stated));
+        // Most of it is taken.
+        let PrivacyCost::Zcdp { rho: taken, .. } = prepared.plan().cost().amount() else { panic!() };
+        assert!(taken.to_float_up() > 0.999 * rho, "{taken:?}");
+    }
+    let refused = |stable: Stable| {
+        let refused = stable.prepare(&vectors(10)).unwrap_err();
+        (refused.field().to_owned(), refused.kind())
+    };
+    assert_eq!(refused(truncated(0.3, 1e-6, f64::INFINITY)), ("cost".into(), InvalidKind::Missing));
+    assert_eq!(refused(truncated(0.3, 1e-6, 1e6)), ("cost".into(), InvalidKind::TooSmall));
+    assert_eq!(refused(truncated(0.3, 1e-6, 200.0)), ("people".into(), InvalidKind::TooSmall));
+    assert_eq!(refused(truncated(0.001, 1e-6, 20.0)), ("people".into(), InvalidKind::TooSmall));
+    assert_eq!(refused(Stable::cost(&PrivacyCost::pure(1.0).unwrap()).people(30_000)).0, "cost");
 }
