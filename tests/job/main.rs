@@ -10,6 +10,7 @@ mod browser;
 mod clock;
 mod cluster;
 mod columns;
+mod everything;
 mod evolves;
 mod exits;
 mod exploded;

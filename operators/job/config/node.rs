@@ -220,6 +220,25 @@ impl<'a> ConfigNode<'a> {
         )
     }
 
+    /// Returns the entries with these names of a table whose own name is free; any other name is refused where it stands.
+    pub(in crate::job) fn entries_named<const N: usize>(
+        &self,
+        known: [&'static str; N],
+    ) -> Option<[Option<ConfigNode<'a>>; N]> {
+        let entries = self.entries(&format!("a table of {}", listed(&known)))?;
+        let mut right = true;
+        for (name, _) in entries.iter().filter(|(name, _)| !known.contains(name)) {
+            let wrong = MistakeDetail::new(MistakeKind::Unknown, "an unknown field", listed(&known));
+            let wrong = MistakeDetail { meant: meant(name, &known).map(str::to_owned), ..wrong };
+            let DeValue::Table(table) = self.value else { return None };
+            let place = table.get_key_value(*name).map_or(self.place.clone(), |(key, _)| key.span());
+            self.page.refuse(place, &format!("{}.{name}", self.field), wrong);
+            right = false;
+        }
+        let named = |name: &str| entries.iter().find(|(own, _)| *own == name).map(|(_, node)| node.clone());
+        right.then(|| known.map(named))
+    }
+
     /// Reads a boolean.
     pub(in crate::job) fn boolean(&self) -> Option<bool> {
         match self.value {

@@ -57,15 +57,7 @@ fn table(name: &str, node: &ConfigNode<'_>, beside: &Path) -> Option<TableSpec> 
     let (file, key, by) = match node.is_table() {
         false => (node.clone(), None, None),
         true => {
-            let fields = node.entries("a table of file, key or by")?;
-            let mut parts = [None, None, None];
-            for (name, node) in fields {
-                match ["file", "key", "by"].iter().position(|known| *known == name) {
-                    Some(at) => parts[at] = Some(node),
-                    None => return node.refuse("an unknown field", "file, key or by"),
-                }
-            }
-            let [file, key, by] = parts;
+            let [file, key, by] = node.entries_named(["file", "key", "by"])?;
             let Some(file) = file else { return node.refuse("no file", "the file of the table") };
             let word = |node: Option<ConfigNode<'_>>| match node {
                 Some(node) => node.non_empty_text().map(Some),

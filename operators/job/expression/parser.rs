@@ -293,7 +293,14 @@ impl ExpressionReader<'_> {
     fn call(&mut self, at: usize, name: &str) -> Result<Part, Invalid> {
         let function = self.function(at, name)?;
         if !self.takes_word("of")? {
-            return Err(self.refuse("\"of\""));
+            // A word of its letters alone is a slip of it.
+            return Err(match self.tokens.next() {
+                Token::Word(word) if word.chars().all(|letter| "of".contains(letter)) => {
+                    let found = format!(" in place of {word:?} (did you mean of?)");
+                    self.tokens.refuse_at(self.tokens.at(), InvalidKind::Malformed, "\"of\"", &found)
+                }
+                _ => self.refuse("\"of\""),
+            });
         }
         let argument = self.within(ExpressionReader::factor)?;
         self.read_as(&argument, function.reads())?;

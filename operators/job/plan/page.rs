@@ -11,11 +11,14 @@ use super::{
 use crate::job::config::{Job, Protected, ReleaseSpec, SourcePlace};
 use crate::job::statistics::ContributionKind;
 use crate::mechanisms::Ranks;
+use crate::words::wrapped;
 
 /// The column in which the second column begins.
 const INDENT: usize = 15;
 /// The column in which a line ends.
 const WIDTH: usize = 100;
+/// The column in which the statistic of a release ends.
+const WIDE: usize = 110;
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -70,7 +73,7 @@ impl Display for Plan {
 
 impl Plan {
     fn release(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
-        writeln!(f, "{}: {}", release.name, release.statistic)?;
+        f.write_str(&wrapped(&format!("{}: {}", release.name, release.statistic), WIDE, 0))?;
         if u64::from(release.version) != self.version {
             line(f, "version", &format!("{} of this release, its own", release.version))?;
         }

@@ -62,7 +62,7 @@ impl GridSpec {
         if !node.is_table() {
             return node.one_of(&[("log", GridSpec::Log(0)), ("signed log", GridSpec::SignedLog)]);
         }
-        if node.has("log") {
+        if !["from", "to", "step"].iter().any(|name| node.has(name)) {
             let fields = node.fields(&["log"], &[])?;
             return fields.read("log", |node| match number(&node)?.parts() {
                 (1, power) if power.abs() <= DIGITS => Some(GridSpec::Log(-power)),
