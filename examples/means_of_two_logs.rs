@@ -188,7 +188,7 @@ impl Log {
                 let releases = match &how {
                     How::Clipped(ranges) => mean.within(*ranges).release(&gate, "mean", law),
                     How::Shaped(domain) => mean.over(domain.clone()).release(&gate, "mean", law),
-                    How::Stable(sides, stable) => mean.stable(*sides).release(&gate, "mean", *stable),
+                    How::Stable(sides, stable) => mean.stable(*sides).release(&gate, "mean", stable.clone()),
                 };
                 releases.deliver(move |release| {
                     let released = release.cells().map_err(std::io::Error::other)?;

@@ -174,8 +174,13 @@ pub(crate) const RULES: &[Rule] = &[
             ("form", &["4"]),
             ("promise", &["any"]),
             ("unit", &["drop", "reject", "shared"]),
+            ("horizon", &["stated"]),
         ],
         Check("privacy.promise"),
+    ),
+    Rule(
+        &[("statistic", &["means"]), ("form", &["4"]), ("promise", &["any"]), ("horizon", &["no"])],
+        Senseless,
     ),
     Rule(&[("statistic", &["means"]), ("form", &["4"]), ("promise", &["each"])], Senseless),
     // The share of a second is too little for any number of people.

@@ -143,15 +143,14 @@ fn the_covariance_is_that_of_the_records() {
     let doubt = NoiseDeviations { squares: 1e3, ..NONE };
     let covariances = window.covariances(&frame, &doubt, true);
     let entry = |row: usize, at: usize| frame.factor.row(row).get(at).copied().unwrap_or(0.0);
-    for i in 0..2 {
-        for j in 0..2 {
+    for (i, row) in covariances.iter().enumerate() {
+        for (j, found) in row.iter().enumerate() {
             let mut value = 0.0;
             for a in 0..2 {
                 for b in 0..2 {
                     value += entry(i, a) * spread[place(a.max(b), a.min(b))] * entry(j, b);
                 }
             }
-            let found = covariances[i][j];
             assert!((found.value() - value).abs() < 1e-6 * value.abs(), "{i} {j}: {found:?} {value}");
             // The noise of each product by itself, moved through the same map.
             let of_noise = |product: usize| {
